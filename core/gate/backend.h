@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/base/result.h"
+#include "core/gate/trial.h"
+#include "core/kernel/plan.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace klineage::gate {
+
+/// What the compiler made of a candidate. A candidate that does not compile is a value, not an Error.
+struct CompileOutput {
+    bool ok = false;
+    std::string log;
+    std::vector<std::byte> binary;   ///< cubin, or the OpenCL program binary (may be empty when the backend keeps it)
+    std::vector<Metric> metrics;     ///< registers, static_shared, spills, binary_bytes, per kernel where known
+    std::string compiler;            ///< "nvrtc 13.0", "pocl 3.1 (LLVM 15.0.6)"
+};
+
+/// A vendor routine bound to concrete sizes. args: role -> buffer name; sizes: "m", "n", "k", "rows", "cols", …
+struct ReferenceCall {
+    std::string provider;
+    std::string op;
+    std::map<std::string, std::string> buffers;
+    std::map<std::string, std::int64_t> sizes;
+};
+
+using BufferId = std::uint32_t;
+using ModuleId = std::uint32_t;
+using SubjectId = std::uint32_t;
+
+/// Name -> (buffer, offset in bytes of the first element: red zones come before and after it).
+struct BufferBinding {
+    BufferId buffer = 0;
+    std::size_t offsetBytes = 0;
+};
+using BufferSet = std::map<std::string, BufferBinding>;
+
+/// A device in the worker process: it executes, and judges nothing. One thread. Any Error from it ends the worker.
+/// An error the *candidate* causes (illegal address, launch failure) has ErrorCode::InvalidInput and the driver's words.
+class Backend
+{
+public:
+    virtual ~Backend() = default;
+
+    /// sm_count, warp_size, max_shared: names for expressions.
+    [[nodiscard]] virtual kernel::Bindings deviceFacts() const = 0;
+    /// Device, driver, clocks, temperature as they are now.
+    [[nodiscard]] virtual Environment environment() const = 0;
+    /// Bytes of the last-level cache that timing must not reuse (0: unknown).
+    [[nodiscard]] virtual std::size_t cacheBytes() const = 0;
+
+    /// Loads a module. CUDA: binary is a cubin; OpenCL: binary may be empty, then source is compiled. Logs go to output.
+    [[nodiscard]] virtual Result<ModuleId> load(std::span<const std::byte> binary, const std::string &source,
+                                                const std::map<std::string, std::int64_t> &tunables, CompileOutput &output) = 0;
+    virtual void unload(ModuleId module) = 0;
+
+    [[nodiscard]] virtual Result<BufferId> allocate(std::size_t bytes) = 0; ///< at least 256-byte aligned
+    virtual void release(BufferId buffer) = 0;
+    [[nodiscard]] virtual Status upload(BufferId buffer, std::span<const std::byte> image) = 0;
+    [[nodiscard]] virtual Status download(BufferId buffer, std::span<std::byte> image) = 0;
+
+    /// A subject is something that can be run and timed: a plan over rotating buffer sets, or a vendor reference. Tensor maps are
+    /// encoded here. All sets have the same names.
+    [[nodiscard]] virtual Result<SubjectId> addPlan(ModuleId module, const kernel::ResolvedPlan &plan,
+                                                    const std::vector<BufferSet> &sets) = 0;
+    /// ErrorCode::Unavailable when the library is not installed.
+    [[nodiscard]] virtual Result<SubjectId> addReference(const ReferenceCall &call, const std::vector<BufferSet> &sets) = 0;
+    virtual void removeSubject(SubjectId subject) = 0;
+    /// "openblas 0.3.21 (2 threads)"; empty for plans.
+    [[nodiscard]] virtual std::string subjectVersion(SubjectId subject) const = 0;
+    /// Facts known once a plan exists: occupancy, blocks, waves per launch.
+    [[nodiscard]] virtual std::vector<Metric> subjectMetrics(SubjectId subject) const = 0;
+
+    /// Runs once on the given set and waits.
+    [[nodiscard]] virtual Status run(SubjectId subject, std::size_t set) = 0;
+    /// Device time of one run in nanoseconds, measured over `repeats` back-to-back runs rotating over the sets (graph replay on CUDA).
+    [[nodiscard]] virtual Result<double> time(SubjectId subject, int repeats) = 0;
+};
+
+/// nullptr with ErrorCode::Unavailable and what is missing and how to get it.
+[[nodiscard]] Result<std::unique_ptr<Backend>> openOpenClBackend();
+[[nodiscard]] Result<std::unique_ptr<Backend>> openCudaBackend();
+
+/// NVRTC, in the compiler process: needs no device. target: "sm_90a". Never throws; loads libnvrtc at run time.
+[[nodiscard]] Result<CompileOutput> compileCuda(const std::string &source, const std::string &name,
+                                                const std::map<std::string, std::int64_t> &tunables, const std::string &target);
+
+} // namespace klineage::gate

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/base/result.h"
+#include "core/kernel/candidate.h"
+#include "core/kernel/dtype.h"
+#include "core/kernel/expression.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace klineage::workload {
+
+enum class Role { Input, Output };
+
+enum class DistributionKind {
+    Normal,      ///< mean, stddev
+    Uniform,     ///< in [low, high)
+    Bits,        ///< 0 or 1 with equal chance: sums are exact, so any lost term shows
+    Large,       ///< normal times `scale` (default 1e4): overflows an unguarded exp
+    NegInfinity, ///< normal, a `fraction` of elements is -inf, at least one finite element a row
+};
+
+/// How an input is filled. Unused parameters keep their defaults.
+struct Distribution {
+    DistributionKind kind = DistributionKind::Normal;
+    double mean = 0.25; ///< not zero, so that "mean of zero-mean data" cannot pass
+    double stddev = 1.0;
+    double low = 0.0;
+    double high = 1.0;
+    double scale = 1e4;
+    double fraction = 0.25;
+};
+
+/// A dense row-major tensor of the operator.
+struct Tensor {
+    std::string name;
+    Role role = Role::Input;
+    kernel::DType dtype = kernel::DType::F32;
+    std::vector<kernel::Expression> shape; ///< over axes, outermost first
+    Distribution distribution;             ///< inputs only
+    std::string description;
+};
+
+/// One shape (and optionally other input distributions). The first case is the timed one; all are checked.
+struct Case {
+    std::string name;
+    std::map<std::string, std::int64_t> axes;
+    std::map<std::string, Distribution> distributions; ///< overrides by tensor name
+};
+
+/// Error limits; both metrics must hold for every output. Table: core/README.md, "Tolerances".
+struct Tolerance {
+    double relL2 = 1e-5;      ///< ‖out − oracle‖₂ / ‖oracle‖₂
+    double rtol = 1.3e-6;     ///< elementwise: |out − oracle| ≤ atol·RMS(oracle) + rtol·|oracle|
+    double atol = 1e-5;       ///< in units of the oracle's RMS
+    double rowSum = 0.0;      ///< when > 0: every row of the output sums to 1 within this
+    std::string reason;       ///< required when looser than the class default
+};
+
+/// A vendor routine that computes the same operator; loaded at run time.
+struct Reference {
+    kernel::Surface surface = kernel::Surface::OpenCl;
+    std::string provider;                    ///< "openblas", "onednn", "cublas"
+    std::string op;                          ///< "sgemm_nn", "softmax", "gemm_nt"
+    std::map<std::string, std::string> args; ///< role in the op -> tensor or axis name
+};
+
+/// An operator to optimize. File: workloads/<name>/workload.toml, schema in core/README.md.
+struct Workload {
+    std::string name;
+    std::string title;
+    std::string description;
+    std::vector<std::string> axes; ///< declared order
+    std::vector<Tensor> tensors;   ///< declared order; at least one input and one output
+    std::vector<Case> cases;       ///< front() is timed
+    std::string oracle;            ///< name of a built-in oracle, see oracle.h
+    std::map<std::string, std::string> oracleArgs;
+    Tolerance tolerance;
+    kernel::Expression flops;      ///< floating-point operations of one run
+    kernel::Expression bytes;      ///< fewest bytes to and from device memory of one run
+    std::vector<Reference> references;
+    std::filesystem::path directory; ///< where it was read from; not part of the file
+
+    [[nodiscard]] const Tensor *findTensor(std::string_view name) const;
+    [[nodiscard]] const Case *findCase(std::string_view name) const;
+    [[nodiscard]] kernel::Bindings bindings(const Case &c) const;
+    /// Shape of a tensor in a case; fails when an extent is not in [1, 2^31).
+    [[nodiscard]] Result<std::vector<std::int64_t>> shapeOf(const Tensor &tensor, const Case &c) const;
+};
+
+[[nodiscard]] Result<Workload> parseWorkload(std::string_view text, const std::string &fileName);
+[[nodiscard]] Result<Workload> readWorkload(const std::filesystem::path &directory); ///< reads directory/workload.toml
+[[nodiscard]] std::string writeWorkload(const Workload &workload);
+
+} // namespace klineage::workload

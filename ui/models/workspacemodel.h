@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/workspace/workspace.h"
+
+#include <QObject>
+#include <QString>
+
+#include <memory>
+
+namespace klineage::ui {
+
+/// The open workspace, shared by all panels. Lives on the GUI thread; reading happens on a worker thread and the result arrives
+/// by loaded(). Panels hold no copies: they look things up by key again after each change signal.
+class WorkspaceModel : public QObject
+{
+    Q_OBJECT
+
+public:
+    explicit WorkspaceModel(QObject *parent = nullptr);
+    ~WorkspaceModel() override;
+
+    /// Starts reading; a later call replaces an earlier one that has not arrived.
+    void open(const QString &root);
+    /// As open(), but returns when it is done (for --screenshot and tests).
+    void openNow(const QString &root);
+    /// Takes a snapshot that was made elsewhere (tests).
+    void setWorkspace(Workspace workspace);
+
+    [[nodiscard]] bool isLoaded() const;
+    [[nodiscard]] const Workspace &workspace() const;
+    [[nodiscard]] const lineage::Lineage *lineage(const QString &key) const;
+    [[nodiscard]] const workload::Workload *workload(const QString &name) const;
+    [[nodiscard]] const skills::CardRecord *card(const QString &name) const;
+
+    void reloadLineage(const QString &key); ///< from disk, after a trial was appended
+    void reloadCard(const QString &name);   ///< from disk, after a review or an edit
+
+signals:
+    void loaded();
+    void failed(const QString &message);
+    void lineageChanged(const QString &key);
+    void cardChanged(const QString &name);
+
+private:
+    struct Private;
+    std::unique_ptr<Private> m_d;
+};
+
+} // namespace klineage::ui
