@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// The CUDA device in the worker process. Driver API only; the primary context is used because cuBLAS shares it.
+#include "core/gate/backend.h"
+#include "core/gate/cuda/nvml.h"
+#include "core/gate/cuda/subject.h"
+
+#include <algorithm>
+
+namespace klineage::gate {
+
+namespace {
+
+using namespace cuda;
+
+struct Allocation {
+    CUdeviceptr address = 0;
+    std::size_t bytes = 0;
+};
+
+/// A captured sequence of `repeats` runs, rotating over the subject's sets.
+struct Replay {
+    int repeats = 0;
+    CUgraphExec graph = nullptr;
+};
+
+struct Entry {
+    std::unique_ptr<Subject> subject;
+    std::vector<Replay> replays;
+};
+
+class CudaBackend : public Backend
+{
+public:
+    explicit CudaBackend(Driver driver)
+        : m_driver(driver)
+    {
+    }
+    ~CudaBackend() override;
+
+    Status open();
+
+    kernel::Bindings deviceFacts() const override;
+    Environment environment() const override;
+    std::size_t cacheBytes() const override { return static_cast<std::size_t>(attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)); }
+
+    Result<ModuleId> load(std::span<const std::byte> binary, const std::string &source,
+                          const std::map<std::string, std::int64_t> &tunables, CompileOutput &output) override;
+    void unload(ModuleId module) override;
+    Result<BufferId> allocate(std::size_t bytes) override;
+    void release(BufferId buffer) override;
+    Status upload(BufferId buffer, std::span<const std::byte> image) override;
+    Status download(BufferId buffer, std::span<std::byte> image) override;
+    Result<SubjectId> addPlan(ModuleId module, const kernel::ResolvedPlan &plan, const std::vector<BufferSet> &sets) override;
+    Result<SubjectId> addReference(const ReferenceCall &call, const std::vector<BufferSet> &sets) override;
+    void removeSubject(SubjectId subject) override;
+    std::string subjectVersion(SubjectId subject) const override;
+    std::vector<Metric> subjectMetrics(SubjectId subject) const override;
+    Status run(SubjectId subject, std::size_t set) override;
+    Result<double> time(SubjectId subject, int repeats) override;
+
+private:
+    int attribute(CUdevice_attribute name) const;
+    Result<std::vector<AddressSet>> addresses(const std::vector<BufferSet> &sets) const;
+    Result<Allocation> allocation(BufferId buffer, std::size_t bytes) const;
+    Result<Entry *> entry(SubjectId subject);
+    Result<CUgraphExec> replay(Entry &entry, int repeats);
+    SubjectId add(std::unique_ptr<Subject> subject);
+
+    Driver m_driver;
+    CUdevice m_device = 0;
+    CUstream m_stream = nullptr;
+    CUevent m_begin = nullptr;
+    CUevent m_end = nullptr;
+    std::string m_pciBusId;
+    std::map<ModuleId, CUmodule> m_modules;
+    std::map<BufferId, Allocation> m_buffers;
+    std::map<SubjectId, Entry> m_subjects;
+    std::uint32_t m_nextId = 1;
+};
+
+CudaBackend::~CudaBackend()
+{
+    while (!m_subjects.empty())
+        removeSubject(m_subjects.begin()->first);
+    while (!m_modules.empty())
+        unload(m_modules.begin()->first);
+    while (!m_buffers.empty())
+        release(m_buffers.begin()->first);
+}
+
+Status CudaBackend::open()
+{
+    const std::string hint = " Check that the NVIDIA driver runs: nvidia-smi must list a device.";
+    if (const CUresult result = m_driver.init(0); result != CUDA_SUCCESS)
+        return fail(ErrorCode::Unavailable, "Cannot start the CUDA driver: " + m_driver.describe(result) + "." + hint);
+    int count = 0;
+    if (m_driver.deviceGetCount(&count) != CUDA_SUCCESS || count == 0)
+        return fail(ErrorCode::Unavailable, "Cannot find a CUDA device." + hint);
+    if (auto done = m_driver.check(m_driver.deviceGet(&m_device, 0), "open CUDA device 0"); !done)
+        return done;
+    CUcontext context = nullptr;
+    if (auto done = m_driver.check(m_driver.devicePrimaryCtxRetain(&context, m_device), "create a CUDA context"); !done)
+        return done;
+    if (auto done = m_driver.check(m_driver.ctxSetCurrent(context), "make the CUDA context current"); !done)
+        return done;
+    char busId[64] = {};
+    m_driver.deviceGetPCIBusId(busId, sizeof busId, m_device);
+    m_pciBusId = busId;
+    if (auto done = m_driver.check(m_driver.streamCreate(&m_stream, CU_STREAM_NON_BLOCKING), "create a CUDA stream"); !done)
+        return done;
+    if (auto done = m_driver.check(m_driver.eventCreate(&m_begin, CU_EVENT_DEFAULT), "create a CUDA event"); !done)
+        return done;
+    return m_driver.check(m_driver.eventCreate(&m_end, CU_EVENT_DEFAULT), "create a CUDA event");
+}
+
+int CudaBackend::attribute(CUdevice_attribute name) const
+{
+    int value = 0;
+    m_driver.deviceGetAttribute(&value, name, m_device);
+    return value;
+}
+
+kernel::Bindings CudaBackend::deviceFacts() const
+{
+    return {
+        {"sm_count", std::int64_t{attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)}},
+        {"warp_size", std::int64_t{attribute(CU_DEVICE_ATTRIBUTE_WARP_SIZE)}},
+        {"max_shared", std::int64_t{attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)}},
+    };
+}
+
+Environment CudaBackend::environment() const
+{
+    Environment environment;
+    char name[256] = {};
+    m_driver.deviceGetName(name, sizeof name, m_device);
+    environment.device = name;
+    environment.platform = "sm" + std::to_string(attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR))
+        + std::to_string(attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR));
+    environment.facts = nvmlFacts(m_pciBusId);
+    int version = 0;
+    m_driver.driverGetVersion(&version);
+    environment.facts["cuda_driver"] = std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+    environment.facts["sm_count"] = std::to_string(attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
+    environment.facts["l2_bytes"] = std::to_string(attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE));
+    environment.facts["timing"] = "graph replay between events";
+    return environment;
+}
+
+Result<ModuleId> CudaBackend::load(std::span<const std::byte> binary, const std::string &,
+                                   const std::map<std::string, std::int64_t> &, CompileOutput &output)
+{
+    if (binary.empty())
+        return fail(ErrorCode::InvalidInput, "Cannot load an empty cubin.");
+    CUmodule module = nullptr;
+    if (auto done = m_driver.check(m_driver.moduleLoadData(&module, binary.data()), "load the cubin"); !done)
+        return tl::unexpected(done.error());
+    output.ok = true;
+    const ModuleId id = m_nextId++;
+    m_modules[id] = module;
+    return id;
+}
+
+void CudaBackend::unload(ModuleId module)
+{
+    if (const auto found = m_modules.find(module); found != m_modules.end()) {
+        m_driver.moduleUnload(found->second);
+        m_modules.erase(found);
+    }
+}
+
+Result<BufferId> CudaBackend::allocate(std::size_t bytes)
+{
+    Allocation allocation{0, bytes};
+    const CUresult result = m_driver.memAlloc(&allocation.address, std::max<std::size_t>(bytes, 1));
+    if (auto done = m_driver.check(result, "allocate " + std::to_string(bytes) + " bytes of device memory"); !done)
+        return tl::unexpected(done.error());
+    const BufferId id = m_nextId++;
+    m_buffers[id] = allocation;
+    return id;
+}
+
+void CudaBackend::release(BufferId buffer)
+{
+    if (const auto found = m_buffers.find(buffer); found != m_buffers.end()) {
+        m_driver.memFree(found->second.address);
+        m_buffers.erase(found);
+    }
+}
+
+Result<Allocation> CudaBackend::allocation(BufferId buffer, std::size_t bytes) const
+{
+    const auto found = m_buffers.find(buffer);
+    if (found == m_buffers.end() || bytes > found->second.bytes)
+        return fail(ErrorCode::Internal, "Cannot copy " + std::to_string(bytes) + " bytes: no such buffer or it is smaller.");
+    return found->second;
+}
+
+Status CudaBackend::upload(BufferId buffer, std::span<const std::byte> image)
+{
+    const auto target = allocation(buffer, image.size());
+    if (!target)
+        return tl::unexpected(target.error());
+    return m_driver.check(m_driver.memcpyHtoD(target->address, image.data(), image.size()), "copy to the device");
+}
+
+Status CudaBackend::download(BufferId buffer, std::span<std::byte> image)
+{
+    const auto source = allocation(buffer, image.size());
+    if (!source)
+        return tl::unexpected(source.error());
+    return m_driver.check(m_driver.memcpyDtoH(image.data(), source->address, image.size()), "copy from the device");
+}
+
+Result<std::vector<AddressSet>> CudaBackend::addresses(const std::vector<BufferSet> &sets) const
+{
+    std::vector<AddressSet> result;
+    for (const BufferSet &set : sets) {
+        AddressSet addresses;
+        for (const auto &[name, binding] : set) {
+            const auto buffer = allocation(binding.buffer, binding.offsetBytes);
+            if (!buffer)
+                return tl::unexpected(buffer.error());
+            addresses[name] = buffer->address + binding.offsetBytes;
+        }
+        result.push_back(std::move(addresses));
+    }
+    return result;
+}
+
+SubjectId CudaBackend::add(std::unique_ptr<Subject> subject)
+{
+    const SubjectId id = m_nextId++;
+    m_subjects[id].subject = std::move(subject);
+    return id;
+}
+
+Result<SubjectId> CudaBackend::addPlan(ModuleId module, const kernel::ResolvedPlan &plan, const std::vector<BufferSet> &sets)
+{
+    const auto found = m_modules.find(module);
+    if (found == m_modules.end())
+        return fail(ErrorCode::Internal, "Cannot prepare a plan: its module is not loaded.");
+    auto bound = addresses(sets);
+    if (!bound)
+        return tl::unexpected(bound.error());
+    auto subject = makePlanSubject(m_driver, m_device, found->second, plan, std::move(*bound));
+    if (!subject)
+        return tl::unexpected(subject.error());
+    return add(std::move(*subject));
+}
+
+Result<SubjectId> CudaBackend::addReference(const ReferenceCall &call, const std::vector<BufferSet> &sets)
+{
+    if (call.provider != "cublas")
+        return fail(ErrorCode::Unavailable, "Cannot use \"" + call.provider + "\" on CUDA: expected \"cublas\".");
+    auto bound = addresses(sets);
+    if (!bound)
+        return tl::unexpected(bound.error());
+    auto subject = makeCublasSubject(call, std::move(*bound));
+    if (!subject)
+        return tl::unexpected(subject.error());
+    return add(std::move(*subject));
+}
+
+Result<Entry *> CudaBackend::entry(SubjectId subject)
+{
+    const auto found = m_subjects.find(subject);
+    if (found == m_subjects.end())
+        return fail(ErrorCode::Internal, "Cannot run subject " + std::to_string(subject) + ": it does not exist.");
+    return &found->second;
+}
+
+void CudaBackend::removeSubject(SubjectId subject)
+{
+    const auto found = m_subjects.find(subject);
+    if (found == m_subjects.end())
+        return;
+    for (const Replay &replay : found->second.replays)
+        m_driver.graphExecDestroy(replay.graph);
+    m_subjects.erase(found);
+}
+
+std::string CudaBackend::subjectVersion(SubjectId subject) const
+{
+    const auto found = m_subjects.find(subject);
+    return found == m_subjects.end() ? std::string() : found->second.subject->version();
+}
+
+std::vector<Metric> CudaBackend::subjectMetrics(SubjectId subject) const
+{
+    const auto found = m_subjects.find(subject);
+    return found == m_subjects.end() ? std::vector<Metric>() : found->second.subject->metrics();
+}
+
+Status CudaBackend::run(SubjectId subject, std::size_t set)
+{
+    const auto found = entry(subject);
+    if (!found)
+        return tl::unexpected(found.error());
+    if (set >= (*found)->subject->setCount())
+        return fail(ErrorCode::Internal, "Cannot run on buffer set " + std::to_string(set) + ": there is no such set.");
+    if (auto enqueued = (*found)->subject->enqueue(m_stream, set); !enqueued)
+        return enqueued;
+    return m_driver.check(m_driver.streamSynchronize(m_stream), "finish the kernel");
+}
+
+Result<CUgraphExec> CudaBackend::replay(Entry &entry, int repeats)
+{
+    for (const Replay &replay : entry.replays) {
+        if (replay.repeats == repeats)
+            return replay.graph;
+    }
+    if (auto begun = m_driver.check(m_driver.streamBeginCapture(m_stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), "capture a graph");
+        !begun)
+        return tl::unexpected(begun.error());
+    Status enqueued;
+    for (int i = 0; i < repeats && enqueued; ++i)
+        enqueued = entry.subject->enqueue(m_stream, static_cast<std::size_t>(i) % entry.subject->setCount());
+    CUgraph graph = nullptr;
+    const CUresult ended = m_driver.streamEndCapture(m_stream, &graph);
+    if (!enqueued)
+        return tl::unexpected(enqueued.error());
+    if (auto done = m_driver.check(ended, "capture a graph"); !done)
+        return tl::unexpected(done.error());
+    Replay made{repeats, nullptr};
+    const CUresult instantiated = m_driver.graphInstantiate(&made.graph, graph, 0);
+    m_driver.graphDestroy(graph);
+    if (auto done = m_driver.check(instantiated, "instantiate a graph"); !done)
+        return tl::unexpected(done.error());
+    entry.replays.push_back(made);
+    // The first replay uploads the graph and warms caches: it is never a sample.
+    m_driver.graphLaunch(made.graph, m_stream);
+    if (auto done = m_driver.check(m_driver.streamSynchronize(m_stream), "finish the kernel"); !done)
+        return tl::unexpected(done.error());
+    return made.graph;
+}
+
+Result<double> CudaBackend::time(SubjectId subject, int repeats)
+{
+    const auto found = entry(subject);
+    if (!found)
+        return tl::unexpected(found.error());
+    if (repeats < 1 || repeats > 100'000)
+        return fail(ErrorCode::Internal, "Cannot time " + std::to_string(repeats) + " repeats: expected 1 to 100000.");
+    const auto graph = replay(**found, repeats);
+    if (!graph)
+        return tl::unexpected(graph.error());
+    m_driver.eventRecord(m_begin, m_stream);
+    const CUresult launched = m_driver.graphLaunch(*graph, m_stream);
+    m_driver.eventRecord(m_end, m_stream);
+    if (auto done = m_driver.check(launched, "replay a graph"); !done)
+        return tl::unexpected(done.error());
+    if (auto done = m_driver.check(m_driver.eventSynchronize(m_end), "finish the kernel"); !done)
+        return tl::unexpected(done.error());
+    float elapsedMs = 0;
+    if (auto done = m_driver.check(m_driver.eventElapsedTime(&elapsedMs, m_begin, m_end), "read the timing events"); !done)
+        return tl::unexpected(done.error());
+    return static_cast<double>(elapsedMs) * 1e6 / repeats;
+}
+
+} // namespace
+
+Result<std::unique_ptr<Backend>> openCudaBackend()
+{
+    auto driver = cuda::Driver::load();
+    if (!driver)
+        return tl::unexpected(driver.error());
+    auto backend = std::make_unique<CudaBackend>(*driver);
+    if (auto opened = backend->open(); !opened)
+        return tl::unexpected(opened.error());
+    return std::unique_ptr<Backend>(std::move(backend));
+}
+
+} // namespace klineage::gate
