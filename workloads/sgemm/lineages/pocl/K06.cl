@@ -16,11 +16,6 @@ name = "WGY"                     # tiles below each other in a work-group: they 
 default = 4
 values = [1, 2, 4, 8]
 
-[[tunable]]
-name = "AHEAD"                   # rows of b between a prefetch and its use
-default = 8
-values = [4, 8, 16]
-
 [[launch]]
 kernel = "sgemm"
 when = "M >= MR && N >= 16"
@@ -50,13 +45,14 @@ __kernel void sgemm(__global const float *restrict a, __global const float *rest
     a += row * K;
     b += col;
     c += row * N + col;
+    __global const float *next = b + min(16, N - 16 - col);  // the columns of the tile to the right, computed after this one
 
     float16 sum[MR];
 #pragma unroll
     for (int i = 0; i < MR; ++i)
         sum[i] = 0.0f;
     for (int k = 0; k < K; ++k) {
-        __builtin_prefetch(b + min(k + AHEAD, K - 1) * N);
+        __builtin_prefetch(next + k * N);
         float16 bk = vload16(0, b + k * N);
 #pragma unroll
         for (int i = 0; i < MR; ++i)
