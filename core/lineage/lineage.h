@@ -41,7 +41,8 @@ struct Attempt {
     std::string trial;
 };
 
-/// A trial that a person or a policy made from a state and nobody has named: shown as a branch of the graph.
+/// A trial that a person or a policy made from a state and nobody has named: shown as a branch of the graph. Repeated trials of a
+/// state's or attempt's own file are no branches; a candidate gated twice from one state is one branch, with its newest trial.
 struct Branch {
     std::string trial;
     std::string parent; ///< state id (by the parent's sha-256)
@@ -78,6 +79,9 @@ struct Lineage {
 [[nodiscard]] std::string writeLineage(const Lineage &lineage);
 /// lineage.toml and trials.jsonl. A torn last line of trials.jsonl is dropped and said in notices.
 [[nodiscard]] Result<Lineage> readLineage(const std::filesystem::path &directory);
+
+/// "branches/<sha-256, 12 digits>.cu" or ".cl": where storeBranch puts a candidate.
+[[nodiscard]] std::string branchFileName(const std::string &candidateSha, kernel::Surface surface);
 
 /// Appends one line to trials.jsonl and flushes it to the disk. Safe against a kill at any instant and against other writers.
 [[nodiscard]] Status appendTrial(const std::filesystem::path &lineageDirectory, const gate::Trial &trial);

@@ -3,6 +3,11 @@
 
 #include "core/lineage/lineage.h"
 
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
 namespace klineage::lineage {
 
 /// One row of the lineage table; all numbers come from the row's trial. Missing ones are empty.
@@ -20,9 +25,14 @@ struct TableRow {
     std::string reference;                           ///< "openblas 0.3.21"
 };
 
-/// Rows newest first: K* at the top, attempts and branches below the row of the state above their parent, as the graph draws them.
-/// The Lineage must outlive the rows.
+/// Rows newest first, as the graph draws them: K* before its predecessors, and directly above each state what was tried from it
+/// (branches, then attempts, newest first) — so a branch of K* is above K*. A branch's id is "trial:<id>". The Lineage must outlive
+/// the rows. An unknown baseline means K0.
 [[nodiscard]] std::vector<TableRow> lineageTable(const Lineage &lineage, std::string_view baselineState = {});
+
+/// T_other / T_own from two trials that were not paired: the ratio of the medians, between the ratios of the far ends of their 95 %
+/// intervals (wider than a 95 % interval of the ratio). Zeros when one of them was not timed.
+[[nodiscard]] gate::Interval ratioOfMedians(const gate::Interval &otherNs, const gate::Interval &ownNs);
 
 /// Geometric mean over lineages of K* to its vendor reference; lineages without one are left out and counted.
 struct GeometricMean {

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/files/tomlreader.h"
+#include "core/files/tomlwriter.h"
+#include "core/lineage/lineage.h"
+
+#include <algorithm>
+#include <set>
+
+namespace klineage::lineage {
+
+namespace {
+
+using files::TomlTable;
+
+const std::vector<std::pair<std::string, kernel::Surface>> surfaceWords{{"cuda", kernel::Surface::Cuda},
+                                                                        {"opencl", kernel::Surface::OpenCl}};
+const std::vector<std::pair<std::string, std::string>> terminationWords{{"complete", "complete"},
+                                                                        {"step_limit", "step_limit"},
+                                                                        {"rejection_limit", "rejection_limit"},
+                                                                        {"unknown", "unknown"}};
+
+constexpr std::size_t maxIdLength = 32;
+
+bool isId(std::string_view text)
+{
+    return !text.empty() && text.size() <= maxIdLength && std::all_of(text.begin(), text.end(), [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+    });
+}
+
+std::string readId(const TomlTable &table, const char *key, std::set<std::string> &taken)
+{
+    std::string id = table.string(key);
+    if (!table.has(key))
+        return id;
+    if (!isId(id))
+        table.fail(key, "'" + id + "' is no id; expected 1 to 32 letters, digits, '-' or '_'.");
+    else if (!taken.insert(id).second)
+        table.fail(key, "the id '" + id + "' is used twice; expected unique ids of states and attempts.");
+    return id;
+}
+
+/// A file of the lineage's own folder: nothing that leads out of it.
+std::string readFileName(const TomlTable &table)
+{
+    std::string name = table.string("file");
+    const std::filesystem::path path(name);
+    const bool leadsOut = std::find(path.begin(), path.end(), "..") != path.end();
+    if (table.has("file") && (name.empty() || path.is_absolute() || leadsOut))
+        table.fail("file", "'" + name + "' is no file of this folder; expected a relative path without '..'.");
+    return name;
+}
+
+std::string readTrialId(const TomlTable &table)
+{
+    std::string id = table.string("trial", "");
+    const bool isHex = id.find_first_not_of("0123456789abcdef") == std::string::npos;
+    if (!id.empty() && (id.size() != 16 || !isHex))
+        table.fail("trial", "'" + id + "' is no trial id; expected 16 lower-case hex digits.");
+    return id;
+}
+
+State readState(const TomlTable &table, std::set<std::string> &ids)
+{
+    State state;
+    state.id = readId(table, "id", ids);
+    state.file = readFileName(table);
+    state.title = table.string("title");
+    state.trial = readTrialId(table);
+    return state;
+}
+
+Transition readTransition(const TomlTable &table, const std::vector<State> &states, std::size_t index)
+{
+    Transition transition;
+    transition.from = table.string("from");
+    transition.to = table.string("to");
+    transition.category = table.string("category");
+    transition.locus = table.string("locus");
+    transition.summary = table.string("summary");
+    transition.card = table.string("card", "");
+    if (index + 1 >= states.size()) {
+        table.fail(table.position(), "there are more transitions than steps between states; expected "
+                                         + std::to_string(states.empty() ? 0 : states.size() - 1) + ".");
+        return transition;
+    }
+    const auto expect = [&](const char *key, const std::string &found, const std::string &expected) {
+        if (table.has(key) && found != expected)
+            table.fail(key, "transition " + std::to_string(index + 1) + " has '" + key + "' = '" + found + "'; expected '"
+                                + expected + "', because transitions are chained in the order of the states.");
+    };
+    expect("from", transition.from, states[index].id);
+    expect("to", transition.to, states[index + 1].id);
+    return transition;
+}
+
+Attempt readAttempt(const TomlTable &table, const std::vector<State> &states, std::set<std::string> &ids)
+{
+    Attempt attempt;
+    attempt.id = readId(table, "id", ids);
+    attempt.parent = table.string("parent");
+    attempt.file = readFileName(table);
+    attempt.title = table.string("title");
+    attempt.category = table.string("category", "");
+    attempt.locus = table.string("locus", "");
+    attempt.reason = table.string("reason");
+    attempt.trial = readTrialId(table);
+    const bool known = std::any_of(states.begin(), states.end(), [&](const State &s) { return s.id == attempt.parent; });
+    if (table.has("parent") && !known)
+        table.fail("parent", "'" + attempt.parent + "' is no state of this lineage; expected the id of one.");
+    return attempt;
+}
+
+void writeStates(files::TomlWriter &out, const Lineage &lineage)
+{
+    for (const State &state : lineage.states) {
+        out.beginArrayTable("state");
+        out.string("id", state.id);
+        out.string("file", state.file);
+        out.string("title", state.title);
+        out.optionalString("trial", state.trial);
+    }
+}
+
+} // namespace
+
+Result<Lineage> parseLineage(std::string_view text, const std::string &fileName)
+{
+    Result<files::TomlDocument> document = files::TomlDocument::parse(text, fileName);
+    if (!document)
+        return tl::unexpected(document.error());
+    const TomlTable root = document->root();
+    Lineage lineage;
+    lineage.workload = root.string("workload");
+    lineage.platform = root.string("platform");
+    lineage.surface = root.choice("surface", surfaceWords);
+    lineage.title = root.string("title");
+    lineage.origin = root.string("origin", "");
+    lineage.termination = root.choice("termination", terminationWords, std::string("unknown"));
+    lineage.reason = root.string("reason", "");
+
+    std::set<std::string> ids;
+    root.require("state");
+    for (const TomlTable &table : root.tables("state"))
+        lineage.states.push_back(readState(table, ids));
+    for (const TomlTable &table : root.tables("transition"))
+        lineage.transitions.push_back(readTransition(table, lineage.states, lineage.transitions.size()));
+    for (const TomlTable &table : root.tables("attempt"))
+        lineage.attempts.push_back(readAttempt(table, lineage.states, ids));
+    if (lineage.states.size() > lineage.transitions.size() + 1)
+        root.fail(TextPosition{}, "there are " + std::to_string(lineage.states.size()) + " states and "
+                                      + std::to_string(lineage.transitions.size())
+                                      + " transitions; expected one transition between each two neighbours.");
+    if (Status read = document->finish(); !read)
+        return tl::unexpected(read.error());
+    return lineage;
+}
+
+std::string writeLineage(const Lineage &lineage)
+{
+    files::TomlWriter out;
+    out.string("workload", lineage.workload);
+    out.string("platform", lineage.platform);
+    out.string("surface", kernel::toString(lineage.surface));
+    out.string("title", lineage.title);
+    out.optionalString("origin", lineage.origin);
+    out.optionalString("termination", lineage.termination);
+    out.optionalString("reason", lineage.reason);
+    writeStates(out, lineage);
+    for (const Transition &transition : lineage.transitions) {
+        out.beginArrayTable("transition");
+        out.string("from", transition.from);
+        out.string("to", transition.to);
+        out.string("category", transition.category);
+        out.string("locus", transition.locus);
+        out.string("summary", transition.summary);
+        out.optionalString("card", transition.card);
+    }
+    for (const Attempt &attempt : lineage.attempts) {
+        out.beginArrayTable("attempt");
+        out.string("id", attempt.id);
+        out.string("parent", attempt.parent);
+        out.string("file", attempt.file);
+        out.string("title", attempt.title);
+        out.optionalString("category", attempt.category);
+        out.optionalString("locus", attempt.locus);
+        out.string("reason", attempt.reason);
+        out.optionalString("trial", attempt.trial);
+    }
+    return out.text();
+}
+
+} // namespace klineage::lineage

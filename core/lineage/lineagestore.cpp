@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/files/atomicfile.h"
+#include "core/files/jsonlines.h"
+#include "core/files/sha256.h"
+#include "core/lineage/lineage.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace klineage::lineage {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t maxTomlBytes = std::size_t{1} << 20;
+constexpr std::size_t maxCandidateBytes = std::size_t{4} << 20;
+
+void readTrials(Lineage &lineage, const fs::path &path)
+{
+    Result<files::Lines> lines = files::readLines(path);
+    if (!lines) {
+        if (lines.error().code != ErrorCode::NotFound)
+            lineage.notices.push_back(lines.error().message);
+        return;
+    }
+    std::set<std::string> ids;
+    lineage.trials.reserve(lines->lines.size());
+    for (const files::Line &line : lines->lines) {
+        Result<gate::Trial> trial = gate::parseTrial(line.text, path.string() + ':' + std::to_string(line.number));
+        if (!trial)
+            lineage.notices.push_back("A trial was left out: " + trial.error().message);
+        else if (!ids.insert(trial->id).second)
+            lineage.notices.push_back("Line " + std::to_string(line.number) + " of trials.jsonl repeats trial " + trial->id
+                                      + " and was left out.");
+        else
+            lineage.trials.push_back(std::move(*trial));
+    }
+    if (lines->tornTail)
+        lineage.notices.push_back("Line " + std::to_string(lines->tornTail->number)
+                                  + " of trials.jsonl was cut short, as by a kill while it was written, and was left out.");
+}
+
+/// Compares a named file with the trial that stands for it. Returns the file's sha-256, or nothing when it cannot be read.
+std::string checkNamed(Lineage &lineage, const std::string &who, const std::string &file, const std::string &trialId)
+{
+    const Result<std::string> text = files::readFile(lineage.directory / file, maxCandidateBytes);
+    std::string sha;
+    if (text)
+        sha = files::sha256Hex(*text);
+    else
+        lineage.notices.push_back(who + ": " + text.error().message);
+    if (trialId.empty())
+        return sha;
+    const gate::Trial *trial = lineage.findTrial(trialId);
+    if (!trial) {
+        lineage.notices.push_back(who + ": its trial " + trialId + " is not in trials.jsonl.");
+        return sha;
+    }
+    if (trial->workload != lineage.workload)
+        lineage.notices.push_back(who + ": its trial " + trialId + " belongs to the workload '" + trial->workload + "', not to '"
+                                  + lineage.workload + "'.");
+    if (trial->environment.platform != lineage.platform)
+        lineage.notices.push_back(who + ": its trial " + trialId + " was recorded on the platform '"
+                                  + trial->environment.platform + "', not on '" + lineage.platform + "'.");
+    if (!sha.empty() && trial->candidate != sha)
+        lineage.notices.push_back(who + ": " + file + " is not the file that its trial " + trialId
+                                  + " measured; gate it again.");
+    return sha;
+}
+
+void deriveBranches(Lineage &lineage, const std::map<std::string, std::string> &stateOfSha, const std::set<std::string> &shas,
+                    const std::set<std::string> &namedTrials)
+{
+    for (const gate::Trial &trial : lineage.trials) {
+        const auto parent = stateOfSha.find(trial.parent);
+        if (parent == stateOfSha.end() || namedTrials.count(trial.id) > 0 || shas.count(trial.candidate) > 0)
+            continue;
+        const auto older = std::find_if(lineage.branches.begin(), lineage.branches.end(), [&](const Branch &branch) {
+            return branch.parent == parent->second && lineage.findTrial(branch.trial)->candidate == trial.candidate;
+        });
+        if (older != lineage.branches.end())
+            lineage.branches.erase(older); // gated again: one branch, its newest trial
+        const fs::path stored = branchFileName(trial.candidate, trial.surface);
+        lineage.branches.push_back({trial.id, parent->second, stored.string()});
+    }
+}
+
+void checkFolder(Lineage &lineage)
+{
+    const fs::path folder = lineage.directory.lexically_normal();
+    const fs::path platform = folder.has_filename() ? folder.filename() : folder.parent_path().filename();
+    if (!platform.empty() && platform != lineage.platform)
+        lineage.notices.push_back("lineage.toml names the platform '" + lineage.platform + "', but its folder is '"
+                                  + platform.string() + "'.");
+}
+
+} // namespace
+
+std::string branchFileName(const std::string &candidateSha, kernel::Surface surface)
+{
+    return "branches/" + candidateSha.substr(0, 12) + (surface == kernel::Surface::Cuda ? ".cu" : ".cl");
+}
+
+Result<Lineage> readLineage(const fs::path &directory)
+{
+    const fs::path path = directory / "lineage.toml";
+    const Result<std::string> text = files::readFile(path, maxTomlBytes);
+    if (!text)
+        return tl::unexpected(text.error());
+    Result<Lineage> lineage = parseLineage(*text, path.string());
+    if (!lineage)
+        return lineage;
+    lineage->directory = directory;
+    checkFolder(*lineage);
+    readTrials(*lineage, directory / "trials.jsonl");
+
+    std::map<std::string, std::string> stateOfSha;
+    std::set<std::string> shas;
+    std::set<std::string> namedTrials;
+    for (const State &state : lineage->states) {
+        const std::string sha = checkNamed(*lineage, "State " + state.id, state.file, state.trial);
+        if (!sha.empty())
+            stateOfSha.emplace(sha, state.id);
+        shas.insert(sha);
+        namedTrials.insert(state.trial);
+    }
+    for (const Attempt &attempt : lineage->attempts) {
+        shas.insert(checkNamed(*lineage, "Attempt " + attempt.id, attempt.file, attempt.trial));
+        namedTrials.insert(attempt.trial);
+    }
+    deriveBranches(*lineage, stateOfSha, shas, namedTrials);
+    return lineage;
+}
+
+Status appendTrial(const fs::path &lineageDirectory, const gate::Trial &trial)
+{
+    const fs::path path = lineageDirectory / "trials.jsonl";
+    const std::string line = gate::writeTrial(trial);
+    // A line is never changed, so what could not be read again (a NaN, a log over the limit) must not get in.
+    if (const Result<gate::Trial> readable = gate::parseTrial(line, "the new trial"); !readable)
+        return fail(ErrorCode::InvalidInput, "Cannot record trial " + trial.id + " in '" + path.string()
+                                                 + "': " + readable.error().message);
+    return files::appendLine(path, line);
+}
+
+Result<std::string> storeBranch(const fs::path &lineageDirectory, std::string_view candidateText, kernel::Surface surface)
+{
+    const std::string sha = files::sha256Hex(candidateText);
+    const std::string name = branchFileName(sha, surface);
+    const fs::path path = lineageDirectory / name;
+    std::error_code problem;
+    fs::create_directories(path.parent_path(), problem);
+    if (problem)
+        return fail(ErrorCode::Io, "Cannot create '" + path.parent_path().string() + "': " + problem.message() + '.');
+    if (const Result<std::string> stored = files::readFile(path, maxCandidateBytes); stored && *stored == candidateText)
+        return name;
+    if (Status written = files::writeFileAtomic(path, candidateText); !written)
+        return tl::unexpected(written.error());
+    return name;
+}
+
+} // namespace klineage::lineage

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/lineage/table.h"
+
+#include <cmath>
+
+namespace klineage::lineage {
+
+namespace {
+
+bool isTimed(const gate::Trial *trial)
+{
+    return trial && trial->verdict.status == gate::VerdictStatus::Correct && trial->latencyNs.value > 0;
+}
+
+std::optional<gate::Interval> measured(const gate::Comparison *comparison)
+{
+    if (!comparison || comparison->speedup.value <= 0)
+        return std::nullopt;
+    return comparison->speedup;
+}
+
+TableRow makeRow(TableRow::Kind kind, std::string id, const std::string &title, const std::string &parent,
+                 const gate::Trial *trial, const gate::Trial *baseline)
+{
+    TableRow row;
+    row.kind = kind;
+    row.id = std::move(id);
+    row.title = title;
+    row.parent = parent;
+    row.trial = trial;
+    if (!isTimed(trial))
+        return row;
+    row.latencyNs = trial->latencyNs;
+    row.speedupToParent = measured(trial->comparison("parent"));
+    if (isTimed(baseline))
+        row.speedupToBaseline = baseline->latencyNs.value / trial->latencyNs.value;
+    if (const gate::Comparison *reference = trial->referenceComparison()) {
+        row.speedupToReference = measured(reference);
+        row.reference = reference->subject.empty() ? reference->against : reference->subject;
+    }
+    return row;
+}
+
+} // namespace
+
+std::vector<TableRow> lineageTable(const Lineage &lineage, std::string_view baselineState)
+{
+    const State *baseline = baselineState.empty() ? nullptr : lineage.findState(baselineState);
+    if (!baseline && !lineage.states.empty())
+        baseline = &lineage.states.front();
+    const gate::Trial *baselineTrial = baseline ? lineage.trialOf(*baseline) : nullptr;
+
+    std::vector<TableRow> rows;
+    for (std::size_t i = lineage.states.size(); i-- > 0;) {
+        const State &state = lineage.states[i];
+        for (auto branch = lineage.branches.rbegin(); branch != lineage.branches.rend(); ++branch) {
+            if (branch->parent == state.id)
+                rows.push_back(makeRow(TableRow::Kind::Branch, "trial:" + branch->trial, branch->file, state.id,
+                                       lineage.findTrial(branch->trial), baselineTrial));
+        }
+        for (auto attempt = lineage.attempts.rbegin(); attempt != lineage.attempts.rend(); ++attempt) {
+            if (attempt->parent == state.id)
+                rows.push_back(makeRow(TableRow::Kind::Attempt, attempt->id, attempt->title, state.id,
+                                       lineage.trialOf(*attempt), baselineTrial));
+        }
+        const std::string parent = i > 0 ? lineage.states[i - 1].id : std::string();
+        rows.push_back(makeRow(TableRow::Kind::State, state.id, state.title, parent, lineage.trialOf(state), baselineTrial));
+    }
+    return rows;
+}
+
+gate::Interval ratioOfMedians(const gate::Interval &otherNs, const gate::Interval &ownNs)
+{
+    if (otherNs.low <= 0 || ownNs.low <= 0)
+        return {};
+    return {otherNs.value / ownNs.value, otherNs.low / ownNs.high, otherNs.high / ownNs.low};
+}
+
+GeometricMean referenceGeometricMean(const std::vector<Lineage> &lineages)
+{
+    GeometricMean mean;
+    double sumOfLogs = 0;
+    for (const Lineage &lineage : lineages) {
+        const gate::Trial *trial = lineage.states.empty() ? nullptr : lineage.trialOf(lineage.states.back());
+        const auto speedup = isTimed(trial) ? measured(trial->referenceComparison()) : std::nullopt;
+        if (speedup) {
+            sumOfLogs += std::log(speedup->value);
+            ++mean.counted;
+        } else {
+            ++mean.missing;
+        }
+    }
+    if (mean.counted > 0)
+        mean.value = std::exp(sumOfLogs / mean.counted);
+    return mean;
+}
+
+} // namespace klineage::lineage
