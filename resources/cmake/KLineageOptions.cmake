@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# How everything here is compiled: interface target klineage-options, and the compiler cache.
+
+add_library(klineage-options INTERFACE)
+target_compile_features(klineage-options INTERFACE cxx_std_20)
+target_include_directories(klineage-options INTERFACE ${CMAKE_SOURCE_DIR})
+target_compile_options(klineage-options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor)
+if(KLINEAGE_WERROR)
+    target_compile_options(klineage-options INTERFACE -Werror)
+endif()
+if(KLINEAGE_SANITIZE)
+    set(_sanitizers -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+    target_compile_options(klineage-options INTERFACE ${_sanitizers})
+    target_link_options(klineage-options INTERFACE ${_sanitizers})
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+        # The sanitizers' extra branches make GCC's flow warnings see paths that do not exist.
+        target_compile_options(klineage-options INTERFACE -Wno-maybe-uninitialized)
+    endif()
+endif()
+find_package(Threads REQUIRED)
+target_link_libraries(klineage-options INTERFACE Threads::Threads ${CMAKE_DL_LIBS})
+
+if(KLINEAGE_PCH AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # -fpch-preprocess lets ccache look through a precompiled header. A target whose own macros do not fit the shared header
+    # reads the plain one: slower, not wrong.
+    target_compile_options(klineage-options INTERFACE -fpch-preprocess -Wno-invalid-pch)
+endif()
+
+find_program(CCACHE_PROGRAM ccache)
+mark_as_advanced(CCACHE_PROGRAM)
+if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+        CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+        CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CCACHE_PROGRAM})
+endif()
