@@ -1,0 +1,336 @@
+/*klineage
+surface = "cuda"
+
+[[tunable]]
+name = "STAGES"
+default = 4
+values = [2, 3, 4]
+
+[[tunable]]
+name = "GROUP"
+default = 16
+values = [4, 8, 16, 32]
+
+[[tensormap]]
+name = "tm_x"
+tensor = "x"
+box = [128, 64]
+swizzle = "128B"
+l2_promotion = "256B"
+
+[[tensormap]]
+name = "tm_weight"
+tensor = "weight"
+box = [128, 64]
+swizzle = "128B"
+l2_promotion = "256B"
+
+[[tensormap]]
+name = "tm_y"
+tensor = "y"
+box = [64, 64]
+swizzle = "128B"
+
+[[launch]]
+kernel = "gemm"
+grid = ["2 * min(sm_count / 2, ceil_div(M, 256) * ceil_div(N, 256))"]
+block = ["384"]
+cluster = ["2"]
+shared = "STAGES * (128 + 256) * 64 * 2 + 2 * 2 * 64 * 64 * 2 + 1024"
+args = ["tm_x", "tm_weight", "tm_y", "int M", "int N", "int K"]
+*/
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// y[M,N] = x[M,K] · weight[N,K]ᵀ, bf16 in and out, fp32 sums.
+//
+// The sums leave through shared memory and the copy engine: stmatrix packs them into a swizzled
+// 64 × 64 box, one thread sends it off, and the warpgroup goes on to its next tile while the
+// engine writes full lines in the background and clips what lies outside y. Two boxes a warpgroup take turns.
+// Needs K % 8 == 0 and N % 8 == 0 for the engine's row pitches.
+
+#include <cuda_bf16.h>
+
+constexpr int BM = 128, BN = 256, BK = 64;
+constexpr unsigned X_BYTES = BM * BK * 2, W_BYTES = BN * BK * 2, STAGE_BYTES = X_BYTES + W_BYTES;
+constexpr unsigned BOX_BYTES = 64 * 64 * 2;
+
+struct alignas(64) TensorMap {
+    unsigned long long opaque[16];
+};
+
+__device__ __forceinline__ unsigned sharedAddress(const void *pointer)
+{
+    return unsigned(__cvta_generic_to_shared(pointer));
+}
+
+__device__ __forceinline__ void initBarrier(unsigned barrier, int arrivals)
+{
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(barrier), "r"(arrivals) : "memory");
+}
+
+// Arrives, and lets the phase end only after `bytes` have been copied.
+__device__ __forceinline__ void expectBytes(unsigned barrier, unsigned bytes)
+{
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
+                 :: "r"(barrier), "r"(bytes) : "memory");
+}
+
+// Arrives at the barrier with this address in block `rank` of the cluster.
+__device__ __forceinline__ void arrive(unsigned barrier, unsigned rank)
+{
+    asm volatile("{\n"
+                 ".reg .b32 remote;\n"
+                 "mapa.shared::cluster.u32 remote, %0, %1;\n"
+                 "mbarrier.arrive.shared::cluster.b64 _, [remote];\n"
+                 "}" :: "r"(barrier), "r"(rank) : "memory");
+}
+
+// Waits for the end of the phase with this parity (0 for the first one).
+__device__ __forceinline__ void waitPhase(unsigned barrier, unsigned parity)
+{
+    unsigned done;
+    do {
+        asm volatile("{\n"
+                     ".reg .pred ended;\n"
+                     "mbarrier.try_wait.parity.shared::cta.b64 ended, [%1], %2;\n"
+                     "selp.u32 %0, 1, 0, ended;\n"
+                     "}" : "=r"(done) : "r"(barrier), "r"(parity) : "memory");
+    } while (!done);
+}
+
+// Starts the copy of one box, from column k of row `row`.
+__device__ __forceinline__ void copyBox(unsigned to, const TensorMap &map, int k, int row, unsigned barrier)
+{
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "
+                 "[%0], [%1, {%2, %3}], [%4];"
+                 :: "r"(to), "l"(&map), "r"(k), "r"(row), "r"(barrier) : "memory");
+}
+
+// The same, written to the same place of every block of the cluster, each of whose barriers is told.
+__device__ __forceinline__ void copyBoxToAll(unsigned to, const TensorMap &map, int k, int row,
+                                             unsigned barrier)
+{
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
+                 ".multicast::cluster [%0], [%1, {%2, %3}], [%4], %5;"
+                 :: "r"(to), "l"(&map), "r"(k), "r"(row), "r"(barrier), "h"((unsigned short)3)
+                 : "memory");
+}
+
+__device__ __forceinline__ unsigned clusterRank()
+{
+    unsigned rank;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    return rank;
+}
+
+__device__ __forceinline__ void syncCluster()
+{
+    asm volatile("barrier.cluster.arrive.release;\n"
+                 "barrier.cluster.wait.acquire;" ::: "memory");
+}
+
+// Describes rows of 128 swizzled bytes to wgmma: where they start, 1024 bytes from one group of 8 rows to
+// the next, swizzle code 1. The field at bit 16 is unused with this swizzle.
+__device__ __forceinline__ unsigned long long describe(unsigned address)
+{
+    return (address & 0x3ffff) >> 4 | 1ull << 16 | 1024ull >> 4 << 32 | 1ull << 62;
+}
+
+#define SUMS8(i)                                                                                   \
+    "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]),    \
+        "+f"(d[i + 6]), "+f"(d[i + 7])
+#define SUMS32(i) SUMS8(i), SUMS8(i + 8), SUMS8(i + 16), SUMS8(i + 24)
+
+// d += 64 rows of x · 256 rows of weight, over 16 numbers of K; in the background, by a whole warpgroup.
+__device__ __forceinline__ void multiply(float (&d)[128], unsigned long long x, unsigned long long weight)
+{
+    asm volatile(
+        "{\n"
+        ".reg .pred accumulate;\n"
+        "setp.ne.b32 accumulate, 1, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 "
+        "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+        " %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+        " %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+        " %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
+        " %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
+        " %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
+        " %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
+        " %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127}, "
+        "%128, %129, accumulate, 1, 1, 0, 0;\n"
+        "}"
+        : SUMS32(0), SUMS32(32), SUMS32(64), SUMS32(96)
+        : "l"(x), "l"(weight));
+}
+
+// Orders what this thread did to the sums before the products that follow.
+__device__ __forceinline__ void fenceProducts()
+{
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+
+__device__ __forceinline__ void commitProducts()
+{
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+
+template <int PENDING> __device__ __forceinline__ void waitProducts()
+{
+    asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(PENDING) : "memory");
+}
+
+template <int COUNT> __device__ __forceinline__ void giveRegisters()
+{
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" :: "n"(COUNT));
+}
+
+template <int COUNT> __device__ __forceinline__ void takeRegisters()
+{
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" :: "n"(COUNT));
+}
+
+struct Tile {
+    int row0, col0;
+};
+
+// Down GROUP / 2 rows of pairs, then to the next column; the last group may be lower.
+__device__ __forceinline__ Tile locate(int pair, int pairRows, int tileCols, int rank)
+{
+    const int first = pair / (GROUP / 2 * tileCols) * (GROUP / 2);
+    const int rows = min(GROUP / 2, pairRows - first);
+    const int place = pair % (GROUP / 2 * tileCols);
+    return {((first + place % rows) * 2 + rank) * BM, place / rows * BN};
+}
+
+// Four 8 × 8 matrices of bf16; lanes 8i … 8i+7 name the rows of matrix i.
+__device__ __forceinline__ void storeMatrices(unsigned row, const unsigned (&from)[4])
+{
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
+                 :: "r"(row), "r"(from[0]), "r"(from[1]), "r"(from[2]), "r"(from[3]) : "memory");
+}
+
+__device__ __forceinline__ unsigned pack(float low, float high)
+{
+    const __nv_bfloat162 both = __floats2bfloat162_rn(low, high);
+    return reinterpret_cast<const unsigned &>(both);
+}
+
+// Starts the copy of one box from shared memory to y.
+__device__ __forceinline__ void storeBox(const TensorMap &map, int col, int row, unsigned from)
+{
+    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];\n"
+                 "cp.async.bulk.commit_group;"
+                 :: "l"(&map), "r"(col), "r"(row), "r"(from) : "memory");
+}
+
+// Lets at most PENDING of this thread's boxes be unread by the copy engine.
+template <int PENDING> __device__ __forceinline__ void waitStoresRead()
+{
+    asm volatile("cp.async.bulk.wait_group.read %0;" :: "n"(PENDING) : "memory");
+}
+
+__device__ __forceinline__ void syncWarpgroup(int warpgroup)
+{
+    asm volatile("bar.sync %0, 128;" :: "r"(warpgroup + 1) : "memory");
+}
+
+extern "C" __global__ __launch_bounds__(384, 1) void gemm(const __grid_constant__ TensorMap mapX,
+                                                          const __grid_constant__ TensorMap mapWeight,
+                                                          const __grid_constant__ TensorMap mapY, int M, int N, int K)
+{
+    extern __shared__ unsigned char dynamicShared[];
+    __shared__ unsigned long long barriers[2 * STAGES];
+    // A swizzled box starts at a multiple of 1024 bytes.
+    const unsigned ring = (sharedAddress(dynamicShared) + 1023) & ~1023u;
+    const unsigned full = sharedAddress(barriers), empty = full + 8 * STAGES;
+    const unsigned boxes = ring + STAGES * STAGE_BYTES;
+
+    const int thread = threadIdx.x, lane = thread % 32, warpgroup = thread / 128;
+    const unsigned rank = clusterRank();
+    // Rows of tiles in pairs; the second of a last pair may lie outside of y: it is fed zeros, nothing is stored.
+    const int pairRows = (M + 2 * BM - 1) / (2 * BM), tileCols = (N + BN - 1) / BN;
+    const int slabs = (K + BK - 1) / BK;
+
+    if (thread == 0) {
+        for (int stage = 0; stage < STAGES; ++stage) {
+            initBarrier(full + 8 * stage, 1);
+            initBarrier(empty + 8 * stage, 2 * 8); // the warps of both blocks' consumers
+        }
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); // the copy engine must see them too
+    }
+    syncCluster();
+
+    if (warpgroup == 0) {
+        giveRegisters<40>();
+        if (thread == 0) {
+            int turn = 0; // slabs so far, over all tiles
+            for (int t = blockIdx.x / 2; t < pairRows * tileCols; t += gridDim.x / 2) {
+                const Tile tile = locate(t, pairRows, tileCols, rank);
+                for (int slab = 0; slab < slabs; ++slab, ++turn) {
+                    const int stage = turn % STAGES;
+                    const unsigned xs = ring + stage * STAGE_BYTES;
+                    waitPhase(empty + 8 * stage, turn / STAGES % 2 ^ 1); // a fresh barrier passes the first time
+                    expectBytes(full + 8 * stage, STAGE_BYTES);
+                    copyBox(xs, mapX, slab * BK, tile.row0, full + 8 * stage);
+                    copyBoxToAll(xs + X_BYTES + rank * W_BYTES / 2, mapWeight, slab * BK,
+                                 tile.col0 + rank * BN / 2, full + 8 * stage);
+                }
+            }
+        }
+    } else {
+        takeRegisters<232>();
+        const int consumer = warpgroup - 1;
+
+        int turn = 0;
+        for (int t = blockIdx.x / 2; t < pairRows * tileCols; t += gridDim.x / 2) {
+            const Tile tile = locate(t, pairRows, tileCols, rank);
+
+            float acc[128] = {};
+            for (int slab = 0; slab < slabs; ++slab, ++turn) {
+                waitPhase(full + 8 * (turn % STAGES), turn / STAGES % 2);
+
+                const unsigned xs = ring + turn % STAGES * STAGE_BYTES + consumer * 64 * BK * 2;
+                const unsigned ws = ring + turn % STAGES * STAGE_BYTES + X_BYTES;
+                fenceProducts();
+#pragma unroll
+                for (int k = 0; k < BK; k += 16)
+                    multiply(acc, describe(xs + k * 2), describe(ws + k * 2));
+                commitProducts();
+
+                // This warp's products of the slab before this one have ended.
+                waitProducts<1>();
+                if (slab > 0 && lane < 2)
+                    arrive(empty + 8 * ((turn - 1) % STAGES), lane);
+            }
+            waitProducts<0>();
+            if (lane < 2)
+                arrive(empty + 8 * ((turn - 1) % STAGES), lane);
+
+#pragma unroll
+            for (int j = 0; j < BN / 64; ++j) {
+                const unsigned box = boxes + (consumer * 2 + j % 2) * BOX_BYTES;
+                if (thread % 128 == 0)
+                    waitStoresRead<1>(); // the box used before the last one has left
+                syncWarpgroup(consumer);
+
+                // Matrices: rows 0-7 and 8-15 of the warp's 16, then the same of the next 8 columns.
+                const int r = thread / 32 % 4 * 16 + lane % 16;
+#pragma unroll
+                for (int c = 0; c < 8; c += 2) {
+                    const float *d = acc + 32 * j + 4 * c;
+                    const unsigned packed[4] = {pack(d[0], d[1]), pack(d[2], d[3]), pack(d[4], d[5]), pack(d[6], d[7])};
+                    storeMatrices(box + r * 128 + ((c + lane / 16) ^ r % 8) * 16, packed);
+                }
+
+                // The copy engine reads through another path: each writer's stores must be visible to it first.
+                asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+                syncWarpgroup(consumer);
+                if (thread % 128 == 0)
+                    storeBox(mapY, tile.col0 + 64 * j, tile.row0 + consumer * 64, box);
+            }
+        }
+        if (thread % 128 == 0)
+            waitStoresRead<0>(); // shared memory goes away with the block
+    }
+    syncCluster(); // the other block may still arrive at our barriers
+}
