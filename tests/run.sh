@@ -1,0 +1,42 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Installs what is missing, then checks everything: format, core under the sanitizers, all tests of the release build.
+# The last line counts test functions. Exits 0 only when all is well.
+set -eu
+
+root=$(cd "$(dirname "$(readlink -f "$0")")/.." && pwd)
+cd "$root"
+failed=no
+complain() { echo "$*" >&2; failed=yes; }
+
+"$root/resources/setup/install.sh" tests
+. "$root/resources/setup/build.sh"
+
+"$root/resources/setup/check-format.sh" || complain "The format check failed."
+
+echo "Building and testing core under the sanitizers (log: build/asan/build.log) ..."
+KLINEAGE_CMAKE_FLAGS="-DKLINEAGE_BUILD_TESTS=ON"
+if klineage_build asan; then
+    if ! ctest --preset asan >build/asan/test.log 2>&1; then
+        tail -n 60 build/asan/test.log
+        complain "Tests failed under the sanitizers: all of it is in build/asan/test.log"
+    fi
+else
+    complain "The sanitizer build failed."
+fi
+
+echo "Building everything (log: build/release/build.log) ..."
+KLINEAGE_CMAKE_FLAGS="-DKLINEAGE_BUILD_UI=ON -DKLINEAGE_BUILD_TESTS=ON"
+klineage_build release || exit 1
+rm -rf build/release/test-results
+mkdir -p build/release/test-results
+ctest --preset release || failed=yes
+
+count=$("$root/resources/setup/count-tests.sh" build/release)
+[ "$failed" = no ] || echo "Not all is well: see the messages above."
+echo "$count"
+case $count in
+    *", 0 failed, "*) ;;
+    *) failed=yes ;;
+esac
+[ "$failed" = no ]
