@@ -32,8 +32,7 @@ class Scanner
 public:
     explicit Scanner(std::string_view text)
         : m_text(text)
-    {
-    }
+    {}
 
     std::size_t offsetOf(const JsonPath &path, bool atKey)
     {
@@ -53,7 +52,8 @@ private:
 
     void skipSpace()
     {
-        while (m_at < m_text.size() && std::string_view(" \t\r\n").find(m_text[m_at]) != std::string_view::npos)
+        while (m_at < m_text.size()
+               && std::string_view(" \t\r\n").find(m_text[m_at]) != std::string_view::npos)
             ++m_at;
     }
 
@@ -82,7 +82,8 @@ private:
                 ++m_at;
             } else {
                 ++m_at;
-                while (m_at < m_text.size() && std::string_view(",:{}[]\" \t\r\n").find(peek()) == std::string_view::npos)
+                while (m_at < m_text.size()
+                       && std::string_view(",:{}[]\" \t\r\n").find(peek()) == std::string_view::npos)
                     ++m_at;
             }
         } while (depth > 0 && m_at < m_text.size());
@@ -248,7 +249,8 @@ void JsonReader::finish() const
             continue;
         const std::string shown = item.key().substr(0, 64);
         throw JsonFormatError{pathOf(item.key()),
-                              "unknown key '" + shown + "' in " + nameOf(m_path) + didYouMean(shown, m_known), true};
+                              "unknown key '" + shown + "' in " + nameOf(m_path) + didYouMean(shown, m_known),
+                              true};
     }
 }
 
@@ -281,14 +283,17 @@ Error jsonSyntaxError(const json::exception &problem, const std::string &where)
     } else if (const std::size_t bracket = text.find("] "); bracket != std::string::npos) {
         text = text.substr(bracket + 2); // a number out of the range of double
     }
-    return Error{ErrorCode::InvalidInput, where + ':' + std::to_string(column) + ": not a JSON object: " + text + '.', {}};
+    return Error{ErrorCode::InvalidInput,
+                 where + ':' + std::to_string(column) + ": not a JSON object: " + text + '.',
+                 {}};
 }
 
 Error jsonFormatError(const JsonFormatError &problem, std::string_view line, const std::string &where)
 {
     const int column = jsonColumn(line, problem.path, problem.atKey);
     const char *end = problem.message.ends_with('?') ? "" : ".";
-    return Error{ErrorCode::InvalidInput, where + ':' + std::to_string(column) + ": " + problem.message + end, {}};
+    return Error{
+        ErrorCode::InvalidInput, where + ':' + std::to_string(column) + ": " + problem.message + end, {}};
 }
 
 } // namespace klineage::gate

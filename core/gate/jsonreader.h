@@ -59,7 +59,8 @@ private:
 };
 
 /// Values without a key of their own (elements of arrays and maps).
-[[nodiscard]] std::string readText(const nlohmann::json &value, const JsonPath &path, std::size_t limit = maxJsonText);
+[[nodiscard]] std::string readText(const nlohmann::json &value, const JsonPath &path,
+                                   std::size_t limit = maxJsonText);
 [[nodiscard]] double readNumber(const nlohmann::json &value, const JsonPath &path);
 [[nodiscard]] std::int64_t readInteger(const nlohmann::json &value, const JsonPath &path);
 [[nodiscard]] JsonPath childPath(JsonPath path, std::string key);
@@ -75,10 +76,12 @@ template <typename Read>
 
 /// "where:column: message" of a syntax error.
 [[nodiscard]] Error jsonSyntaxError(const nlohmann::json::exception &problem, const std::string &where);
-[[nodiscard]] Error jsonFormatError(const JsonFormatError &problem, std::string_view line, const std::string &where);
+[[nodiscard]] Error jsonFormatError(const JsonFormatError &problem, std::string_view line,
+                                    const std::string &where);
 
 template <typename Read>
-auto parseJsonLine(std::string_view line, const std::string &where, Read &&read) -> Result<decltype(read(nlohmann::json()))>
+auto parseJsonLine(std::string_view line, const std::string &where, Read &&read)
+    -> Result<decltype(read(nlohmann::json()))>
 {
     try {
         const nlohmann::json json = nlohmann::json::parse(line);

@@ -38,7 +38,8 @@ bool isUtcTime(std::string_view text)
     }
     const std::string_view fraction = text.substr(pattern.size(), text.size() - pattern.size() - 1);
     return fraction.empty()
-           || (fraction.front() == '.' && fraction.size() > 1 && std::all_of(fraction.begin() + 1, fraction.end(), isDigit));
+           || (fraction.front() == '.' && fraction.size() > 1
+               && std::all_of(fraction.begin() + 1, fraction.end(), isDigit));
 }
 
 std::string readSha(JsonReader &reader, const std::string &key, bool required)
@@ -57,7 +58,8 @@ Environment readEnvironment(const json &value, const JsonPath &path)
     environment.device = reader.text("device");
     if (const json *facts = reader.optionalObject("facts", maxFacts)) {
         for (const auto &item : facts->items())
-            environment.facts[item.key()] = readText(item.value(), childPath(reader.pathOf("facts"), item.key()));
+            environment.facts[item.key()] =
+                readText(item.value(), childPath(reader.pathOf("facts"), item.key()));
     }
     reader.finish();
     return environment;
@@ -67,7 +69,8 @@ void readSeedsAndTunables(JsonReader &reader, Trial &trial)
 {
     if (const json *tunables = reader.optionalObject("tunables", maxTunables)) {
         for (const auto &item : tunables->items())
-            trial.tunables[item.key()] = readInteger(item.value(), childPath(reader.pathOf("tunables"), item.key()));
+            trial.tunables[item.key()] =
+                readInteger(item.value(), childPath(reader.pathOf("tunables"), item.key()));
     }
     if (const json *seeds = reader.optionalArray("seeds", maxSeeds)) {
         for (const json &seed : *seeds) {
@@ -186,13 +189,14 @@ const Comparison *Trial::referenceComparison() const
 
 void to_json(json &out, const Trial &trial)
 {
-    out = json{{"id", trial.id},
-               {"time", trial.time},
-               {"workload", trial.workload},
-               {"candidate", trial.candidate},
-               {"surface", kernel::toString(trial.surface)},
-               {"environment", {{"platform", trial.environment.platform}, {"device", trial.environment.device}}},
-               {"verdict", trial.verdict}};
+    out = json{
+        {"id", trial.id},
+        {"time", trial.time},
+        {"workload", trial.workload},
+        {"candidate", trial.candidate},
+        {"surface", kernel::toString(trial.surface)},
+        {"environment", {{"platform", trial.environment.platform}, {"device", trial.environment.device}}},
+        {"verdict", trial.verdict}};
     setUnlessEmpty(out, "file", trial.file);
     setUnlessEmpty(out, "parent", trial.parent);
     setUnlessEmpty(out, "gate_version", trial.gateVersion);
@@ -232,7 +236,8 @@ std::string writeTrial(const Trial &trial)
 Result<Trial> parseTrial(std::string_view line, const std::string &where)
 {
     if (line.size() > maxLineBytes)
-        return fail(ErrorCode::InvalidInput, where + ":1: the trial is longer than " + std::to_string(maxLineBytes) + " bytes.");
+        return fail(ErrorCode::InvalidInput,
+                    where + ":1: the trial is longer than " + std::to_string(maxLineBytes) + " bytes.");
     return parseJsonLine(line, where, [](const json &value) { return readTrial(value); });
 }
 

@@ -16,7 +16,8 @@ constexpr std::size_t maxLogBytes = std::size_t{1} << 20;
 constexpr std::size_t maxEvidence = 1024;
 constexpr std::size_t maxComparisons = 64;
 
-constexpr std::array statusNames{"correct", "compile_error", "wrong", "unsafe", "suspect", "timeout", "crash", "unavailable"};
+constexpr std::array statusNames{"correct", "compile_error", "wrong", "unsafe",
+                                 "suspect", "timeout",       "crash", "unavailable"};
 constexpr std::array stageNames{"compile", "correctness", "profile"};
 constexpr std::array changeNames{"gain", "no_gain", "loss", "undecided"};
 
@@ -137,7 +138,8 @@ Verdict readVerdict(const json &value, const JsonPath &path)
 
 void to_json(json &out, const Verdict &verdict)
 {
-    out = json{{"status", toString(verdict.status)}, {"stage", toString(verdict.stage)}, {"reason", verdict.reason}};
+    out = json{
+        {"status", toString(verdict.status)}, {"stage", toString(verdict.stage)}, {"reason", verdict.reason}};
     if (!verdict.message.empty())
         out["message"] = verdict.message;
     if (!verdict.hint.empty())

@@ -62,10 +62,10 @@ struct Lineage {
     std::vector<Transition> transitions; ///< states.size() - 1, chained
     std::vector<Attempt> attempts;
 
-    std::filesystem::path directory;     ///< not part of the file
-    std::vector<gate::Trial> trials;     ///< all of trials.jsonl, in file order
-    std::vector<Branch> branches;        ///< derived: trials with a parent here that no state or attempt names
-    std::vector<std::string> notices;    ///< what was recovered or is inconsistent, whole sentences
+    std::filesystem::path directory;  ///< not part of the file
+    std::vector<gate::Trial> trials;  ///< all of trials.jsonl, in file order
+    std::vector<Branch> branches;     ///< derived: trials with a parent here that no state or attempt names
+    std::vector<std::string> notices; ///< what was recovered or is inconsistent, whole sentences
 
     [[nodiscard]] std::string key() const { return workload + "/" + platform; }
     [[nodiscard]] const State *findState(std::string_view id) const;
@@ -75,7 +75,8 @@ struct Lineage {
     [[nodiscard]] const Transition *transitionTo(std::string_view stateId) const;
 };
 
-[[nodiscard]] Result<Lineage> parseLineage(std::string_view text, const std::string &fileName); ///< lineage.toml alone
+[[nodiscard]] Result<Lineage> parseLineage(std::string_view text,
+                                           const std::string &fileName); ///< lineage.toml alone
 [[nodiscard]] std::string writeLineage(const Lineage &lineage);
 /// lineage.toml and trials.jsonl. A torn last line of trials.jsonl is dropped and said in notices.
 [[nodiscard]] Result<Lineage> readLineage(const std::filesystem::path &directory);
@@ -86,7 +87,7 @@ struct Lineage {
 /// Appends one line to trials.jsonl and flushes it to the disk. Safe against a kill at any instant and against other writers.
 [[nodiscard]] Status appendTrial(const std::filesystem::path &lineageDirectory, const gate::Trial &trial);
 /// Stores a candidate that is no state: branches/<sha-256, 12 digits>.<ext>; returns the relative name.
-[[nodiscard]] Result<std::string> storeBranch(const std::filesystem::path &lineageDirectory, std::string_view candidateText,
-                                              kernel::Surface surface);
+[[nodiscard]] Result<std::string> storeBranch(const std::filesystem::path &lineageDirectory,
+                                              std::string_view candidateText, kernel::Surface surface);
 
 } // namespace klineage::lineage

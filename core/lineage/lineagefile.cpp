@@ -14,17 +14,19 @@ using files::TomlTable;
 
 const std::vector<std::pair<std::string, kernel::Surface>> surfaceWords{{"cuda", kernel::Surface::Cuda},
                                                                         {"opencl", kernel::Surface::OpenCl}};
-const std::vector<std::pair<std::string, std::string>> terminationWords{{"complete", "complete"},
-                                                                        {"step_limit", "step_limit"},
-                                                                        {"rejection_limit", "rejection_limit"},
-                                                                        {"unknown", "unknown"}};
+const std::vector<std::pair<std::string, std::string>> terminationWords{
+    {"complete", "complete"},
+    {"step_limit", "step_limit"},
+    {"rejection_limit", "rejection_limit"},
+    {"unknown", "unknown"}};
 
 constexpr std::size_t maxIdLength = 32;
 
 bool isId(std::string_view text)
 {
     return !text.empty() && text.size() <= maxIdLength && std::all_of(text.begin(), text.end(), [](char c) {
-        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'
+               || c == '-';
     });
 }
 
@@ -47,7 +49,8 @@ std::string readFileName(const TomlTable &table)
     const std::filesystem::path path(name);
     const bool leadsOut = std::find(path.begin(), path.end(), "..") != path.end();
     if (table.has("file") && (name.empty() || path.is_absolute() || leadsOut))
-        table.fail("file", "'" + name + "' is no file of this folder; expected a relative path without '..'.");
+        table.fail("file",
+                   "'" + name + "' is no file of this folder; expected a relative path without '..'.");
     return name;
 }
 
@@ -86,8 +89,9 @@ Transition readTransition(const TomlTable &table, const std::vector<State> &stat
     }
     const auto expect = [&](const char *key, const std::string &found, const std::string &expected) {
         if (table.has(key) && found != expected)
-            table.fail(key, "transition " + std::to_string(index + 1) + " has '" + key + "' = '" + found + "'; expected '"
-                                + expected + "', because transitions are chained in the order of the states.");
+            table.fail(key, "transition " + std::to_string(index + 1) + " has '" + key + "' = '" + found
+                                + "'; expected '" + expected
+                                + "', because transitions are chained in the order of the states.");
     };
     expect("from", transition.from, states[index].id);
     expect("to", transition.to, states[index + 1].id);
@@ -105,7 +109,8 @@ Attempt readAttempt(const TomlTable &table, const std::vector<State> &states, st
     attempt.locus = table.string("locus", "");
     attempt.reason = table.string("reason");
     attempt.trial = readTrialId(table);
-    const bool known = std::any_of(states.begin(), states.end(), [&](const State &s) { return s.id == attempt.parent; });
+    const bool known =
+        std::any_of(states.begin(), states.end(), [&](const State &s) { return s.id == attempt.parent; });
     if (table.has("parent") && !known)
         table.fail("parent", "'" + attempt.parent + "' is no state of this lineage; expected the id of one.");
     return attempt;

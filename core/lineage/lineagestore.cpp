@@ -28,22 +28,25 @@ void readTrials(Lineage &lineage, const fs::path &path)
     std::set<std::string> ids;
     lineage.trials.reserve(lines->lines.size());
     for (const files::Line &line : lines->lines) {
-        Result<gate::Trial> trial = gate::parseTrial(line.text, path.string() + ':' + std::to_string(line.number));
+        Result<gate::Trial> trial =
+            gate::parseTrial(line.text, path.string() + ':' + std::to_string(line.number));
         if (!trial)
             lineage.notices.push_back("A trial was left out: " + trial.error().message);
         else if (!ids.insert(trial->id).second)
-            lineage.notices.push_back("Line " + std::to_string(line.number) + " of trials.jsonl repeats trial " + trial->id
-                                      + " and was left out.");
+            lineage.notices.push_back("Line " + std::to_string(line.number)
+                                      + " of trials.jsonl repeats trial " + trial->id + " and was left out.");
         else
             lineage.trials.push_back(std::move(*trial));
     }
     if (lines->tornTail)
-        lineage.notices.push_back("Line " + std::to_string(lines->tornTail->number)
-                                  + " of trials.jsonl was cut short, as by a kill while it was written, and was left out.");
+        lineage.notices.push_back(
+            "Line " + std::to_string(lines->tornTail->number)
+            + " of trials.jsonl was cut short, as by a kill while it was written, and was left out.");
 }
 
 /// Compares a named file with the trial that stands for it. Returns the file's sha-256, or nothing when it cannot be read.
-std::string checkNamed(Lineage &lineage, const std::string &who, const std::string &file, const std::string &trialId)
+std::string checkNamed(Lineage &lineage, const std::string &who, const std::string &file,
+                       const std::string &trialId)
 {
     const Result<std::string> text = files::readFile(lineage.directory / file, maxCandidateBytes);
     std::string sha;
@@ -59,8 +62,8 @@ std::string checkNamed(Lineage &lineage, const std::string &who, const std::stri
         return sha;
     }
     if (trial->workload != lineage.workload)
-        lineage.notices.push_back(who + ": its trial " + trialId + " belongs to the workload '" + trial->workload + "', not to '"
-                                  + lineage.workload + "'.");
+        lineage.notices.push_back(who + ": its trial " + trialId + " belongs to the workload '"
+                                  + trial->workload + "', not to '" + lineage.workload + "'.");
     if (trial->environment.platform != lineage.platform)
         lineage.notices.push_back(who + ": its trial " + trialId + " was recorded on the platform '"
                                   + trial->environment.platform + "', not on '" + lineage.platform + "'.");
@@ -70,16 +73,18 @@ std::string checkNamed(Lineage &lineage, const std::string &who, const std::stri
     return sha;
 }
 
-void deriveBranches(Lineage &lineage, const std::map<std::string, std::string> &stateOfSha, const std::set<std::string> &shas,
-                    const std::set<std::string> &namedTrials)
+void deriveBranches(Lineage &lineage, const std::map<std::string, std::string> &stateOfSha,
+                    const std::set<std::string> &shas, const std::set<std::string> &namedTrials)
 {
     for (const gate::Trial &trial : lineage.trials) {
         const auto parent = stateOfSha.find(trial.parent);
         if (parent == stateOfSha.end() || namedTrials.count(trial.id) > 0 || shas.count(trial.candidate) > 0)
             continue;
-        const auto older = std::find_if(lineage.branches.begin(), lineage.branches.end(), [&](const Branch &branch) {
-            return branch.parent == parent->second && lineage.findTrial(branch.trial)->candidate == trial.candidate;
-        });
+        const auto older =
+            std::find_if(lineage.branches.begin(), lineage.branches.end(), [&](const Branch &branch) {
+                return branch.parent == parent->second
+                       && lineage.findTrial(branch.trial)->candidate == trial.candidate;
+            });
         if (older != lineage.branches.end())
             lineage.branches.erase(older); // gated again: one branch, its newest trial
         const fs::path stored = branchFileName(trial.candidate, trial.surface);
@@ -92,8 +97,8 @@ void checkFolder(Lineage &lineage)
     const fs::path folder = lineage.directory.lexically_normal();
     const fs::path platform = folder.has_filename() ? folder.filename() : folder.parent_path().filename();
     if (!platform.empty() && platform != lineage.platform)
-        lineage.notices.push_back("lineage.toml names the platform '" + lineage.platform + "', but its folder is '"
-                                  + platform.string() + "'.");
+        lineage.notices.push_back("lineage.toml names the platform '" + lineage.platform
+                                  + "', but its folder is '" + platform.string() + "'.");
 }
 
 } // namespace
@@ -145,7 +150,8 @@ Status appendTrial(const fs::path &lineageDirectory, const gate::Trial &trial)
     return files::appendLine(path, line);
 }
 
-Result<std::string> storeBranch(const fs::path &lineageDirectory, std::string_view candidateText, kernel::Surface surface)
+Result<std::string> storeBranch(const fs::path &lineageDirectory, std::string_view candidateText,
+                                kernel::Surface surface)
 {
     const std::string sha = files::sha256Hex(candidateText);
     const std::string name = branchFileName(sha, surface);
@@ -153,8 +159,10 @@ Result<std::string> storeBranch(const fs::path &lineageDirectory, std::string_vi
     std::error_code problem;
     fs::create_directories(path.parent_path(), problem);
     if (problem)
-        return fail(ErrorCode::Io, "Cannot create '" + path.parent_path().string() + "': " + problem.message() + '.');
-    if (const Result<std::string> stored = files::readFile(path, maxCandidateBytes); stored && *stored == candidateText)
+        return fail(ErrorCode::Io,
+                    "Cannot create '" + path.parent_path().string() + "': " + problem.message() + '.');
+    if (const Result<std::string> stored = files::readFile(path, maxCandidateBytes);
+        stored && *stored == candidateText)
         return name;
     if (Status written = files::writeFileAtomic(path, candidateText); !written)
         return tl::unexpected(written.error());

@@ -55,8 +55,8 @@ std::vector<TableRow> lineageTable(const Lineage &lineage, std::string_view base
         const State &state = lineage.states[i];
         for (auto branch = lineage.branches.rbegin(); branch != lineage.branches.rend(); ++branch) {
             if (branch->parent == state.id)
-                rows.push_back(makeRow(TableRow::Kind::Branch, "trial:" + branch->trial, branch->file, state.id,
-                                       lineage.findTrial(branch->trial), baselineTrial));
+                rows.push_back(makeRow(TableRow::Kind::Branch, "trial:" + branch->trial, branch->file,
+                                       state.id, lineage.findTrial(branch->trial), baselineTrial));
         }
         for (auto attempt = lineage.attempts.rbegin(); attempt != lineage.attempts.rend(); ++attempt) {
             if (attempt->parent == state.id)
@@ -64,7 +64,8 @@ std::vector<TableRow> lineageTable(const Lineage &lineage, std::string_view base
                                        lineage.trialOf(*attempt), baselineTrial));
         }
         const std::string parent = i > 0 ? lineage.states[i - 1].id : std::string();
-        rows.push_back(makeRow(TableRow::Kind::State, state.id, state.title, parent, lineage.trialOf(state), baselineTrial));
+        rows.push_back(makeRow(TableRow::Kind::State, state.id, state.title, parent, lineage.trialOf(state),
+                               baselineTrial));
     }
     return rows;
 }

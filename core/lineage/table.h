@@ -16,13 +16,14 @@ struct TableRow {
     Kind kind = Kind::State;
     std::string id;
     std::string title;
-    std::string parent;                              ///< state id; empty for K0
-    const gate::Trial *trial = nullptr;              ///< owned by the Lineage
+    std::string parent;                 ///< state id; empty for K0
+    const gate::Trial *trial = nullptr; ///< owned by the Lineage
     std::optional<gate::Interval> latencyNs;
-    std::optional<gate::Interval> speedupToParent;   ///< paired, from the trial
-    std::optional<double> speedupToBaseline;         ///< ratio of medians; baseline is K0 unless another state is pinned
-    std::optional<gate::Interval> speedupToReference;///< paired, from the trial
-    std::string reference;                           ///< "openblas 0.3.21"
+    std::optional<gate::Interval> speedupToParent; ///< paired, from the trial
+    std::optional<double>
+        speedupToBaseline; ///< ratio of medians; baseline is K0 unless another state is pinned
+    std::optional<gate::Interval> speedupToReference; ///< paired, from the trial
+    std::string reference;                            ///< "openblas 0.3.21"
 };
 
 /// Rows newest first, as the graph draws them: K* before its predecessors, and directly above each state what was tried from it

@@ -14,8 +14,7 @@ class Verifier
 public:
     explicit Verifier(const Lineage &lineage)
         : m_lineage(lineage)
-    {
-    }
+    {}
 
     VerifyReport run()
     {
@@ -38,9 +37,10 @@ private:
     bool check(bool holds, const std::string &subject, std::string message)
     {
         ++m_report.checks;
-        const bool said = std::any_of(m_report.findings.begin(), m_report.findings.end(), [&](const VerifyFinding &finding) {
-            return finding.subject == subject && finding.message == message;
-        });
+        const bool said = std::any_of(m_report.findings.begin(), m_report.findings.end(),
+                                      [&](const VerifyFinding &finding) {
+                                          return finding.subject == subject && finding.message == message;
+                                      });
         if (!holds && !said)
             m_report.findings.push_back({subject, std::move(message)});
         return holds;
@@ -53,12 +53,13 @@ private:
         if (!check(candidate.has_value(), subject, candidate ? std::string() : candidate.error().message))
             return {};
         check(candidate->surface == m_lineage.surface, subject,
-              file + " is written for the surface '" + kernel::toString(candidate->surface) + "', the lineage for '"
-                  + kernel::toString(m_lineage.surface) + "'.");
+              file + " is written for the surface '" + kernel::toString(candidate->surface)
+                  + "', the lineage for '" + kernel::toString(m_lineage.surface) + "'.");
         return files::sha256Hex(candidate->source);
     }
 
-    const gate::Trial *checkTrial(const std::string &subject, const std::string &trialId, const std::string &sha)
+    const gate::Trial *checkTrial(const std::string &subject, const std::string &trialId,
+                                  const std::string &sha)
     {
         if (!check(!trialId.empty(), subject, "It names no trial; gate it and record the trial."))
             return nullptr;
@@ -70,7 +71,8 @@ private:
         return trial;
     }
 
-    void checkStateTrial(const State &state, const std::string &sha, bool hasParent, const std::string &parentSha)
+    void checkStateTrial(const State &state, const std::string &sha, bool hasParent,
+                         const std::string &parentSha)
     {
         const gate::Trial *trial = checkTrial(state.id, state.trial, sha);
         if (!trial)
@@ -86,7 +88,8 @@ private:
         if (!hasParent)
             return;
         const gate::Comparison *step = trial->comparison("parent");
-        if (!check(step != nullptr, state.id, "Its trial was not compared with the state before it; gate it with that parent."))
+        if (!check(step != nullptr, state.id,
+                   "Its trial was not compared with the state before it; gate it with that parent."))
             return;
         checkInterval(state.id, "speedup to the parent", step->speedup);
         check(parentSha.empty() || trial->parent == parentSha, state.id,
@@ -103,15 +106,16 @@ private:
     {
         const std::size_t steps = m_lineage.states.empty() ? 0 : m_lineage.states.size() - 1;
         check(m_lineage.transitions.size() == steps, {},
-              std::to_string(m_lineage.states.size()) + " states need " + std::to_string(steps) + " transitions; there are "
-                  + std::to_string(m_lineage.transitions.size()) + '.');
+              std::to_string(m_lineage.states.size()) + " states need " + std::to_string(steps)
+                  + " transitions; there are " + std::to_string(m_lineage.transitions.size()) + '.');
         for (std::size_t i = 0; i < m_lineage.transitions.size(); ++i) {
             const Transition &transition = m_lineage.transitions[i];
             const std::string subject = transition.from + " → " + transition.to;
-            check(i < steps && transition.from == m_lineage.states[i].id && transition.to == m_lineage.states[i + 1].id, subject,
-                  "It does not follow the order of the states.");
-            check(!transition.category.empty() && !transition.locus.empty() && !transition.summary.empty(), subject,
-                  "It lacks a category, a locus or a summary.");
+            check(i < steps && transition.from == m_lineage.states[i].id
+                      && transition.to == m_lineage.states[i + 1].id,
+                  subject, "It does not follow the order of the states.");
+            check(!transition.category.empty() && !transition.locus.empty() && !transition.summary.empty(),
+                  subject, "It lacks a category, a locus or a summary.");
         }
     }
 
@@ -119,7 +123,8 @@ private:
     {
         const std::string sha = checkFile(attempt.id, attempt.file);
         checkTrial(attempt.id, attempt.trial, sha);
-        check(m_lineage.findState(attempt.parent) != nullptr, attempt.id, "Its parent '" + attempt.parent + "' is no state.");
+        check(m_lineage.findState(attempt.parent) != nullptr, attempt.id,
+              "Its parent '" + attempt.parent + "' is no state.");
     }
 
     const Lineage &m_lineage;

@@ -4,6 +4,7 @@
 #include "core/base/result.h"
 
 #include <filesystem>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -54,8 +55,8 @@ struct Card {
     std::vector<Feature> provides;
     std::vector<Feature> requirements; ///< key `requires` in the file
     std::vector<Feature> conflicts;
-    std::vector<Citation> evidence;    ///< transitions and attempts the card was lifted from
-    std::string carrierFile;           ///< "carrier.cu", "carrier.cl", "carrier.py"
+    std::vector<Citation> evidence; ///< transitions and attempts the card was lifted from
+    std::string carrierFile;        ///< "carrier.cu", "carrier.cl", "carrier.py"
     bool retired = false;
 
     friend bool operator==(const Card &, const Card &) = default;
@@ -64,10 +65,10 @@ struct Card {
 /// A line of verification.jsonl: one roundtrip.
 struct Verification {
     std::string time;
-    std::string target;   ///< "layernorm/pocl/K02"
+    std::string target; ///< "layernorm/pocl/K02"
     std::string trial;
     int cardRevision = 0;
-    std::string status;   ///< the gate's status
+    std::string status; ///< the gate's status
     bool expectedEffectObserved = false;
     bool heldOut = false;
 };
@@ -78,7 +79,7 @@ enum class ReviewVerdict { Approve, Reject, NeedsEvidence, Edit, Revert };
 /// A line of reviews.jsonl, append-only. An undo appends a `Revert` that names the event it takes back.
 struct Review {
     std::string id;
-    std::string time;    ///< UTC, ISO 8601
+    std::string time; ///< UTC, ISO 8601
     std::string author;
     int cardRevision = 0;
     ReviewVerdict verdict = ReviewVerdict::NeedsEvidence;
@@ -96,10 +97,21 @@ struct CardRecord {
     std::filesystem::path directory;
     std::vector<std::string> notices; ///< torn lines recovered, generated files out of date
 
-    [[nodiscard]] Life life() const; ///< admitted when a held-out verification succeeded with the effect observed
+    [[nodiscard]] Life life()
+        const; ///< admitted when a held-out verification succeeded with the effect observed
     /// The standing review verdict (reverted events left out), or nullptr when there is none.
     [[nodiscard]] const Review *standingReview() const;
+    /// Ids of the events that a standing Revert takes back.
+    [[nodiscard]] std::set<std::string> revertedReviews() const;
+    /// What an undo would revert: the newest standing event that is no Revert; nullptr when there is none.
+    [[nodiscard]] const Review *undoCandidate() const;
+    /// What a redo would revert: the newest standing Revert of an undo, unless something new was done since.
+    [[nodiscard]] const Review *redoCandidate() const;
 };
+
+[[nodiscard]] bool isCardName(std::string_view name); ///< 1 to 64 of [a-z0-9-]
+[[nodiscard]] bool isCitation(
+    std::string_view citation); ///< well formed; whether it exists is the workspace's to say
 
 struct LintFinding {
     enum class Severity { Error, Warning };

@@ -22,10 +22,12 @@ public:
     /// Appends a review event (id and time are filled in) and returns it.
     [[nodiscard]] Result<Review> review(const std::string &name, Review review) const;
     /// Appends a Revert of the given event. Reverting an Edit also restores the card.toml it replaced (as a new revision).
-    [[nodiscard]] Result<Review> revert(const std::string &name, const std::string &reviewId, const std::string &author) const;
+    [[nodiscard]] Result<Review> revert(const std::string &name, const std::string &reviewId,
+                                        const std::string &author) const;
     /// Saves an edited card as revision + 1 with an Edit event, and regenerates SKILL.md. ErrorCode::Conflict when the revision on
     /// disk is not card.revision.
-    [[nodiscard]] Result<CardRecord> save(const Card &card, const std::string &author, const std::string &reason) const;
+    [[nodiscard]] Result<CardRecord> save(const Card &card, const std::string &author,
+                                          const std::string &reason) const;
     /// Creates a new card folder; fails when it exists.
     [[nodiscard]] Result<CardRecord> create(const Card &card, std::string_view carrier) const;
     [[nodiscard]] Status appendVerification(const std::string &name, const Verification &verification) const;

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/workspace/workspace.h"
+
+#include "core/skills/store.h"
+
+#include <algorithm>
+#include <future>
+
+namespace klineage {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Sub-folders that hold a file of this name, sorted; hidden ones are left out. A missing folder has none.
+std::vector<fs::path> foldersWith(const fs::path &parent, const char *fileName)
+{
+    std::vector<fs::path> folders;
+    std::error_code problem;
+    for (fs::directory_iterator it(parent, problem), end; !problem && it != end; it.increment(problem)) {
+        std::error_code ignored;
+        const bool hidden = it->path().filename().string().starts_with('.');
+        if (!hidden && fs::exists(it->path() / fileName, ignored))
+            folders.push_back(it->path());
+    }
+    std::sort(folders.begin(), folders.end());
+    return folders;
+}
+
+bool isWorkspace(const fs::path &folder)
+{
+    std::error_code ignored;
+    return fs::is_directory(folder / "workloads", ignored) && fs::is_directory(folder / "skills", ignored);
+}
+
+/// Lineages are the bulk of the bytes, so they are read on two threads, each into its own slots.
+std::vector<Result<lineage::Lineage>> readLineages(const std::vector<fs::path> &folders)
+{
+    std::vector<Result<lineage::Lineage>> results(folders.size(),
+                                                  fail(ErrorCode::Internal, "The lineage was not read."));
+    const auto readEveryOther = [&](std::size_t first) {
+        for (std::size_t i = first; i < folders.size(); i += 2)
+            results[i] = lineage::readLineage(folders[i]);
+    };
+    const std::future<void> odd = std::async(std::launch::async, readEveryOther, std::size_t{1});
+    readEveryOther(0);
+    odd.wait();
+    return results;
+}
+
+template <typename T, typename Key>
+const T *findSorted(const std::vector<T> &items, Key &&matches)
+{
+    const auto it = std::find_if(items.begin(), items.end(), matches);
+    return it == items.end() ? nullptr : &*it;
+}
+
+} // namespace
+
+const workload::Workload *Workspace::findWorkload(std::string_view name) const
+{
+    return findSorted(workloads, [&](const workload::Workload &workload) { return workload.name == name; });
+}
+
+const lineage::Lineage *Workspace::findLineage(std::string_view key) const
+{
+    return findSorted(lineages, [&](const lineage::Lineage &lineage) { return lineage.key() == key; });
+}
+
+const skills::CardRecord *Workspace::findCard(std::string_view name) const
+{
+    return findSorted(cards, [&](const skills::CardRecord &record) { return record.card.name == name; });
+}
+
+Result<Workspace> openWorkspace(const fs::path &root)
+{
+    if (!isWorkspace(root))
+        return fail(ErrorCode::NotFound,
+                    "'" + root.string() + "' is no workspace: it needs the folders workloads/ and skills/.");
+    Workspace workspace;
+    workspace.root = root;
+    std::vector<fs::path> lineageFolders;
+    for (const fs::path &folder : foldersWith(root / "workloads", "workload.toml")) {
+        Result<workload::Workload> workload = workload::readWorkload(folder);
+        if (workload)
+            workspace.workloads.push_back(std::move(*workload));
+        else
+            workspace.problems.push_back(workload.error());
+        for (fs::path &lineageFolder : foldersWith(folder / "lineages", "lineage.toml"))
+            lineageFolders.push_back(std::move(lineageFolder));
+    }
+    for (Result<lineage::Lineage> &lineage : readLineages(lineageFolders)) {
+        if (lineage)
+            workspace.lineages.push_back(std::move(*lineage));
+        else
+            workspace.problems.push_back(lineage.error());
+    }
+    std::sort(workspace.lineages.begin(), workspace.lineages.end(),
+              [](const lineage::Lineage &a, const lineage::Lineage &b) { return a.key() < b.key(); });
+    workspace.cards = skills::CardStore(root / "skills").readAll(&workspace.problems);
+    return workspace;
+}
+
+Result<fs::path> findWorkspace(const fs::path &start)
+{
+    std::error_code problem;
+    fs::path folder = fs::absolute(start, problem).lexically_normal();
+    if (problem)
+        return fail(ErrorCode::Io, "Cannot find '" + start.string() + "': " + problem.message() + '.');
+    for (;; folder = folder.parent_path()) {
+        if (isWorkspace(folder))
+            return folder;
+        if (folder == folder.parent_path())
+            break;
+    }
+    return fail(ErrorCode::NotFound, "There is no workspace at or above '" + start.string()
+                                         + "': a folder with workloads/ and skills/.");
+}
+
+} // namespace klineage
