@@ -23,10 +23,12 @@ std::string predecessorOf(const Lineage &lineage, std::string_view stateId)
 std::optional<RowRef> findRow(const Lineage &lineage, std::string_view id)
 {
     if (const State *state = lineage.findState(id))
-        return RowRef{state->id, state->title, predecessorOf(lineage, id), lineage.directory / state->file, lineage.trialOf(*state)};
+        return RowRef{state->id, state->title, predecessorOf(lineage, id), lineage.directory / state->file,
+                      lineage.trialOf(*state)};
     for (const Attempt &attempt : lineage.attempts) {
         if (attempt.id == id)
-            return RowRef{attempt.id, attempt.title, attempt.parent, lineage.directory / attempt.file, lineage.trialOf(attempt)};
+            return RowRef{attempt.id, attempt.title, attempt.parent, lineage.directory / attempt.file,
+                          lineage.trialOf(attempt)};
     }
     if (id.starts_with(branchPrefix)) {
         const std::string_view trial = id.substr(branchPrefix.size());

@@ -19,24 +19,28 @@ struct Cublas {
     decltype(&::cublasGetVersion_v2) getVersion = nullptr;
     decltype(&::cublasSetStream_v2) setStream = nullptr;
     // Written out: the header overloads cublasGemmEx for C++.
-    cublasStatus_t (*gemmEx)(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int, const void *, const void *,
-                             cudaDataType, int, const void *, cudaDataType, int, const void *, void *, cudaDataType, int,
-                             cublasComputeType_t, cublasGemmAlgo_t)
-        = nullptr;
+    cublasStatus_t (*gemmEx)(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int,
+                             const void *, const void *, cudaDataType, int, const void *, cudaDataType, int,
+                             const void *, void *, cudaDataType, int, cublasComputeType_t,
+                             cublasGemmAlgo_t) = nullptr;
 
     static Result<Cublas> load();
 };
 
 Result<Cublas> Cublas::load()
 {
-    auto library = Library::open({"libcublas.so.13", "libcublas.so.12"}, "the CUDA Toolkit 12 or later (cuBLAS)");
+    auto library =
+        Library::open({"libcublas.so.13", "libcublas.so.12"}, "the CUDA Toolkit 12 or later (cuBLAS)");
     if (!library)
         return tl::unexpected(library.error());
     Cublas cublas;
-    if (!library->resolve(cublas.create, "cublasCreate_v2") || !library->resolve(cublas.destroy, "cublasDestroy_v2")
+    if (!library->resolve(cublas.create, "cublasCreate_v2")
+        || !library->resolve(cublas.destroy, "cublasDestroy_v2")
         || !library->resolve(cublas.getVersion, "cublasGetVersion_v2")
-        || !library->resolve(cublas.setStream, "cublasSetStream_v2") || !library->resolve(cublas.gemmEx, "cublasGemmEx"))
-        return fail(ErrorCode::Unavailable, "Cannot use " + library->name() + ": it misses an entry point of cuBLAS 12.");
+        || !library->resolve(cublas.setStream, "cublasSetStream_v2")
+        || !library->resolve(cublas.gemmEx, "cublasGemmEx"))
+        return fail(ErrorCode::Unavailable,
+                    "Cannot use " + library->name() + ": it misses an entry point of cuBLAS 12.");
     return cublas;
 }
 
@@ -44,7 +48,8 @@ Result<Cublas> Cublas::load()
 class GemmNt : public Subject
 {
 public:
-    GemmNt(const Cublas &cublas, cublasHandle_t handle, const ReferenceCall &call, std::vector<AddressSet> sets)
+    GemmNt(const Cublas &cublas, cublasHandle_t handle, const ReferenceCall &call,
+           std::vector<AddressSet> sets)
         : m_cublas(cublas)
         , m_handle(handle)
         , m_call(call)
@@ -58,8 +63,8 @@ public:
     std::size_t setCount() const override { return m_sets.size(); }
     std::string version() const override
     {
-        return "cublas " + std::to_string(m_version / 10000) + "." + std::to_string(m_version / 100 % 100) + "."
-            + std::to_string(m_version % 100);
+        return "cublas " + std::to_string(m_version / 10000) + "." + std::to_string(m_version / 100 % 100)
+               + "." + std::to_string(m_version % 100);
     }
 
 private:
@@ -84,11 +89,12 @@ Status GemmNt::enqueue(CUstream stream, std::size_t set)
     const float beta = 0.0f;
     cublasStatus_t status = m_cublas.setStream(m_handle, reinterpret_cast<cudaStream_t>(stream));
     if (status == CUBLAS_STATUS_SUCCESS)
-        status = m_cublas.gemmEx(m_handle, CUBLAS_OP_T, CUBLAS_OP_N, n, m, k, &alpha, buffer("b", set), CUDA_R_16BF, k,
-                                 buffer("a", set), CUDA_R_16BF, k, &beta, buffer("out", set), CUDA_R_16BF, n,
-                                 CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+        status = m_cublas.gemmEx(m_handle, CUBLAS_OP_T, CUBLAS_OP_N, n, m, k, &alpha, buffer("b", set),
+                                 CUDA_R_16BF, k, buffer("a", set), CUDA_R_16BF, k, &beta, buffer("out", set),
+                                 CUDA_R_16BF, n, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
     if (status != CUBLAS_STATUS_SUCCESS)
-        return fail(ErrorCode::Internal, "Cannot run cuBLAS: cublasGemmEx returned status " + std::to_string(status) + ".");
+        return fail(ErrorCode::Internal,
+                    "Cannot run cuBLAS: cublasGemmEx returned status " + std::to_string(status) + ".");
     return {};
 }
 
@@ -115,15 +121,18 @@ bool hasAll(const ReferenceCall &call, const std::vector<AddressSet> &sets)
 Result<std::unique_ptr<Subject>> makeCublasSubject(const ReferenceCall &call, std::vector<AddressSet> sets)
 {
     if (call.op != "gemm_nt")
-        return fail(ErrorCode::InvalidInput, "Cannot use cuBLAS for \"" + call.op + "\": expected the operator \"gemm_nt\".");
+        return fail(ErrorCode::InvalidInput,
+                    "Cannot use cuBLAS for \"" + call.op + "\": expected the operator \"gemm_nt\".");
     if (!hasAll(call, sets))
-        return fail(ErrorCode::InvalidInput, "Cannot use cuBLAS gemm_nt: it needs sizes m, n, k and buffers a, b, out.");
+        return fail(ErrorCode::InvalidInput,
+                    "Cannot use cuBLAS gemm_nt: it needs sizes m, n, k and buffers a, b, out.");
     auto cublas = Cublas::load();
     if (!cublas)
         return tl::unexpected(cublas.error());
     cublasHandle_t handle = nullptr;
     if (const cublasStatus_t status = cublas->create(&handle); status != CUBLAS_STATUS_SUCCESS)
-        return fail(ErrorCode::Unavailable, "Cannot start cuBLAS: cublasCreate returned status " + std::to_string(status) + ".");
+        return fail(ErrorCode::Unavailable,
+                    "Cannot start cuBLAS: cublasCreate returned status " + std::to_string(status) + ".");
     return std::unique_ptr<Subject>(std::make_unique<GemmNt>(*cublas, handle, call, std::move(sets)));
 }
 

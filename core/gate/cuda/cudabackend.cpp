@@ -34,24 +34,28 @@ class CudaBackend : public Backend
 public:
     explicit CudaBackend(Driver driver)
         : m_driver(driver)
-    {
-    }
+    {}
     ~CudaBackend() override;
 
     Status open();
 
     kernel::Bindings deviceFacts() const override;
     Environment environment() const override;
-    std::size_t cacheBytes() const override { return static_cast<std::size_t>(attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)); }
+    std::size_t cacheBytes() const override
+    {
+        return static_cast<std::size_t>(attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE));
+    }
 
     Result<ModuleId> load(std::span<const std::byte> binary, const std::string &source,
-                          const std::map<std::string, std::int64_t> &tunables, CompileOutput &output) override;
+                          const std::map<std::string, std::int64_t> &tunables,
+                          CompileOutput &output) override;
     void unload(ModuleId module) override;
     Result<BufferId> allocate(std::size_t bytes) override;
     void release(BufferId buffer) override;
     Status upload(BufferId buffer, std::span<const std::byte> image) override;
     Status download(BufferId buffer, std::span<std::byte> image) override;
-    Result<SubjectId> addPlan(ModuleId module, const kernel::ResolvedPlan &plan, const std::vector<BufferSet> &sets) override;
+    Result<SubjectId> addPlan(ModuleId module, const kernel::ResolvedPlan &plan,
+                              const std::vector<BufferSet> &sets) override;
     Result<SubjectId> addReference(const ReferenceCall &call, const std::vector<BufferSet> &sets) override;
     void removeSubject(SubjectId subject) override;
     std::string subjectVersion(SubjectId subject) const override;
@@ -93,23 +97,29 @@ Status CudaBackend::open()
 {
     const std::string hint = " Check that the NVIDIA driver runs: nvidia-smi must list a device.";
     if (const CUresult result = m_driver.init(0); result != CUDA_SUCCESS)
-        return fail(ErrorCode::Unavailable, "Cannot start the CUDA driver: " + m_driver.describe(result) + "." + hint);
+        return fail(ErrorCode::Unavailable,
+                    "Cannot start the CUDA driver: " + m_driver.describe(result) + "." + hint);
     int count = 0;
     if (m_driver.deviceGetCount(&count) != CUDA_SUCCESS || count == 0)
         return fail(ErrorCode::Unavailable, "Cannot find a CUDA device." + hint);
     if (auto done = m_driver.check(m_driver.deviceGet(&m_device, 0), "open CUDA device 0"); !done)
         return done;
     CUcontext context = nullptr;
-    if (auto done = m_driver.check(m_driver.devicePrimaryCtxRetain(&context, m_device), "create a CUDA context"); !done)
+    if (auto done =
+            m_driver.check(m_driver.devicePrimaryCtxRetain(&context, m_device), "create a CUDA context");
+        !done)
         return done;
     if (auto done = m_driver.check(m_driver.ctxSetCurrent(context), "make the CUDA context current"); !done)
         return done;
     char busId[64] = {};
     m_driver.deviceGetPCIBusId(busId, sizeof busId, m_device);
     m_pciBusId = busId;
-    if (auto done = m_driver.check(m_driver.streamCreate(&m_stream, CU_STREAM_NON_BLOCKING), "create a CUDA stream"); !done)
+    if (auto done =
+            m_driver.check(m_driver.streamCreate(&m_stream, CU_STREAM_NON_BLOCKING), "create a CUDA stream");
+        !done)
         return done;
-    if (auto done = m_driver.check(m_driver.eventCreate(&m_begin, CU_EVENT_DEFAULT), "create a CUDA event"); !done)
+    if (auto done = m_driver.check(m_driver.eventCreate(&m_begin, CU_EVENT_DEFAULT), "create a CUDA event");
+        !done)
         return done;
     return m_driver.check(m_driver.eventCreate(&m_end, CU_EVENT_DEFAULT), "create a CUDA event");
 }
@@ -137,11 +147,12 @@ Environment CudaBackend::environment() const
     m_driver.deviceGetName(name, sizeof name, m_device);
     environment.device = name;
     environment.platform = "sm" + std::to_string(attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR))
-        + std::to_string(attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR));
+                           + std::to_string(attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR));
     environment.facts = nvmlFacts(m_pciBusId);
     int version = 0;
     m_driver.driverGetVersion(&version);
-    environment.facts["cuda_driver"] = std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+    environment.facts["cuda_driver"] =
+        std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
     environment.facts["sm_count"] = std::to_string(attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
     environment.facts["l2_bytes"] = std::to_string(attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE));
     environment.facts["timing"] = "graph replay between events";
@@ -174,7 +185,8 @@ Result<BufferId> CudaBackend::allocate(std::size_t bytes)
 {
     Allocation allocation{0, bytes};
     const CUresult result = m_driver.memAlloc(&allocation.address, std::max<std::size_t>(bytes, 1));
-    if (auto done = m_driver.check(result, "allocate " + std::to_string(bytes) + " bytes of device memory"); !done)
+    if (auto done = m_driver.check(result, "allocate " + std::to_string(bytes) + " bytes of device memory");
+        !done)
         return tl::unexpected(done.error());
     const BufferId id = m_nextId++;
     m_buffers[id] = allocation;
@@ -193,7 +205,8 @@ Result<Allocation> CudaBackend::allocation(BufferId buffer, std::size_t bytes) c
 {
     const auto found = m_buffers.find(buffer);
     if (found == m_buffers.end() || bytes > found->second.bytes)
-        return fail(ErrorCode::Internal, "Cannot copy " + std::to_string(bytes) + " bytes: no such buffer or it is smaller.");
+        return fail(ErrorCode::Internal,
+                    "Cannot copy " + std::to_string(bytes) + " bytes: no such buffer or it is smaller.");
     return found->second;
 }
 
@@ -202,7 +215,8 @@ Status CudaBackend::upload(BufferId buffer, std::span<const std::byte> image)
     const auto target = allocation(buffer, image.size());
     if (!target)
         return tl::unexpected(target.error());
-    return m_driver.check(m_driver.memcpyHtoD(target->address, image.data(), image.size()), "copy to the device");
+    return m_driver.check(m_driver.memcpyHtoD(target->address, image.data(), image.size()),
+                          "copy to the device");
 }
 
 Status CudaBackend::download(BufferId buffer, std::span<std::byte> image)
@@ -210,7 +224,8 @@ Status CudaBackend::download(BufferId buffer, std::span<std::byte> image)
     const auto source = allocation(buffer, image.size());
     if (!source)
         return tl::unexpected(source.error());
-    return m_driver.check(m_driver.memcpyDtoH(image.data(), source->address, image.size()), "copy from the device");
+    return m_driver.check(m_driver.memcpyDtoH(image.data(), source->address, image.size()),
+                          "copy from the device");
 }
 
 Result<std::vector<AddressSet>> CudaBackend::addresses(const std::vector<BufferSet> &sets) const
@@ -236,7 +251,8 @@ SubjectId CudaBackend::add(std::unique_ptr<Subject> subject)
     return id;
 }
 
-Result<SubjectId> CudaBackend::addPlan(ModuleId module, const kernel::ResolvedPlan &plan, const std::vector<BufferSet> &sets)
+Result<SubjectId> CudaBackend::addPlan(ModuleId module, const kernel::ResolvedPlan &plan,
+                                       const std::vector<BufferSet> &sets)
 {
     const auto found = m_modules.find(module);
     if (found == m_modules.end())
@@ -253,7 +269,8 @@ Result<SubjectId> CudaBackend::addPlan(ModuleId module, const kernel::ResolvedPl
 Result<SubjectId> CudaBackend::addReference(const ReferenceCall &call, const std::vector<BufferSet> &sets)
 {
     if (call.provider != "cublas")
-        return fail(ErrorCode::Unavailable, "Cannot use \"" + call.provider + "\" on CUDA: expected \"cublas\".");
+        return fail(ErrorCode::Unavailable,
+                    "Cannot use \"" + call.provider + "\" on CUDA: expected \"cublas\".");
     auto bound = addresses(sets);
     if (!bound)
         return tl::unexpected(bound.error());
@@ -267,7 +284,8 @@ Result<Entry *> CudaBackend::entry(SubjectId subject)
 {
     const auto found = m_subjects.find(subject);
     if (found == m_subjects.end())
-        return fail(ErrorCode::Internal, "Cannot run subject " + std::to_string(subject) + ": it does not exist.");
+        return fail(ErrorCode::Internal,
+                    "Cannot run subject " + std::to_string(subject) + ": it does not exist.");
     return &found->second;
 }
 
@@ -299,7 +317,8 @@ Status CudaBackend::run(SubjectId subject, std::size_t set)
     if (!found)
         return tl::unexpected(found.error());
     if (set >= (*found)->subject->setCount())
-        return fail(ErrorCode::Internal, "Cannot run on buffer set " + std::to_string(set) + ": there is no such set.");
+        return fail(ErrorCode::Internal,
+                    "Cannot run on buffer set " + std::to_string(set) + ": there is no such set.");
     if (auto enqueued = (*found)->subject->enqueue(m_stream, set); !enqueued)
         return enqueued;
     return m_driver.check(m_driver.streamSynchronize(m_stream), "finish the kernel");
@@ -311,7 +330,8 @@ Result<CUgraphExec> CudaBackend::replay(Entry &entry, int repeats)
         if (replay.repeats == repeats)
             return replay.graph;
     }
-    if (auto begun = m_driver.check(m_driver.streamBeginCapture(m_stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), "capture a graph");
+    if (auto begun = m_driver.check(
+            m_driver.streamBeginCapture(m_stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), "capture a graph");
         !begun)
         return tl::unexpected(begun.error());
     Status enqueued;
@@ -342,7 +362,8 @@ Result<double> CudaBackend::time(SubjectId subject, int repeats)
     if (!found)
         return tl::unexpected(found.error());
     if (repeats < 1 || repeats > 100'000)
-        return fail(ErrorCode::Internal, "Cannot time " + std::to_string(repeats) + " repeats: expected 1 to 100000.");
+        return fail(ErrorCode::Internal,
+                    "Cannot time " + std::to_string(repeats) + " repeats: expected 1 to 100000.");
     const auto graph = replay(**found, repeats);
     if (!graph)
         return tl::unexpected(graph.error());
@@ -354,7 +375,9 @@ Result<double> CudaBackend::time(SubjectId subject, int repeats)
     if (auto done = m_driver.check(m_driver.eventSynchronize(m_end), "finish the kernel"); !done)
         return tl::unexpected(done.error());
     float elapsedMs = 0;
-    if (auto done = m_driver.check(m_driver.eventElapsedTime(&elapsedMs, m_begin, m_end), "read the timing events"); !done)
+    if (auto done =
+            m_driver.check(m_driver.eventElapsedTime(&elapsedMs, m_begin, m_end), "read the timing events");
+        !done)
         return tl::unexpected(done.error());
     return static_cast<double>(elapsedMs) * 1e6 / repeats;
 }

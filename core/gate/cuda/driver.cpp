@@ -45,14 +45,16 @@ Result<Driver> Driver::load()
         return tl::unexpected(library.error());
     GetProcAddress getProcAddress = nullptr;
     if (!library->resolve(getProcAddress, "cuGetProcAddress_v2"))
-        return fail(ErrorCode::Unavailable, "Cannot use libcuda.so.1: the NVIDIA driver is older than CUDA 12. Update the driver.");
+        return fail(ErrorCode::Unavailable,
+                    "Cannot use libcuda.so.1: the NVIDIA driver is older than CUDA 12. Update the driver.");
 
     Driver driver;
     const char *missing = nullptr;
     auto resolve = [&](auto &member, const char *symbol, int version) {
         void *address = nullptr;
         CUdriverProcAddressQueryResult status{};
-        if (getProcAddress(symbol, &address, version, CU_GET_PROC_ADDRESS_DEFAULT, &status) != CUDA_SUCCESS || !address)
+        if (getProcAddress(symbol, &address, version, CU_GET_PROC_ADDRESS_DEFAULT, &status) != CUDA_SUCCESS
+            || !address)
             missing = missing ? missing : symbol;
         member = reinterpret_cast<std::remove_reference_t<decltype(member)>>(address);
     };
@@ -60,8 +62,8 @@ Result<Driver> Driver::load()
     KLINEAGE_CUDA_SYMBOLS(KLINEAGE_RESOLVE)
 #undef KLINEAGE_RESOLVE
     if (missing)
-        return fail(ErrorCode::Unavailable,
-                    std::string("Cannot use libcuda.so.1: it has no ") + missing + ". Update the NVIDIA driver to 550 or later.");
+        return fail(ErrorCode::Unavailable, std::string("Cannot use libcuda.so.1: it has no ") + missing
+                                                + ". Update the NVIDIA driver to 550 or later.");
     return driver;
 }
 

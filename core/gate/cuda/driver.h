@@ -11,47 +11,47 @@
 namespace klineage::gate::cuda {
 
 // member, driver entry point, CUDA version whose signature is asked for (cuGetProcAddress)
-#define KLINEAGE_CUDA_SYMBOLS(X)                                                                                       \
-    X(init, cuInit, 2000)                                                                                              \
-    X(driverGetVersion, cuDriverGetVersion, 2020)                                                                      \
-    X(getErrorName, cuGetErrorName, 6000)                                                                              \
-    X(getErrorString, cuGetErrorString, 6000)                                                                          \
-    X(deviceGetCount, cuDeviceGetCount, 2000)                                                                          \
-    X(deviceGet, cuDeviceGet, 2000)                                                                                    \
-    X(deviceGetName, cuDeviceGetName, 2000)                                                                            \
-    X(deviceGetAttribute, cuDeviceGetAttribute, 2000)                                                                  \
-    X(deviceTotalMem, cuDeviceTotalMem, 3020)                                                                          \
-    X(deviceGetPCIBusId, cuDeviceGetPCIBusId, 4010)                                                                    \
-    X(devicePrimaryCtxRetain, cuDevicePrimaryCtxRetain, 7000)                                                          \
-    X(ctxSetCurrent, cuCtxSetCurrent, 4000)                                                                            \
-    X(ctxSynchronize, cuCtxSynchronize, 2000)                                                                          \
-    X(moduleLoadData, cuModuleLoadData, 2000)                                                                          \
-    X(moduleUnload, cuModuleUnload, 2000)                                                                              \
-    X(moduleGetFunction, cuModuleGetFunction, 2000)                                                                    \
-    X(funcGetAttribute, cuFuncGetAttribute, 2020)                                                                      \
-    X(funcSetAttribute, cuFuncSetAttribute, 9000)                                                                      \
-    X(funcGetParamInfo, cuFuncGetParamInfo, 12040)                                                                     \
-    X(occupancyBlocks, cuOccupancyMaxActiveBlocksPerMultiprocessor, 6050)                                              \
-    X(memAlloc, cuMemAlloc, 3020)                                                                                      \
-    X(memFree, cuMemFree, 3020)                                                                                        \
-    X(memcpyHtoD, cuMemcpyHtoD, 3020)                                                                                  \
-    X(memcpyDtoH, cuMemcpyDtoH, 3020)                                                                                  \
-    X(memsetD8Async, cuMemsetD8Async, 3020)                                                                            \
-    X(streamCreate, cuStreamCreate, 2000)                                                                              \
-    X(streamSynchronize, cuStreamSynchronize, 2000)                                                                    \
-    X(streamBeginCapture, cuStreamBeginCapture, 10010)                                                                 \
-    X(streamEndCapture, cuStreamEndCapture, 10000)                                                                     \
-    X(graphInstantiate, cuGraphInstantiateWithFlags, 11040)                                                            \
-    X(graphUpload, cuGraphUpload, 11010)                                                                               \
-    X(graphLaunch, cuGraphLaunch, 10000)                                                                               \
-    X(graphDestroy, cuGraphDestroy, 10000)                                                                             \
-    X(graphExecDestroy, cuGraphExecDestroy, 10000)                                                                     \
-    X(eventCreate, cuEventCreate, 2000)                                                                                \
-    X(eventRecord, cuEventRecord, 2000)                                                                                \
-    X(eventSynchronize, cuEventSynchronize, 2000)                                                                      \
-    X(eventElapsedTime, cuEventElapsedTime, 2000)                                                                      \
-    X(eventDestroy, cuEventDestroy, 4000)                                                                              \
-    X(launchKernelEx, cuLaunchKernelEx, 11060)                                                                         \
+#define KLINEAGE_CUDA_SYMBOLS(X) \
+    X(init, cuInit, 2000) \
+    X(driverGetVersion, cuDriverGetVersion, 2020) \
+    X(getErrorName, cuGetErrorName, 6000) \
+    X(getErrorString, cuGetErrorString, 6000) \
+    X(deviceGetCount, cuDeviceGetCount, 2000) \
+    X(deviceGet, cuDeviceGet, 2000) \
+    X(deviceGetName, cuDeviceGetName, 2000) \
+    X(deviceGetAttribute, cuDeviceGetAttribute, 2000) \
+    X(deviceTotalMem, cuDeviceTotalMem, 3020) \
+    X(deviceGetPCIBusId, cuDeviceGetPCIBusId, 4010) \
+    X(devicePrimaryCtxRetain, cuDevicePrimaryCtxRetain, 7000) \
+    X(ctxSetCurrent, cuCtxSetCurrent, 4000) \
+    X(ctxSynchronize, cuCtxSynchronize, 2000) \
+    X(moduleLoadData, cuModuleLoadData, 2000) \
+    X(moduleUnload, cuModuleUnload, 2000) \
+    X(moduleGetFunction, cuModuleGetFunction, 2000) \
+    X(funcGetAttribute, cuFuncGetAttribute, 2020) \
+    X(funcSetAttribute, cuFuncSetAttribute, 9000) \
+    X(funcGetParamInfo, cuFuncGetParamInfo, 12040) \
+    X(occupancyBlocks, cuOccupancyMaxActiveBlocksPerMultiprocessor, 6050) \
+    X(memAlloc, cuMemAlloc, 3020) \
+    X(memFree, cuMemFree, 3020) \
+    X(memcpyHtoD, cuMemcpyHtoD, 3020) \
+    X(memcpyDtoH, cuMemcpyDtoH, 3020) \
+    X(memsetD8Async, cuMemsetD8Async, 3020) \
+    X(streamCreate, cuStreamCreate, 2000) \
+    X(streamSynchronize, cuStreamSynchronize, 2000) \
+    X(streamBeginCapture, cuStreamBeginCapture, 10010) \
+    X(streamEndCapture, cuStreamEndCapture, 10000) \
+    X(graphInstantiate, cuGraphInstantiateWithFlags, 11040) \
+    X(graphUpload, cuGraphUpload, 11010) \
+    X(graphLaunch, cuGraphLaunch, 10000) \
+    X(graphDestroy, cuGraphDestroy, 10000) \
+    X(graphExecDestroy, cuGraphExecDestroy, 10000) \
+    X(eventCreate, cuEventCreate, 2000) \
+    X(eventRecord, cuEventRecord, 2000) \
+    X(eventSynchronize, cuEventSynchronize, 2000) \
+    X(eventElapsedTime, cuEventElapsedTime, 2000) \
+    X(eventDestroy, cuEventDestroy, 4000) \
+    X(launchKernelEx, cuLaunchKernelEx, 11060) \
     X(tensorMapEncodeTiled, cuTensorMapEncodeTiled, 12000)
 
 /// The CUDA driver's entry points, loaded from libcuda.so.1. All of them are there, or load() fails with the missing one.

@@ -39,7 +39,8 @@ Result<Library> Library::open(const std::vector<std::string> &names, const std::
             return library;
         }
     }
-    return fail(ErrorCode::Unavailable, "Cannot load " + names.front() + ": no such library. It comes with " + package + ".");
+    return fail(ErrorCode::Unavailable,
+                "Cannot load " + names.front() + ": no such library. It comes with " + package + ".");
 }
 
 void *Library::find(const char *symbol) const

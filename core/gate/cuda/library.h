@@ -15,7 +15,8 @@ class Library
 public:
     /// Tries the names in order, each first as the loader finds it, then in the CUDA folders (CUDA_PATH, /usr/local/cuda).
     /// `package` says in the error what provides it.
-    [[nodiscard]] static Result<Library> open(const std::vector<std::string> &names, const std::string &package);
+    [[nodiscard]] static Result<Library> open(const std::vector<std::string> &names,
+                                              const std::string &package);
 
     template <typename Function>
     [[nodiscard]] bool resolve(Function &function, const char *symbol) const

@@ -30,11 +30,12 @@ struct Nvml {
     {
         const auto library = Library::open({"libnvidia-ml.so.1"}, "the NVIDIA driver");
         ready = library && library->resolve(init, "nvmlInit_v2")
-            && library->resolve(deviceByPciBusId, "nvmlDeviceGetHandleByPciBusId_v2")
-            && library->resolve(clockInfo, "nvmlDeviceGetClockInfo") && library->resolve(temperature, "nvmlDeviceGetTemperature")
-            && library->resolve(powerUsage, "nvmlDeviceGetPowerUsage")
-            && library->resolve(throttleReasons, "nvmlDeviceGetCurrentClocksThrottleReasons")
-            && library->resolve(driverVersion, "nvmlSystemGetDriverVersion") && init() == NVML_SUCCESS;
+                && library->resolve(deviceByPciBusId, "nvmlDeviceGetHandleByPciBusId_v2")
+                && library->resolve(clockInfo, "nvmlDeviceGetClockInfo")
+                && library->resolve(temperature, "nvmlDeviceGetTemperature")
+                && library->resolve(powerUsage, "nvmlDeviceGetPowerUsage")
+                && library->resolve(throttleReasons, "nvmlDeviceGetCurrentClocksThrottleReasons")
+                && library->resolve(driverVersion, "nvmlSystemGetDriverVersion") && init() == NVML_SUCCESS;
     }
 };
 

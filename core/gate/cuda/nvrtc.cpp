@@ -29,27 +29,31 @@ struct Nvrtc {
 
 Result<Nvrtc> Nvrtc::load()
 {
-    auto library =
-        cuda::Library::open({"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"}, "the CUDA Toolkit 12 or later (NVRTC)");
+    auto library = cuda::Library::open({"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"},
+                                       "the CUDA Toolkit 12 or later (NVRTC)");
     if (!library)
         return tl::unexpected(library.error());
     Nvrtc nvrtc;
     const bool complete = library->resolve(nvrtc.version, "nvrtcVersion")
-        && library->resolve(nvrtc.createProgram, "nvrtcCreateProgram")
-        && library->resolve(nvrtc.destroyProgram, "nvrtcDestroyProgram")
-        && library->resolve(nvrtc.compileProgram, "nvrtcCompileProgram")
-        && library->resolve(nvrtc.getProgramLogSize, "nvrtcGetProgramLogSize")
-        && library->resolve(nvrtc.getProgramLog, "nvrtcGetProgramLog")
-        && library->resolve(nvrtc.getCubinSize, "nvrtcGetCUBINSize") && library->resolve(nvrtc.getCubin, "nvrtcGetCUBIN")
-        && library->resolve(nvrtc.getErrorString, "nvrtcGetErrorString");
+                          && library->resolve(nvrtc.createProgram, "nvrtcCreateProgram")
+                          && library->resolve(nvrtc.destroyProgram, "nvrtcDestroyProgram")
+                          && library->resolve(nvrtc.compileProgram, "nvrtcCompileProgram")
+                          && library->resolve(nvrtc.getProgramLogSize, "nvrtcGetProgramLogSize")
+                          && library->resolve(nvrtc.getProgramLog, "nvrtcGetProgramLog")
+                          && library->resolve(nvrtc.getCubinSize, "nvrtcGetCUBINSize")
+                          && library->resolve(nvrtc.getCubin, "nvrtcGetCUBIN")
+                          && library->resolve(nvrtc.getErrorString, "nvrtcGetErrorString");
     if (!complete)
-        return fail(ErrorCode::Unavailable, "Cannot use " + library->name() + ": it is older than NVRTC 11.1.");
+        return fail(ErrorCode::Unavailable,
+                    "Cannot use " + library->name() + ": it is older than NVRTC 11.1.");
     return nvrtc;
 }
 
-std::vector<std::string> compileOptions(const std::map<std::string, std::int64_t> &tunables, const std::string &target)
+std::vector<std::string> compileOptions(const std::map<std::string, std::int64_t> &tunables,
+                                        const std::string &target)
 {
-    std::vector<std::string> options = {"--gpu-architecture=" + target, "--std=c++17", "-lineinfo", "--ptxas-options=-v"};
+    std::vector<std::string> options = {"--gpu-architecture=" + target, "--std=c++17", "-lineinfo",
+                                        "--ptxas-options=-v"};
     for (const std::string &folder : cuda::includeFolders())
         options.push_back("--include-path=" + folder);
     for (const auto &[name, value] : tunables)
@@ -83,7 +87,8 @@ std::vector<std::byte> cubinOf(const Nvrtc &nvrtc, nvrtcProgram program)
 } // namespace
 
 Result<CompileOutput> compileCuda(const std::string &source, const std::string &name,
-                                  const std::map<std::string, std::int64_t> &tunables, const std::string &target)
+                                  const std::map<std::string, std::int64_t> &tunables,
+                                  const std::string &target)
 {
     const auto nvrtc = Nvrtc::load();
     if (!nvrtc)
@@ -93,15 +98,18 @@ Result<CompileOutput> compileCuda(const std::string &source, const std::string &
     nvrtc->version(&major, &minor);
 
     nvrtcProgram program = nullptr;
-    if (const nvrtcResult result = nvrtc->createProgram(&program, source.c_str(), name.c_str(), 0, nullptr, nullptr);
+    if (const nvrtcResult result =
+            nvrtc->createProgram(&program, source.c_str(), name.c_str(), 0, nullptr, nullptr);
         result != NVRTC_SUCCESS)
-        return fail(ErrorCode::Internal, "Cannot start NVRTC on " + name + ": " + nvrtc->getErrorString(result) + ".");
+        return fail(ErrorCode::Internal,
+                    "Cannot start NVRTC on " + name + ": " + nvrtc->getErrorString(result) + ".");
 
     const std::vector<std::string> options = compileOptions(tunables, target);
     std::vector<const char *> arguments;
     for (const std::string &option : options)
         arguments.push_back(option.c_str());
-    const nvrtcResult result = nvrtc->compileProgram(program, static_cast<int>(arguments.size()), arguments.data());
+    const nvrtcResult result =
+        nvrtc->compileProgram(program, static_cast<int>(arguments.size()), arguments.data());
 
     CompileOutput output;
     output.compiler = "nvrtc " + std::to_string(major) + "." + std::to_string(minor);

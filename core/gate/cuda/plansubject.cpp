@@ -40,8 +40,7 @@ public:
         : m_driver(driver)
         , m_device(device)
         , m_sets(std::move(sets))
-    {
-    }
+    {}
 
     Status prepare(CUmodule module, const kernel::ResolvedPlan &plan);
     Status enqueue(CUstream stream, std::size_t set) override;
@@ -101,9 +100,11 @@ Result<BoundLaunch> PlanSubject::bind(const kernel::ResolvedLaunch &launch, std:
         } else if (const auto *map = std::get_if<kernel::TensorMapValue>(&arg)) {
             bound.values.push_back(bytesOf(m_maps[set].at(map->index)));
         } else if (const auto *scalar = std::get_if<kernel::ScalarValue>(&arg)) {
-            bound.values.emplace_back(scalar->bytes.begin(), scalar->bytes.begin() + static_cast<std::ptrdiff_t>(scalar->size));
+            bound.values.emplace_back(scalar->bytes.begin(),
+                                      scalar->bytes.begin() + static_cast<std::ptrdiff_t>(scalar->size));
         } else {
-            return fail(ErrorCode::InvalidInput, "Cannot launch " + launch.kernel + ": `local` arguments are for OpenCL only.");
+            return fail(ErrorCode::InvalidInput,
+                        "Cannot launch " + launch.kernel + ": `local` arguments are for OpenCL only.");
         }
     }
     for (auto &value : bound.values)
@@ -120,13 +121,15 @@ Status PlanSubject::checkParameters(const PreparedLaunch &prepared) const
         std::size_t size = 0;
         const bool exists = m_driver.funcGetParamInfo(prepared.function, i, &offset, &size) == CUDA_SUCCESS;
         if (exists != (i < values.size()))
-            return fail(ErrorCode::InvalidInput, "Cannot launch " + prepared.launch.kernel + ": the plan passes "
-                                                     + std::to_string(values.size()) + " arguments, the kernel takes "
+            return fail(ErrorCode::InvalidInput, "Cannot launch " + prepared.launch.kernel
+                                                     + ": the plan passes " + std::to_string(values.size())
+                                                     + " arguments, the kernel takes "
                                                      + (exists ? "more." : "fewer."));
         if (exists && size != values[i].size())
-            return fail(ErrorCode::InvalidInput, "Cannot launch " + prepared.launch.kernel + ": argument " + std::to_string(i + 1)
-                                                     + " is " + std::to_string(values[i].size()) + " bytes in the plan and "
-                                                     + std::to_string(size) + " bytes in the kernel.");
+            return fail(ErrorCode::InvalidInput,
+                        "Cannot launch " + prepared.launch.kernel + ": argument " + std::to_string(i + 1)
+                            + " is " + std::to_string(values[i].size()) + " bytes in the plan and "
+                            + std::to_string(size) + " bytes in the kernel.");
     }
     return {};
 }
@@ -137,7 +140,8 @@ Result<PreparedLaunch> PlanSubject::prepareLaunch(CUmodule module, const kernel:
     prepared.launch = launch;
     if (const CUresult result = m_driver.moduleGetFunction(&prepared.function, module, launch.kernel.c_str());
         result != CUDA_SUCCESS)
-        return tl::unexpected(m_driver.error(result, "find kernel " + launch.kernel + " in the compiled module (is it extern \"C\"?)"));
+        return tl::unexpected(m_driver.error(result, "find kernel " + launch.kernel
+                                                         + " in the compiled module (is it extern \"C\"?)"));
     for (std::size_t set = 0; set < m_sets.size(); ++set) {
         auto bound = bind(launch, set);
         if (!bound)
@@ -149,8 +153,10 @@ Result<PreparedLaunch> PlanSubject::prepareLaunch(CUmodule module, const kernel:
     const auto shared = static_cast<int>(launch.sharedBytes);
     if (shared > 0) {
         if (auto set = m_driver.check(
-                m_driver.funcSetAttribute(prepared.function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared),
-                "give kernel " + launch.kernel + " " + std::to_string(shared) + " bytes of dynamic shared memory");
+                m_driver.funcSetAttribute(prepared.function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                          shared),
+                "give kernel " + launch.kernel + " " + std::to_string(shared)
+                    + " bytes of dynamic shared memory");
             !set)
             return tl::unexpected(set.error());
     }
@@ -185,7 +191,8 @@ Status PlanSubject::enqueue(CUstream stream, std::size_t set)
         const auto address = addressOf(fill.buffer, set);
         if (!address)
             return tl::unexpected(address.error());
-        if (auto done = m_driver.check(m_driver.memsetD8Async(*address, 0, fill.bytes, stream), "clear workspace " + fill.buffer);
+        if (auto done = m_driver.check(m_driver.memsetD8Async(*address, 0, fill.bytes, stream),
+                                       "clear workspace " + fill.buffer);
             !done)
             return done;
     }
@@ -219,9 +226,10 @@ Status PlanSubject::enqueue(CUstream stream, std::size_t set)
             dependent.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
             dependent.value.programmaticStreamSerializationAllowed = 1;
         }
-        if (auto launched = m_driver.check(
-                m_driver.launchKernelEx(&config, prepared.function, prepared.bound[set].pointers.data(), nullptr),
-                "launch kernel " + launch.kernel);
+        if (auto launched =
+                m_driver.check(m_driver.launchKernelEx(&config, prepared.function,
+                                                       prepared.bound[set].pointers.data(), nullptr),
+                               "launch kernel " + launch.kernel);
             !launched)
             return launched;
     }
@@ -233,7 +241,8 @@ std::vector<Metric> PlanSubject::metrics() const
     int multiprocessors = 0;
     int threadsPerMultiprocessor = 0;
     m_driver.deviceGetAttribute(&multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, m_device);
-    m_driver.deviceGetAttribute(&threadsPerMultiprocessor, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, m_device);
+    m_driver.deviceGetAttribute(&threadsPerMultiprocessor, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
+                                m_device);
     std::vector<Metric> metrics;
     for (const PreparedLaunch &prepared : m_launches) {
         const kernel::ResolvedLaunch &launch = prepared.launch;
@@ -249,8 +258,10 @@ std::vector<Metric> PlanSubject::metrics() const
             || resident == 0 || multiprocessors == 0 || threadsPerMultiprocessor == 0)
             continue;
         metrics.push_back({"blocks_per_sm", static_cast<double>(resident), "", launch.kernel});
-        metrics.push_back({"theoretical_occupancy", 100.0 * resident * threads / threadsPerMultiprocessor, "%", launch.kernel});
-        metrics.push_back({"waves", blocks / (static_cast<double>(resident) * multiprocessors), "", launch.kernel});
+        metrics.push_back({"theoretical_occupancy", 100.0 * resident * threads / threadsPerMultiprocessor,
+                           "%", launch.kernel});
+        metrics.push_back(
+            {"waves", blocks / (static_cast<double>(resident) * multiprocessors), "", launch.kernel});
     }
     return metrics;
 }
@@ -258,7 +269,8 @@ std::vector<Metric> PlanSubject::metrics() const
 } // namespace
 
 Result<std::unique_ptr<Subject>> makePlanSubject(const Driver &driver, CUdevice device, CUmodule module,
-                                                 const kernel::ResolvedPlan &plan, std::vector<AddressSet> sets)
+                                                 const kernel::ResolvedPlan &plan,
+                                                 std::vector<AddressSet> sets)
 {
     auto subject = std::make_unique<PlanSubject>(driver, device, std::move(sets));
     if (auto prepared = subject->prepare(module, plan); !prepared)

@@ -29,10 +29,13 @@ public:
 };
 
 /// A launch plan with its tensor maps encoded for every set.
-[[nodiscard]] Result<std::unique_ptr<Subject>> makePlanSubject(const Driver &driver, CUdevice device, CUmodule module,
-                                                               const kernel::ResolvedPlan &plan, std::vector<AddressSet> sets);
+[[nodiscard]] Result<std::unique_ptr<Subject>> makePlanSubject(const Driver &driver, CUdevice device,
+                                                               CUmodule module,
+                                                               const kernel::ResolvedPlan &plan,
+                                                               std::vector<AddressSet> sets);
 
 /// cuBLAS "gemm_nt": out[m, n] = a[m, k] · b[n, k]ᵀ in bf16 with fp32 accumulation; roles a, b, out; sizes m, n, k.
-[[nodiscard]] Result<std::unique_ptr<Subject>> makeCublasSubject(const ReferenceCall &call, std::vector<AddressSet> sets);
+[[nodiscard]] Result<std::unique_ptr<Subject>> makeCublasSubject(const ReferenceCall &call,
+                                                                 std::vector<AddressSet> sets);
 
 } // namespace klineage::gate::cuda

@@ -71,13 +71,15 @@ CUtensorMapL2promotion promotion(kernel::L2Promotion value)
 
 } // namespace
 
-Result<CUtensorMap> encodeTensorMap(const Driver &driver, const kernel::ResolvedTensorMap &map, CUdeviceptr address)
+Result<CUtensorMap> encodeTensorMap(const Driver &driver, const kernel::ResolvedTensorMap &map,
+                                    CUdeviceptr address)
 {
     const auto type = dataType(map.dtype);
     const std::size_t rank = map.dims.size();
     if (!type || rank < 1 || rank > 5 || map.box.size() != rank || map.strideBytes.size() + 1 != rank)
         return fail(ErrorCode::InvalidInput,
-                    "Cannot encode tensor map " + map.name + ": it needs 1 to 5 dims, a box of the same rank and one stride less.");
+                    "Cannot encode tensor map " + map.name
+                        + ": it needs 1 to 5 dims, a box of the same rank and one stride less.");
     // The driver counts dimensions from the innermost; the plan is written outermost first.
     cuuint64_t dims[5] = {};
     cuuint64_t strides[5] = {};
@@ -91,8 +93,8 @@ Result<CUtensorMap> encodeTensorMap(const Driver &driver, const kernel::Resolved
     }
     CUtensorMap encoded{};
     const CUresult result = driver.tensorMapEncodeTiled(
-        &encoded, *type, static_cast<cuuint32_t>(rank), reinterpret_cast<void *>(address), dims, strides, box, elementStrides,
-        CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle(map.swizzle), promotion(map.l2Promotion),
+        &encoded, *type, static_cast<cuuint32_t>(rank), reinterpret_cast<void *>(address), dims, strides, box,
+        elementStrides, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle(map.swizzle), promotion(map.l2Promotion),
         map.fill == kernel::TensorMapFill::Nan ? CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA
                                                : CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     if (result != CUDA_SUCCESS)

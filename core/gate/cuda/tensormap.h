@@ -7,6 +7,7 @@
 namespace klineage::gate::cuda {
 
 /// Encodes a tiled TMA descriptor over the tensor at `address`.
-[[nodiscard]] Result<CUtensorMap> encodeTensorMap(const Driver &driver, const kernel::ResolvedTensorMap &map, CUdeviceptr address);
+[[nodiscard]] Result<CUtensorMap> encodeTensorMap(const Driver &driver, const kernel::ResolvedTensorMap &map,
+                                                  CUdeviceptr address);
 
 } // namespace klineage::gate::cuda

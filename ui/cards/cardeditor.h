@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/skills/card.h"
+
+#include <QWidget>
+
+#include <optional>
+
+class QLabel;
+class QPlainTextEdit;
+class QPushButton;
+class QTimer;
+
+namespace klineage::ui {
+
+/// Edits a card's TOML with validation as you type, unlimited undo, and a draft on disk that survives a crash.
+class CardEditor : public QWidget
+{
+    Q_OBJECT
+
+public:
+    explicit CardEditor(QWidget *parent = nullptr);
+
+    /// Starts editing; a newer draft of the same card and revision is offered back by loading it.
+    void open(const skills::CardRecord &record);
+    [[nodiscard]] QString cardName() const { return m_name; }
+    [[nodiscard]] bool isModified() const;
+    /// The edited card, when it has no errors.
+    [[nodiscard]] std::optional<skills::Card> card() const { return m_card; }
+    [[nodiscard]] QPlainTextEdit *text() const { return m_text; }
+    /// True when a draft for this card is on disk.
+    [[nodiscard]] static bool hasDraft(const QString &cardName);
+    void discardDraft();
+
+signals:
+    void saveRequested(const klineage::skills::Card &card);
+    void cancelled();
+
+private:
+    void validate();
+    void writeDraft();
+
+    QPlainTextEdit *m_text;
+    QLabel *m_findings;
+    QPushButton *m_save;
+    QTimer *m_timer;
+    QString m_name;
+    QString m_original;
+    std::string m_carrier;
+    int m_revision = 0;
+    std::optional<skills::Card> m_card;
+};
+
+} // namespace klineage::ui

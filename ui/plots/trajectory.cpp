@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/plots/trajectory.h"
+
+#include <algorithm>
+#include <map>
+
+namespace klineage::ui {
+
+namespace {
+
+struct Named {
+    std::string row;
+    std::string label;
+};
+
+std::map<std::string, Named> rowsByTrial(const lineage::Lineage &lineage)
+{
+    std::map<std::string, Named> rows;
+    for (const lineage::Branch &branch : lineage.branches)
+        rows[branch.trial] = {"trial:" + branch.trial, "from " + branch.parent};
+    for (const lineage::Attempt &attempt : lineage.attempts)
+        rows[attempt.trial] = {attempt.id, attempt.id + " " + attempt.title};
+    for (const lineage::State &state : lineage.states)
+        rows[state.trial] = {state.id, state.id + " " + state.title};
+    rows.erase(std::string());
+    return rows;
+}
+
+std::string referenceOf(const lineage::Lineage &lineage)
+{
+    for (const lineage::State &state : lineage.states) {
+        const gate::Trial *trial = lineage.trialOf(state);
+        if (const gate::Comparison *reference = trial ? trial->referenceComparison() : nullptr)
+            return reference->against;
+    }
+    return {};
+}
+
+} // namespace
+
+std::vector<double> Trajectory::runningBest() const
+{
+    std::vector<double> best;
+    double value = 0;
+    for (const TrajectoryPoint &point : points) {
+        if (point.kind == TrajectoryPoint::Kind::Valid)
+            value = std::max(value, point.speedup);
+        best.push_back(value);
+    }
+    return best;
+}
+
+Trajectory lineageTrajectory(const lineage::Lineage &lineage)
+{
+    const auto rows = rowsByTrial(lineage);
+    const std::string reference = referenceOf(lineage);
+    const gate::Trial *first = lineage.states.empty() ? nullptr : lineage.trialOf(lineage.states.front());
+
+    Trajectory trajectory;
+    for (const gate::Trial &trial : lineage.trials) {
+        const auto row = rows.find(trial.id);
+        if (row == rows.end())
+            continue;
+        TrajectoryPoint point;
+        point.trial = static_cast<double>(trajectory.points.size() + 1);
+        point.row = QString::fromStdString(row->second.row);
+        point.label = QString::fromStdString(row->second.label);
+        const gate::Comparison *against = reference.empty() ? nullptr : trial.comparison(reference);
+        if (against)
+            point.speedup = against->speedup.value;
+        else if (reference.empty() && first && trial.latencyNs.value > 0)
+            point.speedup = first->latencyNs.value / trial.latencyNs.value;
+        point.kind = trial.verdict.status == gate::VerdictStatus::Correct && point.speedup > 0
+                         ? TrajectoryPoint::Kind::Valid
+                         : TrajectoryPoint::Kind::Failed;
+        if (point.kind == TrajectoryPoint::Kind::Failed)
+            point.speedup = 0;
+        trajectory.points.push_back(std::move(point));
+    }
+    if (!trajectory.points.empty())
+        trajectory.reference = reference.empty() ? QStringLiteral("K0") : QString::fromStdString(reference);
+    return trajectory;
+}
+
+} // namespace klineage::ui

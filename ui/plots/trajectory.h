@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/lineage/lineage.h"
+
+#include <QString>
+
+#include <vector>
+
+namespace klineage::ui {
+
+/// One trial on the trajectory.
+struct TrajectoryPoint {
+    enum class Kind { Valid, Failed };
+    double trial = 0;   ///< 1-based position in trials.jsonl among the trials of this lineage
+    double speedup = 0; ///< T_ref / T; 0 when it failed
+    Kind kind = Kind::Valid;
+    QString row; ///< Selection row id
+    QString label;
+};
+
+/// Speedup of each trial in the order in which they were recorded. Never smoothed; a failure is a point, not a gap.
+struct Trajectory {
+    std::vector<TrajectoryPoint> points;
+    QString
+        reference; ///< "openblas", or "K0" when no trial was timed beside a vendor reference; empty when there are no points
+
+    /// The best valid speedup up to and including each point.
+    [[nodiscard]] std::vector<double> runningBest() const;
+};
+
+/// Takes the trials that states, attempts and branches stand for.
+[[nodiscard]] Trajectory lineageTrajectory(const lineage::Lineage &lineage);
+
+} // namespace klineage::ui

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/plots/trajectorypanel.h"
+
+#include "ui/models/selection.h"
+#include "ui/models/workspacemodel.h"
+#include "ui/plots/plotstyle.h"
+#include "ui/style/format.h"
+#include "ui/style/theme.h"
+
+#include <QEvent>
+#include <QLabel>
+#include <QMouseEvent>
+#include <QStackedWidget>
+#include <QVBoxLayout>
+
+#include <algorithm>
+#include <cmath>
+
+#include <qcustomplot.h>
+
+namespace klineage::ui {
+
+TrajectoryPanel::TrajectoryPanel(WorkspaceModel *workspace, Selection *selection, QWidget *parent)
+    : QWidget(parent)
+    , m_workspace(workspace)
+    , m_selection(selection)
+    , m_stack(new QStackedWidget)
+    , m_message(new QLabel)
+    , m_plot(new QCustomPlot)
+    , m_best(m_plot->addGraph())
+    , m_valid(m_plot->addGraph())
+    , m_failed(m_plot->addGraph())
+    , m_current(m_plot->addGraph())
+    , m_hovered(m_plot->addGraph())
+    , m_unity(new QCPItemLine(m_plot))
+    , m_unityText(new QCPItemText(m_plot))
+    , m_caption(new QCPItemText(m_plot))
+{
+    m_message->setWordWrap(true);
+    m_message->setAlignment(Qt::AlignCenter);
+    m_message->setMargin(16);
+    m_message->setEnabled(false);
+    m_stack->addWidget(m_plot);
+    m_stack->addWidget(m_message);
+    auto *layout = new QVBoxLayout(this);
+    layout->setContentsMargins(0, 0, 0, 0);
+    layout->addWidget(m_stack);
+
+    m_plot->setAccessibleName(tr("Trajectory of the lineage's trials"));
+    m_plot->setInteractions(QCP::iRangeDrag | QCP::iRangeZoom);
+    m_plot->xAxis->setLabel(tr("Trial, in the order recorded"));
+    QSharedPointer<QCPAxisTickerFixed> ticker(new QCPAxisTickerFixed);
+    ticker->setScaleStrategy(QCPAxisTickerFixed::ssMultiples);
+    m_plot->xAxis->setTicker(ticker);
+
+    m_unity->start->setTypeX(QCPItemPosition::ptAxisRectRatio);
+    m_unity->end->setTypeX(QCPItemPosition::ptAxisRectRatio);
+    m_unity->start->setTypeY(QCPItemPosition::ptPlotCoords);
+    m_unity->end->setTypeY(QCPItemPosition::ptPlotCoords);
+    m_unity->start->setCoords(0, 1);
+    m_unity->end->setCoords(1, 1);
+    m_unityText->position->setTypeX(QCPItemPosition::ptAxisRectRatio);
+    m_unityText->position->setTypeY(QCPItemPosition::ptPlotCoords);
+    m_unityText->position->setCoords(0.01, 1);
+    m_unityText->setPositionAlignment(Qt::AlignLeft | Qt::AlignBottom);
+    m_caption->position->setType(QCPItemPosition::ptAxisRectRatio);
+    m_caption->position->setCoords(0.01, 0.02);
+    m_caption->setPositionAlignment(Qt::AlignLeft | Qt::AlignTop);
+
+    connect(m_plot, &QCustomPlot::mouseMove, this, [this](QMouseEvent *event) {
+        const int point = pointAt(event->pos());
+        m_selection->setHovered(point < 0 ? QString()
+                                          : m_trajectory.points[static_cast<std::size_t>(point)].row);
+    });
+    connect(m_plot, &QCustomPlot::mousePress, this, [this](QMouseEvent *event) {
+        const int point = pointAt(event->pos());
+        if (point >= 0 && event->button() == Qt::LeftButton)
+            m_selection->setRow(m_trajectory.points[static_cast<std::size_t>(point)].row);
+    });
+    connect(m_workspace, &WorkspaceModel::loaded, this, &TrajectoryPanel::refresh);
+    connect(m_workspace, &WorkspaceModel::lineageChanged, this, &TrajectoryPanel::refresh);
+    connect(m_selection, &Selection::lineageChanged, this, &TrajectoryPanel::refresh);
+    connect(m_selection, &Selection::rowChanged, this, &TrajectoryPanel::mark);
+    connect(m_selection, &Selection::hoveredChanged, this, &TrajectoryPanel::mark);
+    applyPalette();
+    refresh();
+}
+
+void TrajectoryPanel::refresh()
+{
+    const lineage::Lineage *lineage = m_workspace->lineage(m_selection->lineageKey());
+    m_trajectory = lineage ? lineageTrajectory(*lineage) : Trajectory();
+    if (m_trajectory.points.empty()) {
+        m_message->setText(
+            lineage
+                ? tr("This lineage has no recorded trial yet. Gate a state with Ctrl+Enter in the editor.")
+                : tr("Select a lineage to see how its trials went."));
+        m_stack->setCurrentIndex(1);
+        return;
+    }
+    QVector<double> trials;
+    QVector<double> best;
+    QVector<double> validX;
+    QVector<double> validY;
+    QVector<double> failedX;
+    QVector<double> failedY;
+    const std::vector<double> running = m_trajectory.runningBest();
+    for (std::size_t i = 0; i < m_trajectory.points.size(); ++i) {
+        const TrajectoryPoint &point = m_trajectory.points[i];
+        trials.append(point.trial);
+        best.append(running[i]);
+        const bool valid = point.kind == TrajectoryPoint::Kind::Valid;
+        (valid ? validX : failedX).append(point.trial);
+        (valid ? validY : failedY).append(point.speedup);
+    }
+    m_best->setData(trials, best, true);
+    m_valid->setData(validX, validY, true);
+    m_failed->setData(failedX, failedY, true);
+    const double top = std::max(1.0, *std::max_element(running.begin(), running.end()));
+    m_plot->xAxis->setRange(0.5, static_cast<double>(trials.size()) + 0.5);
+    m_plot->yAxis->setRange(-0.06 * top, 1.18 * top);
+    m_plot->yAxis->setLabel(tr("Speedup over %1").arg(m_trajectory.reference));
+    m_unityText->setText(m_trajectory.reference);
+    m_stack->setCurrentIndex(0);
+    mark();
+}
+
+int TrajectoryPanel::pointOfRow(const QString &row) const
+{
+    const auto found = std::find_if(m_trajectory.points.begin(), m_trajectory.points.end(),
+                                    [&](const TrajectoryPoint &point) { return point.row == row; });
+    return found == m_trajectory.points.end() || row.isEmpty()
+               ? -1
+               : static_cast<int>(found - m_trajectory.points.begin());
+}
+
+void TrajectoryPanel::mark()
+{
+    const auto place = [this](QCPGraph *graph, int point) {
+        graph->data()->clear();
+        if (point >= 0)
+            graph->addData(m_trajectory.points[static_cast<std::size_t>(point)].trial,
+                           m_trajectory.points[static_cast<std::size_t>(point)].speedup);
+    };
+    const int current = pointOfRow(m_selection->row());
+    const int hovered = pointOfRow(m_selection->hovered());
+    place(m_current, current);
+    place(m_hovered, hovered);
+    const int shown = hovered >= 0 ? hovered : current;
+    QString caption = tr("running best · ● valid · △ failed");
+    if (shown >= 0) {
+        const TrajectoryPoint &point = m_trajectory.points[static_cast<std::size_t>(shown)];
+        caption = point.kind == TrajectoryPoint::Kind::Valid
+                      ? tr("%1 · %2").arg(point.label, formatSpeedup(point.speedup))
+                      : tr("%1 · failed").arg(point.label);
+    }
+    m_caption->setText(caption);
+    m_plot->replot(QCustomPlot::rpQueuedReplot);
+}
+
+int TrajectoryPanel::pointAt(const QPoint &position) const
+{
+    int nearest = -1;
+    double distance = 12.0;
+    for (std::size_t i = 0; i < m_trajectory.points.size(); ++i) {
+        const double dx = m_plot->xAxis->coordToPixel(m_trajectory.points[i].trial) - position.x();
+        const double dy = m_plot->yAxis->coordToPixel(m_trajectory.points[i].speedup) - position.y();
+        if (std::hypot(dx, dy) < distance) {
+            distance = std::hypot(dx, dy);
+            nearest = static_cast<int>(i);
+        }
+    }
+    return nearest;
+}
+
+void TrajectoryPanel::changeEvent(QEvent *event)
+{
+    QWidget::changeEvent(event);
+    if (event->type() == QEvent::PaletteChange)
+        applyPalette();
+}
+
+void TrajectoryPanel::applyPalette()
+{
+    const Theme &theme = Theme::current();
+    stylePlot(m_plot, palette());
+    styleSteps(m_best, 0);
+    stylePoints(m_valid, 0);
+    m_failed->setLineStyle(QCPGraph::lsNone);
+    m_failed->setScatterStyle(
+        QCPScatterStyle(QCPScatterStyle::ssTriangle, QPen(theme.bad, 1.2), Qt::NoBrush, 8));
+    m_current->setLineStyle(QCPGraph::lsNone);
+    m_current->setScatterStyle(
+        QCPScatterStyle(QCPScatterStyle::ssCircle, QPen(theme.accent, 2), Qt::NoBrush, 12));
+    m_hovered->setLineStyle(QCPGraph::lsNone);
+    m_hovered->setScatterStyle(
+        QCPScatterStyle(QCPScatterStyle::ssCircle, QPen(theme.warn, 2), Qt::NoBrush, 12));
+    m_unity->setPen(QPen(theme.dim, 0, Qt::DashLine));
+    m_unityText->setColor(theme.dim);
+    m_caption->setColor(theme.text);
+    m_plot->replot(QCustomPlot::rpQueuedReplot);
+}
+
+} // namespace klineage::ui

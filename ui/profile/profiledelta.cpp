@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/profile/profiledelta.h"
+
+#include <QCoreApplication>
+#include <QSet>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace klineage::ui {
+
+namespace {
+
+struct MetricInfo {
+    const char *name;
+    const char *label;
+    Better better;
+};
+
+constexpr MetricInfo knownMetrics[] = {
+    {"registers", QT_TRANSLATE_NOOP("Profile", "Registers / thread"), Better::Lower},
+    {"static_shared", QT_TRANSLATE_NOOP("Profile", "Static shared memory"), Better::Neither},
+    {"dynamic_shared", QT_TRANSLATE_NOOP("Profile", "Dynamic shared memory"), Better::Neither},
+    {"stack_frame", QT_TRANSLATE_NOOP("Profile", "Stack frame"), Better::Lower},
+    {"spill_stores", QT_TRANSLATE_NOOP("Profile", "Spill stores"), Better::Lower},
+    {"spill_loads", QT_TRANSLATE_NOOP("Profile", "Spill loads"), Better::Lower},
+    {"binary_bytes", QT_TRANSLATE_NOOP("Profile", "Code size"), Better::Neither},
+    {"blocks", QT_TRANSLATE_NOOP("Profile", "Blocks"), Better::Neither},
+    {"threads_per_block", QT_TRANSLATE_NOOP("Profile", "Threads / block"), Better::Neither},
+    {"blocks_per_sm", QT_TRANSLATE_NOOP("Profile", "Resident blocks / SM"), Better::Neither},
+    {"theoretical_occupancy", QT_TRANSLATE_NOOP("Profile", "Theoretical occupancy"), Better::Higher},
+    {"waves", QT_TRANSLATE_NOOP("Profile", "Waves"), Better::Neither},
+    {"work_groups", QT_TRANSLATE_NOOP("Profile", "Work-groups"), Better::Neither},
+    {"work_group_size", QT_TRANSLATE_NOOP("Profile", "Work-group size"), Better::Neither},
+    {"local_mem", QT_TRANSLATE_NOOP("Profile", "Local memory"), Better::Neither},
+    {"private_mem", QT_TRANSLATE_NOOP("Profile", "Private memory"), Better::Lower},
+    {"energy", QT_TRANSLATE_NOOP("Profile", "Energy / run"), Better::Lower},
+    {"launches", QT_TRANSLATE_NOOP("Profile", "Launches"), Better::Lower},
+};
+
+const MetricInfo *findInfo(const std::string &name)
+{
+    const auto found = std::find_if(std::begin(knownMetrics), std::end(knownMetrics),
+                                    [&](const MetricInfo &info) { return name == info.name; });
+    return found == std::end(knownMetrics) ? nullptr : found;
+}
+
+/// A figure that is listed once a kernel is shown once a run: the largest, because that kernel limits the run.
+struct Figure {
+    double value = 0;
+    std::string unit;
+    int kernels = 0;
+};
+
+std::map<std::string, Figure> figuresOf(const gate::Trial *trial)
+{
+    std::map<std::string, Figure> figures;
+    if (!trial)
+        return figures;
+    for (const gate::Metric &metric : trial->metrics) {
+        Figure &figure = figures[metric.name];
+        figure.value = figure.kernels == 0 ? metric.value : std::max(figure.value, metric.value);
+        figure.unit = metric.unit;
+        ++figure.kernels;
+    }
+    return figures;
+}
+
+QString readable(const std::string &name)
+{
+    QString text = QString::fromStdString(name).replace(QLatin1Char('_'), QLatin1Char(' '));
+    if (!text.isEmpty())
+        text[0] = text[0].toUpper();
+    return text;
+}
+
+std::optional<double> positive(double value)
+{
+    return value > 0 ? std::optional<double>(value) : std::nullopt;
+}
+
+ProfileRow headline(const char *name, const QString &label, const char *unit, Better better,
+                    const gate::Trial *left, const gate::Trial *right, double (*figure)(const gate::Trial &))
+{
+    ProfileRow row;
+    row.name = QString::fromLatin1(name);
+    row.label = label;
+    row.unit = QString::fromLatin1(unit);
+    row.better = better;
+    if (left)
+        row.left = positive(figure(*left));
+    if (right)
+        row.right = positive(figure(*right));
+    return row;
+}
+
+} // namespace
+
+std::optional<double> ProfileRow::relativeChange() const
+{
+    if (!left || !right || *left == 0)
+        return {};
+    return *right / *left - 1.0;
+}
+
+std::optional<double> ProfileRow::absoluteChange() const
+{
+    if (!left || !right)
+        return {};
+    return *right - *left;
+}
+
+int ProfileRow::direction() const
+{
+    const auto change = absoluteChange();
+    if (!change || *change == 0 || better == Better::Neither)
+        return 0;
+    return (*change < 0) == (better == Better::Lower) ? 1 : -1;
+}
+
+double ProfileRow::magnitude() const
+{
+    if (!left || !right || *left == *right)
+        return 0;
+    if (*left <= 0 || *right <= 0)
+        return 1e3; // from or to nothing: larger than any ratio
+    return std::abs(std::log(*right / *left));
+}
+
+std::vector<ProfileRow> profileDelta(const gate::Trial *left, const gate::Trial *right)
+{
+    const auto tr = [](const char *text) { return QCoreApplication::translate("Profile", text); };
+    std::vector<ProfileRow> rows = {
+        headline("latency", tr("Latency"), "ns", Better::Lower, left, right,
+                 [](const gate::Trial &t) { return t.latencyNs.value; }),
+        headline("flops", tr("Arithmetic rate"), "FLOP/s", Better::Higher, left, right,
+                 [](const gate::Trial &t) { return t.achievedFlops; }),
+        headline("bytes", tr("Effective bandwidth"), "B/s", Better::Higher, left, right,
+                 [](const gate::Trial &t) { return t.achievedBytes; }),
+    };
+    std::erase_if(rows, [](const ProfileRow &row) { return !row.left && !row.right; });
+    const auto headlines = static_cast<std::ptrdiff_t>(rows.size());
+
+    const auto leftFigures = figuresOf(left);
+    const auto rightFigures = figuresOf(right);
+    std::map<std::string, ProfileRow> merged;
+    const auto merge = [&](const std::map<std::string, Figure> &figures, bool isLeft) {
+        for (const auto &[name, figure] : figures) {
+            ProfileRow &row = merged[name];
+            const MetricInfo *info = findInfo(name);
+            row.name = QString::fromStdString(name);
+            row.label = info ? tr(info->label) : readable(name);
+            row.unit = QString::fromStdString(figure.unit);
+            row.better = info ? info->better : Better::Neither;
+            (isLeft ? row.left : row.right) = figure.value;
+            if (figure.kernels > 1)
+                row.note = QCoreApplication::translate("Profile", "largest of %n kernel(s)", nullptr,
+                                                       figure.kernels);
+        }
+    };
+    merge(leftFigures, true);
+    merge(rightFigures, false);
+    for (auto &[name, row] : merged)
+        rows.push_back(std::move(row));
+    std::stable_sort(rows.begin() + headlines, rows.end(),
+                     [](const ProfileRow &a, const ProfileRow &b) { return a.magnitude() > b.magnitude(); });
+    return rows;
+}
+
+} // namespace klineage::ui

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/profile/profilepanel.h"
+
+#include "core/lineage/step.h"
+#include "ui/models/selection.h"
+#include "ui/models/workspacemodel.h"
+#include "ui/profile/changedelegate.h"
+#include "ui/profile/profilemodel.h"
+#include "ui/profile/samplesplot.h"
+
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QLabel>
+#include <QStackedWidget>
+#include <QTabBar>
+#include <QTableView>
+
+namespace klineage::ui {
+
+namespace {
+
+enum Page { TablePage, SamplesPage, MessagePage };
+
+QString sideName(const lineage::RowRef &row)
+{
+    return row.id.starts_with("trial:") ? ProfilePanel::tr("this trial") : QString::fromStdString(row.id);
+}
+
+} // namespace
+
+ProfilePanel::ProfilePanel(WorkspaceModel *workspace, Selection *selection, QWidget *parent)
+    : QWidget(parent)
+    , m_workspace(workspace)
+    , m_selection(selection)
+    , m_model(new ProfileModel(this))
+    , m_tabs(new QTabBar)
+    , m_caption(new QLabel)
+    , m_stack(new QStackedWidget)
+    , m_table(new QTableView)
+    , m_samples(new SamplesPlot)
+    , m_message(new QLabel)
+{
+    m_tabs->addTab(tr("Profile Δ"));
+    m_tabs->addTab(tr("Samples"));
+    m_tabs->setDrawBase(false);
+    m_tabs->setExpanding(false);
+    m_tabs->setAccessibleName(tr("Profile views"));
+    m_caption->setEnabled(false);
+    m_caption->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
+
+    m_table->setModel(m_model);
+    m_table->setItemDelegateForColumn(ProfileModel::ChangeColumn, new ChangeTextDelegate(this));
+    m_table->setItemDelegateForColumn(ProfileModel::BarColumn, new ChangeBarDelegate(this));
+    m_table->setAccessibleName(tr("Profile difference of the selected step"));
+    m_table->setSelectionBehavior(QAbstractItemView::SelectRows);
+    m_table->setEditTriggers(QAbstractItemView::NoEditTriggers);
+    m_table->setShowGrid(false);
+    m_table->setFrameShape(QFrame::NoFrame);
+    m_table->verticalHeader()->hide();
+    m_table->verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 8);
+    m_table->horizontalHeader()->setHighlightSections(false);
+    m_table->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
+    m_table->horizontalHeader()->setSectionResizeMode(ProfileModel::MetricColumn, QHeaderView::Stretch);
+    m_table->horizontalHeader()->setSectionResizeMode(ProfileModel::BarColumn, QHeaderView::Fixed);
+    m_table->horizontalHeader()->resizeSection(ProfileModel::BarColumn, 96);
+
+    m_message->setWordWrap(true);
+    m_message->setAlignment(Qt::AlignCenter);
+    m_message->setMargin(16);
+    m_message->setEnabled(false);
+
+    m_stack->insertWidget(TablePage, m_table);
+    m_stack->insertWidget(SamplesPage, m_samples);
+    m_stack->insertWidget(MessagePage, m_message);
+
+    auto *header = new QHBoxLayout;
+    header->setContentsMargins(8, 0, 8, 0);
+    header->addWidget(m_tabs);
+    header->addWidget(m_caption, 1);
+    auto *layout = new QVBoxLayout(this);
+    layout->setContentsMargins(0, 0, 0, 0);
+    layout->setSpacing(0);
+    layout->addLayout(header);
+    layout->addWidget(m_stack, 1);
+
+    connect(m_tabs, &QTabBar::currentChanged, this, &ProfilePanel::refresh);
+    connect(m_workspace, &WorkspaceModel::loaded, this, &ProfilePanel::refresh);
+    connect(m_workspace, &WorkspaceModel::lineageChanged, this, &ProfilePanel::refresh);
+    connect(m_selection, &Selection::lineageChanged, this, &ProfilePanel::refresh);
+    connect(m_selection, &Selection::rowChanged, this, &ProfilePanel::refresh);
+    connect(m_selection, &Selection::baselineChanged, this, &ProfilePanel::refresh);
+    refresh();
+}
+
+void ProfilePanel::showMessage(const QString &text)
+{
+    m_model->setSides(nullptr, {}, nullptr, {});
+    m_samples->setTrial(nullptr);
+    m_caption->clear();
+    m_message->setText(text);
+    m_stack->setCurrentIndex(MessagePage);
+}
+
+void ProfilePanel::refresh()
+{
+    const lineage::Lineage *lineage = m_workspace->lineage(m_selection->lineageKey());
+    if (!lineage)
+        return showMessage(tr("Select a state of a lineage to see what its step changed."));
+    const auto step =
+        lineage::findStep(*lineage, m_selection->row().toStdString(), m_selection->baseline().toStdString());
+    if (!step)
+        return showMessage(tr("Select a state of the lineage to see what its step changed."));
+    if (!step->right.trial)
+        return showMessage(
+            tr("%1 has no recorded trial. Open it in the editor and press Ctrl+Enter to gate it.")
+                .arg(sideName(step->right)));
+
+    const gate::Trial *left = step->left ? step->left->trial : nullptr;
+    m_model->setSides(left, step->left ? sideName(*step->left) : QStringLiteral("–"), step->right.trial,
+                      sideName(step->right));
+    m_samples->setTrial(step->right.trial);
+    const QString device = QString::fromStdString(step->right.trial->environment.device);
+    m_caption->setText(step->left ? tr("against %1 · %2").arg(sideName(*step->left), device) : device);
+    if (m_tabs->currentIndex() == SamplesPage && step->right.trial->samples.empty())
+        m_message->setText(tr("This trial was not timed, so it has no samples: %1")
+                               .arg(QString::fromStdString(step->right.trial->verdict.message)));
+    m_stack->setCurrentIndex(m_tabs->currentIndex() == TablePage  ? TablePage
+                             : step->right.trial->samples.empty() ? MessagePage
+                                                                  : SamplesPage);
+}
+
+} // namespace klineage::ui

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/runs/gatecontroller.h"
+
+#include "core/lineage/lineage.h"
+#include "ui/models/workspacemodel.h"
+
+#include <QPointer>
+
+#include <thread>
+
+namespace klineage::ui {
+
+namespace {
+
+/// What became of a trial's record.
+struct Recorded {
+    QString row;
+    QString note;
+};
+
+QString sentence(const Error &error)
+{
+    return QString::fromStdString(error.detail.empty() ? error.message : error.message + "\n" + error.detail);
+}
+
+/// Stores the candidate and its trial as a branch. A verdict without a device is no evidence and is not recorded.
+Recorded record(const std::filesystem::path &lineageDirectory, const std::string &candidateText,
+                gate::Trial &trial)
+{
+    if (lineageDirectory.empty())
+        return {{}, GateController::tr("Not recorded: the candidate belongs to no lineage.")};
+    if (trial.verdict.status == gate::VerdictStatus::Unavailable)
+        return {{}, GateController::tr("Not recorded: nothing was run.")};
+    auto file = lineage::storeBranch(lineageDirectory, candidateText, trial.surface);
+    if (!file)
+        return {{}, GateController::tr("Not recorded: %1").arg(sentence(file.error()))};
+    trial.file = *file;
+    if (const auto appended = lineage::appendTrial(lineageDirectory, trial); !appended)
+        return {{}, GateController::tr("Not recorded: %1").arg(sentence(appended.error()))};
+    return {QStringLiteral("trial:%1").arg(QString::fromStdString(trial.id)), {}};
+}
+
+GateController::Runner defaultRunner()
+{
+    struct Shared {
+        std::unique_ptr<gate::GateClient> client;
+    };
+    const auto shared = std::make_shared<Shared>();
+    return [shared](const gate::GateRequest &request, std::stop_token stop,
+                    gate::ProgressCallback progress) -> Result<gate::Trial> {
+        if (!shared->client) {
+            const auto program = gate::findGateProgram();
+            if (!program)
+                return tl::unexpected(program.error());
+            shared->client = std::make_unique<gate::GateClient>(*program);
+        }
+        return shared->client->run(request, std::move(stop), std::move(progress));
+    };
+}
+
+} // namespace
+
+struct GateController::Private {
+    WorkspaceModel *workspace = nullptr;
+    Runner runner = defaultRunner();
+    GateJob job;
+    bool running = false;
+    std::jthread thread;
+};
+
+GateController::GateController(WorkspaceModel *workspace, QObject *parent)
+    : QObject(parent)
+    , m_d(std::make_unique<Private>())
+{
+    m_d->workspace = workspace;
+}
+
+GateController::~GateController() = default;
+
+void GateController::setRunner(Runner runner)
+{
+    m_d->runner = std::move(runner);
+}
+
+bool GateController::isRunning() const
+{
+    return m_d->running;
+}
+
+GateJob GateController::currentJob() const
+{
+    return m_d->job;
+}
+
+bool GateController::start(const gate::GateRequest &request, const QString &lineageKey,
+                           const QString &parentRow)
+{
+    if (m_d->running)
+        return false;
+    m_d->job = GateJob{m_d->job.id + 1, QString::fromStdString(request.candidateName), lineageKey, parentRow};
+    m_d->running = true;
+    const quint64 id = m_d->job.id;
+    std::filesystem::path directory;
+    if (const lineage::Lineage *lineage = m_d->workspace ? m_d->workspace->lineage(lineageKey) : nullptr)
+        directory = lineage->directory;
+
+    // The thread ends before `this` does: the jthread is a member of m_d, and its destructor stops and joins.
+    m_d->thread =
+        std::jthread([this, id, request, directory, lineageKey, runner = m_d->runner](std::stop_token stop) {
+            auto result = runner(request, stop, [this, id](const gate::GateProgress &progress) {
+                QMetaObject::invokeMethod(this, [this, id, progress] {
+                    if (m_d->running && m_d->job.id == id)
+                        emit progressed(id, progress);
+                });
+            });
+            const bool cancelled = stop.stop_requested();
+            Recorded recorded;
+            if (result && !cancelled)
+                recorded = record(directory, request.candidateText, *result);
+            QMetaObject::invokeMethod(
+                this, [this, id, lineageKey, cancelled, recorded, result = std::move(result)] {
+                    if (!m_d->running || m_d->job.id != id)
+                        return;
+                    m_d->running = false;
+                    if (cancelled) {
+                        emit stopped(id);
+                    } else if (!result) {
+                        emit failed(id, sentence(result.error()));
+                    } else {
+                        if (!recorded.row.isEmpty() && m_d->workspace)
+                            m_d->workspace->reloadLineage(lineageKey);
+                        emit finished(id, *result, recorded.row, recorded.note);
+                    }
+                });
+        });
+    emit started(m_d->job);
+    return true;
+}
+
+void GateController::stop()
+{
+    if (m_d->running)
+        m_d->thread.request_stop();
+}
+
+} // namespace klineage::ui
