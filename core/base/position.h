@@ -20,7 +20,8 @@ struct TextPosition {
 {
     if (position.line <= 0)
         return fileName + ": " + message;
-    return fileName + ':' + std::to_string(position.line) + ':' + std::to_string(position.column) + ": " + message;
+    return fileName + ':' + std::to_string(position.line) + ':' + std::to_string(position.column) + ": "
+           + message;
 }
 
 } // namespace klineage

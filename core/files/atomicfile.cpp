@@ -26,8 +26,7 @@ class TemporaryFile
 public:
     explicit TemporaryFile(fs::path path)
         : m_path(std::move(path))
-    {
-    }
+    {}
     ~TemporaryFile()
     {
         if (!m_path.empty())
@@ -124,10 +123,12 @@ Result<std::string> readFile(const fs::path &path, std::size_t maxBytes)
     if (::fstat(handle.get(), &info) != 0)
         return systemError("read", path, errno);
     if (!S_ISREG(info.st_mode))
-        return fail(ErrorCode::InvalidInput, "Cannot read '" + path.string() + "': it is not a regular file.");
+        return fail(ErrorCode::InvalidInput,
+                    "Cannot read '" + path.string() + "': it is not a regular file.");
 
     const auto tooLarge = [&] {
-        return fail(ErrorCode::InvalidInput, "Cannot read '" + path.string() + "': it is larger than the limit of "
+        return fail(ErrorCode::InvalidInput, "Cannot read '" + path.string()
+                                                 + "': it is larger than the limit of "
                                                  + std::to_string(maxBytes) + " bytes.");
     };
     if (static_cast<std::uintmax_t>(info.st_size) > maxBytes)

@@ -18,13 +18,11 @@ public:
     FileHandle() = default;
     explicit FileHandle(int descriptor)
         : m_descriptor(descriptor)
-    {
-    }
+    {}
     ~FileHandle() { reset(); }
     FileHandle(FileHandle &&other) noexcept
         : m_descriptor(std::exchange(other.m_descriptor, -1))
-    {
-    }
+    {}
     FileHandle &operator=(FileHandle &&other) noexcept
     {
         if (this != &other) {
@@ -52,7 +50,8 @@ private:
 [[nodiscard]] FileHandle openFile(const std::filesystem::path &path, int flags, unsigned mode = 0666);
 
 /// An Io (or NotFound) error that names what was tried, the file, and the system's reason for errorNumber.
-[[nodiscard]] tl::unexpected<Error> systemError(std::string_view what, const std::filesystem::path &path, int errorNumber);
+[[nodiscard]] tl::unexpected<Error> systemError(std::string_view what, const std::filesystem::path &path,
+                                                int errorNumber);
 
 /// Flushes a folder's entries to the disk, so that a created or renamed file survives a power cut.
 [[nodiscard]] Status syncFolder(const std::filesystem::path &folder);

@@ -61,7 +61,8 @@ Result<std::string> readAt(const FileHandle &handle, off_t offset, std::size_t l
     std::string bytes(length, '\0');
     std::size_t used = 0;
     while (used < length) {
-        const ssize_t count = ::pread(handle.get(), bytes.data() + used, length - used, offset + static_cast<off_t>(used));
+        const ssize_t count =
+            ::pread(handle.get(), bytes.data() + used, length - used, offset + static_cast<off_t>(used));
         if (count < 0 && errno == EINTR)
             continue;
         if (count < 0)
@@ -91,8 +92,9 @@ Result<std::string> readTail(const FileHandle &handle, off_t size, const fs::pat
             return block->substr(newline + 1) + tail;
         tail.insert(0, *block);
         if (tail.size() > maxLineBytes)
-            return fail(ErrorCode::InvalidInput, "Cannot append to '" + path.string() + "': its last line is longer than "
-                                                     + std::to_string(maxLineBytes) + " bytes; is it a .jsonl file?");
+            return fail(ErrorCode::InvalidInput,
+                        "Cannot append to '" + path.string() + "': its last line is longer than "
+                            + std::to_string(maxLineBytes) + " bytes; is it a .jsonl file?");
     }
     return tail;
 }
@@ -149,7 +151,8 @@ Result<Lines> splitLines(std::string_view text, const std::string &where)
         const std::size_t newline = text.find('\n');
         const std::string_view line = text.substr(0, newline);
         if (line.size() > maxLineBytes)
-            return fail(ErrorCode::InvalidInput, where + ':' + std::to_string(number) + ":1: the line is longer than "
+            return fail(ErrorCode::InvalidInput, where + ':' + std::to_string(number)
+                                                     + ":1: the line is longer than "
                                                      + std::to_string(maxLineBytes) + " bytes.");
         const bool torn = newline == std::string_view::npos && !isBlank(line) && !isWholeRecord(line);
         if (torn)
@@ -185,7 +188,8 @@ Status appendLine(const fs::path &path, std::string_view line)
         return fail(ErrorCode::InvalidInput,
                     "Cannot append to '" + path.string() + "': a record is one line that is not blank.");
     if (line.size() > maxLineBytes)
-        return fail(ErrorCode::InvalidInput, "Cannot append to '" + path.string() + "': the record is longer than "
+        return fail(ErrorCode::InvalidInput, "Cannot append to '" + path.string()
+                                                 + "': the record is longer than "
                                                  + std::to_string(maxLineBytes) + " bytes.");
     std::error_code ignored;
     const bool existed = fs::exists(path, ignored);

@@ -22,7 +22,8 @@ constexpr std::array<std::uint32_t, 64> roundConstants = {
 
 std::uint32_t bigEndian32(const std::uint8_t *bytes)
 {
-    return std::uint32_t{bytes[0]} << 24 | std::uint32_t{bytes[1]} << 16 | std::uint32_t{bytes[2]} << 8 | bytes[3];
+    return std::uint32_t{bytes[0]} << 24 | std::uint32_t{bytes[1]} << 16 | std::uint32_t{bytes[2]} << 8
+           | bytes[3];
 }
 
 } // namespace
@@ -30,8 +31,7 @@ std::uint32_t bigEndian32(const std::uint8_t *bytes)
 Sha256::Sha256()
     // 5.3.3: the same of the square roots of the first 8 primes.
     : m_state{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19}
-{
-}
+{}
 
 void Sha256::compress(const std::uint8_t *block)
 {

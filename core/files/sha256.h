@@ -24,7 +24,7 @@ private:
 
     std::array<std::uint32_t, 8> m_state;
     std::array<std::uint8_t, 64> m_block{};
-    std::size_t m_used = 0;       ///< bytes waiting in m_block
+    std::size_t m_used = 0; ///< bytes waiting in m_block
     std::uint64_t m_totalBytes = 0;
 };
 

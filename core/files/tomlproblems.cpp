@@ -35,7 +35,8 @@ Status TomlDocument::finish() const
             std::string hint = didYouMean(key, node->asked);
             if (hint.empty())
                 hint = node->asked.empty() ? "." : "; expected one of " + quotedList(node->asked) + ".";
-            problems.push_back({Kind::UnknownKey, node->keyPositions[i], node, "the key '" + key + "' is unknown" + hint});
+            problems.push_back(
+                {Kind::UnknownKey, node->keyPositions[i], node, "the key '" + key + "' is unknown" + hint});
         }
     }
     if (problems.empty())
@@ -47,13 +48,14 @@ Status TomlDocument::finish() const
             return problem.kind == Kind::UnknownKey && problem.table == table;
         });
     };
-    const auto first = std::min_element(problems.begin(), problems.end(), [&](const Problem &a, const Problem &b) {
-        const bool aShadowed = a.kind == Kind::MissingKey && hasUnknownKey(a.table);
-        const bool bShadowed = b.kind == Kind::MissingKey && hasUnknownKey(b.table);
-        if (aShadowed != bShadowed)
-            return bShadowed;
-        return a.position < b.position;
-    });
+    const auto first =
+        std::min_element(problems.begin(), problems.end(), [&](const Problem &a, const Problem &b) {
+            const bool aShadowed = a.kind == Kind::MissingKey && hasUnknownKey(a.table);
+            const bool bShadowed = b.kind == Kind::MissingKey && hasUnknownKey(b.table);
+            if (aShadowed != bShadowed)
+                return bShadowed;
+            return a.position < b.position;
+        });
     return fail(ErrorCode::InvalidInput, located(m_context->fileName, first->position, first->message));
 }
 

@@ -263,7 +263,8 @@ std::map<std::string, std::string> TomlTable::stringMap(const char *key) const
         if (node->items[i].kind == Node::Kind::String)
             values[node->keys[i]] = node->items[i].text;
         else
-            fail(node->items[i].position, wrongType(std::string(key) + '.' + node->keys[i], node->items[i], "a string"));
+            fail(node->items[i].position,
+                 wrongType(std::string(key) + '.' + node->keys[i], node->items[i], "a string"));
     }
     return values;
 }
@@ -302,7 +303,8 @@ std::vector<std::pair<std::string, TomlTable>> TomlTable::namedTables(const char
         if (node->items[i].kind == Node::Kind::Table)
             values.emplace_back(node->keys[i], TomlTable(&node->items[i], m_context));
         else
-            fail(node->items[i].position, wrongType(std::string(key) + '.' + node->keys[i], node->items[i], "a table"));
+            fail(node->items[i].position,
+                 wrongType(std::string(key) + '.' + node->keys[i], node->items[i], "a table"));
     }
     return values;
 }
@@ -359,8 +361,7 @@ std::size_t TomlTable::choiceIndex(const char *key, const std::vector<std::strin
 
 TomlDocument::TomlDocument(std::unique_ptr<TomlTable::Context> context)
     : m_context(std::move(context))
-{
-}
+{}
 
 TomlDocument::~TomlDocument() = default;
 TomlDocument::TomlDocument(TomlDocument &&) noexcept = default;

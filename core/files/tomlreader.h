@@ -17,7 +17,7 @@
 namespace klineage::files {
 
 /// A string of the file with its place, for values that have a grammar of their own (expressions, arguments).
-/// Numbers written bare are accepted and arrive as their text.
+/// Integers written bare are accepted and arrive as their text.
 struct TomlText {
     std::string text;
     TextPosition position;
@@ -69,7 +69,8 @@ public:
         return words[index].second;
     }
     template <typename T>
-    [[nodiscard]] T choice(const char *key, const std::vector<std::pair<std::string, T>> &words, T absent) const
+    [[nodiscard]] T choice(const char *key, const std::vector<std::pair<std::string, T>> &words,
+                           T absent) const
     {
         const std::size_t index = choiceIndex(key, wordsOf(words), words.size());
         return index == words.size() ? absent : words[index].second;
@@ -111,7 +112,7 @@ private:
 /// Limits on what is read; going over them is an error, not a crash.
 struct TomlLimits {
     std::size_t maxBytes = std::size_t{1} << 20;
-    int maxNesting = 12;          ///< tables and arrays inside each other
+    int maxNesting = 12;            ///< tables and arrays inside each other
     std::size_t maxItems = 100'000; ///< values in the whole document
 };
 
@@ -128,8 +129,8 @@ class TomlDocument
 {
 public:
     /// Fails on what is no TOML, or over the limits. firstLine: the line of the file that text begins in.
-    [[nodiscard]] static Result<TomlDocument> parse(std::string_view text, const std::string &fileName, int firstLine = 1,
-                                                    const TomlLimits &limits = {});
+    [[nodiscard]] static Result<TomlDocument> parse(std::string_view text, const std::string &fileName,
+                                                    int firstLine = 1, const TomlLimits &limits = {});
     ~TomlDocument();
     TomlDocument(TomlDocument &&) noexcept;
     TomlDocument &operator=(TomlDocument &&) noexcept;

@@ -9,6 +9,9 @@
 #define TOML_HEADER_ONLY 1
 #define TOML_ENABLE_FORMATTERS 0
 #include <toml++/toml.h>
+#if TOML_EXCEPTIONS
+#error "something included the TOML library before this file could choose how it reports errors"
+#endif
 
 #include <algorithm>
 
@@ -26,8 +29,7 @@ public:
     NestingScan(std::string_view text, int maxNesting)
         : m_text(text)
         , m_maxNesting(maxNesting)
-    {
-    }
+    {}
 
     std::optional<std::size_t> firstTooDeep()
     {
@@ -122,8 +124,7 @@ public:
         : m_fileName(fileName)
         , m_firstLine(firstLine)
         , m_limits(limits)
-    {
-    }
+    {}
 
     std::optional<Error> error;
 
@@ -132,7 +133,8 @@ public:
         Node node;
         node.position = positionOf(source.source(), m_firstLine);
         if (depth > m_limits.maxNesting)
-            stop(node.position, "values are nested more than " + std::to_string(m_limits.maxNesting) + " deep");
+            stop(node.position,
+                 "values are nested more than " + std::to_string(m_limits.maxNesting) + " deep");
         else if (++m_items > m_limits.maxItems)
             stop(node.position, "the file has more than " + std::to_string(m_limits.maxItems) + " values");
         if (error)
@@ -209,13 +211,15 @@ private:
 
 } // namespace
 
-Result<Node> parseTomlTree(std::string_view text, const std::string &fileName, int firstLine, const TomlLimits &limits)
+Result<Node> parseTomlTree(std::string_view text, const std::string &fileName, int firstLine,
+                           const TomlLimits &limits)
 {
     const auto refuse = [&](TextPosition position, const std::string &message) {
         return fail(ErrorCode::InvalidInput, located(fileName, position, message));
     };
     if (text.size() > limits.maxBytes)
-        return refuse({}, "the text is larger than the limit of " + std::to_string(limits.maxBytes) + " bytes.");
+        return refuse({},
+                      "the text is larger than the limit of " + std::to_string(limits.maxBytes) + " bytes.");
     if (const auto offset = NestingScan(text, limits.maxNesting).firstTooDeep())
         return refuse(positionAt(text, *offset, firstLine),
                       "values are nested more than " + std::to_string(limits.maxNesting) + " deep.");
@@ -223,7 +227,8 @@ Result<Node> parseTomlTree(std::string_view text, const std::string &fileName, i
     const toml::parse_result parsed = toml::parse(text);
     if (!parsed) {
         const toml::parse_error &problem = parsed.error();
-        return refuse(positionOf(problem.source(), firstLine), syntaxMessage(std::string(problem.description())));
+        return refuse(positionOf(problem.source(), firstLine),
+                      syntaxMessage(std::string(problem.description())));
     }
     TreeCopy copy(fileName, firstLine, limits);
     Node root = copy.copy(parsed.table(), 0);

@@ -15,8 +15,8 @@ struct TomlTable::Node {
     double real = 0;
     bool boolean = false;
     TextPosition position;
-    std::vector<Node> items; ///< Array: elements; Table: values in the order of the file
-    std::vector<std::string> keys; ///< Table: beside items
+    std::vector<Node> items;                ///< Array: elements; Table: values in the order of the file
+    std::vector<std::string> keys;          ///< Table: beside items
     std::vector<TextPosition> keyPositions; ///< Table: beside items
 
     // What readers asked for: it makes the other keys unknown ones. Not part of the value.
@@ -46,7 +46,7 @@ struct TomlTable::Context {
 };
 
 /// Parses text into a tree. The only function that knows the TOML library.
-[[nodiscard]] Result<TomlTable::Node> parseTomlTree(std::string_view text, const std::string &fileName, int firstLine,
-                                                    const TomlLimits &limits);
+[[nodiscard]] Result<TomlTable::Node> parseTomlTree(std::string_view text, const std::string &fileName,
+                                                    int firstLine, const TomlLimits &limits);
 
 } // namespace klineage::files

@@ -75,7 +75,8 @@ std::string tomlString(std::string_view value)
 std::string tomlKey(std::string_view key)
 {
     const bool bare = !key.empty() && std::all_of(key.begin(), key.end(), [](char c) {
-        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'
+               || c == '-';
     });
     if (bare)
         return std::string(key);

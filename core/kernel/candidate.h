@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 namespace klineage::kernel {
@@ -53,10 +54,19 @@ struct TensorMap {
 
 enum class ScalarType { Int32, UInt32, Int64, UInt64, Float32, Float64 };
 
-struct TensorArg { std::string name; };                       ///< a tensor or workspace: its device pointer
-struct TensorMapArg { std::string name; };                    ///< a CUtensorMap by value
-struct ScalarArg { ScalarType type; Expression value; };
-struct LocalArg { Expression bytes; };                        ///< OpenCL __local buffer
+struct TensorArg {
+    std::string name;
+}; ///< a tensor or workspace: its device pointer
+struct TensorMapArg {
+    std::string name;
+}; ///< a CUtensorMap by value
+struct ScalarArg {
+    ScalarType type;
+    Expression value;
+};
+struct LocalArg {
+    Expression bytes;
+}; ///< OpenCL __local buffer
 using LaunchArg = std::variant<TensorArg, TensorMapArg, ScalarArg, LocalArg>;
 
 /// One kernel launch of the plan. Dimensions have 1 to 3 entries, x first.
@@ -66,11 +76,11 @@ struct Launch {
     std::vector<Expression> grid;   ///< blocks / work-groups
     std::vector<Expression> block;  ///< threads / work-items per block
     std::vector<Expression> cluster;
-    Expression sharedBytes;         ///< dynamic shared memory, bytes
+    Expression sharedBytes; ///< dynamic shared memory, bytes
     bool cooperative = false;
     bool programmaticDependent = false;
     std::vector<LaunchArg> args;
-    int line = 0;                   ///< 1-based line of the [[launch]] header in the file
+    int line = 0; ///< 1-based line of the [[launch]] header in the file
 };
 
 /// A parsed candidate file: device code plus a declarative launch plan. Format: core/README.md, "Candidate file".
@@ -80,8 +90,8 @@ struct Candidate {
     std::vector<Workspace> workspaces;
     std::vector<TensorMap> tensorMaps;
     std::vector<Launch> launches;
-    std::string source;             ///< the whole file, plan comment included: what the compiler gets
-    int codeLine = 1;               ///< 1-based line of the first line after the plan comment
+    std::string source; ///< the whole file, plan comment included: what the compiler gets
+    int codeLine = 1;   ///< 1-based line of the first line after the plan comment
 
     /// Tunables at their defaults, as bindings.
     [[nodiscard]] Bindings defaultTunables() const;

@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace klineage::kernel {
 
@@ -16,6 +18,7 @@ enum class DType { F64, F32, TF32, F16, BF16, F8E4M3, F8E5M2, I64, I32, I16, I8,
 [[nodiscard]] const char *toString(DType dtype);
 [[nodiscard]] std::optional<DType> dtypeFromString(std::string_view name);
 [[nodiscard]] bool isFloat(DType dtype);
+[[nodiscard]] std::vector<std::string> dtypeNames(); ///< all of them, for messages
 
 /// IEEE conversions, round to nearest even. Bits are the stored representation.
 [[nodiscard]] float bf16ToFloat(std::uint16_t bits);

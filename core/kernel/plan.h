@@ -16,7 +16,7 @@ namespace klineage::kernel {
 struct ResolvedBuffer {
     std::string name;
     DType dtype = DType::F32;
-    std::vector<std::int64_t> shape; ///< outermost first
+    std::vector<std::int64_t> shape;            ///< outermost first
     WorkspaceInit init = WorkspaceInit::Poison; ///< workspaces only
 
     [[nodiscard]] std::int64_t elements() const;
@@ -27,18 +27,27 @@ struct ResolvedTensorMap {
     std::string name;
     std::string buffer;
     DType dtype = DType::F32;
-    std::vector<std::int64_t> dims;         ///< outermost first
-    std::vector<std::int64_t> strideBytes;  ///< outermost first, innermost left out
-    std::vector<std::int64_t> box;          ///< outermost first
+    std::vector<std::int64_t> dims;        ///< outermost first
+    std::vector<std::int64_t> strideBytes; ///< outermost first, innermost left out
+    std::vector<std::int64_t> box;         ///< outermost first
     Swizzle swizzle = Swizzle::None;
     L2Promotion l2Promotion = L2Promotion::None;
     TensorMapFill fill = TensorMapFill::Zero;
 };
 
-struct PointerValue { std::string buffer; };
-struct TensorMapValue { std::size_t index = 0; };           ///< into ResolvedPlan::tensorMaps
-struct ScalarValue { std::array<std::byte, 8> bytes{}; std::size_t size = 0; }; ///< in the target's representation
-struct LocalValue { std::int64_t bytes = 0; };
+struct PointerValue {
+    std::string buffer;
+};
+struct TensorMapValue {
+    std::size_t index = 0;
+}; ///< into ResolvedPlan::tensorMaps
+struct ScalarValue {
+    std::array<std::byte, 8> bytes{};
+    std::size_t size = 0;
+}; ///< in the target's representation
+struct LocalValue {
+    std::int64_t bytes = 0;
+};
 using ResolvedArg = std::variant<PointerValue, TensorMapValue, ScalarValue, LocalValue>;
 
 struct ResolvedLaunch {
@@ -62,7 +71,8 @@ struct ResolvedPlan {
 /// tensors: the workload's, with the case's extents. bindings: axes, tunables and device facts.
 /// Fails with the offending launch and expression: unknown names, extents outside [1, 2^31), work-groups over 1024 threads,
 /// a plan without any launch, more than 16 GiB of workspace.
-[[nodiscard]] Result<ResolvedPlan> resolvePlan(const Candidate &candidate, const std::vector<ResolvedBuffer> &tensors,
+[[nodiscard]] Result<ResolvedPlan> resolvePlan(const Candidate &candidate,
+                                               const std::vector<ResolvedBuffer> &tensors,
                                                const Bindings &bindings);
 
 } // namespace klineage::kernel

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/kernel/candidate.h"
+
+#include "core/files/atomicfile.h"
+#include "core/files/tomlwriter.h"
+#include "core/kernel/candidatewords.h"
+
+namespace klineage::kernel {
+
+namespace {
+
+constexpr std::size_t maxSourceBytes = std::size_t{4} << 20;
+constexpr std::string_view opening = "/*klineage";
+
+std::vector<std::string> textsOf(const std::vector<Expression> &expressions)
+{
+    std::vector<std::string> texts;
+    for (const Expression &expression : expressions)
+        texts.push_back(expression.text());
+    return texts;
+}
+
+struct ArgText {
+    std::string operator()(const TensorArg &arg) const { return arg.name; }
+    std::string operator()(const TensorMapArg &arg) const { return arg.name; }
+    std::string operator()(const ScalarArg &arg) const
+    {
+        return wordOf(scalarWords, arg.type) + ' ' + arg.value.text();
+    }
+    std::string operator()(const LocalArg &arg) const { return "local " + arg.bytes.text(); }
+};
+
+void writeTensorMap(files::TomlWriter &writer, const TensorMap &map)
+{
+    writer.beginArrayTable("tensormap");
+    writer.string("name", map.name);
+    writer.string("tensor", map.tensor);
+    if (!map.dims.empty())
+        writer.expressions("dims", textsOf(map.dims));
+    if (!map.strides.empty())
+        writer.expressions("strides", textsOf(map.strides));
+    writer.expressions("box", textsOf(map.box));
+    if (map.swizzle != Swizzle::None)
+        writer.string("swizzle", wordOf(swizzleWords, map.swizzle));
+    if (map.l2Promotion != L2Promotion::None)
+        writer.string("l2_promotion", wordOf(promotionWords, map.l2Promotion));
+    if (map.fill != TensorMapFill::Zero)
+        writer.string("fill", wordOf(fillWords, map.fill));
+}
+
+void writeLaunch(files::TomlWriter &writer, const Launch &launch)
+{
+    writer.beginArrayTable("launch");
+    writer.string("kernel", launch.kernel);
+    if (launch.when)
+        writer.expression("when", launch.when->text());
+    writer.expressions("grid", textsOf(launch.grid));
+    writer.expressions("block", textsOf(launch.block));
+    if (!launch.cluster.empty())
+        writer.expressions("cluster", textsOf(launch.cluster));
+    if (launch.sharedBytes != Expression())
+        writer.expression("shared", launch.sharedBytes.text());
+    if (launch.cooperative)
+        writer.boolean("cooperative", true);
+    if (launch.programmaticDependent)
+        writer.boolean("pdl", true);
+    std::vector<std::string> args;
+    for (const LaunchArg &arg : launch.args)
+        args.push_back(std::visit(ArgText(), arg));
+    writer.strings("args", args);
+}
+
+} // namespace
+
+const char *toString(Surface surface)
+{
+    return surface == Surface::Cuda ? "cuda" : "opencl";
+}
+
+std::optional<Surface> surfaceFromString(std::string_view name)
+{
+    for (const auto &[word, surface] : surfaceWords) {
+        if (name == word)
+            return surface;
+    }
+    return std::nullopt;
+}
+
+Bindings Candidate::defaultTunables() const
+{
+    Bindings bindings;
+    for (const Tunable &tunable : tunables)
+        bindings[tunable.name] = tunable.defaultValue;
+    return bindings;
+}
+
+Result<Candidate> readCandidate(const std::filesystem::path &path)
+{
+    const Result<std::string> text = files::readFile(path, maxSourceBytes);
+    if (!text)
+        return tl::unexpected(text.error());
+    return parseCandidate(*text, path.string());
+}
+
+std::string writePlan(const Candidate &candidate)
+{
+    files::TomlWriter writer;
+    writer.string("surface", toString(candidate.surface));
+    for (const Tunable &tunable : candidate.tunables) {
+        writer.beginArrayTable("tunable");
+        writer.string("name", tunable.name);
+        writer.integer("default", tunable.defaultValue);
+        writer.integers("values", tunable.values);
+    }
+    for (const Workspace &workspace : candidate.workspaces) {
+        writer.beginArrayTable("workspace");
+        writer.string("name", workspace.name);
+        writer.string("dtype", toString(workspace.dtype));
+        writer.expressions("shape", textsOf(workspace.shape));
+        if (workspace.init != WorkspaceInit::Poison)
+            writer.string("init", wordOf(initWords, workspace.init));
+    }
+    for (const TensorMap &map : candidate.tensorMaps)
+        writeTensorMap(writer, map);
+    for (const Launch &launch : candidate.launches)
+        writeLaunch(writer, launch);
+    return writer.text();
+}
+
+std::string writeCandidate(const Candidate &candidate, std::string_view code)
+{
+    return std::string(opening) + '\n' + writePlan(candidate) + "*/\n" + std::string(code);
+}
+
+std::string_view codeOf(const Candidate &candidate)
+{
+    const std::string_view source = candidate.source;
+    const std::size_t end = source.find("*/");
+    if (end == std::string_view::npos)
+        return source;
+    std::string_view code = source.substr(end + 2);
+    if (code.starts_with("\r\n"))
+        code.remove_prefix(2);
+    else if (code.starts_with('\n'))
+        code.remove_prefix(1);
+    return code;
+}
+
+} // namespace klineage::kernel

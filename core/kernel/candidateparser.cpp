@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/base/identifier.h"
+#include "core/base/suggest.h"
+#include "core/files/tomlreader.h"
+#include "core/kernel/candidate.h"
+#include "core/kernel/candidatewords.h"
+#include "core/kernel/readexpression.h"
+
+#include <algorithm>
+#include <set>
+
+namespace klineage::kernel {
+
+namespace {
+
+using files::TomlTable;
+using files::TomlText;
+
+constexpr std::size_t maxSourceBytes = std::size_t{4} << 20;
+constexpr std::size_t maxLaunches = 256;
+constexpr std::size_t maxEntries =
+    64; ///< tunables, their values, workspaces, tensor maps, arguments of a launch
+constexpr std::size_t maxRank = 8;
+constexpr std::size_t maxTensorMapRank = 5;
+constexpr std::string_view opening = "/*klineage";
+constexpr std::string_view closing = "*/";
+
+/// Names that expressions get from the device; a tunable must not hide one.
+const std::vector<std::string> deviceFacts = {"sm_count", "warp_size", "max_shared"};
+
+class PlanReader
+{
+public:
+    explicit PlanReader(const TomlTable &root)
+        : m_root(root)
+    {}
+
+    Candidate read()
+    {
+        Candidate candidate;
+        candidate.surface = m_root.choice("surface", surfaceWords);
+        m_isCuda = candidate.surface == Surface::Cuda;
+        for (const TomlTable &table : entries("tunable", maxEntries))
+            candidate.tunables.push_back(tunable(table));
+        for (const TomlTable &table : entries("workspace", maxEntries))
+            candidate.workspaces.push_back(workspace(table));
+        for (const TomlTable &table : entries("tensormap", maxEntries)) {
+            if (!m_isCuda)
+                table.fail(table.position(), "tensor maps are for the surface 'cuda' only.");
+            candidate.tensorMaps.push_back(tensorMap(table));
+            m_tensorMapNames.insert(candidate.tensorMaps.back().name);
+        }
+        m_root.require("launch");
+        for (const TomlTable &table : entries("launch", maxLaunches))
+            candidate.launches.push_back(launch(table));
+        return candidate;
+    }
+
+private:
+    std::vector<TomlTable> entries(const char *key, std::size_t most) const
+    {
+        std::vector<TomlTable> tables = m_root.tables(key);
+        if (tables.size() > most) {
+            m_root.fail(tables[most].position(), "there are more than " + std::to_string(most) + " [["
+                                                     + std::string(key) + "]] entries.");
+            tables.erase(tables.begin() + static_cast<std::ptrdiff_t>(most), tables.end());
+        }
+        return tables;
+    }
+
+    /// A name that expressions, arguments and the compiler's command line can use, given once in the file.
+    std::string uniqueName(const TomlTable &table)
+    {
+        std::string name = table.string("name");
+        if (!table.has("name"))
+            return name;
+        if (!isIdentifier(name))
+            table.fail("name", "'name' is '" + name + "'; expected a C identifier of at most 64 characters.");
+        else if (std::find(deviceFacts.begin(), deviceFacts.end(), name) != deviceFacts.end())
+            table.fail("name", "the name '" + name + "' is taken by a fact of the device.");
+        else if (!m_names.insert(name).second)
+            table.fail("name",
+                       "the name '" + name
+                           + "' is used twice; tunables, workspaces and tensor maps share one space.");
+        return name;
+    }
+
+    Tunable tunable(const TomlTable &table)
+    {
+        Tunable tunable;
+        tunable.name = uniqueName(table);
+        tunable.defaultValue = table.integer("default");
+        tunable.values = table.integers("values");
+        if (!table.has("values"))
+            tunable.values = {tunable.defaultValue};
+        if (tunable.values.size() > maxEntries)
+            table.fail("values", "'values' has more than " + std::to_string(maxEntries) + " entries.");
+        std::vector<std::int64_t> sorted = tunable.values;
+        std::sort(sorted.begin(), sorted.end());
+        if (const auto twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end())
+            table.fail("values", "'values' has " + std::to_string(*twice) + " twice.");
+        if (!std::binary_search(sorted.begin(), sorted.end(), tunable.defaultValue))
+            table.fail("default", "'default' is " + std::to_string(tunable.defaultValue)
+                                      + "; expected one of 'values'.");
+        return tunable;
+    }
+
+    Workspace workspace(const TomlTable &table)
+    {
+        Workspace workspace;
+        workspace.name = uniqueName(table);
+        workspace.dtype = readDType(table, "dtype");
+        workspace.shape = readExpressions(table, "shape", 1, maxRank);
+        workspace.init = table.choice("init", initWords, WorkspaceInit::Poison);
+        return workspace;
+    }
+
+    TensorMap tensorMap(const TomlTable &table)
+    {
+        TensorMap map;
+        map.name = uniqueName(table);
+        map.tensor = table.string("tensor");
+        if (table.has("tensor") && !isIdentifier(map.tensor))
+            table.fail("tensor",
+                       "'tensor' is '" + map.tensor + "'; expected the name of a tensor or workspace.");
+        map.dims = readExpressions(table, "dims", 0, maxTensorMapRank);
+        map.strides = readExpressions(table, "strides", 0, maxTensorMapRank - 1);
+        map.box = readExpressions(table, "box", 1, maxTensorMapRank);
+        map.swizzle = table.choice("swizzle", swizzleWords, Swizzle::None);
+        map.l2Promotion = table.choice("l2_promotion", promotionWords, L2Promotion::None);
+        map.fill = table.choice("fill", fillWords, TensorMapFill::Zero);
+        static_cast<void>(table.choice<bool>("interleave", {{"none", true}}, true));
+        if (!map.dims.empty() && map.box.size() != map.dims.size())
+            table.fail("box", "'box' has " + std::to_string(map.box.size()) + " entries; expected "
+                                  + std::to_string(map.dims.size()) + ", one for each of 'dims'.");
+        if (!map.strides.empty() && map.strides.size() + 1 != map.box.size())
+            table.fail("strides", "'strides' has " + std::to_string(map.strides.size())
+                                      + " entries; expected " + std::to_string(map.box.size() - 1)
+                                      + ": the innermost one is left out.");
+        return map;
+    }
+
+    Launch launch(const TomlTable &table)
+    {
+        Launch launch;
+        launch.line = table.position().line;
+        launch.kernel = table.string("kernel");
+        if (table.has("kernel") && !isIdentifier(launch.kernel))
+            table.fail("kernel",
+                       "'kernel' is '" + launch.kernel + "'; expected the name of a kernel function.");
+        launch.when = readOptionalExpression(table, "when");
+        launch.grid = readExpressions(table, "grid", 1, 3);
+        launch.block = readExpressions(table, "block", 1, 3);
+        launch.cluster = readExpressions(table, "cluster", 0, 3);
+        launch.sharedBytes = readOptionalExpression(table, "shared").value_or(Expression());
+        launch.cooperative = table.boolean("cooperative", false);
+        launch.programmaticDependent = table.boolean("pdl", false);
+        for (const char *key : {"cluster", "shared", "cooperative", "pdl"}) {
+            if (!m_isCuda && table.has(key))
+                table.fail(key,
+                           "'" + std::string(key) + "' is for the surface 'cuda' only"
+                               + (key == std::string_view("shared") ? "; OpenCL has 'local BYTES' in 'args'."
+                                                                    : "."));
+        }
+        table.require("args");
+        const std::vector<TomlText> texts = table.texts("args");
+        if (texts.size() > maxEntries)
+            table.fail("args", "'args' has more than " + std::to_string(maxEntries) + " entries.");
+        for (const TomlText &text : texts)
+            launch.args.push_back(argument(table, text));
+        return launch;
+    }
+
+    /// "x", "int M", "float rsqrt(K)" or "local BM * 4".
+    LaunchArg argument(const TomlTable &table, const TomlText &text) const
+    {
+        if (isIdentifier(text.text)) {
+            if (m_tensorMapNames.contains(text.text))
+                return TensorMapArg{text.text};
+            return TensorArg{text.text};
+        }
+        const std::size_t blank = text.text.find(' ');
+        const std::string word = text.text.substr(0, blank);
+        const std::string rest = blank == std::string::npos ? std::string() : text.text.substr(blank + 1);
+        for (const auto &[name, type] : scalarWords) {
+            if (word == name)
+                return ScalarArg{type, parseExpressionAt(table, {rest, text.position})};
+        }
+        if (word == "local") {
+            if (m_isCuda)
+                table.fail(text.position,
+                           "'local' is for the surface 'opencl' only; CUDA has the key 'shared'.");
+            return LocalArg{parseExpressionAt(table, {rest, text.position})};
+        }
+        std::vector<std::string> types = {"local"};
+        for (const auto &scalar : scalarWords)
+            types.push_back(scalar.first);
+        const std::string hint = didYouMean(word, types);
+        table.fail(text.position, "the argument '" + text.text.substr(0, 200)
+                                      + "' is neither a name nor a type and an expression (\"int M\")"
+                                      + (hint.empty() ? "." : hint));
+        return TensorArg{text.text};
+    }
+
+    static DType readDType(const TomlTable &table, const char *key)
+    {
+        const std::string name = table.string(key);
+        const std::optional<DType> dtype = dtypeFromString(name);
+        if (!dtype && table.has(key))
+            table.fail(key, "'" + name + "' is no element type; expected one of " + quotedList(dtypeNames())
+                                + '.');
+        return dtype.value_or(DType::F32);
+    }
+
+    TomlTable m_root;
+    bool m_isCuda = false;
+    std::set<std::string> m_names;
+    std::set<std::string> m_tensorMapNames;
+};
+
+} // namespace
+
+Result<Candidate> parseCandidate(std::string_view text, const std::string &fileName)
+{
+    const auto refuse = [&fileName](TextPosition position, const std::string &message) {
+        return fail(ErrorCode::InvalidInput, located(fileName, position, message));
+    };
+    if (text.size() > maxSourceBytes)
+        return refuse({},
+                      "the file is larger than the limit of " + std::to_string(maxSourceBytes) + " bytes.");
+    if (!text.starts_with(opening))
+        return refuse({1, 1}, "the launch plan is missing; expected the file to begin with '/*klineage'.");
+    const std::size_t end = text.find(closing, opening.size());
+    if (end == std::string_view::npos)
+        return refuse({1, 1}, "the launch plan never ends; expected '*/'.");
+    if (text.find('\0') != std::string_view::npos)
+        return refuse({}, "the file contains a NUL byte; expected text.");
+    const std::string_view plan = text.substr(opening.size(), end - opening.size());
+    if (!plan.empty() && std::string_view(" \t\r\n").find(plan.front()) == std::string_view::npos)
+        return refuse({1, static_cast<int>(opening.size()) + 1}, "expected a line break after '/*klineage'.");
+
+    const Result<files::TomlDocument> document = files::TomlDocument::parse(plan, fileName);
+    if (!document)
+        return tl::unexpected(document.error());
+    Candidate candidate = PlanReader(document->root()).read();
+    if (Status status = document->finish(); !status)
+        return tl::unexpected(status.error());
+
+    candidate.source = text;
+    const std::size_t codeBegin = text.size() - codeOf(candidate).size();
+    candidate.codeLine = 1
+                         + static_cast<int>(std::count(
+                             text.begin(), text.begin() + static_cast<std::ptrdiff_t>(codeBegin), '\n'));
+    return candidate;
+}
+
+} // namespace klineage::kernel
