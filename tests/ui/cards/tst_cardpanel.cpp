@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/cards/cardeditor.h"
+#include "ui/cards/cardhtml.h"
+#include "ui/cards/cardpanel.h"
+#include "ui/cards/cardreviewer.h"
+#include "ui/models/selection.h"
+#include "ui/models/workspacemodel.h"
+
+#include <QLineEdit>
+#include <QPlainTextEdit>
+#include <QPushButton>
+#include <QSignalSpy>
+#include <QStandardPaths>
+#include <QTabBar>
+#include <QTemporaryDir>
+#include <QTest>
+#include <QTextBrowser>
+
+using namespace klineage;
+using namespace klineage::ui;
+
+namespace {
+
+skills::Card sampleCard()
+{
+    skills::Card card;
+    card.name = "tile-in-shared";
+    card.category = "tiling";
+    card.locus = "k-loop operand load";
+    card.intent = {"Stage reused tiles in shared memory", {"sgemm/pocl/K01"}};
+    card.anchor = {"the k loop", {"sgemm/pocl/K01"}};
+    card.preconditions = {{"Each element is read more than once", {"sgemm/pocl/K01"}}};
+    card.effects = {{"2.0x", {"sgemm/pocl/K01"}}};
+    card.risks = {{"Bank conflicts", {"sgemm/pocl/R01a"}}};
+    card.scope = {{"sgemm"}, {"opencl"}, {"pocl"}, {}};
+    card.provides = {{"k-loop operand load", "shared_tile"}};
+    card.evidence = {"sgemm/pocl/K01"};
+    card.carrierFile = "carrier.cl";
+    return card;
+}
+
+QPushButton *button(QWidget *panel, const QString &text)
+{
+    for (QPushButton *candidate : panel->findChildren<QPushButton *>()) {
+        if (candidate->text().startsWith(text))
+            return candidate;
+    }
+    return nullptr;
+}
+
+} // namespace
+
+class TestCardPanel : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void initTestCase() { QStandardPaths::setTestModeEnabled(true); }
+
+    void init()
+    {
+        QTest::failOnWarning(QRegularExpression(QStringLiteral(".")));
+        m_folder = std::make_unique<QTemporaryDir>();
+        QDir(m_folder->path()).mkpath(QStringLiteral("skills"));
+        QDir(m_folder->path()).mkpath(QStringLiteral("workloads"));
+        const skills::CardStore store(m_folder->filePath(QStringLiteral("skills")).toStdString());
+        const auto created = store.create(sampleCard(), "barrier(CLK_LOCAL_MEM_FENCE);\n");
+        QVERIFY2(created, created ? "" : created.error().message.c_str());
+        m_workspace = std::make_unique<WorkspaceModel>();
+        m_workspace->openNow(m_folder->path());
+        m_selection = std::make_unique<Selection>();
+        m_reviewer = std::make_unique<CardReviewer>(m_workspace.get());
+        m_panel = std::make_unique<CardPanel>(m_workspace.get(), m_selection.get(), m_reviewer.get());
+        m_panel->show();
+        m_selection->setCard(QStringLiteral("tile-in-shared"));
+    }
+
+    void cleanup()
+    {
+        m_panel.reset();
+        m_reviewer.reset();
+        QDir(QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation)).removeRecursively();
+    }
+
+    void approveIsWrittenWithAuthorAndRevision()
+    {
+        QSignalSpy written(m_reviewer.get(), &CardReviewer::written);
+        QTest::mouseClick(button(m_panel.get(), QStringLiteral("Approve")), Qt::LeftButton);
+        QTRY_COMPARE(written.count(), 1);
+        const skills::Review *standing = record().standingReview();
+        QVERIFY(standing);
+        QCOMPARE(standing->verdict, skills::ReviewVerdict::Approve);
+        QCOMPARE(standing->cardRevision, 1);
+        QVERIFY(!standing->author.empty() && !standing->time.empty());
+    }
+
+    void rejectNeedsAReason()
+    {
+        QSignalSpy written(m_reviewer.get(), &CardReviewer::written);
+        QTest::mouseClick(button(m_panel.get(), QStringLiteral("Reject…")), Qt::LeftButton);
+        auto *reason = m_panel->findChild<QLineEdit *>();
+        QVERIFY(reason->isVisible());
+        QTest::keyClick(reason, Qt::Key_Return);
+        QCOMPARE(written.count(), 0);
+        QTest::keyClicks(reason, QStringLiteral("risk unproven"));
+        QTest::keyClick(reason, Qt::Key_Return);
+        QTRY_COMPARE(written.count(), 1);
+        QCOMPARE(record().standingReview()->reason, std::string("risk unproven"));
+    }
+
+    void undoAppendsAReversal()
+    {
+        QSignalSpy written(m_reviewer.get(), &CardReviewer::written);
+        m_panel->approve();
+        QTRY_COMPARE(written.count(), 1);
+        QVERIFY(m_reviewer->canUndo());
+        QTest::mouseClick(button(m_panel.get(), QStringLiteral("Undo")), Qt::LeftButton);
+        QTRY_COMPARE(written.count(), 2);
+        QVERIFY(!record().standingReview());
+        QCOMPARE(record().reviews.size(), std::size_t(2));
+        QVERIFY(!m_reviewer->canUndo());
+    }
+
+    void editValidatesAsYouTypeAndSavesARevision()
+    {
+        m_panel->edit();
+        auto *editor = m_panel->findChild<CardEditor *>();
+        editor->text()->selectAll();
+        QTest::keyClicks(editor->text(), QStringLiteral("nonsense"));
+        QTRY_VERIFY(!editor->card());
+        QVERIFY(!button(editor, QStringLiteral("Save"))->isEnabled());
+        skills::Card changed = sampleCard();
+        changed.intent.text = "Stage reused tiles in local memory";
+        editor->text()->setPlainText(QString::fromStdString(skills::writeCard(changed)));
+        QTRY_VERIFY(button(editor, QStringLiteral("Save"))->isEnabled());
+        QSignalSpy written(m_reviewer.get(), &CardReviewer::written);
+        QTest::mouseClick(button(editor, QStringLiteral("Save")), Qt::LeftButton);
+        QTRY_COMPARE(written.count(), 1);
+        QCOMPARE(record().card.revision, 2);
+        QCOMPARE(record().card.intent.text, changed.intent.text);
+        m_reviewer->undo();
+        QTRY_COMPARE(written.count(), 2);
+        QCOMPARE(record().card.intent.text, sampleCard().intent.text);
+    }
+
+    void draftsSurvive()
+    {
+        m_panel->edit();
+        auto *editor = m_panel->findChild<CardEditor *>();
+        editor->text()->moveCursor(QTextCursor::End);
+        QTest::keyClicks(editor->text(), QStringLiteral("# remember me"));
+        QTRY_VERIFY(CardEditor::hasDraft(QStringLiteral("tile-in-shared")));
+        CardEditor second;
+        second.open(record());
+        QVERIFY(second.text()->toPlainText().contains(QStringLiteral("# remember me")));
+        second.text()->undo();
+        QVERIFY(!second.isModified());
+    }
+
+    void cardTextIsEscaped()
+    {
+        skills::CardRecord hostile;
+        hostile.card = sampleCard();
+        hostile.card.intent.text = "<img src='file:///etc/passwd'><b>bold</b>";
+        QVERIFY(!fieldsHtml(hostile).contains(QStringLiteral("<img")));
+        QVERIFY(!fieldsHtml(hostile).contains(QStringLiteral("<b>")));
+    }
+
+    void citationsLeadToTheirEvidence()
+    {
+        Workspace value = m_workspace->workspace();
+        lineage::Lineage lineage;
+        lineage.workload = "sgemm";
+        lineage.platform = "pocl";
+        value.lineages = {lineage};
+        m_workspace->setWorkspace(value);
+        auto *page = m_panel->findChild<QTextBrowser *>();
+        emit page->anchorClicked(QUrl(QStringLiteral("cite:sgemm/pocl/K01")));
+        QCOMPARE(m_selection->lineageKey(), QStringLiteral("sgemm/pocl"));
+        QCOMPARE(m_selection->row(), QStringLiteral("K01"));
+    }
+
+    void everyTabHasAText()
+    {
+        auto *tabs = m_panel->findChild<QTabBar *>();
+        for (int tab = 0; tab < tabs->count(); ++tab) {
+            tabs->setCurrentIndex(tab);
+            const auto *page = m_panel->findChild<QTextBrowser *>();
+            const QString text = page->isVisible() ? page->toPlainText()
+                                                   : m_panel->findChild<QPlainTextEdit *>()->toPlainText();
+            QVERIFY2(!text.trimmed().isEmpty(), qPrintable(tabs->tabText(tab)));
+        }
+    }
+
+    void noCardSaysWhatToDo()
+    {
+        m_selection->setCard({});
+        QVERIFY(!button(m_panel.get(), QStringLiteral("Approve"))->isVisible());
+    }
+
+private:
+    const skills::CardRecord &record() const { return *m_workspace->card(QStringLiteral("tile-in-shared")); }
+
+    std::unique_ptr<QTemporaryDir> m_folder;
+    std::unique_ptr<WorkspaceModel> m_workspace;
+    std::unique_ptr<Selection> m_selection;
+    std::unique_ptr<CardReviewer> m_reviewer;
+    std::unique_ptr<CardPanel> m_panel;
+};
+
+QTEST_MAIN(TestCardPanel)
+#include "tst_cardpanel.moc"

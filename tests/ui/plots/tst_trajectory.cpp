@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/models/selection.h"
+#include "ui/models/workspacemodel.h"
+#include "ui/plots/trajectorypanel.h"
+
+#include <QSignalSpy>
+#include <QTest>
+
+#include <qcustomplot.h>
+
+using namespace klineage;
+using namespace klineage::ui;
+
+namespace {
+
+gate::Trial trial(const char *id, gate::VerdictStatus status, double ns, double vsReference)
+{
+    gate::Trial trial;
+    trial.id = id;
+    trial.verdict.status = status;
+    trial.latencyNs = {ns, ns, ns};
+    if (vsReference > 0)
+        trial.verdict.comparisons.push_back({"openblas", "0.3", {vsReference, vsReference, vsReference}, 1, gate::Change::Gain});
+    return trial;
+}
+
+lineage::Lineage sample(bool withReference)
+{
+    using gate::VerdictStatus;
+    lineage::Lineage lineage;
+    lineage.workload = "sgemm";
+    lineage.platform = "pocl";
+    lineage.states = {{"K00", "K00.cl", "naive", "a"}, {"K01", "K01.cl", "tiles", "b"}, {"K02", "K02.cl", "best", "d"}};
+    lineage.attempts = {{"R01a", "K01", "R01a.cl", "wrong one", "tiling", "k-loop", "wrong", "c"}};
+    lineage.trials = {trial("a", VerdictStatus::Correct, 400, withReference ? 0.1 : 0),
+                      trial("b", VerdictStatus::Correct, 200, withReference ? 0.2 : 0), trial("c", VerdictStatus::Wrong, 0, 0),
+                      trial("x", VerdictStatus::Correct, 1, withReference ? 9 : 0),
+                      trial("d", VerdictStatus::Correct, 100, withReference ? 0.15 : 0)};
+    return lineage;
+}
+
+} // namespace
+
+class TestTrajectory : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void init() { QTest::failOnWarning(QRegularExpression(QStringLiteral("."))); }
+
+    void takesOnlyNamedTrialsInFileOrder()
+    {
+        const Trajectory trajectory = lineageTrajectory(sample(true));
+        QCOMPARE(trajectory.points.size(), std::size_t(4));
+        QCOMPARE(trajectory.points[2].row, QStringLiteral("R01a"));
+        QCOMPARE(trajectory.points[3].row, QStringLiteral("K02"));
+        QCOMPARE(trajectory.reference, QStringLiteral("openblas"));
+    }
+
+    void failuresArePointsAtZero()
+    {
+        const Trajectory trajectory = lineageTrajectory(sample(true));
+        QCOMPARE(trajectory.points[2].kind, TrajectoryPoint::Kind::Failed);
+        QCOMPARE(trajectory.points[2].speedup, 0.0);
+    }
+
+    void runningBestNeverFallsAndIgnoresFailures()
+    {
+        const auto best = lineageTrajectory(sample(true)).runningBest();
+        QCOMPARE(best, (std::vector<double>{0.1, 0.2, 0.2, 0.2}));
+    }
+
+    void withoutAReferenceItIsOverTheFirstState()
+    {
+        const Trajectory trajectory = lineageTrajectory(sample(false));
+        QCOMPARE(trajectory.reference, QStringLiteral("K0"));
+        QCOMPARE(trajectory.points[3].speedup, 4.0);
+    }
+
+    void anEmptyLineageSaysWhatToDo()
+    {
+        WorkspaceModel workspace;
+        Selection selection;
+        TrajectoryPanel panel(&workspace, &selection);
+        QVERIFY(panel.trajectory().points.empty());
+        QVERIFY(!panel.findChild<QCustomPlot *>()->isVisible());
+    }
+
+    void hoverAndClickReachTheSelection()
+    {
+        Workspace value;
+        value.lineages = {sample(true)};
+        WorkspaceModel workspace;
+        workspace.setWorkspace(value);
+        Selection selection;
+        TrajectoryPanel panel(&workspace, &selection);
+        selection.setLineage(QStringLiteral("sgemm/pocl"), QStringLiteral("K00"));
+        panel.resize(600, 300);
+        panel.show();
+        QVERIFY(QTest::qWaitForWindowExposed(&panel));
+        panel.plot()->replot(QCustomPlot::rpImmediateRefresh);
+        const QPoint second(static_cast<int>(panel.plot()->xAxis->coordToPixel(2)),
+                            static_cast<int>(panel.plot()->yAxis->coordToPixel(0.2)));
+        QCOMPARE(panel.pointAt(second), 1);
+        QTest::mouseMove(panel.plot(), second);
+        QTRY_COMPARE(selection.hovered(), QStringLiteral("K01"));
+        QTest::mouseClick(panel.plot(), Qt::LeftButton, {}, second);
+        QCOMPARE(selection.row(), QStringLiteral("K01"));
+        QCOMPARE(panel.pointAt(QPoint(1, 1)), -1);
+    }
+};
+
+QTEST_MAIN(TestTrajectory)
+#include "tst_trajectory.moc"
