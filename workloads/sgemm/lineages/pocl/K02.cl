@@ -21,8 +21,9 @@ block = ["16", "16"]
 args = ["a", "b", "c", "int M", "int N", "int K"]
 */
 
-// One work-item computes MR rows of four columns of c. The four are neighbours in b and in c: a float4 loads, multiplies,
-// adds and stores them at once. An element of b is loaded once for MR rows, and the MR sums do not wait for each other.
+// One work-item computes MR rows of four columns of c. The four are neighbours in b and in c: a float4
+// loads, multiplies, adds and stores them at once. An element of b is loaded once for MR rows, and the MR
+// sums do not wait for each other.
 __kernel void sgemm(__global const float *restrict a, __global const float *restrict b,
                     __global float *restrict c, int M, int N, int K)
 {

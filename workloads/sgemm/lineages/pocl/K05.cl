@@ -31,8 +31,9 @@ block = ["16", "16"]
 args = ["a", "b", "c", "int M", "int N", "int K"]
 */
 
-// One work-item computes MR rows of 16 columns of c. The 16 are neighbours in b and in c: a float16, as wide as a vector
-// register of AVX-512 (two of AVX), loads, multiplies, adds and stores them at once. An element of b is loaded once for MR rows, and the MR sums do not wait for each other.
+// One work-item computes MR rows of 16 columns of c. The 16 are neighbours in b and in c: a float16, as
+// wide as a vector register of AVX-512 (two of AVX), loads, multiplies, adds and stores them at once. An
+// element of b is loaded once for MR rows, and the MR sums do not wait for each other.
 __kernel void sgemm(__global const float *restrict a, __global const float *restrict b,
                     __global float *restrict c, int M, int N, int K)
 {

@@ -13,8 +13,8 @@ block = ["TS", "TS"]
 args = ["a", "b", "c", "int M", "int N", "int K"]
 */
 
-// One work-item computes one element of c. A work-group stages TS x TS tiles of a and b in local memory, so that an
-// element fetched once serves TS work-items.
+// One work-item computes one element of c. A work-group stages TS x TS tiles of a and b in local memory, so
+// that an element fetched once serves TS work-items.
 __kernel void sgemm(__global const float *restrict a, __global const float *restrict b,
                     __global float *restrict c, int M, int N, int K)
 {

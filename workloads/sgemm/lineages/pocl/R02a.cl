@@ -21,8 +21,8 @@ block = ["16", "16"]
 args = ["a", "b", "c", "int M", "int N", "int K"]
 */
 
-// One work-item computes MR elements of a column of c: sixteen steps of k are taken at once, as one float16 of
-// partial sums a row, which is summed up at the end. A vector of b is gathered from sixteen rows.
+// One work-item computes MR elements of a column of c: sixteen steps of k are taken at once, as one float16
+// of partial sums a row, which is summed up at the end. A vector of b is gathered from sixteen rows.
 __kernel void sgemm(__global const float *restrict a, __global const float *restrict b,
                     __global float *restrict c, int M, int N, int K)
 {
@@ -42,9 +42,9 @@ __kernel void sgemm(__global const float *restrict a, __global const float *rest
     int k = 0;
     for (; k + 16 <= K; k += 16) {
         __global const float *bk = b + k * N;
-        float16 column = (float16)(bk[0], bk[N], bk[2 * N], bk[3 * N], bk[4 * N], bk[5 * N], bk[6 * N], bk[7 * N],
-                                   bk[8 * N], bk[9 * N], bk[10 * N], bk[11 * N], bk[12 * N], bk[13 * N], bk[14 * N],
-                                   bk[15 * N]);
+        float16 column = (float16)(bk[0], bk[N], bk[2 * N], bk[3 * N], bk[4 * N], bk[5 * N], bk[6 * N],
+                                   bk[7 * N], bk[8 * N], bk[9 * N], bk[10 * N], bk[11 * N], bk[12 * N],
+                                   bk[13 * N], bk[14 * N], bk[15 * N]);
 #pragma unroll
         for (int i = 0; i < MR; ++i)
             partial[i] += vload16(0, a + i * K + k) * column;

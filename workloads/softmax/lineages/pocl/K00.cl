@@ -8,8 +8,8 @@ block = ["64"]
 args = ["x", "y", "int R", "int C"]
 */
 
-// One work-item computes one row in three passes: maximum, exponentials and their sum, division. The sum is a double
-// because a chain of thousands of single-precision additions would lose the last digits.
+// One work-item computes one row in three passes: maximum, exponentials and their sum, division. The sum is
+// a double because a chain of thousands of single-precision additions would lose the last digits.
 __kernel void softmax(__global const float *restrict x, __global float *restrict y, int R, int C)
 {
     int row = get_global_id(0);

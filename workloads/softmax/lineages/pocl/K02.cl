@@ -8,7 +8,8 @@ block = ["64"]
 args = ["x", "y", "int R", "int C"]
 */
 
-// The last, incomplete vector of a row: n of 16 elements, padded with -infinity, which changes neither maximum nor sum.
+// The last, incomplete vector of a row: n of 16 elements, padded with -infinity, which changes neither
+// maximum nor sum.
 float16 loadTail(__global const float *p, int n)
 {
     float lane[16];
@@ -41,7 +42,8 @@ float sumOf(float16 v)
     return s2.x + s2.y;
 }
 
-// One work-item computes one row, 16 columns at a time, in three passes: maximum, exponentials and their sum, scaling.
+// One work-item computes one row, 16 columns at a time, in three passes: maximum, exponentials and their
+// sum, scaling.
 __kernel void softmax(__global const float *restrict x, __global float *restrict y, int R, int C)
 {
     int row = get_global_id(0);

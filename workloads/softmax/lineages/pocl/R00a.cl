@@ -8,9 +8,9 @@ block = ["64"]
 args = ["x", "y", "int R", "int C"]
 */
 
-// One work-item computes one row in two passes: maximum and sum together, the sum rescaled whenever the maximum grows,
-// then the outputs. That saves one pass over memory. The sum is a double because a chain of thousands of
-// single-precision additions would lose the last digits.
+// One work-item computes one row in two passes: maximum and sum together, the sum rescaled whenever the
+// maximum grows, then the outputs. That saves one pass over memory. The sum is a double because a chain of
+// thousands of single-precision additions would lose the last digits.
 __kernel void softmax(__global const float *restrict x, __global float *restrict y, int R, int C)
 {
     int row = get_global_id(0);

@@ -13,8 +13,8 @@ block = ["WG"]
 args = ["x", "y", "int C"]
 */
 
-// One work-group computes one row: each work-item takes every WG-th column, and the maxima and sums of the work-items are
-// combined by a tree in local memory.
+// One work-group computes one row: each work-item takes every WG-th column, and the maxima and sums of the
+// work-items are combined by a tree in local memory.
 __kernel void softmax(__global const float *restrict x, __global float *restrict y, int C)
 {
     __local float part[WG];

@@ -21,7 +21,8 @@ block = ["64"]
 args = ["x", "y", "int R", "int C"]
 */
 
-// The last, incomplete vector of a row: n of 16 elements, padded with -infinity, which changes neither maximum nor sum.
+// The last, incomplete vector of a row: n of 16 elements, padded with -infinity, which changes neither
+// maximum nor sum.
 float16 loadTail(__global const float *p, int n)
 {
     float lane[16];
@@ -54,12 +55,12 @@ float sumOf(float16 v)
     return s2.x + s2.y;
 }
 
-// e^x for x <= 0, and 0 below -88: 2^n * 2^f with x * log2(e) = n + f and |f| <= 0.5. The polynomial for 2^f is the
-// minimax one of degree 5 through 1 at 0; its relative error is below 1e-7.
+// e^x for x <= 0, and 0 below -88: 2^n * 2^f with x * log2(e) = n + f and |f| <= 0.5. The polynomial for
+// 2^f is the minimax one of degree 5 through 1 at 0; its relative error is below 1e-7.
 float16 expOf(float16 x)
 {
     const float log2e = 1.44269504f;
-    const float shift = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer and leaves that in the low bits
+    const float shift = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer, in the low bits
     x = max(x, -88.0f);
     float16 shifted = x * log2e + shift;
     float16 f = x * log2e - (shifted - shift);
@@ -73,8 +74,9 @@ float16 expOf(float16 x)
     return p * as_float16(exponent);
 }
 
-// One work-item computes one row, 16 columns at a time, in three passes: maximum, exponentials and their sum,
-// scaling. The exponentials wait in local memory, so that y is only written: past the caches where the row is aligned, which saves fetching its lines.
+// One work-item computes one row, 16 columns at a time, in three passes: maximum, exponentials and their
+// sum, scaling. The exponentials wait in local memory, so that y is only written: past the caches where the
+// row is aligned, which saves fetching its lines.
 __kernel void softmax(__global const float *restrict x, __global float *restrict y, int R, int C,
                       __local float *staged)
 {
