@@ -43,6 +43,14 @@ void appendEscaped(std::string &out, char c)
     out += code;
 }
 
+std::string quoted(std::string_view value)
+{
+    std::string text = "\"";
+    for (const char c : value)
+        appendEscaped(text, c);
+    return text + '"';
+}
+
 /// An integer literal as our reader gives it back: no sign but '-', no leading zeros, in 64 bits.
 bool isPlainInteger(std::string_view text)
 {
@@ -60,16 +68,16 @@ std::string expressionText(std::string_view text)
 
 std::string tomlString(std::string_view value)
 {
-    const bool multiLine = value.find('\n') != std::string_view::npos;
-    std::string text = multiLine ? "\"\"\"\n" : "\"";
+    if (value.find('\n') == std::string_view::npos)
+        return quoted(value);
+    std::string text = "\"\"\"\n";
     for (const char c : value) {
-        if (multiLine && (c == '\n' || c == '\t'))
+        if (c == '\n' || c == '\t')
             text += c;
         else
             appendEscaped(text, c);
     }
-    text += multiLine ? "\"\"\"" : "\"";
-    return text;
+    return text + "\"\"\"";
 }
 
 std::string tomlKey(std::string_view key)
@@ -80,10 +88,7 @@ std::string tomlKey(std::string_view key)
     });
     if (bare)
         return std::string(key);
-    std::string text = "\"";
-    for (const char c : key)
-        appendEscaped(text, c);
-    return text + '"';
+    return quoted(key);
 }
 
 std::string tomlNumber(double value)
@@ -100,10 +105,18 @@ std::string tomlNumber(double value)
     return text;
 }
 
-void TomlWriter::line(std::string_view key, std::string_view written)
+std::string tomlInlineTable(const std::vector<std::pair<std::string, std::string>> &fields)
+{
+    std::string text = "{";
+    for (const auto &[name, value] : fields)
+        text += (text.size() > 1 ? ", " : " ") + tomlKey(name) + " = " + value;
+    return text + " }";
+}
+
+void TomlWriter::written(std::string_view key, std::string_view value)
 {
     m_text += tomlKey(key) + " = ";
-    m_text += written;
+    m_text += value;
     m_text += '\n';
 }
 
@@ -123,87 +136,82 @@ void TomlWriter::beginArrayTable(std::string_view name)
 
 void TomlWriter::string(std::string_view key, std::string_view value)
 {
-    line(key, tomlString(value));
+    written(key, tomlString(value));
 }
 
 void TomlWriter::integer(std::string_view key, std::int64_t value)
 {
-    line(key, std::to_string(value));
+    written(key, std::to_string(value));
 }
 
 void TomlWriter::number(std::string_view key, double value)
 {
-    line(key, tomlNumber(value));
+    written(key, tomlNumber(value));
 }
 
 void TomlWriter::boolean(std::string_view key, bool value)
 {
-    line(key, value ? "true" : "false");
+    written(key, value ? "true" : "false");
 }
 
 void TomlWriter::expression(std::string_view key, std::string_view text)
 {
-    line(key, expressionText(text));
+    written(key, expressionText(text));
 }
 
-void TomlWriter::list(std::string_view key, const std::vector<std::string> &written)
+void TomlWriter::list(std::string_view key, const std::vector<std::string> &items)
 {
     std::string joined = "[";
-    for (std::size_t i = 0; i < written.size(); ++i)
-        joined += (i > 0 ? ", " : "") + written[i];
+    for (std::size_t i = 0; i < items.size(); ++i)
+        joined += (i > 0 ? ", " : "") + items[i];
     joined += ']';
-    if (joined.size() + key.size() + 3 > widestLine && written.size() > 1) {
+    if (joined.size() + key.size() + 3 > widestLine && items.size() > 1) {
         joined = "[\n";
-        for (const std::string &item : written)
+        for (const std::string &item : items)
             joined += "    " + item + ",\n";
         joined += ']';
     }
-    line(key, joined);
+    written(key, joined);
 }
 
 void TomlWriter::strings(std::string_view key, const std::vector<std::string> &values)
 {
-    std::vector<std::string> written;
+    std::vector<std::string> items;
     for (const std::string &value : values)
-        written.push_back(tomlString(value));
-    list(key, written);
+        items.push_back(tomlString(value));
+    list(key, items);
 }
 
 void TomlWriter::integers(std::string_view key, const std::vector<std::int64_t> &values)
 {
-    std::vector<std::string> written;
+    std::vector<std::string> items;
     for (const std::int64_t value : values)
-        written.push_back(std::to_string(value));
-    list(key, written);
+        items.push_back(std::to_string(value));
+    list(key, items);
 }
 
 void TomlWriter::expressions(std::string_view key, const std::vector<std::string> &texts)
 {
-    std::vector<std::string> written;
+    std::vector<std::string> items;
     for (const std::string &text : texts)
-        written.push_back(expressionText(text));
-    list(key, written);
+        items.push_back(expressionText(text));
+    list(key, items);
 }
 
 void TomlWriter::stringMap(std::string_view key, const std::map<std::string, std::string> &values)
 {
-    std::string text = "{";
-    for (const auto &[name, value] : values) {
-        // An inline table stays on one line in TOML 1.0, so line breaks are escaped here.
-        std::string escaped;
-        for (const char c : value)
-            appendEscaped(escaped, c);
-        text += (text.size() > 1 ? ", " : " ") + tomlKey(name) + " = \"" + escaped + '"';
-    }
-    line(key, text + " }");
+    std::vector<std::pair<std::string, std::string>> fields;
+    for (const auto &[name, value] : values)
+        fields.emplace_back(name, quoted(value)); // an inline table stays on one line in TOML 1.0
+    written(key, tomlInlineTable(fields));
 }
 
 void TomlWriter::integerMap(std::string_view key, const std::map<std::string, std::int64_t> &values)
 {
-    std::string text = "{";
+    std::vector<std::pair<std::string, std::string>> fields;
     for (const auto &[name, value] : values)
-        text += (text.size() > 1 ? ", " : " ") + tomlKey(name) + " = " + std::to_string(value);
-    line(key, text + " }");
+        fields.emplace_back(name, std::to_string(value));
+    written(key, tomlInlineTable(fields));
 }
 
 void TomlWriter::optionalString(std::string_view key, std::string_view value)

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace klineage::files {
@@ -15,6 +16,9 @@ namespace klineage::files {
 [[nodiscard]] std::string tomlKey(std::string_view key);
 /// The shortest text that reads back as the same double; always with a '.' or an exponent, "inf" and "nan" as TOML has them.
 [[nodiscard]] std::string tomlNumber(double value);
+
+/// `{ a = 1, b = "x" }`: names with values that are already written as TOML (by the functions above, or by this one).
+[[nodiscard]] std::string tomlInlineTable(const std::vector<std::pair<std::string, std::string>> &fields);
 
 /// Writes TOML in the order it is called: the same calls give the same bytes. Reading the result back gives the same values.
 class TomlWriter
@@ -37,6 +41,9 @@ public:
     void stringMap(std::string_view key, const std::map<std::string, std::string> &values);
     void integerMap(std::string_view key, const std::map<std::string, std::int64_t> &values);
 
+    /// A value that is already written as TOML.
+    void written(std::string_view key, std::string_view value);
+
     /// The same, left out when it is empty.
     void optionalString(std::string_view key, std::string_view value);
     void optionalStrings(std::string_view key, const std::vector<std::string> &values);
@@ -44,8 +51,7 @@ public:
     [[nodiscard]] const std::string &text() const { return m_text; }
 
 private:
-    void list(std::string_view key, const std::vector<std::string> &written);
-    void line(std::string_view key, std::string_view written);
+    void list(std::string_view key, const std::vector<std::string> &items);
 
     std::string m_text;
 };

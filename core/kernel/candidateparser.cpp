@@ -202,16 +202,6 @@ private:
         return TensorArg{text.text};
     }
 
-    static DType readDType(const TomlTable &table, const char *key)
-    {
-        const std::string name = table.string(key);
-        const std::optional<DType> dtype = dtypeFromString(name);
-        if (!dtype && table.has(key))
-            table.fail(key, "'" + name + "' is no element type; expected one of " + quotedList(dtypeNames())
-                                + '.');
-        return dtype.value_or(DType::F32);
-    }
-
     TomlTable m_root;
     bool m_isCuda = false;
     std::set<std::string> m_names;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/kernel/readexpression.h"
 
+#include "core/base/suggest.h"
+
 namespace klineage::kernel {
 
 Expression parseExpressionAt(const files::TomlTable &table, const files::TomlText &text)
@@ -41,6 +43,16 @@ std::vector<Expression> readExpressions(const files::TomlTable &table, const cha
     for (const files::TomlText &text : texts)
         expressions.push_back(parseExpressionAt(table, text));
     return expressions;
+}
+
+DType readDType(const files::TomlTable &table, const char *key)
+{
+    const std::string name = table.string(key);
+    const std::optional<DType> dtype = dtypeFromString(name);
+    if (!dtype && table.has(key))
+        table.fail(key,
+                   "'" + name + "' is no element type; expected one of " + quotedList(dtypeNames()) + '.');
+    return dtype.value_or(DType::F32);
 }
 
 } // namespace klineage::kernel

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/files/tomlreader.h"
+#include "core/kernel/dtype.h"
 #include "core/kernel/expression.h"
 
 #include <optional>
@@ -18,5 +19,8 @@ namespace klineage::kernel {
 /// fewest and most bound the length; an absent list is empty, and an error only when fewest > 0.
 [[nodiscard]] std::vector<Expression> readExpressions(const files::TomlTable &table, const char *key,
                                                       std::size_t fewest, std::size_t most);
+
+/// An element type by its name.
+[[nodiscard]] DType readDType(const files::TomlTable &table, const char *key);
 
 } // namespace klineage::kernel

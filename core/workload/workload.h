@@ -5,6 +5,7 @@
 #include "core/kernel/candidate.h"
 #include "core/kernel/dtype.h"
 #include "core/kernel/expression.h"
+#include "core/kernel/plan.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -34,6 +35,8 @@ struct Distribution {
     double high = 1.0;
     double scale = 1e4;
     double fraction = 0.25;
+
+    friend bool operator==(const Distribution &, const Distribution &) = default;
 };
 
 /// A dense row-major tensor of the operator.
@@ -55,12 +58,17 @@ struct Case {
 
 /// Error limits; both metrics must hold for every output. Table: core/README.md, "Tolerances".
 struct Tolerance {
-    double relL2 = 1e-5;      ///< ‖out − oracle‖₂ / ‖oracle‖₂
-    double rtol = 1.3e-6;     ///< elementwise: |out − oracle| ≤ atol·RMS(oracle) + rtol·|oracle|
-    double atol = 1e-5;       ///< in units of the oracle's RMS
-    double rowSum = 0.0;      ///< when > 0: every row of the output sums to 1 within this
-    std::string reason;       ///< required when looser than the class default
+    double relL2 = 1e-5;  ///< ‖out − oracle‖₂ / ‖oracle‖₂
+    double rtol = 1.3e-6; ///< elementwise: |out − oracle| ≤ atol·RMS(oracle) + rtol·|oracle|
+    double atol = 1e-5;   ///< in units of the oracle's RMS
+    double rowSum = 0.0;  ///< when > 0: every row of the output sums to 1 within this
+    std::string reason;   ///< required when looser than the class default
+    /// Terms of the sum behind one output element, over axes: atol is multiplied by √(reduction / 1024). Empty: pointwise.
+    std::optional<kernel::Expression> reduction;
 };
+
+/// The limits of the error class of an output of this type; integers must be exact. Table: core/README.md, "Tolerances".
+[[nodiscard]] Tolerance classTolerance(kernel::DType dtype);
 
 /// A vendor routine that computes the same operator; loaded at run time.
 struct Reference {
@@ -81,8 +89,8 @@ struct Workload {
     std::string oracle;            ///< name of a built-in oracle, see oracle.h
     std::map<std::string, std::string> oracleArgs;
     Tolerance tolerance;
-    kernel::Expression flops;      ///< floating-point operations of one run
-    kernel::Expression bytes;      ///< fewest bytes to and from device memory of one run
+    kernel::Expression flops; ///< floating-point operations of one run
+    kernel::Expression bytes; ///< fewest bytes to and from device memory of one run
     std::vector<Reference> references;
     std::filesystem::path directory; ///< where it was read from; not part of the file
 
@@ -91,10 +99,17 @@ struct Workload {
     [[nodiscard]] kernel::Bindings bindings(const Case &c) const;
     /// Shape of a tensor in a case; fails when an extent is not in [1, 2^31).
     [[nodiscard]] Result<std::vector<std::int64_t>> shapeOf(const Tensor &tensor, const Case &c) const;
+    /// All tensors in declared order with their shapes in a case, as kernel::resolvePlan() takes them.
+    [[nodiscard]] Result<std::vector<kernel::ResolvedBuffer>> buffersOf(const Case &c) const;
+    /// The limits to use in a case: `tolerance` with `reduction` worked into atol.
+    [[nodiscard]] Result<Tolerance> toleranceFor(const Case &c) const;
+    /// What to fill an input with in a case.
+    [[nodiscard]] const Distribution &distributionOf(const Tensor &tensor, const Case &c) const;
 };
 
 [[nodiscard]] Result<Workload> parseWorkload(std::string_view text, const std::string &fileName);
-[[nodiscard]] Result<Workload> readWorkload(const std::filesystem::path &directory); ///< reads directory/workload.toml
+[[nodiscard]] Result<Workload> readWorkload(
+    const std::filesystem::path &directory); ///< reads directory/workload.toml
 [[nodiscard]] std::string writeWorkload(const Workload &workload);
 
 } // namespace klineage::workload

@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// workload.toml in two passes: the keys are read as they stand, then what only makes sense together is checked.
+#include "core/base/identifier.h"
+#include "core/base/suggest.h"
+#include "core/files/atomicfile.h"
+#include "core/files/tomlreader.h"
+#include "core/kernel/readexpression.h"
+#include "core/workload/workloadwords.h"
+
+#include <algorithm>
+#include <set>
+
+namespace klineage::workload {
+
+namespace {
+
+using files::TomlTable;
+
+constexpr std::size_t maxFileBytes = std::size_t{1} << 20;
+constexpr std::size_t maxAxes = 16;
+constexpr std::size_t maxTensors = 32;
+constexpr std::size_t maxCases = 64;
+constexpr std::size_t maxReferences = 16;
+constexpr std::size_t maxRank = 8;
+constexpr std::int64_t maxExtent = (std::int64_t{1} << 31) - 1;
+constexpr double maxTensorBytes = 68719476736.0; // 64 GiB: no device holds more in one tensor and its copies
+
+class WorkloadReader
+{
+public:
+    explicit WorkloadReader(const files::TomlDocument &document)
+        : m_document(document)
+        , m_root(document.root())
+    {}
+
+    Workload read()
+    {
+        readHead();
+        for (const TomlTable &table : entries("tensor", maxTensors))
+            readTensor(table);
+        for (const TomlTable &table : entries("case", maxCases))
+            readCase(table);
+        readOracle();
+        readTolerance();
+        for (const TomlTable &table : entries("reference", maxReferences))
+            readReference(table);
+        // Checks of the whole need sound parts: after a problem they would only repeat it.
+        if (m_document.ok())
+            checkTensors();
+        if (m_document.ok())
+            checkCases();
+        return std::move(m_workload);
+    }
+
+private:
+    std::vector<TomlTable> entries(const char *key, std::size_t most) const
+    {
+        std::vector<TomlTable> tables = m_root.tables(key);
+        if (tables.size() > most) {
+            m_root.fail(tables[most].position(), "there are more than " + std::to_string(most) + " [["
+                                                     + std::string(key) + "]] entries.");
+            tables.erase(tables.begin() + static_cast<std::ptrdiff_t>(most), tables.end());
+        }
+        return tables;
+    }
+
+    void readHead()
+    {
+        m_workload.name = m_root.string("name");
+        if (m_root.has("name") && !isSlug(m_workload.name))
+            m_root.fail("name", "'name' is '" + m_workload.name
+                                    + "'; expected lower-case letters, digits, '_' and '-', at most 64.");
+        m_workload.title = m_root.string("title", m_workload.name);
+        m_workload.description = m_root.string("description", "");
+        m_root.require("axes");
+        m_workload.axes = m_root.strings("axes");
+        if (m_workload.axes.size() > maxAxes)
+            m_root.fail("axes", "'axes' has more than " + std::to_string(maxAxes) + " entries.");
+        std::set<std::string> seen;
+        for (const std::string &axis : m_workload.axes) {
+            if (!isIdentifier(axis))
+                m_root.fail("axes", "the axis '" + axis + "' is no C identifier of at most 64 characters.");
+            else if (!seen.insert(axis).second)
+                m_root.fail("axes", "the axis '" + axis + "' is there twice.");
+        }
+        m_workload.flops = kernel::readExpression(m_root, "flops");
+        m_workload.bytes = kernel::readExpression(m_root, "bytes");
+        m_root.require("tensor");
+        m_root.require("case");
+    }
+
+    void readTensor(const TomlTable &table)
+    {
+        Tensor tensor;
+        tensor.name = table.string("name");
+        if (table.has("name") && !isIdentifier(tensor.name))
+            table.fail("name",
+                       "'name' is '" + tensor.name + "'; expected a C identifier of at most 64 characters.");
+        else if (m_workload.findTensor(tensor.name) || isAxis(tensor.name))
+            table.fail("name",
+                       "the name '" + tensor.name + "' is used twice; axes and tensors share one space.");
+        tensor.role = table.choice("role", roleWords);
+        tensor.dtype = kernel::readDType(table, "dtype");
+        tensor.shape = kernel::readExpressions(table, "shape", 1, maxRank);
+        tensor.description = table.string("description", "");
+        if (const std::optional<TomlTable> distribution = table.table("distribution")) {
+            tensor.distribution = readDistribution(*distribution);
+            if (tensor.role == Role::Output)
+                table.fail("distribution",
+                           "'" + tensor.name + "' is an output; only inputs have a distribution.");
+        }
+        m_tensorTables.push_back(table);
+        m_workload.tensors.push_back(std::move(tensor));
+    }
+
+    static Distribution readDistribution(const TomlTable &table)
+    {
+        Distribution distribution;
+        distribution.kind = table.choice("kind", distributionWords);
+        switch (distribution.kind) {
+        case DistributionKind::Bits:
+            return distribution;
+        case DistributionKind::Uniform:
+            distribution.low = table.number("low", distribution.low);
+            distribution.high = table.number("high", distribution.high);
+            if (distribution.low >= distribution.high)
+                table.fail(table.position(), "'low' is not below 'high'.");
+            return distribution;
+        case DistributionKind::Large:
+            distribution.scale = positive(table, "scale", distribution.scale);
+            break;
+        case DistributionKind::NegInfinity:
+            distribution.fraction = positive(table, "fraction", distribution.fraction);
+            if (distribution.fraction >= 1)
+                table.fail("fraction", "'fraction' is not below 1.");
+            break;
+        case DistributionKind::Normal:
+            break;
+        }
+        distribution.mean = table.number("mean", distribution.mean);
+        distribution.stddev = positive(table, "stddev", distribution.stddev);
+        return distribution;
+    }
+
+    static double positive(const TomlTable &table, const char *key, double absent)
+    {
+        const double value = table.number(key, absent);
+        if (value <= 0)
+            table.fail(key, "'" + std::string(key) + "' is not positive.");
+        return value;
+    }
+
+    static double notNegative(const TomlTable &table, const char *key, double absent)
+    {
+        const double value = table.number(key, absent);
+        if (value < 0)
+            table.fail(key, "'" + std::string(key) + "' is negative.");
+        return value;
+    }
+
+    void readCase(const TomlTable &table)
+    {
+        Case c;
+        c.name = table.string("name");
+        if (table.has("name") && !isSlug(c.name))
+            table.fail("name", "'name' is '" + c.name
+                                   + "'; expected lower-case letters, digits, '_' and '-', at most 64.");
+        else if (m_workload.findCase(c.name))
+            table.fail("name", "the case '" + c.name + "' is there twice.");
+        table.require("axes");
+        c.axes = table.integerMap("axes");
+        for (const auto &[axis, extent] : c.axes) {
+            if (!isAxis(axis))
+                table.fail("axes",
+                           "'" + axis + "' is no axis of the workload" + orListed(axis, m_workload.axes));
+            else if (extent < 1 || extent > maxExtent)
+                table.fail("axes", "the axis '" + axis + "' is " + std::to_string(extent)
+                                       + "; expected 1 to 2^31 - 1.");
+        }
+        for (const std::string &axis : m_workload.axes) {
+            if (table.has("axes") && !c.axes.contains(axis))
+                table.fail("axes", "the axis '" + axis + "' has no value in case '" + c.name + "'.");
+        }
+        for (const auto &[name, distribution] : table.namedTables("distributions")) {
+            const Tensor *tensor = m_workload.findTensor(name);
+            if (!tensor || tensor->role != Role::Input)
+                table.fail(distribution.position(),
+                           "'" + name + "' is no input of the workload" + orListed(name, inputNames()));
+            c.distributions[name] = readDistribution(distribution);
+        }
+        m_caseTables.push_back(table);
+        m_workload.cases.push_back(std::move(c));
+    }
+
+    void readOracle()
+    {
+        m_root.require("oracle");
+        const std::optional<TomlTable> table = m_root.table("oracle");
+        if (!table)
+            return;
+        m_workload.oracle = table->string("name");
+        m_workload.oracleArgs = readArgs(*table);
+    }
+
+    /// Roles of an oracle or reference: each names a tensor or an axis.
+    std::map<std::string, std::string> readArgs(const TomlTable &table) const
+    {
+        table.require("args");
+        std::map<std::string, std::string> args = table.stringMap("args");
+        std::vector<std::string> known = m_workload.axes;
+        for (const Tensor &tensor : m_workload.tensors)
+            known.push_back(tensor.name);
+        for (const auto &[role, name] : args) {
+            if (std::find(known.begin(), known.end(), name) == known.end())
+                table.fail("args", "'" + name + "' (for '" + role + "') is neither a tensor nor an axis"
+                                       + orListed(name, known));
+        }
+        return args;
+    }
+
+    void readTolerance()
+    {
+        // The loosest class among the outputs, when nothing else is said.
+        Tolerance limits;
+        limits.relL2 = limits.rtol = limits.atol = 0;
+        for (const Tensor &tensor : m_workload.tensors) {
+            if (tensor.role == Role::Output && classTolerance(tensor.dtype).relL2 >= limits.relL2)
+                limits = classTolerance(tensor.dtype);
+        }
+        const Tolerance classLimits = limits;
+        if (const std::optional<TomlTable> table = m_root.table("tolerance")) {
+            limits.relL2 = notNegative(*table, "rel_l2", limits.relL2);
+            limits.rtol = notNegative(*table, "rtol", limits.rtol);
+            limits.atol = notNegative(*table, "atol", limits.atol);
+            limits.rowSum = notNegative(*table, "row_sum", limits.rowSum);
+            limits.reduction = kernel::readOptionalExpression(*table, "reduction");
+            limits.reason = table->string("reason", "");
+            const bool looser = limits.relL2 > classLimits.relL2 || limits.rtol > classLimits.rtol
+                                || limits.atol > classLimits.atol;
+            if (looser && limits.reason.empty())
+                table->fail(table->position(),
+                            "the limits are looser than those of the outputs' type; expected a 'reason'.");
+        }
+        m_workload.tolerance = std::move(limits);
+    }
+
+    void readReference(const TomlTable &table)
+    {
+        Reference reference;
+        reference.surface = table.choice("surface", kernel::surfaceWords);
+        const kernel::Surface home = table.choice("provider", providerWords);
+        reference.provider = table.string("provider", "");
+        if (m_document.ok() && home != reference.surface)
+            table.fail("provider", "'" + reference.provider + "' runs on the surface '" + toString(home)
+                                       + "', not on '" + toString(reference.surface) + "'.");
+        reference.op = table.string("op");
+        reference.args = readArgs(table);
+        m_workload.references.push_back(std::move(reference));
+    }
+
+    void checkTensors() const
+    {
+        for (const auto &[role, word] :
+             {std::pair{Role::Input, "input"}, std::pair{Role::Output, "output"}}) {
+            const bool there =
+                std::any_of(m_workload.tensors.begin(), m_workload.tensors.end(),
+                            [wanted = role](const Tensor &tensor) { return tensor.role == wanted; });
+            if (!there)
+                m_root.fail("tensor", "there is no tensor with the role '" + std::string(word)
+                                          + "'; expected at least one.");
+        }
+        for (std::size_t i = 0; i < m_workload.tensors.size(); ++i) {
+            for (const kernel::Expression &extent : m_workload.tensors[i].shape)
+                checkNames(m_tensorTables[i], "shape", extent);
+        }
+        checkNames(m_root, "flops", m_workload.flops);
+        checkNames(m_root, "bytes", m_workload.bytes);
+        if (m_workload.tolerance.reduction)
+            checkNames(*m_root.table("tolerance"), "reduction", *m_workload.tolerance.reduction);
+        if (m_workload.cases.empty())
+            m_root.fail("case", "there is no case; expected at least one, the timed one first.");
+    }
+
+    void checkNames(const TomlTable &table, const char *key, const kernel::Expression &expression) const
+    {
+        for (const std::string &name : expression.names()) {
+            if (!isAxis(name))
+                table.fail(key, "'" + name + "' in '" + expression.text() + "' is no axis of the workload"
+                                    + orListed(name, m_workload.axes));
+        }
+    }
+
+    void checkCases() const
+    {
+        for (std::size_t i = 0; i < m_workload.cases.size(); ++i) {
+            const Case &c = m_workload.cases[i];
+            const TomlTable &table = m_caseTables[i];
+            const Result<std::vector<kernel::ResolvedBuffer>> buffers = m_workload.buffersOf(c);
+            if (!buffers) {
+                table.fail(table.position(), buffers.error().message);
+                continue;
+            }
+            for (const kernel::ResolvedBuffer &buffer : *buffers)
+                checkSize(table, c, buffer);
+            for (const auto &[what, expression] :
+                 {std::pair{"flops", &m_workload.flops}, std::pair{"bytes", &m_workload.bytes}}) {
+                const Result<double> value = expression->evaluateReal(m_workload.bindings(c));
+                if (!value)
+                    table.fail(table.position(),
+                               std::string(what) + " in case '" + c.name + "', " + value.error().message);
+                else if (*value <= 0)
+                    table.fail(table.position(),
+                               std::string(what) + " in case '" + c.name + "' is not positive.");
+            }
+            if (const Result<Tolerance> limits = m_workload.toleranceFor(c); !limits)
+                table.fail(table.position(), limits.error().message);
+        }
+    }
+
+    static void checkSize(const TomlTable &table, const Case &c, const kernel::ResolvedBuffer &buffer)
+    {
+        double bytes = static_cast<double>(kernel::sizeOf(buffer.dtype));
+        for (const std::int64_t extent : buffer.shape)
+            bytes *= static_cast<double>(extent);
+        if (bytes > maxTensorBytes)
+            table.fail(table.position(),
+                       "'" + buffer.name + "' is larger than 64 GiB in case '" + c.name + "'.");
+    }
+
+    bool isAxis(const std::string &name) const
+    {
+        return std::find(m_workload.axes.begin(), m_workload.axes.end(), name) != m_workload.axes.end();
+    }
+
+    std::vector<std::string> inputNames() const
+    {
+        std::vector<std::string> names;
+        for (const Tensor &tensor : m_workload.tensors) {
+            if (tensor.role == Role::Input)
+                names.push_back(tensor.name);
+        }
+        return names;
+    }
+
+    static std::string orListed(const std::string &name, const std::vector<std::string> &known)
+    {
+        const std::string hint = didYouMean(name, known);
+        if (!hint.empty())
+            return hint;
+        return known.empty() ? "." : "; expected " + quotedList(known) + '.';
+    }
+
+    const files::TomlDocument &m_document;
+    TomlTable m_root;
+    Workload m_workload;
+    std::vector<TomlTable> m_tensorTables;
+    std::vector<TomlTable> m_caseTables;
+};
+
+} // namespace
+
+Result<Workload> parseWorkload(std::string_view text, const std::string &fileName)
+{
+    const Result<files::TomlDocument> document = files::TomlDocument::parse(text, fileName);
+    if (!document)
+        return tl::unexpected(document.error());
+    Workload workload = WorkloadReader(*document).read();
+    if (Status status = document->finish(); !status)
+        return tl::unexpected(status.error());
+    return workload;
+}
+
+Result<Workload> readWorkload(const std::filesystem::path &directory)
+{
+    const std::filesystem::path path = directory / "workload.toml";
+    const Result<std::string> text = files::readFile(path, maxFileBytes);
+    if (!text)
+        return tl::unexpected(text.error());
+    Result<Workload> workload = parseWorkload(*text, path.string());
+    if (workload)
+        workload->directory = directory;
+    return workload;
+}
+
+} // namespace klineage::workload

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/kernel/candidatewords.h"
+#include "core/workload/workload.h"
+
+namespace klineage::workload {
+
+/// Words of workload.toml; the reader and the writer share them.
+inline const kernel::Words<Role> roleWords = {{"input", Role::Input}, {"output", Role::Output}};
+inline const kernel::Words<DistributionKind> distributionWords = {
+    {"normal", DistributionKind::Normal},
+    {"uniform", DistributionKind::Uniform},
+    {"bits", DistributionKind::Bits},
+    {"large", DistributionKind::Large},
+    {"neg_infinity", DistributionKind::NegInfinity},
+};
+
+/// Vendor libraries that references can name, and the surface each belongs to.
+inline const kernel::Words<kernel::Surface> providerWords = {
+    {"openblas", kernel::Surface::OpenCl},
+    {"onednn", kernel::Surface::OpenCl},
+    {"cublas", kernel::Surface::Cuda},
+};
+
+} // namespace klineage::workload

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/files/tomlwriter.h"
+#include "core/workload/workloadwords.h"
+
+namespace klineage::workload {
+
+namespace {
+
+using files::tomlInlineTable;
+using files::tomlNumber;
+using files::tomlString;
+
+/// `{ kind = "normal", mean = 0.5 }`: only what the kind has and what is not the default.
+std::string distributionText(const Distribution &distribution)
+{
+    const Distribution absent;
+    std::vector<std::pair<std::string, std::string>> fields = {
+        {"kind", tomlString(kernel::wordOf(distributionWords, distribution.kind))}};
+    const auto add = [&fields](const char *key, double value, double defaultValue) {
+        if (value != defaultValue)
+            fields.emplace_back(key, tomlNumber(value));
+    };
+    switch (distribution.kind) {
+    case DistributionKind::Bits:
+        return tomlInlineTable(fields);
+    case DistributionKind::Uniform:
+        add("low", distribution.low, absent.low);
+        add("high", distribution.high, absent.high);
+        return tomlInlineTable(fields);
+    case DistributionKind::Large:
+        add("scale", distribution.scale, absent.scale);
+        break;
+    case DistributionKind::NegInfinity:
+        add("fraction", distribution.fraction, absent.fraction);
+        break;
+    case DistributionKind::Normal:
+        break;
+    }
+    add("mean", distribution.mean, absent.mean);
+    add("stddev", distribution.stddev, absent.stddev);
+    return tomlInlineTable(fields);
+}
+
+void writeTensor(files::TomlWriter &writer, const Tensor &tensor)
+{
+    writer.beginArrayTable("tensor");
+    writer.string("name", tensor.name);
+    writer.string("role", kernel::wordOf(roleWords, tensor.role));
+    writer.string("dtype", toString(tensor.dtype));
+    std::vector<std::string> shape;
+    for (const kernel::Expression &extent : tensor.shape)
+        shape.push_back(extent.text());
+    writer.expressions("shape", shape);
+    writer.optionalString("description", tensor.description);
+    if (tensor.role == Role::Input && tensor.distribution != Distribution())
+        writer.written("distribution", distributionText(tensor.distribution));
+}
+
+void writeCase(files::TomlWriter &writer, const Workload &workload, const Case &c)
+{
+    writer.beginArrayTable("case");
+    writer.string("name", c.name);
+    std::vector<std::pair<std::string, std::string>> axes;
+    for (const std::string &axis : workload.axes) {
+        if (const auto found = c.axes.find(axis); found != c.axes.end())
+            axes.emplace_back(axis, std::to_string(found->second));
+    }
+    writer.written("axes", tomlInlineTable(axes));
+    std::vector<std::pair<std::string, std::string>> distributions;
+    for (const auto &[tensor, distribution] : c.distributions)
+        distributions.emplace_back(tensor, distributionText(distribution));
+    if (!distributions.empty())
+        writer.written("distributions", tomlInlineTable(distributions));
+}
+
+void writeTolerance(files::TomlWriter &writer, const Tolerance &tolerance)
+{
+    writer.beginTable("tolerance");
+    writer.number("rel_l2", tolerance.relL2);
+    writer.number("rtol", tolerance.rtol);
+    writer.number("atol", tolerance.atol);
+    if (tolerance.reduction)
+        writer.expression("reduction", tolerance.reduction->text());
+    if (tolerance.rowSum > 0)
+        writer.number("row_sum", tolerance.rowSum);
+    writer.optionalString("reason", tolerance.reason);
+}
+
+} // namespace
+
+std::string writeWorkload(const Workload &workload)
+{
+    files::TomlWriter writer;
+    writer.string("name", workload.name);
+    writer.string("title", workload.title);
+    writer.optionalString("description", workload.description);
+    writer.strings("axes", workload.axes);
+    writer.expression("flops", workload.flops.text());
+    writer.expression("bytes", workload.bytes.text());
+    for (const Tensor &tensor : workload.tensors)
+        writeTensor(writer, tensor);
+    for (const Case &c : workload.cases)
+        writeCase(writer, workload, c);
+    writer.beginTable("oracle");
+    writer.string("name", workload.oracle);
+    writer.stringMap("args", workload.oracleArgs);
+    writeTolerance(writer, workload.tolerance);
+    for (const Reference &reference : workload.references) {
+        writer.beginArrayTable("reference");
+        writer.string("surface", toString(reference.surface));
+        writer.string("provider", reference.provider);
+        writer.string("op", reference.op);
+        writer.stringMap("args", reference.args);
+    }
+    return writer.text();
+}
+
+} // namespace klineage::workload
