@@ -3,99 +3,108 @@
 
 #include "core/files/atomicfile.h"
 #include "core/files/sha256.h"
-#include "core/lineage/step.h"
 
-#include <nlohmann/json.hpp>
+#include <map>
 
 namespace klineage::lineage {
 
 namespace {
 
-constexpr std::size_t maxCandidateBytes = 4u << 20;
+constexpr std::size_t maxCandidateBytes = std::size_t{4} << 20;
 
-std::vector<std::string> recordedRows(const Lineage &lineage)
+std::string shaOfFile(const std::filesystem::path &path)
 {
-    std::vector<std::string> rows;
-    for (const State &state : lineage.states)
-        rows.push_back(state.id);
-    for (const Attempt &attempt : lineage.attempts)
-        rows.push_back(attempt.id);
-    return rows;
+    const Result<std::string> text = files::readFile(path, maxCandidateBytes);
+    return text ? files::sha256Hex(*text) : std::string();
 }
 
-Result<std::string> fingerprint(const Lineage &lineage, std::string_view row)
+/// The lineage's own file with this content, or empty.
+std::string fileOf(const Lineage &lineage, const std::string &sha, kernel::Surface surface)
 {
-    const auto found = findRow(lineage, row);
-    if (!found)
-        return std::string();
-    const auto text = files::readFile(found->file, maxCandidateBytes);
-    if (!text)
-        return tl::unexpected(text.error());
-    return files::sha256Hex(*text);
-}
-
-std::string newestTrial(const Lineage &lineage, const std::string &candidate, const std::string &parent)
-{
-    for (auto trial = lineage.trials.rbegin(); trial != lineage.trials.rend(); ++trial) {
-        if (trial->candidate == candidate && trial->parent == parent)
-            return trial->id;
+    for (const State &state : lineage.states) {
+        if (shaOfFile(lineage.directory / state.file) == sha)
+            return state.file;
     }
-    return {};
+    for (const Attempt &attempt : lineage.attempts) {
+        if (shaOfFile(lineage.directory / attempt.file) == sha)
+            return attempt.file;
+    }
+    const std::string branch = branchFileName(sha, surface);
+    return shaOfFile(lineage.directory / branch) == sha ? branch : std::string();
+}
+
+/// What keeps a trial of the right candidate from standing for a state; the parent's sha-256 is empty for K0.
+bool standsFor(const gate::Trial &trial, const std::string &parentSha)
+{
+    if (trial.verdict.status != gate::VerdictStatus::Correct)
+        return false;
+    return parentSha.empty() || (trial.parent == parentSha && trial.comparison("parent") != nullptr);
 }
 
 } // namespace
 
-std::vector<RecordJob> recordJobs(const Lineage &lineage)
+Result<RecordOutcome> recordTrial(const Lineage &lineage, gate::Trial trial, std::string_view candidateText)
 {
-    std::vector<RecordJob> jobs;
-    for (const std::string &id : recordedRows(lineage)) {
-        const auto row = findRow(lineage, id);
-        RecordJob job;
-        job.id = lineage.key() + "/" + id;
-        job.workload = lineage.directory.parent_path().parent_path();
-        job.candidate = row->file;
-        if (const auto parent = findRow(lineage, row->parent))
-            job.parent = parent->file;
-        jobs.push_back(std::move(job));
+    if (trial.workload != lineage.workload || trial.environment.platform != lineage.platform)
+        return fail(ErrorCode::InvalidInput, "Trial " + trial.id + " is of " + trial.workload + '/'
+                                                 + trial.environment.platform + " and cannot join the lineage "
+                                                 + lineage.key() + '.');
+    if (lineage.findTrial(trial.id))
+        return RecordOutcome::Duplicate;
+    trial.file = fileOf(lineage, trial.candidate, trial.surface);
+    if (trial.file.empty()) {
+        if (candidateText.empty())
+            return RecordOutcome::UnknownCandidate;
+        if (files::sha256Hex(candidateText) != trial.candidate)
+            return fail(ErrorCode::InvalidInput,
+                        "Trial " + trial.id + " did not measure the candidate that came with it: their sha-256 differ.");
+        Result<std::string> stored = storeBranch(lineage.directory, candidateText, trial.surface);
+        if (!stored)
+            return tl::unexpected(stored.error());
+        trial.file = std::move(*stored);
     }
-    return jobs;
+    if (Status appended = appendTrial(lineage.directory, trial); !appended)
+        return tl::unexpected(appended.error());
+    return RecordOutcome::Added;
 }
 
-std::string writeRecordJob(const RecordJob &job)
+Result<std::vector<std::string>> assignTrials(const std::filesystem::path &lineageDirectory,
+                                              const std::vector<std::string> &trialIds)
 {
-    nlohmann::ordered_json json;
-    json["id"] = job.id;
-    json["workload"] = job.workload.string();
-    json["candidate"] = job.candidate.string();
-    if (!job.parent.empty())
-        json["parent"] = job.parent.string();
-    return json.dump();
-}
-
-Result<int> assignTrials(Lineage &lineage)
-{
-    int assigned = 0;
-    const auto assign = [&](const std::string &row, const std::string &parent, std::string &trial) -> Status {
-        const auto candidate = fingerprint(lineage, row);
-        if (!candidate)
-            return tl::unexpected(candidate.error());
-        const auto before = fingerprint(lineage, parent);
-        if (!before)
-            return tl::unexpected(before.error());
-        trial = newestTrial(lineage, *candidate, *before);
-        assigned += trial.empty() ? 0 : 1;
-        return {};
-    };
-    for (State &state : lineage.states) {
-        const auto row = findRow(lineage, state.id);
-        if (const auto done = assign(state.id, row ? row->parent : std::string(), state.trial); !done)
-            return tl::unexpected(done.error());
+    Result<Lineage> lineage = readLineage(lineageDirectory);
+    if (!lineage)
+        return tl::unexpected(lineage.error());
+    std::map<std::string, std::vector<const gate::Trial *>> trialsOf; // by the candidate's sha-256, in the order named
+    for (const std::string &id : trialIds) {
+        if (const gate::Trial *trial = lineage->findTrial(id))
+            trialsOf[trial->candidate].push_back(trial);
     }
-    for (Attempt &attempt : lineage.attempts) {
-        if (const auto done = assign(attempt.id, attempt.parent, attempt.trial); !done)
-            return tl::unexpected(done.error());
+    std::vector<std::string> changed;
+    std::string parentSha;
+    for (State &state : lineage->states) {
+        const std::string sha = shaOfFile(lineageDirectory / state.file);
+        std::string chosen = state.trial;
+        for (const gate::Trial *trial : trialsOf[sha]) {
+            if (standsFor(*trial, parentSha))
+                chosen = trial->id;
+        }
+        if (chosen != state.trial)
+            changed.push_back(state.id);
+        state.trial = chosen;
+        parentSha = sha;
     }
-    return assigned;
+    for (Attempt &attempt : lineage->attempts) {
+        const auto &trials = trialsOf[shaOfFile(lineageDirectory / attempt.file)];
+        if (trials.empty() || trials.back()->id == attempt.trial)
+            continue;
+        attempt.trial = trials.back()->id;
+        changed.push_back(attempt.id);
+    }
+    if (changed.empty())
+        return changed;
+    if (Status written = files::writeFileAtomic(lineageDirectory / "lineage.toml", writeLineage(*lineage)); !written)
+        return tl::unexpected(written.error());
+    return changed;
 }
 
 } // namespace klineage::lineage

@@ -4,26 +4,26 @@
 #include "core/lineage/lineage.h"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace klineage::lineage {
 
-/// One candidate to gate so that a row of a lineage gets its trial. Paths are absolute.
-struct RecordJob {
-    std::string id; ///< "gemm/sm90/K03"
-    std::filesystem::path workload;
-    std::filesystem::path candidate;
-    std::filesystem::path parent; ///< empty for K0
+enum class RecordOutcome {
+    Added,
+    Duplicate,        ///< a trial with this id is there already; nothing was written
+    UnknownCandidate, ///< the candidate is no file of the lineage and its text was not given; nothing was written
 };
 
-/// The states in order, each against its predecessor, then the attempts, each against the state it was made from.
-[[nodiscard]] std::vector<RecordJob> recordJobs(const Lineage &lineage);
+/// Adds a trial to the lineage on disk. Its `file` becomes the state, attempt or branch file that has the candidate's sha-256;
+/// otherwise candidateText (which must have that sha-256) is stored as a branch first. Fails with InvalidInput when the trial belongs
+/// to another workload or platform. A kill leaves at worst a branch file without a trial.
+[[nodiscard]] Result<RecordOutcome> recordTrial(const Lineage &lineage, gate::Trial trial, std::string_view candidateText = {});
 
-/// A job as a line of the input of `klineage-gate batch`.
-[[nodiscard]] std::string writeRecordJob(const RecordJob &job);
-
-/// Gives every state and attempt the newest trial in `lineage.trials` that was run on its file as it is now against its
-/// parent's file as it is now. Rows without such a trial keep none. Returns how many rows have one.
-[[nodiscard]] Result<int> assignTrials(Lineage &lineage);
+/// Makes the given trials stand for the states and attempts whose files they measured, by rewriting lineage.toml (its comments are
+/// lost). A state after K0 only takes a correct trial that was compared with the state before it. Among several the last named wins.
+/// Returns the ids of the states and attempts that changed.
+[[nodiscard]] Result<std::vector<std::string>> assignTrials(const std::filesystem::path &lineageDirectory,
+                                                            const std::vector<std::string> &trialIds);
 
 } // namespace klineage::lineage
