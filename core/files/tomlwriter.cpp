@@ -43,7 +43,7 @@ void appendEscaped(std::string &out, char c)
     out += code;
 }
 
-std::string quoted(std::string_view value)
+std::string oneLineString(std::string_view value)
 {
     std::string text = "\"";
     for (const char c : value)
@@ -69,7 +69,7 @@ std::string expressionText(std::string_view text)
 std::string tomlString(std::string_view value)
 {
     if (value.find('\n') == std::string_view::npos)
-        return quoted(value);
+        return oneLineString(value);
     std::string text = "\"\"\"\n";
     for (const char c : value) {
         if (c == '\n' || c == '\t')
@@ -88,7 +88,7 @@ std::string tomlKey(std::string_view key)
     });
     if (bare)
         return std::string(key);
-    return quoted(key);
+    return oneLineString(key);
 }
 
 std::string tomlNumber(double value)
@@ -202,7 +202,7 @@ void TomlWriter::stringMap(std::string_view key, const std::map<std::string, std
 {
     std::vector<std::pair<std::string, std::string>> fields;
     for (const auto &[name, value] : values)
-        fields.emplace_back(name, quoted(value)); // an inline table stays on one line in TOML 1.0
+        fields.emplace_back(name, oneLineString(value)); // an inline table stays on one line in TOML 1.0
     written(key, tomlInlineTable(fields));
 }
 
