@@ -9,6 +9,8 @@ namespace klineage::kernel {
 
 namespace {
 
+constexpr std::size_t longestQuoted = 1000;
+
 void collectNames(const Expression::Node &node, std::set<std::string> *names)
 {
     if (node.operation == Operation::Name)
@@ -42,10 +44,7 @@ Result<Expression> Expression::parse(std::string_view text)
 {
     auto root = parseExpression(text);
     if (!root) {
-        // A text over the limit is not repeated in its message.
-        constexpr std::size_t longestQuoted = 1000;
-        const std::string quoted =
-            text.size() > longestQuoted ? std::string(text.substr(0, 40)) + "…" : std::string(text);
+        std::string quoted(text.substr(0, longestQuoted)); // a text over the limit is not repeated in its message
         return tl::unexpected(expressionError(quoted, root.error()));
     }
     Expression expression;
