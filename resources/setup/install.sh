@@ -29,7 +29,7 @@ libqcustomplot-dev
 ocl-icd-libopencl1
 pocl-opencl-icd
 libopenblas0-pthread
-libdnnl3|libdnnl2
+libdnnl3.6|libdnnl2|libdnnl-dev
 fontconfig
 "
 [ "$purpose" = app ] || needs="$needs
