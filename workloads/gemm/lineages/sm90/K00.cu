@@ -11,9 +11,9 @@ args = ["x", "weight", "y", "int M", "int N", "int K"]
 //
 // y[M,N] = x[M,K] · weight[N,K]ᵀ, bf16 in and out, fp32 sums.
 //
-// One thread owns one element of y and walks K alone. Each product of two numbers costs two loads: a warp's x operand is
-// one broadcast, but its 32 weight rows lie K elements apart, so every load instruction touches 32 different sectors.
-// The load/store pipe is the bottleneck by far; nothing is reused outside L1.
+// One thread owns one element of y and walks K alone. Each product of two numbers costs two loads: a warp
+// reads one number of x for all its lanes, but its 32 rows of weight lie K numbers apart, so that every
+// load touches 32 different sectors. The load pipe is the bottleneck by far; only L1 sees any reuse.
 
 #include <cuda_bf16.h>
 

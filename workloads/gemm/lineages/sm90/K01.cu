@@ -16,8 +16,9 @@ args = ["x", "weight", "y", "int M", "int N", "int K"]
 //
 // y[M,N] = x[M,K] · weight[N,K]ᵀ, bf16 in and out, fp32 sums.
 //
-// The block stages a TILE × TILE piece of each operand in shared memory, so each number fetched from global memory is used
-// TILE times, and every global load is coalesced along K. Still one element of y a thread: two shared loads a product.
+// The block stages a TILE × TILE piece of each operand in shared memory: a number fetched from global
+// memory serves TILE products, and every global load is coalesced along K. A thread still owns one
+// element of y, so a product still costs two loads, now shared ones.
 
 #include <cuda_bf16.h>
 

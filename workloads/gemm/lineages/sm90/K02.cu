@@ -16,9 +16,9 @@ args = ["x", "weight", "y", "int M", "int N", "int K"]
 //
 // y[M,N] = x[M,K] · weight[N,K]ᵀ, bf16 in and out, fp32 sums.
 //
-// A thread owns an 8 × 8 patch of y in registers. A step along K reads 8 + 8 numbers from shared memory and makes 64
-// products of them: a quarter of a shared load a product, where one element a thread needed two. The patch is strided
-// by 16 rows and columns, so that a warp's reads of one kk fall into different banks.
+// A thread owns an 8 × 8 patch of y in registers. A step along K reads 8 + 8 numbers from shared memory
+// and makes 64 products of them: a quarter of a shared load a product, where one element a thread needed
+// two. The patch is strided by 16 rows and columns, so that a warp's reads fall into different banks.
 
 #include <cuda_bf16.h>
 

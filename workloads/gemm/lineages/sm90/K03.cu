@@ -11,9 +11,9 @@ args = ["x", "weight", "y", "int M", "int N", "int K"]
 //
 // y[M,N] = x[M,K] · weight[N,K]ᵀ, bf16 in and out, fp32 sums.
 //
-// Operands move in 16-byte chunks of 8 numbers, from global to shared memory and from shared memory to registers: an
-// eighth of the load instructions. Rows of 8 chunks (128 bytes) would put chunk c of every row into the same banks, so
-// row r keeps chunk c at place c ^ (r % 8): eight neighbouring rows then cover all 32 banks.
+// Operands move in 16-byte chunks of 8 numbers, from global to shared memory and from there to registers:
+// an eighth of the load instructions. Rows of 8 chunks (128 bytes) would put chunk c of every row into the
+// same banks, so row r keeps chunk c at place c ^ (r % 8): 8 neighbouring rows then cover all 32 banks.
 // Needs K % 8 == 0, so that a chunk is inside the matrix or outside, never half.
 
 #include <cuda_bf16.h>
@@ -25,6 +25,11 @@ constexpr int CHUNKS = BK / 8;
 struct alignas(16) Chunk {
     unsigned words[4]; // two numbers each
 };
+
+__device__ __forceinline__ Chunk chunkAt(const __nv_bfloat16 *from)
+{
+    return *reinterpret_cast<const Chunk *>(from);
+}
 
 __device__ __forceinline__ int place(int row, int chunk)
 {
@@ -58,10 +63,8 @@ extern "C" __global__ __launch_bounds__(256, 1) void gemm(const __nv_bfloat16 *x
 #pragma unroll
         for (int i = 0; i < BM * CHUNKS / 256; ++i) {
             const int r = (thread + 256 * i) / CHUNKS, c = thread % CHUNKS, k = k0 + c * 8;
-            xs[place(r, c)] =
-                row0 + r < M && k < K ? *reinterpret_cast<const Chunk *>(x + size_t(row0 + r) * K + k) : Chunk{};
-            ws[place(r, c)] =
-                col0 + r < N && k < K ? *reinterpret_cast<const Chunk *>(weight + size_t(col0 + r) * K + k) : Chunk{};
+            xs[place(r, c)] = row0 + r < M && k < K ? chunkAt(x + size_t(row0 + r) * K + k) : Chunk{};
+            ws[place(r, c)] = col0 + r < N && k < K ? chunkAt(weight + size_t(col0 + r) * K + k) : Chunk{};
         }
         __syncthreads();
 

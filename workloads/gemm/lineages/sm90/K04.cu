@@ -69,8 +69,8 @@ template <int PENDING> __device__ __forceinline__ void waitCopies()
 }
 
 // Starts the copies of BM (= BN) rows of BK numbers, from row0 and k0 of a matrix of `rows` × K.
-__device__ __forceinline__ void copySlab(Chunk *to, const __nv_bfloat16 *from, int row0, int rows, int k0, int K,
-                                         int thread)
+__device__ __forceinline__ void copySlab(Chunk *to, const __nv_bfloat16 *from, int row0, int rows,
+                                         int k0, int K, int thread)
 {
 #pragma unroll
     for (int i = 0; i < BM * CHUNKS / 256; ++i) {

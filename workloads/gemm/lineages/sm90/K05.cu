@@ -58,8 +58,8 @@ template <int PENDING> __device__ __forceinline__ void waitCopies()
 }
 
 // Starts the copies of BM (= BN) rows of BK numbers, from row0 and k0 of a matrix of `rows` × K.
-__device__ __forceinline__ void copySlab(Chunk *to, const __nv_bfloat16 *from, int row0, int rows, int k0, int K,
-                                         int thread)
+__device__ __forceinline__ void copySlab(Chunk *to, const __nv_bfloat16 *from, int row0, int rows,
+                                         int k0, int K, int thread)
 {
 #pragma unroll
     for (int i = 0; i < BM * CHUNKS / 256; ++i) {
@@ -128,7 +128,7 @@ extern "C" __global__ __launch_bounds__(256, 2) void gemm(const __nv_bfloat16 *x
         }
     }
 
-    // A lane holds two neighbouring numbers of row lane / 4 and two of the row 8 below, in every 16 × 8 tile.
+    // In a 16 × 8 tile a lane holds two neighbouring numbers of row lane / 4, and two of the row 8 below.
     for (int i = 0; i < TM; ++i)
         for (int j = 0; j < TN; ++j)
             for (int half = 0; half < 2; ++half) {

@@ -48,7 +48,7 @@ struct alignas(64) TensorMap {
     unsigned long long opaque[16];
 };
 
-// Shared memory goes by its 32-bit address from here on: that is what the copy engine's instructions take.
+// Shared memory goes by its 32-bit address: that is what the copy engine's instructions take.
 __device__ __forceinline__ unsigned sharedAddress(const void *pointer)
 {
     return unsigned(__cvta_generic_to_shared(pointer));
@@ -67,7 +67,8 @@ __device__ __forceinline__ void initBarrier(unsigned barrier, int arrivals)
 // Arrives, and lets the phase end only after `bytes` have been copied.
 __device__ __forceinline__ void expectBytes(unsigned barrier, unsigned bytes)
 {
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(barrier), "r"(bytes) : "memory");
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
+                 :: "r"(barrier), "r"(bytes) : "memory");
 }
 
 // Waits for the end of the phase with this parity (0 for the first one).
@@ -124,7 +125,7 @@ extern "C" __global__ __launch_bounds__(256, 2) void gemm(const __grid_constant_
     if (thread == 0) {
         for (int stage = 0; stage < STAGES; ++stage)
             initBarrier(full + 8 * stage, 1);
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); // the copy engine must see them too
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); // the copy engine sees them too
     }
     __syncthreads();
 
@@ -162,7 +163,7 @@ extern "C" __global__ __launch_bounds__(256, 2) void gemm(const __grid_constant_
         }
     }
 
-    // A lane holds two neighbouring numbers of row lane / 4 and two of the row 8 below, in every 16 × 8 tile.
+    // In a 16 × 8 tile a lane holds two neighbouring numbers of row lane / 4, and two of the row 8 below.
     for (int i = 0; i < TM; ++i)
         for (int j = 0; j < TN; ++j)
             for (int half = 0; half < 2; ++half) {

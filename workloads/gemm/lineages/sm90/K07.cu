@@ -3,7 +3,7 @@ surface = "cuda"
 
 [[tunable]]
 name = "STAGES"
-default = 3
+default = 4
 values = [2, 3, 4]
 
 [[tensormap]]
@@ -16,30 +16,31 @@ l2_promotion = "256B"
 [[tensormap]]
 name = "tm_weight"
 tensor = "weight"
-box = [128, 64]
+box = [256, 64]
 swizzle = "128B"
 l2_promotion = "256B"
 
 [[launch]]
 kernel = "gemm"
-grid = ["ceil_div(N, 128)", "ceil_div(M, 128)"]
+grid = ["ceil_div(N, 256)", "ceil_div(M, 128)"]
 block = ["256"]
-shared = "STAGES * (128 + 128) * 64 * 2 + 1024"
+shared = "STAGES * (128 + 256) * 64 * 2 + 1024"
 args = ["tm_x", "tm_weight", "y", "int M", "int N", "int K"]
 */
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // y[M,N] = x[M,K] · weight[N,K]ᵀ, bf16 in and out, fp32 sums.
 //
-// wgmma: a warpgroup (4 warps) multiplies 64 rows of x with 128 rows of weight straight out of shared
-// memory. No fragments, no ldmatrix: the tensor core reads the swizzled slab that the copy engine wrote,
-// through a descriptor. The instruction is asynchronous, so the products of one slab are still running
-// when the next slab is waited for; only the sums live in registers.
+// wgmma: a warpgroup (4 warps) multiplies rows of x and weight straight out of shared memory. No fragments,
+// no ldmatrix: the tensor core reads the swizzled slab that the copy engine wrote, through a descriptor, and
+// only the sums live in registers. The widest instruction, 64 × 256, reads the fewest bytes a product, so
+// each of two warpgroups takes 64 rows of a tile of 128 × 256: half of the register file is sums, and one
+// block has the multiprocessor to itself.
 // Needs K % 8 == 0 for the engine's row pitch, and N % 8 == 0 for stores of two numbers.
 
 #include <cuda_bf16.h>
 
-constexpr int BM = 128, BN = 128, BK = 64;
+constexpr int BM = 128, BN = 256, BK = 64;
 constexpr unsigned X_BYTES = BM * BK * 2, W_BYTES = BN * BK * 2, STAGE_BYTES = X_BYTES + W_BYTES;
 
 struct alignas(64) TensorMap {
@@ -96,21 +97,25 @@ __device__ __forceinline__ unsigned long long describe(unsigned address)
         "+f"(d[i + 6]), "+f"(d[i + 7])
 #define SUMS32(i) SUMS8(i), SUMS8(i + 8), SUMS8(i + 16), SUMS8(i + 24)
 
-// d += 64 rows of x · 128 rows of weight, over 16 numbers of K; in the background, by a whole warpgroup.
-__device__ __forceinline__ void multiply(float (&d)[64], unsigned long long x, unsigned long long weight)
+// d += 64 rows of x · 256 rows of weight, over 16 numbers of K; in the background, by a whole warpgroup.
+__device__ __forceinline__ void multiply(float (&d)[128], unsigned long long x, unsigned long long weight)
 {
     asm volatile(
         "{\n"
         ".reg .pred accumulate;\n"
         "setp.ne.b32 accumulate, 1, 0;\n"
-        "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 "
+        "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 "
         "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
         " %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
         " %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-        " %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
-        "%64, %65, accumulate, 1, 1, 0, 0;\n"
+        " %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
+        " %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
+        " %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
+        " %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
+        " %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127}, "
+        "%128, %129, accumulate, 1, 1, 0, 0;\n"
         "}"
-        : SUMS32(0), SUMS32(32)
+        : SUMS32(0), SUMS32(32), SUMS32(64), SUMS32(96)
         : "l"(x), "l"(weight));
 }
 
@@ -125,14 +130,32 @@ __device__ __forceinline__ void commitProducts()
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
+// Waits until all groups of products but the last PENDING have ended.
 template <int PENDING> __device__ __forceinline__ void waitProducts()
 {
     asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(PENDING) : "memory");
 }
 
-extern "C" __global__ __launch_bounds__(256, 2) void gemm(const __grid_constant__ TensorMap mapX,
+// Writes the warpgroup's 64 × BN sums to y, from row0 and col0 on.
+__device__ __forceinline__ void storeSums(const float (&acc)[BN / 2], __nv_bfloat16 *y,
+                                          int row0, int col0, int M, int N)
+{
+    const int warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
+    // In every 8 columns a lane holds two neighbouring numbers of row lane / 4, and two of the row 8 below.
+    for (int j = 0; j < BN / 8; ++j)
+        for (int half = 0; half < 2; ++half) {
+            const int row = row0 + warp * 16 + 8 * half + lane / 4;
+            const int col = col0 + 8 * j + lane % 4 * 2;
+            if (row < M && col < N)
+                *reinterpret_cast<__nv_bfloat162 *>(y + size_t(row) * N + col) =
+                    __floats2bfloat162_rn(acc[4 * j + 2 * half], acc[4 * j + 2 * half + 1]);
+        }
+}
+
+extern "C" __global__ __launch_bounds__(256, 1) void gemm(const __grid_constant__ TensorMap mapX,
                                                           const __grid_constant__ TensorMap mapWeight,
-                                                          __nv_bfloat16 *y, int M, int N, int K)
+                                                          __nv_bfloat16 *y,
+                                                          int M, int N, int K)
 {
     extern __shared__ unsigned char dynamicShared[];
     __shared__ unsigned long long barriers[STAGES];
@@ -140,14 +163,14 @@ extern "C" __global__ __launch_bounds__(256, 2) void gemm(const __grid_constant_
     const unsigned ring = (sharedAddress(dynamicShared) + 1023) & ~1023u;
     const unsigned full = sharedAddress(barriers);
 
-    const int thread = threadIdx.x, lane = thread % 32, warpgroup = thread / 128;
+    const int thread = threadIdx.x, warpgroup = thread / 128;
     const int row0 = blockIdx.y * BM, col0 = blockIdx.x * BN;
     const int slabs = (K + BK - 1) / BK;
 
     if (thread == 0) {
         for (int stage = 0; stage < STAGES; ++stage)
             initBarrier(full + 8 * stage, 1);
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); // the copy engine must see them too
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); // the copy engine sees them too
     }
     __syncthreads();
 
@@ -160,10 +183,10 @@ extern "C" __global__ __launch_bounds__(256, 2) void gemm(const __grid_constant_
             copyBox(xs + X_BYTES, mapWeight, slab * BK, col0, full + 8 * stage);
         }
     };
-    for (int slab = 0; slab < STAGES - 1; ++slab)
+    for (int slab = 0; slab < STAGES; ++slab)
         fetch(slab);
 
-    float acc[64] = {};
+    float acc[128] = {};
     for (int slab = 0; slab < slabs; ++slab) {
         waitPhase(full + 8 * (slab % STAGES), slab / STAGES % 2);
 
@@ -175,20 +198,11 @@ extern "C" __global__ __launch_bounds__(256, 2) void gemm(const __grid_constant_
             multiply(acc, describe(xs + k * 2), describe(ws + k * 2));
         commitProducts();
 
-        // Everyone's products of the slab before this one have ended: its stage can be filled again.
-        waitProducts<1>();
+        // Everyone's products of this slab have ended: its stage can be filled again.
+        waitProducts<0>();
         __syncthreads();
-        fetch(slab + STAGES - 1);
+        fetch(slab + STAGES);
     }
-    waitProducts<0>();
 
-    // A lane holds two neighbouring numbers of row lane / 4 and two of the row 8 below, in every 8 columns.
-    for (int j = 0; j < BN / 8; ++j)
-        for (int half = 0; half < 2; ++half) {
-            const int row = row0 + warpgroup * 64 + thread / 32 % 4 * 16 + 8 * half + lane / 4;
-            const int col = col0 + 8 * j + lane % 4 * 2;
-            if (row < M && col < N)
-                *reinterpret_cast<__nv_bfloat162 *>(y + size_t(row) * N + col) =
-                    __floats2bfloat162_rn(acc[4 * j + 2 * half], acc[4 * j + 2 * half + 1]);
-        }
+    storeSums(acc, y, row0 + warpgroup * 64, col0, M, N);
 }

@@ -23,7 +23,7 @@ l2_promotion = "256B"
 [[launch]]
 kernel = "gemm"
 grid = ["ceil_div(N, 256)", "ceil_div(M, 128)"]
-block = ["256"]
+block = ["384"]
 shared = "STAGES * (128 + 256) * 64 * 2 + 1024"
 args = ["tm_x", "tm_weight", "y", "int M", "int N", "int K"]
 */
@@ -31,10 +31,11 @@ args = ["tm_x", "tm_weight", "y", "int M", "int N", "int K"]
 //
 // y[M,N] = x[M,K] · weight[N,K]ᵀ, bf16 in and out, fp32 sums.
 //
-// The tile of a block doubles to 128 × 256, a warpgroup's share to 64 × 256: the sums fill half of the
-// register file, so one block has the multiprocessor to itself. A slab of 48 KiB feeds twice the products that
-// one of 32 KiB did: a quarter fewer bytes into shared memory a product, and a wgmma reads its 64 rows of
-// x once for 256 columns, not twice.
+// Copying and multiplying become roles. Warpgroup 0 does nothing but ask for slabs as soon as a stage is
+// empty; warpgroups 1 and 2 do nothing but multiply. Two mbarriers a stage (full, empty) replace the
+// barrier of the whole block, so the consumers no longer march in step: while one waits for its products
+// to end and for the next slab, the other's keep the tensor cores busy. The producer gives its registers
+// to the consumers (setmaxnreg).
 // Needs K % 8 == 0 for the engine's row pitch, and N % 8 == 0 for stores of two numbers.
 
 #include <cuda_bf16.h>
@@ -61,6 +62,11 @@ __device__ __forceinline__ void expectBytes(unsigned barrier, unsigned bytes)
 {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
                  :: "r"(barrier), "r"(bytes) : "memory");
+}
+
+__device__ __forceinline__ void arrive(unsigned barrier)
+{
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(barrier) : "memory");
 }
 
 // Waits for the end of the phase with this parity (0 for the first one).
@@ -129,70 +135,95 @@ __device__ __forceinline__ void commitProducts()
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
+// Waits until all groups of products but the last PENDING have ended.
 template <int PENDING> __device__ __forceinline__ void waitProducts()
 {
     asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(PENDING) : "memory");
 }
 
-extern "C" __global__ __launch_bounds__(256, 1) void gemm(const __grid_constant__ TensorMap mapX,
+template <int COUNT> __device__ __forceinline__ void giveRegisters()
+{
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" :: "n"(COUNT));
+}
+
+template <int COUNT> __device__ __forceinline__ void takeRegisters()
+{
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" :: "n"(COUNT));
+}
+
+// Writes the warpgroup's 64 × BN sums to y, from row0 and col0 on.
+__device__ __forceinline__ void storeSums(const float (&acc)[BN / 2], __nv_bfloat16 *y,
+                                          int row0, int col0, int M, int N)
+{
+    const int warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
+    // In every 8 columns a lane holds two neighbouring numbers of row lane / 4, and two of the row 8 below.
+    for (int j = 0; j < BN / 8; ++j)
+        for (int half = 0; half < 2; ++half) {
+            const int row = row0 + warp * 16 + 8 * half + lane / 4;
+            const int col = col0 + 8 * j + lane % 4 * 2;
+            if (row < M && col < N)
+                *reinterpret_cast<__nv_bfloat162 *>(y + size_t(row) * N + col) =
+                    __floats2bfloat162_rn(acc[4 * j + 2 * half], acc[4 * j + 2 * half + 1]);
+        }
+}
+
+extern "C" __global__ __launch_bounds__(384, 1) void gemm(const __grid_constant__ TensorMap mapX,
                                                           const __grid_constant__ TensorMap mapWeight,
-                                                          __nv_bfloat16 *y, int M, int N, int K)
+                                                          __nv_bfloat16 *y,
+                                                          int M, int N, int K)
 {
     extern __shared__ unsigned char dynamicShared[];
-    __shared__ unsigned long long barriers[STAGES];
+    __shared__ unsigned long long barriers[2 * STAGES];
     // A swizzled box starts at a multiple of 1024 bytes.
     const unsigned ring = (sharedAddress(dynamicShared) + 1023) & ~1023u;
-    const unsigned full = sharedAddress(barriers);
+    const unsigned full = sharedAddress(barriers), empty = full + 8 * STAGES;
 
     const int thread = threadIdx.x, lane = thread % 32, warpgroup = thread / 128;
     const int row0 = blockIdx.y * BM, col0 = blockIdx.x * BN;
     const int slabs = (K + BK - 1) / BK;
 
     if (thread == 0) {
-        for (int stage = 0; stage < STAGES; ++stage)
+        for (int stage = 0; stage < STAGES; ++stage) {
             initBarrier(full + 8 * stage, 1);
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); // the copy engine must see them too
+            initBarrier(empty + 8 * stage, 8); // the warps of the consumers
+        }
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); // the copy engine sees them too
     }
     __syncthreads();
 
-    const auto fetch = [&](int slab) {
-        if (thread == 0 && slab < slabs) {
-            const int stage = slab % STAGES;
-            const unsigned xs = ring + stage * STAGE_BYTES;
-            expectBytes(full + 8 * stage, STAGE_BYTES);
-            copyBox(xs, mapX, slab * BK, row0, full + 8 * stage);
-            copyBox(xs + X_BYTES, mapWeight, slab * BK, col0, full + 8 * stage);
-        }
-    };
-    for (int slab = 0; slab < STAGES - 1; ++slab)
-        fetch(slab);
+    if (warpgroup == 0) {
+        giveRegisters<40>();
+        if (thread == 0)
+            for (int slab = 0; slab < slabs; ++slab) {
+                const int stage = slab % STAGES;
+                const unsigned xs = ring + stage * STAGE_BYTES;
+                waitPhase(empty + 8 * stage, slab / STAGES % 2 ^ 1); // passes at first
+                expectBytes(full + 8 * stage, STAGE_BYTES);
+                copyBox(xs, mapX, slab * BK, row0, full + 8 * stage);
+                copyBox(xs + X_BYTES, mapWeight, slab * BK, col0, full + 8 * stage);
+            }
+    } else {
+        takeRegisters<232>();
+        const int consumer = warpgroup - 1;
 
-    float acc[128] = {};
-    for (int slab = 0; slab < slabs; ++slab) {
-        waitPhase(full + 8 * (slab % STAGES), slab / STAGES % 2);
+        float acc[128] = {};
+        for (int slab = 0; slab < slabs; ++slab) {
+            waitPhase(full + 8 * (slab % STAGES), slab / STAGES % 2);
 
-        const unsigned xs = ring + slab % STAGES * STAGE_BYTES + warpgroup * 64 * BK * 2;
-        const unsigned ws = ring + slab % STAGES * STAGE_BYTES + X_BYTES;
-        fenceProducts();
+            const unsigned xs = ring + slab % STAGES * STAGE_BYTES + consumer * 64 * BK * 2;
+            const unsigned ws = ring + slab % STAGES * STAGE_BYTES + X_BYTES;
+            fenceProducts();
 #pragma unroll
-        for (int k = 0; k < BK; k += 16)
-            multiply(acc, describe(xs + k * 2), describe(ws + k * 2));
-        commitProducts();
+            for (int k = 0; k < BK; k += 16)
+                multiply(acc, describe(xs + k * 2), describe(ws + k * 2));
+            commitProducts();
 
-        // Everyone's products of the slab before this one have ended: its stage can be filled again.
-        waitProducts<1>();
-        __syncthreads();
-        fetch(slab + STAGES - 1);
-    }
-    waitProducts<0>();
-
-    // A lane holds two neighbouring numbers of row lane / 4 and two of the row 8 below, in every 8 columns.
-    for (int j = 0; j < BN / 8; ++j)
-        for (int half = 0; half < 2; ++half) {
-            const int row = row0 + warpgroup * 64 + thread / 32 % 4 * 16 + 8 * half + lane / 4;
-            const int col = col0 + 8 * j + lane % 4 * 2;
-            if (row < M && col < N)
-                *reinterpret_cast<__nv_bfloat162 *>(y + size_t(row) * N + col) =
-                    __floats2bfloat162_rn(acc[4 * j + 2 * half], acc[4 * j + 2 * half + 1]);
+            // This warp's products of this slab have ended.
+            waitProducts<0>();
+            if (lane == 0)
+                arrive(empty + 8 * (slab % STAGES));
         }
+
+        storeSums(acc, y, row0 + consumer * 64, col0, M, N);
+    }
 }

@@ -25,27 +25,34 @@ box = [256, 64]
 swizzle = "128B"
 l2_promotion = "256B"
 
+[[tensormap]]
+name = "tm_y"
+tensor = "y"
+box = [64, 64]
+swizzle = "128B"
+
 [[launch]]
 kernel = "gemm"
 grid = ["min(sm_count, ceil_div(M, 128) * ceil_div(N, 256))"]
 block = ["384"]
-shared = "STAGES * (128 + 256) * 64 * 2 + 1024"
-args = ["tm_x", "tm_weight", "y", "int M", "int N", "int K"]
+shared = "STAGES * (128 + 256) * 64 * 2 + 2 * 2 * 64 * 64 * 2 + 1024"
+args = ["tm_x", "tm_weight", "tm_y", "int M", "int N", "int K"]
 */
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // y[M,N] = x[M,K] · weight[N,K]ᵀ, bf16 in and out, fp32 sums.
 //
-// Persistent blocks: one a multiprocessor, each walking over the tiles of y. The producer does not stop
-// at the end of a tile: while the consumers store one, it already fills the ring for the next, so the
-// pipeline starts cold once a launch instead of once a tile. The walk goes down GROUP rows of tiles before it takes
-// the next column, so the tiles in flight form a compact patch of y and share their operands in L2.
-// Needs K % 8 == 0 for the engine's row pitch, and N % 8 == 0 for stores of two numbers.
+// Persistent blocks: one a multiprocessor, each walking over many tiles of y. The producer does not stop
+// at the end of a tile: while the consumers pack one, it already fills the ring for the next, so the ring
+// starts empty once a launch instead of once a tile. The walk goes down GROUP rows of tiles before it
+// takes the next column: the tiles in flight form a compact patch of y and share their operands in L2.
+// Needs K % 8 == 0 and N % 8 == 0 for the engine's row pitches.
 
 #include <cuda_bf16.h>
 
 constexpr int BM = 128, BN = 256, BK = 64;
 constexpr unsigned X_BYTES = BM * BK * 2, W_BYTES = BN * BK * 2, STAGE_BYTES = X_BYTES + W_BYTES;
+constexpr unsigned BOX_BYTES = 64 * 64 * 2;
 
 struct alignas(64) TensorMap {
     unsigned long long opaque[16];
@@ -139,6 +146,7 @@ __device__ __forceinline__ void commitProducts()
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
+// Waits until all groups of products but the last PENDING have ended.
 template <int PENDING> __device__ __forceinline__ void waitProducts()
 {
     asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(PENDING) : "memory");
@@ -163,19 +171,89 @@ __device__ __forceinline__ Tile locate(int tile, int tileRows, int tileCols)
 {
     const int first = tile / (GROUP * tileCols) * GROUP;
     const int rows = min(GROUP, tileRows - first);
-    const int place = tile % (GROUP * tileCols);
-    return {(first + place % rows) * BM, place / rows * BN};
+    const int step = tile % (GROUP * tileCols);
+    return {(first + step % rows) * BM, step / rows * BN};
+}
+
+// Where the 128-byte swizzle keeps a 16-byte chunk of a row.
+__device__ __forceinline__ unsigned place(int row, int chunk)
+{
+    return row * 128 + (chunk ^ (row % 8)) * 16;
+}
+
+// Four 8 × 8 matrices of bf16; lanes 8i … 8i+7 name the rows of matrix i.
+__device__ __forceinline__ void storeMatrices(unsigned row, const unsigned (&from)[4])
+{
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
+                 :: "r"(row), "r"(from[0]), "r"(from[1]), "r"(from[2]), "r"(from[3]) : "memory");
+}
+
+__device__ __forceinline__ unsigned pack(float low, float high)
+{
+    const __nv_bfloat162 both = __floats2bfloat162_rn(low, high);
+    return reinterpret_cast<const unsigned &>(both);
+}
+
+// Starts the copy of one box from shared memory to y.
+__device__ __forceinline__ void storeBox(const TensorMap &map, int col, int row, unsigned from)
+{
+    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];\n"
+                 "cp.async.bulk.commit_group;"
+                 :: "l"(&map), "r"(col), "r"(row), "r"(from) : "memory");
+}
+
+// Waits until the copy engine has read all of this thread's boxes but the last PENDING.
+template <int PENDING> __device__ __forceinline__ void waitStoresRead()
+{
+    asm volatile("cp.async.bulk.wait_group.read %0;" :: "n"(PENDING) : "memory");
+}
+
+__device__ __forceinline__ void syncWarpgroup(int warpgroup)
+{
+    asm volatile("bar.sync %0, 128;" :: "r"(warpgroup + 1) : "memory");
+}
+
+// Sends the warpgroup's 64 × BN sums to y, from row0 and col0 on, through two boxes of shared memory.
+__device__ __forceinline__ void storeSums(const float (&acc)[BN / 2], const TensorMap &mapY,
+                                          int row0, int col0, unsigned boxes, int warpgroup)
+{
+    const int thread = threadIdx.x % 128, lane = thread % 32;
+    // The four 8 × 8 matrices: rows 0-7 and 8-15 of the warp's 16, then the same of the next 8 columns.
+    const int row = thread / 32 * 16 + lane % 16;
+#pragma unroll
+    for (int col = 0; col < BN; col += 64) {
+        const unsigned box = boxes + col / 64 % 2 * BOX_BYTES;
+        if (thread == 0)
+            waitStoresRead<1>(); // the last one is in the other box; the one before it has left this one
+        syncWarpgroup(warpgroup);
+
+#pragma unroll
+        for (int chunk = 0; chunk < 8; chunk += 2) {
+            const float *d = acc + col / 2 + 4 * chunk;
+            const unsigned packed[4] = {pack(d[0], d[1]), pack(d[2], d[3]),
+                                        pack(d[4], d[5]), pack(d[6], d[7])};
+            storeMatrices(box + place(row, chunk + lane / 16), packed);
+        }
+
+        // The copy engine reads by another path: every writer makes its stores visible to that path first.
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+        syncWarpgroup(warpgroup);
+        if (thread == 0)
+            storeBox(mapY, col0 + col, row0, box);
+    }
 }
 
 extern "C" __global__ __launch_bounds__(384, 1) void gemm(const __grid_constant__ TensorMap mapX,
                                                           const __grid_constant__ TensorMap mapWeight,
-                                                          __nv_bfloat16 *y, int M, int N, int K)
+                                                          const __grid_constant__ TensorMap mapY,
+                                                          int M, int N, int K)
 {
     extern __shared__ unsigned char dynamicShared[];
     __shared__ unsigned long long barriers[2 * STAGES];
     // A swizzled box starts at a multiple of 1024 bytes.
     const unsigned ring = (sharedAddress(dynamicShared) + 1023) & ~1023u;
     const unsigned full = sharedAddress(barriers), empty = full + 8 * STAGES;
+    const unsigned boxes = ring + STAGES * STAGE_BYTES;
 
     const int thread = threadIdx.x, lane = thread % 32, warpgroup = thread / 128;
     const int tileRows = (M + BM - 1) / BM, tileCols = (N + BN - 1) / BN;
@@ -186,7 +264,7 @@ extern "C" __global__ __launch_bounds__(384, 1) void gemm(const __grid_constant_
             initBarrier(full + 8 * stage, 1);
             initBarrier(empty + 8 * stage, 8); // the warps of the consumers
         }
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); // the copy engine must see them too
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); // the copy engine sees them too
     }
     __syncthreads();
 
@@ -199,7 +277,7 @@ extern "C" __global__ __launch_bounds__(384, 1) void gemm(const __grid_constant_
                 for (int slab = 0; slab < slabs; ++slab, ++turn) {
                     const int stage = turn % STAGES;
                     const unsigned xs = ring + stage * STAGE_BYTES;
-                    waitPhase(empty + 8 * stage, turn / STAGES % 2 ^ 1); // a fresh barrier passes the first time
+                    waitPhase(empty + 8 * stage, turn / STAGES % 2 ^ 1); // passes at first
                     expectBytes(full + 8 * stage, STAGE_BYTES);
                     copyBox(xs, mapX, slab * BK, tile.row0, full + 8 * stage);
                     copyBox(xs + X_BYTES, mapWeight, slab * BK, tile.col0, full + 8 * stage);
@@ -226,24 +304,16 @@ extern "C" __global__ __launch_bounds__(384, 1) void gemm(const __grid_constant_
                     multiply(acc, describe(xs + k * 2), describe(ws + k * 2));
                 commitProducts();
 
-                // This warp's products of the slab before this one have ended.
-                waitProducts<1>();
-                if (slab > 0 && lane == 0)
-                    arrive(empty + 8 * ((turn - 1) % STAGES));
+                // This warp's products of this slab have ended.
+                waitProducts<0>();
+                if (lane == 0)
+                    arrive(empty + 8 * (turn % STAGES));
             }
-            waitProducts<0>();
-            if (lane == 0)
-                arrive(empty + 8 * ((turn - 1) % STAGES));
 
-            // A lane holds two neighbouring numbers of row lane / 4 and two of the row 8 below, in every 8 columns.
-            for (int j = 0; j < BN / 8; ++j)
-                for (int half = 0; half < 2; ++half) {
-                    const int row = tile.row0 + consumer * 64 + thread / 32 % 4 * 16 + 8 * half + lane / 4;
-                    const int col = tile.col0 + 8 * j + lane % 4 * 2;
-                    if (row < M && col < N)
-                        *reinterpret_cast<__nv_bfloat162 *>(y + size_t(row) * N + col) =
-                            __floats2bfloat162_rn(acc[4 * j + 2 * half], acc[4 * j + 2 * half + 1]);
-                }
+            storeSums(acc, mapY, tile.row0 + consumer * 64, tile.col0,
+                      boxes + consumer * 2 * BOX_BYTES, consumer);
         }
+        if (thread % 128 == 0)
+            waitStoresRead<0>(); // shared memory goes away with the block
     }
 }

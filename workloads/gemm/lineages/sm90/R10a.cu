@@ -43,9 +43,10 @@ args = ["tm_x", "tm_weight", "tm_y", "int M", "int N", "int K"]
 //
 // y[M,N] = x[M,K] · weight[N,K]ᵀ, bf16 in and out, fp32 sums.
 //
-// The sums leave through shared memory and the copy engine: stmatrix packs them into a swizzled
-// 64 × 64 box, one thread sends it off, and the warpgroup goes on to its next tile while the
-// engine writes full lines in the background and clips what lies outside y. Two boxes a warpgroup take turns.
+// Attempt from K10: two blocks form a cluster on two tiles, one above the other, that need the same rows
+// of weight. Each fetches half of them and the copy engine writes that half into both (multicast): a third less
+// traffic from L2. But a stage may be filled again only when the consumers of both blocks have left it, so
+// every stall of one block becomes the other's, and L2 was not the bottleneck at this size.
 // Needs K % 8 == 0 and N % 8 == 0 for the engine's row pitches.
 
 #include <cuda_bf16.h>
@@ -174,6 +175,7 @@ __device__ __forceinline__ void commitProducts()
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
+// Waits until all groups of products but the last PENDING have ended.
 template <int PENDING> __device__ __forceinline__ void waitProducts()
 {
     asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(PENDING) : "memory");
@@ -198,8 +200,14 @@ __device__ __forceinline__ Tile locate(int pair, int pairRows, int tileCols, int
 {
     const int first = pair / (GROUP / 2 * tileCols) * (GROUP / 2);
     const int rows = min(GROUP / 2, pairRows - first);
-    const int place = pair % (GROUP / 2 * tileCols);
-    return {((first + place % rows) * 2 + rank) * BM, place / rows * BN};
+    const int step = pair % (GROUP / 2 * tileCols);
+    return {((first + step % rows) * 2 + rank) * BM, step / rows * BN};
+}
+
+// Where the 128-byte swizzle keeps a 16-byte chunk of a row.
+__device__ __forceinline__ unsigned place(int row, int chunk)
+{
+    return row * 128 + (chunk ^ (row % 8)) * 16;
 }
 
 // Four 8 × 8 matrices of bf16; lanes 8i … 8i+7 name the rows of matrix i.
@@ -223,7 +231,7 @@ __device__ __forceinline__ void storeBox(const TensorMap &map, int col, int row,
                  :: "l"(&map), "r"(col), "r"(row), "r"(from) : "memory");
 }
 
-// Lets at most PENDING of this thread's boxes be unread by the copy engine.
+// Waits until the copy engine has read all of this thread's boxes but the last PENDING.
 template <int PENDING> __device__ __forceinline__ void waitStoresRead()
 {
     asm volatile("cp.async.bulk.wait_group.read %0;" :: "n"(PENDING) : "memory");
@@ -234,9 +242,40 @@ __device__ __forceinline__ void syncWarpgroup(int warpgroup)
     asm volatile("bar.sync %0, 128;" :: "r"(warpgroup + 1) : "memory");
 }
 
+// Sends the warpgroup's 64 × BN sums to y, from row0 and col0 on, through two boxes of shared memory.
+__device__ __forceinline__ void storeSums(const float (&acc)[BN / 2], const TensorMap &mapY,
+                                          int row0, int col0, unsigned boxes, int warpgroup)
+{
+    const int thread = threadIdx.x % 128, lane = thread % 32;
+    // The four 8 × 8 matrices: rows 0-7 and 8-15 of the warp's 16, then the same of the next 8 columns.
+    const int row = thread / 32 * 16 + lane % 16;
+#pragma unroll
+    for (int col = 0; col < BN; col += 64) {
+        const unsigned box = boxes + col / 64 % 2 * BOX_BYTES;
+        if (thread == 0)
+            waitStoresRead<1>(); // the last one is in the other box; the one before it has left this one
+        syncWarpgroup(warpgroup);
+
+#pragma unroll
+        for (int chunk = 0; chunk < 8; chunk += 2) {
+            const float *d = acc + col / 2 + 4 * chunk;
+            const unsigned packed[4] = {pack(d[0], d[1]), pack(d[2], d[3]),
+                                        pack(d[4], d[5]), pack(d[6], d[7])};
+            storeMatrices(box + place(row, chunk + lane / 16), packed);
+        }
+
+        // The copy engine reads by another path: every writer makes its stores visible to that path first.
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+        syncWarpgroup(warpgroup);
+        if (thread == 0)
+            storeBox(mapY, col0 + col, row0, box);
+    }
+}
+
 extern "C" __global__ __launch_bounds__(384, 1) void gemm(const __grid_constant__ TensorMap mapX,
                                                           const __grid_constant__ TensorMap mapWeight,
-                                                          const __grid_constant__ TensorMap mapY, int M, int N, int K)
+                                                          const __grid_constant__ TensorMap mapY,
+                                                          int M, int N, int K)
 {
     extern __shared__ unsigned char dynamicShared[];
     __shared__ unsigned long long barriers[2 * STAGES];
@@ -247,7 +286,7 @@ extern "C" __global__ __launch_bounds__(384, 1) void gemm(const __grid_constant_
 
     const int thread = threadIdx.x, lane = thread % 32, warpgroup = thread / 128;
     const unsigned rank = clusterRank();
-    // Rows of tiles in pairs; the second of a last pair may lie outside of y: it is fed zeros, nothing is stored.
+    // Rows of tiles in pairs. The second of the last pair may lie outside of y: fed with zeros, not stored.
     const int pairRows = (M + 2 * BM - 1) / (2 * BM), tileCols = (N + BN - 1) / BN;
     const int slabs = (K + BK - 1) / BK;
 
@@ -256,7 +295,7 @@ extern "C" __global__ __launch_bounds__(384, 1) void gemm(const __grid_constant_
             initBarrier(full + 8 * stage, 1);
             initBarrier(empty + 8 * stage, 2 * 8); // the warps of both blocks' consumers
         }
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); // the copy engine must see them too
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); // the copy engine sees them too
     }
     syncCluster();
 
@@ -269,7 +308,7 @@ extern "C" __global__ __launch_bounds__(384, 1) void gemm(const __grid_constant_
                 for (int slab = 0; slab < slabs; ++slab, ++turn) {
                     const int stage = turn % STAGES;
                     const unsigned xs = ring + stage * STAGE_BYTES;
-                    waitPhase(empty + 8 * stage, turn / STAGES % 2 ^ 1); // a fresh barrier passes the first time
+                    waitPhase(empty + 8 * stage, turn / STAGES % 2 ^ 1); // passes at first
                     expectBytes(full + 8 * stage, STAGE_BYTES);
                     copyBox(xs, mapX, slab * BK, tile.row0, full + 8 * stage);
                     copyBoxToAll(xs + X_BYTES + rank * W_BYTES / 2, mapWeight, slab * BK,
@@ -297,37 +336,14 @@ extern "C" __global__ __launch_bounds__(384, 1) void gemm(const __grid_constant_
                     multiply(acc, describe(xs + k * 2), describe(ws + k * 2));
                 commitProducts();
 
-                // This warp's products of the slab before this one have ended.
-                waitProducts<1>();
-                if (slab > 0 && lane < 2)
-                    arrive(empty + 8 * ((turn - 1) % STAGES), lane);
+                // This warp's products of this slab have ended.
+                waitProducts<0>();
+                if (lane < 2)
+                    arrive(empty + 8 * (turn % STAGES), lane);
             }
-            waitProducts<0>();
-            if (lane < 2)
-                arrive(empty + 8 * ((turn - 1) % STAGES), lane);
 
-#pragma unroll
-            for (int j = 0; j < BN / 64; ++j) {
-                const unsigned box = boxes + (consumer * 2 + j % 2) * BOX_BYTES;
-                if (thread % 128 == 0)
-                    waitStoresRead<1>(); // the box used before the last one has left
-                syncWarpgroup(consumer);
-
-                // Matrices: rows 0-7 and 8-15 of the warp's 16, then the same of the next 8 columns.
-                const int r = thread / 32 % 4 * 16 + lane % 16;
-#pragma unroll
-                for (int c = 0; c < 8; c += 2) {
-                    const float *d = acc + 32 * j + 4 * c;
-                    const unsigned packed[4] = {pack(d[0], d[1]), pack(d[2], d[3]), pack(d[4], d[5]), pack(d[6], d[7])};
-                    storeMatrices(box + r * 128 + ((c + lane / 16) ^ r % 8) * 16, packed);
-                }
-
-                // The copy engine reads through another path: each writer's stores must be visible to it first.
-                asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-                syncWarpgroup(consumer);
-                if (thread % 128 == 0)
-                    storeBox(mapY, tile.col0 + 64 * j, tile.row0 + consumer * 64, box);
-            }
+            storeSums(acc, mapY, tile.row0 + consumer * 64, tile.col0,
+                      boxes + consumer * 2 * BOX_BYTES, consumer);
         }
         if (thread % 128 == 0)
             waitStoresRead<0>(); // shared memory goes away with the block
