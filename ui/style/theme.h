@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QColor>
+#include <QString>
+
+class QApplication;
+class QPalette;
+
+namespace klineage::ui {
+
+/// What the user asked for; System follows the desktop.
+enum class ThemeChoice { System, Light, Dark };
+[[nodiscard]] QString toString(ThemeChoice choice); ///< system light dark
+[[nodiscard]] ThemeChoice themeChoiceFromString(const QString &name);
+
+/// Colours by role. Widgets ask Theme::current() while painting, and repaint on QEvent::PaletteChange.
+/// Status colours differ in lightness as well as in hue, and never stand without a glyph, sign or word.
+struct Theme {
+    bool isDark = false;
+
+    QColor background; ///< between the panels
+    QColor panel;      ///< behind lists, tables, code
+    QColor header;     ///< title bars of panels, table headers
+    QColor raised;     ///< buttons, inputs, popups
+    QColor border;     ///< hairlines and frames
+    QColor text;
+    QColor dim;    ///< secondary text: labels, units, captions
+    QColor faint;  ///< what should hardly be seen: disabled text, unused guides
+    QColor accent; ///< the one accent: focus, links, the current thing
+    QColor onAccent;
+    QColor selection; ///< behind a selected row that has the focus, or whose panel leads
+    QColor hover;     ///< behind the row under the mouse, and the row that another panel points at
+
+    QColor good; ///< gain, correct, admitted
+    QColor warn; ///< undecided, hypothesis, needs evidence
+    QColor bad;  ///< failed, rejected, loss
+
+    QColor diffAdd;
+    QColor diffAddWord;
+    QColor diffRemove;
+    QColor diffRemoveWord;
+    QColor diffMoved;
+    QColor diffFiller; ///< hatching where one side has no line
+    QColor diffFold;   ///< behind "42 unchanged lines"
+
+    /// The theme in use; Light before apply() was called.
+    [[nodiscard]] static const Theme &current();
+    [[nodiscard]] static const Theme &light();
+    [[nodiscard]] static const Theme &dark();
+
+    /// Sets style, palette, fonts and style sheet of the application; repeatable at any time, from the GUI thread.
+    static void apply(QApplication &application, ThemeChoice choice);
+    [[nodiscard]] static ThemeChoice choice();
+
+    [[nodiscard]] QPalette palette() const;
+};
+
+/// color laid over ground with the given opacity, as an opaque colour.
+[[nodiscard]] QColor blend(const QColor &color, const QColor &ground, double opacity);
+
+} // namespace klineage::ui
