@@ -47,8 +47,8 @@ Result<RecordOutcome> recordTrial(const Lineage &lineage, gate::Trial trial, std
 {
     if (trial.workload != lineage.workload || trial.environment.platform != lineage.platform)
         return fail(ErrorCode::InvalidInput, "Trial " + trial.id + " is of " + trial.workload + '/'
-                                                 + trial.environment.platform + " and cannot join the lineage "
-                                                 + lineage.key() + '.');
+                                                 + trial.environment.platform
+                                                 + " and cannot join the lineage " + lineage.key() + '.');
     if (lineage.findTrial(trial.id))
         return RecordOutcome::Duplicate;
     trial.file = fileOf(lineage, trial.candidate, trial.surface);
@@ -57,7 +57,8 @@ Result<RecordOutcome> recordTrial(const Lineage &lineage, gate::Trial trial, std
             return RecordOutcome::UnknownCandidate;
         if (files::sha256Hex(candidateText) != trial.candidate)
             return fail(ErrorCode::InvalidInput,
-                        "Trial " + trial.id + " did not measure the candidate that came with it: their sha-256 differ.");
+                        "Trial " + trial.id
+                            + " did not measure the candidate that came with it: their sha-256 differ.");
         Result<std::string> stored = storeBranch(lineage.directory, candidateText, trial.surface);
         if (!stored)
             return tl::unexpected(stored.error());
@@ -74,7 +75,8 @@ Result<std::vector<std::string>> assignTrials(const std::filesystem::path &linea
     Result<Lineage> lineage = readLineage(lineageDirectory);
     if (!lineage)
         return tl::unexpected(lineage.error());
-    std::map<std::string, std::vector<const gate::Trial *>> trialsOf; // by the candidate's sha-256, in the order named
+    std::map<std::string, std::vector<const gate::Trial *>>
+        trialsOf; // by the candidate's sha-256, in the order named
     for (const std::string &id : trialIds) {
         if (const gate::Trial *trial = lineage->findTrial(id))
             trialsOf[trial->candidate].push_back(trial);
@@ -102,7 +104,8 @@ Result<std::vector<std::string>> assignTrials(const std::filesystem::path &linea
     }
     if (changed.empty())
         return changed;
-    if (Status written = files::writeFileAtomic(lineageDirectory / "lineage.toml", writeLineage(*lineage)); !written)
+    if (Status written = files::writeFileAtomic(lineageDirectory / "lineage.toml", writeLineage(*lineage));
+        !written)
         return tl::unexpected(written.error());
     return changed;
 }

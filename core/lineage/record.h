@@ -18,7 +18,8 @@ enum class RecordOutcome {
 /// Adds a trial to the lineage on disk. Its `file` becomes the state, attempt or branch file that has the candidate's sha-256;
 /// otherwise candidateText (which must have that sha-256) is stored as a branch first. Fails with InvalidInput when the trial belongs
 /// to another workload or platform. A kill leaves at worst a branch file without a trial.
-[[nodiscard]] Result<RecordOutcome> recordTrial(const Lineage &lineage, gate::Trial trial, std::string_view candidateText = {});
+[[nodiscard]] Result<RecordOutcome> recordTrial(const Lineage &lineage, gate::Trial trial,
+                                                std::string_view candidateText = {});
 
 /// Makes the given trials stand for the states and attempts whose files they measured, by rewriting lineage.toml (its comments are
 /// lost). A state after K0 only takes a correct trial that was compared with the state before it. Among several the last named wins.

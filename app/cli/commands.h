@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "app/cli/session.h"
+
+namespace CLI {
+class App;
+}
+
+namespace klineage::cli {
+
+// One function a verb group: adds the verbs with their options. A verb runs inside app.parse() and leaves its exit status in the
+// session. The session must outlive the app's parsing.
+
+void addDoctor(CLI::App &app, Session &session);
+void addWorkloadCommands(CLI::App &app, Session &session);
+void addLineageCommands(CLI::App &app, Session &session);
+void addGateCommands(CLI::App &app, Session &session);
+void addCardCommands(CLI::App &app, Session &session);
+void addTrialCommands(CLI::App &app, Session &session);
+
+/// `lineage table`: prints the tables of the given lineages and the geometric mean over them.
+int printLineageTables(const Session &session, const std::vector<lineage::Lineage> &lineages);
+/// The lineages of these keys (all when empty); on an unknown key the exit status of the usage error.
+[[nodiscard]] tl::expected<std::vector<lineage::Lineage>, int> chooseLineages(
+    const Session &session, const std::vector<std::string> &keys);
+
+} // namespace klineage::cli

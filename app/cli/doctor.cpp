@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/commands.h"
+#include "app/cli/texttable.h"
+
+#include "core/gate/client.h"
+#include "core/llm/curlprobe.h"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+
+#include <dlfcn.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace klineage::cli {
+
+using nlohmann::json;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+enum class Health { Ok, Missing, Problem };
+
+/// One line of the report. Missing things are no failure: the text says what goes without them.
+struct Check {
+    std::string name;
+    Health health = Health::Ok;
+    std::string text;   ///< what was found, a sentence
+    std::string advice; ///< what to do; empty when there is nothing
+};
+
+const char *toString(Health health)
+{
+    switch (health) {
+    case Health::Ok:
+        return "ok";
+    case Health::Missing:
+        return "missing";
+    case Health::Problem:
+        return "problem";
+    }
+    return "problem";
+}
+
+Check checkProgram()
+{
+    return {"klineage",
+            Health::Ok,
+            std::string("Version ") + KLINEAGE_VERSION + ", C++ compiler " + __VERSION__ + '.',
+            {}};
+}
+
+Check checkCudaHeaders()
+{
+#if KLINEAGE_HAVE_CUDA
+    return {"cuda build", Health::Ok, "The CUDA backend was built in.", {}};
+#else
+    return {"cuda build", Health::Missing, "The CUDA backend was not built: there were no CUDA headers.",
+            "Install the CUDA toolkit, set CUDA_PATH, and build again. OpenCL works without it."};
+#endif
+}
+
+Check checkNvidiaDriver()
+{
+    // Read, not loaded: loading a driver here could hang this process, and the gate does it in one of its own.
+    std::ifstream file("/proc/driver/nvidia/version");
+    std::string line;
+    if (std::getline(file, line) && !line.empty())
+        return {"nvidia driver", Health::Ok, line + '.', {}};
+    return {
+        "nvidia driver", Health::Missing, "There is no NVIDIA driver, so CUDA candidates cannot run here.",
+        "They can still be read and compiled. To gate them, use a machine with a GPU: klineage-gate batch, or --launcher ssh."};
+}
+
+Check checkNvrtc()
+{
+    std::vector<fs::path> candidates{"libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12"};
+    std::vector<fs::path> roots{"/usr/local/cuda"};
+    if (const char *root = std::getenv("CUDA_PATH"); root && *root)
+        roots.insert(roots.begin(), root);
+    for (const fs::path &root : roots) {
+        candidates.push_back(root / "lib64" / "libnvrtc.so");
+        candidates.push_back(root / "lib" / "libnvrtc.so");
+        candidates.push_back(root / "targets/x86_64-linux/lib/libnvrtc.so");
+    }
+    for (const fs::path &candidate : candidates) {
+        void *library = ::dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL);
+        if (!library)
+            continue;
+        int major = 0;
+        int minor = 0;
+        const auto version = reinterpret_cast<int (*)(int *, int *)>(::dlsym(library, "nvrtcVersion"));
+        if (version && version(&major, &minor) == 0)
+            return {"nvrtc",
+                    Health::Ok,
+                    "NVRTC " + std::to_string(major) + '.' + std::to_string(minor)
+                        + " compiles CUDA candidates, with or without a GPU.",
+                    {}};
+    }
+    return {"nvrtc", Health::Missing, "NVRTC was not found, so CUDA candidates cannot be compiled here.",
+            "Install the CUDA toolkit (or its package cuda-nvrtc) or set CUDA_PATH."};
+}
+
+/// The gate answers for drivers, in its own process.
+std::vector<Check> checkDevices()
+{
+    const Result<fs::path> program = gate::findGateProgram();
+    if (!program)
+        return {{"gate", Health::Problem, program.error().message, program.error().detail}};
+    std::vector<Check> checks{{"gate", Health::Ok, "The gate is " + program->string() + '.', {}}};
+    const Result<std::vector<gate::DeviceInfo>> devices = gate::queryDevices(*program);
+    if (!devices) {
+        checks.push_back({"devices", Health::Problem, devices.error().message, devices.error().detail});
+        return checks;
+    }
+    bool anyAvailable = false;
+    for (const gate::DeviceInfo &device : *devices) {
+        const std::string name = std::string(kernel::toString(device.surface)) + " device";
+        anyAvailable = anyAvailable || device.available;
+        if (device.available)
+            checks.push_back({name, Health::Ok, device.name + ": " + device.detail, {}});
+        else
+            checks.push_back({name, Health::Missing, "There is none: " + device.detail, {}});
+    }
+    if (!anyAvailable)
+        checks.push_back({"devices", Health::Problem,
+                          "The gate has no device at all, so nothing can be gated here.",
+                          "Install pocl-opencl-icd to run OpenCL candidates on the CPU."});
+    return checks;
+}
+
+Check checkCurl()
+{
+    const llm::CurlFacts facts = llm::probeCurl();
+    if (!facts.linked)
+        return {"libcurl", Health::Missing, "Built without libcurl, so language models cannot be reached.",
+                "Install libcurl4-openssl-dev and build again."};
+    if (!facts.https)
+        return {"libcurl", Health::Problem,
+                "libcurl " + facts.version + " has no https, so most language models cannot be reached.",
+                "Install a libcurl with TLS."};
+    return {"libcurl", Health::Ok, "libcurl " + facts.version + " with " + facts.tls + '.', {}};
+}
+
+Check checkLandlock()
+{
+#ifdef SYS_landlock_create_ruleset
+    constexpr unsigned askVersion = 1; // LANDLOCK_CREATE_RULESET_VERSION
+    const long version = ::syscall(SYS_landlock_create_ruleset, nullptr, 0, askVersion);
+    if (version > 0)
+        return {"landlock",
+                Health::Ok,
+                "The kernel can confine the gate's compiler and worker (Landlock ABI "
+                    + std::to_string(version) + ").",
+                {}};
+#endif
+    return {
+        "landlock", Health::Missing,
+        "The kernel offers no Landlock, so file access of the gate's processes is not confined by it.",
+        "Use Linux 5.13 or later with landlock among its security modules when candidates are not trusted."};
+}
+
+std::vector<Check> checkWorkspace(const Session &session)
+{
+    const Result<Workspace> workspace = session.openWorkspace();
+    if (!workspace)
+        return {{"workspace", Health::Problem, workspace.error().message, workspace.error().detail}};
+    std::vector<Check> checks{{"workspace",
+                               Health::Ok,
+                               workspace->root.string() + " holds "
+                                   + std::to_string(workspace->workloads.size()) + " workloads, "
+                                   + std::to_string(workspace->lineages.size()) + " lineages and "
+                                   + std::to_string(workspace->cards.size()) + " cards.",
+                               {}}};
+    for (const Error &problem : workspace->problems)
+        checks.push_back({"workspace", Health::Problem, problem.message, problem.detail});
+    for (const lineage::Lineage &lineage : workspace->lineages) {
+        if (!lineage.notices.empty())
+            checks.push_back({lineage.key(), Health::Problem, lineage.notices.front(),
+                              "klineage-cli lineage verify " + lineage.key() + " says everything about it."});
+    }
+    for (const skills::CardRecord &record : workspace->cards) {
+        if (!record.notices.empty())
+            checks.push_back({record.card.name, Health::Problem, record.notices.front(),
+                              "klineage-cli card lint " + record.card.name + " says everything about it."});
+    }
+    return checks;
+}
+
+int doctor(const Session &session)
+{
+    std::vector<Check> checks{checkProgram()};
+    const auto add = [&](std::vector<Check> more) { checks.insert(checks.end(), more.begin(), more.end()); };
+    add(checkDevices());
+    add({checkCudaHeaders(), checkNvidiaDriver(), checkNvrtc(), checkCurl(), checkLandlock()});
+    add(checkWorkspace(session));
+
+    bool ok = true;
+    json out{{"version", KLINEAGE_VERSION}, {"checks", json::array()}};
+    for (const Check &check : checks) {
+        ok = ok && check.health != Health::Problem;
+        out["checks"].push_back({{"name", check.name},
+                                 {"status", toString(check.health)},
+                                 {"text", check.text},
+                                 {"advice", check.advice}});
+        if (session.json())
+            continue;
+        std::printf("%-8s %s: %s\n", toString(check.health), check.name.c_str(), check.text.c_str());
+        if (!check.advice.empty())
+            std::printf("         %s\n", check.advice.c_str());
+    }
+    out["ok"] = ok;
+    if (session.json())
+        session.print(out);
+    return ok ? exitOk : exitEnvironment;
+}
+
+} // namespace
+
+void addDoctor(CLI::App &app, Session &session)
+{
+    session.addVerb(app, "doctor", "What this machine has, what is missing, and what to do about it",
+                    [&session] { return doctor(session); });
+}
+
+} // namespace klineage::cli

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/commands.h"
+#include "app/cli/format.h"
+#include "app/cli/interrupt.h"
+#include "app/cli/texttable.h"
+
+#include "core/files/atomicfile.h"
+#include "core/gate/client.h"
+#include "core/lineage/record.h"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <cstdio>
+#include <memory>
+
+#include <unistd.h>
+
+namespace klineage::cli {
+
+using nlohmann::json;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct RunOptions {
+    std::string file;
+    std::string workload;
+    std::string backend = "auto";
+    std::string parent;
+    std::string lineage;
+    std::vector<std::string> tunables;
+    std::vector<std::string> launcher;
+    double timeoutSeconds = 120;
+    int seeds = 3;
+    bool record = false;
+    bool withoutReference = false;
+};
+
+/// A problem that has been printed already; carries the exit status.
+using Exit = tl::unexpected<int>;
+
+Result<std::string> readText(const fs::path &path)
+{
+    return files::readFile(path, std::size_t{4} << 20);
+}
+
+/// The lineage that --lineage names, the one whose folder holds the file, or the only one of the workload on that surface.
+tl::expected<const lineage::Lineage *, int> chooseLineage(const Session &session, const Workspace &workspace,
+                                                          const RunOptions &options, kernel::Surface surface)
+{
+    std::vector<const lineage::Lineage *> fitting;
+    std::vector<std::string> known;
+    std::error_code ignored;
+    const fs::path folder = fs::weakly_canonical(fs::path(options.file), ignored).parent_path();
+    for (const lineage::Lineage &candidate : workspace.lineages) {
+        if (candidate.workload != options.workload)
+            continue;
+        known.push_back(candidate.key());
+        if (candidate.key() == options.lineage || candidate.platform == options.lineage)
+            return &candidate;
+        if (options.lineage.empty() && fs::weakly_canonical(candidate.directory, ignored) == folder)
+            return &candidate;
+        if (candidate.surface == surface)
+            fitting.push_back(&candidate);
+    }
+    if (!options.lineage.empty())
+        return Exit(session.unknownName("lineage", options.lineage, known));
+    if (fitting.size() == 1)
+        return fitting.front();
+    if (fitting.empty())
+        return Exit(session.usage("The workload '" + options.workload + "' has no lineage on the surface '"
+                                  + kernel::toString(surface) + "', so there is no parent state."));
+    return Exit(session.usage("The workload '" + options.workload
+                              + "' has several lineages on this surface; say which with --lineage."));
+}
+
+tl::expected<std::map<std::string, std::int64_t>, int> readTunables(const Session &session,
+                                                                    const RunOptions &options)
+{
+    std::map<std::string, std::int64_t> tunables;
+    for (const std::string &assignment : options.tunables) {
+        const std::size_t equals = assignment.find('=');
+        std::int64_t value = 0;
+        const bool readable = equals != std::string::npos && equals > 0
+                              && CLI::detail::lexical_cast(assignment.substr(equals + 1), value);
+        if (!readable)
+            return Exit(session.usage("'" + assignment + "' is no tunable; expected NAME=INTEGER."));
+        tunables[assignment.substr(0, equals)] = value;
+    }
+    return tunables;
+}
+
+tl::expected<std::string, int> readParent(const Session &session, const Workspace &workspace,
+                                          const RunOptions &options, kernel::Surface surface)
+{
+    if (options.parent.empty())
+        return std::string();
+    const auto chosen = chooseLineage(session, workspace, options, surface);
+    if (!chosen)
+        return Exit(chosen.error());
+    const lineage::Lineage &lineage = **chosen;
+    const lineage::State *state = lineage.findState(options.parent);
+    if (!state) {
+        std::vector<std::string> known;
+        for (const lineage::State &other : lineage.states)
+            known.push_back(other.id);
+        return Exit(session.unknownName("state of " + lineage.key(), options.parent, known));
+    }
+    Result<std::string> text = readText(lineage.directory / state->file);
+    if (!text)
+        return Exit(session.fail(text.error()));
+    return *text;
+}
+
+/// Everything about the request that can be wrong before the gate is started.
+tl::expected<gate::GateRequest, int> makeRequest(const Session &session, const Workspace &workspace,
+                                                 const RunOptions &options)
+{
+    const workload::Workload *workload = workspace.findWorkload(options.workload);
+    if (!workload) {
+        std::vector<std::string> known;
+        for (const workload::Workload &other : workspace.workloads)
+            known.push_back(other.name);
+        return Exit(session.unknownName("workload", options.workload, known));
+    }
+    gate::GateRequest request;
+    request.workloadDirectory = workload->directory;
+    request.candidateName = fs::path(options.file).filename().string();
+    Result<std::string> text = readText(options.file);
+    if (!text)
+        return Exit(text.error().code == ErrorCode::NotFound ? session.usage(text.error().message)
+                                                             : session.fail(text.error()));
+    request.candidateText = std::move(*text);
+    // A file whose plan cannot be read is still the gate's to judge; its name says the surface well enough to find the parent.
+    const Result<kernel::Candidate> candidate =
+        kernel::parseCandidate(request.candidateText, request.candidateName);
+    const kernel::Surface surface = candidate                                ? candidate->surface
+                                    : request.candidateName.ends_with(".cu") ? kernel::Surface::Cuda
+                                                                             : kernel::Surface::OpenCl;
+    if (options.backend != "auto" && options.backend != kernel::toString(surface))
+        return Exit(session.usage(request.candidateName + " is written for the backend '"
+                                  + kernel::toString(surface) + "', not for '" + options.backend + "'."));
+    auto parent = readParent(session, workspace, options, surface);
+    if (!parent)
+        return Exit(parent.error());
+    request.parentText = std::move(*parent);
+    auto tunables = readTunables(session, options);
+    if (!tunables)
+        return Exit(tunables.error());
+    request.tunables = std::move(*tunables);
+    request.deadlineSeconds = options.timeoutSeconds;
+    request.seeds = options.seeds;
+    request.withReference = !options.withoutReference;
+    return request;
+}
+
+/// The recorded file name, or what kept the trial out. Empty when --record was not given.
+struct Recorded {
+    bool wanted = false;
+    std::string lineage;
+    std::string problem;
+};
+
+Recorded recordIn(const Workspace &workspace, const gate::Trial &trial, const std::string &candidateText)
+{
+    Recorded recorded;
+    recorded.wanted = true;
+    const std::string key = trial.workload + '/' + trial.environment.platform;
+    const lineage::Lineage *lineage = workspace.findLineage(key);
+    if (trial.environment.platform.empty()) {
+        recorded.problem = "The trial reached no device, so it belongs to no platform and was not recorded.";
+        return recorded;
+    }
+    if (!lineage) {
+        recorded.problem = "There is no lineage " + key + " to record the trial in.";
+        return recorded;
+    }
+    const Result<lineage::RecordOutcome> outcome = lineage::recordTrial(*lineage, trial, candidateText);
+    if (outcome)
+        recorded.lineage = key;
+    else
+        recorded.problem = outcome.error().message;
+    return recorded;
+}
+
+void printTrial(const gate::Trial &trial)
+{
+    const gate::Verdict &verdict = trial.verdict;
+    std::printf("%s at %s (%s): %s\n", gate::toString(verdict.status), gate::toString(verdict.stage),
+                verdict.reason.c_str(), verdict.message.c_str());
+    for (const gate::Evidence &fact : verdict.evidence)
+        std::printf("  %s: %s\n", fact.name.c_str(), fact.value.c_str());
+    if (!verdict.hint.empty())
+        std::printf("  Try: %s\n", verdict.hint.c_str());
+    if (!verdict.log.empty())
+        std::printf("\n%s\n", verdict.log.c_str());
+    if (!trial.environment.device.empty())
+        std::printf("Device: %s (%s)\n", trial.environment.device.c_str(),
+                    trial.environment.platform.c_str());
+    if (trial.latencyNs.value > 0)
+        std::printf("Latency: %s, %s, %s\n", formatLatency(trial.latencyNs).c_str(),
+                    formatRate(trial.achievedFlops, "FLOP").c_str(),
+                    formatRate(trial.achievedBytes, "B").c_str());
+    for (const gate::Comparison &comparison : verdict.comparisons)
+        std::printf("Speedup to %s: %s, %s\n",
+                    comparison.against == "parent" ? "parent" : comparison.subject.c_str(),
+                    formatSpeedup(comparison.speedup).c_str(), gate::toString(comparison.change));
+    std::printf("Trial %s\n", trial.id.c_str());
+}
+
+int exitStatusOf(gate::VerdictStatus status)
+{
+    if (status == gate::VerdictStatus::Correct)
+        return exitOk;
+    return status == gate::VerdictStatus::Unavailable ? exitEnvironment : exitNegative;
+}
+
+void showProgress(const gate::GateProgress &progress)
+{
+    if (::isatty(STDERR_FILENO))
+        std::fprintf(stderr, "\r\033[K%s: %s", gate::toString(progress.stage), progress.text.c_str());
+}
+
+int runGate(const Session &session, const RunOptions &options)
+{
+    const Result<Workspace> workspace = session.openWorkspace();
+    if (!workspace)
+        return session.fail(workspace.error());
+    const auto request = makeRequest(session, *workspace, options);
+    if (!request)
+        return request.error();
+    const Result<fs::path> program = gate::findGateProgram();
+    if (!program)
+        return session.fail(program.error());
+    const InterruptWatcher interrupts;
+    gate::GateClient client(*program, options.launcher);
+    const Result<gate::Trial> trial = client.run(*request, interrupts.token(), showProgress);
+    if (::isatty(STDERR_FILENO))
+        std::fprintf(stderr, "\r\033[K");
+    if (!trial)
+        return session.fail(trial.error());
+
+    const Recorded recorded =
+        options.record ? recordIn(*workspace, *trial, request->candidateText) : Recorded{};
+    if (session.json()) {
+        json out{{"status", gate::toString(trial->verdict.status)}, {"trial", *trial}};
+        if (recorded.wanted)
+            out["recorded"] = {{"lineage", recorded.lineage.empty() ? json() : json(recorded.lineage)},
+                               {"problem", recorded.problem.empty() ? json() : json(recorded.problem)}};
+        session.print(out);
+    } else {
+        printTrial(*trial);
+        if (!recorded.lineage.empty())
+            std::printf("Recorded in %s.\n", recorded.lineage.c_str());
+    }
+    if (!recorded.problem.empty()) {
+        std::fprintf(stderr, "klineage-cli: %s\n", recorded.problem.c_str());
+        return exitEnvironment;
+    }
+    return exitStatusOf(trial->verdict.status);
+}
+
+int devices(const Session &session)
+{
+    const Result<fs::path> program = gate::findGateProgram();
+    if (!program)
+        return session.fail(program.error());
+    const Result<std::vector<gate::DeviceInfo>> found = gate::queryDevices(*program);
+    if (!found)
+        return session.fail(found.error());
+    json out{{"devices", json::array()}};
+    TextTable table({{"BACKEND"}, {"DEVICE"}, {"DETAIL"}});
+    for (const gate::DeviceInfo &device : *found) {
+        out["devices"].push_back({{"backend", kernel::toString(device.surface)},
+                                  {"available", device.available},
+                                  {"name", device.name},
+                                  {"detail", device.detail}});
+        table.addRow(
+            {kernel::toString(device.surface), device.available ? device.name : "none", device.detail});
+    }
+    if (session.json())
+        session.print(out);
+    else
+        std::printf("%s", table.text().c_str());
+    return exitOk;
+}
+
+} // namespace
+
+void addGateCommands(CLI::App &app, Session &session)
+{
+    CLI::App *group = Session::addGroup(app, "gate", "Compile, check and time a candidate");
+    const auto options = std::make_shared<RunOptions>();
+    CLI::App *verb = session.addVerb(*group, "run", "Gate one candidate file (exit status 1 unless correct)",
+                                     [&session, options] { return runGate(session, *options); });
+    verb->add_option("file", options->file, "Candidate file")->required();
+    verb->add_option("--workload", options->workload, "Name of the workload")->required();
+    verb->add_option("--backend", options->backend, "cuda, opencl or auto: the one the file is written for")
+        ->check(CLI::IsMember({"auto", "cuda", "opencl"}))
+        ->capture_default_str();
+    verb->add_option("--parent", options->parent, "Compare with this state of the lineage, as in K03");
+    verb->add_option("--lineage", options->lineage, "Lineage of --parent (default: the one that fits)");
+    verb->add_option("--tunable", options->tunables, "NAME=INTEGER instead of the default (repeatable)");
+    verb->add_option("--launcher", options->launcher, "Start the gate through this command, as in: ssh HOST");
+    verb->add_option("--timeout", options->timeoutSeconds, "Deadline of the whole trial, seconds")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+    verb->add_option("--seeds", options->seeds, "Fresh inputs a case")
+        ->check(CLI::Range(1, 100))
+        ->capture_default_str();
+    verb->add_flag("--no-reference", options->withoutReference, "Do not time the vendor reference");
+    verb->add_flag("--record", options->record, "Add the trial to the lineage of its workload and platform");
+
+    session.addVerb(*group, "devices", "What the gate can run on", [&session] { return devices(session); });
+}
+
+} // namespace klineage::cli

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/commands.h"
+
+#include <CLI/CLI.hpp>
+
+int main(int argc, char **argv)
+{
+    using namespace klineage::cli;
+
+    CLI::App app("KLineage without a window: lineages, SkillCards and the gate.", "klineage-cli");
+    app.set_version_flag("--version", std::string("klineage-cli ") + KLINEAGE_VERSION);
+    app.footer(
+        "Exit status: 0 ok; 1 the verdict, lint or check is negative; 2 wrong usage; 3 the environment failed.");
+    app.require_subcommand(1);
+
+    Session session;
+    session.addGlobalOptions(app);
+    addDoctor(app, session);
+    addWorkloadCommands(app, session);
+    addLineageCommands(app, session);
+    addGateCommands(app, session);
+    addCardCommands(app, session);
+    addTrialCommands(app, session);
+
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError &problem) {
+        const bool isHelp = problem.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success);
+        app.exit(problem);
+        return isHelp ? exitOk : exitUsage;
+    }
+    return session.exitStatus();
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/session.h"
+
+#include "core/base/suggest.h"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <cstdio>
+
+namespace klineage::cli {
+
+void Session::addGlobalOptions(CLI::App &app)
+{
+    app.add_option("--workspace", m_workspace,
+                   "Folder with workloads/ and skills/ (default: the nearest one above)")
+        ->type_name("DIR");
+    app.add_flag("--json", m_json, "Print one JSON document");
+}
+
+CLI::App *Session::addGroup(CLI::App &app, const std::string &name, const std::string &description)
+{
+    CLI::App *group = app.add_subcommand(name, description);
+    group->require_subcommand(1);
+    group->fallthrough();
+    return group;
+}
+
+CLI::App *Session::addVerb(CLI::App &group, const std::string &name, const std::string &description,
+                           std::function<int()> run)
+{
+    CLI::App *verb = group.add_subcommand(name, description);
+    addGlobalOptions(*verb);
+    verb->fallthrough();
+    verb->callback([this, run = std::move(run)] { m_exitStatus = run(); });
+    return verb;
+}
+
+Result<std::filesystem::path> Session::workspaceRoot() const
+{
+    if (!m_workspace.empty())
+        return m_workspace;
+    std::error_code problem;
+    const std::filesystem::path here = std::filesystem::current_path(problem);
+    Result<std::filesystem::path> found = findWorkspace(here);
+    if (found)
+        return found;
+    const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", problem);
+    Result<std::filesystem::path> beside = problem ? found : findWorkspace(program.parent_path());
+    if (beside)
+        return beside;
+    Error error = found.error();
+    error.detail = "Change into a workspace or name one with --workspace DIR.";
+    return tl::unexpected(error);
+}
+
+Result<Workspace> Session::openWorkspace() const
+{
+    const Result<std::filesystem::path> root = workspaceRoot();
+    if (!root)
+        return tl::unexpected(root.error());
+    return klineage::openWorkspace(*root);
+}
+
+void Session::printProblem(const Error &error) const
+{
+    if (m_json)
+        print({{"error",
+                {{"code", toString(error.code)}, {"message", error.message}, {"detail", error.detail}}}});
+    std::fprintf(stderr, "klineage-cli: %s\n", error.message.c_str());
+    if (!error.detail.empty())
+        std::fprintf(stderr, "%s\n", error.detail.c_str());
+}
+
+int Session::fail(const Error &error) const
+{
+    printProblem(error);
+    return exitEnvironment;
+}
+
+int Session::usage(const std::string &message) const
+{
+    printProblem({ErrorCode::InvalidInput, message, {}});
+    return exitUsage;
+}
+
+int Session::unknownName(const std::string &what, const std::string &name,
+                         const std::vector<std::string> &known) const
+{
+    std::string message = "There is no " + what + " '" + name + "'";
+    if (const std::string near = nearestName(name, known); !near.empty())
+        message += "; did you mean '" + near + "'?";
+    else if (!known.empty() && known.size() <= 12)
+        message += "; there is " + quotedList(known) + '.';
+    else
+        message += '.';
+    printProblem({ErrorCode::NotFound, message, {}});
+    return exitUsage;
+}
+
+void Session::print(const nlohmann::json &document) const
+{
+    std::printf("%s\n", document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+}
+
+} // namespace klineage::cli
