@@ -44,9 +44,9 @@ args = ["tm_x", "tm_weight", "tm_y", "int M", "int N", "int K"]
 // y[M,N] = x[M,K] · weight[N,K]ᵀ, bf16 in and out, fp32 sums.
 //
 // Attempt from K10: two blocks form a cluster on two tiles, one above the other, that need the same rows
-// of weight. Each fetches half of them and the copy engine writes that half into both (multicast): a third less
-// traffic from L2. But a stage may be filled again only when the consumers of both blocks have left it, so
-// every stall of one block becomes the other's, and L2 was not the bottleneck at this size.
+// of weight. Each fetches half of them and the copy engine writes that half into both (multicast): a third
+// less traffic from L2. But a stage may be filled again only when the consumers of both blocks have left
+// it, so every stall of one block becomes the other's, and L2 was not the bottleneck at this size.
 // Needs K % 8 == 0 and N % 8 == 0 for the engine's row pitches.
 
 #include <cuda_bf16.h>
