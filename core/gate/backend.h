@@ -19,9 +19,10 @@ namespace klineage::gate {
 struct CompileOutput {
     bool ok = false;
     std::string log;
-    std::vector<std::byte> binary;   ///< cubin, or the OpenCL program binary (may be empty when the backend keeps it)
-    std::vector<Metric> metrics;     ///< registers, static_shared, spills, binary_bytes, per kernel where known
-    std::string compiler;            ///< "nvrtc 13.0", "pocl 3.1 (LLVM 15.0.6)"
+    std::vector<std::byte>
+        binary; ///< cubin, or the OpenCL program binary (may be empty when the backend keeps it)
+    std::vector<Metric> metrics; ///< registers, static_shared, spills, binary_bytes, per kernel where known
+    std::string compiler;        ///< "nvrtc 13.0", "pocl 3.1 (LLVM 15.0.6)"
 };
 
 /// A vendor routine bound to concrete sizes. args: role -> buffer name; sizes: "m", "n", "k", "rows", "cols", …
@@ -59,7 +60,8 @@ public:
 
     /// Loads a module. CUDA: binary is a cubin; OpenCL: binary may be empty, then source is compiled. Logs go to output.
     [[nodiscard]] virtual Result<ModuleId> load(std::span<const std::byte> binary, const std::string &source,
-                                                const std::map<std::string, std::int64_t> &tunables, CompileOutput &output) = 0;
+                                                const std::map<std::string, std::int64_t> &tunables,
+                                                CompileOutput &output) = 0;
     virtual void unload(ModuleId module) = 0;
 
     [[nodiscard]] virtual Result<BufferId> allocate(std::size_t bytes) = 0; ///< at least 256-byte aligned
@@ -68,11 +70,13 @@ public:
     [[nodiscard]] virtual Status download(BufferId buffer, std::span<std::byte> image) = 0;
 
     /// A subject is something that can be run and timed: a plan over rotating buffer sets, or a vendor reference. Tensor maps are
-    /// encoded here. All sets have the same names.
+    /// encoded here. All sets have the same names: the tensors' and the plan's workspaces'. Workspaces with WorkspaceInit::Zero are
+    /// cleared by the backend before each run, inside the timed region; the others are left as they are.
     [[nodiscard]] virtual Result<SubjectId> addPlan(ModuleId module, const kernel::ResolvedPlan &plan,
                                                     const std::vector<BufferSet> &sets) = 0;
     /// ErrorCode::Unavailable when the library is not installed.
-    [[nodiscard]] virtual Result<SubjectId> addReference(const ReferenceCall &call, const std::vector<BufferSet> &sets) = 0;
+    [[nodiscard]] virtual Result<SubjectId> addReference(const ReferenceCall &call,
+                                                         const std::vector<BufferSet> &sets) = 0;
     virtual void removeSubject(SubjectId subject) = 0;
     /// "openblas 0.3.21 (2 threads)"; empty for plans.
     [[nodiscard]] virtual std::string subjectVersion(SubjectId subject) const = 0;
@@ -91,6 +95,7 @@ public:
 
 /// NVRTC, in the compiler process: needs no device. target: "sm_90a". Never throws; loads libnvrtc at run time.
 [[nodiscard]] Result<CompileOutput> compileCuda(const std::string &source, const std::string &name,
-                                                const std::map<std::string, std::int64_t> &tunables, const std::string &target);
+                                                const std::map<std::string, std::int64_t> &tunables,
+                                                const std::string &target);
 
 } // namespace klineage::gate

@@ -18,22 +18,22 @@ namespace klineage::gate {
 struct GateRequest {
     std::filesystem::path workloadDirectory;
     std::string candidateText;
-    std::string candidateName;   ///< for messages: "K03.cl"
-    std::string parentText;      ///< empty: not compared with a parent
+    std::string candidateName;                    ///< for messages: "K03.cl"
+    std::string parentText;                       ///< empty: not compared with a parent
     std::map<std::string, std::int64_t> tunables; ///< overrides of the defaults
     int seeds = 3;
-    int minRounds = 30;          ///< ABBA rounds
+    int minRounds = 30;             ///< ABBA rounds
     double targetHalfWidth = 0.002; ///< stop when the 95 % half-width of the speedup is below this
-    double profileSeconds = 10;  ///< …or after this long
-    double deadlineSeconds = 120; ///< for the whole trial; a hang is a timeout verdict
+    double profileSeconds = 10;     ///< …or after this long
+    double deadlineSeconds = 120;   ///< for the whole trial; a hang is a timeout verdict
     bool withReference = true;
 };
 
 /// Progress of a trial in flight.
 struct GateProgress {
     Stage stage = Stage::Compile;
-    double fraction = 0;    ///< of the stage, 0…1; negative: unknown
-    std::string text;       ///< "case odd, seed 2 of 3"
+    double fraction = 0; ///< of the stage, 0…1; negative: unknown
+    std::string text;    ///< "case odd, seed 2 of 3"
 };
 
 using ProgressCallback = std::function<void(const GateProgress &)>;
@@ -51,7 +51,8 @@ public:
 
     /// A verdict of any status is a success; an Error means the gate itself could not run. A stop request kills the
     /// trial at once and returns ErrorCode::Cancelled.
-    [[nodiscard]] Result<Trial> run(const GateRequest &request, std::stop_token stop = {}, ProgressCallback progress = {});
+    [[nodiscard]] Result<Trial> run(const GateRequest &request, std::stop_token stop = {},
+                                    ProgressCallback progress = {});
 
 private:
     struct Private;
@@ -65,11 +66,12 @@ private:
 struct DeviceInfo {
     kernel::Surface surface = kernel::Surface::OpenCl;
     bool available = false;
-    std::string name;    ///< "NVIDIA H200", "pthread-…"
-    std::string detail;  ///< versions when available; otherwise what is missing and how to get it
+    std::string name;   ///< "NVIDIA H200", "pthread-…"
+    std::string detail; ///< versions when available; otherwise what is missing and how to get it
 };
 
 /// Runs `klineage-gate devices` with a deadline (it may load drivers, so it is never done in the caller's process).
-[[nodiscard]] Result<std::vector<DeviceInfo>> queryDevices(const std::filesystem::path &gateProgram, std::stop_token stop = {});
+[[nodiscard]] Result<std::vector<DeviceInfo>> queryDevices(const std::filesystem::path &gateProgram,
+                                                           std::stop_token stop = {});
 
 } // namespace klineage::gate

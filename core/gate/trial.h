@@ -24,7 +24,7 @@ struct Environment {
 struct Metric {
     std::string name; ///< lower_snake_case, stable
     double value = 0;
-    std::string unit; ///< "ns", "B", "FLOP/s", "B/s", "%", "" for counts
+    std::string unit;   ///< "ns", "B", "FLOP/s", "B/s", "%", "" for counts
     std::string kernel; ///< the launch it belongs to; empty: the whole run
 };
 
@@ -36,18 +36,18 @@ struct Samples {
 
 /// One run of the gate. A line of trials.jsonl; written once, never changed.
 struct Trial {
-    std::string id;         ///< 16 hex digits, random
-    std::string time;       ///< UTC, ISO 8601
+    std::string id;   ///< 16 hex digits, random
+    std::string time; ///< UTC, ISO 8601
     std::string workload;
-    std::string candidate;  ///< sha-256 of the candidate file
-    std::string file;       ///< name of the candidate's file, relative to the lineage folder; may be empty
-    std::string parent;     ///< sha-256 of the parent's file; empty: none
+    std::string candidate; ///< sha-256 of the candidate file
+    std::string file;      ///< name of the candidate's file, relative to the lineage folder; may be empty
+    std::string parent;    ///< sha-256 of the parent's file; empty: none
     kernel::Surface surface = kernel::Surface::OpenCl;
     std::map<std::string, std::int64_t> tunables;
     std::vector<std::uint64_t> seeds;
     Environment environment;
     Verdict verdict;
-    Interval latencyNs;     ///< median and 95 % interval of the timed case; zeros unless timed
+    Interval latencyNs;       ///< median and 95 % interval of the timed case; zeros unless timed
     double achievedFlops = 0; ///< FLOP/s at the median
     double achievedBytes = 0; ///< B/s at the median, of the workload's minimal bytes
     std::vector<Metric> metrics;

@@ -12,7 +12,8 @@
 namespace klineage::gate {
 
 enum class VerdictStatus { Correct, CompileError, Wrong, Unsafe, Suspect, Timeout, Crash, Unavailable };
-[[nodiscard]] const char *toString(VerdictStatus status); ///< correct compile_error wrong unsafe suspect timeout crash unavailable
+[[nodiscard]] const char *toString(
+    VerdictStatus status); ///< correct compile_error wrong unsafe suspect timeout crash unavailable
 [[nodiscard]] std::optional<VerdictStatus> verdictStatusFromString(std::string_view name);
 
 enum class Stage { Compile, Correctness, Profile };
@@ -39,10 +40,10 @@ struct Interval {
 
 /// speedup = T_other / T_candidate, from paired rounds: > 1 means the candidate is faster.
 struct Comparison {
-    std::string against;   ///< "parent", or the reference's provider ("openblas")
-    std::string subject;   ///< sha-256 of the parent's file; version string of the reference
-    Interval speedup;      ///< median of paired ratios, bootstrap 95 % interval
-    double otherNs = 0;    ///< median latency of the other side in the same rounds
+    std::string against; ///< "parent", or the reference's provider ("openblas")
+    std::string subject; ///< sha-256 of the parent's file; version string of the reference
+    Interval speedup;    ///< median of paired ratios, bootstrap 95 % interval
+    double otherNs = 0;  ///< median latency of the other side in the same rounds
     Change change = Change::Undecided;
 };
 
@@ -53,12 +54,13 @@ struct Verdict {
     std::string reason;           ///< stable code: "ok", "mismatch", "red_zone", "deadline", "no_device", …
     std::string message;          ///< one plain sentence
     std::vector<Evidence> evidence;
-    std::string hint;             ///< what to try; may be empty
-    std::string log;              ///< compiler or worker output, capped
+    std::string hint; ///< what to try; may be empty
+    std::string log;  ///< compiler or worker output, capped
     std::vector<Comparison> comparisons;
 };
 
 void to_json(nlohmann::json &json, const Verdict &verdict);
-void from_json(const nlohmann::json &json, Verdict &verdict); ///< throws nlohmann::json::exception on bad input
+void from_json(const nlohmann::json &json,
+               Verdict &verdict); ///< throws nlohmann::json::exception on bad input
 
 } // namespace klineage::gate

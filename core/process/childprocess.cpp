@@ -36,16 +36,26 @@ void setNonBlocking(int fd)
 const char *explain(int signal)
 {
     switch (signal) {
-    case SIGSEGV: return "SIGSEGV (invalid memory access)";
-    case SIGBUS: return "SIGBUS (invalid memory access)";
-    case SIGFPE: return "SIGFPE (arithmetic exception, such as an integer division by zero)";
-    case SIGILL: return "SIGILL (illegal instruction)";
-    case SIGABRT: return "SIGABRT (it aborted itself)";
-    case SIGKILL: return "SIGKILL (killed)";
-    case SIGTRAP: return "SIGTRAP (a trap instruction)";
-    case SIGXCPU: return "SIGXCPU (too much processor time)";
-    case SIGXFSZ: return "SIGXFSZ (too large a file)";
-    default: return nullptr;
+    case SIGSEGV:
+        return "SIGSEGV (invalid memory access)";
+    case SIGBUS:
+        return "SIGBUS (invalid memory access)";
+    case SIGFPE:
+        return "SIGFPE (arithmetic exception, such as an integer division by zero)";
+    case SIGILL:
+        return "SIGILL (illegal instruction)";
+    case SIGABRT:
+        return "SIGABRT (it aborted itself)";
+    case SIGKILL:
+        return "SIGKILL (killed)";
+    case SIGTRAP:
+        return "SIGTRAP (a trap instruction)";
+    case SIGXCPU:
+        return "SIGXCPU (too much processor time)";
+    case SIGXFSZ:
+        return "SIGXFSZ (too large a file)";
+    default:
+        return nullptr;
     }
 }
 
@@ -74,14 +84,16 @@ Result<ChildProcess> ChildProcess::start(const ChildOptions &options)
         ends = std::move(*made);
         return {};
     };
-    for (auto &status : {open(options.openStdin, in), open(options.captureStdout, out), open(options.captureStderr, err)}) {
+    for (auto &status :
+         {open(options.openStdin, in), open(options.captureStdout, out), open(options.captureStderr, err)}) {
         if (!status)
             return tl::unexpected(status.error());
     }
     FileDescriptor null;
     if (!options.openStdin)
         null = FileDescriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-    const auto pid = spawn(options, {options.openStdin ? in.read.get() : null.get(), out.write.get(), err.write.get()});
+    const auto pid =
+        spawn(options, {options.openStdin ? in.read.get() : null.get(), out.write.get(), err.write.get()});
     if (!pid)
         return tl::unexpected(pid.error());
     child.m_pid = *pid;
@@ -97,11 +109,16 @@ Result<ChildProcess> ChildProcess::start(const ChildOptions &options)
 }
 
 ChildProcess::ChildProcess(ChildProcess &&other) noexcept
-    : m_pid(std::exchange(other.m_pid, -1)), m_status(other.m_status), m_outputCapBytes(other.m_outputCapBytes),
-      m_pidFd(std::move(other.m_pidFd)), m_stdin(std::move(other.m_stdin)), m_stdout(std::move(other.m_stdout)),
-      m_stderr(std::move(other.m_stderr)), m_out(std::move(other.m_out)), m_err(std::move(other.m_err))
-{
-}
+    : m_pid(std::exchange(other.m_pid, -1))
+    , m_status(other.m_status)
+    , m_outputCapBytes(other.m_outputCapBytes)
+    , m_pidFd(std::move(other.m_pidFd))
+    , m_stdin(std::move(other.m_stdin))
+    , m_stdout(std::move(other.m_stdout))
+    , m_stderr(std::move(other.m_stderr))
+    , m_out(std::move(other.m_out))
+    , m_err(std::move(other.m_err))
+{}
 
 ChildProcess &ChildProcess::operator=(ChildProcess &&other) noexcept
 {
@@ -159,7 +176,8 @@ std::optional<ExitStatus> ChildProcess::tryWait()
         return m_status;
     siginfo_t info = {};
     // WNOWAIT keeps the process id, and so the group id, ours until the rest of the group is dead.
-    if (::waitid(P_PID, static_cast<id_t>(m_pid), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0)
+    if (::waitid(P_PID, static_cast<id_t>(m_pid), &info, WEXITED | WNOHANG | WNOWAIT) != 0
+        || info.si_pid == 0)
         return std::nullopt;
     kill();
     return m_status;

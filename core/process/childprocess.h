@@ -42,7 +42,7 @@ struct ChildOptions {
     std::filesystem::path workingDirectory;
     std::vector<InheritedFd> inherited; ///< every other descriptor above 2 is closed in the child
     std::vector<ResourceLimit> limits;
-    bool openStdin = false; ///< otherwise /dev/null
+    bool openStdin = false;    ///< otherwise /dev/null
     bool captureStdout = true; ///< otherwise the parent's
     bool captureStderr = true;
     std::size_t outputCapBytes = std::size_t{1} << 20; ///< per stream; more is read and thrown away
@@ -60,6 +60,7 @@ struct CapturedOutput {
 class ChildProcess
 {
 public:
+    ChildProcess() = default; ///< no child
     [[nodiscard]] static Result<ChildProcess> start(const ChildOptions &options);
 
     ChildProcess(ChildProcess &&other) noexcept;
@@ -76,7 +77,11 @@ public:
     /// Appends the descriptors whose readiness calls for drain(), and one that becomes readable when the child ends.
     void appendPollFds(std::vector<pollfd> &fds) const;
     /// Reads what the captured streams have, without blocking.
-    void drain() { drainStream(m_stdout, m_out); drainStderr(); }
+    void drain()
+    {
+        drainStream(m_stdout, m_out);
+        drainStderr();
+    }
     void drainStderr() { drainStream(m_stderr, m_err); }
     [[nodiscard]] const CapturedOutput &standardOutput() const { return m_out; }
     [[nodiscard]] const CapturedOutput &standardError() const { return m_err; }
@@ -89,7 +94,6 @@ public:
     ExitStatus kill() noexcept;
 
 private:
-    ChildProcess() = default;
     void drainStream(FileDescriptor &fd, CapturedOutput &output);
 
     pid_t m_pid = -1;

@@ -15,10 +15,14 @@ public:
     [[nodiscard]] static Deadline never() { return Deadline(Clock::time_point::max()); }
     [[nodiscard]] static Deadline in(double seconds)
     {
-        return Deadline(Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                           std::chrono::duration<double>(std::clamp(seconds, 0.0, 1e8))));
+        return Deadline(Clock::now()
+                        + std::chrono::duration_cast<Clock::duration>(
+                            std::chrono::duration<double>(std::clamp(seconds, 0.0, 1e8))));
     }
-    [[nodiscard]] static Deadline earlier(Deadline a, Deadline b) { return Deadline(std::min(a.m_when, b.m_when)); }
+    [[nodiscard]] static Deadline earlier(Deadline a, Deadline b)
+    {
+        return Deadline(std::min(a.m_when, b.m_when));
+    }
 
     [[nodiscard]] bool passed() const { return Clock::now() >= m_when; }
     /// Seconds left, never negative; a very large number when there is no deadline.
@@ -29,10 +33,15 @@ public:
         return std::max(0.0, std::chrono::duration<double>(m_when - Clock::now()).count());
     }
     /// For poll(): rounded up, at most one minute.
-    [[nodiscard]] int pollTimeoutMs() const { return static_cast<int>(std::min(60.0, secondsLeft()) * 1000.0 + 0.999); }
+    [[nodiscard]] int pollTimeoutMs() const
+    {
+        return static_cast<int>(std::min(60.0, secondsLeft()) * 1000.0 + 0.999);
+    }
 
 private:
-    explicit Deadline(Clock::time_point when) : m_when(when) {}
+    explicit Deadline(Clock::time_point when)
+        : m_when(when)
+    {}
     Clock::time_point m_when;
 };
 

@@ -12,7 +12,9 @@
 
 namespace klineage::process {
 
-FramePipe::FramePipe(FileDescriptor socket, std::size_t limitBytes) : m_socket(std::move(socket)), m_reader(limitBytes)
+FramePipe::FramePipe(FileDescriptor socket, std::size_t limitBytes)
+    : m_socket(std::move(socket))
+    , m_reader(limitBytes)
 {
     ::fcntl(m_socket.get(), F_SETFL, ::fcntl(m_socket.get(), F_GETFL) | O_NONBLOCK);
 }
@@ -41,7 +43,9 @@ Status FramePipe::send(const nlohmann::json &message, Deadline deadline, ChildPr
             continue;
         if (put < 0 && errno != EAGAIN) {
             m_ended = errno == EPIPE || errno == ECONNRESET;
-            return broken({ErrorCode::Protocol, std::string("Cannot send to the peer process: ") + std::strerror(errno) + ".", {}});
+            return broken({ErrorCode::Protocol,
+                           std::string("Cannot send to the peer process: ") + std::strerror(errno) + ".",
+                           {}});
         }
         if (deadline.passed())
             return broken({ErrorCode::Timeout, "The peer process did not read its message in time.", {}});
@@ -91,7 +95,8 @@ Result<nlohmann::json> FramePipe::receive(Deadline deadline, ChildProcess *child
         if (stop.stop_requested())
             return tl::unexpected(broken({ErrorCode::Cancelled, "The work was cancelled.", {}}).error());
         if (deadline.passed())
-            return tl::unexpected(broken({ErrorCode::Timeout, "The peer process did not answer in time.", {}}).error());
+            return tl::unexpected(
+                broken({ErrorCode::Timeout, "The peer process did not answer in time.", {}}).error());
         std::vector<pollfd> fds{{m_socket.get(), POLLIN, 0}, {stopEvent.fd(), POLLIN, 0}};
         if (child) {
             child->drain();

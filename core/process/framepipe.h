@@ -19,12 +19,15 @@ public:
     explicit FramePipe(FileDescriptor socket, std::size_t limitBytes = maxFrameBytes);
 
     /// While it waits, the child's output is drained, so that a chatty child cannot block itself. child may be nullptr.
-    [[nodiscard]] Status send(const nlohmann::json &message, Deadline deadline, ChildProcess *child = nullptr);
+    [[nodiscard]] Status send(const nlohmann::json &message, Deadline deadline,
+                              ChildProcess *child = nullptr);
     /// ErrorCode::Timeout, Cancelled, or Protocol (bad frame; "ended" when the peer closed, cut when inside a frame).
     [[nodiscard]] Result<nlohmann::json> receive(Deadline deadline, ChildProcess *child = nullptr,
                                                  const std::stop_token &stop = {});
     /// True when the peer closed its end, which a process that died does.
     [[nodiscard]] bool ended() const { return m_ended; }
+    /// True when it ended inside a message.
+    [[nodiscard]] bool cut() const { return m_ended && !m_reader.atBoundary(); }
 
 private:
     [[nodiscard]] Status broken(Error error);

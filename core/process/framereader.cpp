@@ -14,8 +14,8 @@ Result<std::string> encodeFrame(const nlohmann::json &message)
     // Replace, because logs of compilers and drivers are not always UTF-8.
     const std::string text = message.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     if (text.size() > maxFrameBytes)
-        return fail(ErrorCode::Protocol, "Cannot send a message of " + std::to_string(text.size()) +
-                                             " bytes: the limit is " + std::to_string(maxFrameBytes) + ".");
+        return fail(ErrorCode::Protocol, "Cannot send a message of " + std::to_string(text.size())
+                                             + " bytes: the limit is " + std::to_string(maxFrameBytes) + ".");
     std::string frame;
     frame.reserve(text.size() + headerBytes);
     for (std::size_t i = 0; i < headerBytes; ++i)
@@ -46,8 +46,8 @@ Result<std::optional<nlohmann::json>> FrameReader::next()
         length |= static_cast<std::size_t>(static_cast<std::uint8_t>(m_buffer[m_consumed + i])) << (8 * i);
     if (length > m_limitBytes || length < 2) {
         m_error = Error{ErrorCode::Protocol,
-                        "The peer announced a message of " + std::to_string(length) + " bytes; allowed are 2 to " +
-                            std::to_string(m_limitBytes) + ".",
+                        "The peer announced a message of " + std::to_string(length)
+                            + " bytes; allowed are 2 to " + std::to_string(m_limitBytes) + ".",
                         {}};
         return tl::unexpected(*m_error);
     }

@@ -21,7 +21,9 @@ inline constexpr std::size_t maxFrameBytes = std::size_t{64} << 20;
 class FrameReader
 {
 public:
-    explicit FrameReader(std::size_t limitBytes = maxFrameBytes) : m_limitBytes(limitBytes) {}
+    explicit FrameReader(std::size_t limitBytes = maxFrameBytes)
+        : m_limitBytes(limitBytes)
+    {}
 
     void feed(std::span<const char> bytes);
     /// A complete message, nothing yet, or ErrorCode::Protocol (too long, not JSON, not an object).

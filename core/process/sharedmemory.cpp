@@ -44,10 +44,11 @@ SharedMemory SharedMemory::adopt(FileDescriptor fd)
 }
 
 SharedMemory::SharedMemory(SharedMemory &&other) noexcept
-    : m_fd(std::move(other.m_fd)), m_data(std::exchange(other.m_data, nullptr)),
-      m_mapped(std::exchange(other.m_mapped, 0)), m_owner(other.m_owner)
-{
-}
+    : m_fd(std::move(other.m_fd))
+    , m_data(std::exchange(other.m_data, nullptr))
+    , m_mapped(std::exchange(other.m_mapped, 0))
+    , m_owner(other.m_owner)
+{}
 
 SharedMemory &SharedMemory::operator=(SharedMemory &&other) noexcept
 {
@@ -78,7 +79,8 @@ Status SharedMemory::ensure(std::size_t bytes)
     if (m_owner && present < wanted && ::ftruncate(m_fd.get(), static_cast<off_t>(wanted)) != 0)
         return systemFailure("grow shared memory");
     if (!m_owner && present < bytes)
-        return fail(ErrorCode::Protocol, "Cannot map shared memory: the owner has not grown it to the announced size.");
+        return fail(ErrorCode::Protocol,
+                    "Cannot map shared memory: the owner has not grown it to the announced size.");
     if (!m_owner)
         wanted = present;
     unmap();

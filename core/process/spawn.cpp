@@ -110,10 +110,11 @@ Prepared prepare(const ChildOptions &options, const StandardFds &standard)
     prepared.arguments.push_back(nullptr);
     for (char **entry = environ; entry && *entry; ++entry) {
         const std::string text = *entry;
-        const auto replaced = std::any_of(options.environment.begin(), options.environment.end(), [&](const auto &e) {
-            return text.size() > e.first.size() && text.compare(0, e.first.size(), e.first) == 0 &&
-                   text[e.first.size()] == '=';
-        });
+        const auto replaced =
+            std::any_of(options.environment.begin(), options.environment.end(), [&](const auto &e) {
+                return text.size() > e.first.size() && text.compare(0, e.first.size(), e.first) == 0
+                       && text[e.first.size()] == '=';
+            });
         if (!replaced)
             prepared.environmentText.push_back(text);
     }

@@ -35,7 +35,8 @@ private:
         }
     };
     FileDescriptor m_event;
-    std::optional<std::stop_callback<Signal>> m_callback; // after m_event: unregistered before the descriptor is closed
+    std::optional<std::stop_callback<Signal>>
+        m_callback; // after m_event: unregistered before the descriptor is closed
 };
 
 } // namespace klineage::process

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/gate/check/comparison.h"
+
+#include "core/gate/check/parallel.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace klineage::gate {
+
+namespace {
+
+constexpr std::size_t grain = std::size_t{1} << 16;
+constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
+
+/// What one piece of the output contributes.
+struct Partial {
+    double errorSquares = 0;
+    double expectedSquares = 0;
+    double largestError = 0;
+    std::size_t finite = 0;
+    std::size_t mismatches = 0;
+    std::size_t unwritten = 0;
+    std::size_t first = none;
+};
+
+double load(const std::byte *data, kernel::DType dtype, std::size_t index)
+{
+    if (dtype == kernel::DType::F32 || dtype == kernel::DType::TF32) {
+        float value = 0;
+        std::memcpy(&value, data + index * sizeof value, sizeof value);
+        return value;
+    }
+    if (dtype == kernel::DType::BF16) {
+        std::uint16_t bits = 0;
+        std::memcpy(&bits, data + index * sizeof bits, sizeof bits);
+        return kernel::bf16ToFloat(bits);
+    }
+    return kernel::loadElement(data, dtype, index);
+}
+
+double rootMeanSquare(std::span<const double> values)
+{
+    const std::size_t pieces = (values.size() + grain - 1) / grain;
+    std::vector<Partial> partials(pieces);
+    parallelFor(pieces, [&](std::size_t piece) {
+        for (std::size_t i = piece * grain; i < std::min(values.size(), (piece + 1) * grain); ++i) {
+            if (!std::isfinite(values[i]))
+                continue;
+            partials[piece].expectedSquares += values[i] * values[i];
+            ++partials[piece].finite;
+        }
+    });
+    double squares = 0;
+    double count = 0;
+    for (const Partial &partial : partials) {
+        squares += partial.expectedSquares;
+        count += static_cast<double>(partial.finite);
+    }
+    return count > 0 ? std::sqrt(squares / count) : 0;
+}
+
+bool sameSpecial(double a, double b)
+{
+    return (std::isnan(a) && std::isnan(b)) || a == b;
+}
+
+/// Everything that one element's comparison needs.
+struct Comparer {
+    std::span<const std::byte> out;
+    kernel::DType dtype;
+    std::span<const double> expected;
+    double absolute; ///< atol · RMS
+    double relative;
+    PoisonImage poison;
+
+    void add(std::size_t i, Partial &partial) const
+    {
+        const double want = expected[i];
+        const double got = load(out.data(), dtype, i);
+        bool ok = false;
+        if (std::isfinite(want) && std::isfinite(got)) {
+            const double error = got - want;
+            partial.errorSquares += error * error;
+            partial.expectedSquares += want * want;
+            partial.largestError = std::max(partial.largestError, std::abs(error));
+            ok = std::abs(error) <= absolute + relative * std::abs(want);
+        } else {
+            ok = sameSpecial(want, got);
+            if (!ok)
+                partial.largestError = std::numeric_limits<double>::infinity();
+        }
+        if (ok)
+            return;
+        ++partial.mismatches;
+        partial.first = std::min(partial.first, i);
+        const std::size_t size = kernel::sizeOf(dtype);
+        if (!poison.empty() && std::memcmp(poison.data() + i * size, out.data() + i * size, size) == 0)
+            ++partial.unwritten;
+    }
+};
+
+Partial compareAll(const Comparer &comparer)
+{
+    const std::size_t count = comparer.expected.size();
+    const std::size_t pieces = (count + grain - 1) / grain;
+    std::vector<Partial> partials(pieces);
+    parallelFor(pieces, [&](std::size_t piece) {
+        Partial mine;
+        for (std::size_t i = piece * grain; i < std::min(count, (piece + 1) * grain); ++i)
+            comparer.add(i, mine);
+        partials[piece] = mine;
+    });
+    Partial total;
+    for (const Partial &partial : partials) {
+        total.errorSquares += partial.errorSquares;
+        total.expectedSquares += partial.expectedSquares;
+        total.largestError = std::max(total.largestError, partial.largestError);
+        total.mismatches += partial.mismatches;
+        total.unwritten += partial.unwritten;
+        total.first = std::min(total.first, partial.first);
+    }
+    return total;
+}
+
+void checkRowSums(const Comparer &comparer, std::size_t rowLength, double limit, OutputCheck &check)
+{
+    for (std::size_t row = 0; row < comparer.expected.size() / rowLength; ++row) {
+        double sum = 0;
+        for (std::size_t i = 0; i < rowLength; ++i)
+            sum += load(comparer.out.data(), comparer.dtype, row * rowLength + i);
+        if (std::abs(sum - 1.0) <= limit)
+            continue;
+        check.failure = OutputCheck::Failure::RowSum;
+        check.index = row * rowLength;
+        check.expected = 1.0;
+        check.got = sum;
+        return;
+    }
+}
+
+} // namespace
+
+OutputCheck compareOutput(std::span<const std::byte> out, kernel::DType dtype, std::size_t rowLength,
+                          std::span<const double> expected, const workload::Tolerance &tolerance,
+                          PoisonImage poison)
+{
+    OutputCheck check;
+    check.elements = expected.size();
+    check.rms = rootMeanSquare(expected);
+    const Comparer comparer{out, dtype, expected, tolerance.atol * check.rms, tolerance.rtol, poison};
+    const Partial total = compareAll(comparer);
+    check.mismatches = total.mismatches;
+    check.unwritten = total.unwritten;
+    check.relativeL2 = total.expectedSquares > 0
+                           ? std::sqrt(total.errorSquares / total.expectedSquares)
+                           : (total.errorSquares > 0 ? std::numeric_limits<double>::infinity() : 0.0);
+    check.largestError = check.rms > 0 ? total.largestError / check.rms : total.largestError;
+    if (total.mismatches > 0) {
+        check.failure = OutputCheck::Failure::Element;
+        check.index = total.first;
+        check.expected = expected[total.first];
+        check.got = load(out.data(), dtype, total.first);
+    } else if (check.relativeL2 > tolerance.relL2) {
+        check.failure = OutputCheck::Failure::RelativeL2;
+    } else if (tolerance.rowSum > 0 && rowLength > 0) {
+        checkRowSums(comparer, rowLength, tolerance.rowSum, check);
+    }
+    return check;
+}
+
+std::string elementName(const std::string &tensor, const std::vector<std::int64_t> &shape, std::size_t index)
+{
+    std::string inside;
+    for (auto extent = shape.rbegin(); extent != shape.rend(); ++extent) {
+        const auto size = static_cast<std::size_t>(*extent);
+        const std::string separator = inside.empty() ? "" : ", ";
+        inside = std::to_string(index % size) + separator + inside;
+        index /= size;
+    }
+    return tensor + "[" + inside + "]";
+}
+
+} // namespace klineage::gate

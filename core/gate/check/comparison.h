@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/gate/check/inputs.h"
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+
+namespace klineage::gate {
+
+/// What an output element was before the launch, so that an element that was never written can be told. Empty: not known.
+using PoisonImage = std::span<const std::byte>;
+
+/// The outcome of comparing one output with the oracle; every element was looked at.
+struct OutputCheck {
+    enum class Failure { None, Element, RelativeL2, RowSum };
+    Failure failure = Failure::None;
+    double relativeL2 = 0; ///< ‖out − oracle‖₂ / ‖oracle‖₂ over the elements that are finite on both sides
+    double rms = 0; ///< of the oracle's finite elements
+    std::size_t elements = 0;
+    std::size_t mismatches = 0; ///< elements outside the tolerance
+    std::size_t unwritten = 0;  ///< mismatches that still hold the poison
+    std::size_t index = 0;      ///< first mismatch, or first element of the failing row
+    double expected = 0;        ///< there (of a row: 1)
+    double got = 0;             ///< there (of a row: its sum)
+    double largestError =
+        0; ///< |out − oracle| at its worst, in units of the RMS; infinite when one side is not finite
+
+    [[nodiscard]] bool ok() const { return failure == Failure::None; }
+};
+
+/// Both metrics of the tolerance must hold: relative L2, and for each element |out − oracle| ≤ atol·RMS + rtol·|oracle|. NaN is
+/// expected only where the oracle is NaN, an infinity only the oracle's own. Multi-threaded.
+[[nodiscard]] OutputCheck compareOutput(std::span<const std::byte> out, kernel::DType dtype,
+                                        std::size_t rowLength, std::span<const double> expected,
+                                        const workload::Tolerance &tolerance, PoisonImage poison = {});
+
+/// "c[3, 17]".
+[[nodiscard]] std::string elementName(const std::string &tensor, const std::vector<std::int64_t> &shape,
+                                      std::size_t index);
+
+} // namespace klineage::gate

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/gate/check/inputs.h"
+
+#include "core/gate/check/parallel.h"
+#include "core/gate/check/random.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <numbers>
+
+namespace klineage::gate {
+
+namespace {
+
+using workload::Distribution;
+using workload::DistributionKind;
+
+constexpr std::size_t grain = std::size_t{1}
+                              << 16; // even, so that a Box-Muller pair never straddles two pieces
+constexpr double maxCaseBytes = 64.0 * (1 << 30);
+
+/// Box–Muller: elements 2i and 2i + 1 are the two results of one pair of uniforms.
+void fillNormal(std::span<float> out, std::uint64_t first, const CounterRandom &random, float mean,
+                float stddev)
+{
+    for (std::size_t i = 0; i < out.size(); i += 2) {
+        const std::uint64_t bits = random.bits((first + i) / 2);
+        const float u = static_cast<float>((bits >> 40) + 1) * 0x1p-24f; // (0, 1]
+        const float v = static_cast<float>((bits >> 8) & 0xffffff) * 0x1p-24f;
+        const float radius = stddev * std::sqrt(-2.0f * std::log(u));
+        const float angle = 2.0f * std::numbers::pi_v<float> * v;
+        out[i] = mean + radius * std::cos(angle);
+        if (i + 1 < out.size())
+            out[i + 1] = mean + radius * std::sin(angle);
+    }
+}
+
+/// Element i of a row is kept finite when it is the row's own lucky one, so that no row is −inf throughout.
+void maskRows(std::span<float> out, std::uint64_t first, std::uint64_t rowLength, const CounterRandom &random,
+              double fraction)
+{
+    for (std::size_t i = 0; i < out.size(); ++i) {
+        const std::uint64_t element = first + i;
+        const std::uint64_t row = element / rowLength;
+        const std::uint64_t kept = random.bits(~row) % rowLength;
+        if (element % rowLength != kept && random.uniform(element) < fraction)
+            out[i] = -std::numeric_limits<float>::infinity();
+    }
+}
+
+void fillPiece(std::span<float> out, std::uint64_t first, std::uint64_t rowLength, const Distribution &d,
+               std::uint64_t seed, std::uint64_t stream)
+{
+    const CounterRandom random(seed, 2 * stream);
+    const auto mean = static_cast<float>(d.mean);
+    const auto stddev = static_cast<float>(d.stddev);
+    switch (d.kind) {
+    case DistributionKind::Normal:
+        fillNormal(out, first, random, mean, stddev);
+        break;
+    case DistributionKind::Large:
+        fillNormal(out, first, random, mean * static_cast<float>(d.scale),
+                   stddev * static_cast<float>(d.scale));
+        break;
+    case DistributionKind::NegInfinity:
+        fillNormal(out, first, random, mean, stddev);
+        maskRows(out, first, rowLength, CounterRandom(seed, 2 * stream + 1), d.fraction);
+        break;
+    case DistributionKind::Uniform:
+        for (std::size_t i = 0; i < out.size(); ++i)
+            out[i] = static_cast<float>(d.low + (d.high - d.low) * random.uniform(first + i));
+        break;
+    case DistributionKind::Bits:
+        for (std::size_t i = 0; i < out.size(); ++i)
+            out[i] = static_cast<float>(random.bits(first + i) >> 63);
+        break;
+    }
+}
+
+void store(std::span<const float> values, std::byte *target, kernel::DType dtype)
+{
+    switch (dtype) {
+    case kernel::DType::F32:
+    case kernel::DType::TF32:
+        std::memcpy(target, values.data(), values.size_bytes());
+        break;
+    case kernel::DType::BF16:
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            const std::uint16_t bits = kernel::floatToBf16(values[i]);
+            std::memcpy(target + i * sizeof bits, &bits, sizeof bits);
+        }
+        break;
+    default:
+        for (std::size_t i = 0; i < values.size(); ++i)
+            kernel::storeElement(target, dtype, i, values[i]);
+    }
+}
+
+} // namespace
+
+std::size_t HostTensor::elements() const
+{
+    std::size_t count = 1;
+    for (const auto extent : shape)
+        count *= static_cast<std::size_t>(extent);
+    return count;
+}
+
+void generate(HostTensor &tensor, const Distribution &distribution, std::uint64_t seed, std::uint64_t stream)
+{
+    const std::size_t count = tensor.elements();
+    const std::size_t size = kernel::sizeOf(tensor.dtype);
+    tensor.bytes.resize(count * size);
+    parallelRanges(count, grain, [&](std::size_t begin, std::size_t end) {
+        std::vector<float> values(end - begin);
+        fillPiece(values, begin, tensor.rowLength(), distribution, seed, stream);
+        store(values, tensor.bytes.data() + begin * size, tensor.dtype);
+    });
+}
+
+Result<std::vector<HostTensor>> generateCase(const workload::Workload &workload, const workload::Case &c,
+                                             std::uint64_t seed)
+{
+    const auto buffers = workload.buffersOf(c);
+    if (!buffers)
+        return tl::unexpected(buffers.error());
+    std::vector<HostTensor> tensors;
+    double total = 0;
+    for (std::size_t i = 0; i < buffers->size(); ++i) {
+        const kernel::ResolvedBuffer &buffer = (*buffers)[i];
+        double bytes = static_cast<double>(kernel::sizeOf(buffer.dtype));
+        for (const auto extent : buffer.shape)
+            bytes *= static_cast<double>(extent);
+        total += bytes;
+        tensors.push_back({buffer.name, workload.tensors[i].role, buffer.dtype, buffer.shape, {}});
+    }
+    if (total > maxCaseBytes)
+        return fail(ErrorCode::InvalidInput, "Cannot make the inputs of case " + c.name + " of "
+                                                 + workload.name + ": its tensors need more than 64 GiB.");
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+        if (tensors[i].role == workload::Role::Input)
+            generate(tensors[i], workload.distributionOf(workload.tensors[i], c), seed, i);
+    }
+    return tensors;
+}
+
+} // namespace klineage::gate

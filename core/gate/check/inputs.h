@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/kernel/dtype.h"
+#include "core/workload/workload.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace klineage::gate {
+
+/// A dense row-major tensor in host memory, packed as its dtype.
+struct HostTensor {
+    std::string name;
+    workload::Role role = workload::Role::Input;
+    kernel::DType dtype = kernel::DType::F32;
+    std::vector<std::int64_t> shape;
+    std::vector<std::byte> bytes;
+
+    [[nodiscard]] std::size_t elements() const;
+    /// Length of the innermost dimension.
+    [[nodiscard]] std::size_t rowLength() const
+    {
+        return shape.empty() ? 1 : static_cast<std::size_t>(shape.back());
+    }
+};
+
+/// Fills tensor.bytes: the same (seed, stream, distribution, dtype, shape) gives the same bytes on every machine with the same
+/// mathematical library and any number of threads. Multi-threaded.
+void generate(HostTensor &tensor, const workload::Distribution &distribution, std::uint64_t seed,
+              std::uint64_t stream);
+
+/// All tensors of a case with its inputs generated (outputs have no bytes). Fails when an extent is out of range or the case needs
+/// more than 64 GiB.
+[[nodiscard]] Result<std::vector<HostTensor>> generateCase(const workload::Workload &workload,
+                                                           const workload::Case &c, std::uint64_t seed);
+
+} // namespace klineage::gate

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/gate/check/inputs.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace klineage::gate {
+
+/// Expected outputs in double, by tensor name, row-major.
+using Expected = std::map<std::string, std::vector<double>>;
+
+/// Computes what the workload's oracle says the outputs are, in double. Built-in oracles and the roles they take:
+///   matmul_nn     a [m, k], b [k, n], out [m, n]
+///   matmul_nt     a [m, k], b [n, k], out [m, n]
+///   softmax_rows  in [rows, cols], out the same
+/// Roles name tensors in workload.oracleArgs. Fails when the oracle is unknown or the shapes do not fit. Multi-threaded.
+[[nodiscard]] Result<Expected> computeOracle(const workload::Workload &workload,
+                                             const std::vector<HostTensor> &tensors);
+
+} // namespace klineage::gate

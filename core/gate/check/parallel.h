@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <thread>
+#include <vector>
+
+namespace klineage::gate {
+
+/// Calls work(index) for every index below count, on all hardware threads, and waits. Work must not throw.
+/// One hardware thread, or one piece of work, runs in the caller alone.
+template <typename Work>
+void parallelFor(std::size_t count, const Work &work)
+{
+    const std::size_t threads =
+        std::min<std::size_t>(count, std::max(1u, std::thread::hardware_concurrency()));
+    std::atomic<std::size_t> next{0};
+    const auto loop = [&] {
+        for (std::size_t i = next++; i < count; i = next++)
+            work(i);
+    };
+    std::vector<std::jthread> helpers;
+    for (std::size_t i = 1; i < threads; ++i)
+        helpers.emplace_back(loop);
+    loop();
+}
+
+/// Calls work(begin, end) over [0, count) in pieces of at most `grain`.
+template <typename Work>
+void parallelRanges(std::size_t count, std::size_t grain, const Work &work)
+{
+    parallelFor((count + grain - 1) / grain,
+                [&](std::size_t piece) { work(piece * grain, std::min(count, (piece + 1) * grain)); });
+}
+
+} // namespace klineage::gate

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/gate/protocol/messages.h"
+
+#include <cmath>
+#include <stdexcept>
+
+namespace klineage::gate::protocol {
+
+using nlohmann::json;
+
+json write(const kernel::Bindings &bindings)
+{
+    json out = json::object();
+    for (const auto &[name, value] : bindings)
+        std::visit([&, &key = name](auto number) { out[key] = number; }, value);
+    return out;
+}
+
+json write(const Environment &environment)
+{
+    return {{"platform", environment.platform}, {"device", environment.device}, {"facts", environment.facts}};
+}
+
+json write(const std::vector<Metric> &metrics)
+{
+    json out = json::array();
+    for (const Metric &metric : metrics)
+        out.push_back({{"name", metric.name},
+                       {"value", metric.value},
+                       {"unit", metric.unit},
+                       {"kernel", metric.kernel}});
+    return out;
+}
+
+json write(const CompileOutput &output)
+{
+    return {{"ok", output.ok},
+            {"log", output.log},
+            {"metrics", write(output.metrics)},
+            {"compiler", output.compiler}};
+}
+
+json write(const ReferenceCall &call)
+{
+    return {{"provider", call.provider}, {"op", call.op}, {"buffers", call.buffers}, {"sizes", call.sizes}};
+}
+
+json write(const Error &error)
+{
+    return {{"code", static_cast<int>(error.code)}, {"message", error.message}, {"detail", error.detail}};
+}
+
+json write(const std::vector<BufferSet> &sets)
+{
+    json out = json::array();
+    for (const BufferSet &set : sets) {
+        json entry = json::object();
+        for (const auto &[name, binding] : set)
+            entry[name] = {binding.buffer, binding.offsetBytes};
+        out.push_back(std::move(entry));
+    }
+    return out;
+}
+
+kernel::Bindings readBindings(const json &in)
+{
+    kernel::Bindings bindings;
+    for (const auto &item : in.items()) {
+        if (item.value().is_number_integer())
+            bindings[item.key()] = item.value().get<std::int64_t>();
+        else
+            bindings[item.key()] = item.value().get<double>();
+    }
+    return bindings;
+}
+
+Environment readEnvironment(const json &in)
+{
+    Environment environment;
+    environment.platform = in.at("platform").get<std::string>();
+    environment.device = in.at("device").get<std::string>();
+    environment.facts = in.at("facts").get<std::map<std::string, std::string>>();
+    return environment;
+}
+
+std::vector<Metric> readMetrics(const json &in)
+{
+    std::vector<Metric> metrics;
+    for (const json &entry : in) {
+        Metric metric;
+        metric.name = entry.at("name").get<std::string>();
+        metric.value = entry.at("value").get<double>();
+        metric.unit = entry.at("unit").get<std::string>();
+        metric.kernel = entry.at("kernel").get<std::string>();
+        if (!std::isfinite(metric.value) || metrics.size() >= 2048)
+            throw std::invalid_argument("metrics");
+        metrics.push_back(std::move(metric));
+    }
+    return metrics;
+}
+
+CompileOutput readCompileOutput(const json &in)
+{
+    CompileOutput output;
+    output.ok = in.at("ok").get<bool>();
+    output.log = in.at("log").get<std::string>();
+    output.metrics = readMetrics(in.at("metrics"));
+    output.compiler = in.at("compiler").get<std::string>();
+    return output;
+}
+
+std::vector<BufferSet> readSets(const json &in)
+{
+    std::vector<BufferSet> sets;
+    for (const json &entry : in) {
+        BufferSet set;
+        for (const auto &item : entry.items())
+            set[item.key()] = {item.value().at(0).get<BufferId>(), item.value().at(1).get<std::size_t>()};
+        sets.push_back(std::move(set));
+    }
+    return sets;
+}
+
+ReferenceCall readReferenceCall(const json &in)
+{
+    ReferenceCall call;
+    call.provider = in.at("provider").get<std::string>();
+    call.op = in.at("op").get<std::string>();
+    call.buffers = in.at("buffers").get<std::map<std::string, std::string>>();
+    call.sizes = in.at("sizes").get<std::map<std::string, std::int64_t>>();
+    return call;
+}
+
+Error readError(const json &in)
+{
+    const int code = in.at("code").get<int>();
+    if (code < 0 || code > static_cast<int>(ErrorCode::Internal))
+        throw std::invalid_argument("code");
+    return {static_cast<ErrorCode>(code), in.at("message").get<std::string>(),
+            in.at("detail").get<std::string>()};
+}
+
+} // namespace klineage::gate::protocol

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/gate/verdict.h"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace klineage::gate {
+
+/// Median of the values (mean of the middle two when there is an even number); 0 for none. Pure.
+[[nodiscard]] double median(std::span<const double> values);
+
+/// Median with a percentile bootstrap interval of 95 % (Efron 1979). The resampling is seeded by `seed` alone, so that the same
+/// samples always give the same interval. Below five samples the interval is the whole range.
+[[nodiscard]] Interval bootstrapMedian(std::span<const double> values, std::uint64_t seed = 1,
+                                       int resamples = 1000);
+
+[[nodiscard]] inline double halfWidth(const Interval &interval)
+{
+    return 0.5 * (interval.high - interval.low);
+}
+
+/// How far two copies of one candidate seemed apart: the larger of |median − 1| and the half-width of their paired ratios.
+[[nodiscard]] double noiseFloor(const Interval &ratioOfCopies);
+
+/// The least gain or loss that counts: max(0.3 %, twice the spread of two copies of one candidate).
+[[nodiscard]] double significantChange(std::optional<double> copySpread);
+
+/// Judges speedup = T_other / T_candidate against t = significantChange():
+///   gain       low > 1 + t
+///   loss       high < 1 − t
+///   no_gain    high ≤ 1 + t: a gain is ruled out, a loss not shown
+///   undecided  otherwise, or fewer than five rounds
+[[nodiscard]] Change decide(const Interval &speedup, std::size_t rounds, std::optional<double> copySpread);
+
+/// other[i] / candidate[i]; both have the same length and positive values.
+[[nodiscard]] std::vector<double> pairedRatios(std::span<const double> other,
+                                               std::span<const double> candidate);
+
+} // namespace klineage::gate

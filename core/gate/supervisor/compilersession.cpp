@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/gate/supervisor/compilersession.h"
+
+#include "core/gate/protocol/messages.h"
+#include "core/gate/supervisor/sandbox.h"
+
+#include <nlohmann/json.hpp>
+
+namespace klineage::gate {
+
+using nlohmann::json;
+using process::Deadline;
+
+namespace {
+
+constexpr double startLimitSeconds = 30;
+constexpr std::size_t binaryRoomBytes = std::size_t{64} << 20;
+
+WorkerFailure machineFailure(const Error &error)
+{
+    return {FailureKind::Machine, error, {}, {}, 0};
+}
+
+} // namespace
+
+CompilerSession::CompilerSession(std::vector<std::string> command, CompileCache cache)
+    : m_command(std::move(command))
+    , m_cache(std::move(cache))
+{}
+
+tl::unexpected<WorkerFailure> CompilerSession::end(const Error &error, double limitSeconds)
+{
+    WorkerFailure failure{FailureKind::Protocol, error, {}, {}, limitSeconds};
+    if (error.code == ErrorCode::Timeout)
+        failure.kind = FailureKind::Timeout;
+    else if (error.code == ErrorCode::Cancelled)
+        failure.kind = FailureKind::Cancelled;
+    else if (m_process->pipe.ended() && !m_process->pipe.cut()) {
+        failure.kind = FailureKind::Died;
+        if (const auto status = m_process->child.wait(Deadline::in(2)))
+            failure.exit = *status;
+    }
+    m_process->child.kill();
+    m_process->child.drain();
+    failure.output = m_process->child.standardOutput().text + m_process->child.standardError().text;
+    m_process.reset();
+    return tl::unexpected(failure);
+}
+
+WorkerResult<void> CompilerSession::ensureStarted(const std::stop_token &stop)
+{
+    if (m_process)
+        return {};
+    auto sockets = process::socketPair();
+    if (!sockets)
+        return tl::unexpected(machineFailure(sockets.error()));
+    auto memory = process::SharedMemory::create(binaryRoomBytes);
+    if (!memory)
+        return tl::unexpected(machineFailure(memory.error()));
+    process::ChildOptions options = compilerSandbox();
+    options.command = m_command;
+    options.inherited = {{sockets->second.get(), protocol::socketFd}, {memory->fd(), protocol::memoryFd}};
+    auto child = process::ChildProcess::start(options);
+    if (!child)
+        return tl::unexpected(machineFailure(child.error()));
+    m_process = std::make_unique<Process>();
+    m_process->child = std::move(*child);
+    m_process->memory = std::move(*memory);
+    m_process->pipe = process::FramePipe(std::move(sockets->first));
+    sockets->second.close();
+    const auto hello = m_process->pipe.receive(Deadline::in(startLimitSeconds), &m_process->child, stop);
+    if (!hello)
+        return end(hello.error(), startLimitSeconds);
+    try {
+        if (hello->at("version").get<int>() != protocol::version)
+            return end(
+                {ErrorCode::Protocol, "The compiler process speaks another version of the protocol.", {}}, 0);
+        if (hello->contains("error")) {
+            const Error error = protocol::readError(hello->at("error"));
+            m_process.reset();
+            const auto kind =
+                error.code == ErrorCode::Unavailable ? FailureKind::Unavailable : FailureKind::Machine;
+            return tl::unexpected(WorkerFailure{kind, error, {}, {}, 0});
+        }
+        m_compiler = hello->at("compiler").get<std::string>();
+    } catch (const std::exception &) {
+        return end({ErrorCode::Protocol,
+                    "The compiler process did not introduce itself as the protocol demands.",
+                    {}},
+                   0);
+    }
+    return {};
+}
+
+WorkerResult<CompileOutput> CompilerSession::ask(const json &request, double limitSeconds,
+                                                 const std::stop_token &stop)
+{
+    const Deadline deadline = Deadline::in(limitSeconds);
+    if (auto sent = m_process->pipe.send(request, deadline, &m_process->child); !sent)
+        return end(sent.error(), limitSeconds);
+    const auto answer = m_process->pipe.receive(deadline, &m_process->child, stop);
+    if (!answer)
+        return end(answer.error(), limitSeconds);
+    try {
+        if (answer->contains("error"))
+            return tl::unexpected(machineFailure(protocol::readError(answer->at("error"))));
+        CompileOutput output = protocol::readCompileOutput(answer->at("compile"));
+        const auto bytes = answer->at("bytes").get<std::size_t>();
+        if (bytes > binaryRoomBytes)
+            throw std::invalid_argument("bytes");
+        const auto binary = m_process->memory.bytes().first(bytes);
+        output.binary.assign(binary.begin(), binary.end());
+        return output;
+    } catch (const std::exception &) {
+        return end({ErrorCode::Protocol,
+                    "The compiler process sent an answer that does not follow the protocol.",
+                    {}},
+                   0);
+    }
+}
+
+WorkerResult<CompileOutput> CompilerSession::compile(const std::string &source, const std::string &name,
+                                                     const std::map<std::string, std::int64_t> &tunables,
+                                                     const std::string &target, double limitSeconds,
+                                                     const std::stop_token &stop)
+{
+    if (auto started = ensureStarted(stop); !started)
+        return tl::unexpected(started.error());
+    const CompileKey key{source, tunables, m_compiler, target};
+    if (auto known = m_cache.find(key))
+        return std::move(*known);
+    auto output = ask({{"source", source},
+                       {"name", name},
+                       {"tunables", tunables},
+                       {"target", target},
+                       {"room", binaryRoomBytes}},
+                      limitSeconds, stop);
+    if (output && output->ok)
+        m_cache.store(key, *output);
+    return output;
+}
+
+} // namespace klineage::gate

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/kernel/candidate.h"
+#include "core/process/childprocess.h"
+
+#include <filesystem>
+
+namespace klineage::gate {
+
+/// $XDG_CACHE_HOME/klineage (or ~/.cache/klineage); created when missing. Empty when there is no home.
+[[nodiscard]] std::filesystem::path cacheDirectory();
+
+/// Limits, environment and output caps of a worker, command and descriptors not yet set.
+[[nodiscard]] process::ChildOptions workerSandbox(kernel::Surface surface);
+/// The same for the compiler process.
+[[nodiscard]] process::ChildOptions compilerSandbox();
+
+} // namespace klineage::gate
