@@ -3,16 +3,15 @@
 
 #include "core/gate/cuda/library.h"
 
-#if __has_include(<nvml.h>)
+#if KLINEAGE_HAVE_NVML
 #include <nvml.h>
-#define KLINEAGE_HAVE_NVML 1
 #endif
 
 #include <cstdio>
 
 namespace klineage::gate::cuda {
 
-#ifdef KLINEAGE_HAVE_NVML
+#if KLINEAGE_HAVE_NVML
 
 namespace {
 
