@@ -16,8 +16,11 @@ public:
     using QObject::QObject;
 
     [[nodiscard]] QString lineageKey() const { return m_lineageKey; }
-    [[nodiscard]] QString row() const { return m_row; }           ///< right side of the diff
-    [[nodiscard]] QString baseline() const { return m_baseline; } ///< pinned state; empty: K0 for totals, the parent for steps
+    [[nodiscard]] QString row() const { return m_row; } ///< right side of the diff
+    [[nodiscard]] QString baseline() const
+    {
+        return m_baseline;
+    } ///< pinned state; empty: K0 for totals, the parent for steps
     [[nodiscard]] QString card() const { return m_card; }
     [[nodiscard]] QString hovered() const { return m_hovered; }
 

@@ -33,8 +33,10 @@ public:
     [[nodiscard]] const workload::Workload *workload(const QString &name) const;
     [[nodiscard]] const skills::CardRecord *card(const QString &name) const;
 
-    void reloadLineage(const QString &key); ///< from disk, after a trial was appended
-    void reloadCard(const QString &name);   ///< from disk, after a review or an edit
+    /// From disk, after a trial was appended, a review or an edit; done when it returns. What cannot be read emits failed() and
+    /// leaves what is held.
+    void reloadLineage(const QString &key);
+    void reloadCard(const QString &name);
 
 signals:
     void loaded();

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "ui/style/chip.h"
+
+#include <QAbstractItemModel>
+
+#include <memory>
+#include <vector>
+
+namespace klineage {
+struct Workspace;
+}
+
+namespace klineage::ui {
+
+/// What is in the workspace, as a tree: a section with workloads and their lineages, and a section of cards for each state of
+/// review. Holds texts only; refresh() replaces them. Rows that stay keep their place: only a changed structure resets.
+class LibraryModel : public QAbstractItemModel
+{
+    Q_OBJECT
+
+public:
+    enum class Kind { Section, Workload, Lineage, Card };
+    enum Role {
+        KindRole = Qt::UserRole, ///< int of Kind
+        KeyRole,                 ///< lineage key, card or workload name; sections: a stable name
+        ValueRole,               ///< short text at the right: "1.02×", "3"
+        ValueToneRole,           ///< int of Tone
+        SearchRole,              ///< what the filter looks at
+        ChipRole,                ///< Chip of a card
+    };
+
+    explicit LibraryModel(QObject *parent = nullptr);
+    ~LibraryModel() override;
+
+    void refresh(const Workspace &workspace);
+    [[nodiscard]] QModelIndex find(Kind kind, const QString &key) const;
+
+    QModelIndex index(int row, int column, const QModelIndex &parent = {}) const override;
+    QModelIndex parent(const QModelIndex &child) const override;
+    int rowCount(const QModelIndex &parent = {}) const override;
+    int columnCount(const QModelIndex &parent = {}) const override;
+    QVariant data(const QModelIndex &index, int role) const override;
+    Qt::ItemFlags flags(const QModelIndex &index) const override;
+
+    struct Node;
+
+private:
+    [[nodiscard]] QModelIndex indexOf(const Node *node) const;
+
+    std::unique_ptr<Node> m_root;
+};
+
+} // namespace klineage::ui
+
+Q_DECLARE_METATYPE(klineage::ui::Chip)

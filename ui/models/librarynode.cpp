@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/models/librarynode.h"
+
+#include "core/lineage/table.h"
+#include "core/workspace/workspace.h"
+#include "ui/style/format.h"
+
+#include <QCoreApplication>
+
+#include <array>
+
+namespace klineage::ui {
+
+namespace {
+
+using Node = LibraryModel::Node;
+using Kind = LibraryModel::Kind;
+
+QString tr(const char *text, int count = -1)
+{
+    return QCoreApplication::translate("klineage::ui::LibraryModel", text, nullptr, count);
+}
+
+QString text(const std::string &value)
+{
+    return QString::fromStdString(value);
+}
+
+/// The best speedup to the vendor reference among the states; to K0 where there is no reference.
+void fillBest(Node &node, const lineage::Lineage &lineage)
+{
+    double best = 0;
+    double bestToFirst = 0;
+    std::string provider;
+    for (const lineage::TableRow &row : lineageTable(lineage)) {
+        if (row.kind != lineage::TableRow::Kind::State)
+            continue;
+        if (row.speedupToReference && row.speedupToReference->value > best) {
+            best = row.speedupToReference->value;
+            provider = row.reference;
+        }
+        bestToFirst = std::max(bestToFirst, row.speedupToBaseline.value_or(0));
+    }
+    if (best > 0) {
+        node.value = formatSpeedup(best);
+        node.valueTone = best >= 1 ? Tone::Good : Tone::Neutral;
+        node.tooltip =
+            tr("Best state: %1 of %2 (speedup to the vendor reference)").arg(node.value, text(provider));
+    } else if (bestToFirst > 0) {
+        node.value = tr("%1 K0").arg(formatSpeedup(bestToFirst));
+        node.tooltip = tr("Best state: speedup to K0; no vendor reference was timed");
+    } else {
+        node.value = tr("not gated");
+        node.tooltip = tr("No state of this lineage has a timed trial");
+    }
+}
+
+void addWorkloads(Node &root, const Workspace &workspace)
+{
+    Node *section = root.add(Kind::Section, QStringLiteral("workloads"), tr("Workloads"));
+    for (const workload::Workload &workload : workspace.workloads) {
+        Node *row = section->add(Kind::Workload, text(workload.name), text(workload.name));
+        row->tooltip = text(workload.title);
+        row->search = text(workload.name + " " + workload.title);
+    }
+    for (const lineage::Lineage &lineage : workspace.lineages) {
+        Node *parent = nullptr;
+        for (const auto &row : section->children) {
+            if (row->key == text(lineage.workload))
+                parent = row.get();
+        }
+        if (!parent) // a lineage whose workload could not be read is still worth looking at
+            parent = section->add(Kind::Workload, text(lineage.workload), text(lineage.workload));
+        Node *row = parent->add(Kind::Lineage, text(lineage.key()), text(lineage.platform));
+        fillBest(*row, lineage);
+        row->tooltip = text(lineage.title) + QLatin1Char('\n')
+                       + tr("%n state(s)", static_cast<int>(lineage.states.size())) + QLatin1Char('\n')
+                       + row->tooltip;
+        row->search = text(lineage.workload + " " + lineage.platform + " " + lineage.title);
+    }
+}
+
+/// The section a card belongs to: what a person still has to do comes first.
+enum class Group { ToReview, NeedsEvidence, Approved, Rejected, Retired };
+
+Group groupOf(const skills::CardRecord &record)
+{
+    if (record.life() == skills::Life::Retired)
+        return Group::Retired;
+    const skills::Review *review = record.standingReview();
+    if (!review)
+        return Group::ToReview;
+    switch (review->verdict) {
+    case skills::ReviewVerdict::Approve:
+        return Group::Approved;
+    case skills::ReviewVerdict::Reject:
+        return Group::Rejected;
+    case skills::ReviewVerdict::NeedsEvidence:
+        return Group::NeedsEvidence;
+    default:
+        return Group::ToReview;
+    }
+}
+
+void addCards(Node &root, const Workspace &workspace)
+{
+    struct Section {
+        Group group;
+        const char *key;
+        QString title;
+    };
+    const std::array sections = {
+        Section{Group::ToReview, "to-review", tr("SkillCards to review")},
+        Section{Group::NeedsEvidence, "needs-evidence", tr("SkillCards that need evidence")},
+        Section{Group::Approved, "approved", tr("Approved SkillCards")},
+        Section{Group::Rejected, "rejected", tr("Rejected SkillCards")},
+        Section{Group::Retired, "retired", tr("Retired SkillCards")},
+    };
+    for (const Section &wanted : sections) {
+        Node *section = nullptr;
+        for (const skills::CardRecord &record : workspace.cards) {
+            if (groupOf(record) != wanted.group)
+                continue;
+            if (!section)
+                section = root.add(Kind::Section, QLatin1String(wanted.key), wanted.title);
+            Node *row = section->add(Kind::Card, text(record.card.name), text(record.card.name));
+            row->chip = chipOf(statusStyle(record.life()));
+            row->tooltip = text(record.card.intent.text);
+            row->search = text(record.card.name + " " + record.card.category + " " + record.card.locus);
+        }
+        if (section)
+            section->value = QString::number(section->children.size());
+    }
+}
+
+} // namespace
+
+Node *LibraryModel::Node::add(Kind childKind, QString childKey, QString childTitle)
+{
+    auto child = std::make_unique<Node>();
+    child->kind = childKind;
+    child->key = std::move(childKey);
+    child->title = std::move(childTitle);
+    child->parent = this;
+    child->row = static_cast<int>(children.size());
+    children.push_back(std::move(child));
+    return children.back().get();
+}
+
+bool LibraryModel::Node::hasShapeOf(const Node &other) const
+{
+    if (kind != other.kind || key != other.key || children.size() != other.children.size())
+        return false;
+    for (std::size_t i = 0; i < children.size(); ++i) {
+        if (!children[i]->hasShapeOf(*other.children[i]))
+            return false;
+    }
+    return true;
+}
+
+std::unique_ptr<Node> makeLibrary(const Workspace &workspace)
+{
+    auto root = std::make_unique<Node>();
+    addWorkloads(*root, workspace);
+    addCards(*root, workspace);
+    return root;
+}
+
+} // namespace klineage::ui

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/models/lineagerow.h"
+
+#include "core/lineage/step.h"
+
+#include <QCoreApplication>
+#include <QStringList>
+
+#include <algorithm>
+
+namespace klineage::ui {
+
+namespace {
+
+using lineage::TableRow;
+
+QString tr(const char *text)
+{
+    return QCoreApplication::translate("klineage::ui::LineageModel", text);
+}
+
+QString speedupWithInterval(const gate::Interval &speedup)
+{
+    return tr("%1 (95 % interval %2 to %3)")
+        .arg(formatSpeedup(speedup.value), formatSpeedup(speedup.low), formatSpeedup(speedup.high));
+}
+
+NodeShape nodeShape(const TableRow &row, bool isBest)
+{
+    if (row.trial && row.trial->verdict.status != gate::VerdictStatus::Correct
+        && row.trial->verdict.status != gate::VerdictStatus::Unavailable)
+        return NodeShape::Failed;
+    if (!row.trial || row.trial->verdict.status == gate::VerdictStatus::Unavailable)
+        return NodeShape::Ungated;
+    switch (row.kind) {
+    case TableRow::Kind::Attempt:
+        return NodeShape::Rejected;
+    case TableRow::Kind::Branch:
+        return NodeShape::Branch;
+    case TableRow::Kind::State:
+        break;
+    }
+    return isBest ? NodeShape::Best : NodeShape::State;
+}
+
+Tone stepTone(const TableRow &row)
+{
+    const gate::Comparison *parent = row.trial ? row.trial->comparison("parent") : nullptr;
+    return parent ? statusStyle(parent->change).tone : Tone::Neutral;
+}
+
+/// The verdict in sentences: what a row's tooltip and a screen reader say.
+QString verdictText(const lineage::Lineage &lineage, const TableRow &row)
+{
+    QStringList lines;
+    lines << QStringLiteral("%1  %2").arg(
+        QString::fromStdString(row.kind == TableRow::Kind::Branch ? "branch" : row.id),
+        QString::fromStdString(row.title));
+    if (!row.trial) {
+        lines << tr("Not gated yet: no recorded trial stands for it.");
+        return lines.join(QLatin1Char('\n'));
+    }
+    const gate::Verdict &verdict = row.trial->verdict;
+    const QString sentence = QString::fromStdString(verdict.message);
+    lines << (sentence.isEmpty() ? statusStyle(verdict.status).word
+                                 : tr("%1: %2").arg(statusStyle(verdict.status).word, sentence));
+    if (row.latencyNs)
+        lines << tr("Latency %1 %2")
+                     .arg(formatLatency(row.latencyNs->value),
+                          formatHalfWidth(row.latencyNs->value, row.latencyNs->low, row.latencyNs->high));
+    if (row.speedupToParent)
+        lines << tr("Speedup to %1: %2")
+                     .arg(QString::fromStdString(row.parent), speedupWithInterval(*row.speedupToParent));
+    if (row.speedupToReference)
+        lines << tr("Speedup to %1: %2")
+                     .arg(QString::fromStdString(row.reference),
+                          speedupWithInterval(*row.speedupToReference));
+    for (const lineage::Attempt &attempt : lineage.attempts) {
+        if (attempt.id == row.id && !attempt.reason.empty())
+            lines << tr("Rejected: %1").arg(QString::fromStdString(attempt.reason));
+    }
+    if (const lineage::Transition *transition = lineage.transitionTo(row.id))
+        lines << QString::fromStdString(transition->summary);
+    const gate::Environment &environment = row.trial->environment;
+    lines << tr("Trial %1 on %2, %3")
+                 .arg(QString::fromStdString(row.trial->id), QString::fromStdString(environment.device),
+                      QString::fromStdString(row.trial->time));
+    return lines.join(QLatin1Char('\n'));
+}
+
+void fillNumbers(LineageRow &shown, const TableRow &row, const LatencyUnit &unit)
+{
+    if (row.latencyNs) {
+        shown.latencyNs = row.latencyNs->value;
+        shown.latency = formatFixed(row.latencyNs->value / unit.divisor, unit.decimals);
+    }
+    if (row.speedupToParent && row.speedupToParent->value > 0) {
+        shown.stepSpeedup = row.speedupToParent->value;
+        shown.step = formatPercent(1.0 / row.speedupToParent->value - 1.0);
+        shown.stepTone = stepTone(row);
+    }
+    if (row.speedupToBaseline) {
+        shown.baselineSpeedup = *row.speedupToBaseline;
+        shown.toBaseline = formatSpeedup(*row.speedupToBaseline);
+    }
+    if (row.speedupToReference) {
+        shown.referenceSpeedup = row.speedupToReference->value;
+        shown.toReference = formatSpeedup(row.speedupToReference->value);
+    }
+}
+
+/// "tried 01-31 12:34": a branch has no name, so the time of its trial tells it from others.
+QString branchTitle(const TableRow &row)
+{
+    if (!row.trial)
+        return tr("tried, no trial");
+    return tr("tried %1")
+        .arg(QString::fromStdString(row.trial->time).mid(5, 11).replace(QLatin1Char('T'), QLatin1Char(' ')));
+}
+
+LineageRow makeRow(const lineage::Lineage &lineage, const TableRow &row, const LatencyUnit &unit)
+{
+    LineageRow shown;
+    shown.kind = row.kind;
+    shown.id = QString::fromStdString(row.id);
+    shown.label = row.kind == TableRow::Kind::Branch ? QString() : shown.id;
+    shown.title = row.kind == TableRow::Kind::Branch ? branchTitle(row) : QString::fromStdString(row.title);
+    shown.parent = QString::fromStdString(row.parent);
+    if (const auto reference = lineage::findRow(lineage, row.id))
+        shown.file = QString::fromStdString(reference->file.string());
+    const bool isBest =
+        row.kind == TableRow::Kind::State && !lineage.states.empty() && lineage.states.back().id == row.id;
+    shown.graph.node = nodeShape(row, isBest);
+    shown.graph.lane = row.kind == TableRow::Kind::State ? 0 : 1;
+    if (row.trial) {
+        shown.stages = stageOutcomes(row.trial->verdict);
+        shown.verdict = statusStyle(row.trial->verdict.status);
+        shown.isCorrect = row.trial->verdict.status == gate::VerdictStatus::Correct;
+        if (!shown.isCorrect)
+            shown.failure = shown.verdict->glyph + QLatin1Char(' ') + shown.verdict->word;
+    } else {
+        shown.failure = tr("not gated yet");
+    }
+    fillNumbers(shown, row, unit);
+    shown.tooltip = verdictText(lineage, row);
+    return shown;
+}
+
+LatencyUnit columnUnit(const std::vector<TableRow> &table)
+{
+    double smallest = 0;
+    for (const TableRow &row : table) {
+        if (row.latencyNs && (smallest == 0 || row.latencyNs->value < smallest))
+            smallest = row.latencyNs->value;
+    }
+    return latencyUnitFor(smallest > 0 ? smallest : 1e3);
+}
+
+/// What was tried from a state stands between it and its successor, and its connector bends towards the state. Beyond K* there is
+/// no main line: there only the connectors of what was tried from K* itself.
+void linkRows(std::vector<LineageRow> &rows, Direction direction)
+{
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        GraphCell &cell = rows[i].graph;
+        const bool isFirst = i == 0;
+        const bool isLast = i + 1 == rows.size();
+        cell.parentBelow = direction == Direction::Backward;
+        if (cell.lane == 0) {
+            cell.lineAbove = !isFirst;
+            cell.lineBelow = !isLast;
+        } else {
+            cell.lineAbove = cell.lineBelow = cell.parentBelow ? !isFirst : !isLast;
+        }
+    }
+}
+
+} // namespace
+
+bool operator==(const LineageRow &a, const LineageRow &b)
+{
+    return a.kind == b.kind && a.id == b.id && a.label == b.label && a.title == b.title
+           && a.parent == b.parent && a.file == b.file && a.graph == b.graph && a.stages == b.stages
+           && a.latency == b.latency && a.step == b.step && a.toBaseline == b.toBaseline
+           && a.toReference == b.toReference && a.stepTone == b.stepTone && a.failure == b.failure
+           && a.tooltip == b.tooltip;
+}
+
+LineageRows makeLineageRows(const lineage::Lineage &lineage, const QString &baseline, Direction direction)
+{
+    const std::vector<TableRow> table = lineageTable(lineage, baseline.toStdString());
+    LineageRows result;
+    result.unit = columnUnit(table);
+    if (lineage.findState(baseline.toStdString()))
+        result.baseline = baseline;
+    else if (!lineage.states.empty())
+        result.baseline = QString::fromStdString(lineage.states.front().id);
+    for (const TableRow &row : table) {
+        result.rows.push_back(makeRow(lineage, row, result.unit));
+        const gate::Comparison *reference = row.trial ? row.trial->referenceComparison() : nullptr;
+        if (reference && result.reference.isEmpty())
+            result.reference = QString::fromStdString(reference->against);
+    }
+    if (direction == Direction::Forward)
+        std::reverse(result.rows.begin(), result.rows.end());
+    linkRows(result.rows, direction);
+    return result;
+}
+
+} // namespace klineage::ui

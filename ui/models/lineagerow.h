@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/lineage/table.h"
+#include "ui/style/format.h"
+#include "ui/style/status.h"
+
+#include <QString>
+
+#include <optional>
+#include <vector>
+
+namespace klineage::ui {
+
+/// How a row's node is drawn. Shapes differ as well as colours.
+enum class NodeShape { Best, State, Ungated, Failed, Rejected, Branch };
+
+/// The graph in a row: the main line on lane 0, and what was tried beside it on lane 1.
+struct GraphCell {
+    NodeShape node = NodeShape::State;
+    int lane = 0;
+    bool lineAbove = false;  ///< the main line enters from the row above
+    bool lineBelow = false;  ///< the main line leaves into the row below
+    bool parentBelow = true; ///< lane 1: which way the connector bends to the main line
+    friend bool operator==(const GraphCell &, const GraphCell &) = default;
+};
+
+/// One row of a lineage as it is shown: every text is made beforehand.
+struct LineageRow {
+    lineage::TableRow::Kind kind = lineage::TableRow::Kind::State;
+    QString id;    ///< Selection row id
+    QString label; ///< "K03", "R03a", "branch"
+    QString title;
+    QString parent; ///< state id
+    QString file;   ///< absolute path of the candidate
+    GraphCell graph;
+    StageOutcomes stages;
+    std::optional<StatusStyle> verdict; ///< nothing when not gated yet
+    bool isCorrect = false;
+
+    QString latency;
+    QString step;
+    QString toBaseline;
+    QString toReference;
+    Tone stepTone = Tone::Neutral;
+    QString failure; ///< instead of the numbers: "≠ wrong"
+    QString tooltip; ///< the verdict in whole sentences, with intervals
+
+    std::optional<double> latencyNs; ///< numbers behind the texts, for export
+    std::optional<double> stepSpeedup;
+    std::optional<double> baselineSpeedup;
+    std::optional<double> referenceSpeedup;
+
+    friend bool operator==(const LineageRow &a, const LineageRow &b);
+};
+
+/// A lineage as it is shown.
+struct LineageRows {
+    std::vector<LineageRow> rows;
+    LatencyUnit unit;
+    QString baseline;  ///< id of the state that toBaseline compares with
+    QString reference; ///< provider: "openblas"; empty when no row was timed beside one
+};
+
+enum class Direction {
+    Backward, ///< K* first: how the lineage was found
+    Forward,  ///< K0 first: how a kernel is optimized
+};
+
+[[nodiscard]] LineageRows makeLineageRows(const lineage::Lineage &lineage, const QString &baseline,
+                                          Direction direction);
+
+} // namespace klineage::ui
