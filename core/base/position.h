@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include <compare>
 #include <string>
+#include <tuple>
 
 namespace klineage {
 
@@ -11,7 +11,11 @@ struct TextPosition {
     int line = 0;
     int column = 0;
 
-    friend auto operator<=>(const TextPosition &, const TextPosition &) = default;
+    friend bool operator==(const TextPosition &, const TextPosition &) = default;
+    friend bool operator<(const TextPosition &a, const TextPosition &b)
+    {
+        return std::tie(a.line, a.column) < std::tie(b.line, b.column);
+    }
 };
 
 /// "file:line:column: message", or "file: message" for the file as a whole.

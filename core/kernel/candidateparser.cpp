@@ -133,9 +133,10 @@ private:
         if (!map.dims.empty() && map.box.size() != map.dims.size())
             table.fail("box", "'box' has " + std::to_string(map.box.size()) + " entries; expected "
                                   + std::to_string(map.dims.size()) + ", one for each of 'dims'.");
-        if (!map.strides.empty() && map.strides.size() + 1 != map.box.size())
+        const std::size_t rank = map.dims.empty() ? map.box.size() : map.dims.size();
+        if (!map.strides.empty() && rank > 0 && map.strides.size() != rank - 1)
             table.fail("strides", "'strides' has " + std::to_string(map.strides.size())
-                                      + " entries; expected " + std::to_string(map.box.size() - 1)
+                                      + " entries; expected " + std::to_string(rank - 1)
                                       + ": the innermost one is left out.");
         return map;
     }
