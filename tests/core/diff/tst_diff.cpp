@@ -44,7 +44,8 @@ QByteArray sketch(const Diff &diff)
 }
 
 /// What must hold for any two texts.
-void checkInvariants(const std::string &left, const std::string &right, const Diff &diff, bool ignoreWhitespace = false)
+void checkInvariants(const std::string &left, const std::string &right, const Diff &diff,
+                     bool ignoreWhitespace = false)
 {
     const auto leftLines = splitLines(left);
     const auto rightLines = splitLines(right);
@@ -80,7 +81,8 @@ void checkInvariants(const std::string &left, const std::string &right, const Di
 
 std::vector<std::string> randomLines(std::mt19937 &random, int count)
 {
-    static const std::vector<std::string> words{"acc", "tile", "k0", "threadIdx.x", "+", "*", "smem", "[i]", "=", "float4", "{", "}"};
+    static const std::vector<std::string> words{"acc",  "tile", "k0", "threadIdx.x", "+", "*",
+                                                "smem", "[i]",  "=",  "float4",      "{", "}"};
     std::vector<std::string> lines;
     for (int i = 0; i < count; ++i) {
         std::string line(random() % 3 * 2, ' ');
@@ -144,14 +146,18 @@ private slots:
         QTest::newRow("to nothing") << QByteArray("a\nb\n") << QByteArray("") << QByteArray("--") << 1;
         QTest::newRow("insert") << QByteArray("a\nc\n") << QByteArray("a\nb\nc\n") << QByteArray("=+=") << 1;
         QTest::newRow("remove at end") << QByteArray("a\nb\n") << QByteArray("a\n") << QByteArray("=-") << 1;
-        QTest::newRow("change") << QByteArray("a\nint x = 1;\nc\n") << QByteArray("a\nint x = 2;\nc\n") << QByteArray("=~=") << 1;
-        QTest::newRow("no final newline") << QByteArray("a\nb\n") << QByteArray("a\nb") << QByteArray("=~") << 1;
+        QTest::newRow("change") << QByteArray("a\nint x = 1;\nc\n") << QByteArray("a\nint x = 2;\nc\n")
+                                << QByteArray("=~=") << 1;
+        QTest::newRow("no final newline")
+            << QByteArray("a\nb\n") << QByteArray("a\nb") << QByteArray("=~") << 1;
         QTest::newRow("two hunks") << QByteArray("a1\nword one\nword two\nword three\nb1\n")
-                                   << QByteArray("a2\nword one\nword two\nword three\nb2\n") << QByteArray("~===~") << 2;
-        QTest::newRow("a brace makes no second hunk") << QByteArray("int a = 1;\n}\nint b = 1;\n")
-                                                      << QByteArray("int a = 2;\n}\nint b = 2;\n") << QByteArray("~=~") << 1;
-        QTest::newRow("bytes that are no UTF-8") << QByteArray("\xff\xfe\n\0x\n", 6) << QByteArray("\xff\xfd\n\0x\n", 6)
-                                                 << QByteArray("~=") << 1;
+                                   << QByteArray("a2\nword one\nword two\nword three\nb2\n")
+                                   << QByteArray("~===~") << 2;
+        QTest::newRow("a brace makes no second hunk")
+            << QByteArray("int a = 1;\n}\nint b = 1;\n") << QByteArray("int a = 2;\n}\nint b = 2;\n")
+            << QByteArray("~=~") << 1;
+        QTest::newRow("bytes that are no UTF-8")
+            << QByteArray("\xff\xfe\n\0x\n", 6) << QByteArray("\xff\xfd\n\0x\n", 6) << QByteArray("~=") << 1;
     }
 
     void sketches()
@@ -170,9 +176,11 @@ private slots:
     void changedLineFacesItsCounterpart()
     {
         // Four lines became six; the loop header and the sum must face what they became.
-        const std::string left = join({"begin", "for (int t = 0; t < CHUNK; ++t)", "acc += g[(row + t) * H + h];", "end"});
-        const std::string right = join({"begin", "prefetch(ring, stage);", "__syncthreads();", "for (int t = 0; t < CHUNK; t += 4)",
-                                        "pipeline.wait();", "acc += g[(row + t) * PITCH + h];", "end"});
+        const std::string left =
+            join({"begin", "for (int t = 0; t < CHUNK; ++t)", "acc += g[(row + t) * H + h];", "end"});
+        const std::string right =
+            join({"begin", "prefetch(ring, stage);", "__syncthreads();", "for (int t = 0; t < CHUNK; t += 4)",
+                  "pipeline.wait();", "acc += g[(row + t) * PITCH + h];", "end"});
         const Diff diff = compare(left, right);
         checkInvariants(left, right, diff);
         QCOMPARE(sketch(diff), QByteArray("=++~+~="));
@@ -199,7 +207,8 @@ private slots:
 
     void movedBlock()
     {
-        const std::vector<std::string> block{"float maximum = reduce_max(row, width);", "float total = reduce_sum(row, width);",
+        const std::vector<std::string> block{"float maximum = reduce_max(row, width);",
+                                             "float total = reduce_sum(row, width);",
                                              "store(out, maximum, total);"};
         std::vector<std::string> filler;
         for (int i = 0; i < 30; ++i)
@@ -216,7 +225,8 @@ private slots:
 
         Options withoutMoves;
         withoutMoves.detectMoves = false;
-        QCOMPARE(sketch(compare(join(left), join(right), withoutMoves)), QByteArray("---" + QByteArray(30, '=') + "+++"));
+        QCOMPARE(sketch(compare(join(left), join(right), withoutMoves)),
+                 QByteArray("---" + QByteArray(30, '=') + "+++"));
     }
 
     void bracesAreNoMovedBlock()

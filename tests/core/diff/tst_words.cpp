@@ -44,24 +44,27 @@ private slots:
         QTest::addColumn<QByteArray>("right");
         QTest::addColumn<QByteArray>("leftMarked");
         QTest::addColumn<QByteArray>("rightMarked");
-        QTest::newRow("equal") << QByteArray("a b") << QByteArray("a b") << QByteArray("a b") << QByteArray("a b");
-        QTest::newRow("number") << QByteArray("int x = 16;") << QByteArray("int x = 32;") << QByteArray("int x = [16];")
-                                << QByteArray("int x = [32];");
+        QTest::newRow("equal") << QByteArray("a b") << QByteArray("a b") << QByteArray("a b")
+                               << QByteArray("a b");
+        QTest::newRow("number") << QByteArray("int x = 16;") << QByteArray("int x = 32;")
+                                << QByteArray("int x = [16];") << QByteArray("int x = [32];");
         QTest::newRow("inserted argument") << QByteArray("load(a, b);") << QByteArray("load(a, stage, b);")
                                            << QByteArray("load(a, b);") << QByteArray("load(a, [stage, ]b);");
-        QTest::newRow("words are whole") << QByteArray("acc += tile_a[k];") << QByteArray("acc += tile_b[k];")
-                                         << QByteArray("acc += [tile_a][k];") << QByteArray("acc += [tile_b][k];");
-        QTest::newRow("one stretch, not three") << QByteArray("acc += g[row * H + h];") << QByteArray("acc += g[row * PITCH + lane];")
-                                                << QByteArray("acc += g[row * [H + h]];")
-                                                << QByteArray("acc += g[row * [PITCH + lane]];");
-        QTest::newRow("indentation") << QByteArray("  x = y;") << QByteArray("      x = y;") << QByteArray("[  ]x = y;")
-                                     << QByteArray("[      ]x = y;");
-        QTest::newRow("nothing in common") << QByteArray("return;") << QByteArray("float4 v = *p;") << QByteArray("[return;]")
-                                           << QByteArray("[float4 v = *p;]");
-        QTest::newRow("umlauts are not split") << QByteArray("// halbe größe") << QByteArray("// halbe gräße")
-                                               << QByteArray("// halbe [größe]")
-                                               << QByteArray("// halbe [gräße]");
-        QTest::newRow("from empty") << QByteArray("") << QByteArray("x") << QByteArray("") << QByteArray("[x]");
+        QTest::newRow("words are whole")
+            << QByteArray("acc += tile_a[k];") << QByteArray("acc += tile_b[k];")
+            << QByteArray("acc += [tile_a][k];") << QByteArray("acc += [tile_b][k];");
+        QTest::newRow("one stretch, not three")
+            << QByteArray("acc += g[row * H + h];") << QByteArray("acc += g[row * PITCH + lane];")
+            << QByteArray("acc += g[row * [H + h]];") << QByteArray("acc += g[row * [PITCH + lane]];");
+        QTest::newRow("indentation") << QByteArray("  x = y;") << QByteArray("      x = y;")
+                                     << QByteArray("[  ]x = y;") << QByteArray("[      ]x = y;");
+        QTest::newRow("nothing in common") << QByteArray("return;") << QByteArray("float4 v = *p;")
+                                           << QByteArray("[return;]") << QByteArray("[float4 v = *p;]");
+        QTest::newRow("umlauts are not split")
+            << QByteArray("// halbe größe") << QByteArray("// halbe gräße") << QByteArray("// halbe [größe]")
+            << QByteArray("// halbe [gräße]");
+        QTest::newRow("from empty") << QByteArray("") << QByteArray("x") << QByteArray("")
+                                    << QByteArray("[x]");
     }
 
     void spans()
@@ -75,7 +78,8 @@ private slots:
 
     void unmarkedPartsAreEqual()
     {
-        static const std::vector<std::string> words{"acc", " ", "+", "(", ")", "tile", "[", "]", "  ", "0", "é", ","};
+        static const std::vector<std::string> words{"acc", " ", "+",  "(", ")", "tile",
+                                                    "[",   "]", "  ", "0", "é", ","};
         std::mt19937 random(99);
         for (int round = 0; round < 3000; ++round) {
             std::vector<std::string> tokens;
@@ -92,7 +96,8 @@ private slots:
             const LineChanges changes = compareLines(left, right);
             // Bridged gaps are marked on one side and maybe not on the other, so compare without blanks and punctuation.
             const auto wordsOf = [](std::string text) {
-                std::erase_if(text, [](char c) { return std::ispunct(static_cast<unsigned char>(c)) || c == ' '; });
+                std::erase_if(text,
+                              [](char c) { return std::ispunct(static_cast<unsigned char>(c)) || c == ' '; });
                 return text;
             };
             QCOMPARE(wordsOf(unmarkedPart(left, changes.left)), wordsOf(unmarkedPart(right, changes.right)));
