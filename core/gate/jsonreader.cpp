@@ -26,6 +26,14 @@ std::string nameOf(const JsonPath &path)
     return name.empty() ? "the record" : "'" + name + "'";
 }
 
+/// "is a string", "is an array", "is null"
+std::string whatItIs(const json &value)
+{
+    if (value.is_null())
+        return "is null";
+    return std::string(value.is_array() || value.is_object() ? "is an " : "is a ") + value.type_name();
+}
+
 /// Walks one line of JSON that a parser has already accepted.
 class Scanner
 {
@@ -134,7 +142,7 @@ std::string readText(const json &value, const JsonPath &path, std::size_t limit)
 {
     const std::string *text = value.get_ptr<const std::string *>();
     if (!text)
-        refuseValue(path, nameOf(path) + " is a " + value.type_name() + "; a string was expected");
+        refuseValue(path, nameOf(path) + ' ' + whatItIs(value) + "; a string was expected");
     if (text->size() > limit)
         refuseValue(path, nameOf(path) + " is longer than " + std::to_string(limit) + " bytes");
     return *text;
@@ -143,7 +151,7 @@ std::string readText(const json &value, const JsonPath &path, std::size_t limit)
 double readNumber(const json &value, const JsonPath &path)
 {
     if (!value.is_number())
-        refuseValue(path, nameOf(path) + " is a " + value.type_name() + "; a number was expected");
+        refuseValue(path, nameOf(path) + ' ' + whatItIs(value) + "; a number was expected");
     const double number = value.get<double>();
     if (!std::isfinite(number))
         refuseValue(path, nameOf(path) + " is not finite");
@@ -153,7 +161,7 @@ double readNumber(const json &value, const JsonPath &path)
 std::int64_t readInteger(const json &value, const JsonPath &path)
 {
     if (!value.is_number_integer())
-        refuseValue(path, nameOf(path) + " is a " + value.type_name() + "; a whole number was expected");
+        refuseValue(path, nameOf(path) + ' ' + whatItIs(value) + "; a whole number was expected");
     constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
     if (value.is_number_unsigned() && value.get<std::uint64_t>() > most)
         refuseValue(path, nameOf(path) + " does not fit 64 bits with a sign");
@@ -165,7 +173,7 @@ JsonReader::JsonReader(const json &object, JsonPath path)
     , m_path(std::move(path))
 {
     if (!object.is_object())
-        refuseValue(m_path, nameOf(m_path) + " is a " + object.type_name() + "; an object was expected");
+        refuseValue(m_path, nameOf(m_path) + ' ' + whatItIs(object) + "; an object was expected");
 }
 
 const json *JsonReader::find(const std::string &key)
@@ -214,7 +222,7 @@ bool JsonReader::boolean(const std::string &key)
 {
     const json &value = require(key);
     if (!value.is_boolean())
-        refuse(key, "is a " + std::string(value.type_name()) + "; true or false was expected");
+        refuse(key, whatItIs(value) + "; true or false was expected");
     return value.get<bool>();
 }
 
@@ -224,7 +232,7 @@ const json *JsonReader::optionalArray(const std::string &key, std::size_t limit)
     if (!value)
         return nullptr;
     if (!value->is_array())
-        refuse(key, "is a " + std::string(value->type_name()) + "; an array was expected");
+        refuse(key, whatItIs(*value) + "; an array was expected");
     if (value->size() > limit)
         refuse(key, "has more than " + std::to_string(limit) + " elements");
     return value;
@@ -236,7 +244,7 @@ const json *JsonReader::optionalObject(const std::string &key, std::size_t limit
     if (!value)
         return nullptr;
     if (!value->is_object())
-        refuse(key, "is a " + std::string(value->type_name()) + "; an object was expected");
+        refuse(key, whatItIs(*value) + "; an object was expected");
     if (value->size() > limit)
         refuse(key, "has more than " + std::to_string(limit) + " members");
     return value;

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The program itself, from outside: arguments in; exit status, JSON and text out.
+#include "core/files/atomicfile.h"
+#include "core/lineage/lineage.h"
+#include "tests/core/trialfixture.h"
+
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
+#include <QProcess>
+#include <QRegularExpression>
+#include <QTest>
+
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+#include <memory>
+
+using namespace klineage;
+using namespace klineage::tests;
+
+namespace {
+
+struct Outcome {
+    int status = -1;
+    QByteArray out;
+    QByteArray err;
+    QJsonObject json; ///< empty when out is no JSON object
+};
+
+Outcome runCli(const QStringList &arguments, const std::filesystem::path &folder = "/")
+{
+    QProcess process;
+    process.setWorkingDirectory(QString::fromStdString(folder.string()));
+    process.start(QStringLiteral(KLINEAGE_BIN_DIR "/klineage-cli"), arguments);
+    if (!process.waitForFinished(60000))
+        qFatal("klineage-cli did not end");
+    Outcome outcome;
+    outcome.status = process.exitStatus() == QProcess::NormalExit ? process.exitCode() : -1;
+    outcome.out = process.readAllStandardOutput();
+    outcome.err = process.readAllStandardError();
+    outcome.json = QJsonDocument::fromJson(outcome.out).object();
+    return outcome;
+}
+
+std::string readText(const std::filesystem::path &path)
+{
+    return files::readFile(path, 1 << 20).value_or(std::string());
+}
+
+double valueOf(const QJsonValue &interval)
+{
+    return interval.toObject().value("value").toDouble(-1);
+}
+
+} // namespace
+
+class TestCli : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void init()
+    {
+        m_copy = std::make_unique<WorkspaceCopy>();
+        qputenv("GIT_AUTHOR_NAME", "Grace");
+    }
+
+    void everyVerbHasHelpAndJson_data()
+    {
+        QTest::addColumn<QString>("verb");
+        for (const char *verb : {"doctor",       "workload list",  "workload show", "lineage list",
+                                 "lineage show", "lineage verify", "lineage table", "lineage jobs",
+                                 "gate run",     "gate devices",   "card list",     "card show",
+                                 "card lint",    "card approve",   "card reject",   "card needs-evidence",
+                                 "card undo",    "card redo",      "trials import", "trials list"})
+            QTest::newRow(verb) << verb;
+    }
+
+    void everyVerbHasHelpAndJson()
+    {
+        QFETCH(QString, verb);
+        const Outcome outcome = runCli(verb.split(' ') << "--help");
+        QCOMPARE(outcome.status, 0);
+        QVERIFY(outcome.out.contains("--json"));
+        QVERIFY(outcome.out.contains("--workspace"));
+    }
+
+    void wrongUsageIsStatusTwo_data()
+    {
+        QTest::addColumn<QStringList>("arguments");
+        QTest::newRow("nothing") << QStringList{};
+        QTest::newRow("unknown verb") << QStringList{"lineages"};
+        QTest::newRow("group alone") << QStringList{"lineage"};
+        QTest::newRow("unknown option") << QStringList{"lineage", "list", "--jsn"};
+        QTest::newRow("missing argument") << QStringList{"card", "show"};
+        QTest::newRow("missing workload") << QStringList{"gate", "run", "K00.cl"};
+        QTest::newRow("backend") << QStringList{"gate", "run",       "K00.cl", "--workload",
+                                                "toy",  "--backend", "metal"};
+        QTest::newRow("unknown workload") << QStringList{"workload", "show", "tyo"};
+        QTest::newRow("unknown lineage") << QStringList{"lineage", "table", "toy/sm90"};
+        QTest::newRow("unknown card") << QStringList{"card", "approve", "stage-row"};
+        QTest::newRow("reject without reason") << QStringList{"card", "reject", "stage-rows"};
+        QTest::newRow("no such file") << QStringList{"gate", "run", "none.cl", "--workload", "toy"};
+        QTest::newRow("no such batch") << QStringList{"trials", "import", "none.jsonl"};
+    }
+
+    void wrongUsageIsStatusTwo()
+    {
+        QFETCH(QStringList, arguments);
+        const Outcome outcome = runCli(arguments, m_copy->root());
+        QCOMPARE(outcome.status, 2);
+        QVERIFY(!outcome.err.isEmpty());
+    }
+
+    void unknownNamesComeWithASuggestion()
+    {
+        const Outcome outcome = runCli({"card", "show", "stage-row", "--json"}, m_copy->root());
+        QCOMPARE(outcome.status, 2);
+        QVERIFY(outcome.err.contains("did you mean 'stage-rows'?"));
+        QCOMPARE(outcome.json["error"].toObject()["code"].toString(), QString("not_found"));
+    }
+
+    void globalOptionsGoBeforeOrAfter()
+    {
+        const QString root = QString::fromStdString(m_copy->root().string());
+        const Outcome before = runCli({"--workspace", root, "--json", "lineage", "list"});
+        const Outcome after = runCli({"lineage", "list", "--json", "--workspace", root});
+        const Outcome between = runCli({"lineage", "--json", "list", "--workspace", root});
+        QCOMPARE(before.status, 0);
+        QVERIFY(!before.json.isEmpty());
+        QCOMPARE(after.out, before.out);
+        QCOMPARE(between.out, before.out);
+    }
+
+    void noWorkspaceIsStatusThree()
+    {
+        QCOMPARE(runCli({"lineage", "list", "--workspace", "/proc"}).status, 3);
+    }
+
+    void workloads()
+    {
+        const Outcome list = runCli({"workload", "list", "--json"}, m_copy->root());
+        QCOMPARE(list.json["workloads"].toArray()[0].toObject()["name"].toString(), QString("toy"));
+        const Outcome show = runCli({"workload", "show", "toy", "--json"}, m_copy->root());
+        QCOMPARE(show.json["tensors"].toArray().size(), 2);
+        QCOMPARE(show.json["cases"].toArray()[1].toObject()["axes"].toObject()["C"].toInt(), 17);
+        QVERIFY(runCli({"workload", "show", "toy"}, m_copy->root()).out.contains("timed"));
+    }
+
+    void lineageTableHasEveryNumber()
+    {
+        const Outcome outcome = runCli({"lineage", "table", "--json"}, m_copy->root());
+        QCOMPARE(outcome.status, 0);
+        const QJsonObject lineage = outcome.json["lineages"].toArray()[0].toObject();
+        QCOMPARE(lineage["platform"].toString(), QString("pocl"));
+        const QJsonArray states = lineage["states"].toArray();
+        QCOMPARE(states.size(), 3);
+        QVERIFY(states[0].toObject()["speedup_to_parent"].isNull());
+        const QJsonObject best = states[2].toObject();
+        QCOMPARE(best["id"].toString(), QString("K02"));
+        QCOMPARE(valueOf(best["latency_ns"]), 1600.0);
+        QVERIFY(best["latency_ns"].toObject().contains("low")
+                && best["latency_ns"].toObject().contains("high"));
+        QCOMPARE(valueOf(best["speedup_to_parent"]), 2.5);
+        QCOMPARE(valueOf(best["speedup_to_k0"]), 5.0);
+        QCOMPARE(valueOf(best["speedup_to_reference"]), 1.25);
+        QCOMPARE(best["reference"].toString(), QString("onednn 2.6"));
+        QCOMPARE(lineage["attempts"].toArray()[0].toObject()["status"].toString(), QString("wrong"));
+        QCOMPARE(lineage["branches"].toArray().size(), 1);
+        QCOMPARE(outcome.json["geometric_mean"].toObject()["value"].toDouble(), 1.25);
+        QCOMPARE(outcome.json["geometric_mean"].toObject()["counted"].toInt(), 1);
+    }
+
+    void lineageTableIsAligned()
+    {
+        const QString text = QString::fromUtf8(runCli({"lineage", "table"}, m_copy->root()).out);
+        const QStringList lines = text.split('\n');
+        QVERIFY(lines[0].startsWith("toy/pocl"));
+        const int verdictColumn = static_cast<int>(lines[1].indexOf("VERDICT"));
+        for (int i = 2; i < 7; ++i)
+            QVERIFY2(QString(lines[i].mid(verdictColumn)).contains(QRegularExpression("^(correct|wrong)")),
+                     qPrintable(lines[i]));
+        QVERIFY(text.contains(QString::fromUtf8("1.600 µs ±1.00 %")));
+        QVERIFY(text.contains(QString::fromUtf8("2.500× [2.475, 2.525]")));
+    }
+
+    void verifyTellsSoundFromDamaged()
+    {
+        const Outcome sound = runCli({"lineage", "verify", "--json"}, m_copy->root());
+        QCOMPARE(sound.status, 0);
+        QVERIFY(sound.json["ok"].toBool());
+        std::ofstream(m_copy->lineage() / "K01.cl", std::ios::app) << "// changed\n";
+        const Outcome damaged = runCli({"lineage", "verify", "toy/pocl", "--json"}, m_copy->root());
+        QCOMPARE(damaged.status, 1);
+        QVERIFY(!damaged.json["ok"].toBool(true));
+        QVERIFY(!damaged.json["lineages"].toArray()[0].toObject()["findings"].toArray().isEmpty());
+    }
+
+    void lineageShowAndJobs()
+    {
+        const Outcome show = runCli({"lineage", "show", "toy/pocl", "--json"}, m_copy->root());
+        QCOMPARE(show.json["transitions"].toArray().size(), 2);
+        QCOMPARE(show.json["attempts"].toArray()[0].toObject()["parent"].toString(), QString("K00"));
+        const QList<QByteArray> jobs = runCli({"lineage", "jobs"}, m_copy->root()).out.trimmed().split('\n');
+        QCOMPARE(jobs.size(), 4);
+        QCOMPARE(QJsonDocument::fromJson(jobs[1]).object()["id"].toString(), QString("toy/pocl/K01"));
+    }
+
+    void reviewsAndTheirUndo()
+    {
+        const auto review = [&] {
+            const Outcome shown = runCli({"card", "show", "stage-rows", "--json"}, m_copy->root());
+            return shown.json["review"].toObject();
+        };
+        const Outcome approved = runCli({"card", "approve", "stage-rows", "--json"}, m_copy->root());
+        QCOMPARE(approved.status, 0);
+        QCOMPARE(approved.json["event"].toObject()["author"].toString(), QString("Grace"));
+        QCOMPARE(review()["verdict"].toString(), QString("approve"));
+        QCOMPARE(runCli({"card", "reject", "stage-rows", "--reason", "too narrow", "--author", "Ada"},
+                        m_copy->root())
+                     .status,
+                 0);
+        QCOMPARE(review()["reason"].toString(), QString("too narrow"));
+        QCOMPARE(runCli({"card", "undo", "stage-rows"}, m_copy->root()).status, 0);
+        QCOMPARE(review()["verdict"].toString(), QString("approve"));
+        QCOMPARE(runCli({"card", "redo", "stage-rows"}, m_copy->root()).status, 0);
+        QCOMPARE(review()["verdict"].toString(), QString("reject"));
+        QCOMPARE(runCli({"card", "redo", "stage-rows"}, m_copy->root()).status, 1);
+        const Outcome shown = runCli({"card", "show", "stage-rows", "--json"}, m_copy->root());
+        QCOMPARE(shown.json["reviews"].toArray().size(), 5);
+        QVERIFY(runCli({"card", "list"}, m_copy->root()).out.contains("reject by Ada"));
+    }
+
+    void lintLooksUpCitations()
+    {
+        QCOMPARE(runCli({"card", "lint"}, m_copy->root()).status, 0);
+        const std::filesystem::path path = m_copy->skills() / "stage-rows/card.toml";
+        std::string text = readText(path);
+        text.replace(text.find("trial:00000000000000a1"), 22, "trial:00000000000000ff");
+        QVERIFY(files::writeFileAtomic(path, text).has_value());
+        const Outcome outcome = runCli({"card", "lint", "stage-rows", "--json"}, m_copy->root());
+        QCOMPARE(outcome.status, 1);
+        QVERIFY(outcome.out.contains("names no transition, attempt or trial"));
+    }
+
+    void trialsAreImportedOnce()
+    {
+        const std::string k01 = readText(m_copy->lineage() / "K01.cl");
+        const std::string k02 = readText(m_copy->lineage() / "K02.cl");
+        const std::filesystem::path batch = m_copy->root() / "out.jsonl";
+        {
+            nlohmann::json withText{
+                {"id", "x"}, {"trial", makeTrial("00000000000000d2", "fresh", k01)}, {"text", "fresh"}};
+            std::ofstream out(batch);
+            out << gate::writeTrial(makeTrial("00000000000000d1", k02, k01)) << '\n'
+                << withText.dump() << '\n';
+            out << gate::writeTrial(makeTrial("00000000000000a0", readText(m_copy->lineage() / "K00.cl")))
+                << '\n';
+        }
+        const QString file = QString::fromStdString(batch.string());
+        const Outcome first = runCli({"trials", "import", file, "--json", "--assign"}, m_copy->root());
+        QVERIFY2(first.status == 0, first.out + first.err);
+        QCOMPARE(first.json["added"].toObject()["toy/pocl"].toInt(), 2);
+        QCOMPARE(first.json["duplicates"].toInt(), 1);
+        QCOMPARE(first.json["assigned"].toObject()["toy/pocl"].toArray()[0].toString(), QString("K02"));
+        const Outcome again = runCli({"trials", "import", file, "--json"}, m_copy->root());
+        QCOMPARE(again.status, 0);
+        QCOMPARE(again.json["duplicates"].toInt(), 3);
+
+        const Result<lineage::Lineage> lineage = lineage::readLineage(m_copy->lineage());
+        QVERIFY(lineage.has_value());
+        QCOMPARE(lineage->states[2].trial, std::string("00000000000000d1"));
+        QCOMPARE(lineage->branches.size(), std::size_t{2});
+        const Outcome list = runCli({"trials", "list", "--json"}, m_copy->root());
+        QCOMPARE(list.json["trials"].toArray().size(), 7);
+    }
+
+    void whatCannotBeImportedIsSaid()
+    {
+        const std::filesystem::path batch = m_copy->root() / "out.jsonl";
+        {
+            gate::Trial elsewhere = makeTrial("00000000000000d2", "x");
+            elsewhere.environment.platform = "sm90";
+            std::ofstream out(batch);
+            out << gate::writeTrial(makeTrial("00000000000000d1", "unknown")) << '\n'
+                << gate::writeTrial(elsewhere) << '\n';
+            out << R"({"id":"y","error":"no device"})" << '\n'
+                << "{\"id\":1}\n"
+                << "{\"id\":\"to";
+        }
+        const Outcome outcome =
+            runCli({"trials", "import", QString::fromStdString(batch.string()), "--json"}, m_copy->root());
+        QCOMPARE(outcome.status, 1);
+        const QJsonArray problems = outcome.json["problems"].toArray();
+        QCOMPARE(problems.size(), 5);
+        QVERIFY(problems[0].toString().contains("is no file of toy/pocl"));
+        QVERIFY(problems[1].toString().contains("there is no lineage toy/sm90"));
+        QVERIFY(problems[2].toString().contains("no device"));
+        QVERIFY(problems[3].toString().contains("out.jsonl:4:"));
+        QVERIFY(problems[4].toString().contains("cut short"));
+    }
+
+    void doctorReportsEveryPart()
+    {
+        const Outcome outcome = runCli({"doctor", "--json"}, m_copy->root());
+        QVERIFY(outcome.status == 0 || outcome.status == 3);
+        QStringList names;
+        for (const QJsonValue &check : outcome.json["checks"].toArray()) {
+            names << check.toObject()["name"].toString();
+            QVERIFY(!check.toObject()["text"].toString().isEmpty());
+        }
+        for (const char *name :
+             {"klineage", "gate", "cuda build", "nvidia driver", "nvrtc", "libcurl", "landlock", "workspace"})
+            QVERIFY2(names.contains(name), name);
+    }
+
+private:
+    std::unique_ptr<WorkspaceCopy> m_copy;
+};
+
+QTEST_GUILESS_MAIN(TestCli)
+#include "tst_cli.moc"

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A process that edits cards and records trials is killed at random moments, fifty times on the same files.
+#include "core/files/atomicfile.h"
+#include "core/files/jsonlines.h"
+#include "core/lineage/lineage.h"
+#include "core/skills/logs.h"
+#include "core/skills/store.h"
+#include "tests/core/trialfixture.h"
+
+#include <QTest>
+
+#include <csignal>
+#include <random>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace klineage;
+using namespace klineage::skills;
+using namespace klineage::tests;
+
+namespace {
+
+const std::string name = "stage-rows";
+
+/// Counts of what the files hold, or what a child says it finished.
+struct Counts {
+    std::size_t events = 0;
+    std::size_t trials = 0;
+};
+
+/// Works for ever; after each finished change one byte goes to the pipe: 'e' an event, 't' a trial, '!' a failure.
+[[noreturn]] void work(const WorkspaceCopy &copy, int acknowledge)
+{
+    const CardStore store(copy.skills());
+    const auto say = [&](char what, bool ok) {
+        const char byte = ok ? what : '!';
+        if (::write(acknowledge, &byte, 1) != 1)
+            ::_exit(1);
+    };
+    for (int i = 0;; ++i) {
+        Review review;
+        review.author = "child";
+        review.verdict = i % 2 == 0 ? ReviewVerdict::Approve : ReviewVerdict::Reject;
+        say('e', store.review(name, review).has_value());
+
+        Result<CardRecord> record = store.read(name);
+        if (!record)
+            ::_exit(1);
+        record->card.locus = "place " + std::to_string(i);
+        const Result<CardRecord> saved = store.save(record->card, "child", "again");
+        say('e', saved.has_value());
+        if (i % 3 == 0 && saved)
+            say('e', store.revert(name, saved->reviews.back().id, "child").has_value());
+
+        gate::Trial trial = makeTrial(gate::newTrialId(), "candidate " + std::to_string(i));
+        trial.verdict.log = std::string(20000, 'x'); // long enough to be cut
+        say('t', lineage::appendTrial(copy.lineage(), trial).has_value());
+    }
+}
+
+/// Strictly: every complete line parses. The torn tail, if any, is not counted.
+Counts countStrictly(const WorkspaceCopy &copy)
+{
+    Counts counts;
+    const auto reviews = files::readLines(copy.skills() / name / "reviews.jsonl");
+    const auto trials = files::readLines(copy.lineage() / "trials.jsonl");
+    if (!reviews || !trials)
+        qFatal("a log cannot be read");
+    for (const files::Line &line : reviews->lines) {
+        const Result<Review> review = parseReview(line.text, "reviews.jsonl");
+        if (!review)
+            qFatal("%s", review.error().message.c_str());
+        counts.events += review->author != "recovery";
+    }
+    for (const files::Line &line : trials->lines) {
+        const Result<gate::Trial> trial = gate::parseTrial(line.text, "trials.jsonl");
+        if (!trial)
+            qFatal("%s", trial.error().message.c_str());
+        ++counts.trials;
+    }
+    return counts;
+}
+
+/// Lets a child work for a while and kills it. Returns what it said it had finished.
+Counts runAndKill(const WorkspaceCopy &copy, std::chrono::microseconds lifetime, bool &failed)
+{
+    int pipe[2] = {-1, -1};
+    if (::pipe(pipe) != 0)
+        qFatal("pipe");
+    const pid_t child = ::fork();
+    if (child == 0) {
+        ::close(pipe[0]);
+        work(copy, pipe[1]);
+    }
+    ::close(pipe[1]);
+    ::usleep(static_cast<useconds_t>(lifetime.count()));
+    ::kill(child, SIGKILL);
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    failed = !WIFSIGNALED(status);
+    Counts finished;
+    char byte = 0;
+    while (::read(pipe[0], &byte, 1) == 1) {
+        finished.events += byte == 'e';
+        finished.trials += byte == 't';
+        failed = failed || byte == '!';
+    }
+    ::close(pipe[0]);
+    return finished;
+}
+
+} // namespace
+
+class TestKill : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void fiftyKillsDamageNothing()
+    {
+        const WorkspaceCopy copy;
+        const CardStore store(copy.skills());
+        std::mt19937 random(std::random_device{}());
+        std::uniform_int_distribution<int> lifetime(1000, 60000);
+        Counts total;
+        for (int round = 0; round < 50; ++round) {
+            const Counts before = countStrictly(copy);
+            bool failed = false;
+            const Counts finished = runAndKill(copy, std::chrono::microseconds(lifetime(random)), failed);
+            QVERIFY2(!failed, "the child ended by itself or could not finish a change");
+            total.events += finished.events;
+            total.trials += finished.trials;
+
+            // Everything finished is there, and at most the one in flight beside it.
+            const Counts after = countStrictly(copy);
+            QVERIFY(after.events >= before.events + finished.events);
+            QVERIFY(after.events <= before.events + finished.events + 1);
+            QVERIFY(after.trials >= before.trials + finished.trials);
+            QVERIFY(after.trials <= before.trials + finished.trials + 1);
+
+            // Both read without help; card.toml is whole.
+            const Result<CardRecord> record = store.read(name);
+            QVERIFY2(record.has_value(), record ? "" : record.error().message.c_str());
+            const Result<lineage::Lineage> lineage = lineage::readLineage(copy.lineage());
+            QVERIFY(lineage.has_value());
+            QCOMPARE(lineage->trials.size(), after.trials);
+
+            // The next writer leaves the folder as if nothing had happened.
+            QVERIFY(store.regenerate(name).has_value());
+            const Result<CardRecord> recovered = store.read(name);
+            QVERIFY(recovered.has_value());
+            for (const std::string &notice :
+                 recovered->notices) // the torn line itself stays until the next append
+                QVERIFY2(notice.find("was cut short") != std::string::npos, notice.c_str());
+        }
+        QVERIFY2(total.events > 50 && total.trials > 10, "the children were killed before they did anything");
+    }
+};
+
+QTEST_GUILESS_MAIN(TestKill)
+#include "tst_kill.moc"
