@@ -291,6 +291,9 @@ Error jsonSyntaxError(const json::exception &problem, const std::string &where)
     } else if (const std::size_t bracket = text.find("] "); bracket != std::string::npos) {
         text = text.substr(bracket + 2); // a number out of the range of double
     }
+    constexpr std::size_t longestQuote = 200; // the parser quotes the token, which can be as long as the line
+    if (text.size() > longestQuote)
+        text = text.substr(0, longestQuote) + "…";
     return Error{ErrorCode::InvalidInput,
                  where + ':' + std::to_string(column) + ": not a JSON object: " + text + '.',
                  {}};

@@ -51,14 +51,14 @@ Result<RecordOutcome> recordTrial(const Lineage &lineage, gate::Trial trial, std
                                                  + " and cannot join the lineage " + lineage.key() + '.');
     if (lineage.findTrial(trial.id))
         return RecordOutcome::Duplicate;
+    if (!candidateText.empty() && files::sha256Hex(candidateText) != trial.candidate)
+        return fail(ErrorCode::InvalidInput,
+                    "Trial " + trial.id
+                        + " did not measure the candidate that came with it: their sha-256 differ.");
     trial.file = fileOf(lineage, trial.candidate, trial.surface);
     if (trial.file.empty()) {
         if (candidateText.empty())
             return RecordOutcome::UnknownCandidate;
-        if (files::sha256Hex(candidateText) != trial.candidate)
-            return fail(ErrorCode::InvalidInput,
-                        "Trial " + trial.id
-                            + " did not measure the candidate that came with it: their sha-256 differ.");
         Result<std::string> stored = storeBranch(lineage.directory, candidateText, trial.surface);
         if (!stored)
             return tl::unexpected(stored.error());

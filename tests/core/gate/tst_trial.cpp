@@ -120,8 +120,11 @@ private slots:
             "'tunables.BM' is a number; a whole number was expected");
         row("huge tunable", minimal(R"(,"tunables":{"BM":18446744073709551615})"), "does not fit 64 bits");
         row("bad parent", minimal(R"(,"parent":"xyz")"), "'parent' is no sha-256");
-        row("many seeds", minimal(",\"seeds\":[" + std::string(2 * 1024, '1').replace(1, 1, ",") + "]"),
-            "seeds");
+        std::string seeds = "1";
+        for (int i = 0; i < 1024; ++i)
+            seeds += ",1";
+        row("many seeds", minimal(",\"seeds\":[" + seeds + "]"), "'seeds' has more than 1024 elements");
+        row("long number", minimal(",\"achieved_flops\":" + std::string(5000, '1')), "number overflow");
         row("deep nesting", minimal(",\"metrics\":" + std::string(100000, '[') + std::string(100000, ']')),
             "'metrics.0' is an array; an object was expected");
         row("array", "[]", "the record is an array; an object was expected");

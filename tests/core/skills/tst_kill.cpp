@@ -47,7 +47,7 @@ struct Counts {
         Result<CardRecord> record = store.read(name);
         if (!record)
             ::_exit(1);
-        record->card.locus = "place " + std::to_string(i);
+        record->card.locus = "place " + gate::newTrialId(); // never what it was
         const Result<CardRecord> saved = store.save(record->card, "child", "again");
         say('e', saved.has_value());
         if (i % 3 == 0 && saved)
