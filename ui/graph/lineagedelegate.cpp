@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/graph/lineagedelegate.h"
+
+#include "ui/graph/graphpainter.h"
+#include "ui/graph/lineageview.h"
+#include "ui/models/lineagemodel.h"
+#include "ui/style/chip.h"
+#include "ui/style/theme.h"
+
+#include <QPainter>
+
+namespace klineage::ui {
+
+namespace {
+
+constexpr int numberMargin = 8;
+constexpr int labelGap = 8;
+
+bool isMain(const LineageRow &row)
+{
+    return row.kind == lineage::TableRow::Kind::State;
+}
+
+} // namespace
+
+LineageDelegate::LineageDelegate(const LineageModel *model, LineageView *view)
+    : QStyledItemDelegate(view)
+    , m_model(model)
+    , m_view(view)
+{}
+
+int LineageDelegate::titleLeft() const
+{
+    QFont strong = m_view->font();
+    strong.setWeight(QFont::DemiBold);
+    return graphWidth() + QFontMetrics(strong).horizontalAdvance(QStringLiteral("K00")) + labelGap + 3;
+}
+
+void LineageDelegate::paint(QPainter *painter, const QStyleOptionViewItem &option,
+                            const QModelIndex &index) const
+{
+    const Theme &theme = Theme::current();
+    if (option.state & QStyle::State_Selected)
+        painter->fillRect(option.rect,
+                          m_view->hasFocus() ? theme.selection : blend(theme.selection, theme.panel, 0.75));
+    else if (index.row() == m_view->litRow())
+        painter->fillRect(option.rect, theme.hover);
+    painter->save();
+    painter->setFont(option.font);
+    switch (index.column()) {
+    case LineageModel::StepColumn:
+        paintStep(painter, option, index);
+        break;
+    case LineageModel::GateColumn:
+        if (m_model->row(index.row()).verdict)
+            paintStages(painter, option.rect, m_model->row(index.row()).stages);
+        break;
+    default:
+        paintNumber(painter, option, index);
+        break;
+    }
+    painter->restore();
+}
+
+void LineageDelegate::paintStep(QPainter *painter, const QStyleOptionViewItem &option,
+                                const QModelIndex &index) const
+{
+    const Theme &theme = Theme::current();
+    const LineageRow &row = m_model->row(index.row());
+    paintGraphCell(painter, option.rect, row, option.state & QStyle::State_Selected);
+
+    QFont strong = option.font;
+    strong.setWeight(isMain(row) ? QFont::DemiBold : QFont::Normal);
+    painter->setFont(strong);
+    painter->setPen(isMain(row) ? theme.text : theme.dim);
+    QRect text = option.rect.adjusted(graphWidth(), 0, -4, 0);
+    painter->drawText(text, Qt::AlignVCenter | Qt::AlignLeft, row.label);
+
+    const int afterLabel =
+        row.label.isEmpty() ? 0 : QFontMetrics(strong).horizontalAdvance(row.label) + labelGap;
+    text.setLeft(option.rect.left() + std::max(titleLeft(), graphWidth() + afterLabel));
+    if (row.label.isEmpty())
+        text.setLeft(option.rect.left() + titleLeft());
+    painter->setFont(option.font);
+    if (isMain(row) && row.id == m_model->baseline() && m_view->baselineIsPinned()) {
+        const Chip chip{LineageView::tr("baseline"), {}, Tone::Accent};
+        const int width = chipSize(chip, option.font).width();
+        paintChip(painter, QRect(text.right() - width, text.top(), width, text.height()), chip, option.font);
+        text.setRight(text.right() - width - 6);
+    }
+    painter->drawText(text, Qt::AlignVCenter | Qt::AlignLeft,
+                      option.fontMetrics.elidedText(row.title, Qt::ElideRight, text.width()));
+}
+
+void LineageDelegate::paintNumber(QPainter *painter, const QStyleOptionViewItem &option,
+                                  const QModelIndex &index) const
+{
+    const Theme &theme = Theme::current();
+    const LineageRow &row = m_model->row(index.row());
+    QColor color = isMain(row) ? theme.text : theme.dim;
+    if (!row.isCorrect)
+        color = row.verdict ? toneColor(row.verdict->tone) : theme.faint;
+    else if (index.column() == LineageModel::ChangeColumn)
+        color = toneColor(row.stepTone);
+    else if (index.column() == LineageModel::ReferenceColumn && row.referenceSpeedup
+             && *row.referenceSpeedup >= 1 && isMain(row))
+        color = theme.good;
+    painter->setPen(color);
+    painter->drawText(option.rect.adjusted(2, 0, -numberMargin, 0), Qt::AlignVCenter | Qt::AlignRight,
+                      index.data().toString());
+}
+
+} // namespace klineage::ui

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/graph/lineageview.h"
+
+#include "ui/graph/lineagedelegate.h"
+#include "ui/models/lineagemodel.h"
+
+#include <QHeaderView>
+#include <QKeyEvent>
+#include <QPainter>
+
+namespace klineage::ui {
+
+namespace {
+
+constexpr int cellPadding = 16;
+constexpr int gateWidth = 44;
+constexpr int comfortableTitle = 120;
+constexpr int smallestTitle = 84;
+
+/// "step" stands above the titles, not above the graph.
+class LineageHeader : public QHeaderView
+{
+public:
+    LineageHeader(const LineageDelegate *delegate, QWidget *parent)
+        : QHeaderView(Qt::Horizontal, parent)
+        , m_delegate(delegate)
+    {
+        setSectionsClickable(false);
+        setHighlightSections(false);
+        setSectionResizeMode(QHeaderView::Fixed);
+        setMinimumSectionSize(10);
+    }
+
+protected:
+    void paintSection(QPainter *painter, const QRect &rect, int section) const override
+    {
+        if (section != LineageModel::StepColumn) {
+            QHeaderView::paintSection(painter, rect, section);
+            return;
+        }
+        const QRect title = rect.adjusted(m_delegate->titleLeft() - 8, 0, 0, 0);
+        painter->save();
+        QStyleOptionHeader empty;
+        initStyleOption(&empty);
+        empty.rect = rect;
+        style()->drawControl(QStyle::CE_HeaderSection, &empty, painter, this);
+        painter->restore();
+        QHeaderView::paintSection(painter, title, section);
+    }
+
+private:
+    const LineageDelegate *m_delegate;
+};
+
+} // namespace
+
+LineageView::LineageView(LineageModel *model, QWidget *parent)
+    : QTableView(parent)
+    , m_model(model)
+    , m_delegate(new LineageDelegate(model, this))
+{
+    setHorizontalHeader(new LineageHeader(m_delegate, this));
+    setModel(model);
+    setItemDelegate(m_delegate);
+    setSelectionBehavior(QAbstractItemView::SelectRows);
+    setSelectionMode(QAbstractItemView::SingleSelection);
+    setEditTriggers(QAbstractItemView::NoEditTriggers);
+    setShowGrid(false);
+    setWordWrap(false);
+    setMouseTracking(true);
+    setTabKeyNavigation(false);
+    setFrameShape(QFrame::NoFrame);
+    setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    setHorizontalScrollMode(QAbstractItemView::ScrollPerPixel);
+    setVerticalScrollMode(QAbstractItemView::ScrollPerPixel);
+    verticalHeader()->hide();
+    verticalHeader()->setSectionResizeMode(QHeaderView::Fixed);
+    verticalHeader()->setMinimumSectionSize(10);
+
+    for (const auto signal : {&QAbstractItemModel::modelReset})
+        connect(model, signal, this, &LineageView::arrange);
+    connect(model, &QAbstractItemModel::rowsInserted, this, &LineageView::arrange);
+    connect(model, &QAbstractItemModel::rowsRemoved, this, &LineageView::arrange);
+    connect(model, &QAbstractItemModel::dataChanged, this, &LineageView::arrange);
+    connect(model, &QAbstractItemModel::headerDataChanged, this, &LineageView::arrange);
+    arrange();
+}
+
+int LineageView::contentWidth(int column) const
+{
+    QFont small = font();
+    small.setPointSizeF(8.8);
+    int width = QFontMetrics(small).horizontalAdvance(
+        m_model->headerData(column, Qt::Horizontal, Qt::DisplayRole).toString());
+    for (int row = 0; row < m_model->rowCount(); ++row) {
+        if (m_model->row(row).isCorrect)
+            width = std::max(width,
+                             fontMetrics().horizontalAdvance(m_model->index(row, column).data().toString()));
+    }
+    return width + cellPadding;
+}
+
+/// Widths come from the texts; the title takes the rest, and columns are left out until it can be read.
+void LineageView::arrange()
+{
+    verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 7);
+    spanFailures();
+    const int available = viewport()->width() - m_delegate->titleLeft();
+    int numbers = 0;
+    for (int column = LineageModel::LatencyColumn; column < LineageModel::ColumnCount; ++column) {
+        const int width = contentWidth(column);
+        setColumnWidth(column, width);
+        numbers += width;
+    }
+    const bool showGate = available - numbers - gateWidth >= comfortableTitle;
+    setColumnHidden(LineageModel::GateColumn, !showGate);
+    if (showGate) {
+        setColumnWidth(LineageModel::GateColumn, gateWidth);
+        numbers += gateWidth;
+    }
+    const bool showBaseline = m_baselineIsPinned || available - numbers >= smallestTitle;
+    setColumnHidden(LineageModel::BaselineColumn, !showBaseline);
+    if (!showBaseline)
+        numbers -= columnWidth(LineageModel::BaselineColumn) > 0 ? columnWidth(LineageModel::BaselineColumn)
+                                                                 : contentWidth(LineageModel::BaselineColumn);
+    setColumnWidth(LineageModel::StepColumn,
+                   std::max(m_delegate->titleLeft() + 30, viewport()->width() - numbers));
+}
+
+/// A row without numbers says why, over the columns of all numbers.
+void LineageView::spanFailures()
+{
+    clearSpans();
+    for (int row = 0; row < m_model->rowCount(); ++row) {
+        if (!m_model->row(row).isCorrect)
+            setSpan(row, LineageModel::LatencyColumn, 1,
+                    LineageModel::ColumnCount - LineageModel::LatencyColumn);
+    }
+}
+
+void LineageView::setLitRow(int row)
+{
+    if (row == m_litRow)
+        return;
+    const auto repaint = [this](int r) {
+        if (r >= 0)
+            viewport()->update(0, rowViewportPosition(r), viewport()->width(), rowHeight(r));
+    };
+    repaint(m_litRow);
+    m_litRow = row;
+    repaint(m_litRow);
+}
+
+void LineageView::setBaselinePinned(bool pinned)
+{
+    if (pinned == m_baselineIsPinned)
+        return;
+    m_baselineIsPinned = pinned;
+    arrange();
+    viewport()->update();
+}
+
+void LineageView::resizeEvent(QResizeEvent *event)
+{
+    QTableView::resizeEvent(event);
+    arrange();
+}
+
+void LineageView::mouseMoveEvent(QMouseEvent *event)
+{
+    QTableView::mouseMoveEvent(event);
+    emit rowHovered(rowAt(event->pos().y()));
+}
+
+void LineageView::leaveEvent(QEvent *event)
+{
+    QTableView::leaveEvent(event);
+    emit rowHovered(-1);
+}
+
+void LineageView::keyPressEvent(QKeyEvent *event)
+{
+    if (event->modifiers() == Qt::NoModifier && (event->key() == Qt::Key_J || event->key() == Qt::Key_K)) {
+        QKeyEvent arrow(event->type(), event->key() == Qt::Key_J ? Qt::Key_Down : Qt::Key_Up, Qt::NoModifier);
+        QTableView::keyPressEvent(&arrow);
+        return;
+    }
+    QTableView::keyPressEvent(event);
+}
+
+void LineageView::changeEvent(QEvent *event)
+{
+    QTableView::changeEvent(event);
+    if (event->type() == QEvent::FontChange)
+        arrange();
+}
+
+} // namespace klineage::ui

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QTableView>
+
+namespace klineage::ui {
+
+class LineageDelegate;
+class LineageModel;
+
+/// The lineage's graph and table in one: node and row are one line. Columns give way to the title when it is narrow: first the
+/// stage glyphs, then the speedup to the baseline. j and k move.
+class LineageView : public QTableView
+{
+    Q_OBJECT
+
+public:
+    explicit LineageView(LineageModel *model, QWidget *parent = nullptr);
+
+    /// The row under the mouse, or the one that another panel points at; -1: none.
+    [[nodiscard]] int litRow() const { return m_litRow; }
+    void setLitRow(int row);
+    [[nodiscard]] bool baselineIsPinned() const { return m_baselineIsPinned; }
+    void setBaselinePinned(bool pinned);
+
+signals:
+    void rowHovered(int row); ///< -1: the mouse has left
+
+protected:
+    void resizeEvent(QResizeEvent *event) override;
+    void mouseMoveEvent(QMouseEvent *event) override;
+    void leaveEvent(QEvent *event) override;
+    void keyPressEvent(QKeyEvent *event) override;
+    void changeEvent(QEvent *event) override;
+
+private:
+    void arrange();
+    void spanFailures();
+    [[nodiscard]] int contentWidth(int column) const;
+
+    LineageModel *m_model;
+    LineageDelegate *m_delegate;
+    int m_litRow = -1;
+    bool m_baselineIsPinned = false;
+};
+
+} // namespace klineage::ui

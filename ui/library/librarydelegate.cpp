@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/library/librarydelegate.h"
+
+#include "ui/models/fuzzymatch.h"
+#include "ui/models/librarymodel.h"
+#include "ui/style/chip.h"
+#include "ui/style/fonts.h"
+#include "ui/style/theme.h"
+
+#include <QPainter>
+
+namespace klineage::ui {
+
+namespace {
+
+constexpr int sideMargin = 10;
+
+LibraryModel::Kind kindOf(const QModelIndex &index)
+{
+    return static_cast<LibraryModel::Kind>(index.data(LibraryModel::KindRole).toInt());
+}
+
+/// Draws text and, over it, the matched letters in the accent colour: the same glyphs at the same places.
+void drawMatched(QPainter *painter, const QRect &rect, const QString &text, const QString &pattern)
+{
+    const QString shown = painter->fontMetrics().elidedText(text, Qt::ElideRight, rect.width());
+    painter->drawText(rect, Qt::AlignVCenter | Qt::AlignLeft, shown);
+    if (pattern.isEmpty())
+        return;
+    const auto match = fuzzyMatch(pattern, text);
+    if (!match)
+        return;
+    painter->setPen(Theme::current().accent);
+    for (const int position : match->positions) {
+        if (position >= shown.size() || shown[position] != text[position])
+            continue;
+        const int left = painter->fontMetrics().horizontalAdvance(shown.left(position));
+        painter->drawText(rect.adjusted(left, 0, 0, 0), Qt::AlignVCenter | Qt::AlignLeft,
+                          QString(shown[position]));
+    }
+}
+
+} // namespace
+
+QSize LibraryDelegate::sizeHint(const QStyleOptionViewItem &option, const QModelIndex &index) const
+{
+    const int text = option.fontMetrics.height();
+    if (kindOf(index) == LibraryModel::Kind::Section)
+        return {0, text + (index.row() == 0 ? 10 : 14)};
+    return {0, text + 7};
+}
+
+void LibraryDelegate::paintSection(QPainter *painter, const QStyleOptionViewItem &option,
+                                   const QModelIndex &index) const
+{
+    const Theme &theme = Theme::current();
+    const QRect rect = option.rect.adjusted(sideMargin, 0, -sideMargin, -3);
+    painter->setFont(captionFont());
+    painter->setPen(theme.dim);
+    QString text = index.data().toString();
+    const QString count = index.data(LibraryModel::ValueRole).toString();
+    if (!count.isEmpty())
+        text += QStringLiteral("  ") + count;
+    painter->drawText(rect, Qt::AlignBottom | Qt::AlignLeft, text);
+}
+
+/// Value or chip at the right end; returns the width it took.
+int LibraryDelegate::paintRight(QPainter *painter, const QStyleOptionViewItem &option,
+                                const QModelIndex &index) const
+{
+    const QRect rect = option.rect.adjusted(0, 0, -sideMargin, 0);
+    const Chip chip = index.data(LibraryModel::ChipRole).value<Chip>();
+    if (!chip.text.isEmpty()) {
+        const QSize size = chipSize(chip, option.font);
+        paintChip(painter, QRect(rect.right() - size.width() + 1, rect.top(), size.width(), rect.height()),
+                  chip, option.font);
+        return size.width() + sideMargin;
+    }
+    const QString value = index.data(LibraryModel::ValueRole).toString();
+    if (value.isEmpty())
+        return 0;
+    painter->setPen(toneColor(static_cast<Tone>(index.data(LibraryModel::ValueToneRole).toInt())));
+    painter->drawText(rect, Qt::AlignVCenter | Qt::AlignRight, value);
+    return option.fontMetrics.horizontalAdvance(value) + sideMargin;
+}
+
+void LibraryDelegate::paint(QPainter *painter, const QStyleOptionViewItem &option,
+                            const QModelIndex &index) const
+{
+    painter->save();
+    if (kindOf(index) == LibraryModel::Kind::Section) {
+        paintSection(painter, option, index);
+    } else {
+        const Theme &theme = Theme::current();
+        painter->setFont(option.font);
+        const int right = paintRight(painter, option, index);
+        painter->setPen(theme.text);
+        const QRect rect = option.rect.adjusted(2, 0, -sideMargin - right, 0);
+        drawMatched(painter, rect, index.data().toString(), m_pattern);
+    }
+    painter->restore();
+}
+
+} // namespace klineage::ui

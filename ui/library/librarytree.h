@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QTreeView>
+
+namespace klineage::ui {
+
+/// A tree whose rows have the window's own selection, hover and branch marks over their whole width. j and k move.
+class LibraryTree : public QTreeView
+{
+    Q_OBJECT
+
+public:
+    explicit LibraryTree(QWidget *parent = nullptr);
+
+protected:
+    void drawRow(QPainter *painter, const QStyleOptionViewItem &option,
+                 const QModelIndex &index) const override;
+    void drawBranches(QPainter *painter, const QRect &rect, const QModelIndex &index) const override;
+    void keyPressEvent(QKeyEvent *event) override;
+    void mouseReleaseEvent(QMouseEvent *event) override;
+};
+
+} // namespace klineage::ui
