@@ -9,7 +9,9 @@
 
 #include <QTest>
 
+#include <chrono>
 #include <csignal>
+#include <limits>
 #include <random>
 
 #include <sys/wait.h>
@@ -82,32 +84,70 @@ Counts countStrictly(const WorkspaceCopy &copy)
     return counts;
 }
 
-/// Lets a child work for a while and kills it. Returns what it said it had finished.
-Counts runAndKill(const WorkspaceCopy &copy, std::chrono::microseconds lifetime, bool &failed)
+/// A child at work, until it is killed.
+class Worker
 {
-    int pipe[2] = {-1, -1};
-    if (::pipe(pipe) != 0)
-        qFatal("pipe");
-    const pid_t child = ::fork();
-    if (child == 0) {
-        ::close(pipe[0]);
-        work(copy, pipe[1]);
+public:
+    explicit Worker(const WorkspaceCopy &copy)
+    {
+        int pipe[2] = {-1, -1};
+        if (::pipe(pipe) != 0)
+            qFatal("pipe");
+        m_child = ::fork();
+        if (m_child == 0) {
+            ::close(pipe[0]);
+            work(copy, pipe[1]);
+        }
+        ::close(pipe[1]);
+        m_pipe = pipe[0];
     }
-    ::close(pipe[1]);
-    ::usleep(static_cast<useconds_t>(lifetime.count()));
-    ::kill(child, SIGKILL);
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    failed = !WIFSIGNALED(status);
-    Counts finished;
-    char byte = 0;
-    while (::read(pipe[0], &byte, 1) == 1) {
-        finished.events += byte == 'e';
-        finished.trials += byte == 't';
-        failed = failed || byte == '!';
+    ~Worker() { ::close(m_pipe); }
+    Worker(const Worker &) = delete;
+    Worker &operator=(const Worker &) = delete;
+
+    void waitForChanges(int count)
+    {
+        char byte = 0;
+        for (int i = 0; i < count && ::read(m_pipe, &byte, 1) == 1; ++i)
+            note(byte);
     }
-    ::close(pipe[0]);
-    return finished;
+
+    /// What it said it had finished; failed when it ended by itself or could not do something.
+    Counts kill(bool &failed)
+    {
+        ::kill(m_child, SIGKILL);
+        int status = 0;
+        ::waitpid(m_child, &status, 0);
+        waitForChanges(std::numeric_limits<int>::max());
+        failed = m_failed || !WIFSIGNALED(status);
+        return m_finished;
+    }
+
+private:
+    void note(char byte)
+    {
+        m_finished.events += byte == 'e';
+        m_finished.trials += byte == 't';
+        m_failed = m_failed || byte == '!';
+    }
+
+    pid_t m_child = -1;
+    int m_pipe = -1;
+    Counts m_finished;
+    bool m_failed = false;
+};
+
+/// How long twelve changes take here and now, so that the kills fall among them on slow and fast machines.
+std::chrono::microseconds timeOfTwelveChanges()
+{
+    const WorkspaceCopy copy;
+    Worker worker(copy);
+    const auto begin = std::chrono::steady_clock::now();
+    worker.waitForChanges(12);
+    const auto elapsed = std::chrono::steady_clock::now() - begin;
+    bool failed = false;
+    static_cast<void>(worker.kill(failed));
+    return std::chrono::duration_cast<std::chrono::microseconds>(elapsed);
 }
 
 } // namespace
@@ -122,12 +162,15 @@ private slots:
         const WorkspaceCopy copy;
         const CardStore store(copy.skills());
         std::mt19937 random(std::random_device{}());
-        std::uniform_int_distribution<int> lifetime(1000, 60000);
+        std::uniform_int_distribution<useconds_t> lifetimeUs(
+            0, static_cast<useconds_t>(2 * timeOfTwelveChanges().count()));
         Counts total;
         for (int round = 0; round < 50; ++round) {
             const Counts before = countStrictly(copy);
             bool failed = false;
-            const Counts finished = runAndKill(copy, std::chrono::microseconds(lifetime(random)), failed);
+            Worker worker(copy);
+            ::usleep(lifetimeUs(random));
+            const Counts finished = worker.kill(failed);
             QVERIFY2(!failed, "the child ended by itself or could not finish a change");
             total.events += finished.events;
             total.trials += finished.trials;
