@@ -77,6 +77,29 @@ WorkerResult<void> WorkerSession::readHello(double limitSeconds)
     return {};
 }
 
+WorkerResult<void> WorkerSession::clear()
+{
+    while (!m_subjects.empty()) {
+        if (auto done = removeSubject(m_subjects.back()); !done)
+            return done;
+    }
+    while (!m_modules.empty()) {
+        if (auto done = unload(m_modules.back()); !done)
+            return done;
+    }
+    while (!m_buffers.empty()) {
+        if (auto done = release(m_buffers.back()); !done)
+            return done;
+    }
+    return {};
+}
+
+void WorkerSession::discard()
+{
+    if (!m_failure)
+        (void)end(FailureKind::Machine, {ErrorCode::Protocol, "The worker was discarded.", {}});
+}
+
 void WorkerSession::beginTrial(std::stop_token stop, Deadline deadline)
 {
     m_stop = std::move(stop);
@@ -189,6 +212,7 @@ WorkerResult<LoadedModule> WorkerSession::load(std::span<const std::byte> binary
                 return end(FailureKind::Machine, loaded.error);
         } else {
             loaded.module = answer->at("module").get<ModuleId>();
+            m_modules.push_back(*loaded.module);
         }
         return loaded;
     } catch (const std::exception &) {
@@ -199,17 +223,20 @@ WorkerResult<LoadedModule> WorkerSession::load(std::span<const std::byte> binary
 
 WorkerResult<void> WorkerSession::unload(ModuleId module)
 {
+    std::erase(m_modules, module);
     return ask({{"op", "unload"}, {"module", module}}, quickLimitSeconds, [](const json &) {});
 }
 
 WorkerResult<BufferId> WorkerSession::allocate(std::size_t bytes)
 {
-    return ask({{"op", "allocate"}, {"bytes", bytes}}, quickLimitSeconds,
-               [](const json &answer) { return answer.at("buffer").get<BufferId>(); });
+    return ask({{"op", "allocate"}, {"bytes", bytes}}, quickLimitSeconds, [this](const json &answer) {
+        return m_buffers.emplace_back(answer.at("buffer").get<BufferId>());
+    });
 }
 
 WorkerResult<void> WorkerSession::release(BufferId buffer)
 {
+    std::erase(m_buffers, buffer);
     return ask({{"op", "release"}, {"buffer", buffer}}, quickLimitSeconds, [](const json &) {});
 }
 
@@ -244,7 +271,9 @@ WorkerResult<SubjectId> WorkerSession::addPlan(ModuleId module, const kernel::Re
                 {"module", module},
                 {"plan", protocol::write(plan)},
                 {"sets", protocol::write(sets)}},
-               quickLimitSeconds, [](const json &answer) { return answer.at("subject").get<SubjectId>(); });
+               quickLimitSeconds, [this](const json &answer) {
+                   return m_subjects.emplace_back(answer.at("subject").get<SubjectId>());
+               });
 }
 
 WorkerResult<SubjectId> WorkerSession::addReference(const ReferenceCall &reference,
@@ -252,11 +281,14 @@ WorkerResult<SubjectId> WorkerSession::addReference(const ReferenceCall &referen
 {
     return ask(
         {{"op", "add_reference"}, {"call", protocol::write(reference)}, {"sets", protocol::write(sets)}},
-        quickLimitSeconds, [](const json &answer) { return answer.at("subject").get<SubjectId>(); });
+        quickLimitSeconds, [this](const json &answer) {
+            return m_subjects.emplace_back(answer.at("subject").get<SubjectId>());
+        });
 }
 
 WorkerResult<void> WorkerSession::removeSubject(SubjectId subject)
 {
+    std::erase(m_subjects, subject);
     return ask({{"op", "remove_subject"}, {"subject", subject}}, quickLimitSeconds, [](const json &) {});
 }
 

@@ -58,6 +58,11 @@ public:
         const std::vector<std::string> &command, kernel::Surface surface, double limitSeconds,
         const std::stop_token &stop);
 
+    /// Removes every subject, module and buffer that this session made: the end of a trial.
+    [[nodiscard]] WorkerResult<void> clear();
+    /// Kills the process: after a candidate that may have damaged it.
+    void discard();
+
     /// Stop token and deadline of the calls that follow, until the next call of this.
     void beginTrial(std::stop_token stop, process::Deadline deadline);
     [[nodiscard]] bool alive() const { return !m_failure; }
@@ -109,6 +114,9 @@ private:
     std::stop_token m_stop;
     process::Deadline m_deadline = process::Deadline::never();
     std::optional<WorkerFailure> m_failure;
+    std::vector<SubjectId> m_subjects;
+    std::vector<ModuleId> m_modules;
+    std::vector<BufferId> m_buffers;
     kernel::Bindings m_facts;
     Environment m_environment;
     std::size_t m_cacheBytes = 0;

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/gate/protocol/requestjson.h"
+#include "core/gate/service/batch.h"
+#include "core/gate/service/serve.h"
+#include "core/gate/supervisor/sandbox.h"
+#include "core/gate/worker/worker.h"
+
+#include <CLI/CLI.hpp>
+
+#include <csignal>
+#include <cstdio>
+#include <thread>
+
+namespace {
+
+using namespace klineage;
+
+constexpr int exitFailure = 1;
+constexpr int exitUnfinished = 3;
+
+gate::SupervisorOptions supervisorOptions()
+{
+    gate::SupervisorOptions options;
+    options.cacheDirectory = gate::cacheDirectory();
+    return options;
+}
+
+int runDevices()
+{
+    gate::Supervisor supervisor(supervisorOptions());
+    const nlohmann::json answer = {{"devices", gate::protocol::writeDevices(supervisor.devices())}};
+    std::printf("%s\n", answer.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+    return 0;
+}
+
+/// Ctrl+C ends the trial in flight and the batch; what is written stays written.
+std::stop_source stopOnSignals()
+{
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+    std::stop_source source;
+    std::thread([source, signals]() mutable {
+        int received = 0;
+        sigwait(&signals, &received);
+        source.request_stop();
+    }).detach();
+    return source;
+}
+
+int runBatch(const gate::BatchOptions &options)
+{
+    const std::stop_source source = stopOnSignals();
+    const auto summary = gate::runBatch(options, source.get_token(), [](const std::string &line) {
+        std::fprintf(stderr, "%s\n", line.c_str());
+    });
+    if (!summary) {
+        std::fprintf(stderr, "klineage-gate: %s\n%s", summary.error().message.c_str(),
+                     summary.error().detail.c_str());
+        return exitFailure;
+    }
+    std::fprintf(stderr, "%d done, %d skipped, %d failed, %d left\n", summary->done, summary->skipped,
+                 summary->failed, summary->left);
+    if (summary->failed > 0)
+        return exitFailure;
+    return summary->left > 0 ? exitUnfinished : 0;
+}
+
+const char *const batchFooter =
+    "A line of IN is one JSON object:\n"
+    "  {\"id\": \"gemm-K03\", \"workload\": FOLDER, \"candidate\": FILE, \"parent\": FILE}\n"
+    "id, workload and candidate are required. Optional: parent, name, tunables (object), seeds, min_rounds,\n"
+    "target_half_width, profile_seconds, deadline_seconds, with_reference. Paths are relative to the current folder.\n"
+    "A line of OUT is {\"id\", \"trial\"} or {\"id\", \"error\"}, appended and synced one by one. Ids that have a trial in OUT\n"
+    "are skipped, so that running the same command again resumes a batch that was killed; errors are tried again.\n"
+    "Exit code: 0 all done, 1 an error, 3 some were not begun because of the limit or a signal.";
+
+const char *const serveFooter =
+    "One JSON object a line on stdin, events on stdout, until stdin ends:\n"
+    "  {\"id\": 1, \"method\": \"gate\", \"params\": {\"workload\": TOML, \"candidate\": TEXT, \"name\": NAME, \"parent\": TEXT, …}}\n"
+    "  {\"id\": 2, \"method\": \"devices\"}   {\"id\": 3, \"method\": \"cancel\", \"target\": 1}   {\"id\": 4, \"method\": \"ping\"}\n"
+    "Events carry the id: \"progress\" (stage, fraction, text), \"result\" (trial, devices or pong), \"error\".";
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    CLI::App app{
+        "The gate of KLineage: compiles a candidate kernel, checks it against the oracle, and times it."};
+    app.set_version_flag("--version", KLINEAGE_VERSION);
+    app.require_subcommand(1);
+
+    auto *serve = app.add_subcommand("serve", "Answer requests on stdin, for the workbench and klineage-cli");
+    serve->footer(serveFooter);
+
+    gate::BatchOptions batchOptions;
+    batchOptions.supervisor = supervisorOptions();
+    auto *batch = app.add_subcommand("batch", "Gate every line of a file with one warm worker, resumable");
+    batch->footer(batchFooter);
+    batch->add_option("IN", batchOptions.in, "Lines of JSON: what to gate")->required();
+    batch->add_option("--out", batchOptions.out, "Lines of JSON: the trials")->required();
+    batch->add_option("--limit-seconds", batchOptions.limitSeconds,
+                      "Begin no new trial after this long (0: no limit)");
+    batch
+        ->add_option(
+            "--seed-pool", batchOptions.supervisor.seedPool,
+            "Draw the timed case's seeds from this many random ones and keep their inputs and expected outputs "
+            "(0: fresh seeds for every trial); recorded in each trial")
+        ->check(CLI::Range(0, 64));
+    batch->add_option("--profile-seconds", batchOptions.defaults.profileSeconds,
+                      "Longest timing of one trial");
+    batch->add_option("--deadline-seconds", batchOptions.defaults.deadlineSeconds, "Deadline of one trial");
+    batch->add_option("--seeds", batchOptions.defaults.seeds, "Seeds of the timed case");
+
+    auto *devices =
+        app.add_subcommand("devices", "List the devices as JSON, with what is missing for the others");
+
+    std::string backend;
+    auto *worker =
+        app.add_subcommand("worker", "Own a device and execute (started by the gate itself)")->group("");
+    worker->add_option("--backend", backend)->required()->check(CLI::IsMember({"opencl", "cuda"}));
+    auto *compiler =
+        app.add_subcommand("compile", "Compile untrusted source (started by the gate itself)")->group("");
+
+    CLI11_PARSE(app, argc, argv);
+    if (*serve)
+        return gate::serve(supervisorOptions());
+    if (*batch)
+        return runBatch(batchOptions);
+    if (*devices)
+        return runDevices();
+    if (*worker)
+        return gate::runWorker(backend == "cuda" ? kernel::Surface::Cuda : kernel::Surface::OpenCl);
+    return *compiler ? gate::runCompiler() : exitFailure;
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/gate/client.h"
+#include "core/gate/supervisor/supervisor.h"
+
+#include <nlohmann/json.hpp>
+
+namespace klineage::gate::protocol {
+
+/// A gate request as it travels to `serve`: with the texts of workload, candidate and parent, because the gate may run on a machine
+/// that has none of the files.
+[[nodiscard]] nlohmann::json writeRequest(const GateRequest &request, const std::string &workloadText);
+/// Unknown keys and wrong types are errors (InvalidInput).
+[[nodiscard]] Result<GateJob> readRequest(const nlohmann::json &json);
+
+/// Reads the settings seeds, min_rounds, target_half_width, profile_seconds, deadline_seconds, with_reference and tunables into
+/// request; other keys must be among `others`.
+[[nodiscard]] Status readSettings(const nlohmann::json &json, const std::vector<std::string> &others,
+                                  GateRequest &request);
+
+[[nodiscard]] nlohmann::json writeDevices(const std::vector<DeviceInfo> &devices);
+[[nodiscard]] Result<std::vector<DeviceInfo>> readDevices(const nlohmann::json &json);
+
+} // namespace klineage::gate::protocol

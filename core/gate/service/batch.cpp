@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/gate/service/batch.h"
+
+#include "core/files/atomicfile.h"
+#include "core/files/jsonlines.h"
+#include "core/gate/protocol/requestjson.h"
+#include "core/process/deadline.h"
+
+#include <set>
+
+namespace klineage::gate {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t maxCandidateBytes = std::size_t{4} << 20;
+
+struct Item {
+    std::string id;
+    std::filesystem::path workload;
+    std::filesystem::path candidate;
+    std::filesystem::path parent;
+    GateRequest request;
+};
+
+Result<Item> readItem(const files::Line &line, const std::string &file, const GateRequest &defaults)
+{
+    const std::string where = file + ":" + std::to_string(line.number) + ": ";
+    const json in = json::parse(line.text, nullptr, false);
+    if (!in.is_object())
+        return fail(ErrorCode::InvalidInput, where + "expected a JSON object.");
+    Item item;
+    item.request = defaults;
+    if (auto settings =
+            protocol::readSettings(in, {"id", "workload", "candidate", "parent", "name"}, item.request);
+        !settings)
+        return fail(ErrorCode::InvalidInput, where + settings.error().message);
+    try {
+        item.id = in.at("id").get<std::string>();
+        item.workload = in.at("workload").get<std::string>();
+        item.candidate = in.at("candidate").get<std::string>();
+        item.parent = in.value("parent", "");
+        item.request.candidateName = in.value("name", item.candidate.filename().string());
+    } catch (const json::exception &problem) {
+        return fail(ErrorCode::InvalidInput,
+                    where + "\"id\", \"workload\" and \"candidate\" are required strings: " + problem.what()
+                        + ".");
+    }
+    return item;
+}
+
+Result<std::vector<Item>> readItems(const BatchOptions &options)
+{
+    const auto lines = files::readLines(options.in);
+    if (!lines)
+        return tl::unexpected(lines.error());
+    std::vector<Item> items;
+    std::set<std::string> ids;
+    auto all = lines->lines;
+    if (lines->tornTail)
+        all.push_back(*lines->tornTail);
+    for (const files::Line &line : all) {
+        auto item = readItem(line, options.in.string(), options.defaults);
+        if (!item)
+            return tl::unexpected(item.error());
+        if (!ids.insert(item->id).second)
+            return fail(ErrorCode::InvalidInput, options.in.string() + ":" + std::to_string(line.number)
+                                                     + ": the id \"" + item->id + "\" is used twice.");
+        items.push_back(std::move(*item));
+    }
+    return items;
+}
+
+/// Ids that have a trial in the out file already.
+Result<std::set<std::string>> finishedIds(const std::filesystem::path &out)
+{
+    std::set<std::string> ids;
+    const auto lines = files::readLines(out);
+    if (!lines && lines.error().code == ErrorCode::NotFound)
+        return ids;
+    if (!lines)
+        return tl::unexpected(lines.error());
+    for (const files::Line &line : lines->lines) {
+        const json entry = json::parse(line.text, nullptr, false);
+        if (!entry.is_object() || !entry.contains("id") || !entry["id"].is_string())
+            return fail(ErrorCode::InvalidInput,
+                        out.string() + ":" + std::to_string(line.number)
+                            + ": is no line of a batch; expected {\"id\", \"trial\"}. Choose another --out.");
+        if (entry.contains("trial"))
+            ids.insert(entry["id"].get<std::string>());
+    }
+    return ids;
+}
+
+Result<Trial> gateItem(const Item &item, Supervisor &supervisor, const std::stop_token &stop)
+{
+    GateJob job;
+    job.request = item.request;
+    auto workload = workload::readWorkload(item.workload);
+    if (!workload)
+        return tl::unexpected(workload.error());
+    job.workload = std::move(*workload);
+    auto candidate = files::readFile(item.candidate, maxCandidateBytes);
+    if (!candidate)
+        return tl::unexpected(candidate.error());
+    job.request.candidateText = std::move(*candidate);
+    if (!item.parent.empty()) {
+        auto parent = files::readFile(item.parent, maxCandidateBytes);
+        if (!parent)
+            return tl::unexpected(parent.error());
+        job.request.parentText = std::move(*parent);
+    }
+    return supervisor.gate(job, stop);
+}
+
+} // namespace
+
+Result<BatchSummary> runBatch(const BatchOptions &options, const std::stop_token &stop,
+                              const std::function<void(const std::string &)> &say)
+{
+    const auto items = readItems(options);
+    if (!items)
+        return tl::unexpected(items.error());
+    const auto finished = finishedIds(options.out);
+    if (!finished)
+        return tl::unexpected(finished.error());
+    const auto limit =
+        options.limitSeconds > 0 ? process::Deadline::in(options.limitSeconds) : process::Deadline::never();
+    Supervisor supervisor(options.supervisor);
+    BatchSummary summary;
+    for (const Item &item : *items) {
+        if (finished->contains(item.id)) {
+            ++summary.skipped;
+            continue;
+        }
+        if (limit.passed() || stop.stop_requested()) {
+            ++summary.left;
+            continue;
+        }
+        const auto trial = gateItem(item, supervisor, stop);
+        if (!trial && trial.error().code == ErrorCode::Cancelled) {
+            ++summary.left;
+            continue;
+        }
+        json line = {{"id", item.id}};
+        if (trial)
+            line["trial"] = *trial;
+        else
+            line["error"] = {{"code", toString(trial.error().code)},
+                             {"message", trial.error().message},
+                             {"detail", trial.error().detail}};
+        if (auto written =
+                files::appendLine(options.out, line.dump(-1, ' ', false, json::error_handler_t::replace));
+            !written)
+            return tl::unexpected(written.error());
+        ++(trial ? summary.done : summary.failed);
+        say(item.id + ": "
+            + (trial ? std::string(toString(trial->verdict.status)) + ". " + trial->verdict.message
+                     : trial.error().message));
+    }
+    return summary;
+}
+
+} // namespace klineage::gate

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/gate/supervisor/trialcontext.h"
+
+#include <algorithm>
+
+namespace klineage::gate {
+
+namespace {
+
+constexpr double compileLimitSeconds = 60;
+
+std::string replaceAll(std::string text, const std::string &what, const std::string &with)
+{
+    for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + with.size()))
+        text.replace(at, what.size(), with);
+    return text;
+}
+
+std::string listOf(const std::vector<std::int64_t> &values)
+{
+    std::string text;
+    for (const auto value : values)
+        text += (text.empty() ? "" : ", ") + std::to_string(value);
+    return text;
+}
+
+tl::unexpected<TrialEnd> badOverride(const std::string &message)
+{
+    return tl::unexpected<TrialEnd>(Error{ErrorCode::InvalidInput, message, {}});
+}
+
+} // namespace
+
+StageResult<PreparedCandidate> prepareCandidate(const std::string &label, const std::string &text,
+                                                const std::string &name,
+                                                const std::map<std::string, std::int64_t> &overrides)
+{
+    auto candidate = kernel::parseCandidate(text, name.empty() ? label : name);
+    if (!candidate)
+        return tl::unexpected<TrialEnd>(planVerdict(candidate.error()));
+    PreparedCandidate prepared{label, name.empty() ? label : name, std::move(*candidate), {}, {}};
+    for (const kernel::Tunable &tunable : prepared.candidate.tunables)
+        prepared.tunables[tunable.name] = tunable.defaultValue;
+    for (const auto &[key, value] : overrides) {
+        const auto &declared = prepared.candidate.tunables;
+        const auto tunable = std::find_if(declared.begin(), declared.end(),
+                                          [&key = key](const auto &t) { return t.name == key; });
+        if (tunable == declared.end())
+            return badOverride("Cannot set the tunable " + key + ": " + prepared.name
+                               + " does not declare it.");
+        if (std::find(tunable->values.begin(), tunable->values.end(), value) == tunable->values.end())
+            return badOverride("Cannot set the tunable " + key + " to " + std::to_string(value) + ": "
+                               + prepared.name + " allows " + listOf(tunable->values) + ".");
+        prepared.tunables[key] = value;
+    }
+    return prepared;
+}
+
+std::string compileTarget(const std::string &platform)
+{
+    const int number = platform.rfind("sm", 0) == 0 ? std::atoi(platform.c_str() + 2) : 0;
+    if (number == 0)
+        return "sm_90a";
+    return "sm_" + std::to_string(number) + (number >= 90 ? "a" : ""); // "a": wgmma, setmaxnreg and their kin
+}
+
+StageResult<void> compileCandidate(PreparedCandidate &prepared, CompilerSession &compiler,
+                                   const std::string &target, double limitSeconds,
+                                   const std::stop_token &stop)
+{
+    Where where;
+    where.stage = Stage::Compile;
+    where.subject = prepared.label;
+    auto output = compiler.compile(prepared.candidate.source, prepared.name, prepared.tunables, target,
+                                   std::min(limitSeconds, compileLimitSeconds), stop);
+    if (!output) {
+        if (output.error().kind == FailureKind::Machine)
+            return tl::unexpected<TrialEnd>(output.error().error);
+        return tl::unexpected(failureEnd(output.error(), where));
+    }
+    prepared.compiled = std::move(*output);
+    if (!prepared.compiled.ok)
+        return tl::unexpected<TrialEnd>(
+            compileVerdict(prepared.compiled, {}, prepared.name, prepared.candidate.source));
+    return {};
+}
+
+StageResult<ModuleId> loadCandidate(PreparedCandidate &prepared, const TrialContext &context)
+{
+    const bool cuda = prepared.candidate.surface == kernel::Surface::Cuda;
+    auto loaded =
+        context.session.load(prepared.compiled.binary, cuda ? std::string() : prepared.candidate.source,
+                             prepared.tunables, compileLimitSeconds);
+    if (!loaded) {
+        Where where;
+        where.stage = Stage::Compile;
+        where.subject = prepared.label;
+        return tl::unexpected(failureEnd(loaded.error(), where));
+    }
+    loaded->output.log = replaceAll(loaded->output.log, "<candidate>", prepared.name);
+    if (!loaded->module) {
+        CompileOutput output = cuda ? prepared.compiled : loaded->output;
+        return tl::unexpected<TrialEnd>(
+            compileVerdict(output, loaded->error, prepared.name, prepared.candidate.source));
+    }
+    if (!cuda && !prepared.compiled.ok)
+        prepared.compiled = std::move(loaded->output);
+    return *loaded->module;
+}
+
+StageResult<kernel::ResolvedPlan> resolveFor(const PreparedCandidate &prepared, const TrialContext &context,
+                                             const workload::Case &c)
+{
+    const auto tensors = context.job.workload.buffersOf(c);
+    if (!tensors)
+        return tl::unexpected<TrialEnd>(tensors.error());
+    kernel::Bindings bindings = context.job.workload.bindings(c);
+    for (const auto &[name, value] : prepared.tunables)
+        bindings[name] = value;
+    for (const auto &[name, value] : context.session.facts())
+        bindings[name] = value;
+    auto plan = kernel::resolvePlan(prepared.candidate, *tensors, bindings);
+    if (plan)
+        return std::move(*plan);
+    Verdict verdict = planVerdict(plan.error());
+    verdict.evidence.push_back({"case", c.name});
+    return tl::unexpected<TrialEnd>(std::move(verdict));
+}
+
+} // namespace klineage::gate

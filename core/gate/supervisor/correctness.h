@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/gate/supervisor/trialcontext.h"
+
+namespace klineage::gate {
+
+/// What the correctness stage hands on.
+struct CorrectnessResult {
+    std::vector<CaseInstancePtr> timed; ///< instances of the timed case, one a seed
+    std::vector<std::uint64_t>
+        seeds;          ///< all that were used, in order: the other cases', then the timed one's
+    double roughNs = 0; ///< one run of the timed case, seen from here: an upper estimate
+};
+
+/// Runs the candidate on every case, each instance twice with different poison, and judges every byte after every launch. Small cases
+/// come first, because they find most mistakes soonest. result is filled as far as the stage came.
+[[nodiscard]] StageResult<void> checkCorrectness(const PreparedCandidate &prepared, ModuleId module,
+                                                 const TrialContext &context, CorrectnessResult &result);
+
+/// One armed run and its judgement; nothing when all is well.
+[[nodiscard]] StageResult<void> checkedRun(CheckedSet &set, SubjectId subject, std::size_t setIndex,
+                                           Fill fill, const Where &where, const TrialContext &context,
+                                           double *elapsedNs = nullptr);
+
+} // namespace klineage::gate

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/gate/supervisor/supervisor.h"
+
+#include "core/files/sha256.h"
+#include "core/files/utctime.h"
+#include "core/gate/check/random.h"
+#include "core/gate/hostfacts.h"
+#include "core/gate/supervisor/profile.h"
+#include "core/gate/supervisor/sandbox.h"
+
+#include <algorithm>
+
+namespace klineage::gate {
+
+namespace {
+
+constexpr double startLimitSeconds = 60;
+constexpr double longestLaunchSeconds = 20;
+constexpr const char *self = "/proc/self/exe";
+
+const char *backendName(kernel::Surface surface)
+{
+    return surface == kernel::Surface::Cuda ? "cuda" : "opencl";
+}
+
+std::string describeChange(const Comparison &comparison)
+{
+    char ratio[40];
+    std::snprintf(ratio, sizeof ratio, "%.3g", comparison.speedup.value);
+    std::string word = toString(comparison.change);
+    std::replace(word.begin(), word.end(), '_', ' ');
+    const std::string who = comparison.against == "parent" ? "its parent" : comparison.against;
+    return std::string(ratio) + "× the speed of " + who + " (" + word + ")";
+}
+
+/// "Correct on 5 cases with 7 seeds; 12.3 ms; 1.52× the speed of its parent (gain)."
+std::string successMessage(const Trial &trial, std::size_t cases)
+{
+    std::string text = "Correct on " + std::to_string(cases) + (cases == 1 ? " case" : " cases") + " with "
+                       + std::to_string(trial.seeds.size()) + " seeds; "
+                       + formatDuration(trial.latencyNs.value);
+    for (const Comparison &comparison : trial.verdict.comparisons)
+        text += "; " + describeChange(comparison);
+    return text + ".";
+}
+
+Verdict unavailableVerdict(const Error &error, const PreparedCandidate &prepared, const std::string &target)
+{
+    Verdict verdict;
+    verdict.status = VerdictStatus::Unavailable;
+    verdict.stage = Stage::Correctness;
+    verdict.reason = "no_device";
+    verdict.message = error.message;
+    if (prepared.compiled.ok) {
+        verdict.message += " The candidate compiles for " + target + ".";
+        verdict.evidence = {{"compiler", prepared.compiled.compiler}, {"target", target}};
+    }
+    verdict.log = prepared.compiled.log;
+    verdict.hint =
+        prepared.candidate.surface == kernel::Surface::Cuda
+            ? "Gate it where the device is: start klineage-gate through a launcher such as `ssh host`, or run "
+              "`klineage-gate batch in.jsonl --out out.jsonl` there and import the trials."
+            : "Install pocl-opencl-icd to use this machine's CPU.";
+    return verdict;
+}
+
+} // namespace
+
+struct Supervisor::Private {
+    explicit Private(SupervisorOptions given)
+        : options(std::move(given))
+        , compiler(options.compilerCommand.empty() ? std::vector<std::string>{self, "compile"}
+                                                   : options.compilerCommand,
+                   CompileCache(options.cacheDirectory.empty() ? std::filesystem::path()
+                                                               : options.cacheDirectory / "cubin"))
+    {}
+
+    WorkerResult<WorkerSession *> session(kernel::Surface surface, const std::stop_token &stop);
+    std::vector<std::uint64_t> timedSeeds(int count);
+    Result<CaseInstancePtr> instance(const workload::Workload &workload, const workload::Case &c,
+                                     std::uint64_t seed);
+    Trial newTrial(const GateJob &job) const;
+
+    StageResult<void> perform(const GateJob &job, const std::stop_token &stop,
+                              const ProgressCallback &progress, Trial &trial);
+    StageResult<void> performOn(WorkerSession &session, PreparedCandidate &prepared, const GateJob &job,
+                                const std::stop_token &stop, const ProgressCallback &progress,
+                                process::Deadline deadline, Trial &trial);
+    StageResult<void> profile(PreparedCandidate &prepared, const CorrectnessResult &correct,
+                              const TrialContext &context, Trial &trial);
+    StageResult<void> endUnavailable(PreparedCandidate &prepared, const Error &error,
+                                     const std::stop_token &stop, Trial &trial);
+
+    SupervisorOptions options;
+    CompilerSession compiler;
+    std::map<kernel::Surface, std::unique_ptr<WorkerSession>> sessions;
+    NoiseFloors noise;
+    std::vector<std::uint64_t> pool;
+    /// Kept only with a seed pool: instances of timed cases, whose case pointers are into the pooled workload.
+    std::string pooledWorkload;
+    std::shared_ptr<const workload::Workload> pooled;
+    std::map<std::uint64_t, CaseInstancePtr> pooledInstances;
+};
+
+WorkerResult<WorkerSession *> Supervisor::Private::session(kernel::Surface surface,
+                                                           const std::stop_token &stop)
+{
+    auto &slot = sessions[surface];
+    if (slot && slot->alive())
+        return slot.get();
+    slot.reset();
+    std::vector<std::string> command =
+        options.workerCommand.empty() ? std::vector<std::string>{self, "worker"} : options.workerCommand;
+    command.insert(command.end(), {"--backend", backendName(surface)});
+    auto started = WorkerSession::start(command, surface, startLimitSeconds, stop);
+    if (!started)
+        return tl::unexpected(started.error());
+    slot = std::move(*started);
+    return slot.get();
+}
+
+std::vector<std::uint64_t> Supervisor::Private::timedSeeds(int count)
+{
+    std::vector<std::uint64_t> seeds;
+    if (options.seedPool <= 0) {
+        for (int i = 0; i < count; ++i)
+            seeds.push_back(entropy());
+        return seeds;
+    }
+    while (pool.size() < static_cast<std::size_t>(std::max(options.seedPool, count)))
+        pool.push_back(entropy());
+    for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i)
+        std::swap(pool[i], pool[i + CounterRandom(entropy()).bits(i) % (pool.size() - i)]);
+    return {pool.begin(), pool.begin() + count};
+}
+
+Result<CaseInstancePtr> Supervisor::Private::instance(const workload::Workload &workload,
+                                                      const workload::Case &c, std::uint64_t seed)
+{
+    const bool fromPool =
+        &c == &workload.cases.front() && std::find(pool.begin(), pool.end(), seed) != pool.end();
+    if (!fromPool)
+        return makeInstance(workload, c, seed);
+    const std::string text = workload::writeWorkload(workload);
+    if (text != pooledWorkload) {
+        pooledWorkload = text;
+        pooled = std::make_shared<workload::Workload>(workload);
+        pooledInstances.clear();
+    }
+    auto &kept = pooledInstances[seed];
+    if (!kept) {
+        auto made = makeInstance(*pooled, pooled->cases.front(), seed);
+        if (!made)
+            return made;
+        kept = std::move(*made);
+    }
+    return kept;
+}
+
+Trial Supervisor::Private::newTrial(const GateJob &job) const
+{
+    Trial trial;
+    trial.id = newTrialId();
+    trial.time = files::nowUtc();
+    trial.workload = job.workload.name;
+    trial.candidate = files::sha256Hex(job.request.candidateText);
+    trial.file = job.request.candidateName;
+    if (!job.request.parentText.empty())
+        trial.parent = files::sha256Hex(job.request.parentText);
+    trial.gateVersion = KLINEAGE_VERSION;
+    trial.environment.platform = "none";
+    trial.environment.facts = hostFacts();
+    return trial;
+}
+
+StageResult<void> Supervisor::Private::endUnavailable(PreparedCandidate &prepared, const Error &error,
+                                                      const std::stop_token &stop, Trial &trial)
+{
+    const std::string target = compileTarget({});
+    if (prepared.candidate.surface == kernel::Surface::Cuda) {
+        // Without a device the compiler still has its say. When it is missing too, the missing device is the news.
+        auto compiled = compileCandidate(prepared, compiler, target, longestLaunchSeconds * 3, stop);
+        const bool noCompiler = !compiled && std::holds_alternative<Error>(compiled.error())
+                                && std::get<Error>(compiled.error()).code != ErrorCode::Cancelled;
+        if (!compiled && !noCompiler)
+            return compiled;
+        trial.metrics = prepared.compiled.metrics;
+    }
+    return tl::unexpected<TrialEnd>(unavailableVerdict(error, prepared, target));
+}
+
+StageResult<void> Supervisor::Private::profile(PreparedCandidate &prepared, const CorrectnessResult &correct,
+                                               const TrialContext &context, Trial &trial)
+{
+    ProfileRequest wanted;
+    std::vector<Evidence> notes;
+    for (WorkerSession *worker = &context.session;;) {
+        TrialContext mine{context.job,      *worker,
+                          context.stop,     context.progress,
+                          context.deadline, context.launchLimitSeconds,
+                          context.instance, {}};
+        Trial attempt = trial;
+        attempt.verdict.evidence.insert(attempt.verdict.evidence.end(), notes.begin(), notes.end());
+        const auto done = profileCandidate(prepared, correct, compiler, wanted, mine, noise, attempt);
+        if (done) {
+            trial = std::move(attempt);
+            return {};
+        }
+        const auto *verdict = std::get_if<Verdict>(&done.error().end);
+        if (done.error().culprit == Culprit::Candidate || !verdict)
+            return tl::unexpected(done.error().end);
+        // The other side failed: its failure is told, and the candidate is measured without it, in a fresh worker.
+        const bool parent = done.error().culprit == Culprit::Parent;
+        (parent ? wanted.withParent : wanted.withReference) = false;
+        notes.push_back({parent ? "parent" : "reference", "not compared: " + verdict->message});
+        worker->discard();
+        const auto fresh = session(prepared.candidate.surface, context.stop);
+        if (!fresh)
+            return tl::unexpected(environmentEnd(fresh.error()));
+        worker = *fresh;
+        worker->beginTrial(context.stop, context.deadline);
+    }
+}
+
+StageResult<void> Supervisor::Private::performOn(WorkerSession &worker, PreparedCandidate &prepared,
+                                                 const GateJob &job, const std::stop_token &stop,
+                                                 const ProgressCallback &progress, process::Deadline deadline,
+                                                 Trial &trial)
+{
+    worker.beginTrial(stop, deadline);
+    trial.environment = worker.helloEnvironment();
+    TrialContext context{
+        job,
+        worker,
+        stop,
+        progress,
+        deadline,
+        std::clamp(job.request.deadlineSeconds / 4, 2.0, longestLaunchSeconds),
+        [&](const workload::Case &c, std::uint64_t seed) { return instance(job.workload, c, seed); },
+        timedSeeds(job.request.seeds)};
+    context.report(Stage::Compile, -1, "compiling");
+    if (prepared.candidate.surface == kernel::Surface::Cuda) {
+        if (auto compiled = compileCandidate(prepared, compiler, compileTarget(trial.environment.platform),
+                                             deadline.secondsLeft(), stop);
+            !compiled)
+            return compiled;
+    }
+    const auto module = loadCandidate(prepared, context);
+    trial.metrics = prepared.compiled.metrics;
+    if (!prepared.compiled.compiler.empty())
+        trial.environment.facts["compiler"] = prepared.compiled.compiler;
+    if (!module)
+        return tl::unexpected(module.error());
+    for (const workload::Case &c : job.workload.cases) {
+        if (auto plan = resolveFor(prepared, context, c); !plan)
+            return tl::unexpected(plan.error());
+    }
+    CorrectnessResult correct;
+    const auto checked = checkCorrectness(prepared, *module, context, correct);
+    trial.seeds = correct.seeds;
+    if (!checked)
+        return checked;
+    // The module is loaded anew for timing, so that nothing it kept from these launches helps it.
+    if (auto unloaded = worker.unload(*module); !unloaded)
+        return tl::unexpected(failureEnd(unloaded.error(), {}));
+    return profile(prepared, correct, context, trial);
+}
+
+StageResult<void> Supervisor::Private::perform(const GateJob &job, const std::stop_token &stop,
+                                               const ProgressCallback &progress, Trial &trial)
+{
+    const auto deadline = process::Deadline::in(job.request.deadlineSeconds);
+    auto prepared = prepareCandidate("candidate", job.request.candidateText, job.request.candidateName,
+                                     job.request.tunables);
+    if (!prepared)
+        return tl::unexpected(prepared.error());
+    trial.surface = prepared->candidate.surface;
+    trial.tunables = prepared->tunables;
+    if (options.seedPool > 0)
+        trial.verdict.evidence.push_back({"seed_pool", std::to_string(options.seedPool)});
+    auto worker = session(trial.surface, stop);
+    if (!worker) {
+        if (worker.error().kind == FailureKind::Unavailable)
+            return endUnavailable(*prepared, worker.error().error, stop, trial);
+        return tl::unexpected(environmentEnd(worker.error()));
+    }
+    auto done = performOn(**worker, *prepared, job, stop, progress, deadline, trial);
+    WorkerSession *used = sessions[trial.surface].get();
+    const auto *verdict = done ? nullptr : std::get_if<Verdict>(&done.error());
+    // An out-of-bounds store may have hit anything in the worker.
+    if (used && verdict && verdict->status == VerdictStatus::Unsafe)
+        used->discard();
+    else if (used && used->alive())
+        (void)used->clear(); // a failure ends the session, and the next trial starts another
+    return done;
+}
+
+Supervisor::Supervisor(SupervisorOptions options)
+    : m_d(std::make_unique<Private>(std::move(options)))
+{}
+
+Supervisor::~Supervisor() = default;
+
+Result<Trial> Supervisor::gate(const GateJob &job, const std::stop_token &stop,
+                               const ProgressCallback &progress)
+{
+    const GateRequest &request = job.request;
+    if (request.seeds < 1 || request.seeds > 64 || request.minRounds < 1 || !(request.deadlineSeconds > 0)
+        || !(request.profileSeconds >= 0) || !(request.targetHalfWidth > 0))
+        return fail(ErrorCode::InvalidInput,
+                    "Cannot gate: seeds must be 1 to 64, and rounds, seconds and half-width positive.");
+    Trial trial = m_d->newTrial(job);
+    const auto done = m_d->perform(job, stop, progress, trial);
+    if (!done) {
+        if (const auto *error = std::get_if<Error>(&done.error()))
+            return tl::unexpected(*error);
+        auto notes = std::move(trial.verdict.evidence);
+        trial.verdict = std::get<Verdict>(done.error());
+        trial.verdict.evidence.insert(trial.verdict.evidence.end(), notes.begin(), notes.end());
+        return trial;
+    }
+    trial.verdict.status = VerdictStatus::Correct;
+    trial.verdict.stage = Stage::Profile;
+    trial.verdict.reason = "ok";
+    trial.verdict.message = successMessage(trial, job.workload.cases.size());
+    return trial;
+}
+
+std::vector<DeviceInfo> Supervisor::devices(const std::stop_token &stop)
+{
+    std::vector<DeviceInfo> devices;
+    for (const auto surface : {kernel::Surface::OpenCl, kernel::Surface::Cuda}) {
+        DeviceInfo info;
+        info.surface = surface;
+        const auto worker = m_d->session(surface, stop);
+        info.available = worker.has_value();
+        if (worker) {
+            const Environment &environment = (*worker)->helloEnvironment();
+            info.name = environment.device;
+            info.detail = environment.platform;
+            for (const char *fact : {"compiler", "driver", "cuda_driver"}) {
+                if (const auto known = environment.facts.find(fact); known != environment.facts.end())
+                    info.detail += ", " + std::string(fact) + " " + known->second;
+            }
+        } else {
+            info.detail = worker.error().error.message;
+        }
+        devices.push_back(std::move(info));
+    }
+    return devices;
+}
+
+pid_t Supervisor::workerPid(kernel::Surface surface) const
+{
+    const auto found = m_d->sessions.find(surface);
+    return found != m_d->sessions.end() && found->second && found->second->alive() ? found->second->pid()
+                                                                                   : -1;
+}
+
+} // namespace klineage::gate

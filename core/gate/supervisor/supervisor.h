@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/gate/client.h"
+#include "core/gate/trial.h"
+#include "core/workload/workload.h"
+
+#include <filesystem>
+#include <memory>
+#include <stop_token>
+
+namespace klineage::gate {
+
+struct SupervisorOptions {
+    std::vector<std::string> workerCommand;   ///< before "--backend NAME"; empty: this program as `worker`
+    std::vector<std::string> compilerCommand; ///< empty: this program as `compile`
+    /// 0: every trial has seeds of its own. N > 0: seeds of the timed case are drawn from N that this supervisor made at random,
+    /// whose inputs and expected outputs it keeps. Recorded in the evidence.
+    int seedPool = 0;
+    std::filesystem::path cacheDirectory; ///< empty: no compile cache
+};
+
+/// A request with its workload read. request.workloadDirectory is not used.
+struct GateJob {
+    workload::Workload workload;
+    GateRequest request;
+};
+
+/// The trusted half of the gate: seeds, inputs, oracle, comparison and decision; starts workers and compilers and keeps them warm.
+/// One gate() at a time, on any one thread; a stop request kills the worker at once.
+class Supervisor
+{
+public:
+    explicit Supervisor(SupervisorOptions options);
+    ~Supervisor();
+    Supervisor(const Supervisor &) = delete;
+    Supervisor &operator=(const Supervisor &) = delete;
+
+    /// A verdict of any status is a success. Errors: InvalidInput (the request), Cancelled, and what is broken on this machine.
+    [[nodiscard]] Result<Trial> gate(const GateJob &job, const std::stop_token &stop = {},
+                                     const ProgressCallback &progress = {});
+
+    /// Opens each backend in a worker and says what it is, or what is missing.
+    [[nodiscard]] std::vector<DeviceInfo> devices(const std::stop_token &stop = {});
+
+    /// Process id of the warm worker of a backend; -1 when there is none. For tests.
+    [[nodiscard]] pid_t workerPid(kernel::Surface surface) const;
+
+private:
+    struct Private;
+    std::unique_ptr<Private> m_d;
+};
+
+} // namespace klineage::gate

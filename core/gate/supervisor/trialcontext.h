@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/gate/supervisor/compilersession.h"
+#include "core/gate/supervisor/supervisor.h"
+#include "core/gate/supervisor/verdicttext.h"
+
+#include <functional>
+
+namespace klineage::gate {
+
+/// A candidate or parent, parsed and (CUDA) compiled.
+struct PreparedCandidate {
+    std::string label; ///< "candidate", "parent"
+    std::string name;  ///< file name, for messages
+    kernel::Candidate candidate;
+    std::map<std::string, std::int64_t> tunables;
+    CompileOutput compiled; ///< CUDA: from the compiler process; OpenCL: filled when it is first loaded
+};
+
+/// What the stages of one trial share.
+struct TrialContext {
+    const GateJob &job;
+    WorkerSession &session;
+    std::stop_token stop;
+    ProgressCallback progress;
+    process::Deadline deadline;
+    double launchLimitSeconds = 20;
+    /// Makes an instance, or takes a kept one.
+    std::function<Result<CaseInstancePtr>(const workload::Case &, std::uint64_t seed)> instance;
+    /// Seeds for the timed case.
+    std::vector<std::uint64_t> timedSeeds;
+
+    void report(Stage stage, double fraction, const std::string &text) const
+    {
+        if (progress)
+            progress({stage, fraction, text});
+    }
+};
+
+/// Parses text and settles its tunables. A bad file is a verdict, a bad override an Error.
+[[nodiscard]] StageResult<PreparedCandidate> prepareCandidate(
+    const std::string &label, const std::string &text, const std::string &name,
+    const std::map<std::string, std::int64_t> &overrides);
+
+/// "sm90" -> "sm_90a".
+[[nodiscard]] std::string compileTarget(const std::string &platform);
+
+/// Compiles a CUDA candidate in the compiler process.
+[[nodiscard]] StageResult<void> compileCandidate(PreparedCandidate &prepared, CompilerSession &compiler,
+                                                 const std::string &target, double limitSeconds,
+                                                 const std::stop_token &stop);
+
+/// Loads it into the worker. What cannot be loaded is a compile_error.
+[[nodiscard]] StageResult<ModuleId> loadCandidate(PreparedCandidate &prepared, const TrialContext &context);
+
+/// Evaluates the plan for a case of the workload on the session's device.
+[[nodiscard]] StageResult<kernel::ResolvedPlan> resolveFor(const PreparedCandidate &prepared,
+                                                           const TrialContext &context,
+                                                           const workload::Case &c);
+
+} // namespace klineage::gate
