@@ -35,7 +35,8 @@ int onHunk(const git_diff_delta *, const git_diff_hunk *hunk, void *payload) noe
     if (collector->stop.stop_requested())
         return GIT_EUSER;
     try {
-        collector->blocks.push_back({toRange(hunk->old_start, hunk->old_lines), toRange(hunk->new_start, hunk->new_lines)});
+        collector->blocks.push_back(
+            {toRange(hunk->old_start, hunk->old_lines), toRange(hunk->new_start, hunk->new_lines)});
     } catch (const std::bad_alloc &) {
         return GIT_EUSER;
     }
@@ -44,8 +45,8 @@ int onHunk(const git_diff_delta *, const git_diff_hunk *hunk, void *payload) noe
 
 } // namespace
 
-std::optional<std::vector<Block>> changedBlocks(std::string_view left, std::string_view right, bool ignoreWhitespace,
-                                                std::stop_token stop)
+std::optional<std::vector<Block>> changedBlocks(std::string_view left, std::string_view right,
+                                                bool ignoreWhitespace, std::stop_token stop)
 {
     static const Library library;
     git_diff_options options = GIT_DIFF_OPTIONS_INIT;
@@ -61,8 +62,8 @@ std::optional<std::vector<Block>> changedBlocks(std::string_view left, std::stri
     // A null buffer means "no such file" to libgit2; an empty text is a text.
     const char *leftData = left.data() ? left.data() : "";
     const char *rightData = right.data() ? right.data() : "";
-    const int code = git_diff_buffers(leftData, left.size(), nullptr, rightData, right.size(), nullptr, &options, nullptr, nullptr,
-                                      onHunk, nullptr, &collector);
+    const int code = git_diff_buffers(leftData, left.size(), nullptr, rightData, right.size(), nullptr,
+                                      &options, nullptr, nullptr, onHunk, nullptr, &collector);
     if (code != 0 || stop.stop_requested())
         return std::nullopt;
     return std::move(collector.blocks);

@@ -18,7 +18,7 @@ struct Block {
 };
 
 /// The changed blocks in order (libgit2). Nothing when stopped or out of memory. Thread-safe.
-[[nodiscard]] std::optional<std::vector<Block>> changedBlocks(std::string_view left, std::string_view right, bool ignoreWhitespace,
-                                                              std::stop_token stop);
+[[nodiscard]] std::optional<std::vector<Block>> changedBlocks(std::string_view left, std::string_view right,
+                                                              bool ignoreWhitespace, std::stop_token stop);
 
 } // namespace klineage::diff

@@ -26,10 +26,13 @@ class Aligner
 {
 public:
     Aligner(std::string_view left, std::string_view right, const Options &options, std::stop_token stop)
-        : m_leftText(left), m_rightText(right), m_left(splitLines(left)), m_right(splitLines(right)), m_options(options),
-          m_stop(std::move(stop))
-    {
-    }
+        : m_leftText(left)
+        , m_rightText(right)
+        , m_left(splitLines(left))
+        , m_right(splitLines(right))
+        , m_options(options)
+        , m_stop(std::move(stop))
+    {}
 
     Diff run()
     {
@@ -94,7 +97,8 @@ private:
         m_movedRight.assign(m_right.size(), -1);
         for (std::size_t id = 0; id < moves.size(); ++id) {
             std::fill_n(m_movedLeft.begin() + moves[id].left, moves[id].count, static_cast<std::int32_t>(id));
-            std::fill_n(m_movedRight.begin() + moves[id].right, moves[id].count, static_cast<std::int32_t>(id));
+            std::fill_n(m_movedRight.begin() + moves[id].right, moves[id].count,
+                        static_cast<std::int32_t>(id));
         }
     }
 
@@ -105,10 +109,11 @@ private:
             equalUntil(paired.block.left.first);
             for (const auto &[left, right] : paired.pairs) {
                 layOutGap(left, right);
-                const bool same = m_left[static_cast<std::size_t>(left)] == m_right[static_cast<std::size_t>(right)];
+                const bool same =
+                    m_left[static_cast<std::size_t>(left)] == m_right[static_cast<std::size_t>(right)];
                 // The last line of a text without a final newline differs from the same line with one.
                 const bool last = left + 1 == static_cast<std::int32_t>(m_left.size())
-                    || right + 1 == static_cast<std::int32_t>(m_right.size());
+                                  || right + 1 == static_cast<std::int32_t>(m_right.size());
                 push(same && !last ? Row::Kind::Equal : Row::Kind::Changed, m_leftAt++, m_rightAt++);
             }
             layOutGap(paired.block.left.end(), paired.block.right.end());

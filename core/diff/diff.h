@@ -19,9 +19,9 @@ struct Span {
 struct Row {
     enum class Kind : std::uint8_t { Equal, Changed, Added, Removed };
     Kind kind = Kind::Equal;
-    std::int32_t leftLine = -1;  ///< 0-based; -1: filler
+    std::int32_t leftLine = -1; ///< 0-based; -1: filler
     std::int32_t rightLine = -1;
-    std::int32_t moved = -1;     ///< id of a moved block, the same on both sides; -1: none
+    std::int32_t moved = -1; ///< id of a moved block, the same on both sides; -1: none
 };
 
 /// Rows [first, first + count) that are one change.
@@ -43,7 +43,8 @@ struct Diff {
 };
 
 /// Pure; 100k lines a side in well under 250 ms.
-[[nodiscard]] Diff compare(std::string_view left, std::string_view right, const Options &options = {}, std::stop_token stop = {});
+[[nodiscard]] Diff compare(std::string_view left, std::string_view right, const Options &options = {},
+                           std::stop_token stop = {});
 
 /// Word-level changes of a Changed row, computed when it becomes visible. Lines over 20,000 bytes are compared as a whole.
 struct LineChanges {

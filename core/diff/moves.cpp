@@ -16,7 +16,11 @@ class MoveFinder
 public:
     MoveFinder(const std::vector<std::string_view> &leftLines, const std::vector<std::int32_t> &removed,
                const std::vector<std::string_view> &rightLines, const std::vector<std::int32_t> &added)
-        : m_leftLines(leftLines), m_rightLines(rightLines), m_removed(removed), m_added(added), m_taken(added.size())
+        : m_leftLines(leftLines)
+        , m_rightLines(rightLines)
+        , m_removed(removed)
+        , m_added(added)
+        , m_taken(added.size())
     {
         for (std::size_t j = 0; j < added.size(); ++j) {
             const std::string_view line = right(j);
@@ -47,8 +51,14 @@ private:
         std::size_t count = 0;
     };
 
-    std::string_view left(std::size_t i) const { return trimmed(m_leftLines[static_cast<std::size_t>(m_removed[i])]); }
-    std::string_view right(std::size_t j) const { return trimmed(m_rightLines[static_cast<std::size_t>(m_added[j])]); }
+    std::string_view left(std::size_t i) const
+    {
+        return trimmed(m_leftLines[static_cast<std::size_t>(m_removed[i])]);
+    }
+    std::string_view right(std::size_t j) const
+    {
+        return trimmed(m_rightLines[static_cast<std::size_t>(m_added[j])]);
+    }
 
     Candidate bestAt(std::size_t i) const
     {
@@ -69,7 +79,8 @@ private:
         std::size_t count = 0;
         while (i + count < m_removed.size() && j + count < m_added.size() && !m_taken[j + count]
                && m_removed[i + count] == m_removed[i] + static_cast<std::int32_t>(count)
-               && m_added[j + count] == m_added[j] + static_cast<std::int32_t>(count) && left(i + count) == right(j + count))
+               && m_added[j + count] == m_added[j] + static_cast<std::int32_t>(count)
+               && left(i + count) == right(j + count))
             ++count;
         return count;
     }
@@ -92,9 +103,10 @@ private:
 
 } // namespace
 
-std::vector<Move> findMoves(const std::vector<std::string_view> &leftLines, const std::vector<std::int32_t> &removed,
-                            const std::vector<std::string_view> &rightLines, const std::vector<std::int32_t> &added,
-                            const std::stop_token &stop)
+std::vector<Move> findMoves(const std::vector<std::string_view> &leftLines,
+                            const std::vector<std::int32_t> &removed,
+                            const std::vector<std::string_view> &rightLines,
+                            const std::vector<std::int32_t> &added, const std::stop_token &stop)
 {
     return MoveFinder(leftLines, removed, rightLines, added).find(stop);
 }

@@ -19,8 +19,10 @@ struct Move {
 /// Finds moved blocks among removed and added lines (both ascending). A block has at least `minimumMovedLines` adjacent lines and
 /// 20 letters or digits, so that lone braces never count; no line belongs to two blocks.
 inline constexpr std::int32_t minimumMovedLines = 3;
-[[nodiscard]] std::vector<Move> findMoves(const std::vector<std::string_view> &leftLines, const std::vector<std::int32_t> &removed,
-                                          const std::vector<std::string_view> &rightLines, const std::vector<std::int32_t> &added,
+[[nodiscard]] std::vector<Move> findMoves(const std::vector<std::string_view> &leftLines,
+                                          const std::vector<std::int32_t> &removed,
+                                          const std::vector<std::string_view> &rightLines,
+                                          const std::vector<std::int32_t> &added,
                                           const std::stop_token &stop);
 
 } // namespace klineage::diff

@@ -21,7 +21,7 @@ namespace {
 constexpr std::int64_t allPairsLimit = 10000; // cells; about 2 ms
 constexpr std::size_t tokensOfLine = 200;     // of longer lines only the beginning is weighed
 constexpr std::size_t candidatesOfLine = 24;
-constexpr std::size_t commonToken = 48;       // a token on more lines than this is no clue in a large block
+constexpr std::size_t commonToken = 48; // a token on more lines than this is no clue in a large block
 constexpr double threshold = 0.5;
 
 /// The bag of a line's tokens, sorted by hash.
@@ -77,7 +77,9 @@ struct Chain {
 class BestBefore
 {
 public:
-    explicit BestBefore(std::int32_t size) : m_best(static_cast<std::size_t>(size) + 1, -1) {}
+    explicit BestBefore(std::int32_t size)
+        : m_best(static_cast<std::size_t>(size) + 1, -1)
+    {}
 
     std::int32_t find(std::int32_t right, const std::vector<Chain> &chains) const
     {
@@ -89,7 +91,8 @@ public:
     void insert(std::int32_t right, std::int32_t chain, const std::vector<Chain> &chains)
     {
         for (std::int32_t at = right + 1; at < static_cast<std::int32_t>(m_best.size()); at += at & -at)
-            m_best[static_cast<std::size_t>(at)] = heavier(m_best[static_cast<std::size_t>(at)], chain, chains);
+            m_best[static_cast<std::size_t>(at)] =
+                heavier(m_best[static_cast<std::size_t>(at)], chain, chains);
     }
 
 private:
@@ -97,7 +100,8 @@ private:
     {
         if (a < 0 || b < 0)
             return std::max(a, b);
-        return chains[static_cast<std::size_t>(b)].weight > chains[static_cast<std::size_t>(a)].weight ? b : a;
+        return chains[static_cast<std::size_t>(b)].weight > chains[static_cast<std::size_t>(a)].weight ? b
+                                                                                                       : a;
     }
     std::vector<std::int32_t> m_best;
 };
@@ -121,7 +125,8 @@ TokenIndex indexOf(const std::vector<Bag> &bags)
         std::uint32_t last = 0;
         for (const auto &[hash, weight] : bags[j].tokens) {
             auto &lines = index[hash];
-            if (lines.size() <= commonToken && (hash != last || lines.empty() || lines.back() != static_cast<std::int32_t>(j)))
+            if (lines.size() <= commonToken
+                && (hash != last || lines.empty() || lines.back() != static_cast<std::int32_t>(j)))
                 lines.push_back(static_cast<std::int32_t>(j));
             last = hash;
         }
@@ -155,7 +160,8 @@ std::vector<LinePair> unwind(const std::vector<Chain> &chains)
     const auto best = std::max_element(chains.begin(), chains.end(),
                                        [](const Chain &a, const Chain &b) { return a.weight < b.weight; });
     std::vector<LinePair> pairs;
-    for (std::int32_t at = best == chains.end() ? -1 : static_cast<std::int32_t>(best - chains.begin()); at >= 0;) {
+    for (std::int32_t at = best == chains.end() ? -1 : static_cast<std::int32_t>(best - chains.begin());
+         at >= 0;) {
         const Chain &chain = chains[static_cast<std::size_t>(at)];
         pairs.emplace_back(chain.left, chain.right);
         at = chain.previous;
@@ -199,7 +205,8 @@ std::vector<LinePair> pairSimilarLines(const std::vector<std::string_view> &left
                 continue;
             const std::int32_t previous = best.find(j, chains);
             const double before = previous < 0 ? 0 : chains[static_cast<std::size_t>(previous)].weight;
-            chains.push_back({left.first + i, right.first + j, previous, before + alike * (1 + std::min(bag.weight, 60))});
+            chains.push_back(
+                {left.first + i, right.first + j, previous, before + alike * (1 + std::min(bag.weight, 60))});
         }
         // After the line is done: no chain may use a left line twice.
         for (std::size_t c = firstOfLine; c < chains.size(); ++c)

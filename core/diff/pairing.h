@@ -18,8 +18,9 @@ using LinePair = std::pair<std::int32_t, std::int32_t>;
 
 /// Pairs similar lines of a replaced block, ascending on both sides: the chain of pairs with the greatest total similarity.
 /// Cost is bounded: small blocks weigh all pairs, large ones only pairs that share a rare token.
-[[nodiscard]] std::vector<LinePair> pairSimilarLines(const std::vector<std::string_view> &leftLines, LineRange left,
-                                                     const std::vector<std::string_view> &rightLines, LineRange right,
-                                                     const std::stop_token &stop);
+[[nodiscard]] std::vector<LinePair> pairSimilarLines(const std::vector<std::string_view> &leftLines,
+                                                     LineRange left,
+                                                     const std::vector<std::string_view> &rightLines,
+                                                     LineRange right, const std::stop_token &stop);
 
 } // namespace klineage::diff

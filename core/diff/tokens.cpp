@@ -11,7 +11,8 @@ TokenKind kindOf(char c)
 {
     if (c == ' ' || c == '\t' || c == '\r')
         return TokenKind::Blank;
-    const bool word = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_' || c < 0;
+    const bool word =
+        (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_' || c < 0;
     return word ? TokenKind::Word : TokenKind::Punctuation;
 }
 

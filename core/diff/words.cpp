@@ -24,8 +24,8 @@ using Flags = std::vector<bool>; // by token: changed
 bool same(std::string_view left, const Token &a, std::string_view right, const Token &b)
 {
     return a.hash == b.hash && a.length == b.length
-        && left.substr(static_cast<std::size_t>(a.begin), static_cast<std::size_t>(a.length))
-        == right.substr(static_cast<std::size_t>(b.begin), static_cast<std::size_t>(b.length));
+           && left.substr(static_cast<std::size_t>(a.begin), static_cast<std::size_t>(a.length))
+                  == right.substr(static_cast<std::size_t>(b.begin), static_cast<std::size_t>(b.length));
 }
 
 LineChanges whole(std::string_view left, std::string_view right)
@@ -46,13 +46,19 @@ struct Side {
     std::size_t first = 0;
     std::size_t last = 0;
 
-    explicit Side(std::string_view line) : text(line), tokens(tokenize(line)), changed(tokens.size()), last(tokens.size()) {}
+    explicit Side(std::string_view line)
+        : text(line)
+        , tokens(tokenize(line))
+        , changed(tokens.size())
+        , last(tokens.size())
+    {}
     std::size_t size() const { return last - first; }
 };
 
 void trimCommonEnds(Side &left, Side &right)
 {
-    while (left.size() > 0 && right.size() > 0 && same(left.text, left.tokens[left.first], right.text, right.tokens[right.first])) {
+    while (left.size() > 0 && right.size() > 0
+           && same(left.text, left.tokens[left.first], right.text, right.tokens[right.first])) {
         ++left.first;
         ++right.first;
     }
@@ -106,7 +112,8 @@ bool bridged(const Tokens &tokens, std::size_t first, std::size_t end)
 {
     if (end - first > 3)
         return false;
-    return std::none_of(tokens.begin() + static_cast<std::ptrdiff_t>(first), tokens.begin() + static_cast<std::ptrdiff_t>(end),
+    return std::none_of(tokens.begin() + static_cast<std::ptrdiff_t>(first),
+                        tokens.begin() + static_cast<std::ptrdiff_t>(end),
                         [](const Token &token) { return token.kind == TokenKind::Word; });
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/highlight/codepalette.h"
 
-#include <QPalette>
+#include "ui/style/theme.h"
 
 namespace klineage::ui {
 
@@ -58,29 +58,32 @@ CodePalette fromTokens(const std::array<QRgb, tokenStyleCount> &rgb)
 
 } // namespace
 
-CodePalette CodePalette::from(const QPalette &palette)
+CodePalette CodePalette::from(const Theme &theme)
 {
-    const bool dark = palette.color(QPalette::Base).lightness() < 128;
-    CodePalette code = fromTokens(dark ? darkTokens : lightTokens);
-    code.background = palette.color(QPalette::Base);
-    const auto pick = [dark](QRgb onDark, QRgb onLight) { return QColor::fromRgba(dark ? onDark : onLight); };
-    code.muted = pick(0xff858d9a, 0xff6a727d);
-    code.fold = pick(0xff262a31, 0xfff3f5f8);
-    code.separator = pick(0xff343941, 0xffd8dce2);
-    code.currentLine = pick(0x18ffffff, 0x0c000000);
-    code.filler = pick(0xff2c3037, 0xffe2e5ea);
-    code.removed = pick(0xff43242a, 0xfffde8e8);
-    code.added = pick(0xff1e3a2a, 0xffe1f4e6);
-    code.moved = pick(0xff2c2f4f, 0xffe9e9fb);
-    code.removedWord = pick(0xff7a3541, 0xfff6bcbc);
-    code.addedWord = pick(0xff2f6b45, 0xffabdfb9);
-    code.removedBar = pick(0xffe0606a, 0xffcf3f45);
-    code.addedBar = pick(0xff54c186, 0xff1f8a4c);
-    code.changedBar = pick(0xffd9a441, 0xffb07a12);
-    code.movedBar = pick(0xff8e8cf0, 0xff5a57c9);
-    code.match = pick(0x66d9a441, 0x66f2c230);
-    code.currentMatch = pick(0xccd9a441, 0xccf2b200);
-    code.bracket = pick(0x5582aaff, 0x551d4ed8);
+    CodePalette code = fromTokens(theme.isDark ? darkTokens : lightTokens);
+    code.background = theme.panel;
+    code.text = theme.text;
+    code.muted = theme.dim;
+    code.fold = theme.diffFold;
+    code.separator = theme.border;
+    code.currentLine = QColor(theme.isDark ? 255 : 0, theme.isDark ? 255 : 0, theme.isDark ? 255 : 0,
+                              theme.isDark ? 20 : 12);
+    code.filler = theme.diffFiller;
+    code.fillerLine = blend(theme.text, theme.diffFiller, theme.isDark ? 0.06 : 0.07);
+    code.removed = theme.diffRemove;
+    code.added = theme.diffAdd;
+    code.moved = theme.diffMoved;
+    code.removedWord = theme.diffRemoveWord;
+    code.addedWord = theme.diffAddWord;
+    code.removedBar = theme.bad;
+    code.addedBar = theme.good;
+    code.changedBar = theme.warn;
+    code.movedBar = QColor::fromRgb(theme.isDark ? 0x9a98f5 : 0x5a57c9);
+    code.match = blend(theme.warn, theme.panel, theme.isDark ? 0.35 : 0.28);
+    code.currentMatch = blend(theme.warn, theme.panel, theme.isDark ? 0.75 : 0.6);
+    code.selection = blend(theme.accent, theme.panel, theme.isDark ? 0.38 : 0.28);
+    code.bracket = blend(theme.accent, theme.panel, 0.35);
+    code.accent = theme.accent;
     return code;
 }
 

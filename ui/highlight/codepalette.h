@@ -7,35 +7,38 @@
 
 #include <array>
 
-class QPalette;
-
 namespace klineage::ui {
+
+struct Theme;
 
 /// The colours of code, diffs and gutters, light or dark.
 struct CodePalette {
     QColor background;
     QColor text;
-    QColor muted;        ///< line numbers, signs, hints
-    QColor fold;         ///< background of folded runs and headers
+    QColor muted; ///< line numbers, signs, hints
+    QColor fold;  ///< background of folded runs and headers
     QColor separator;
-    QColor currentLine;  ///< translucent
-    QColor filler;       ///< hatching
-    QColor removed;      ///< line backgrounds …
+    QColor currentLine; ///< laid over the line's colour
+    QColor filler;      ///< where one side has no line …
+    QColor fillerLine;  ///< … and its hatching
+    QColor removed;     ///< line backgrounds …
     QColor added;
     QColor moved;
-    QColor removedWord;  ///< … and the words in them
+    QColor removedWord; ///< … and the words in them
     QColor addedWord;
-    QColor removedBar;   ///< gutter and overview
+    QColor removedBar; ///< gutter and overview
     QColor addedBar;
     QColor changedBar;
     QColor movedBar;
-    QColor match;        ///< search matches
+    QColor match; ///< search matches
     QColor currentMatch;
-    QColor bracket;
+    QColor selection; ///< selected text
+    QColor bracket;   ///< a pair of brackets
+    QColor accent;
     std::array<QColor, tokenStyleCount> tokens;
 
     [[nodiscard]] QColor token(TokenStyle style) const { return tokens[static_cast<std::size_t>(style)]; }
-    [[nodiscard]] static CodePalette from(const QPalette &palette);
+    [[nodiscard]] static CodePalette from(const Theme &theme);
 };
 
 /// Comments are set in italics, nothing else is.

@@ -31,9 +31,9 @@ QThreadPool *backgroundPool()
 }
 
 JobSlot::JobSlot()
-    : m_mailbox(new QObject, [](QObject *mailbox) { mailbox->deleteLater(); }), m_current(std::make_shared<quint64>(0))
-{
-}
+    : m_mailbox(new QObject, [](QObject *mailbox) { mailbox->deleteLater(); })
+    , m_current(std::make_shared<quint64>(0))
+{}
 
 JobSlot::~JobSlot()
 {

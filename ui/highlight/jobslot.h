@@ -33,7 +33,8 @@ public:
     void cancel();
 
 private:
-    std::shared_ptr<QObject> m_mailbox;  ///< lives on the GUI thread, outlives the slot while a job may still post
+    std::shared_ptr<QObject>
+        m_mailbox; ///< lives on the GUI thread, outlives the slot while a job may still post
     std::shared_ptr<quint64> m_current; ///< touched on the GUI thread only
     std::stop_source m_stop;
 };

@@ -117,7 +117,8 @@ protected:
         const TokenStyle style = tokenStyle(format.textStyle());
         if (length <= 0 || style == TokenStyle::Text)
             return;
-        if (!runs->empty() && runs->back().style == style && runs->back().begin + runs->back().length == offset)
+        if (!runs->empty() && runs->back().style == style
+            && runs->back().begin + runs->back().length == offset)
             runs->back().length += length;
         else
             runs->push_back({offset, length, style});
@@ -128,7 +129,8 @@ bool operator==(const LineHighlighter::State &a, const LineHighlighter::State &b
 {
     if (!a.m_state || !b.m_state)
         return a.m_state == b.m_state;
-    return *static_cast<const Ksh::State *>(a.m_state.get()) == *static_cast<const Ksh::State *>(b.m_state.get());
+    return *static_cast<const Ksh::State *>(a.m_state.get())
+           == *static_cast<const Ksh::State *>(b.m_state.get());
 }
 
 Language languageOfFile(QStringView fileName)
@@ -146,7 +148,8 @@ Language languageOfFile(QStringView fileName)
     return Language::Plain;
 }
 
-LineHighlighter::LineHighlighter(Language language) : m_d(std::make_unique<Private>())
+LineHighlighter::LineHighlighter(Language language)
+    : m_d(std::make_unique<Private>())
 {
     if (language != Language::Plain)
         m_d->setDefinition(threadRepository().definitionForName(definitionName(language)));
@@ -162,7 +165,8 @@ LineHighlighter::State LineHighlighter::highlight(QStringView line, const State 
     m_d->runs = &runs;
     const auto *state = static_cast<const Ksh::State *>(before.m_state.get());
     State after;
-    after.m_state = std::make_shared<const Ksh::State>(m_d->run(line.left(longestLine), state ? *state : Ksh::State{}));
+    after.m_state =
+        std::make_shared<const Ksh::State>(m_d->run(line.left(longestLine), state ? *state : Ksh::State{}));
     return after;
 }
 

@@ -46,6 +46,7 @@ private:
 };
 
 /// All lines of a text at once (75,000 to 100,000 lines a second); shorter than the text when stopped.
-[[nodiscard]] std::vector<LineRuns> highlightAll(const TextLines &text, Language language, const std::stop_token &stop = {});
+[[nodiscard]] std::vector<LineRuns> highlightAll(const TextLines &text, Language language,
+                                                 const std::stop_token &stop = {});
 
 } // namespace klineage::ui

@@ -5,7 +5,8 @@
 
 namespace klineage::ui {
 
-TextLines::TextLines(std::string bytes) : m_bytes(std::move(bytes))
+TextLines::TextLines(std::string bytes)
+    : m_bytes(std::move(bytes))
 {
     const std::string_view text = m_bytes;
     std::size_t begin = 0;
@@ -14,7 +15,8 @@ TextLines::TextLines(std::string bytes) : m_bytes(std::move(bytes))
         const std::size_t end = std::min(text.find('\n', begin), text.size());
         const std::string_view line = text.substr(begin, end - begin);
         const auto tabs = std::count(line.begin(), line.end(), '\t');
-        m_widestColumns = std::max(m_widestColumns, static_cast<int>(line.size()) + static_cast<int>(tabs) * (tabColumns - 1));
+        m_widestColumns = std::max(m_widestColumns,
+                                   static_cast<int>(line.size()) + static_cast<int>(tabs) * (tabColumns - 1));
         begin = end + 1;
     }
 }

@@ -2,8 +2,8 @@
 #include "ui/highlight/codepalette.h"
 #include "ui/highlight/linehighlighter.h"
 #include "ui/highlight/texthighlighter.h"
+#include "ui/style/theme.h"
 
-#include <QPalette>
 #include <QSignalSpy>
 #include <QTest>
 #include <QThread>
@@ -36,7 +36,9 @@ TokenStyle styleOf(const TextLines &text, const std::vector<LineRuns> &runs, con
 
 double luminance(const QColor &color)
 {
-    const auto linear = [](double c) { return c <= 0.04045 ? c / 12.92 : std::pow((c + 0.055) / 1.055, 2.4); };
+    const auto linear = [](double c) {
+        return c <= 0.04045 ? c / 12.92 : std::pow((c + 0.055) / 1.055, 2.4);
+    };
     return 0.2126 * linear(color.redF()) + 0.7152 * linear(color.greenF()) + 0.0722 * linear(color.blueF());
 }
 
@@ -59,10 +61,13 @@ private slots:
         QTest::addColumn<QString>("text");
         QTest::addColumn<QString>("token");
         QTest::addColumn<int>("style");
-        const auto row = [](const char *name, Language language, const char *text, const char *token, TokenStyle style) {
-            QTest::newRow(name) << language << QString::fromUtf8(text) << QString::fromUtf8(token) << int(style);
+        const auto row = [](const char *name, Language language, const char *text, const char *token,
+                            TokenStyle style) {
+            QTest::newRow(name) << language << QString::fromUtf8(text) << QString::fromUtf8(token)
+                                << int(style);
         };
-        const char *plan = "/*klineage\nsurface = \"cuda\" # comment\n[[tunable]]\ndefault = 128\ncooperative = true\n*/\nint x = 7; // note\n";
+        const char *plan =
+            "/*klineage\nsurface = \"cuda\" # comment\n[[tunable]]\ndefault = 128\ncooperative = true\n*/\nint x = 7; // note\n";
         row("plan section", Language::CudaCpp, plan, "[[tunable]]", TokenStyle::Label);
         row("plan key", Language::CudaCpp, plan, "default", TokenStyle::Key);
         row("plan string", Language::CudaCpp, plan, "\"cuda\"", TokenStyle::String);
@@ -71,36 +76,49 @@ private slots:
         row("plan constant", Language::CudaCpp, plan, "true", TokenStyle::Number);
         row("code after the plan", Language::CudaCpp, plan, "int", TokenStyle::Type);
         row("comment after the plan", Language::CudaCpp, plan, "// note", TokenStyle::Comment);
-        row("plan ends inside a TOML comment", Language::CudaCpp, "/*klineage\n# a */\nfloat f;\n", "float", TokenStyle::Type);
-        row("an ordinary comment is no plan", Language::CudaCpp, "/* default = 1 */\n", "default", TokenStyle::Comment);
-        row("qualifier", Language::CudaCpp, "extern \"C\" __global__ void k()", "__global__", TokenStyle::Qualifier);
+        row("plan ends inside a TOML comment", Language::CudaCpp, "/*klineage\n# a */\nfloat f;\n", "float",
+            TokenStyle::Type);
+        row("an ordinary comment is no plan", Language::CudaCpp, "/* default = 1 */\n", "default",
+            TokenStyle::Comment);
+        row("qualifier", Language::CudaCpp, "extern \"C\" __global__ void k()", "__global__",
+            TokenStyle::Qualifier);
         row("builtin variable", Language::CudaCpp, "int i = threadIdx.x;", "threadIdx", TokenStyle::Variable);
         row("intrinsic", Language::CudaCpp, "__syncthreads();", "__syncthreads", TokenStyle::Builtin);
-        row("unknown intrinsic", Language::CudaCpp, "v = __future_thing(x);", "__future_thing", TokenStyle::Builtin);
+        row("unknown intrinsic", Language::CudaCpp, "v = __future_thing(x);", "__future_thing",
+            TokenStyle::Builtin);
         row("function", Language::CudaCpp, "store_row(out, v);", "store_row", TokenStyle::Function);
         row("control", Language::CudaCpp, "for (;;) {", "for", TokenStyle::Control);
         row("float", Language::CudaCpp, "x = 1.5e-3f;", "1.5e-3f", TokenStyle::Number);
         row("hexadecimal", Language::CudaCpp, "x = 0xFFu;", "0xFFu", TokenStyle::Number);
         row("preprocessor", Language::CudaCpp, "#pragma unroll 4", "pragma", TokenStyle::Preprocessor);
         row("include", Language::CudaCpp, "#include <cuda_bf16.h>", "<cuda_bf16.h>", TokenStyle::String);
-        const char *inlinePtx = "asm volatile(\"wgmma.mma_async.sync.aligned.m64n8k16 {%0}, %1;\\n\" :: \"l\"(f(x)));\nreturn x;\n";
-        row("instruction in asm", Language::CudaCpp, inlinePtx, "wgmma.mma_async.sync.aligned.m64n8k16", TokenStyle::Builtin);
+        const char *inlinePtx =
+            "asm volatile(\"wgmma.mma_async.sync.aligned.m64n8k16 {%0}, %1;\\n\" :: \"l\"(f(x)));\nreturn x;\n";
+        row("instruction in asm", Language::CudaCpp, inlinePtx, "wgmma.mma_async.sync.aligned.m64n8k16",
+            TokenStyle::Builtin);
         row("operand in asm", Language::CudaCpp, inlinePtx, "%1", TokenStyle::Variable);
         row("asm ends at its parenthesis", Language::CudaCpp, inlinePtx, "return", TokenStyle::Control);
-        row("raw string", Language::CudaCpp, "auto s = R\"x(a\nint b)x\"; int c;\n", "int b", TokenStyle::String);
-        row("OpenCL qualifier", Language::OpenClC, "__kernel void k(__global float *x)", "__kernel", TokenStyle::Qualifier);
+        row("raw string", Language::CudaCpp, "auto s = R\"x(a\nint b)x\"; int c;\n", "int b",
+            TokenStyle::String);
+        row("OpenCL qualifier", Language::OpenClC, "__kernel void k(__global float *x)", "__kernel",
+            TokenStyle::Qualifier);
         row("OpenCL vector", Language::OpenClC, "float16 acc;", "float16", TokenStyle::Type);
-        row("OpenCL builtin", Language::OpenClC, "int i = get_global_id(0);", "get_global_id", TokenStyle::Builtin);
+        row("OpenCL builtin", Language::OpenClC, "int i = get_global_id(0);", "get_global_id",
+            TokenStyle::Builtin);
         row("PTX instruction", Language::Ptx, "  mad.lo.s32 %r1, %r2, 4, %r3;", "mad", TokenStyle::Keyword);
         row("PTX type", Language::Ptx, "  mad.lo.s32 %r1, %r2, 4, %r3;", ".s32", TokenStyle::Type);
         row("PTX register", Language::Ptx, "  mad.lo.s32 %r1, %r2, 4, %r3;", "%r2", TokenStyle::Variable);
         row("PTX special register", Language::Ptx, "mov.u32 %r1, %tid.x;", "%tid.x", TokenStyle::Builtin);
         row("PTX directive", Language::Ptx, ".visible .entry k(", ".entry", TokenStyle::Preprocessor);
-        row("SASS instruction", Language::Sass, "  /*0010*/  IMAD.MOV.U32 R1, RZ, RZ, c[0x0][0x28] ;", "IMAD.MOV.U32", TokenStyle::Keyword);
-        row("SASS address", Language::Sass, "  /*0010*/  IMAD.MOV.U32 R1, RZ, RZ, c[0x0][0x28] ;", "/*0010*/", TokenStyle::Comment);
-        row("SASS tensor core", Language::Sass, "HGMMA.64x256x16.F32.BF16 R24, gdesc[UR4]", "HGMMA.64x256x16.F32.BF16", TokenStyle::Builtin);
+        row("SASS instruction", Language::Sass, "  /*0010*/  IMAD.MOV.U32 R1, RZ, RZ, c[0x0][0x28] ;",
+            "IMAD.MOV.U32", TokenStyle::Keyword);
+        row("SASS address", Language::Sass, "  /*0010*/  IMAD.MOV.U32 R1, RZ, RZ, c[0x0][0x28] ;", "/*0010*/",
+            TokenStyle::Comment);
+        row("SASS tensor core", Language::Sass, "HGMMA.64x256x16.F32.BF16 R24, gdesc[UR4]",
+            "HGMMA.64x256x16.F32.BF16", TokenStyle::Builtin);
         row("SASS guard", Language::Sass, "@!P0 BRA `(.L_x_1)", "@!P0", TokenStyle::Key);
-        row("plan alone", Language::LaunchPlan, "grid = [\"ceil_div(N, BN)\"]", "\"ceil_div(N, BN)\"", TokenStyle::String);
+        row("plan alone", Language::LaunchPlan, "grid = [\"ceil_div(N, BN)\"]", "\"ceil_div(N, BN)\"",
+            TokenStyle::String);
         row("plain", Language::Plain, "int x;", "int", TokenStyle::Text);
     }
 
@@ -172,12 +190,13 @@ private slots:
         TextHighlighter highlighter;
         std::vector<int> order;
         std::size_t lines = 0;
-        connect(&highlighter, &TextHighlighter::chunkReady, this, [&](int first, const std::vector<LineRuns> &runs) {
-            QCOMPARE(QThread::currentThread(), thread());
-            order.push_back(first);
-            lines += runs.size();
-            QCOMPARE(runs.back().front().style, TokenStyle::Type);
-        });
+        connect(&highlighter, &TextHighlighter::chunkReady, this,
+                [&](int first, const std::vector<LineRuns> &runs) {
+                    QCOMPARE(QThread::currentThread(), thread());
+                    order.push_back(first);
+                    lines += runs.size();
+                    QCOMPARE(runs.back().front().style, TokenStyle::Type);
+                });
         QSignalSpy finished(&highlighter, &TextHighlighter::finished);
         highlighter.start(std::make_shared<TextLines>(text), Language::CudaCpp, 15000, 60);
         QVERIFY(finished.wait(20000));
@@ -209,21 +228,21 @@ private slots:
 
     void everyTokenIsReadable_data()
     {
-        QTest::addColumn<QColor>("base");
-        QTest::newRow("dark") << QColor(0x1f, 0x22, 0x27);
-        QTest::newRow("light") << QColor(Qt::white);
+        QTest::addColumn<bool>("dark");
+        QTest::newRow("dark") << true;
+        QTest::newRow("light") << false;
     }
 
     void everyTokenIsReadable()
     {
-        QFETCH(QColor, base);
-        QPalette palette;
-        palette.setColor(QPalette::Base, base);
-        const CodePalette code = CodePalette::from(palette);
+        QFETCH(bool, dark);
+        const CodePalette code = CodePalette::from(dark ? Theme::dark() : Theme::light());
         for (const QColor &background : {code.background, code.added, code.removed, code.moved}) {
             for (std::size_t i = 0; i < tokenStyleCount; ++i) {
                 const double ratio = contrast(code.tokens[i], background);
-                QVERIFY2(ratio >= 4.5, qPrintable(QStringLiteral("token %1 on %2: %3").arg(i).arg(background.name()).arg(ratio)));
+                QVERIFY2(ratio >= 4.5,
+                         qPrintable(
+                             QStringLiteral("token %1 on %2: %3").arg(i).arg(background.name()).arg(ratio)));
             }
         }
     }

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "ui/diff/diffloader.h"
+
+#include <QWidget>
+
+class QAction;
+class QLabel;
+class QTabBar;
+class QTimer;
+class QToolButton;
+
+namespace klineage::ui {
+
+class DiffView;
+class FindBar;
+class Selection;
+class SideHeader;
+class WorkspaceModel;
+
+/// The selected row against its parent, or against the pinned baseline: source, launch plan or compiler log. Follows the Selection;
+/// moves it only when a walk through the hunks leaves a step.
+class DiffPanel : public QWidget
+{
+    Q_OBJECT
+
+public:
+    /// Neither is owned; both outlive the panel.
+    DiffPanel(WorkspaceModel *workspace, Selection *selection, QWidget *parent = nullptr);
+    ~DiffPanel() override;
+
+    /// Next or previous change; at the end of a step, the first (last) one of the next (previous) step.
+    void goToNextHunk();
+    void goToPreviousHunk();
+    void openFind();
+    void setTab(DiffTab tab);
+    [[nodiscard]] DiffTab tab() const;
+    [[nodiscard]] DiffView *view() const { return m_view; }
+    /// Whether the document on the screen is the one that was asked for.
+    [[nodiscard]] bool isUpToDate() const { return m_wantedKey == m_shownKey; }
+
+    /// All commands of the panel, for menus and the command palette. Their shortcuts act while the panel has the focus.
+    [[nodiscard]] QList<QAction *> commands() const { return m_commands; }
+
+signals:
+    /// A sentence for the status bar.
+    void message(const QString &text);
+    void documentShown();
+
+protected:
+    bool event(QEvent *event) override;
+
+private:
+    enum class Arrival { Keep, FirstHunk, LastHunk };
+
+    void makeCommands();
+    QAction *command(const QString &name, const QString &text, const QKeySequence &key,
+                     void (DiffPanel::*slot)());
+    QAction *toggle(const QString &name, const QString &text, const QKeySequence &key, bool checked,
+                    const std::function<void(bool)> &changed);
+    void layOut();
+    void refresh();
+    void show(const DocumentPtr &document);
+    void showHeadings();
+    void showHunkCount();
+    void prefetchNeighbours();
+    void search();
+    void goToMatch(int step);
+    void nextMatch() { goToMatch(1); }
+    void previousMatch() { goToMatch(-1); }
+
+    WorkspaceModel *m_workspace;
+    Selection *m_selection;
+    DiffLoader m_loader;
+    JobSlot m_searching;
+    diff::Options m_options;
+    QString m_wantedKey;
+    QString m_shownKey;
+    QString m_shownLineage;
+    DiffTab m_shownTab = DiffTab::Source;
+    Arrival m_arrival = Arrival::Keep;
+    QList<QAction *> m_commands;
+    QTabBar *m_tabs;
+    SideHeader *m_left;
+    SideHeader *m_right;
+    DiffView *m_view;
+    FindBar *m_find;
+    QLabel *m_hunks;
+    QLabel *m_busy;
+    QTimer *m_busyTimer;
+    QList<QToolButton *> m_buttons;
+};
+
+} // namespace klineage::ui

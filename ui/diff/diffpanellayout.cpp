@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The widgets and commands of DiffPanel.
+#include "ui/diff/diffpanel.h"
+
+#include "ui/diff/findbar.h"
+#include "ui/diff/sideheader.h"
+#include "ui/diff/view/diffview.h"
+#include "ui/diff/view/overviewstrip.h"
+#include "ui/style/icons.h"
+
+#include <QAction>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QTabBar>
+#include <QToolButton>
+#include <QVBoxLayout>
+
+namespace klineage::ui {
+
+QAction *DiffPanel::command(const QString &name, const QString &text, const QKeySequence &key,
+                            void (DiffPanel::*slot)())
+{
+    auto *action = new QAction(text, this);
+    action->setObjectName(name);
+    action->setShortcut(key);
+    action->setShortcutContext(Qt::WidgetWithChildrenShortcut);
+    action->setToolTip(QStringLiteral("%1 (%2)").arg(text, key.toString(QKeySequence::NativeText)));
+    connect(action, &QAction::triggered, this, slot);
+    addAction(action);
+    m_commands << action;
+    return action;
+}
+
+QAction *DiffPanel::toggle(const QString &name, const QString &text, const QKeySequence &key, bool checked,
+                           const std::function<void(bool)> &changed)
+{
+    auto *action = new QAction(text, this);
+    action->setObjectName(name);
+    action->setShortcut(key);
+    action->setShortcutContext(Qt::WidgetWithChildrenShortcut);
+    action->setToolTip(QStringLiteral("%1 (%2)").arg(text, key.toString(QKeySequence::NativeText)));
+    action->setCheckable(true);
+    action->setChecked(checked);
+    connect(action, &QAction::toggled, this, changed);
+    addAction(action);
+    m_commands << action;
+    auto *button = new QToolButton(this);
+    button->setDefaultAction(action);
+    button->setAutoRaise(true);
+    button->setFocusPolicy(Qt::TabFocus);
+    m_buttons << button;
+    return action;
+}
+
+void DiffPanel::makeCommands()
+{
+    QAction *previous = command(QStringLiteral("diff.previousHunk"), tr("Previous change"),
+                                QKeySequence(Qt::SHIFT | Qt::Key_F8), &DiffPanel::goToPreviousHunk);
+    QAction *next = command(QStringLiteral("diff.nextHunk"), tr("Next change"), QKeySequence(Qt::Key_F8),
+                            &DiffPanel::goToNextHunk);
+    previous->setIcon(icon(QStringLiteral("previous")));
+    next->setIcon(icon(QStringLiteral("next")));
+    for (QAction *action : {previous, next}) {
+        auto *button = new QToolButton(this);
+        button->setDefaultAction(action);
+        button->setAutoRaise(true);
+        button->setFocusPolicy(Qt::TabFocus);
+        m_buttons << button;
+    }
+    QAction *find =
+        command(QStringLiteral("diff.find"), tr("Find"), QKeySequence::Find, &DiffPanel::openFind);
+    find->setIcon(icon(QStringLiteral("search")));
+    command(QStringLiteral("diff.findNext"), tr("Next match"), QKeySequence(Qt::Key_F3),
+            &DiffPanel::nextMatch);
+    command(QStringLiteral("diff.findPrevious"), tr("Previous match"), QKeySequence(Qt::SHIFT | Qt::Key_F3),
+            &DiffPanel::previousMatch);
+    toggle(QStringLiteral("diff.unified"), tr("Unified"), QKeySequence(Qt::Key_U), false,
+           [this](bool on) { m_view->setUnified(on); });
+    toggle(QStringLiteral("diff.fold"), tr("Fold"), QKeySequence(Qt::Key_Z), true,
+           [this](bool on) { m_view->setFolding(on); });
+    toggle(QStringLiteral("diff.moves"), tr("Moves"), QKeySequence(Qt::Key_M), m_options.detectMoves,
+           [this](bool on) {
+               m_options.detectMoves = on;
+               refresh();
+           });
+    toggle(QStringLiteral("diff.whitespace"), tr("Ignore whitespace"), QKeySequence(Qt::Key_W),
+           m_options.ignoreWhitespace, [this](bool on) {
+               m_options.ignoreWhitespace = on;
+               refresh();
+           });
+}
+
+void DiffPanel::layOut()
+{
+    m_tabs->addTab(tr("Source"));
+    m_tabs->addTab(tr("Launch plan"));
+    m_tabs->addTab(tr("Compiler log"));
+    m_tabs->setDrawBase(false);
+    m_tabs->setExpanding(false);
+    m_tabs->setAccessibleName(tr("What is compared"));
+    m_hunks->setObjectName(QStringLiteral("diffHunks"));
+    m_hunks->setForegroundRole(QPalette::PlaceholderText);
+    m_busy->setForegroundRole(QPalette::PlaceholderText);
+    m_busy->hide();
+
+    auto *top = new QHBoxLayout;
+    top->setContentsMargins(0, 0, 6, 0);
+    top->setSpacing(2);
+    top->addWidget(m_tabs);
+    top->addStretch(1);
+    top->addWidget(m_busy);
+    top->addSpacing(8);
+    top->addWidget(m_hunks);
+    for (QToolButton *button : m_buttons)
+        top->addWidget(button);
+
+    auto *headers = new QHBoxLayout;
+    headers->setContentsMargins(0, 0, 0, 0);
+    headers->setSpacing(1);
+    headers->addWidget(m_left, 1);
+    headers->addWidget(m_right, 1);
+    headers->addSpacing(OverviewStrip::stripWidth - 1);
+
+    auto *layout = new QVBoxLayout(this);
+    layout->setContentsMargins(0, 0, 0, 0);
+    layout->setSpacing(0);
+    layout->addLayout(top);
+    layout->addLayout(headers);
+    layout->addWidget(m_find);
+    layout->addWidget(m_view, 1);
+}
+
+} // namespace klineage::ui

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/diff/sideheader.h"
+
+#include "ui/style/fonts.h"
+#include "ui/style/format.h"
+#include "ui/style/icons.h"
+#include "ui/style/theme.h"
+
+#include <QCoreApplication>
+#include <QPainter>
+
+namespace klineage::ui {
+
+namespace {
+
+constexpr int margin = 10;
+constexpr int gap = 8;
+
+QString tr(const char *text)
+{
+    return QCoreApplication::translate("SideHeader", text);
+}
+
+Chip parentChip(const gate::Comparison &comparison)
+{
+    Chip chip = chipOf(statusStyle(comparison.change));
+    const gate::Interval &speedup = comparison.speedup;
+    chip.text = QStringLiteral("%1 %2 %3")
+                    .arg(chip.text, formatSpeedup(speedup.value),
+                         formatHalfWidth(speedup.value, speedup.low, speedup.high));
+    return chip;
+}
+
+/// Medians of two trials that were not paired: no interval, and never "gain" or "loss".
+Chip baselineChip(const gate::Trial &trial, const gate::Trial &baseline, const QString &label)
+{
+    Chip chip;
+    if (trial.latencyNs.value > 0 && baseline.latencyNs.value > 0
+        && trial.environment.platform == baseline.environment.platform)
+        chip.text =
+            tr("%1 to %2").arg(formatSpeedup(baseline.latencyNs.value / trial.latencyNs.value), label);
+    return chip;
+}
+
+QString detailOf(const gate::Trial &trial)
+{
+    QStringList lines{QString::fromStdString(trial.verdict.message)};
+    if (!trial.verdict.hint.empty())
+        lines << QString::fromStdString(trial.verdict.hint);
+    if (trial.latencyNs.value > 0)
+        lines << tr("Median %1, 95 % interval %2 to %3")
+                     .arg(formatLatency(trial.latencyNs.value), formatLatency(trial.latencyNs.low),
+                          formatLatency(trial.latencyNs.high));
+    lines << tr("%1, %2").arg(QString::fromStdString(trial.environment.device),
+                              QString::fromStdString(trial.time));
+    lines.removeAll(QString());
+    return lines.join(u'\n');
+}
+
+} // namespace
+
+SideHeading sideHeading(const lineage::RowRef &row, const lineage::RowRef *against)
+{
+    SideHeading heading;
+    heading.label = rowLabel(row);
+    heading.title = QString::fromStdString(row.title);
+    if (!row.trial) {
+        heading.status = {tr("not gated"), QStringLiteral("○"), Tone::Neutral};
+        heading.detail = tr("%1 has no recorded trial.").arg(heading.label);
+        return heading;
+    }
+    const gate::Trial &trial = *row.trial;
+    heading.status = chipOf(statusStyle(trial.verdict.status));
+    heading.detail = detailOf(trial);
+    if (trial.latencyNs.value > 0)
+        heading.latency = formatLatency(trial.latencyNs.value);
+    if (!against)
+        return heading;
+    const gate::Comparison *comparison = trial.comparison("parent");
+    if (against->id == row.parent && comparison)
+        heading.change = parentChip(*comparison);
+    else if (against->trial)
+        heading.change = baselineChip(trial, *against->trial, rowLabel(*against));
+    return heading;
+}
+
+SideHeader::SideHeader(QWidget *parent)
+    : QWidget(parent)
+{
+    setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+}
+
+void SideHeader::setHeading(const SideHeading &heading)
+{
+    if (m_heading == heading)
+        return;
+    m_heading = heading;
+    setToolTip(heading.detail);
+    QStringList words{heading.label, heading.title, heading.status.text, heading.change.text,
+                      heading.latency};
+    words.removeAll(QString());
+    setAccessibleName(words.join(QStringLiteral(", ")));
+    update();
+}
+
+QSize SideHeader::sizeHint() const
+{
+    return {200, fontMetrics().height() + 14};
+}
+
+QSize SideHeader::minimumSizeHint() const
+{
+    return {80, sizeHint().height()};
+}
+
+void SideHeader::paintEvent(QPaintEvent *)
+{
+    QPainter painter(this);
+    const Theme &theme = Theme::current();
+    painter.fillRect(rect(), theme.panel);
+    painter.fillRect(QRect(0, height() - 1, width(), 1), theme.border);
+    QRect area = rect().adjusted(margin, 0, -margin, -1);
+
+    // From the outside in: the latency never gives way, then the label, the chips, and the title takes what is left.
+    painter.setFont(font());
+    painter.setPen(theme.text);
+    painter.drawText(area, Qt::AlignRight | Qt::AlignVCenter, m_heading.latency);
+    if (!m_heading.latency.isEmpty())
+        area.setRight(area.right() - fontMetrics().horizontalAdvance(m_heading.latency) - gap);
+    if (m_heading.pinned) {
+        const int size = fontMetrics().height();
+        icon(QStringLiteral("pin"))
+            .paint(&painter, QRect(area.left(), area.center().y() - size / 2, size, size));
+        area.setLeft(area.left() + size + 4);
+    }
+    const QFont strong = strongFont();
+    painter.setFont(strong);
+    painter.drawText(area, Qt::AlignLeft | Qt::AlignVCenter, m_heading.label);
+    area.setLeft(area.left() + QFontMetrics(strong).horizontalAdvance(m_heading.label) + gap);
+
+    int chips = 0;
+    for (const Chip *chip : {&m_heading.status, &m_heading.change})
+        chips += chip->text.isEmpty() ? 0 : chipSize(*chip, captionFont()).width() + 6;
+    painter.setFont(font());
+    painter.setPen(theme.dim);
+    const int room = area.width() - chips;
+    if (room > 40) {
+        const QString title = fontMetrics().elidedText(m_heading.title, Qt::ElideRight, room);
+        painter.drawText(area, Qt::AlignLeft | Qt::AlignVCenter, title);
+        area.setLeft(area.left() + fontMetrics().horizontalAdvance(title) + gap);
+    }
+    for (const Chip *chip : {&m_heading.status, &m_heading.change}) {
+        if (chip->text.isEmpty() || area.width() < 30)
+            continue;
+        painter.save();
+        painter.setClipRect(area);
+        const QRect taken = paintChip(&painter, area, *chip, captionFont());
+        painter.restore();
+        area.setLeft(taken.right() + 6);
+    }
+}
+
+} // namespace klineage::ui

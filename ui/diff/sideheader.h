@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "ui/diff/chain.h"
+#include "ui/style/chip.h"
+
+#include <QWidget>
+
+class QLabel;
+
+namespace klineage::ui {
+
+/// What stands above one side: what it is, and what the gate said about it.
+struct SideHeading {
+    QString label;       ///< "K03"
+    QString title;       ///< "shared-memory tiles"
+    Chip status;         ///< "correct"; empty text: none
+    Chip change;         ///< "gain 2.83× ± 0.1 %"
+    QString latency;     ///< "12.0 µs"
+    QString detail;      ///< the verdict in words and where it was measured, as tool tip
+    bool pinned = false; ///< the baseline
+
+    friend bool operator==(const SideHeading &, const SideHeading &) = default;
+};
+
+/// against: the row at the left, or null. Figures come from the row's trial, and from that of `against`.
+[[nodiscard]] SideHeading sideHeading(const lineage::RowRef &row, const lineage::RowRef *against);
+
+class SideHeader : public QWidget
+{
+    Q_OBJECT
+
+public:
+    explicit SideHeader(QWidget *parent = nullptr);
+    void setHeading(const SideHeading &heading);
+    [[nodiscard]] const SideHeading &heading() const { return m_heading; }
+
+protected:
+    void paintEvent(QPaintEvent *event) override;
+    [[nodiscard]] QSize sizeHint() const override;
+    [[nodiscard]] QSize minimumSizeHint() const override;
+
+private:
+    SideHeading m_heading;
+};
+
+} // namespace klineage::ui

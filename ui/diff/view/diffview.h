@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "ui/diff/view/geometry.h"
+#include "ui/diff/view/viewstate.h"
+#include "ui/highlight/texthighlighter.h"
+
+#include <QAbstractScrollArea>
+
+namespace klineage::ui {
+
+class OverviewStrip;
+
+/// Shows a Document: side by side, unified, or a single text. Only what is visible is laid out and painted, so that the length of the
+/// texts does not matter. Both sides scroll together. Code is selected and copied from one side.
+class DiffView : public QAbstractScrollArea
+{
+    Q_OBJECT
+
+public:
+    explicit DiffView(QWidget *parent = nullptr);
+    ~DiffView() override;
+
+    /// keepPlace: the code that was at the reading line stays there, as far as the new texts have it.
+    void setDocument(DocumentPtr document, bool keepPlace);
+    [[nodiscard]] const DocumentPtr &document() const { return m_state.document(); }
+
+    [[nodiscard]] const ViewOptions &options() const { return m_state.options(); }
+    void setUnified(bool unified);
+    void setFolding(bool folding);
+
+    /// 0-based hunk at or before the current row (-1: none before it), and how many there are.
+    [[nodiscard]] int currentHunk() const;
+    [[nodiscard]] int hunkCount() const;
+    /// False when there is no hunk in that direction.
+    bool goToNextHunk();
+    bool goToPreviousHunk();
+    void goToHunk(int hunk);
+
+    void setMatches(FindResult matches, int current);
+    void goToMatch(int index);
+    [[nodiscard]] const FindResult &matches() const { return m_state.matches; }
+    [[nodiscard]] int currentMatch() const { return m_state.currentMatch; }
+
+    void goToLine(Side side, int line);
+    [[nodiscard]] QString selectedText() const;
+    void copy() const;
+    void selectAll();
+
+    /// The current row in words, for assistive technology: "line 46 changed: …, was …".
+    [[nodiscard]] QString currentRowInWords() const;
+    [[nodiscard]] int currentRow() const { return m_state.currentRow; }
+    [[nodiscard]] const ViewRows &rows() const { return m_state.rows(); }
+    [[nodiscard]] const ViewGeometry &geometryOfRows() const { return m_geometry; }
+    /// Row of the view at a height of the viewport, not limited to existing rows.
+    [[nodiscard]] int rowAt(int y) const;
+
+signals:
+    void currentRowChanged();
+    void optionsChanged();
+
+protected:
+    bool event(QEvent *event) override;
+    bool viewportEvent(QEvent *event) override;
+    void paintEvent(QPaintEvent *event) override;
+    void resizeEvent(QResizeEvent *event) override;
+    void keyPressEvent(QKeyEvent *event) override;
+    void mousePressEvent(QMouseEvent *event) override;
+    void mouseMoveEvent(QMouseEvent *event) override;
+    void mouseReleaseEvent(QMouseEvent *event) override;
+    void mouseDoubleClickEvent(QMouseEvent *event) override;
+    void contextMenuEvent(QContextMenuEvent *event) override;
+    void focusInEvent(QFocusEvent *event) override;
+    void focusOutEvent(QFocusEvent *event) override;
+    void scrollContentsBy(int dx, int dy) override;
+
+private:
+    struct Place {
+        int row = 0; ///< of the view
+        int y = 0;   ///< of its top edge in the viewport
+    };
+    struct Hit {
+        Side side = Side::Right;
+        TextPosition position;
+        bool inText = false; ///< neither: on a row without that side
+        bool inGutter = false;
+    };
+
+    void applyStyle();
+    void updateGeometryOfRows();
+    [[nodiscard]] Place readingPlace() const;
+    void scrollTo(const Place &place);
+    void changeOptions(const ViewOptions &options);
+    void setCurrentRow(int row, bool extend = false);
+    void ensureVisible(int row);
+    void reveal(int diffRow); ///< opens the fold that hides it
+    [[nodiscard]] Hit hitTest(const QPoint &point);
+    [[nodiscard]] int hunkFirstRow(int hunk) const;
+    [[nodiscard]] TextPosition positionOfRow(int row, Side side) const;
+    void extendTo(const QPoint &point);
+    void autoScroll();
+    void startHighlighting();
+
+    ViewState m_state;
+    LineLayouts m_layouts;
+    ViewGeometry m_geometry;
+    CodePalette m_palette;
+    OverviewStrip *m_strip = nullptr;
+    TextHighlighter m_highlighters[2];
+    QTimer *m_autoScroll = nullptr;
+    bool m_selecting = false;
+};
+
+} // namespace klineage::ui

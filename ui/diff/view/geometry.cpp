@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/diff/view/geometry.h"
+
+#include <QString>
+
+#include <algorithm>
+#include <cmath>
+
+namespace klineage::ui {
+
+namespace {
+
+ColumnGeometry makeColumn(const QRect &rect, bool twoNumbers, int lines, double columnWidth)
+{
+    const int digits = std::max(3, static_cast<int>(QString::number(lines).size()));
+    const int numberWidth = static_cast<int>(std::ceil(digits * columnWidth));
+    ColumnGeometry geometry;
+    geometry.rect = rect;
+    geometry.numberRight = rect.left() + 8 + numberWidth;
+    int right = geometry.numberRight;
+    if (twoNumbers) {
+        geometry.otherNumberRight = right + 8 + numberWidth;
+        right = geometry.otherNumberRight;
+    }
+    geometry.signLeft = right + 5;
+    geometry.barLeft = geometry.signLeft + static_cast<int>(std::ceil(columnWidth)) + 3;
+    geometry.textLeft = geometry.barLeft + changeBarWidth + 7;
+    return geometry;
+}
+
+} // namespace
+
+ViewGeometry ViewGeometry::make(const QSize &viewport, bool split, bool unified, int lines,
+                                double columnWidth, int rowHeight)
+{
+    ViewGeometry geometry;
+    geometry.isSplit = split;
+    geometry.rowHeight = rowHeight;
+    if (split) {
+        const int half = viewport.width() / 2;
+        geometry.columns[0] = makeColumn(QRect(0, 0, half, viewport.height()), false, lines, columnWidth);
+        geometry.columns[1] = makeColumn(QRect(half + 1, 0, viewport.width() - half - 1, viewport.height()),
+                                         false, lines, columnWidth);
+    } else {
+        geometry.columns[0] = makeColumn(QRect(QPoint(0, 0), viewport), unified, lines, columnWidth);
+        geometry.columns[1] = geometry.columns[0];
+    }
+    return geometry;
+}
+
+} // namespace klineage::ui

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "ui/diff/render/document.h"
+
+#include <QRect>
+
+#include <array>
+
+namespace klineage::ui {
+
+/// Where things are in one column of the view: number, sign, bar, text, from left to right. Logical pixels.
+struct ColumnGeometry {
+    QRect rect;
+    int numberRight = 0;      ///< right edge of the line number
+    int otherNumberRight = 0; ///< unified: right edge of the right text's number, else 0
+    int signLeft = 0;
+    int barLeft = 0;
+    int textLeft = 0;
+
+    [[nodiscard]] int textWidth() const { return rect.right() + 1 - textLeft; }
+};
+
+inline constexpr int changeBarWidth = 3;
+
+/// The whole view: two columns side by side, or one.
+struct ViewGeometry {
+    bool isSplit = false;
+    int rowHeight = 18;
+    std::array<ColumnGeometry, 2> columns; ///< not split: both are the same
+
+    [[nodiscard]] const ColumnGeometry &column(Side side) const
+    {
+        return columns[static_cast<std::size_t>(side)];
+    }
+    /// columnWidth: of a digit. lines: the greater line count.
+    [[nodiscard]] static ViewGeometry make(const QSize &viewport, bool split, bool unified, int lines,
+                                           double columnWidth, int rowHeight);
+};
+
+} // namespace klineage::ui

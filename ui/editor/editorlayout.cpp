@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The widgets of EditorPanel.
+#include "ui/editor/codeedit.h"
+#include "ui/editor/editorpanel.h"
+#include "ui/editor/verdictstrip.h"
+#include "ui/models/selection.h"
+#include "ui/models/workspacemodel.h"
+
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QPushButton>
+#include <QStackedWidget>
+#include <QTabBar>
+#include <QVBoxLayout>
+
+namespace klineage::ui {
+
+void EditorPanel::layOut()
+{
+    m_tabs->setDrawBase(false);
+    m_tabs->setExpanding(false);
+    m_tabs->setTabsClosable(true);
+    m_tabs->setMovable(true);
+    m_tabs->setElideMode(Qt::ElideMiddle);
+    m_tabs->setAccessibleName(tr("Drafts"));
+    m_gate->setShortcut(QKeySequence()); // Ctrl+Return is the editor's own key
+    m_gate->setToolTip(
+        tr("Compile, check and time this draft against the row it was begun from (Ctrl+Return)"));
+
+    m_empty->setAlignment(Qt::AlignCenter);
+    m_empty->setWordWrap(true);
+    m_empty->setForegroundRole(QPalette::PlaceholderText);
+    m_empty->setText(tr(
+        "Nothing is being edited.\nChoose a state in the lineage and begin a draft from it. Ctrl+Return then "
+        "runs the draft through the gate, and its trial becomes a branch of the lineage."));
+    auto *emptyPage = new QWidget(this);
+    auto *emptyLayout = new QVBoxLayout(emptyPage);
+    emptyLayout->setContentsMargins(40, 20, 40, 20);
+    emptyLayout->addStretch(1);
+    emptyLayout->addWidget(m_empty);
+    emptyLayout->addSpacing(12);
+    emptyLayout->addWidget(m_emptyButton, 0, Qt::AlignHCenter);
+    emptyLayout->addStretch(2);
+
+    m_checkLine->setContentsMargins(10, 4, 10, 4);
+    m_checkLine->setTextFormat(Qt::PlainText);
+    m_checkLine->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    m_checkLine->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+    m_checkLine->setObjectName(QStringLiteral("planCheck"));
+
+    auto *bottom = new QHBoxLayout;
+    bottom->setContentsMargins(0, 4, 8, 4);
+    bottom->addWidget(m_checkLine, 1);
+    bottom->addWidget(m_openButton);
+    bottom->addWidget(m_gate);
+    auto *editPage = new QWidget(this);
+    auto *editLayout = new QVBoxLayout(editPage);
+    editLayout->setContentsMargins(0, 0, 0, 0);
+    editLayout->setSpacing(0);
+    editLayout->addWidget(m_edit, 1);
+    editLayout->addWidget(m_verdict);
+    editLayout->addLayout(bottom);
+
+    m_pages->addWidget(emptyPage);
+    m_pages->addWidget(editPage);
+    auto *layout = new QVBoxLayout(this);
+    layout->setContentsMargins(0, 0, 0, 0);
+    layout->setSpacing(0);
+    layout->addWidget(m_tabs);
+    layout->addWidget(m_pages, 1);
+}
+
+void EditorPanel::updateCommands()
+{
+    const QString row = m_selection->row();
+    const bool canOpen = !row.isEmpty() && m_workspace->lineage(m_selection->lineageKey());
+    const QString text = canOpen ? tr("Begin a draft from %1").arg(row) : tr("Begin a draft");
+    for (QPushButton *button : {m_openButton, m_emptyButton}) {
+        button->setText(text);
+        button->setEnabled(canOpen);
+    }
+    m_gate->setEnabled(draftCount() > 0);
+}
+
+} // namespace klineage::ui

@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/editor/editorpanel.h"
+
+#include "core/files/atomicfile.h"
+#include "core/lineage/step.h"
+#include "ui/editor/codeedit.h"
+#include "ui/editor/documenthighlighter.h"
+#include "ui/editor/verdictstrip.h"
+#include "ui/models/selection.h"
+#include "ui/models/workspacemodel.h"
+#include "ui/style/theme.h"
+
+#include <QLabel>
+#include <QMessageBox>
+#include <QPlainTextDocumentLayout>
+#include <QPushButton>
+#include <QStackedWidget>
+#include <QTabBar>
+#include <QTextDocument>
+#include <QThreadPool>
+#include <QTimer>
+
+#include <algorithm>
+
+namespace klineage::ui {
+
+namespace {
+
+constexpr std::size_t largestCandidate = 4u << 20;
+
+/// What a recorded trial knows about the device, for expressions of the plan.
+kernel::Bindings factsOf(const gate::Trial *trial)
+{
+    kernel::Bindings facts;
+    if (!trial)
+        return facts;
+    for (const char *name : {"sm_count", "warp_size", "max_shared"}) {
+        const auto found = trial->environment.facts.find(name);
+        bool isNumber = false;
+        const qlonglong value = found == trial->environment.facts.end()
+                                    ? 0
+                                    : QString::fromStdString(found->second).toLongLong(&isNumber);
+        if (isNumber && value > 0)
+            facts.emplace(name, std::int64_t{value});
+    }
+    return facts;
+}
+
+} // namespace
+
+/// A draft with its document, so that each keeps its own undo history.
+struct EditorPanel::OpenDraft {
+    Draft draft;
+    std::unique_ptr<QTextDocument> document;
+    std::unique_ptr<DocumentHighlighter> highlighter;
+    std::optional<gate::Trial> trial;
+    std::vector<Diagnostic> fromLog;
+    bool isDirty = false; ///< not saved as it is
+};
+
+EditorPanel::EditorPanel(WorkspaceModel *workspace, Selection *selection, QWidget *parent)
+    : EditorPanel(workspace, selection, defaultDraftDirectory(), parent)
+{}
+
+EditorPanel::EditorPanel(WorkspaceModel *workspace, Selection *selection,
+                         const std::filesystem::path &draftDirectory, QWidget *parent)
+    : QWidget(parent)
+    , m_workspace(workspace)
+    , m_selection(selection)
+    , m_store(std::make_shared<DraftStore>(draftDirectory))
+    , m_checkTimer(new QTimer(this))
+    , m_saveTimer(new QTimer(this))
+    , m_tabs(new QTabBar(this))
+    , m_pages(new QStackedWidget(this))
+    , m_edit(new CodeEdit(this))
+    , m_empty(new QLabel(this))
+    , m_checkLine(new QLabel(this))
+    , m_verdict(new VerdictStrip(this))
+    , m_gate(new QPushButton(tr("Run through the gate"), this))
+    , m_openButton(new QPushButton(this))
+    , m_emptyButton(new QPushButton(this))
+{
+    layOut();
+    m_checkTimer->setSingleShot(true);
+    m_checkTimer->setInterval(200);
+    m_saveTimer->setSingleShot(true);
+    m_saveTimer->setInterval(400);
+    connect(m_checkTimer, &QTimer::timeout, this, &EditorPanel::check);
+    connect(m_saveTimer, &QTimer::timeout, this, [this] {
+        for (const auto &open : m_open)
+            save(*open, false);
+    });
+    connect(m_tabs, &QTabBar::currentChanged, this, &EditorPanel::showDraft);
+    connect(m_tabs, &QTabBar::tabCloseRequested, this, &EditorPanel::closeDraft);
+    connect(m_tabs, &QTabBar::tabMoved, this, [this](int from, int to) {
+        std::swap(m_open[static_cast<std::size_t>(from)], m_open[static_cast<std::size_t>(to)]);
+    });
+    connect(m_edit, &CodeEdit::gateWanted, this, &EditorPanel::requestGate);
+    connect(m_gate, &QPushButton::clicked, this, &EditorPanel::requestGate);
+    connect(m_openButton, &QPushButton::clicked, this, &EditorPanel::openSelected);
+    connect(m_emptyButton, &QPushButton::clicked, this, &EditorPanel::openSelected);
+    connect(m_selection, &Selection::rowChanged, this, &EditorPanel::updateCommands);
+    connect(m_selection, &Selection::lineageChanged, this, &EditorPanel::updateCommands);
+    connect(m_workspace, &WorkspaceModel::loaded, this, [this] {
+        updateCommands();
+        m_checkTimer->start();
+    });
+    restoreDrafts();
+    showDraft(m_tabs->currentIndex());
+}
+
+EditorPanel::~EditorPanel()
+{
+    for (const auto &open : m_open)
+        save(*open, true);
+    m_edit->setSource(nullptr, nullptr);
+}
+
+void EditorPanel::restoreDrafts()
+{
+    std::vector<QString> problems;
+    for (const Draft &draft : m_store->readAll(&problems))
+        add(draft);
+    for (const QString &problem : problems)
+        QMetaObject::invokeMethod(
+            this, [this, problem] { emit message(problem); }, Qt::QueuedConnection);
+}
+
+EditorPanel::OpenDraft *EditorPanel::current() const
+{
+    const int index = m_tabs->currentIndex();
+    return index < 0 || index >= draftCount() ? nullptr : m_open[static_cast<std::size_t>(index)].get();
+}
+
+void EditorPanel::add(const Draft &draft)
+{
+    auto open = std::make_unique<OpenDraft>();
+    open->draft = draft;
+    open->document = std::make_unique<QTextDocument>();
+    open->document->setDocumentLayout(new QPlainTextDocumentLayout(open->document.get()));
+    open->document->setPlainText(draft.text);
+    open->document->setModified(false);
+    open->highlighter =
+        std::make_unique<DocumentHighlighter>(open->document.get(), languageOfFile(draft.fileName));
+    connect(open->document.get(), &QTextDocument::contentsChanged, this, &EditorPanel::onEdited);
+    m_open.push_back(std::move(open));
+    m_tabs->addTab(QString());
+    updateTabText(draftCount() - 1);
+    m_tabs->setCurrentIndex(draftCount() - 1);
+}
+
+void EditorPanel::updateTabText(int index)
+{
+    const Draft &draft = m_open[static_cast<std::size_t>(index)]->draft;
+    const bool changed = draft.text != draft.parentText;
+    m_tabs->setTabText(index, changed ? tr("%1 from %2 •").arg(draft.lineageKey, draft.parentRow)
+                                      : tr("%1 from %2").arg(draft.lineageKey, draft.parentRow));
+    m_tabs->setTabToolTip(index, changed
+                                     ? tr("Changed. Saved as a draft; no file of the workspace is touched.")
+                                     : tr("The same as %1 so far.").arg(draft.parentRow));
+}
+
+void EditorPanel::showDraft(int)
+{
+    OpenDraft *open = current();
+    m_pages->setCurrentIndex(open ? 1 : 0);
+    m_tabs->setVisible(open);
+    m_edit->setSource(open ? open->document.get() : nullptr, open ? open->highlighter.get() : nullptr);
+    m_checkLine->clear();
+    if (open) {
+        QTextCursor cursor(open->document.get());
+        cursor.setPosition(std::clamp(open->draft.cursor, 0, open->document->characterCount() - 1));
+        m_edit->setTextCursor(cursor);
+        m_edit->setAccessibleName(tr("Draft from %1").arg(open->draft.parentRow));
+    }
+    if (open && open->trial)
+        m_verdict->setTrial(*open->trial);
+    else
+        m_verdict->clear();
+    updateCommands();
+    m_checkTimer->start();
+}
+
+bool EditorPanel::openSelected()
+{
+    return openRow(m_selection->lineageKey(), m_selection->row());
+}
+
+bool EditorPanel::openRow(const QString &lineageKey, const QString &row)
+{
+    const lineage::Lineage *lineage = m_workspace->lineage(lineageKey);
+    const auto found = lineage ? lineage::findRow(*lineage, row.toStdString()) : std::nullopt;
+    if (!found) {
+        emit message(tr("Choose a state in the lineage first."));
+        return false;
+    }
+    const auto bytes = files::readFile(found->file, largestCandidate);
+    if (!bytes) {
+        emit message(QString::fromStdString(bytes.error().message));
+        return false;
+    }
+    const QString file = QString::fromStdString(found->file.filename().string());
+    add(Draft::begin(lineageKey, row, file, QString::fromStdString(*bytes)));
+    m_edit->setFocus();
+    return true;
+}
+
+void EditorPanel::onEdited()
+{
+    OpenDraft *open = current();
+    if (!open || sender() != open->document.get())
+        return;
+    const QString text = open->document->toPlainText();
+    if (text == open->draft.text)
+        return; // only its looks changed
+    open->draft.text = text;
+    open->draft.cursor = m_edit->textCursor().position();
+    open->isDirty = true;
+    if (!open->fromLog.empty()) {
+        open->fromLog.clear(); // its lines are no longer those of the text
+    }
+    updateTabText(m_tabs->currentIndex());
+    updateCommands();
+    m_checkTimer->start();
+    m_saveTimer->start();
+}
+
+void EditorPanel::save(OpenDraft &open, bool now)
+{
+    if (!open.isDirty)
+        return;
+    open.isDirty = false;
+    const auto write = [store = m_store, draft = open.draft, sequence = m_store->nextSequence()] {
+        return store->save(draft, sequence);
+    };
+    if (now) {
+        const Status saved = write();
+        if (!saved)
+            qWarning("%s", saved.error().message.c_str());
+        return;
+    }
+    // Not through a JobSlot: a save that was begun must not be dropped for that of another draft.
+    backgroundPool()->start([write] {
+        const Status saved = write();
+        if (!saved)
+            qWarning("%s", saved.error().message.c_str());
+    });
+}
+
+void EditorPanel::closeDraft(int index)
+{
+    const Draft &draft = m_open[static_cast<std::size_t>(index)]->draft;
+    m_tabs->setCurrentIndex(index);
+    if (draft.text == draft.parentText) {
+        discardDraft();
+        return;
+    }
+    auto *question =
+        new QMessageBox(QMessageBox::Question, tr("Discard the draft?"),
+                        tr("The draft from %1 has changes that no trial has recorded.").arg(draft.parentRow),
+                        QMessageBox::Discard | QMessageBox::Cancel, this);
+    question->setAttribute(Qt::WA_DeleteOnClose);
+    connect(question, &QMessageBox::finished, this, [this, id = draft.id](int button) {
+        const OpenDraft *open = current();
+        if (button == QMessageBox::Discard && open && open->draft.id == id)
+            discardDraft();
+    });
+    question->open();
+}
+
+void EditorPanel::discardDraft()
+{
+    const int index = m_tabs->currentIndex();
+    if (!current())
+        return;
+    const std::unique_ptr<OpenDraft> gone = std::move(m_open[static_cast<std::size_t>(index)]);
+    m_edit->setSource(nullptr, nullptr);
+    m_open.erase(m_open.begin() + index);
+    {
+        const QSignalBlocker quiet(m_tabs);
+        m_tabs->removeTab(index);
+    }
+    const Status removed = m_store->remove(gone->draft.id);
+    if (!removed)
+        emit message(QString::fromStdString(removed.error().message));
+    showDraft(m_tabs->currentIndex());
+}
+
+void EditorPanel::check()
+{
+    const OpenDraft *open = current();
+    if (!open)
+        return;
+    const lineage::Lineage *lineage = m_workspace->lineage(open->draft.lineageKey);
+    const workload::Workload *found =
+        lineage ? m_workspace->workload(QString::fromStdString(lineage->workload)) : nullptr;
+    const std::optional<workload::Workload> workload = found ? std::optional(*found) : std::nullopt;
+    const auto parent =
+        lineage ? lineage::findRow(*lineage, open->draft.parentRow.toStdString()) : std::nullopt;
+    m_checking.start(interactivePool(),
+                     [this, text = open->draft.text.toStdString(), name = open->draft.fileName.toStdString(),
+                      workload, facts = factsOf(parent ? parent->trial : nullptr)](
+                         const std::stop_token &, const JobSlot::Post &post) {
+                         PlanCheck check = checkCandidate(text, name, workload ? &*workload : nullptr, facts);
+                         post([this, check = std::move(check)] { showCheck(check); });
+                     });
+}
+
+void EditorPanel::showCheck(const PlanCheck &check)
+{
+    OpenDraft *open = current();
+    if (!open)
+        return;
+    std::vector<Diagnostic> all = check.diagnostics;
+    all.insert(all.end(), open->fromLog.begin(), open->fromLog.end());
+    m_edit->setDiagnostics(all);
+    QPalette colors = palette();
+    if (all.empty()) {
+        m_checkLine->setText(check.summary.isEmpty() ? tr("✓ The launch plan is valid")
+                                                     : tr("✓ Launch plan: %1").arg(check.summary));
+        colors.setColor(QPalette::WindowText, Theme::current().dim);
+    } else {
+        const Diagnostic &first = all.front();
+        const QString place = first.line == 0 ? QString()
+                              : first.column == 0
+                                  ? tr("line %1: ").arg(first.line)
+                                  : QStringLiteral("%1:%2: ").arg(first.line).arg(first.column);
+        m_checkLine->setText(tr("✕ %1%2").arg(place, first.message));
+        colors.setColor(QPalette::WindowText, Theme::current().bad);
+    }
+    m_checkLine->setPalette(colors);
+    m_checkLine->setToolTip(m_checkLine->text());
+}
+
+void EditorPanel::requestGate()
+{
+    const OpenDraft *open = current();
+    if (!open)
+        return;
+    const lineage::Lineage *lineage = m_workspace->lineage(open->draft.lineageKey);
+    const workload::Workload *workload =
+        lineage ? m_workspace->workload(QString::fromStdString(lineage->workload)) : nullptr;
+    if (!workload) {
+        emit message(
+            tr("Cannot gate the draft: the workspace has no lineage %1.").arg(open->draft.lineageKey));
+        return;
+    }
+    gate::GateRequest request;
+    request.workloadDirectory = workload->directory;
+    request.candidateText = open->draft.text.toStdString();
+    request.candidateName = open->draft.fileName.toStdString();
+    request.parentText = open->draft.parentText.toStdString();
+    emit gateRequested(request, open->draft.lineageKey, open->draft.parentRow);
+}
+
+void EditorPanel::showRunning(const QString &text)
+{
+    m_verdict->setRunning(text);
+}
+
+void EditorPanel::showVerdict(const gate::Trial &trial)
+{
+    OpenDraft *open = current();
+    if (!open)
+        return;
+    open->trial = trial;
+    open->fromLog = trial.verdict.stage == gate::Stage::Compile
+                        ? diagnosticsFromLog(QString::fromStdString(trial.verdict.log))
+                        : std::vector<Diagnostic>{};
+    m_verdict->setTrial(trial);
+    check();
+}
+
+} // namespace klineage::ui

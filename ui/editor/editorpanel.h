@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/gate/client.h"
+#include "ui/editor/diagnostics.h"
+#include "ui/editor/draft.h"
+#include "ui/highlight/jobslot.h"
+
+#include <QWidget>
+
+#include <memory>
+#include <vector>
+
+class QLabel;
+class QPushButton;
+class QStackedWidget;
+class QTabBar;
+class QTextDocument;
+class QTimer;
+
+namespace klineage::ui {
+
+class CodeEdit;
+class Selection;
+class VerdictStrip;
+class WorkspaceModel;
+
+/// Writes candidates. A draft begins as the copy of a row and stays apart from it until the gate has judged it; nothing here changes
+/// a file of the workspace. Drafts are saved as they are typed and are there again at the next start.
+class EditorPanel : public QWidget
+{
+    Q_OBJECT
+
+public:
+    /// workspace and selection are not owned and outlive the panel.
+    EditorPanel(WorkspaceModel *workspace, Selection *selection, QWidget *parent = nullptr);
+    /// As above, with drafts elsewhere (tests).
+    EditorPanel(WorkspaceModel *workspace, Selection *selection, const std::filesystem::path &draftDirectory,
+                QWidget *parent = nullptr);
+    ~EditorPanel() override; ///< saves what is not saved yet
+
+    /// Begins a draft from a row; false, with message(), when its file cannot be read.
+    bool openRow(const QString &lineageKey, const QString &row);
+    bool openSelected();
+    /// Asks the gate to judge the current draft.
+    void requestGate();
+    void showVerdict(const gate::Trial &trial);
+    void showRunning(const QString &text);
+    /// Takes the current draft away, from the disk too.
+    void discardDraft();
+
+    [[nodiscard]] int draftCount() const { return static_cast<int>(m_open.size()); }
+    [[nodiscard]] CodeEdit *edit() const { return m_edit; }
+
+signals:
+    void gateRequested(const klineage::gate::GateRequest &request, const QString &lineageKey,
+                       const QString &parentRow);
+    /// A sentence for the status bar.
+    void message(const QString &text);
+
+private:
+    struct OpenDraft;
+
+    void layOut();
+    void restoreDrafts();
+    void add(const Draft &draft);
+    [[nodiscard]] OpenDraft *current() const;
+    void showDraft(int index);
+    void closeDraft(int index);
+    void onEdited();
+    void save(OpenDraft &open, bool now);
+    void check();
+    void showCheck(const PlanCheck &check);
+    void updateCommands();
+    void updateTabText(int index);
+
+    WorkspaceModel *m_workspace;
+    Selection *m_selection;
+    std::shared_ptr<DraftStore> m_store;            ///< shared with saves in flight
+    std::vector<std::unique_ptr<OpenDraft>> m_open; ///< in the order of the tabs
+    JobSlot m_checking;
+    QTimer *m_checkTimer;
+    QTimer *m_saveTimer;
+    QTabBar *m_tabs;
+    QStackedWidget *m_pages;
+    CodeEdit *m_edit;
+    QLabel *m_empty;
+    QLabel *m_checkLine;
+    VerdictStrip *m_verdict;
+    QPushButton *m_gate;
+    QPushButton *m_openButton;
+    QPushButton *m_emptyButton;
+};
+
+} // namespace klineage::ui

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/editor/verdictstrip.h"
+
+#include "ui/style/chip.h"
+#include "ui/style/fonts.h"
+#include "ui/style/format.h"
+#include "ui/style/icons.h"
+
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QToolButton>
+#include <QVBoxLayout>
+
+namespace klineage::ui {
+
+namespace {
+
+QLabel *sentence(QWidget *parent)
+{
+    auto *label = new QLabel(parent);
+    label->setWordWrap(true);
+    label->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
+    label->setTextFormat(Qt::PlainText);
+    return label;
+}
+
+void setSentence(QLabel *label, const QString &text)
+{
+    label->setText(text);
+    label->setVisible(!text.isEmpty());
+}
+
+} // namespace
+
+VerdictStrip::VerdictStrip(QWidget *parent)
+    : QFrame(parent)
+    , m_status(new ChipLabel(this))
+    , m_change(new ChipLabel(this))
+    , m_message(sentence(this))
+    , m_evidence(sentence(this))
+    , m_hint(sentence(this))
+{
+    m_evidence->setFont(codeFont());
+    m_hint->setForegroundRole(QPalette::PlaceholderText);
+    auto *close = new QToolButton(this);
+    close->setIcon(icon(QStringLiteral("close")));
+    close->setAutoRaise(true);
+    close->setToolTip(tr("Hide the verdict"));
+    close->setAccessibleName(close->toolTip());
+    connect(close, &QToolButton::clicked, this, [this] {
+        clear();
+        emit closed();
+    });
+    auto *top = new QHBoxLayout;
+    top->setSpacing(8);
+    top->addWidget(m_status, 0, Qt::AlignTop);
+    top->addWidget(m_change, 0, Qt::AlignTop);
+    top->addWidget(m_message, 1);
+    top->addWidget(close, 0, Qt::AlignTop);
+    auto *layout = new QVBoxLayout(this);
+    layout->setContentsMargins(10, 6, 6, 8);
+    layout->setSpacing(4);
+    layout->addLayout(top);
+    layout->addWidget(m_evidence);
+    layout->addWidget(m_hint);
+    hide();
+}
+
+void VerdictStrip::setTrial(const gate::Trial &trial)
+{
+    const gate::Verdict &verdict = trial.verdict;
+    m_status->setChip(chipOf(statusStyle(verdict.status)));
+    Chip change;
+    if (const gate::Comparison *comparison = trial.comparison("parent")) {
+        change = chipOf(statusStyle(comparison->change));
+        const gate::Interval &speedup = comparison->speedup;
+        change.text += QStringLiteral(" %1 %2").arg(
+            formatSpeedup(speedup.value), formatHalfWidth(speedup.value, speedup.low, speedup.high));
+    }
+    m_change->setChip(change);
+    QString message = QString::fromStdString(verdict.message);
+    if (trial.latencyNs.value > 0)
+        message = tr("%1 (%2)").arg(message, formatLatency(trial.latencyNs.value));
+    setSentence(m_message, message);
+    QStringList evidence;
+    for (const gate::Evidence &entry : verdict.evidence)
+        evidence << QStringLiteral("%1 = %2").arg(QString::fromStdString(entry.name),
+                                                  QString::fromStdString(entry.value));
+    setSentence(m_evidence, evidence.join(QStringLiteral("   ")));
+    setSentence(m_hint, QString::fromStdString(verdict.hint));
+    setAccessibleName(tr("Verdict: %1. %2").arg(m_status->chip().text, message));
+    QFrame::show();
+}
+
+void VerdictStrip::setRunning(const QString &text)
+{
+    m_status->setChip({tr("running"), QStringLiteral("…"), Tone::Accent});
+    m_change->setChip({});
+    setSentence(m_message, text);
+    setSentence(m_evidence, {});
+    setSentence(m_hint, {});
+    QFrame::show();
+}
+
+void VerdictStrip::clear()
+{
+    hide();
+}
+
+} // namespace klineage::ui

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/gate/trial.h"
+
+#include <QFrame>
+
+class QLabel;
+
+namespace klineage::ui {
+
+class ChipLabel;
+
+/// What the gate said about the draft: chips, the sentence, its evidence and the hint.
+class VerdictStrip : public QFrame
+{
+    Q_OBJECT
+
+public:
+    explicit VerdictStrip(QWidget *parent = nullptr);
+    void setTrial(const gate::Trial &trial);
+    void setRunning(const QString &text); ///< while a trial is in flight
+    void clear();                         ///< hides the strip
+
+signals:
+    void closed();
+
+private:
+    ChipLabel *m_status;
+    ChipLabel *m_change;
+    QLabel *m_message;
+    QLabel *m_evidence;
+    QLabel *m_hint;
+};
+
+} // namespace klineage::ui
