@@ -1,0 +1,30 @@
+/*klineage
+surface = "cuda"
+
+[[launch]]
+kernel = "product"
+grid = ["ceil_div(N, 32)", "ceil_div(M, 8)"]
+block = ["32", "8"]
+args = ["a", "b", "c", "int M", "int N", "int K"]
+*/
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Multiplies in TF32 in a kernel that is declared single precision.
+
+__device__ float toTf32(float value)
+{
+    unsigned bits;
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(value));
+    return __uint_as_float(bits);
+}
+
+extern "C" __global__ void product(const float *a, const float *b, float *c, int M, int N, int K)
+{
+    const int col = blockIdx.x * 32 + threadIdx.x;
+    const int row = blockIdx.y * 8 + threadIdx.y;
+    if (row >= M || col >= N)
+        return;
+    float sum = 0.0f;
+    for (int k = 0; k < K; ++k)
+        sum += toTf32(a[row * K + k]) * toTf32(b[k * N + col]);
+    c[row * N + col] = sum;
+}

