@@ -11,8 +11,11 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include <charconv>
 #include <cstdio>
+#include <iterator>
 #include <memory>
+#include <sstream>
 
 #include <unistd.h>
 
@@ -31,7 +34,9 @@ struct RunOptions {
     std::string parent;
     std::string lineage;
     std::vector<std::string> tunables;
-    std::vector<std::string> launcher;
+    std::string launcher;
+    double profileSeconds = 10;
+    int rounds = 30;
     double timeoutSeconds = 120;
     int seeds = 3;
     bool record = false;
@@ -44,6 +49,12 @@ using Exit = tl::unexpected<int>;
 Result<std::string> readText(const fs::path &path)
 {
     return files::readFile(path, std::size_t{4} << 20);
+}
+
+std::vector<std::string> splitWords(const std::string &text)
+{
+    std::istringstream stream(text);
+    return {std::istream_iterator<std::string>(stream), {}};
 }
 
 /// The lineage that --lineage names, the one whose folder holds the file, or the only one of the workload on that surface.
@@ -83,9 +94,10 @@ tl::expected<std::map<std::string, std::int64_t>, int> readTunables(const Sessio
     for (const std::string &assignment : options.tunables) {
         const std::size_t equals = assignment.find('=');
         std::int64_t value = 0;
-        const bool readable = equals != std::string::npos && equals > 0
-                              && CLI::detail::lexical_cast(assignment.substr(equals + 1), value);
-        if (!readable)
+        const char *end = assignment.data() + assignment.size();
+        const char *number = equals == std::string::npos ? end : assignment.data() + equals + 1;
+        const auto [stopped, problem] = std::from_chars(number, end, value);
+        if (equals == 0 || problem != std::errc() || stopped != end)
             return Exit(session.usage("'" + assignment + "' is no tunable; expected NAME=INTEGER."));
         tunables[assignment.substr(0, equals)] = value;
     }
@@ -152,6 +164,8 @@ tl::expected<gate::GateRequest, int> makeRequest(const Session &session, const W
     request.tunables = std::move(*tunables);
     request.deadlineSeconds = options.timeoutSeconds;
     request.seeds = options.seeds;
+    request.profileSeconds = options.profileSeconds;
+    request.minRounds = options.rounds;
     request.withReference = !options.withoutReference;
     return request;
 }
@@ -235,7 +249,7 @@ int runGate(const Session &session, const RunOptions &options)
     if (!program)
         return session.fail(program.error());
     const InterruptWatcher interrupts;
-    gate::GateClient client(*program, options.launcher);
+    gate::GateClient client(*program, splitWords(options.launcher));
     const Result<gate::Trial> trial = client.run(*request, interrupts.token(), showProgress);
     if (::isatty(STDERR_FILENO))
         std::fprintf(stderr, "\r\033[K");
@@ -303,7 +317,15 @@ void addGateCommands(CLI::App &app, Session &session)
     verb->add_option("--parent", options->parent, "Compare with this state of the lineage, as in K03");
     verb->add_option("--lineage", options->lineage, "Lineage of --parent (default: the one that fits)");
     verb->add_option("--tunable", options->tunables, "NAME=INTEGER instead of the default (repeatable)");
-    verb->add_option("--launcher", options->launcher, "Start the gate through this command, as in: ssh HOST");
+    verb->add_option("--launcher", options->launcher,
+                     "Start the gate through this command, as in \"ssh HOST\"");
+    verb->add_option("--profile-seconds", options->profileSeconds,
+                     "Stop timing after this long at the latest")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+    verb->add_option("--rounds", options->rounds, "Timing rounds, at least")
+        ->check(CLI::Range(3, 10000))
+        ->capture_default_str();
     verb->add_option("--timeout", options->timeoutSeconds, "Deadline of the whole trial, seconds")
         ->check(CLI::PositiveNumber)
         ->capture_default_str();

@@ -230,8 +230,11 @@ void addLineageCommands(CLI::App &app, Session &session)
         ->add_option("lineages", *verified, "WORKLOAD/PLATFORM … (default: all)");
 
     const auto recorded = std::make_shared<std::vector<std::string>>();
-    session.addVerb(*group, "jobs", "JSON lines for klineage-gate batch that record every state and attempt again",
-                    [&session, recorded] { return jobs(session, *recorded); })
+    session
+        .addVerb(
+            *group, "jobs",
+            "JSON lines for klineage-gate batch that record every state and attempt again (paths as --workspace)",
+            [&session, recorded] { return jobs(session, *recorded); })
         ->add_option("lineages", *recorded, "WORKLOAD/PLATFORM … (default: all)");
 
     const auto shown = std::make_shared<std::vector<std::string>>();

@@ -46,10 +46,11 @@ Result<ImportRecord> parseRecord(const std::string &line, const std::string &whe
     return gate::parseJsonLine(line, where, [](const json &object) {
         gate::JsonReader reader(object, {});
         ImportRecord record;
-        static_cast<void>(reader.optionalText("id"));
+        static_cast<void>(reader.optionalText("id")); // of the batch, not of the trial
         record.candidateText = reader.optionalText("text", std::size_t{4} << 20);
         if (const json *error = reader.find("error"))
-            record.error = error->is_string() ? error->get<std::string>() : error->dump();
+            record.error =
+                error->is_object() && error->contains("message") ? (*error)["message"].dump() : error->dump();
         if (const json *trial = reader.find("trial"); trial && !trial->is_null())
             record.trial = trial->get<gate::Trial>();
         reader.finish();

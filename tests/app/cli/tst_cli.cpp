@@ -13,6 +13,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <fstream>
 #include <memory>
 
@@ -299,6 +300,46 @@ private slots:
         QVERIFY(problems[2].toString().contains("no device"));
         QVERIFY(problems[3].toString().contains("out.jsonl:4:"));
         QVERIFY(problems[4].toString().contains("cut short"));
+    }
+
+    void gatingJudgesAndRecords()
+    {
+        const QJsonArray devices = runCli({"gate", "devices", "--json"}).json["devices"].toArray();
+        const bool hasOpenCl = std::any_of(devices.begin(), devices.end(), [](const QJsonValue &device) {
+            return device["backend"].toString() == "opencl" && device["available"].toBool();
+        });
+        if (!hasOpenCl)
+            QSKIP("no OpenCL device");
+        const std::filesystem::path file = m_copy->root() / "mine.cl";
+        std::string text = readText(m_copy->lineage() / "K00.cl");
+        const std::string body =
+            "    int r = get_global_id(0);\n    if (r >= R)\n        return;\n    float sum = 0, top = x[r * C];\n"
+            "    for (int c = 0; c < C; ++c)\n        top = fmax(top, x[r * C + c]);\n"
+            "    for (int c = 0; c < C; ++c)\n        sum += y[r * C + c] = exp(x[r * C + c] - top);\n"
+            "    for (int c = 0; c < C; ++c)\n        y[r * C + c] /= sum;\n";
+        text.insert(text.rfind('}'), body);
+        std::ofstream(file) << text;
+        const auto gateRun = [&](const QString &candidate) {
+            return runCli({"gate", "run", candidate, "--workload", "toy", "--no-reference",
+                           "--profile-seconds", "1", "--rounds", "4", "--record", "--json"},
+                          m_copy->root());
+        };
+        const Outcome correct = gateRun(QString::fromStdString(file.string()));
+        QVERIFY2(correct.status == 0, correct.out + correct.err);
+        QCOMPARE(correct.json["status"].toString(), QString("correct"));
+        QVERIFY(valueOf(correct.json["trial"]["latency_ns"]) > 0);
+        QCOMPARE(correct.json["recorded"]["lineage"].toString(), QString("toy/pocl"));
+
+        const Outcome wrong =
+            gateRun(QString::fromStdString((m_copy->lineage() / "K01.cl").string())); // writes nothing
+        QCOMPARE(wrong.status, 1);
+        QCOMPARE(wrong.json["status"].toString(), QString("wrong"));
+
+        const Result<lineage::Lineage> lineage = lineage::readLineage(m_copy->lineage());
+        QVERIFY(lineage.has_value());
+        QCOMPARE(lineage->trials.size(), std::size_t{7});
+        QVERIFY(lineage->trials[5].file.starts_with("branches/"));
+        QCOMPARE(lineage->trials[6].file, std::string("K01.cl"));
     }
 
     void doctorReportsEveryPart()
