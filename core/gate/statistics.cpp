@@ -100,7 +100,7 @@ Change decide(const Interval &speedup, std::size_t rounds, std::optional<double>
         return Change::Gain;
     if (speedup.high < 1.0 - threshold)
         return Change::Loss;
-    return speedup.high <= 1.0 + threshold ? Change::NoGain : Change::Undecided;
+    return speedup.high <= 1.0 + leastChange ? Change::NoGain : Change::Undecided;
 }
 
 std::vector<double> pairedRatios(std::span<const double> other, std::span<const double> candidate)

@@ -31,8 +31,8 @@ namespace klineage::gate {
 /// Judges speedup = T_other / T_candidate against t = significantChange():
 ///   gain       low > 1 + t
 ///   loss       high < 1 − t
-///   no_gain    high ≤ 1 + t: a gain is ruled out, a loss not shown
-///   undecided  otherwise, or fewer than five rounds
+///   no_gain    high ≤ 1.003: a gain that would count is ruled out, a loss is not shown
+///   undecided  otherwise (too wide, or too noisy a session), or fewer than five rounds
 [[nodiscard]] Change decide(const Interval &speedup, std::size_t rounds, std::optional<double> copySpread);
 
 /// other[i] / candidate[i]; both have the same length and positive values.

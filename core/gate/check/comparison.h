@@ -31,7 +31,8 @@ struct OutputCheck {
     [[nodiscard]] bool ok() const { return failure == Failure::None; }
 };
 
-/// Both metrics of the tolerance must hold: relative L2, and for each element |out − oracle| ≤ atol·RMS + rtol·|oracle|. NaN is
+/// Both metrics of the tolerance must hold: relative L2 (plus the type's unit roundoff over √elements: rounding does not average
+/// out in tiny outputs), and for each element |out − oracle| ≤ atol·RMS + rtol·|oracle|. NaN is
 /// expected only where the oracle is NaN, an infinity only the oracle's own. Multi-threaded.
 [[nodiscard]] OutputCheck compareOutput(std::span<const std::byte> out, kernel::DType dtype,
                                         std::size_t rowLength, std::span<const double> expected,

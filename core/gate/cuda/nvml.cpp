@@ -1,28 +1,31 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+//
+// Not every CUDA toolkit ships nvml.h, so the few entry points that are used are declared here. Their ABI is stable (NVML API
+// reference, "Device Queries").
 #include "core/gate/cuda/nvml.h"
 
 #include "core/gate/cuda/library.h"
-
-#if KLINEAGE_HAVE_NVML
-#include <nvml.h>
-#endif
 
 #include <cstdio>
 
 namespace klineage::gate::cuda {
 
-#if KLINEAGE_HAVE_NVML
-
 namespace {
 
+using Device = void *;
+constexpr int success = 0;
+constexpr int clockSm = 1;
+constexpr int clockMemory = 2;
+constexpr int temperatureGpu = 0;
+
 struct Nvml {
-    nvmlReturn_t (*init)() = nullptr;
-    nvmlReturn_t (*deviceByPciBusId)(const char *, nvmlDevice_t *) = nullptr;
-    nvmlReturn_t (*clockInfo)(nvmlDevice_t, nvmlClockType_t, unsigned *) = nullptr;
-    nvmlReturn_t (*temperature)(nvmlDevice_t, nvmlTemperatureSensors_t, unsigned *) = nullptr;
-    nvmlReturn_t (*powerUsage)(nvmlDevice_t, unsigned *) = nullptr;
-    nvmlReturn_t (*throttleReasons)(nvmlDevice_t, unsigned long long *) = nullptr;
-    nvmlReturn_t (*driverVersion)(char *, unsigned) = nullptr;
+    int (*init)() = nullptr;
+    int (*deviceByPciBusId)(const char *, Device *) = nullptr;
+    int (*clockInfo)(Device, int, unsigned *) = nullptr;
+    int (*temperature)(Device, int, unsigned *) = nullptr;
+    int (*powerUsage)(Device, unsigned *) = nullptr; ///< milliwatts
+    int (*throttleReasons)(Device, unsigned long long *) = nullptr;
+    int (*driverVersion)(char *, unsigned) = nullptr;
     bool ready = false;
 
     Nvml()
@@ -34,7 +37,7 @@ struct Nvml {
                 && library->resolve(temperature, "nvmlDeviceGetTemperature")
                 && library->resolve(powerUsage, "nvmlDeviceGetPowerUsage")
                 && library->resolve(throttleReasons, "nvmlDeviceGetCurrentClocksThrottleReasons")
-                && library->resolve(driverVersion, "nvmlSystemGetDriverVersion") && init() == NVML_SUCCESS;
+                && library->resolve(driverVersion, "nvmlSystemGetDriverVersion") && init() == success;
     }
 };
 
@@ -43,38 +46,29 @@ struct Nvml {
 std::map<std::string, std::string> nvmlFacts(const std::string &pciBusId)
 {
     static const Nvml nvml;
-    nvmlDevice_t device{};
-    if (!nvml.ready || nvml.deviceByPciBusId(pciBusId.c_str(), &device) != NVML_SUCCESS)
+    Device device = nullptr;
+    if (!nvml.ready || nvml.deviceByPciBusId(pciBusId.c_str(), &device) != success)
         return {};
     std::map<std::string, std::string> facts;
     unsigned value = 0;
-    if (nvml.clockInfo(device, NVML_CLOCK_SM, &value) == NVML_SUCCESS)
+    if (nvml.clockInfo(device, clockSm, &value) == success)
         facts["sm_clock_mhz"] = std::to_string(value);
-    if (nvml.clockInfo(device, NVML_CLOCK_MEM, &value) == NVML_SUCCESS)
+    if (nvml.clockInfo(device, clockMemory, &value) == success)
         facts["mem_clock_mhz"] = std::to_string(value);
-    if (nvml.temperature(device, NVML_TEMPERATURE_GPU, &value) == NVML_SUCCESS)
+    if (nvml.temperature(device, temperatureGpu, &value) == success)
         facts["temperature_c"] = std::to_string(value);
-    if (nvml.powerUsage(device, &value) == NVML_SUCCESS)
+    if (nvml.powerUsage(device, &value) == success)
         facts["power_w"] = std::to_string((value + 500) / 1000);
     unsigned long long reasons = 0;
-    if (nvml.throttleReasons(device, &reasons) == NVML_SUCCESS) {
+    if (nvml.throttleReasons(device, &reasons) == success) {
         char text[32];
         std::snprintf(text, sizeof text, "0x%llx", reasons);
         facts["throttle_reasons"] = text;
     }
     char version[80] = {};
-    if (nvml.driverVersion(version, sizeof version) == NVML_SUCCESS)
+    if (nvml.driverVersion(version, sizeof version) == success)
         facts["driver"] = version;
     return facts;
 }
-
-#else
-
-std::map<std::string, std::string> nvmlFacts(const std::string &)
-{
-    return {};
-}
-
-#endif
 
 } // namespace klineage::gate::cuda

@@ -323,7 +323,10 @@ Profiler::Step Profiler::finish(const RoundsOutcome &outcome)
     const auto environment = m_context.session.environment();
     if (!environment)
         return failed(environment.error(), Culprit::Candidate);
+    // As it is after timing; what was known before and is not said again (compiler, host) stays.
+    auto before = std::move(m_trial.environment.facts);
     m_trial.environment = *environment;
+    m_trial.environment.facts.merge(before);
     for (const auto &[provider, version] : m_versions)
         m_trial.environment.facts[provider] = version;
     return compare(spread);

@@ -10,7 +10,7 @@ namespace klineage::gate {
 namespace {
 
 constexpr double sampleNs = 200e3;
-constexpr double longRotationNs = 50e6;
+constexpr double longRotationNs = 5e6;
 constexpr int maxRepeats = 2000;
 constexpr int maxRounds = 3000;
 constexpr std::size_t fewestRounds =
