@@ -95,7 +95,7 @@ void LibraryPanel::refresh()
     }
     m_model->refresh(m_workspace->workspace());
     const QModelIndex toReview = m_model->find(Kind::Section, QStringLiteral("to-review"));
-    setWindowTitle(toReview.isValid() ? tr("%n to review", nullptr, m_model->rowCount(toReview)) : QString());
+    setWindowTitle(toReview.isValid() ? tr("%1 to review").arg(m_model->rowCount(toReview)) : QString());
     applyFilter(m_filterField->text());
     showSelection();
 }

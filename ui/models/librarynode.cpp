@@ -16,9 +16,9 @@ namespace {
 using Node = LibraryModel::Node;
 using Kind = LibraryModel::Kind;
 
-QString tr(const char *text, int count = -1)
+QString tr(const char *text)
 {
-    return QCoreApplication::translate("klineage::ui::LibraryModel", text, nullptr, count);
+    return QCoreApplication::translate("klineage::ui::LibraryModel", text);
 }
 
 QString text(const std::string &value)
@@ -74,7 +74,7 @@ void addWorkloads(Node &root, const Workspace &workspace)
         Node *row = parent->add(Kind::Lineage, text(lineage.key()), text(lineage.platform));
         fillBest(*row, lineage);
         row->tooltip = text(lineage.title) + QLatin1Char('\n')
-                       + tr("%n state(s)", static_cast<int>(lineage.states.size())) + QLatin1Char('\n')
+                       + (lineage.states.size() == 1 ? tr("1 state") : tr("%1 states").arg(lineage.states.size())) + QLatin1Char('\n')
                        + row->tooltip;
         row->search = text(lineage.workload + " " + lineage.platform + " " + lineage.title);
     }

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/options.h"
+#include "app/gui/screenshot.h"
+#include "core/workspace/workspace.h"
+#include "ui/shell/mainwindow.h"
+#include "ui/style/icons.h"
+#include "ui/style/theme.h"
+
+#include <QApplication>
+#include <QDir>
+
+#include <cstdio>
+#include <ctime>
+
+namespace {
+
+using namespace klineage;
+
+bool hasDisplay()
+{
+    return qEnvironmentVariableIsSet("QT_QPA_PLATFORM") || !qEnvironmentVariableIsEmpty("DISPLAY")
+           || !qEnvironmentVariableIsEmpty("WAYLAND_DISPLAY");
+}
+
+/// Milliseconds since the kernel started this process (to 10 ms), dynamic linking included.
+long long processAgeMs()
+{
+    std::FILE *file = std::fopen("/proc/self/stat", "r");
+    if (!file)
+        return -1;
+    char text[1024] = {};
+    const std::size_t size = std::fread(text, 1, sizeof text - 1, file);
+    std::fclose(file);
+    // Field 22, in clock ticks; the name in field 2 may hold anything, so counting starts behind its bracket.
+    const QByteArray line(text, static_cast<qsizetype>(size));
+    const QList<QByteArray> fields = line.mid(line.lastIndexOf(')') + 2).split(' ');
+    timespec now{};
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    const long long startedMs = fields.value(19).toLongLong() * 1000 / 100;
+    return now.tv_sec * 1000LL + now.tv_nsec / 1000000 - startedMs;
+}
+
+/// The workspace to open: asked for, else around the current folder, around the program, or the last one.
+QString chooseWorkspace(const app::Options &options, const QString &last, QString *why)
+{
+    if (!options.workspace.isEmpty())
+        return options.workspace;
+    for (const QString &start : {QDir::currentPath(), QCoreApplication::applicationDirPath()}) {
+        if (const auto found = findWorkspace(start.toStdString()))
+            return QString::fromStdString(found->string());
+    }
+    if (!last.isEmpty() && QDir(last).exists())
+        return last;
+    *why = QCoreApplication::translate("klineage::app", "No workspace was found around %1.")
+               .arg(QDir::currentPath());
+    return {};
+}
+
+} // namespace
+
+int main(int argc, char *argv[])
+{
+    QStringList arguments;
+    for (int i = 0; i < argc; ++i)
+        arguments << QString::fromLocal8Bit(argv[i]);
+    QCoreApplication::setApplicationName(QStringLiteral("klineage"));
+    const app::Options options = app::parseOptions(arguments);
+    if (!options.message.isEmpty()) {
+        std::fputs(qPrintable(options.message), options.exitCode == 0 ? stdout : stderr);
+        return options.exitCode;
+    }
+    if (!hasDisplay()) {
+        if (options.screenshot.isEmpty()) {
+            std::fputs(
+                "klineage: no display (neither DISPLAY nor WAYLAND_DISPLAY is set). Start it in a desktop session, forward "
+                "one with ssh -X, or make a picture with --screenshot FILE. klineage-cli does its work without a window.\n",
+                stderr);
+            return 2;
+        }
+        qputenv("QT_QPA_PLATFORM", "offscreen");
+    }
+    if (options.scale > 0)
+        qputenv("QT_SCALE_FACTOR", QByteArray::number(options.scale));
+
+    QApplication application(argc, argv);
+    const bool isPicture = !options.screenshot.isEmpty();
+    // A picture shows the same whatever somebody did before: it neither reads nor writes the session.
+    QStringList messages;
+    std::unique_ptr<ui::SessionStore> store = isPicture ? nullptr : std::make_unique<ui::SessionStore>();
+    const ui::SessionState session = store ? store->load(&messages) : ui::SessionState{};
+    ui::Theme::apply(application,
+                     ui::themeChoiceFromString(options.theme.isEmpty() ? session.theme : options.theme));
+
+    ui::MainWindow window;
+    if (qEnvironmentVariableIntValue("KLINEAGE_STARTUP_TIME") == 1) {
+        QObject::connect(&window, &ui::MainWindow::firstPainted, [] {
+            std::printf("first paint %lld ms\n", processAgeMs());
+            std::fflush(stdout);
+        });
+    }
+    if (store) {
+        window.restoreSession(session);
+        window.keepSessionIn(store.get());
+    }
+    for (const QString &message : messages)
+        window.sayProblem(message);
+    if (options.size.isValid())
+        window.resize(options.size);
+    window.applyLayout(options.layout);
+    window.setWanted(options.open, options.card);
+    QString why;
+    if (const QString root = chooseWorkspace(options, session.workspace, &why); !root.isEmpty())
+        window.openWorkspace(root);
+    else
+        window.showNoWorkspace(why);
+    window.show();
+    if (isPicture)
+        new app::Screenshot(&window, options.screenshot);
+    return QApplication::exec();
+}

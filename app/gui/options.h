@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QSize>
+#include <QString>
+#include <QStringList>
+
+namespace klineage::app {
+
+/// The command line of klineage.
+struct Options {
+    QString workspace;  ///< empty: the last one, or the one around the current folder
+    QString screenshot; ///< file to write, then exit
+    QSize size;         ///< of the window; invalid: the session's
+    QString theme;      ///< "light", "dark", "system"; empty: the session's
+    QString layout;
+    QString open; ///< "gemm/sm90" or "gemm/sm90/K05"
+    QString card;
+    double scale = 0; ///< 0: the system's
+
+    QString message; ///< help, version or what is wrong with the command line; then nothing is started
+    int exitCode = 0;
+};
+
+/// Needs no application object: the platform plugin is chosen by what was read.
+[[nodiscard]] Options parseOptions(const QStringList &arguments);
+
+} // namespace klineage::app

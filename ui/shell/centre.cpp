@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/shell/centre.h"
+
+#include "ui/shell/breadcrumb.h"
+#include "ui/style/icons.h"
+#include "ui/style/segmentedswitch.h"
+#include "ui/style/theme.h"
+
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QPainter>
+#include <QPushButton>
+#include <QStackedWidget>
+#include <QVBoxLayout>
+
+namespace klineage::ui {
+
+namespace {
+
+constexpr int barHeight = 31;
+
+} // namespace
+
+Centre::Centre(WorkspaceModel *workspace, Selection *selection, const std::vector<Page> &pages,
+               QWidget *parent)
+    : QWidget(parent)
+    , m_breadcrumb(new Breadcrumb(workspace, selection))
+    , m_pages(new QStackedWidget)
+    , m_whole(new QStackedWidget)
+    , m_welcomeText(new QLabel)
+{
+    QStringList titles;
+    for (const Page &page : pages) {
+        m_ids << page.id;
+        titles << page.title;
+        page.widget->setAutoFillBackground(true);
+        page.widget->setBackgroundRole(QPalette::Base);
+        m_pages->addWidget(page.widget);
+    }
+    m_switch = new SegmentedSwitch(titles, SegmentedSwitch::Size::Small);
+    m_switch->setAccessibleName(tr("Page in the middle"));
+    m_switch->setVisible(pages.size() > 1);
+    connect(m_switch, &SegmentedSwitch::currentChanged, this,
+            [this](int index) { showPage(m_ids.value(index)); });
+
+    auto *bar = new QWidget;
+    bar->setFixedHeight(barHeight);
+    auto *row = new QHBoxLayout(bar);
+    row->setContentsMargins(0, 0, 6, 1);
+    row->addWidget(m_breadcrumb, 1);
+    row->addWidget(m_switch);
+    auto *whole = new QWidget;
+    auto *column = new QVBoxLayout(whole);
+    column->setContentsMargins(1, 1, 1, 1);
+    column->setSpacing(0);
+    column->addWidget(bar);
+    column->addWidget(m_pages, 1);
+
+    m_whole->addWidget(whole);
+    m_whole->addWidget(makeWelcome());
+    auto *layout = new QVBoxLayout(this);
+    layout->setContentsMargins(0, 0, 0, 0);
+    layout->addWidget(m_whole);
+}
+
+QWidget *Centre::makeWelcome()
+{
+    auto *page = new QWidget;
+    auto *mark = new QLabel;
+    mark->setPixmap(applicationIcon().pixmap(56, 56));
+    m_welcomeText->setWordWrap(true);
+    m_welcomeText->setMaximumWidth(520);
+    m_welcomeText->setMinimumWidth(360);
+    auto *button = new QPushButton(tr("Open workspace…"));
+    button->setObjectName(QStringLiteral("primaryButton"));
+    connect(button, &QPushButton::clicked, this, &Centre::openWorkspaceRequested);
+    auto *column = new QVBoxLayout(page);
+    column->setSpacing(14);
+    column->addStretch(2);
+    column->addWidget(mark, 0, Qt::AlignHCenter);
+    column->addWidget(m_welcomeText, 0, Qt::AlignHCenter);
+    column->addWidget(button, 0, Qt::AlignHCenter);
+    column->addStretch(3);
+    return page;
+}
+
+void Centre::showPage(const QString &id)
+{
+    const int index = static_cast<int>(m_ids.indexOf(id));
+    if (index < 0 || index == m_pages->currentIndex())
+        return;
+    m_pages->setCurrentIndex(index);
+    m_switch->setCurrentIndex(index);
+    emit pageChanged(id);
+}
+
+QString Centre::page() const
+{
+    return m_ids.value(m_pages->currentIndex());
+}
+
+QWidget *Centre::pageWidget() const
+{
+    return m_pages->currentWidget();
+}
+
+void Centre::showWelcome(const QString &text)
+{
+    m_welcomeText->setText(text);
+    m_whole->setCurrentIndex(text.isEmpty() ? 0 : 1);
+}
+
+bool Centre::isWelcoming() const
+{
+    return m_whole->currentIndex() == 1;
+}
+
+void Centre::paintEvent(QPaintEvent *)
+{
+    const Theme &theme = Theme::current();
+    QPainter painter(this);
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setPen(QPen(theme.border, 1));
+    painter.setBrush(theme.panel);
+    painter.drawRoundedRect(QRectF(rect()).adjusted(0.5, 0.5, -0.5, -0.5), 4, 4);
+    if (isWelcoming())
+        return;
+    painter.setRenderHint(QPainter::Antialiasing, false);
+    painter.fillRect(QRect(1, 2, width() - 2, barHeight - 2), theme.header);
+    painter.drawLine(0, barHeight, width(), barHeight);
+}
+
+} // namespace klineage::ui

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QStringList>
+#include <QWidget>
+
+#include <vector>
+
+class QLabel;
+class QStackedWidget;
+
+namespace klineage::ui {
+
+class Breadcrumb;
+class SegmentedSwitch;
+class Selection;
+class WorkspaceModel;
+
+/// The middle of the window: breadcrumb and page switch above one of its pages, or what to do while there is no workspace.
+class Centre : public QWidget
+{
+    Q_OBJECT
+
+public:
+    struct Page {
+        QString id;
+        QString title;
+        QWidget *widget = nullptr; ///< becomes a child
+    };
+
+    Centre(WorkspaceModel *workspace, Selection *selection, const std::vector<Page> &pages,
+           QWidget *parent = nullptr);
+
+    void showPage(const QString &id);
+    [[nodiscard]] QString page() const;
+    [[nodiscard]] QWidget *pageWidget() const;
+    [[nodiscard]] Breadcrumb *breadcrumb() const { return m_breadcrumb; }
+
+    /// Instead of the pages: why there is nothing to show. An empty text brings the pages back.
+    void showWelcome(const QString &text);
+    [[nodiscard]] bool isWelcoming() const;
+
+signals:
+    void pageChanged(const QString &id);
+    void openWorkspaceRequested();
+
+protected:
+    void paintEvent(QPaintEvent *event) override;
+
+private:
+    [[nodiscard]] QWidget *makeWelcome();
+
+    QStringList m_ids;
+    Breadcrumb *m_breadcrumb;
+    SegmentedSwitch *m_switch;
+    QStackedWidget *m_pages;
+    QStackedWidget *m_whole; ///< pages with their bar, or the welcome
+    QLabel *m_welcomeText;
+};
+
+} // namespace klineage::ui

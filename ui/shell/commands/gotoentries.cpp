@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/shell/commands/gotoentries.h"
+
+#include "core/workspace/workspace.h"
+#include "ui/models/selection.h"
+#include "ui/models/workspacemodel.h"
+#include "ui/shell/commands/actionregistry.h"
+#include "ui/style/status.h"
+
+#include <QPointer>
+
+#include <algorithm>
+
+namespace klineage::ui {
+
+namespace {
+
+QString text(const std::string &value)
+{
+    return QString::fromStdString(value);
+}
+
+void addLineage(std::vector<QuickEntry> &entries, const lineage::Lineage &lineage, Selection *selection)
+{
+    const QString key = text(lineage.key());
+    const auto go = [selection, key](const QString &row) {
+        return [selection, key, row] { selection->setLineage(key, row); };
+    };
+    const QString best = lineage.states.empty() ? QString() : text(lineage.states.back().id);
+    entries.push_back({key, text(lineage.title), {}, QStringLiteral("lineage"), go(best)});
+    for (auto state = lineage.states.rbegin(); state != lineage.states.rend(); ++state)
+        entries.push_back({key + QLatin1Char('/') + text(state->id),
+                           text(state->title),
+                           {},
+                           QStringLiteral("state"),
+                           go(text(state->id))});
+    for (const lineage::Attempt &attempt : lineage.attempts)
+        entries.push_back({key + QLatin1Char('/') + text(attempt.id),
+                           text(attempt.title),
+                           {},
+                           QStringLiteral("state"),
+                           go(text(attempt.id))});
+}
+
+} // namespace
+
+std::vector<QuickEntry> goToEntries(WorkspaceModel *workspace, Selection *selection)
+{
+    std::vector<QuickEntry> entries;
+    const auto &lineages = workspace->workspace().lineages;
+    if (const lineage::Lineage *selected = workspace->lineage(selection->lineageKey()))
+        addLineage(entries, *selected, selection);
+    for (const lineage::Lineage &lineage : lineages) {
+        if (text(lineage.key()) != selection->lineageKey())
+            addLineage(entries, lineage, selection);
+    }
+    for (const workload::Workload &workload : workspace->workspace().workloads) {
+        const auto first = std::find_if(lineages.begin(), lineages.end(),
+                                        [&](const auto &l) { return l.workload == workload.name; });
+        if (first == lineages.end())
+            continue;
+        const QString key = text(first->key());
+        const QString row = first->states.empty() ? QString() : text(first->states.back().id);
+        entries.push_back({text(workload.name),
+                           text(workload.title),
+                           {},
+                           QStringLiteral("workload"),
+                           [selection, key, row] { selection->setLineage(key, row); }});
+    }
+    for (const skills::CardRecord &record : workspace->workspace().cards) {
+        const QString name = text(record.card.name);
+        entries.push_back(
+            {name,
+             statusStyle(record.life()).word + QStringLiteral(" · ") + text(record.card.intent.text),
+             {},
+             QStringLiteral("card"),
+             [selection, name] { selection->setCard(name); }});
+    }
+    return entries;
+}
+
+std::vector<QuickEntry> commandEntries(const ActionRegistry &registry)
+{
+    std::vector<QuickEntry> entries;
+    for (const ActionRegistry::Entry &entry : registry.entries()) {
+        if (!entry.action->isEnabled())
+            continue;
+        QString title = entry.action->text();
+        title.remove(QLatin1Char('&'));
+        entries.push_back({title, entry.group, entry.action->shortcut().toString(QKeySequence::NativeText),
+                           QStringLiteral("run"), [action = QPointer<QAction>(entry.action)] {
+                               if (action)
+                                   action->trigger();
+                           }});
+    }
+    std::stable_sort(entries.begin(), entries.end(), [](const QuickEntry &a, const QuickEntry &b) {
+        return a.title.localeAwareCompare(b.title) < 0;
+    });
+    return entries;
+}
+
+} // namespace klineage::ui

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/shell/commands/quickopenmodel.h"
+
+#include "ui/models/fuzzymatch.h"
+
+#include <algorithm>
+
+namespace klineage::ui {
+
+void QuickOpenModel::setEntries(std::vector<QuickEntry> entries)
+{
+    beginResetModel();
+    m_entries = std::move(entries);
+    rank();
+    endResetModel();
+}
+
+void QuickOpenModel::setPattern(const QString &pattern)
+{
+    beginResetModel();
+    m_pattern = pattern.simplified();
+    rank();
+    endResetModel();
+}
+
+void QuickOpenModel::rank()
+{
+    std::vector<std::pair<int, int>> scored; // score, entry
+    for (std::size_t i = 0; i < m_entries.size(); ++i) {
+        const QuickEntry &entry = m_entries[i];
+        if (m_pattern.isEmpty())
+            scored.emplace_back(0, static_cast<int>(i));
+        else if (const auto match = fuzzyMatch(m_pattern, entry.title + QLatin1Char(' ') + entry.detail))
+            scored.emplace_back(match->score, static_cast<int>(i));
+    }
+    std::stable_sort(scored.begin(), scored.end(),
+                     [](const auto &a, const auto &b) { return a.first > b.first; });
+    if (scored.size() > maxRows)
+        scored.resize(maxRows);
+    m_shown.clear();
+    for (const auto &[score, entry] : scored)
+        m_shown.push_back(entry);
+}
+
+const QuickEntry &QuickOpenModel::entry(int row) const
+{
+    return m_entries[static_cast<std::size_t>(m_shown[static_cast<std::size_t>(row)])];
+}
+
+int QuickOpenModel::rowCount(const QModelIndex &parent) const
+{
+    return parent.isValid() ? 0 : static_cast<int>(m_shown.size());
+}
+
+QVariant QuickOpenModel::data(const QModelIndex &index, int role) const
+{
+    if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid))
+        return {};
+    const QuickEntry &shown = entry(index.row());
+    switch (role) {
+    case Qt::DisplayRole:
+        return shown.title;
+    case Qt::AccessibleDescriptionRole:
+    case DetailRole:
+        return shown.detail;
+    case KeyRole:
+        return shown.key;
+    case IconRole:
+        return shown.icon;
+    default:
+        return {};
+    }
+}
+
+} // namespace klineage::ui

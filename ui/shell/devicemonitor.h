@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/gate/client.h"
+
+#include <QObject>
+#include <QString>
+
+#include <functional>
+#include <thread>
+#include <vector>
+
+namespace klineage::ui {
+
+/// Which devices the gate can use. Asks in a thread of its own, because the answer loads drivers; lives on the GUI thread, where
+/// its signal arrives.
+class DeviceMonitor : public QObject
+{
+    Q_OBJECT
+
+public:
+    using Query = std::function<Result<std::vector<gate::DeviceInfo>>(std::stop_token)>;
+
+    explicit DeviceMonitor(QObject *parent = nullptr);
+    ~DeviceMonitor() override; ///< stops a query under way and waits for it
+
+    void setQuery(Query query); ///< replaced in tests
+    void refresh();             ///< does nothing while a query is under way
+
+    [[nodiscard]] bool hasAnswer() const { return m_hasAnswer; }
+    [[nodiscard]] const std::vector<gate::DeviceInfo> &devices() const { return m_devices; }
+    [[nodiscard]] QString error() const { return m_error; }
+
+signals:
+    void changed();
+
+private:
+    Query m_query;
+    std::jthread m_thread;
+    std::vector<gate::DeviceInfo> m_devices;
+    QString m_error; ///< why the gate could not be asked; empty when it could
+    bool m_running = false;
+    bool m_hasAnswer = false;
+};
+
+} // namespace klineage::ui

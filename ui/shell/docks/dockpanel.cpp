@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/shell/docks/dockpanel.h"
+
+#include "ui/shell/docks/docktitlebar.h"
+#include "ui/style/theme.h"
+
+#include <QPainter>
+#include <QVBoxLayout>
+
+namespace klineage::ui {
+
+namespace {
+
+/// Paints the frame around a panel: below a title bar, or below a tab.
+class PanelFrame : public QWidget
+{
+public:
+    explicit PanelFrame(QWidget *panel)
+    {
+        auto *layout = new QVBoxLayout(this);
+        layout->setContentsMargins(1, 0, 1, 1);
+        layout->addWidget(panel);
+    }
+
+protected:
+    void paintEvent(QPaintEvent *) override
+    {
+        const Theme &theme = Theme::current();
+        QPainter painter(this);
+        painter.setRenderHint(QPainter::Antialiasing);
+        painter.setPen(QPen(theme.border, 1));
+        painter.setBrush(theme.panel);
+        painter.drawRoundedRect(QRectF(rect()).adjusted(0.5, -6, -0.5, -0.5), 3, 3);
+    }
+};
+
+/// A title bar that takes no room.
+class NoTitleBar : public QWidget
+{
+public:
+    using QWidget::QWidget;
+    QSize sizeHint() const override { return {0, 0}; }
+    QSize minimumSizeHint() const override { return {0, 0}; }
+};
+
+} // namespace
+
+DockPanel::DockPanel(const QString &id, const QString &title, QWidget *panel, QWidget *parent)
+    : QDockWidget(title, parent)
+    , m_panel(panel)
+    , m_title(new DockTitleBar(title, this))
+    , m_noTitle(new NoTitleBar(this))
+{
+    setObjectName(id);
+    panel->setAutoFillBackground(true);
+    panel->setBackgroundRole(QPalette::Base);
+    if (panel->accessibleName().isEmpty())
+        panel->setAccessibleName(title);
+    m_title->setPanel(panel);
+    m_noTitle->hide();
+    setTitleBarWidget(m_title);
+    setWidget(new PanelFrame(panel));
+}
+
+void DockPanel::setTabbed(bool tabbed)
+{
+    QWidget *wanted = tabbed ? m_noTitle : static_cast<QWidget *>(m_title);
+    if (titleBarWidget() == wanted)
+        return;
+    QWidget *other = tabbed ? static_cast<QWidget *>(m_title) : m_noTitle;
+    setTitleBarWidget(wanted);
+    wanted->show();
+    other->hide();
+}
+
+} // namespace klineage::ui

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QDockWidget>
+
+namespace klineage::ui {
+
+class DockTitleBar;
+
+/// A dock with a panel in a hairline frame. While it is one of several tabs the tab stands for its title.
+class DockPanel : public QDockWidget
+{
+    Q_OBJECT
+
+public:
+    /// The object name of the dock is the id: layouts are saved under it.
+    DockPanel(const QString &id, const QString &title, QWidget *panel, QWidget *parent);
+
+    [[nodiscard]] QWidget *panel() const { return m_panel; }
+    void setTabbed(bool tabbed);
+
+private:
+    QWidget *m_panel;
+    DockTitleBar *m_title;
+    QWidget *m_noTitle;
+};
+
+} // namespace klineage::ui

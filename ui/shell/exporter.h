@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QString>
+
+class QAbstractItemView;
+class QWidget;
+
+namespace klineage::ui {
+
+/// File dialog filters for what can be made of a panel: pictures of any, CSV of one with a table.
+[[nodiscard]] QString exportFilters(const QWidget &panel);
+
+/// Writes what a panel shows, by the name's ending: png (at twice the size of the screen), svg, pdf, csv. Empty on success, else a
+/// sentence. An existing file is replaced only when the new one is complete.
+[[nodiscard]] QString exportPanel(QWidget &panel, const QString &fileName);
+
+/// The table of a panel that is shown, or nullptr.
+[[nodiscard]] QAbstractItemView *visibleTable(const QWidget &panel);
+/// Header and rows of a view as they are shown, hidden columns left out. RFC 4180: CRLF, quotes doubled.
+[[nodiscard]] QString tableAsCsv(const QAbstractItemView &view);
+
+} // namespace klineage::ui

@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/shell/mainwindow.h"
+
+#include "core/workspace/workspace.h"
+#include "ui/cards/cardreviewer.h"
+#include "ui/diff/diffpanel.h"
+#include "ui/editor/editorpanel.h"
+#include "ui/graph/lineagepanel.h"
+#include "ui/models/selection.h"
+#include "ui/models/workspacemodel.h"
+#include "ui/runs/gatecontroller.h"
+#include "ui/shell/breadcrumb.h"
+#include "ui/shell/centre.h"
+#include "ui/shell/commands/quickopen.h"
+#include "ui/shell/devicemonitor.h"
+#include "ui/shell/docks/dockarranger.h"
+#include "ui/shell/docks/dockpanel.h"
+#include "ui/shell/panels.h"
+#include "ui/shell/problemsmodel.h"
+#include "ui/shell/statusline.h"
+#include "ui/shell/topbar.h"
+#include "ui/style/icons.h"
+#include "ui/style/segmentedswitch.h"
+#include "ui/style/status.h"
+#include "ui/style/theme.h"
+
+#include <QApplication>
+#include <QCloseEvent>
+#include <QDir>
+#include <QTimer>
+
+namespace klineage::ui {
+
+namespace {
+
+constexpr int maxRecent = 8;
+constexpr int deviceDelayMs = 250; // after the first paint: asking starts a process that loads drivers
+
+} // namespace
+
+MainWindow::MainWindow(QWidget *parent)
+    : QMainWindow(parent)
+    , m_workspace(new WorkspaceModel(this))
+    , m_selection(new Selection(this))
+    , m_problems(new ProblemsModel(this))
+    , m_gate(new GateController(m_workspace, this))
+    , m_reviewer(new CardReviewer(m_workspace, this))
+    , m_devices(new DeviceMonitor(this))
+    , m_actions(new ActionRegistry(this))
+    , m_top(new TopBar)
+    , m_status(new StatusLine(m_devices, m_gate, m_problems))
+{
+    setWindowTitle(QStringLiteral("KLineage"));
+    setWindowIcon(applicationIcon());
+    resize(1600, 1000);
+    setMenuWidget(m_top);
+    setStatusBar(m_status);
+    setContentsMargins(6, 0, 6, 0);
+    buildPanels();
+    m_quickOpen = new QuickOpen(this);
+    buildActions();
+    buildMenus();
+    connectPanels();
+    connectWorkspace();
+    connectGate();
+    applyLayout(QStringLiteral("review"));
+}
+
+MainWindow::~MainWindow() = default;
+
+void MainWindow::buildPanels()
+{
+    const PanelContext context{m_workspace, m_selection, m_gate, m_reviewer, m_problems};
+    std::vector<Centre::Page> pages;
+    for (const PanelSpec &spec : panelTable()) {
+        const QString id = QLatin1String(spec.id);
+        QWidget *panel = spec.make(context);
+        m_panels[id] = panel;
+        if (spec.place == PanelPlace::Centre) {
+            panel->setAccessibleName(spec.title);
+            pages.push_back({id, spec.title, panel});
+        } else {
+            m_docks.push_back(new DockPanel(id, spec.title, panel, this));
+        }
+    }
+    m_centre = new Centre(m_workspace, m_selection, pages);
+    setCentralWidget(m_centre);
+    m_arranger = new DockArranger(this, m_docks);
+}
+
+void MainWindow::connectPanels()
+{
+    auto *lineage = qobject_cast<LineagePanel *>(panel(QStringLiteral("lineage")));
+    auto *editor = qobject_cast<EditorPanel *>(panel(QStringLiteral("editor")));
+    auto *diff = qobject_cast<DiffPanel *>(panel(QStringLiteral("diff")));
+    connect(lineage, &LineagePanel::directionChanged, m_centre->breadcrumb(), &Breadcrumb::setDirection);
+    connect(lineage, &LineagePanel::openInEditorRequested, this,
+            [this, editor](const QString &key, const QString &row) {
+                if (editor->openRow(key, row))
+                    m_centre->showPage(QStringLiteral("editor"));
+            });
+    connect(editor, &EditorPanel::gateRequested, this,
+            [this](const gate::GateRequest &request, const QString &key, const QString &row) {
+                if (!m_gate->start(request, key, row))
+                    m_status->say(tr("A trial is running; Shift+Esc stops it."));
+            });
+    connect(editor, &EditorPanel::message, m_status, &StatusLine::say);
+    connect(diff, &DiffPanel::message, m_status, &StatusLine::say);
+    connect(m_reviewer, &CardReviewer::written, this,
+            [this](const QString &, const QString &text) { m_status->say(text); });
+    connect(m_reviewer, &CardReviewer::failed, this, [this](const QString &card, const QString &text) {
+        m_problems->add({ProblemsModel::Severity::Error, card, text, {}});
+        m_status->say(text);
+    });
+    connect(m_status, &StatusLine::problemsRequested, this,
+            [this] { showPanel(QStringLiteral("problems")); });
+    connect(m_status, &StatusLine::consoleRequested, this, [this] { showPanel(QStringLiteral("console")); });
+    connect(m_top, &TopBar::layoutChosen, this, [this](int layout) { m_arranger->apply(layout); });
+    connect(m_top, &TopBar::goToRequested, this,
+            [this] { command(QStringLiteral("window.goTo"))->trigger(); });
+    connect(m_centre, &Centre::openWorkspaceRequested, this, &MainWindow::chooseWorkspace);
+    connect(m_arranger, &DockArranger::applied, this, [this](const WindowLayout &layout) {
+        m_centre->showPage(layout.centre);
+        m_top->layoutSwitch()->setCurrentIndex(m_arranger->current());
+        if (m_arranger->lastStateWasDamaged())
+            m_problems->add({ProblemsModel::Severity::Notice,
+                             {},
+                             tr("The saved arrangement of the layout %1 could not be used and starts anew.")
+                                 .arg(layout.name),
+                             {}});
+    });
+}
+
+void MainWindow::connectWorkspace()
+{
+    connect(m_workspace, &WorkspaceModel::loaded, this, &MainWindow::onWorkspaceLoaded);
+    connect(m_workspace, &WorkspaceModel::failed, this, [this](const QString &message) {
+        m_reading = false;
+        m_workspaceError = message;
+        m_problems->add({ProblemsModel::Severity::Error, {}, message, {}});
+        m_status->say(message);
+        if (!m_workspace->isLoaded())
+            showNoWorkspace(message);
+    });
+    const auto refreshProblems = [this] { m_problems->setWorkspace(m_workspace->workspace()); };
+    connect(m_workspace, &WorkspaceModel::lineageChanged, this, refreshProblems);
+    connect(m_workspace, &WorkspaceModel::cardChanged, this, refreshProblems);
+    connect(m_selection, &Selection::rowChanged, this, &MainWindow::followRow);
+}
+
+void MainWindow::connectGate()
+{
+    auto *editor = qobject_cast<EditorPanel *>(panel(QStringLiteral("editor")));
+    connect(m_gate, &GateController::started, this, [this, editor](const GateJob &job) {
+        command(QStringLiteral("window.stop"))->setEnabled(true);
+        editor->showRunning(tr("Gating %1…").arg(job.candidateName));
+    });
+    connect(m_gate, &GateController::progressed, editor,
+            [editor](quint64, const gate::GateProgress &progress) {
+                editor->showRunning(QString::fromStdString(progress.text));
+            });
+    connect(m_gate, &GateController::finished, this,
+            [this, editor](quint64, const gate::Trial &trial, const QString &row, const QString &note) {
+                command(QStringLiteral("window.stop"))->setEnabled(false);
+                editor->showVerdict(trial);
+                const QString verdict = QString::fromStdString(trial.verdict.message);
+                m_status->say(note.isEmpty() ? verdict : tr("%1 %2").arg(verdict, note));
+                const QString key = m_gate->currentJob().lineageKey;
+                if (!row.isEmpty() && key == m_selection->lineageKey())
+                    m_selection->setRow(row);
+            });
+    const auto ended = [this, editor](const QString &message) {
+        command(QStringLiteral("window.stop"))->setEnabled(false);
+        editor->showRunning(message);
+        m_status->say(message);
+    };
+    connect(m_gate, &GateController::failed, this, [this, ended](quint64, const QString &message) {
+        m_problems->add({ProblemsModel::Severity::Error, tr("gate"), message, {}});
+        ended(message);
+    });
+    connect(m_gate, &GateController::stopped, this,
+            [ended](quint64) { ended(tr("The trial was stopped.")); });
+}
+
+void MainWindow::openWorkspace(const QString &root)
+{
+    m_root = QDir(root).absolutePath();
+    m_reading = true;
+    m_workspaceError.clear();
+    m_centre->showWelcome({});
+    m_top->setWorkspaceName(QDir(m_root).dirName(), m_root);
+    m_workspace->open(m_root);
+}
+
+void MainWindow::showNoWorkspace(const QString &why)
+{
+    m_reading = false;
+    m_workspaceError = why;
+    m_centre->showWelcome(
+        why + QStringLiteral("\n\n")
+        + tr(
+            "A workspace is a folder with workloads/ and skills/ in it; a clone of this project is one. Open one, "
+            "or start with --workspace DIR."));
+    m_top->setWorkspaceName({}, {});
+}
+
+void MainWindow::setWanted(const QString &target, const QString &card)
+{
+    m_wantedTarget = target;
+    m_wantedCard = card;
+    if (m_workspace->isLoaded() && !m_reading)
+        selectWanted();
+}
+
+void MainWindow::sayProblem(const QString &message)
+{
+    m_problems->add({ProblemsModel::Severity::Notice, {}, message, {}});
+    m_status->say(message);
+}
+
+bool MainWindow::applyLayout(const QString &id)
+{
+    const int layout = findLayout(id);
+    if (layout < 0)
+        return false;
+    m_arranger->apply(layout);
+    return true;
+}
+
+void MainWindow::onWorkspaceLoaded()
+{
+    m_reading = false;
+    m_centre->showWelcome({});
+    m_problems->setWorkspace(m_workspace->workspace());
+    m_session.recentWorkspaces.removeAll(m_root);
+    m_session.recentWorkspaces.prepend(m_root);
+    m_session.recentWorkspaces = m_session.recentWorkspaces.mid(0, maxRecent);
+    selectWanted();
+}
+
+/// What was asked for, else what is selected already, else what the last session had, else the first lineage and card.
+void MainWindow::selectWanted()
+{
+    m_wantedError.clear();
+    const Workspace &workspace = m_workspace->workspace();
+    QString key =
+        m_workspace->lineage(m_selection->lineageKey()) ? m_selection->lineageKey() : m_session.lineage;
+    QString row = m_workspace->lineage(m_selection->lineageKey()) ? m_selection->row() : m_session.row;
+    if (!m_wantedTarget.isEmpty()) {
+        key = m_wantedTarget.section(QLatin1Char('/'), 0, 1);
+        row = m_wantedTarget.section(QLatin1Char('/'), 2);
+        if (!m_workspace->lineage(key))
+            m_wantedError = tr("Cannot open %1: the workspace has no lineage %2.").arg(m_wantedTarget, key);
+    }
+    const lineage::Lineage *lineage = m_workspace->lineage(key);
+    if (!lineage && !workspace.lineages.empty())
+        lineage = &workspace.lineages.front();
+    if (lineage) {
+        const auto hasRow = [&](const QString &id) {
+            return lineage->findState(id.toStdString()) || id.startsWith(QLatin1String("trial:"))
+                   || std::any_of(lineage->attempts.begin(), lineage->attempts.end(),
+                                  [&](const auto &a) { return a.id == id.toStdString(); });
+        };
+        if (!row.isEmpty() && !hasRow(row) && m_wantedError.isEmpty() && !m_wantedTarget.isEmpty())
+            m_wantedError = tr("Cannot open %1: the lineage %2 has no row %3.").arg(m_wantedTarget, key, row);
+        if ((row.isEmpty() || !hasRow(row)) && !lineage->states.empty())
+            row = QString::fromStdString(lineage->states.back().id);
+        m_selection->setLineage(QString::fromStdString(lineage->key()), row);
+        if (m_wantedTarget.isEmpty() && lineage->findState(m_session.baseline.toStdString())
+            && m_session.lineage == m_selection->lineageKey())
+            m_selection->setBaseline(m_session.baseline);
+    } else {
+        m_selection->setLineage({}, {});
+    }
+    followRow(m_selection->row());
+    if (!m_wantedCard.isEmpty() && !m_workspace->card(m_wantedCard))
+        m_wantedError = tr("Cannot show the card %1: the workspace has none of this name.").arg(m_wantedCard);
+    for (const QString &card : {m_wantedCard, m_wantedTarget.isEmpty() ? m_session.card : QString()}) {
+        if (m_workspace->card(card)) {
+            m_selection->setCard(card);
+            break;
+        }
+    }
+    if (m_selection->card().isEmpty() && !workspace.cards.empty())
+        m_selection->setCard(QString::fromStdString(workspace.cards.front().card.name));
+    m_wantedTarget.clear();
+    m_wantedCard.clear();
+}
+
+/// The card of a transition is looked at together with its step.
+void MainWindow::followRow(const QString &row)
+{
+    const lineage::Lineage *lineage = m_workspace->lineage(m_selection->lineageKey());
+    const lineage::Transition *transition = lineage ? lineage->transitionTo(row.toStdString()) : nullptr;
+    if (transition && m_workspace->card(QString::fromStdString(transition->card)))
+        m_selection->setCard(QString::fromStdString(transition->card));
+}
+
+void MainWindow::restoreSession(const SessionState &state)
+{
+    m_session = state;
+    if (!state.geometry.isEmpty() && !restoreGeometry(state.geometry))
+        m_problems->add(
+            {ProblemsModel::Severity::Notice, {}, tr("The window's saved place could not be used."), {}});
+    m_arranger->setStates(state.layoutStates);
+    if (state.layoutStates.contains(state.layout) || findLayout(state.layout) != m_arranger->current())
+        m_arranger->restart(findLayout(state.layout));
+    m_centre->showPage(state.page);
+    if (auto *lineage = qobject_cast<LineagePanel *>(panel(QStringLiteral("lineage"))))
+        lineage->setDirection(state.forward ? Direction::Forward : Direction::Backward);
+}
+
+SessionState MainWindow::sessionState()
+{
+    SessionState state = m_session;
+    state.geometry = saveGeometry();
+    state.layoutStates = m_arranger->states();
+    state.layout = windowLayouts()[static_cast<std::size_t>(m_arranger->current())].id;
+    state.page = m_centre->page();
+    state.workspace = m_root;
+    state.lineage = m_selection->lineageKey();
+    state.row = m_selection->row();
+    state.baseline = m_selection->baseline();
+    state.card = m_selection->card();
+    state.theme = toString(Theme::choice());
+    const auto *lineage = qobject_cast<LineagePanel *>(panel(QStringLiteral("lineage")));
+    state.forward = lineage->direction() == Direction::Forward;
+    return state;
+}
+
+void MainWindow::keepSessionIn(SessionStore *store)
+{
+    m_store = store;
+    m_actions->restore(store->settings());
+}
+
+bool MainWindow::isSettled() const
+{
+    const auto *diff = qobject_cast<DiffPanel *>(panel(QStringLiteral("diff")));
+    return !m_reading && (!m_workspace->isLoaded() || diff->isUpToDate());
+}
+
+bool MainWindow::event(QEvent *event)
+{
+    const bool handled = QMainWindow::event(event);
+    if (event->type() == QEvent::Paint && !m_painted) {
+        m_painted = true;
+        emit firstPainted();
+        QTimer::singleShot(deviceDelayMs, m_devices, &DeviceMonitor::refresh);
+    }
+    return handled;
+}
+
+void MainWindow::showEvent(QShowEvent *event)
+{
+    QMainWindow::showEvent(event);
+    // Once the event loop runs, the window has the size that it will keep.
+    QTimer::singleShot(0, m_arranger, &DockArranger::windowShown);
+}
+
+void MainWindow::closeEvent(QCloseEvent *event)
+{
+    if (m_store) {
+        m_store->save(sessionState());
+        m_actions->save(m_store->settings());
+    }
+    event->accept();
+}
+
+} // namespace klineage::ui

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "ui/shell/commands/actionregistry.h"
+#include "ui/shell/session.h"
+
+#include <QMainWindow>
+#include <QMap>
+
+namespace klineage::ui {
+
+class CardReviewer;
+class Centre;
+class DeviceMonitor;
+class DockArranger;
+class DockPanel;
+class GateController;
+class ProblemsModel;
+class QuickOpen;
+class Selection;
+class StatusLine;
+class TopBar;
+class WorkspaceModel;
+struct WindowLayout;
+
+/// The workbench: panels from panels.cpp, arranged by layouts, around one workspace and one selection.
+class MainWindow : public QMainWindow
+{
+    Q_OBJECT
+
+public:
+    explicit MainWindow(QWidget *parent = nullptr);
+    ~MainWindow() override;
+
+    /// Starts reading; the window shows what is there when it is done.
+    void openWorkspace(const QString &root);
+    /// There is none: says what to do instead.
+    void showNoWorkspace(const QString &why);
+    /// What to select once the workspace is read: "gemm/sm90", "gemm/sm90/K05" and a card's name. Both may be empty.
+    void setWanted(const QString &target, const QString &card);
+    /// A line of the problems panel about the window itself.
+    void sayProblem(const QString &message);
+    /// False when there is no such layout.
+    bool applyLayout(const QString &id);
+
+    void restoreSession(const SessionState &state);
+    [[nodiscard]] SessionState sessionState();
+    /// From now on the session is written when the window closes. store is not owned.
+    void keepSessionIn(SessionStore *store);
+
+    /// Nothing is being read, compared or asked for: what a screenshot waits for.
+    [[nodiscard]] bool isSettled() const;
+    [[nodiscard]] QString workspaceError() const { return m_workspaceError; }
+    /// Why the wanted target or card could not be shown; empty when it was.
+    [[nodiscard]] QString wantedError() const { return m_wantedError; }
+
+    [[nodiscard]] WorkspaceModel *workspace() const { return m_workspace; }
+    [[nodiscard]] Selection *selection() const { return m_selection; }
+    [[nodiscard]] ActionRegistry *actions() const { return m_actions; }
+    [[nodiscard]] DeviceMonitor *devices() const { return m_devices; }
+    [[nodiscard]] ProblemsModel *problems() const { return m_problems; }
+    [[nodiscard]] DockArranger *arranger() const { return m_arranger; }
+    [[nodiscard]] Centre *centre() const { return m_centre; }
+    [[nodiscard]] QuickOpen *quickOpen() const { return m_quickOpen; }
+    [[nodiscard]] QWidget *panel(const QString &id) const { return m_panels.value(id); }
+
+signals:
+    void firstPainted();
+
+protected:
+    bool event(QEvent *event) override;
+    void showEvent(QShowEvent *event) override;
+    void closeEvent(QCloseEvent *event) override;
+
+private:
+    void buildPanels();
+    void connectPanels();
+    void connectWorkspace();
+    void connectGate();
+
+    // windowactions.cpp
+    void buildActions();
+    void buildMenus();
+    void fillWorkspaceMenu();
+    QAction *addCommand(const QString &id, const QString &text, const QKeySequence &key,
+                        const std::function<void()> &act);
+    QAction *command(const QString &id) const;
+    void cyclePanes(int by);
+    void exportFocused();
+    void chooseWorkspace();
+    void showPanel(const QString &id);
+    [[nodiscard]] QWidget *focusedPanel() const;
+    [[nodiscard]] QList<QWidget *> shownPanels() const;
+
+    void onWorkspaceLoaded();
+    void selectWanted();
+    void followRow(const QString &row);
+
+    WorkspaceModel *m_workspace;
+    Selection *m_selection;
+    ProblemsModel *m_problems;
+    GateController *m_gate;
+    CardReviewer *m_reviewer;
+    DeviceMonitor *m_devices;
+    ActionRegistry *m_actions;
+    TopBar *m_top;
+    StatusLine *m_status;
+    Centre *m_centre = nullptr;
+    DockArranger *m_arranger = nullptr;
+    QuickOpen *m_quickOpen = nullptr;
+    QMap<QString, QWidget *> m_panels;
+    std::vector<DockPanel *> m_docks;
+    SessionStore *m_store = nullptr;
+    SessionState m_session;
+    QString m_root;
+    QString m_wantedTarget;
+    QString m_wantedCard;
+    QString m_workspaceError;
+    QString m_wantedError;
+    bool m_painted = false;
+    bool m_reading = false;
+};
+
+} // namespace klineage::ui

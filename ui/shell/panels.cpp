@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/shell/panels.h"
+
+#include "ui/cards/cardpanel.h"
+#include "ui/diff/diffpanel.h"
+#include "ui/editor/editorpanel.h"
+#include "ui/graph/lineagepanel.h"
+#include "ui/library/librarypanel.h"
+#include "ui/plots/trajectorypanel.h"
+#include "ui/profile/profilepanel.h"
+#include "ui/runs/runconsole.h"
+#include "ui/shell/problemspanel.h"
+
+#include <QCoreApplication>
+
+namespace klineage::ui {
+
+namespace {
+
+using C = PanelContext;
+
+QString tr(const char *text)
+{
+    return QCoreApplication::translate("klineage::ui::Panels", text);
+}
+
+template <typename Panel>
+QWidget *panelOf(const C &c)
+{
+    return new Panel(c.workspace, c.selection);
+}
+
+QWidget *card(const C &c)
+{
+    return new CardPanel(c.workspace, c.selection, c.reviewer);
+}
+
+QWidget *console(const C &c)
+{
+    return new RunConsole(c.gate, c.selection);
+}
+
+QWidget *problems(const C &c)
+{
+    return new ProblemsPanel(c.problems);
+}
+
+} // namespace
+
+const std::vector<PanelSpec> &panelTable()
+{
+    // clang-format off
+    static const std::vector<PanelSpec> table = {
+        // id          title              icon          place               made by
+        {"library",    tr("Library"),     "library",    PanelPlace::Dock,   panelOf<LibraryPanel>},
+        {"lineage",    tr("Lineage"),     "lineage",    PanelPlace::Dock,   panelOf<LineagePanel>},
+        {"diff",       tr("Diff"),        "diff",       PanelPlace::Centre, panelOf<DiffPanel>},
+        {"editor",     tr("Editor"),      "editor",     PanelPlace::Centre, panelOf<EditorPanel>},
+        {"card",       tr("SkillCard"),   "card",       PanelPlace::Dock,   card},
+        {"profile",    tr("Profile Δ"),   "profile",    PanelPlace::Dock,   panelOf<ProfilePanel>},
+        {"trajectory", tr("Trajectory"),  "trajectory", PanelPlace::Dock,   panelOf<TrajectoryPanel>},
+        {"console",    tr("Run console"), "console",    PanelPlace::Dock,   console},
+        {"problems",   tr("Problems"),    "problems",   PanelPlace::Dock,   problems},
+    };
+    // clang-format on
+    return table;
+}
+
+} // namespace klineage::ui

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/shell/statusline.h"
+
+#include "ui/runs/gatecontroller.h"
+#include "ui/shell/devicemonitor.h"
+#include "ui/shell/problemsmodel.h"
+#include "ui/style/icons.h"
+#include "ui/style/theme.h"
+
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QProgressBar>
+#include <QTimer>
+#include <QToolButton>
+
+namespace klineage::ui {
+
+namespace {
+
+constexpr int messageMs = 8000;
+
+QString surfaceName(kernel::Surface surface)
+{
+    return surface == kernel::Surface::Cuda ? QStringLiteral("CUDA") : QStringLiteral("OpenCL");
+}
+
+QString stageWord(gate::Stage stage)
+{
+    switch (stage) {
+    case gate::Stage::Compile:
+        return StatusLine::tr("compiling");
+    case gate::Stage::Correctness:
+        return StatusLine::tr("checking");
+    case gate::Stage::Profile:
+        break;
+    }
+    return StatusLine::tr("timing");
+}
+
+} // namespace
+
+StatusLine::StatusLine(DeviceMonitor *devices, GateController *gate, ProblemsModel *problems, QWidget *parent)
+    : QStatusBar(parent)
+    , m_monitor(devices)
+    , m_gate(gate)
+    , m_problemsModel(problems)
+    , m_devices(new QLabel)
+    , m_message(new QLabel)
+    , m_problems(new QToolButton)
+    , m_job(new QToolButton)
+    , m_progress(new QProgressBar)
+    , m_stop(new QToolButton)
+    , m_messageTimer(new QTimer(this))
+{
+    setSizeGripEnabled(false);
+    m_devices->setTextFormat(Qt::RichText);
+    m_devices->setAccessibleName(tr("Devices"));
+    m_message->setAccessibleName(tr("Message"));
+    m_message->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
+    m_message->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+    m_problems->setIcon(icon(QStringLiteral("problems")));
+    m_problems->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+    m_progress->setFixedWidth(90);
+    m_progress->setFixedHeight(10);
+    m_progress->setTextVisible(false);
+    m_progress->setAccessibleName(tr("Progress of the running trial"));
+    m_stop->setIcon(icon(QStringLiteral("stop")));
+    m_stop->setText(tr("Stop"));
+    m_stop->setToolTip(tr("Stop the running trial at once (Shift+Esc)"));
+    m_stop->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+    for (QToolButton *button : {m_problems, m_job, m_stop}) {
+        button->setIconSize(QSize(13, 13));
+        button->setFocusPolicy(Qt::TabFocus);
+    }
+
+    auto *line = new QWidget;
+    auto *row = new QHBoxLayout(line);
+    row->setContentsMargins(8, 0, 4, 0);
+    row->setSpacing(10);
+    row->addWidget(m_devices);
+    row->addWidget(m_message, 1);
+    row->addWidget(m_problems);
+    row->addWidget(m_job);
+    row->addWidget(m_progress);
+    row->addWidget(m_stop);
+    addWidget(line, 1);
+
+    m_messageTimer->setSingleShot(true);
+    m_messageTimer->setInterval(messageMs);
+    connect(m_messageTimer, &QTimer::timeout, m_message, &QLabel::clear);
+    connect(m_problems, &QToolButton::clicked, this, &StatusLine::problemsRequested);
+    connect(m_job, &QToolButton::clicked, this, &StatusLine::consoleRequested);
+    connect(m_stop, &QToolButton::clicked, gate, &GateController::stop);
+    connect(devices, &DeviceMonitor::changed, this, &StatusLine::showDevices);
+    connect(problems, &QAbstractItemModel::modelReset, this, &StatusLine::showProblems);
+    connect(problems, &QAbstractItemModel::rowsInserted, this, &StatusLine::showProblems);
+    connect(gate, &GateController::started, this, [this](const GateJob &job) { showJob(job.candidateName); });
+    connect(gate, &GateController::progressed, this,
+            [this](quint64, const gate::GateProgress &progress) { showProgress(progress); });
+    connect(gate, &GateController::finished, this, [this] { showJob({}); });
+    connect(gate, &GateController::failed, this, [this] { showJob({}); });
+    connect(gate, &GateController::stopped, this, [this] { showJob({}); });
+    showDevices();
+    showProblems();
+    showJob({});
+}
+
+void StatusLine::say(const QString &message)
+{
+    m_message->setText(message);
+    m_message->setToolTip(message);
+    m_messageTimer->start();
+}
+
+void StatusLine::showDevices()
+{
+    if (!m_monitor->hasAnswer()) {
+        m_devices->setText(tr("Looking for devices…"));
+        return;
+    }
+    const Theme &theme = Theme::current();
+    if (!m_monitor->error().isEmpty()) {
+        m_devices->setText(QStringLiteral("<span style='color:%1'>✗</span> %2")
+                               .arg(theme.bad.name(), tr("gate not available")));
+        m_devices->setToolTip(m_monitor->error());
+        return;
+    }
+    QStringList parts;
+    QStringList tips;
+    for (const gate::DeviceInfo &device : m_monitor->devices()) {
+        const QString name = QString::fromStdString(device.name).toHtmlEscaped();
+        parts << QStringLiteral("<span style='color:%1'>%2</span> %3%4")
+                     .arg(device.available ? theme.good.name() : theme.faint.name(),
+                          device.available ? QStringLiteral("●") : QStringLiteral("○"),
+                          surfaceName(device.surface),
+                          device.available ? QStringLiteral(" ") + name : tr(": no device"));
+        tips << QStringLiteral("%1 %2\n%3")
+                    .arg(surfaceName(device.surface), QString::fromStdString(device.name),
+                         QString::fromStdString(device.detail))
+                    .trimmed();
+    }
+    m_devices->setText(parts.isEmpty() ? tr("no device") : parts.join(QStringLiteral("&nbsp;&nbsp;&nbsp;")));
+    m_devices->setToolTip(tips.join(QStringLiteral("\n\n")));
+}
+
+void StatusLine::showProblems()
+{
+    const int rows = m_problemsModel->rowCount();
+    m_problems->setVisible(rows > 0);
+    m_problems->setText(rows == 1 ? tr("1 problem") : tr("%1 problems").arg(rows));
+}
+
+void StatusLine::showJob(const QString &text)
+{
+    const bool running = !text.isEmpty();
+    for (QWidget *widget :
+         {static_cast<QWidget *>(m_job), static_cast<QWidget *>(m_progress), static_cast<QWidget *>(m_stop)})
+        widget->setVisible(running);
+    m_job->setText(text);
+    m_progress->setRange(0, 0);
+}
+
+void StatusLine::showProgress(const gate::GateProgress &progress)
+{
+    m_job->setText(
+        QStringLiteral("%1 · %2").arg(m_gate->currentJob().candidateName, stageWord(progress.stage)));
+    m_job->setToolTip(QString::fromStdString(progress.text));
+    m_progress->setRange(0, progress.fraction < 0 ? 0 : 1000);
+    if (progress.fraction >= 0)
+        m_progress->setValue(static_cast<int>(progress.fraction * 1000));
+}
+
+} // namespace klineage::ui

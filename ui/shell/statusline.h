@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/gate/client.h"
+
+#include <QStatusBar>
+
+class QLabel;
+class QProgressBar;
+class QTimer;
+class QToolButton;
+
+namespace klineage::ui {
+
+class DeviceMonitor;
+class GateController;
+class ProblemsModel;
+
+/// The bar at the bottom: devices and their state, the last message, problems, the running trial and its stop.
+class StatusLine : public QStatusBar
+{
+    Q_OBJECT
+
+public:
+    StatusLine(DeviceMonitor *devices, GateController *gate, ProblemsModel *problems,
+               QWidget *parent = nullptr);
+
+    /// Shown for a few seconds.
+    void say(const QString &message);
+
+signals:
+    void problemsRequested();
+    void consoleRequested();
+
+private:
+    void showDevices();
+    void showProblems();
+    void showJob(const QString &text);
+    void showProgress(const gate::GateProgress &progress);
+
+    DeviceMonitor *m_monitor;
+    GateController *m_gate;
+    ProblemsModel *m_problemsModel;
+    QLabel *m_devices;
+    QLabel *m_message;
+    QToolButton *m_problems;
+    QToolButton *m_job;
+    QProgressBar *m_progress;
+    QToolButton *m_stop;
+    QTimer *m_messageTimer;
+};
+
+} // namespace klineage::ui

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/shell/topbar.h"
+
+#include "ui/shell/docks/layouts.h"
+#include "ui/style/fonts.h"
+#include "ui/style/icons.h"
+#include "ui/style/segmentedswitch.h"
+#include "ui/style/theme.h"
+
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QMenu>
+#include <QPainter>
+#include <QPushButton>
+#include <QToolButton>
+
+namespace klineage::ui {
+
+namespace {
+
+/// Looks like a field, opens the go-to list: text at the left, its key at the right.
+class GoToButton : public QPushButton
+{
+public:
+    using QPushButton::QPushButton;
+    void setKey(const QString &key)
+    {
+        m_key = key;
+        update();
+    }
+
+protected:
+    void paintEvent(QPaintEvent *) override
+    {
+        const Theme &theme = Theme::current();
+        QPainter painter(this);
+        painter.setRenderHint(QPainter::Antialiasing);
+        painter.setPen(QPen(hasFocus() ? theme.accent : underMouse() ? theme.faint : theme.border, 1));
+        painter.setBrush(theme.panel);
+        painter.drawRoundedRect(QRectF(rect()).adjusted(0.5, 0.5, -0.5, -0.5), 5, 5);
+        const QRect inner = rect().adjusted(10, 0, -10, 0);
+        ui::icon(QStringLiteral("search"))
+            .paint(&painter, QRect(inner.left(), inner.center().y() - 6, 13, 13), Qt::AlignCenter,
+                   QIcon::Normal);
+        painter.setPen(theme.dim);
+        painter.drawText(inner.adjusted(21, 0, 0, 0), Qt::AlignVCenter | Qt::AlignLeft, text());
+        painter.setFont(captionFont());
+        painter.setPen(theme.faint);
+        painter.drawText(inner, Qt::AlignVCenter | Qt::AlignRight, m_key);
+    }
+
+private:
+    QString m_key;
+};
+
+} // namespace
+
+TopBar::TopBar(QWidget *parent)
+    : QWidget(parent)
+    , m_workspace(new QToolButton)
+    , m_workspaceMenu(new QMenu(this))
+    , m_mainMenu(new QMenu(this))
+    , m_goTo(new GoToButton(tr("Go to workload, state, card…")))
+    , m_menuButton(new QToolButton)
+{
+    QStringList names;
+    for (const WindowLayout &layout : windowLayouts())
+        names << layout.name;
+    m_layouts = new SegmentedSwitch(names);
+    m_layouts->setAccessibleName(tr("Window layout"));
+    connect(m_layouts, &SegmentedSwitch::chosen, this, &TopBar::layoutChosen);
+
+    auto *name = new QLabel(QStringLiteral("KLineage"));
+    name->setFont(strongFont());
+    m_workspace->setPopupMode(QToolButton::InstantPopup);
+    m_workspace->setMenu(m_workspaceMenu);
+    m_workspace->setFocusPolicy(Qt::TabFocus);
+    m_workspace->setAccessibleName(tr("Workspace"));
+    m_goTo->setMinimumWidth(250);
+    m_goTo->setFixedHeight(27);
+    m_goTo->setMaximumWidth(400);
+    m_goTo->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Fixed);
+    connect(m_goTo, &QPushButton::clicked, this, &TopBar::goToRequested);
+    m_menuButton->setIcon(icon(QStringLiteral("menu")));
+    m_menuButton->setPopupMode(QToolButton::InstantPopup);
+    m_menuButton->setMenu(m_mainMenu);
+    m_menuButton->setFocusPolicy(Qt::TabFocus);
+    m_menuButton->setAccessibleName(tr("Menu"));
+    m_menuButton->setToolTip(tr("Menu (F10)"));
+
+    auto *row = new QHBoxLayout(this);
+    row->setContentsMargins(14, 7, 8, 7);
+    row->setSpacing(8);
+    row->addWidget(name);
+    row->addWidget(m_workspace);
+    row->addSpacing(18);
+    row->addWidget(m_layouts);
+    row->addStretch(1);
+    row->addWidget(m_goTo, 1);
+    row->addWidget(m_menuButton);
+    setWorkspaceName({}, {});
+}
+
+void TopBar::setWorkspaceName(const QString &name, const QString &path)
+{
+    m_workspace->setText((name.isEmpty() ? tr("no workspace") : name) + QStringLiteral(" ▾"));
+    m_workspace->setToolTip(path);
+}
+
+void TopBar::setGoToKey(const QString &key)
+{
+    static_cast<GoToButton *>(m_goTo)->setKey(key);
+}
+
+void TopBar::openMainMenu()
+{
+    m_menuButton->showMenu();
+}
+
+} // namespace klineage::ui

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The commands and menus of MainWindow.
+#include "ui/shell/mainwindow.h"
+
+#include "ui/models/selection.h"
+#include "ui/models/workspacemodel.h"
+#include "ui/runs/gatecontroller.h"
+#include "ui/shell/centre.h"
+#include "ui/shell/commands/gotoentries.h"
+#include "ui/shell/commands/keylistdialog.h"
+#include "ui/shell/commands/quickopen.h"
+#include "ui/shell/docks/dockarranger.h"
+#include "ui/shell/docks/dockpanel.h"
+#include "ui/shell/exporter.h"
+#include "ui/shell/panels.h"
+#include "ui/shell/statusline.h"
+#include "ui/shell/topbar.h"
+#include "ui/style/theme.h"
+
+#include <QActionGroup>
+#include <QApplication>
+#include <QDir>
+#include <QFileDialog>
+#include <QMenu>
+#include <QMessageBox>
+
+namespace klineage::ui {
+
+QAction *MainWindow::addCommand(const QString &id, const QString &text, const QKeySequence &key,
+                                const std::function<void()> &act)
+{
+    auto *action = new QAction(text, this);
+    action->setObjectName(id);
+    action->setShortcut(key);
+    action->setShortcutContext(Qt::WindowShortcut);
+    connect(action, &QAction::triggered, this, act);
+    addAction(action);
+    m_actions->add(action, tr("Window"));
+    return action;
+}
+
+QAction *MainWindow::command(const QString &id) const
+{
+    const ActionRegistry::Entry *entry = std::as_const(*m_actions).find(id);
+    Q_ASSERT(entry);
+    return entry->action;
+}
+
+void MainWindow::buildActions()
+{
+    const auto key = [](auto k) { return QKeySequence(k); };
+    addCommand("window.goTo", tr("Go to anything…"), key(Qt::CTRL | Qt::Key_P), [this] {
+        m_quickOpen->open(tr("Go to workload, lineage, state or card"),
+                          goToEntries(m_workspace, m_selection));
+    });
+    addCommand("window.palette", tr("All commands…"), key(Qt::CTRL | Qt::SHIFT | Qt::Key_P),
+               [this] { m_quickOpen->open(tr("Do a command"), commandEntries(*m_actions)); });
+    addCommand("window.keys", tr("Keys…"), key(Qt::Key_Question), [this] {
+        KeyListDialog dialog(m_actions, this);
+        dialog.exec();
+        if (m_store)
+            m_actions->save(m_store->settings());
+    });
+    addCommand("window.menu", tr("Open the menu"), key(Qt::Key_F10), [this] { m_top->openMainMenu(); });
+    addCommand("window.nextPane", tr("Next pane"), key(Qt::Key_F6), [this] { cyclePanes(1); });
+    addCommand("window.previousPane", tr("Previous pane"), key(Qt::SHIFT | Qt::Key_F6),
+               [this] { cyclePanes(-1); });
+    addCommand("window.export", tr("Export what is visible…"), key(Qt::CTRL | Qt::Key_E),
+               [this] { exportFocused(); });
+    addCommand("window.openWorkspace", tr("Open workspace…"), key(Qt::CTRL | Qt::Key_O),
+               [this] { chooseWorkspace(); });
+    addCommand("window.reload", tr("Read the workspace again"), key(Qt::Key_F5), [this] {
+        if (!m_root.isEmpty())
+            openWorkspace(m_root);
+    });
+    addCommand("window.stop", tr("Stop the running trial"), key(Qt::SHIFT | Qt::Key_Escape), [this] {
+        m_gate->stop();
+    })->setEnabled(false);
+    for (std::size_t i = 0; i < windowLayouts().size(); ++i) {
+        const WindowLayout &layout = windowLayouts()[i];
+        addCommand(
+            "window.layout." + layout.id, tr("Layout %1").arg(layout.name),
+            QKeySequence(QKeyCombination(Qt::CTRL | Qt::ALT, Qt::Key(Qt::Key_1 + static_cast<int>(i)))),
+            [this, i] { m_arranger->apply(static_cast<int>(i)); });
+    }
+    addCommand("window.resetLayout", tr("Reset the layout"), {}, [this] { m_arranger->reset(); });
+    auto *themes = new QActionGroup(this);
+    const std::pair<ThemeChoice, QString> choices[] = {{ThemeChoice::System, tr("Theme of the system")},
+                                                       {ThemeChoice::Light, tr("Light theme")},
+                                                       {ThemeChoice::Dark, tr("Dark theme")}};
+    for (const auto &[choice, text] : choices) {
+        QAction *action = addCommand("window.theme." + toString(choice), text, {},
+                                     [chosen = choice] { Theme::apply(*qApp, chosen); });
+        action->setCheckable(true);
+        action->setChecked(choice == Theme::choice());
+        themes->addAction(action);
+    }
+    for (const PanelSpec &spec : panelTable())
+        addCommand(QStringLiteral("panel.") + QLatin1String(spec.id), tr("Show %1").arg(spec.title), {},
+                   [this, id = QString(QLatin1String(spec.id))] { showPanel(id); });
+    addCommand("window.about", tr("About KLineage"), {}, [this] {
+        QMessageBox::about(
+            this, tr("About KLineage"),
+            tr("KLineage %1\n\nThe workbench for kernel lineages and SkillCards.\nGPL-3.0-or-later. Qt %2.")
+                .arg(QStringLiteral(KLINEAGE_VERSION), QLatin1String(qVersion())));
+    });
+    addCommand("window.quit", tr("Quit"), key(QKeySequence::Quit), [this] { close(); });
+    for (const PanelSpec &spec : panelTable())
+        m_actions->addFrom(m_panels.value(QLatin1String(spec.id)), spec.title);
+
+    const auto showKey = [this] {
+        m_top->setGoToKey(
+            command(QStringLiteral("window.goTo"))->shortcut().toString(QKeySequence::NativeText));
+    };
+    connect(m_actions, &ActionRegistry::keysChanged, m_top, showKey);
+    showKey();
+}
+
+void MainWindow::buildMenus()
+{
+    connect(m_top->workspaceMenu(), &QMenu::aboutToShow, this, &MainWindow::fillWorkspaceMenu);
+    QMenu *menu = m_top->mainMenu();
+    const auto add = [this](QMenu *to, std::initializer_list<const char *> ids) {
+        for (const char *id : ids)
+            to->addAction(command(QLatin1String(id)));
+    };
+    add(menu, {"window.goTo", "window.palette"});
+    menu->addSeparator();
+    add(menu, {"window.openWorkspace", "window.reload", "window.export"});
+    menu->addSeparator();
+    QMenu *panels = menu->addMenu(tr("Panels"));
+    for (DockPanel *dock : m_docks)
+        panels->addAction(dock->toggleViewAction());
+    panels->addSeparator();
+    add(panels, {"window.nextPane", "window.previousPane"});
+    QMenu *layouts = menu->addMenu(tr("Layout"));
+    for (const WindowLayout &layout : windowLayouts())
+        layouts->addAction(command("window.layout." + layout.id));
+    layouts->addSeparator();
+    add(layouts, {"window.resetLayout"});
+    add(menu->addMenu(tr("Theme")), {"window.theme.system", "window.theme.light", "window.theme.dark"});
+    menu->addSeparator();
+    add(menu, {"window.stop"});
+    menu->addSeparator();
+    add(menu, {"window.keys", "window.about", "window.quit"});
+}
+
+void MainWindow::fillWorkspaceMenu()
+{
+    QMenu *menu = m_top->workspaceMenu();
+    menu->clear();
+    menu->addAction(command(QStringLiteral("window.openWorkspace")));
+    menu->addAction(command(QStringLiteral("window.reload")));
+    if (m_session.recentWorkspaces.isEmpty())
+        return;
+    menu->addSeparator();
+    for (const QString &path : std::as_const(m_session.recentWorkspaces))
+        menu->addAction(QDir::toNativeSeparators(path), this, [this, path] { openWorkspace(path); });
+}
+
+QList<QWidget *> MainWindow::shownPanels() const
+{
+    QList<QWidget *> shown;
+    for (const PanelSpec &spec : panelTable()) {
+        QWidget *panel = m_panels.value(QLatin1String(spec.id));
+        if (panel->isVisible() && !panel->visibleRegion().isEmpty())
+            shown << panel;
+    }
+    return shown;
+}
+
+QWidget *MainWindow::focusedPanel() const
+{
+    const QWidget *focus = QApplication::focusWidget();
+    for (QWidget *panel : m_panels) {
+        if (focus && (panel == focus || panel->isAncestorOf(focus)))
+            return panel;
+    }
+    return nullptr;
+}
+
+void MainWindow::cyclePanes(int by)
+{
+    const QList<QWidget *> shown = shownPanels();
+    if (shown.isEmpty())
+        return;
+    const qsizetype at = shown.indexOf(focusedPanel());
+    const qsizetype count = shown.size();
+    QWidget *panel = shown[at < 0 ? (by > 0 ? 0 : count - 1) : (at + by + count) % count];
+    // The panel's own choice, else its first child that takes keys.
+    QWidget *target = panel->focusProxy() ? panel->focusProxy() : panel;
+    if (target->focusPolicy() == Qt::NoFocus) {
+        for (QWidget *child : panel->findChildren<QWidget *>()) {
+            if ((child->focusPolicy() & Qt::TabFocus) && child->isVisible() && child->isEnabled()) {
+                target = child;
+                break;
+            }
+        }
+    }
+    target->setFocus(Qt::TabFocusReason);
+}
+
+void MainWindow::showPanel(const QString &id)
+{
+    QWidget *panel = m_panels.value(id);
+    for (DockPanel *dock : m_docks) {
+        if (dock->panel() == panel) {
+            dock->show();
+            dock->raise();
+        }
+    }
+    m_centre->showPage(id);
+    panel->setFocus(Qt::ShortcutFocusReason);
+}
+
+void MainWindow::exportFocused()
+{
+    QWidget *panel = focusedPanel() ? focusedPanel() : m_centre->pageWidget();
+    const QString name = QStringLiteral("%1-%2.png")
+                             .arg(m_panels.key(panel), m_selection->lineageKey())
+                             .replace(QLatin1Char('/'), QLatin1Char('-'));
+    const QString fileName = QFileDialog::getSaveFileName(this, tr("Export %1").arg(panel->accessibleName()),
+                                                          name, exportFilters(*panel));
+    if (fileName.isEmpty())
+        return;
+    const QString problem = exportPanel(*panel, fileName);
+    m_status->say(problem.isEmpty() ? tr("Exported %1.").arg(fileName) : problem);
+}
+
+void MainWindow::chooseWorkspace()
+{
+    const QString root =
+        QFileDialog::getExistingDirectory(this, tr("Open a folder with workloads/ and skills/"), m_root);
+    if (!root.isEmpty())
+        openWorkspace(root);
+}
+
+} // namespace klineage::ui
