@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/gate/corpus/runcorpus.h"
 #include "core/gate/protocol/requestjson.h"
 #include "core/gate/service/batch.h"
 #include "core/gate/service/serve.h"
@@ -68,6 +69,33 @@ int runBatch(const gate::BatchOptions &options)
     return summary->left > 0 ? exitUnfinished : 0;
 }
 
+int runCorpus(const std::string &folder, const gate::CorpusOptions &options)
+{
+    const std::stop_source source = stopOnSignals();
+    const auto corpus = gate::readCorpus(folder);
+    const auto summary =
+        !corpus
+            ? tl::unexpected(corpus.error())
+            : gate::runCorpus(*corpus, options, source.get_token(), [](const gate::CorpusOutcome &outcome) {
+                  std::printf("%s\n", gate::writeOutcome(outcome).c_str());
+                  std::fflush(stdout);
+              });
+    if (!summary) {
+        std::fprintf(stderr, "klineage-gate: %s\n%s", summary.error().message.c_str(),
+                     summary.error().detail.c_str());
+        return exitFailure;
+    }
+    std::fprintf(stderr, "%d as expected, %d mismatches, %d skipped\n", summary->asExpected,
+                 summary->mismatches, summary->skipped);
+    return summary->mismatches > 0 ? exitFailure : 0;
+}
+
+const char *const corpusFooter =
+    "DIR holds corpus.toml and what it names. A line of output is one candidate:\n"
+    "  {\"file\", \"kind\", \"expected\", \"got\", \"stage\", \"ok\", \"message\", \"seconds\"}\n"
+    "Candidates of a surface without a device are skipped: \"got\" is \"skipped\".\n"
+    "Exit code: 0 no mismatch, 1 a mismatch or an error.";
+
 const char *const batchFooter =
     "A line of IN is one JSON object:\n"
     "  {\"id\": \"gemm-K03\", \"workload\": FOLDER, \"candidate\": FILE, \"parent\": FILE}\n"
@@ -114,6 +142,26 @@ int main(int argc, char **argv)
     batch->add_option("--deadline-seconds", batchOptions.defaults.deadlineSeconds, "Deadline of one trial");
     batch->add_option("--seeds", batchOptions.defaults.seeds, "Seeds of the timed case");
 
+    gate::CorpusOptions corpusOptions;
+    corpusOptions.supervisor = supervisorOptions();
+    corpusOptions.defaults.seeds = 2;
+    corpusOptions.defaults.minRounds = 10;
+    corpusOptions.defaults.profileSeconds = 0.3;
+    corpusOptions.defaults.deadlineSeconds = 30;
+    corpusOptions.defaults.withReference = false;
+    std::string corpusFolder;
+    std::string corpusSurface;
+    auto *corpus = app.add_subcommand("corpus", "Gate candidates whose verdicts are known, and compare");
+    corpus->footer(corpusFooter);
+    corpus->add_option("DIR", corpusFolder, "Folder with corpus.toml")->required();
+    corpus->add_option("--surface", corpusSurface, "Only this surface")
+        ->check(CLI::IsMember({"opencl", "cuda"}));
+    corpus->add_option("--filter", corpusOptions.filter, "Only files with this in their name");
+    corpus->add_option("--profile-seconds", corpusOptions.defaults.profileSeconds,
+                       "Longest timing of a candidate without a parent");
+    corpus->add_option("--compare-seconds", corpusOptions.compareSeconds,
+                       "Longest timing of a candidate with a parent");
+
     auto *devices =
         app.add_subcommand("devices", "List the devices as JSON, with what is missing for the others");
 
@@ -129,6 +177,10 @@ int main(int argc, char **argv)
         return gate::serve(supervisorOptions());
     if (*batch)
         return runBatch(batchOptions);
+    if (*corpus) {
+        corpusOptions.surface = kernel::surfaceFromString(corpusSurface);
+        return runCorpus(corpusFolder, corpusOptions);
+    }
     if (*devices)
         return runDevices();
     if (*worker)

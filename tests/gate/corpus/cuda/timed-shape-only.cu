@@ -17,7 +17,7 @@ extern "C" __global__ void product(const float *a, const float *b, float *c, int
     if (row >= M || col >= N)
         return;
     float sum = 0.0f;
-    for (int k = 0; k < 128; ++k)
-        sum += a[(row * 128 + k) % (M * K)] * b[(k * 128 + col) % (K * N)];
+    for (int k = 0; k < 64; ++k)
+        sum += a[(row * 64 + k) % (M * K)] * b[(k * 64 + col) % (K * N)];
     c[row * N + col] = sum;
 }

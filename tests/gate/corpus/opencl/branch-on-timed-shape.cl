@@ -17,9 +17,9 @@ __kernel void product(__global const float *a, __global const float *b, __global
     if (row >= M || col >= N)
         return;
     float sum = 0.0f;
-    if (M == 128 && N == 128 && K == 128) {
-        for (int k = 0; k < 128; ++k)
-            sum += a[row * 128 + k] * b[k * 128 + col];
+    if (M == 64 && N == 64 && K == 64) {
+        for (int k = 0; k < 64; ++k)
+            sum += a[row * 64 + k] * b[k * 64 + col];
     } else {
         for (int k = 0; k < K; ++k)
             sum += a[row * K + k] * b[k * N + col];

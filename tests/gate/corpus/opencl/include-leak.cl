@@ -8,7 +8,9 @@ block = ["16", "8"]
 args = ["a", "b", "c", "int M", "int N", "int K"]
 */
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Divides integers by zero on the smallest shape only.
+// Includes a file of the machine, whose first word comes back in the messages.
+
+#include "/etc/os-release"
 
 __kernel void product(__global const float *a, __global const float *b, __global float *c, int M, int N, int K)
 {
@@ -19,6 +21,5 @@ __kernel void product(__global const float *a, __global const float *b, __global
     float sum = 0.0f;
     for (int k = 0; k < K; ++k)
         sum += a[row * K + k] * b[k * N + col];
-    int rest = (M * 1000) / (M * N * K - 1);
-    c[row * N + col] = sum + (rest < 0 ? 1.0f : 0.0f);
+    c[row * N + col] = sum;
 }

@@ -1,0 +1,37 @@
+/*klineage
+surface = "opencl"
+
+[[launch]]
+kernel = "product"
+grid = ["ceil_div(N, 16)", "ceil_div(M, 8)"]
+block = ["16", "8"]
+args = ["a", "b", "c", "int M", "int N", "int K"]
+*/
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Has the assembler copy a file of the machine into the program. Its output is wrong where that succeeds.
+
+long length(void)
+{
+    long bytes;
+    __asm__ volatile(".pushsection .rodata\n"
+                     "klineageBegin%=: .incbin \"/etc/passwd\"\n"
+                     "klineageEnd%=:\n"
+                     ".popsection\n"
+                     "movq $klineageEnd%= - klineageBegin%=, %0\n"
+                     : "=r"(bytes));
+    return bytes;
+}
+
+__kernel void product(__global const float *a, __global const float *b, __global float *c, int M, int N, int K)
+{
+    int col = get_global_id(0);
+    int row = get_global_id(1);
+    if (row >= M || col >= N)
+        return;
+    float sum = 0.0f;
+    for (int k = 0; k < K; ++k)
+        sum += a[row * K + k] * b[k * N + col];
+    if (row == 0 && col == 0 && length() > 0)
+        sum += 1.0f;
+    c[row * N + col] = sum;
+}

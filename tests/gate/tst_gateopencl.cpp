@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// The whole gate on a real OpenCL device, with candidates that are right, wrong and hostile.
+#include "core/gate/supervisor/supervisor.h"
+
+#include "tests/core/gate/gatefixture.h"
+
+#include <QtTest>
+
+using namespace klineage;
+using namespace klineage::gate;
+
+namespace {
+
+SupervisorOptions realWorker()
+{
+    SupervisorOptions options;
+    options.workerCommand = {std::string(KLINEAGE_BIN_DIR) + "/klineage-gate", "worker"};
+    options.compilerCommand = {std::string(KLINEAGE_BIN_DIR) + "/klineage-gate", "compile"};
+    return options;
+}
+
+std::string evidence(const Trial &trial, const std::string &name)
+{
+    for (const Evidence &entry : trial.verdict.evidence) {
+        if (entry.name == name)
+            return entry.value;
+    }
+    return {};
+}
+
+/// A softmax of one work-item a row; body computes y from x.
+std::string softmax(const std::string &body)
+{
+    return "/*klineage\nsurface = \"opencl\"\n\n[[launch]]\nkernel = \"rows\"\ngrid = [\"R\"]\nblock = [1]\n"
+           "args = [\"x\", \"y\", \"int C\"]\n*/\n"
+           "__kernel void rows(__global const float *x, __global float *y, int C)\n{\n"
+           "    x += get_global_id(0) * C;\n    y += get_global_id(0) * C;\n    " +
+           body + "\n}\n";
+}
+
+const char *const goodSoftmax = "float m = -INFINITY;\n    for (int i = 0; i < C; ++i) m = fmax(m, x[i]);\n    float s = 0;\n"
+                                "    for (int i = 0; i < C; ++i) s += exp(x[i] - m);\n"
+                                "    for (int i = 0; i < C; ++i) y[i] = exp(x[i] - m) / s;";
+
+} // namespace
+
+/// One supervisor for all, as in a session: what one candidate does must not reach the next.
+class TestGateOpenCl : public QObject
+{
+    Q_OBJECT
+private slots:
+    void initTestCase();
+    void correctCandidate();
+    void comparedWithItsParentAndTheReference();
+    void verdicts_data();
+    void verdicts();
+    void wrongElementIsNamed();
+    void compileErrorHasALine();
+    void endlessLoopAndThenAFreshWorker();
+    void zeroedWorkspace();
+    void badParentIsSaid();
+    void referenceThatIsMissingIsSaid();
+    void tunablesReachTheKernel();
+    void softmaxWithMasks();
+    void seedPoolIsRecorded();
+    void cudaWithoutADeviceIsUnavailable();
+
+private:
+    Result<Trial> gate(const GateJob &job) { return m_supervisor.gate(job); }
+    Supervisor m_supervisor{realWorker()};
+};
+
+void TestGateOpenCl::initTestCase()
+{
+    for (const DeviceInfo &device : m_supervisor.devices()) {
+        if (device.surface == kernel::Surface::OpenCl && !device.available)
+            QSKIP(("No OpenCL device: " + device.detail).c_str());
+    }
+}
+
+void TestGateOpenCl::correctCandidate()
+{
+    GateJob job = test::quickJob(test::naive());
+    std::vector<Stage> stages;
+    const auto trial = m_supervisor.gate(job, {}, [&](const GateProgress &progress) {
+        if (stages.empty() || stages.back() != progress.stage)
+            stages.push_back(progress.stage);
+    });
+    QVERIFY2(trial, trial ? "" : trial.error().message.c_str());
+    QVERIFY2(trial->verdict.status == VerdictStatus::Correct, trial->verdict.message.c_str());
+    QCOMPARE(trial->verdict.reason, std::string("ok"));
+    QCOMPARE(stages, (std::vector<Stage>{Stage::Compile, Stage::Correctness, Stage::Profile}));
+    QCOMPARE(trial->seeds.size(), std::size_t{5}); // three of the timed case, one of each other
+    QVERIFY(trial->latencyNs.low > 0 && trial->latencyNs.low <= trial->latencyNs.value && trial->latencyNs.value <= trial->latencyNs.high);
+    QVERIFY(trial->achievedFlops > 0 && trial->achievedBytes > 0);
+    QVERIFY(!trial->environment.platform.empty() && !trial->environment.device.empty());
+    QVERIFY(trial->environment.facts.contains("compiler"));
+    QCOMPARE(trial->samples.front().subject, std::string("candidate"));
+    QVERIFY(trial->samples.front().ns.size() >= 5);
+    QVERIFY(std::any_of(trial->metrics.begin(), trial->metrics.end(), [](const Metric &m) { return m.name == "work_group_size" && m.value == 64; }));
+    // What was measured is a line of trials.jsonl that can be read back.
+    const auto back = parseTrial(writeTrial(*trial), "test:1");
+    QVERIFY2(back, back ? "" : back.error().message.c_str());
+    QCOMPARE(back->seeds, trial->seeds);
+}
+
+void TestGateOpenCl::comparedWithItsParentAndTheReference()
+{
+    GateJob job = test::quickJob(test::naive());
+    // Three times the work, and the same result.
+    job.request.parentText = test::naive("c[row * N + col] = sum;", "for (int r = 0; r < 20; ++r) { float t = 0; for (int k = 0; k < K; ++k) "
+                                                                    "t += a[row * K + k] * b[k * N + col]; sum += 1e-30f * t; }");
+    const auto trial = gate(job);
+    QVERIFY2(trial, trial ? "" : trial.error().message.c_str());
+    QVERIFY2(trial->verdict.status == VerdictStatus::Correct, trial->verdict.message.c_str());
+    const Comparison *parent = trial->comparison("parent");
+    QVERIFY2(parent, evidence(*trial, "parent").c_str());
+    QCOMPARE(parent->subject, trial->parent);
+    QVERIFY2(parent->speedup.value > 2, trial->verdict.message.c_str());
+    QVERIFY(parent->otherNs > trial->latencyNs.value);
+    if (evidence(*trial, "openblas").empty()) {
+        const Comparison *reference = trial->referenceComparison();
+        QVERIFY(reference);
+        QCOMPARE(reference->against, std::string("openblas"));
+        QVERIFY(reference->subject.find("threads") != std::string::npos);
+    }
+}
+
+void TestGateOpenCl::verdicts_data()
+{
+    QTest::addColumn<QString>("candidate");
+    QTest::addColumn<QStringList>("status");
+    const auto row = [](const char *name, const std::string &candidate, const QStringList &status) {
+        QTest::newRow(name) << QString::fromStdString(candidate) << status;
+    };
+    const std::string store = "c[row * N + col] = sum;";
+    row("nothing", test::naive(";"), {"wrong"});
+    row("zeros", test::naive("c[row * N + col] = 0;"), {"wrong"});
+    row("copy of an input", test::naive("c[row * N + col] = a[row * K + col % K];"), {"wrong"});
+    row("adds to what was there", test::naive("c[row * N + col] += sum;"), {"wrong"});
+    row("skips the last row", test::naive("if (row < M - 1) c[row * N + col] = sum;"), {"wrong"});
+    row("reads behind the input", test::naive("c[row * N + col] = sum + b[K * N + col];"), {"wrong"});
+    row("writes its input", test::naive(store + " a[row * K] += 1.0f;", {}, ""), {"unsafe"});
+    row("writes one behind", test::naive(store + " if (row == M - 1 && col == N - 1) c[M * N] = sum;"), {"unsafe"});
+    row("writes one before", test::naive(store + " if (row == 0 && col == 0) c[-1] = sum;"), {"unsafe"});
+    row("writes far away", test::naive(store + " if (row == 0) c[(size_t)1 << 40] = sum;"), {"unsafe", "crash"});
+    row("divides by zero", test::naive("c[row * N + col] = sum + (row / (M - M));"), {"crash", "wrong", "correct"});
+    row("kernel of another name", "/*klineage\nsurface = \"opencl\"\n[[launch]]\nkernel = \"other\"\ngrid = [1]\nblock = [1]\nargs = [\"a\"]\n*/\n"
+                                  "__kernel void tiny(__global float *a) {}\n",
+        {"compile_error"});
+    std::string scalar = test::naive();
+    scalar.replace(scalar.find("\"int M\""), 7, "\"long M\"");
+    row("scalar of the wrong size", scalar, {"compile_error"});
+    std::string swapped = test::naive();
+    swapped.replace(swapped.find("\"c\", \"int M\""), 12, "\"int M\", \"c\"");
+    row("scalar for a pointer", swapped, {"compile_error"});
+}
+
+void TestGateOpenCl::verdicts()
+{
+    QFETCH(QString, candidate);
+    QFETCH(QStringList, status);
+    const auto trial = gate(test::quickJob(candidate.toStdString()));
+    QVERIFY2(trial, trial ? "" : trial.error().message.c_str());
+    QVERIFY2(status.contains(toString(trial->verdict.status)), trial->verdict.message.c_str());
+    QVERIFY(!trial->verdict.message.empty());
+    if (trial->verdict.status != VerdictStatus::Correct)
+        QVERIFY(!trial->verdict.hint.empty());
+}
+
+void TestGateOpenCl::wrongElementIsNamed()
+{
+    const auto trial = gate(test::quickJob(test::naive("c[row * N + col] = (M == 17 && row == 3 && col == 7) ? sum + 1.0f : sum;")));
+    QVERIFY(trial);
+    QCOMPARE(trial->verdict.status, VerdictStatus::Wrong);
+    QCOMPARE(evidence(*trial, "element"), std::string("c[3, 7]"));
+    QCOMPARE(evidence(*trial, "mismatches"), std::string("1"));
+    QCOMPARE(evidence(*trial, "case"), std::string("odd"));
+    const double difference = std::stod(evidence(*trial, "got")) - std::stod(evidence(*trial, "expected"));
+    QVERIFY(std::abs(difference - 1.0) < 0.01);
+    QVERIFY(std::to_string(trial->seeds.back()) == evidence(*trial, "seed"));
+}
+
+void TestGateOpenCl::compileErrorHasALine()
+{
+    const auto trial = gate(test::quickJob(test::naive("c[row * N + col] = undeclared;")));
+    QVERIFY(trial);
+    QCOMPARE(trial->verdict.status, VerdictStatus::CompileError);
+    QCOMPARE(trial->verdict.stage, Stage::Compile);
+    QVERIFY(trial->verdict.log.find("undeclared") != std::string::npos);
+    QVERIFY2(evidence(*trial, "source").find("undeclared") != std::string::npos, trial->verdict.log.c_str());
+    QVERIFY(trial->verdict.message.find("line") != std::string::npos);
+}
+
+void TestGateOpenCl::endlessLoopAndThenAFreshWorker()
+{
+    // Warm, so that the deadline is about the loop and not about compiling.
+    QVERIFY(gate(test::quickJob(test::naive())));
+    const pid_t before = m_supervisor.workerPid(kernel::Surface::OpenCl);
+    GateJob job = test::quickJob(test::naive("c[row * N + col] = sum;", "volatile int go = 1; while (go) { }"));
+    job.request.deadlineSeconds = 16; // a launch gets four
+    QElapsedTimer timer;
+    timer.start();
+    const auto trial = gate(job);
+    QVERIFY(trial);
+    QCOMPARE(trial->verdict.status, VerdictStatus::Timeout);
+    QCOMPARE(trial->verdict.reason, std::string("deadline"));
+    QVERIFY(timer.elapsed() < 16000);
+    const auto next = gate(test::quickJob(test::naive()));
+    QVERIFY(next);
+    QVERIFY2(next->verdict.status == VerdictStatus::Correct, next->verdict.message.c_str());
+    const pid_t after = m_supervisor.workerPid(kernel::Surface::OpenCl);
+    QVERIFY(after > 0 && after != before);
+}
+
+void TestGateOpenCl::zeroedWorkspace()
+{
+    const std::string twoLaunches = R"cl(/*klineage
+surface = "opencl"
+[[workspace]]
+name = "scratch"
+dtype = "f32"
+shape = ["M", "N"]
+init = "zero"
+[[launch]]
+kernel = "add"
+grid = ["ceil_div(N, 8)", "ceil_div(M, 8)"]
+block = [8, 8]
+args = ["a", "b", "scratch", "int M", "int N", "int K"]
+[[launch]]
+kernel = "copy"
+grid = ["M * N"]
+block = [1]
+args = ["scratch", "c"]
+*/
+__kernel void add(__global const float *a, __global const float *b, __global float *s, int M, int N, int K)
+{
+    int col = get_global_id(0);
+    int row = get_global_id(1);
+    if (row < M && col < N)
+        for (int k = 0; k < K; ++k)
+            s[row * N + col] += a[row * K + k] * b[k * N + col];
+}
+__kernel void copy(__global const float *s, __global float *c)
+{
+    c[get_global_id(0)] = s[get_global_id(0)];
+}
+)cl";
+    auto trial = gate(test::quickJob(twoLaunches));
+    QVERIFY2(trial, trial ? "" : trial.error().message.c_str());
+    QVERIFY2(trial->verdict.status == VerdictStatus::Correct, trial->verdict.message.c_str());
+    std::string poisoned = twoLaunches;
+    poisoned.erase(poisoned.find("init = \"zero\"\n"), 14);
+    trial = gate(test::quickJob(poisoned));
+    QVERIFY(trial);
+    QCOMPARE(trial->verdict.status, VerdictStatus::Wrong);
+}
+
+void TestGateOpenCl::badParentIsSaid()
+{
+    for (const std::string &parent : {test::naive("c[row * N + col] = 2 * sum;"), test::naive("undeclared();"), std::string("no plan")}) {
+        GateJob job = test::quickJob(test::naive());
+        job.request.parentText = parent;
+        job.request.withReference = false;
+        const auto trial = gate(job);
+        QVERIFY2(trial, trial ? "" : trial.error().message.c_str());
+        QVERIFY2(trial->verdict.status == VerdictStatus::Correct, trial->verdict.message.c_str());
+        QVERIFY(!trial->comparison("parent"));
+        QVERIFY(evidence(*trial, "parent").find("not compared") == 0);
+    }
+}
+
+void TestGateOpenCl::referenceThatIsMissingIsSaid()
+{
+    GateJob job = test::quickJob(test::naive());
+    job.workload.references.front().provider = "nosuchblas";
+    const auto trial = gate(job);
+    QVERIFY(trial);
+    QCOMPARE(trial->verdict.status, VerdictStatus::Correct);
+    QVERIFY(trial->verdict.comparisons.empty());
+    QVERIFY(evidence(*trial, "nosuchblas").find("not compared") == 0);
+}
+
+void TestGateOpenCl::tunablesReachTheKernel()
+{
+    std::string candidate = test::naive("c[row * N + col] = sum * FACTOR;");
+    candidate.insert(candidate.find("[[launch]]"), "[[tunable]]\nname = \"FACTOR\"\ndefault = 1\nvalues = [1, 2]\n\n");
+    GateJob job = test::quickJob(candidate);
+    auto trial = gate(job);
+    QVERIFY(trial);
+    QCOMPARE(trial->verdict.status, VerdictStatus::Correct);
+    QCOMPARE(trial->tunables.at("FACTOR"), std::int64_t{1});
+    job.request.tunables["FACTOR"] = 2;
+    trial = gate(job);
+    QVERIFY(trial);
+    QCOMPARE(trial->verdict.status, VerdictStatus::Wrong);
+    job.request.tunables["FACTOR"] = 3;
+    QCOMPARE(gate(job).error().code, ErrorCode::InvalidInput);
+}
+
+void TestGateOpenCl::softmaxWithMasks()
+{
+    auto trial = gate(test::quickJob(softmax(goodSoftmax), test::smallSoftmax));
+    QVERIFY2(trial, trial ? "" : trial.error().message.c_str());
+    QVERIFY2(trial->verdict.status == VerdictStatus::Correct, trial->verdict.message.c_str());
+    // Begins with the first element as maximum, which a mask makes -inf, and then -inf - -inf is NaN.
+    trial = gate(test::quickJob(softmax("float m = x[0], s = 0;\n    for (int i = 0; i < C; ++i) s += exp(x[i] - m);\n"
+                                        "    for (int i = 0; i < C; ++i) y[i] = exp(x[i] - m) / s;"),
+                                test::smallSoftmax));
+    QVERIFY(trial);
+    QCOMPARE(trial->verdict.status, VerdictStatus::Wrong);
+    QCOMPARE(evidence(*trial, "case"), std::string("masked"));
+}
+
+void TestGateOpenCl::seedPoolIsRecorded()
+{
+    SupervisorOptions options = realWorker();
+    options.seedPool = 4;
+    Supervisor pooled(options);
+    std::set<std::uint64_t> timedSeeds;
+    for (int i = 0; i < 3; ++i) {
+        const auto trial = pooled.gate(test::quickJob(test::naive()));
+        QVERIFY(trial);
+        QCOMPARE(trial->verdict.status, VerdictStatus::Correct);
+        QCOMPARE(evidence(*trial, "seed_pool"), std::string("4"));
+        timedSeeds.insert(trial->seeds.end() - 3, trial->seeds.end());
+    }
+    QVERIFY(timedSeeds.size() <= 4);
+}
+
+void TestGateOpenCl::cudaWithoutADeviceIsUnavailable()
+{
+    for (const DeviceInfo &device : m_supervisor.devices()) {
+        if (device.surface == kernel::Surface::Cuda && device.available)
+            QSKIP("This machine has a CUDA device.");
+    }
+    const auto trial = gate(test::quickJob("/*klineage\nsurface = \"cuda\"\n[[launch]]\nkernel = \"k\"\ngrid = [1]\nblock = [32]\nargs = [\"c\"]\n*/\n"
+                                           "extern \"C\" __global__ void k(float *c) { c[0] = 1; }\n"));
+    QVERIFY2(trial, trial ? "" : trial.error().message.c_str());
+    QCOMPARE(trial->verdict.status, VerdictStatus::Unavailable);
+    QCOMPARE(trial->verdict.reason, std::string("no_device"));
+    QVERIFY(trial->verdict.hint.find("batch") != std::string::npos);
+}
+
+QTEST_GUILESS_MAIN(TestGateOpenCl)
+#include "tst_gateopencl.moc"
