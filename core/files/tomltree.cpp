@@ -1,13 +1,28 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/files/tomltree.h"
 
-// The parser is compiled into this file alone, without exceptions, whatever way the library was installed.
+#include "core/files/tomlscan.h"
+
+// The parser is compiled into this file alone, without exceptions, whatever way the library was installed. Its assertions stay
+// on in every build, and throw: release builds would turn them into promises to the optimizer, and some malformed headers
+// (`[=`) break them.
+namespace {
+struct BrokenTomlAssertion {};
+
+constexpr void requireToml(bool holds)
+{
+    if (!holds)
+        throw BrokenTomlAssertion();
+}
+} // namespace
 #undef TOML_EXCEPTIONS
 #undef TOML_HEADER_ONLY
 #undef TOML_SHARED_LIB
+#undef NDEBUG
 #define TOML_EXCEPTIONS 0
 #define TOML_HEADER_ONLY 1
 #define TOML_ENABLE_FORMATTERS 0
+#define TOML_ASSERT(condition) requireToml(static_cast<bool>(condition))
 #include <toml++/toml.h>
 #if TOML_EXCEPTIONS
 #error "something included the TOML library before this file could choose how it reports errors"
@@ -20,77 +35,6 @@ namespace klineage::files {
 namespace {
 
 using Node = TomlTable::Node;
-
-/// Finds dotted keys (`a.b.c.d…`) and brackets that are too deep before the library builds, and recursively destroys, a
-/// table for each. Follows the text as the library does: strings and comments are skipped. Returns where, or nothing.
-class NestingScan
-{
-public:
-    NestingScan(std::string_view text, int maxNesting)
-        : m_text(text)
-        , m_maxNesting(maxNesting)
-    {}
-
-    std::optional<std::size_t> firstTooDeep()
-    {
-        int dots = 0;
-        int brackets = 0;
-        while (m_at < m_text.size()) {
-            const char c = m_text[m_at];
-            if (c == '"' || c == '\'') {
-                skipString(c);
-                continue;
-            }
-            if (c == '#')
-                m_at = std::min(m_text.find('\n', m_at), m_text.size() - 1);
-            else if (c == '.')
-                ++dots;
-            else if (std::string_view("=,{}[]").find(c) != std::string_view::npos)
-                dots = 0;
-            if (c == '[' || c == '{')
-                ++brackets;
-            else if (c == ']' || c == '}')
-                --brackets;
-            if (dots > m_maxNesting || brackets > m_maxNesting)
-                return m_at;
-            if (m_text[m_at] == '\n')
-                dots = 0;
-            ++m_at;
-        }
-        return std::nullopt;
-    }
-
-private:
-    void skipString(char quote)
-    {
-        const std::string_view rest = m_text.substr(m_at);
-        const std::string triple(3, quote);
-        const bool multiLine = rest.starts_with(triple);
-        m_at += multiLine ? 3 : 1;
-        while (m_at < m_text.size()) {
-            const char c = m_text[m_at];
-            if (c == '\\' && quote == '"') {
-                m_at += 2;
-                continue;
-            }
-            if (!multiLine && (c == quote || c == '\n')) {
-                m_at += c == quote ? 1 : 0;
-                return;
-            }
-            if (multiLine && m_text.substr(m_at).starts_with(triple)) {
-                m_at += 3;
-                while (m_at < m_text.size() && m_text[m_at] == quote) // up to two quotes may end the content
-                    ++m_at;
-                return;
-            }
-            ++m_at;
-        }
-    }
-
-    std::string_view m_text;
-    int m_maxNesting;
-    std::size_t m_at = 0;
-};
 
 TextPosition positionOf(const toml::source_region &source, int firstLine)
 {
@@ -114,6 +58,30 @@ std::string syntaxMessage(std::string description)
     if (description.starts_with(opening))
         description = "in " + description.substr(opening.size());
     return "not TOML, " + description + '.';
+}
+
+/// The library's result, or nothing when the text broke one of its assertions.
+std::optional<toml::parse_result> parseGuarded(std::string_view text)
+{
+    try {
+        return toml::parse(text);
+    } catch (const BrokenTomlAssertion &) {
+        return std::nullopt;
+    }
+}
+
+/// The library reads from front to back, so the first line with which it breaks is where the text is wrong.
+TextPosition breakingLine(std::string_view text, int firstLine)
+{
+    std::vector<std::size_t> lineEnds;
+    for (std::size_t at = 0; at < text.size(); ++at) {
+        if (text[at] == '\n' || at + 1 == text.size())
+            lineEnds.push_back(at + 1);
+    }
+    const auto first = std::partition_point(lineEnds.begin(), lineEnds.end(), [text](std::size_t end) {
+        return parseGuarded(text.substr(0, end)).has_value();
+    });
+    return {firstLine + static_cast<int>(first - lineEnds.begin()), 1};
 }
 
 /// Copies the library's tree into ours, within the limits.
@@ -220,11 +188,14 @@ Result<Node> parseTomlTree(std::string_view text, const std::string &fileName, i
     if (text.size() > limits.maxBytes)
         return refuse({},
                       "the text is larger than the limit of " + std::to_string(limits.maxBytes) + " bytes.");
-    if (const auto offset = NestingScan(text, limits.maxNesting).firstTooDeep())
-        return refuse(positionAt(text, *offset, firstLine),
-                      "values are nested more than " + std::to_string(limits.maxNesting) + " deep.");
+    if (const auto finding = scanToml(text, limits.maxNesting))
+        return refuse(positionAt(text, finding->offset, firstLine), finding->message);
 
-    const toml::parse_result parsed = toml::parse(text);
+    const std::optional<toml::parse_result> guarded = parseGuarded(text);
+    if (!guarded)
+        return refuse(breakingLine(text, firstLine),
+                      "not TOML, expected a key, a [table] or a [[list of tables]] here.");
+    const toml::parse_result &parsed = *guarded;
     if (!parsed) {
         const toml::parse_error &problem = parsed.error();
         return refuse(positionOf(problem.source(), firstLine),

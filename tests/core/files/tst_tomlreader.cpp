@@ -43,6 +43,10 @@ private slots:
     void linesAreCountedFromFirstLine();
     void limits_data();
     void limits();
+    void textOutsideAscii_data();
+    void textOutsideAscii();
+    void textThatBreaksTheLibraryIsRefused_data();
+    void textThatBreaksTheLibraryIsRefused();
     void theFirstProblemInTheFileIsReported();
     void ownWordsAreReportedAtTheValue();
 };
@@ -208,6 +212,70 @@ void TestTomlReader::limits()
     QVERIFY(!document);
     QVERIFY2(QString::fromStdString(document.error().message).contains(part),
              document.error().message.c_str());
+}
+
+void TestTomlReader::textOutsideAscii_data()
+{
+    QTest::addColumn<QString>("text");
+    QTest::addColumn<QString>("message");
+    QTest::newRow("string") << R"(a = "é")"
+                            << "";
+    QTest::newRow("literal") << R"(a = 'τ')"
+                             << "";
+    QTest::newRow("multi-line") << "a = \"\"\"\né\\\"é\"\"é\"\"\""
+                                << "";
+    QTest::newRow("multi-line literal") << R"(a = '''\é''é''''')"
+                                        << "";
+    QTest::newRow("comment") << "a = 1 # é \"\nb = 2 # '"
+                             << "";
+    QTest::newRow("keys") << "[\"é\".\"ü\"]\na.'é' = [\"é\", { \"é\" = 'é', b.\"é\" = 1 }]"
+                          << "";
+    QTest::newRow("byte order mark") << "\ufeffa = 1"
+                                     << "";
+    QTest::newRow("list over lines") << "a = [\n  'é',\n  'é' # é\n]\nb.'é' = 1"
+                                     << "";
+    const QString outside =
+        "there is a character outside ASCII; expected those in strings and comments only.";
+    QTest::newRow("bare key") << "é = 1"
+                              << "t.toml:1:1: " + outside;
+    QTest::newRow("bare value") << "a = é"
+                                << "t.toml:1:5: " + outside;
+    QTest::newRow("no-break space") << "a =\u00a01"
+                                    << "t.toml:1:4: " + outside;
+    QTest::newRow("quote in a word") << R"(a = 1"é")"
+                                     << "t.toml:1:7: " + outside;
+    QTest::newRow("quote after a dot") << R"(a = +h."é")"
+                                       << "t.toml:1:9: " + outside;
+    QTest::newRow("behind a string") << "a = 'x'é"
+                                     << "t.toml:1:8: " + outside;
+    QTest::newRow("continued line")
+        << "a = \"\"\"\\\n  é\"\"\""
+        << "t.toml:2:3: a character outside ASCII follows a backslash; expected it to be "
+           "written as \\uXXXX there.";
+}
+
+void TestTomlReader::textOutsideAscii()
+{
+    QFETCH(QString, text);
+    QFETCH(QString, message);
+    const auto document = TomlDocument::parse(text.toStdString(), "t.toml");
+    QCOMPARE(QString::fromStdString(document ? "" : document.error().message), message);
+}
+
+void TestTomlReader::textThatBreaksTheLibraryIsRefused_data()
+{
+    QTest::addColumn<QString>("text");
+    QTest::newRow("header") << "a = 1\n[= \"b\"\nc = 1\n";
+    QTest::newRow("list header") << "a = 1\n[[(]]\n";
+    QTest::newRow("header at the end") << "a = 1\n[%";
+}
+
+void TestTomlReader::textThatBreaksTheLibraryIsRefused()
+{
+    QFETCH(QString, text);
+    const auto document = TomlDocument::parse(text.toStdString(), "t.toml");
+    QVERIFY(!document);
+    QVERIFY2(document.error().message.starts_with("t.toml:2:"), document.error().message.c_str());
 }
 
 void TestTomlReader::theFirstProblemInTheFileIsReported()
