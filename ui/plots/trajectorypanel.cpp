@@ -61,10 +61,10 @@ TrajectoryPanel::TrajectoryPanel(WorkspaceModel *workspace, Selection *selection
     m_unity->end->setCoords(1, 1);
     m_unityText->position->setTypeX(QCPItemPosition::ptAxisRectRatio);
     m_unityText->position->setTypeY(QCPItemPosition::ptPlotCoords);
-    m_unityText->position->setCoords(0.01, 1);
-    m_unityText->setPositionAlignment(Qt::AlignLeft | Qt::AlignBottom);
+    m_unityText->position->setCoords(0.99, 1);
+    m_unityText->setPositionAlignment(Qt::AlignRight | Qt::AlignTop);
     m_caption->position->setType(QCPItemPosition::ptAxisRectRatio);
-    m_caption->position->setCoords(0.01, 0.02);
+    m_caption->position->setCoords(0.01, 0.0);
     m_caption->setPositionAlignment(Qt::AlignLeft | Qt::AlignTop);
 
     connect(m_plot, &QCustomPlot::mouseMove, this, [this](QMouseEvent *event) {
@@ -118,7 +118,7 @@ void TrajectoryPanel::refresh()
     m_failed->setData(failedX, failedY, true);
     const double top = std::max(1.0, *std::max_element(running.begin(), running.end()));
     m_plot->xAxis->setRange(0.5, static_cast<double>(trials.size()) + 0.5);
-    m_plot->yAxis->setRange(-0.06 * top, 1.18 * top);
+    m_plot->yAxis->setRange(-0.06 * top, 1.3 * top);
     m_plot->yAxis->setLabel(tr("Speedup over %1").arg(m_trajectory.reference));
     m_unityText->setText(m_trajectory.reference);
     m_stack->setCurrentIndex(0);

@@ -113,7 +113,7 @@ QVariant ProfileModel::headerData(int section, Qt::Orientation orientation, int 
         return {};
     switch (section) {
     case MetricColumn:
-        return tr("Metric, by size of change");
+        return tr("Metric");
     case LeftColumn:
         return m_leftName;
     case RightColumn:

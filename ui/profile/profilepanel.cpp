@@ -40,7 +40,7 @@ ProfilePanel::ProfilePanel(WorkspaceModel *workspace, Selection *selection, QWid
     , m_samples(new SamplesPlot)
     , m_message(new QLabel)
 {
-    m_tabs->addTab(tr("Profile Δ"));
+    m_tabs->addTab(tr("Metrics"));
     m_tabs->addTab(tr("Samples"));
     m_tabs->setDrawBase(false);
     m_tabs->setExpanding(false);
@@ -62,7 +62,7 @@ ProfilePanel::ProfilePanel(WorkspaceModel *workspace, Selection *selection, QWid
     m_table->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
     m_table->horizontalHeader()->setSectionResizeMode(ProfileModel::MetricColumn, QHeaderView::Stretch);
     m_table->horizontalHeader()->setSectionResizeMode(ProfileModel::BarColumn, QHeaderView::Fixed);
-    m_table->horizontalHeader()->resizeSection(ProfileModel::BarColumn, 96);
+    m_table->horizontalHeader()->resizeSection(ProfileModel::BarColumn, 72);
 
     m_message->setWordWrap(true);
     m_message->setAlignment(Qt::AlignCenter);
