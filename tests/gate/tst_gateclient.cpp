@@ -140,7 +140,8 @@ void TestGateClient::cancelKillsEverything()
     });
     QElapsedTimer timer;
     timer.start();
-    const auto trial = client.run(request(test::naive(";", "volatile int go = 1; while (go) { }")), stop.get_token());
+    const auto trial =
+        client.run(request(test::naive(";", "volatile int go = 1; while (go) { }")), stop.get_token());
     stopper.join();
     QVERIFY(!trial);
     QCOMPARE(trial.error().code, ErrorCode::Cancelled);
@@ -215,7 +216,7 @@ void TestGateClient::helpNamesEveryMode()
     const std::string all = help({"--help"});
     for (const char *mode : {"serve", "batch", "devices"})
         QVERIFY2(all.find(mode) != std::string::npos, mode);
-    QVERIFY(all.find("worker") == std::string::npos);
+    QVERIFY(all.find("started by the gate itself") == std::string::npos); // the hidden ones
     const std::string ofBatch = help({"batch", "--help"});
     for (const char *word : {"--out", "--limit-seconds", "--seed-pool", "\"candidate\"", "resumes"})
         QVERIFY2(ofBatch.find(word) != std::string::npos, word);
@@ -229,10 +230,14 @@ void TestGateClient::serveAnswersBadLines()
     options.openStdin = true;
     auto child = process::ChildProcess::start(options);
     QVERIFY(child);
-    const std::string lines = "no json\n{\"id\":1}\n{\"id\":2,\"method\":\"dance\"}\n{\"id\":3,\"method\":\"gate\",\"params\":{}}\n"
-                              "{\"id\":4,\"method\":\"ping\"}\n{\"id\":5,\"method\":\"cancel\",\"target\":99}\n";
+    const std::string lines =
+        "no json\n{\"id\":1}\n{\"id\":2,\"method\":\"dance\"}\n{\"id\":3,\"method\":\"gate\",\"params\":{}}\n"
+        "{\"id\":4,\"method\":\"ping\"}\n{\"id\":5,\"method\":\"cancel\",\"target\":99}\n";
     QCOMPARE(::write(child->stdinFd(), lines.data(), lines.size()), static_cast<ssize_t>(lines.size()));
-    QTRY_VERIFY_WITH_TIMEOUT((child->drain(), std::count(child->standardOutput().text.begin(), child->standardOutput().text.end(), '\n') == 7), 20000);
+    QTRY_VERIFY_WITH_TIMEOUT(
+        (child->drain(),
+         std::count(child->standardOutput().text.begin(), child->standardOutput().text.end(), '\n') == 7),
+        20000);
     child->closeStdin();
     const auto status = child->wait(process::Deadline::in(20));
     QVERIFY(status && status->ok());
@@ -247,7 +252,8 @@ void TestGateClient::serveAnswersBadLines()
 process::ChildOptions TestGateClient::batch(const fs::path &in, const fs::path &out) const
 {
     process::ChildOptions options;
-    options.command = {program.string(), "batch", in.string(), "--out", out.string(), "--profile-seconds", "0.05"};
+    options.command = {program.string(),    "batch", in.string(), "--out", out.string(),
+                       "--profile-seconds", "0.05"};
     options.workingDirectory = m_folder.path().toStdString();
     return options;
 }
@@ -298,7 +304,8 @@ void TestGateClient::batchRefusesBadFiles()
         return status && status->exitCode == 1 ? child->standardError().text : std::string("accepted");
     };
     QVERIFY(run("{\"id\":\"a\",\"workload\":\"tiny\"}\n").find(":1:") != std::string::npos);
-    QVERIFY(run("{\"id\":\"a\",\"workload\":\"tiny\",\"candidate\":\"good.cl\",\"sedes\":3}\n").find("seeds") != std::string::npos);
+    QVERIFY(run("{\"id\":\"a\",\"workload\":\"tiny\",\"candidate\":\"good.cl\",\"sedes\":3}\n").find("seeds")
+            != std::string::npos);
     const std::string item = "{\"id\":\"a\",\"workload\":\"tiny\",\"candidate\":\"good.cl\"}\n";
     QVERIFY(run(item + item).find("twice") != std::string::npos);
     QVERIFY(run(item, "{\"something\":\"else\"}\n").find("is no line of a batch") != std::string::npos);
@@ -309,8 +316,8 @@ void TestGateClient::killsLoseAtMostTheTrialInFlight()
     std::string items;
     constexpr int count = 400;
     for (int i = 0; i < count; ++i)
-        items += "{\"id\":\"" + std::to_string(i) + "\",\"workload\":\"tiny\",\"candidate\":\"" + (i % 3 == 2 ? "bad.cl" : "good.cl") +
-                 "\",\"with_reference\":false,\"min_rounds\":1}\n";
+        items += "{\"id\":\"" + std::to_string(i) + "\",\"workload\":\"tiny\",\"candidate\":\""
+                 + (i % 3 == 2 ? "bad.cl" : "good.cl") + "\",\"with_reference\":false,\"min_rounds\":1}\n";
     writeText(path("kill.jsonl"), items);
     const fs::path out = path("kill-out.jsonl");
     std::mt19937 random(std::random_device{}());
@@ -344,11 +351,13 @@ void TestGateClient::killsLoseAtMostTheTrialInFlight()
         std::set<std::string> ids;
         for (const files::Line &line : lines->lines) {
             const auto entry = nlohmann::json::parse(line.text);
-            if (entry.contains("error")) // the worker was killed before it saw the candidate; the id is tried again
+            if (entry.contains(
+                    "error")) // the worker was killed before it saw the candidate; the id is tried again
                 continue;
             QVERIFY(ids.insert(entry.at("id").get<std::string>()).second);
             const auto status = entry.at("trial").get<Trial>().verdict.status;
-            QVERIFY(status == VerdictStatus::Correct || status == VerdictStatus::Wrong || status == VerdictStatus::Crash);
+            QVERIFY(status == VerdictStatus::Correct || status == VerdictStatus::Wrong
+                    || status == VerdictStatus::Crash);
         }
     }
     qInfo("%d kills, %d of them of workers first, %zu trials kept", kills, workerKills, finished);

@@ -35,13 +35,14 @@ std::string softmax(const std::string &body)
     return "/*klineage\nsurface = \"opencl\"\n\n[[launch]]\nkernel = \"rows\"\ngrid = [\"R\"]\nblock = [1]\n"
            "args = [\"x\", \"y\", \"int C\"]\n*/\n"
            "__kernel void rows(__global const float *x, __global float *y, int C)\n{\n"
-           "    x += get_global_id(0) * C;\n    y += get_global_id(0) * C;\n    " +
-           body + "\n}\n";
+           "    x += get_global_id(0) * C;\n    y += get_global_id(0) * C;\n    "
+           + body + "\n}\n";
 }
 
-const char *const goodSoftmax = "float m = -INFINITY;\n    for (int i = 0; i < C; ++i) m = fmax(m, x[i]);\n    float s = 0;\n"
-                                "    for (int i = 0; i < C; ++i) s += exp(x[i] - m);\n"
-                                "    for (int i = 0; i < C; ++i) y[i] = exp(x[i] - m) / s;";
+const char *const goodSoftmax =
+    "float m = -INFINITY;\n    for (int i = 0; i < C; ++i) m = fmax(m, x[i]);\n    float s = 0;\n"
+    "    for (int i = 0; i < C; ++i) s += exp(x[i] - m);\n"
+    "    for (int i = 0; i < C; ++i) y[i] = exp(x[i] - m) / s;";
 
 } // namespace
 
@@ -92,13 +93,15 @@ void TestGateOpenCl::correctCandidate()
     QCOMPARE(trial->verdict.reason, std::string("ok"));
     QCOMPARE(stages, (std::vector<Stage>{Stage::Compile, Stage::Correctness, Stage::Profile}));
     QCOMPARE(trial->seeds.size(), std::size_t{5}); // three of the timed case, one of each other
-    QVERIFY(trial->latencyNs.low > 0 && trial->latencyNs.low <= trial->latencyNs.value && trial->latencyNs.value <= trial->latencyNs.high);
+    QVERIFY(trial->latencyNs.low > 0 && trial->latencyNs.low <= trial->latencyNs.value
+            && trial->latencyNs.value <= trial->latencyNs.high);
     QVERIFY(trial->achievedFlops > 0 && trial->achievedBytes > 0);
     QVERIFY(!trial->environment.platform.empty() && !trial->environment.device.empty());
     QVERIFY(trial->environment.facts.contains("compiler"));
     QCOMPARE(trial->samples.front().subject, std::string("candidate"));
     QVERIFY(trial->samples.front().ns.size() >= 5);
-    QVERIFY(std::any_of(trial->metrics.begin(), trial->metrics.end(), [](const Metric &m) { return m.name == "work_group_size" && m.value == 64; }));
+    QVERIFY(std::any_of(trial->metrics.begin(), trial->metrics.end(),
+                        [](const Metric &m) { return m.name == "work_group_size" && m.value == 64; }));
     // What was measured is a line of trials.jsonl that can be read back.
     const auto back = parseTrial(writeTrial(*trial), "test:1");
     QVERIFY2(back, back ? "" : back.error().message.c_str());
@@ -109,8 +112,9 @@ void TestGateOpenCl::comparedWithItsParentAndTheReference()
 {
     GateJob job = test::quickJob(test::naive());
     // Three times the work, and the same result.
-    job.request.parentText = test::naive("c[row * N + col] = sum;", "for (int r = 0; r < 20; ++r) { float t = 0; for (int k = 0; k < K; ++k) "
-                                                                    "t += a[row * K + k] * b[k * N + col]; sum += 1e-30f * t; }");
+    job.request.parentText = test::naive(
+        "c[row * N + col] = sum;", "for (int r = 0; r < 20; ++r) { float t = 0; for (int k = 0; k < K; ++k) "
+                                   "t += a[row * K + k] * b[k * N + col]; sum += 1e-30f * t; }");
     const auto trial = gate(job);
     QVERIFY2(trial, trial ? "" : trial.error().message.c_str());
     QVERIFY2(trial->verdict.status == VerdictStatus::Correct, trial->verdict.message.c_str());
@@ -142,12 +146,16 @@ void TestGateOpenCl::verdicts_data()
     row("skips the last row", test::naive("if (row < M - 1) c[row * N + col] = sum;"), {"wrong"});
     row("reads behind the input", test::naive("c[row * N + col] = sum + b[K * N + col];"), {"wrong"});
     row("writes its input", test::naive(store + " a[row * K] += 1.0f;", {}, ""), {"unsafe"});
-    row("writes one behind", test::naive(store + " if (row == M - 1 && col == N - 1) c[M * N] = sum;"), {"unsafe"});
+    row("writes one behind", test::naive(store + " if (row == M - 1 && col == N - 1) c[M * N] = sum;"),
+        {"unsafe"});
     row("writes one before", test::naive(store + " if (row == 0 && col == 0) c[-1] = sum;"), {"unsafe"});
-    row("writes far away", test::naive(store + " if (row == 0) c[(size_t)1 << 40] = sum;"), {"unsafe", "crash"});
-    row("divides by zero", test::naive("c[row * N + col] = sum + (row / (M - M));"), {"crash", "wrong", "correct"});
-    row("kernel of another name", "/*klineage\nsurface = \"opencl\"\n[[launch]]\nkernel = \"other\"\ngrid = [1]\nblock = [1]\nargs = [\"a\"]\n*/\n"
-                                  "__kernel void tiny(__global float *a) {}\n",
+    row("writes far away", test::naive(store + " if (row == 0) c[(size_t)1 << 40] = sum;"),
+        {"unsafe", "crash"});
+    row("divides by zero", test::naive("c[row * N + col] = sum + (row / (M - M));"),
+        {"crash", "wrong", "correct"});
+    row("kernel of another name",
+        "/*klineage\nsurface = \"opencl\"\n[[launch]]\nkernel = \"other\"\ngrid = [1]\nblock = [1]\nargs = [\"a\"]\n*/\n"
+        "__kernel void tiny(__global float *a) {}\n",
         {"compile_error"});
     std::string scalar = test::naive();
     scalar.replace(scalar.find("\"int M\""), 7, "\"long M\"");
@@ -171,7 +179,8 @@ void TestGateOpenCl::verdicts()
 
 void TestGateOpenCl::wrongElementIsNamed()
 {
-    const auto trial = gate(test::quickJob(test::naive("c[row * N + col] = (M == 17 && row == 3 && col == 7) ? sum + 1.0f : sum;")));
+    const auto trial = gate(test::quickJob(
+        test::naive("c[row * N + col] = (M == 17 && row == 3 && col == 7) ? sum + 1.0f : sum;")));
     QVERIFY(trial);
     QCOMPARE(trial->verdict.status, VerdictStatus::Wrong);
     QCOMPARE(evidence(*trial, "element"), std::string("c[3, 7]"));
@@ -198,7 +207,8 @@ void TestGateOpenCl::endlessLoopAndThenAFreshWorker()
     // Warm, so that the deadline is about the loop and not about compiling.
     QVERIFY(gate(test::quickJob(test::naive())));
     const pid_t before = m_supervisor.workerPid(kernel::Surface::OpenCl);
-    GateJob job = test::quickJob(test::naive("c[row * N + col] = sum;", "volatile int go = 1; while (go) { }"));
+    GateJob job =
+        test::quickJob(test::naive("c[row * N + col] = sum;", "volatile int go = 1; while (go) { }"));
     job.request.deadlineSeconds = 16; // a launch gets four
     QElapsedTimer timer;
     timer.start();
@@ -259,7 +269,8 @@ __kernel void copy(__global const float *s, __global float *c)
 
 void TestGateOpenCl::badParentIsSaid()
 {
-    for (const std::string &parent : {test::naive("c[row * N + col] = 2 * sum;"), test::naive("undeclared();"), std::string("no plan")}) {
+    for (const std::string &parent :
+         {test::naive("c[row * N + col] = 2 * sum;"), test::naive("undeclared();"), std::string("no plan")}) {
         GateJob job = test::quickJob(test::naive());
         job.request.parentText = parent;
         job.request.withReference = false;
@@ -285,7 +296,8 @@ void TestGateOpenCl::referenceThatIsMissingIsSaid()
 void TestGateOpenCl::tunablesReachTheKernel()
 {
     std::string candidate = test::naive("c[row * N + col] = sum * FACTOR;");
-    candidate.insert(candidate.find("[[launch]]"), "[[tunable]]\nname = \"FACTOR\"\ndefault = 1\nvalues = [1, 2]\n\n");
+    candidate.insert(candidate.find("[[launch]]"),
+                     "[[tunable]]\nname = \"FACTOR\"\ndefault = 1\nvalues = [1, 2]\n\n");
     GateJob job = test::quickJob(candidate);
     auto trial = gate(job);
     QVERIFY(trial);
@@ -305,9 +317,10 @@ void TestGateOpenCl::softmaxWithMasks()
     QVERIFY2(trial, trial ? "" : trial.error().message.c_str());
     QVERIFY2(trial->verdict.status == VerdictStatus::Correct, trial->verdict.message.c_str());
     // Begins with the first element as maximum, which a mask makes -inf, and then -inf - -inf is NaN.
-    trial = gate(test::quickJob(softmax("float m = x[0], s = 0;\n    for (int i = 0; i < C; ++i) s += exp(x[i] - m);\n"
-                                        "    for (int i = 0; i < C; ++i) y[i] = exp(x[i] - m) / s;"),
-                                test::smallSoftmax));
+    trial = gate(
+        test::quickJob(softmax("float m = x[0], s = 0;\n    for (int i = 0; i < C; ++i) s += exp(x[i] - m);\n"
+                               "    for (int i = 0; i < C; ++i) y[i] = exp(x[i] - m) / s;"),
+                       test::smallSoftmax));
     QVERIFY(trial);
     QCOMPARE(trial->verdict.status, VerdictStatus::Wrong);
     QCOMPARE(evidence(*trial, "case"), std::string("masked"));
@@ -335,8 +348,9 @@ void TestGateOpenCl::cudaWithoutADeviceIsUnavailable()
         if (device.surface == kernel::Surface::Cuda && device.available)
             QSKIP("This machine has a CUDA device.");
     }
-    const auto trial = gate(test::quickJob("/*klineage\nsurface = \"cuda\"\n[[launch]]\nkernel = \"k\"\ngrid = [1]\nblock = [32]\nargs = [\"c\"]\n*/\n"
-                                           "extern \"C\" __global__ void k(float *c) { c[0] = 1; }\n"));
+    const auto trial = gate(test::quickJob(
+        "/*klineage\nsurface = \"cuda\"\n[[launch]]\nkernel = \"k\"\ngrid = [1]\nblock = [32]\nargs = [\"c\"]\n*/\n"
+        "extern \"C\" __global__ void k(float *c) { c[0] = 1; }\n"));
     QVERIFY2(trial, trial ? "" : trial.error().message.c_str());
     QCOMPARE(trial->verdict.status, VerdictStatus::Unavailable);
     QCOMPARE(trial->verdict.reason, std::string("no_device"));

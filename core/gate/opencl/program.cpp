@@ -8,6 +8,7 @@ namespace klineage::gate::opencl {
 namespace {
 
 constexpr std::size_t maxLogBytes = std::size_t{256} << 10;
+constexpr std::size_t maxCleanedLine = 2000;
 
 std::string buildLog(const Device &device, cl_program program)
 {
@@ -30,13 +31,20 @@ std::string cleanLog(const std::string &log)
 {
     std::string clean;
     clean.reserve(log.size());
-    // Line by line: std::regex recurses over long inputs.
-    static const std::regex place(
-        R"(^([^:\s]*/)?[^:\s/]*(tempfile|program|<source>|<kernel>|\.cl)[^:\s]*:(\d+):)");
+    // Line by line: std::regex recurses over long inputs. PoCL writes "error: FILE:12:5: what", others "FILE:12:5: error: what".
+    static const std::regex file(
+        R"((?:[^:\s]*/)?[^:\s/]*(?:tempfile|program|<source>|<kernel>|\.cl)[^:\s]*:(\d+):)");
+    static const std::regex wordFirst(R"(^(error|warning|note): (<candidate>:\d+:(?:\d+:)?))");
     for (std::size_t begin = 0; begin < log.size();) {
         const std::size_t end = std::min(log.find('\n', begin), log.size());
         const std::string line = log.substr(begin, end - begin);
-        clean += line.size() < 2000 ? std::regex_replace(line, place, "<candidate>:$3:") : line;
+        if (line.size() < maxCleanedLine) {
+            const std::string named =
+                std::regex_replace(line, file, "<candidate>:$1:", std::regex_constants::format_first_only);
+            clean += std::regex_replace(named, wordFirst, "$2 $1:");
+        } else {
+            clean += line;
+        }
         if (end < log.size())
             clean += '\n';
         begin = end + 1;

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// A worker that speaks the protocol as long as its mode lets it: fakeworker MODE --backend NAME. It computes nothing.
+#include "core/gate/protocol/messages.h"
+#include "core/process/framepipe.h"
+
+#include <csignal>
+#include <cstring>
+#include <string>
+#include <sys/socket.h>
+#include <unistd.h>
+
+using namespace klineage;
+using nlohmann::json;
+using process::Deadline;
+
+namespace {
+
+void sendRaw(const std::string &bytes)
+{
+    (void)::send(gate::protocol::socketFd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+}
+
+[[noreturn]] void hang()
+{
+    for (;;)
+        ::pause();
+}
+
+[[noreturn]] void flood()
+{
+    const std::string line(4096, 'x');
+    for (;;) {
+        (void)!::write(STDOUT_FILENO, line.data(), line.size());
+        (void)!::write(STDERR_FILENO, line.data(), line.size());
+    }
+}
+
+/// What the mode does instead of answering; returns when the mode is to answer after all.
+void misbehave(const std::string &mode)
+{
+    if (mode == "hang")
+        hang();
+    if (mode == "flood")
+        flood();
+    if (mode == "segv")
+        ::raise(SIGSEGV);
+    if (mode == "exit")
+        ::_exit(3);
+    if (mode == "garbage")
+        sendRaw("Segmentation fault (not really)\n");
+    if (mode == "cut") {
+        sendRaw(process::encodeFrame({{"ok", true}, {"padding", "0123456789"}})->substr(0, 20));
+        ::_exit(0);
+    }
+    if (mode == "stall") { // stops in the middle of a message and stays
+        sendRaw(process::encodeFrame({{"ok", true}})->substr(0, 6));
+        hang();
+    }
+    if (mode == "oversized")
+        sendRaw(std::string("\xff\xff\xff\x7f", 4));
+    if (mode == "not-json")
+        sendRaw(std::string("\x04\x00\x00\x00{{{{", 8));
+    if (mode == "forged")
+        sendRaw(*process::encodeFrame({{"status", "correct"}, {"verdict", {{"status", "correct"}}}}));
+}
+
+json reply(const std::string &op)
+{
+    static int next = 1;
+    if (op == "load")
+        return {
+            {"ok", true},
+            {"module", next++},
+            {"compile", {{"ok", true}, {"log", ""}, {"metrics", json::array()}, {"compiler", "fake 1.0"}}}};
+    if (op == "allocate")
+        return {{"ok", true}, {"buffer", next++}};
+    if (op == "add_plan" || op == "add_reference")
+        return {{"ok", true}, {"subject", next++}};
+    return {{"ok", true}};
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    const std::string mode = argc > 1 ? argv[1] : "";
+    if (mode.rfind("hello-", 0) == 0)
+        misbehave(mode.substr(6));
+    process::FramePipe pipe{process::FileDescriptor(gate::protocol::socketFd)};
+    const json hello = {
+        {"hello", "klineage-worker"},
+        {"version", mode == "old" ? 0 : gate::protocol::version},
+        {"facts", {{"sm_count", 2}, {"warp_size", 8}, {"max_shared", 65536}}},
+        {"environment", {{"platform", "fake"}, {"device", "fake"}, {"facts", json::object()}}},
+        {"cache_bytes", 1000}};
+    if (!pipe.send(hello, Deadline::in(10)))
+        return 1;
+    const std::string place = mode.find('@') == std::string::npos ? "run" : mode.substr(mode.find('@') + 1);
+    for (;;) {
+        const auto request = pipe.receive(Deadline::never());
+        if (!request)
+            return 0;
+        const auto op = request->at("op").get<std::string>();
+        if (op == place)
+            misbehave(mode.substr(0, mode.find('@')));
+        if (!pipe.send(reply(op), Deadline::in(10)))
+            return 1;
+    }
+}

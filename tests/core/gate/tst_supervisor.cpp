@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/gate/protocol/messages.h"
+#include "core/gate/protocol/requestjson.h"
+#include "core/gate/supervisor/compilecache.h"
+#include "core/gate/supervisor/supervisor.h"
+
+#include "gatefixture.h"
+
+#include <QTemporaryDir>
+#include <QtTest>
+
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+using namespace klineage;
+using namespace klineage::gate;
+
+namespace {
+
+SupervisorOptions fake(const std::string &mode)
+{
+    SupervisorOptions options;
+    options.workerCommand = {std::string(KLINEAGE_BIN_DIR) + "/klineage-fakeworker", mode};
+    return options;
+}
+
+GateJob shortJob()
+{
+    GateJob job = test::quickJob(test::naive());
+    job.request.deadlineSeconds = 8; // a launch gets a quarter of it
+    return job;
+}
+
+std::size_t entriesOf(const char *folder)
+{
+    std::size_t count = 0;
+    for ([[maybe_unused]] const auto &entry : std::filesystem::directory_iterator(folder))
+        ++count;
+    return count;
+}
+
+} // namespace
+
+class TestSupervisor : public QObject
+{
+    Q_OBJECT
+private slots:
+    void misbehaviour_data();
+    void misbehaviour();
+    void workerThatCannotStart_data();
+    void workerThatCannotStart();
+    void workerThatClaimsSuccess();
+    void freshWorkerAfterADeath();
+    void cancellationIsImmediate();
+    void badRequests();
+    void badPlanIsAVerdict();
+    void nothingLeaks();
+    void planSurvivesTheWire();
+    void requestSurvivesTheWire();
+    void unknownRequestKeys();
+    void compileCache();
+};
+
+void TestSupervisor::misbehaviour_data()
+{
+    QTest::addColumn<QString>("mode");
+    QTest::addColumn<QString>("status");
+    QTest::addColumn<QString>("reason");
+    QTest::addColumn<QString>("stage");
+    const auto row = [](const char *mode, const char *status, const char *reason,
+                        const char *stage = "correctness") {
+        QTest::newRow(mode) << QString(mode) << QString(status) << QString(reason) << QString(stage);
+    };
+    row("hang", "timeout", "deadline");
+    row("flood", "timeout", "deadline");
+    row("stall", "timeout", "deadline");
+    row("segv", "crash", "signal");
+    row("exit", "crash", "exit");
+    row("garbage", "crash", "protocol");
+    row("cut", "crash", "protocol");
+    row("oversized", "crash", "protocol");
+    row("not-json", "crash", "protocol");
+    row("forged", "crash", "protocol");
+    row("segv@load", "crash", "signal", "compile");
+    row("garbage@load", "crash", "protocol", "compile");
+    row("segv@download", "crash", "signal");
+    row("garbage@upload", "crash", "protocol");
+}
+
+void TestSupervisor::misbehaviour()
+{
+    QFETCH(QString, mode);
+    Supervisor supervisor(fake(mode.toStdString()));
+    QElapsedTimer timer;
+    timer.start();
+    const auto trial = supervisor.gate(shortJob());
+    QVERIFY2(trial, trial ? "" : trial.error().message.c_str());
+    QVERIFY(timer.elapsed() < 8000);
+    QTEST(QString(toString(trial->verdict.status)), "status");
+    QTEST(QString::fromStdString(trial->verdict.reason), "reason");
+    QTEST(QString(toString(trial->verdict.stage)), "stage");
+    QVERIFY(!trial->verdict.message.empty());
+    QVERIFY(!trial->verdict.hint.empty());
+    QCOMPARE(supervisor.workerPid(kernel::Surface::OpenCl), pid_t{-1});
+    if (mode == "flood") {
+        QVERIFY(trial->verdict.log.size() < (std::size_t{1} << 20));
+        QVERIFY(trial->verdict.log.find("cut") != std::string::npos);
+    }
+}
+
+void TestSupervisor::workerThatCannotStart_data()
+{
+    QTest::addColumn<QString>("mode");
+    QTest::newRow("garbage") << "hello-garbage";
+    QTest::newRow("exit") << "hello-exit";
+    QTest::newRow("forged") << "hello-forged";
+    QTest::newRow("other version") << "old";
+}
+
+void TestSupervisor::workerThatCannotStart()
+{
+    // The candidate was never seen, so this is no verdict about it.
+    QFETCH(QString, mode);
+    Supervisor supervisor(fake(mode.toStdString()));
+    const auto trial = supervisor.gate(shortJob());
+    QVERIFY(!trial);
+    QVERIFY(!trial.error().message.empty());
+    Supervisor missing(SupervisorOptions{{"/nowhere/worker"}, {}, 0, {}});
+    QVERIFY(!missing.gate(shortJob()));
+}
+
+void TestSupervisor::workerThatClaimsSuccess()
+{
+    // It answers "ok" to everything and leaves what was uploaded in the shared memory: images of other buffers.
+    Supervisor supervisor(fake("none"));
+    const auto trial = supervisor.gate(shortJob());
+    QVERIFY(trial);
+    QVERIFY(trial->verdict.status == VerdictStatus::Unsafe || trial->verdict.status == VerdictStatus::Wrong);
+}
+
+void TestSupervisor::freshWorkerAfterADeath()
+{
+    Supervisor supervisor(fake("segv"));
+    for (int i = 0; i < 3; ++i) {
+        const auto trial = supervisor.gate(shortJob());
+        QVERIFY(trial);
+        QCOMPARE(trial->verdict.status, VerdictStatus::Crash);
+    }
+}
+
+void TestSupervisor::cancellationIsImmediate()
+{
+    Supervisor supervisor(fake("hang"));
+    GateJob job = shortJob();
+    job.request.deadlineSeconds = 100;
+    std::stop_source stop;
+    std::thread stopper([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(300));
+        stop.request_stop();
+    });
+    QElapsedTimer timer;
+    timer.start();
+    const auto trial = supervisor.gate(job, stop.get_token());
+    stopper.join();
+    QVERIFY(!trial);
+    QCOMPARE(trial.error().code, ErrorCode::Cancelled);
+    QVERIFY(timer.elapsed() < 5000);
+}
+
+void TestSupervisor::badRequests()
+{
+    Supervisor supervisor(fake("none"));
+    GateJob job = shortJob();
+    job.request.seeds = 0;
+    QCOMPARE(supervisor.gate(job).error().code, ErrorCode::InvalidInput);
+    job = shortJob();
+    job.request.tunables["BM"] = 3;
+    const auto trial = supervisor.gate(job);
+    QVERIFY(!trial);
+    QVERIFY(trial.error().message.find("BM") != std::string::npos);
+}
+
+void TestSupervisor::badPlanIsAVerdict()
+{
+    Supervisor supervisor(fake("none"));
+    GateJob job = shortJob();
+    job.request.candidateText = "no plan at all";
+    auto trial = supervisor.gate(job);
+    QVERIFY(trial);
+    QCOMPARE(trial->verdict.status, VerdictStatus::CompileError);
+    QCOMPARE(trial->verdict.reason, std::string("bad_plan"));
+    job.request.candidateText = test::naive();
+    job.request.candidateText.replace(job.request.candidateText.find("ceil_div(N, 8)"), 14, "ceil_div(Q, 8)");
+    trial = supervisor.gate(job);
+    QVERIFY(trial);
+    QCOMPARE(trial->verdict.reason, std::string("bad_plan"));
+    QVERIFY(trial->verdict.message.find('Q') != std::string::npos);
+    QCOMPARE(trial->candidate.size(), std::size_t{64});
+}
+
+void TestSupervisor::nothingLeaks()
+{
+    Supervisor supervisor(fake("exit"));
+    QVERIFY(supervisor.gate(shortJob()));
+    const std::size_t descriptors = entriesOf("/proc/self/fd");
+    for (int i = 0; i < 40; ++i)
+        QVERIFY(supervisor.gate(shortJob()));
+    QVERIFY(entriesOf("/proc/self/fd") <= descriptors);
+    // Every worker was reaped: this process has no children left.
+    std::ifstream children("/proc/thread-self/children");
+    std::string rest;
+    std::getline(children, rest);
+    QCOMPARE(rest, std::string());
+}
+
+void TestSupervisor::planSurvivesTheWire()
+{
+    kernel::ResolvedPlan plan;
+    plan.workspaces.push_back({"partial", kernel::DType::BF16, {2, 3}, kernel::WorkspaceInit::Zero});
+    plan.tensorMaps.push_back({"tm",
+                               "x",
+                               kernel::DType::F16,
+                               {4, 5},
+                               {80},
+                               {2, 8},
+                               kernel::Swizzle::B64,
+                               kernel::L2Promotion::B256,
+                               kernel::TensorMapFill::Nan});
+    kernel::ResolvedLaunch launch;
+    launch.kernel = "k";
+    launch.grid = {1, 2, 3};
+    launch.block = {32, 4, 1};
+    launch.cluster = {2, 1, 1};
+    launch.sharedBytes = 1000;
+    launch.cooperative = true;
+    kernel::ScalarValue scalar;
+    scalar.size = 4;
+    scalar.bytes[2] = std::byte{200};
+    launch.args = {kernel::PointerValue{"x"}, kernel::TensorMapValue{0}, scalar, kernel::LocalValue{64}};
+    plan.launches.push_back(launch);
+    const auto text = protocol::write(plan).dump();
+    const kernel::ResolvedPlan back = protocol::readPlan(nlohmann::json::parse(text));
+    QCOMPARE(protocol::write(back).dump(), text);
+    QCOMPARE(back.workspaces[0].bytes(), std::int64_t{12});
+    QCOMPARE(std::get<kernel::ScalarValue>(back.launches[0].args[2]).bytes[2], std::byte{200});
+    QCOMPARE(back.tensorMaps[0].l2Promotion, kernel::L2Promotion::B256);
+    auto bad = protocol::write(plan);
+    bad["launches"][0]["args"][2]["scalar"] = nlohmann::json::array({1, 2, 3, 4, 5, 6, 7, 8, 9});
+    QVERIFY_EXCEPTION_THROWN((void)protocol::readPlan(bad), std::exception);
+}
+
+void TestSupervisor::requestSurvivesTheWire()
+{
+    GateRequest request;
+    request.candidateText = "text";
+    request.candidateName = "K03.cl";
+    request.parentText = "parent";
+    request.tunables = {{"BM", 64}};
+    request.seeds = 5;
+    request.profileSeconds = 1.5;
+    request.withReference = false;
+    const auto job = protocol::readRequest(protocol::writeRequest(request, test::smallMatmul));
+    QVERIFY2(job, job ? "" : job.error().message.c_str());
+    QCOMPARE(job->workload.name, std::string("tiny"));
+    QCOMPARE(job->request.candidateName, request.candidateName);
+    QCOMPARE(job->request.parentText, request.parentText);
+    QVERIFY(job->request.tunables == request.tunables);
+    QCOMPARE(job->request.seeds, 5);
+    QCOMPARE(job->request.profileSeconds, 1.5);
+    QCOMPARE(job->request.withReference, false);
+}
+
+void TestSupervisor::unknownRequestKeys()
+{
+    auto params = protocol::writeRequest({}, test::smallMatmul);
+    params["profile_second"] = 3;
+    const auto job = protocol::readRequest(params);
+    QVERIFY(!job);
+    QVERIFY(job.error().message.find("profile_seconds") != std::string::npos);
+    params = protocol::writeRequest({}, test::smallMatmul);
+    params["seeds"] = "three";
+    QVERIFY(!protocol::readRequest(params));
+    QVERIFY(!protocol::readRequest(nlohmann::json::array()));
+}
+
+void TestSupervisor::compileCache()
+{
+    const QTemporaryDir folder;
+    const auto path = std::filesystem::path(folder.path().toStdString()) / "cubin";
+    const CompileCache cache(path);
+    const CompileKey key{"source", {{"BM", 64}}, "nvrtc 13.0", "sm_90a"};
+    QVERIFY(!cache.find(key));
+    CompileOutput output;
+    output.ok = true;
+    output.log = "log";
+    output.compiler = "nvrtc 13.0";
+    output.metrics = {{"registers", 40, "", "k"}};
+    output.binary = {std::byte{1}, std::byte{'\n'}, std::byte{0}, std::byte{255}};
+    cache.store(key, output);
+    const auto found = cache.find(key);
+    QVERIFY(found);
+    QVERIFY(found->binary == output.binary);
+    QCOMPARE(found->metrics.at(0).value, 40.0);
+    for (const CompileKey &other : {CompileKey{"source2", key.tunables, key.compiler, key.target},
+                                    CompileKey{"source", {}, key.compiler, key.target},
+                                    CompileKey{"source", key.tunables, "nvrtc 13.1", key.target},
+                                    CompileKey{"source", key.tunables, key.compiler, "sm_100a"}})
+        QVERIFY(!cache.find(other));
+    // A damaged entry is a miss.
+    std::fstream file(path / key.digest(), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(-1, std::ios::end);
+    file.put('x');
+    file.close();
+    QVERIFY(!cache.find(key));
+}
+
+QTEST_GUILESS_MAIN(TestSupervisor)
+#include "tst_supervisor.moc"

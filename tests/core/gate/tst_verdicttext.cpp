@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/gate/supervisor/verdicttext.h"
+
+#include <QtTest>
+
+#include <csignal>
+#include <limits>
+
+using namespace klineage;
+using namespace klineage::gate;
+
+namespace {
+
+Where place()
+{
+    Where where;
+    where.caseName = "odd";
+    where.seed = 7;
+    return where;
+}
+
+std::string evidence(const Verdict &verdict, const std::string &name)
+{
+    for (const Evidence &entry : verdict.evidence) {
+        if (entry.name == name)
+            return entry.value;
+    }
+    return {};
+}
+
+} // namespace
+
+class TestVerdictText : public QObject
+{
+    Q_OBJECT
+private slots:
+    void mismatch();
+    void redZone();
+    void inputChanged();
+    void timeout();
+    void deaths();
+    void compileLog_data();
+    void compileLog();
+    void compileError();
+    void environmentIsNoVerdict();
+    void numbers();
+};
+
+void TestVerdictText::mismatch()
+{
+    Finding finding;
+    finding.buffer = "c";
+    finding.element = "c[3, 17]";
+    finding.check.failure = OutputCheck::Failure::Element;
+    finding.check.expected = 0.25;
+    finding.check.got = std::numeric_limits<double>::quiet_NaN();
+    finding.check.elements = 100;
+    finding.check.mismatches = 3;
+    const Verdict verdict = findingVerdict(finding, place());
+    QCOMPARE(verdict.status, VerdictStatus::Wrong);
+    QCOMPARE(verdict.reason, std::string("mismatch"));
+    QCOMPARE(
+        verdict.message,
+        std::string(
+            "c[3, 17] is nan, expected 0.25; 3 of 100 elements are outside the tolerance (case odd, seed 7)."));
+    QCOMPARE(evidence(verdict, "element"), std::string("c[3, 17]"));
+    QCOMPARE(evidence(verdict, "case"), std::string("odd"));
+    QCOMPARE(evidence(verdict, "seed"), std::string("7"));
+    QVERIFY(verdict.hint.find("NaN") != std::string::npos);
+}
+
+void TestVerdictText::redZone()
+{
+    Finding finding;
+    finding.kind = Finding::Kind::RedZone;
+    finding.buffer = "y";
+    finding.redZone = {false, 4, 8};
+    const Verdict verdict = findingVerdict(finding, place());
+    QCOMPARE(verdict.status, VerdictStatus::Unsafe);
+    QCOMPARE(verdict.reason, std::string("red_zone"));
+    QCOMPARE(
+        verdict.message,
+        std::string(
+            "The candidate wrote outside y: 8 bytes after the end of its memory changed (case odd, seed 7)."));
+    QCOMPARE(evidence(verdict, "distance_bytes"), std::string("4"));
+}
+
+void TestVerdictText::inputChanged()
+{
+    Finding finding;
+    finding.kind = Finding::Kind::InputChanged;
+    finding.buffer = "a";
+    finding.element = "a[0, 1]";
+    const Verdict verdict = findingVerdict(finding, place());
+    QCOMPARE(verdict.status, VerdictStatus::Unsafe);
+    QCOMPARE(verdict.reason, std::string("input_changed"));
+    QVERIFY(verdict.message.find("a[0, 1]") != std::string::npos);
+}
+
+void TestVerdictText::timeout()
+{
+    WorkerFailure failure;
+    failure.kind = FailureKind::Timeout;
+    failure.limitSeconds = 5;
+    const TrialEnd end = failureEnd(failure, place());
+    QVERIFY(std::holds_alternative<Verdict>(end));
+    const auto &verdict = std::get<Verdict>(end);
+    QCOMPARE(verdict.status, VerdictStatus::Timeout);
+    QCOMPARE(verdict.reason, std::string("deadline"));
+    QCOMPARE(
+        verdict.message,
+        std::string(
+            "The worker did not finish running the candidate on case odd, seed 7 within 5 s and was killed."));
+}
+
+void TestVerdictText::deaths()
+{
+    WorkerFailure failure;
+    failure.kind = FailureKind::Died;
+    failure.exit = process::ExitStatus{0, SIGSEGV};
+    auto verdict = std::get<Verdict>(failureEnd(failure, place()));
+    QCOMPARE(verdict.status, VerdictStatus::Crash);
+    QCOMPARE(verdict.reason, std::string("signal"));
+    QVERIFY(verdict.message.find("SIGSEGV") != std::string::npos);
+    failure.kind = FailureKind::Protocol;
+    QCOMPARE(std::get<Verdict>(failureEnd(failure, place())).reason, std::string("protocol"));
+    failure.kind = FailureKind::Candidate;
+    failure.error.message = "Cannot finish the kernel: CUDA_ERROR_ILLEGAL_ADDRESS.";
+    verdict = std::get<Verdict>(failureEnd(failure, place()));
+    QCOMPARE(verdict.reason, std::string("device_error"));
+    QVERIFY(verdict.message.find("ILLEGAL_ADDRESS") != std::string::npos);
+}
+
+void TestVerdictText::compileLog_data()
+{
+    QTest::addColumn<QString>("log");
+    QTest::addColumn<int>("line");
+    QTest::newRow("clang") << "K03.cl:12:5: error: use of undeclared identifier 'x'\n" << 12;
+    QTest::newRow("nvrtc") << "K03.cu(7): error: identifier \"x\" is undefined\n" << 7;
+    QTest::newRow("after a warning") << "K03.cl:3:1: warning: unused\nK03.cl:9:1: error: no\n" << 9;
+    QTest::newRow("no line") << "ptxas error   : too much shared data\n" << 0;
+    QTest::newRow("none") << "all is well\n" << 0;
+}
+
+void TestVerdictText::compileLog()
+{
+    QFETCH(QString, log);
+    QFETCH(int, line);
+    const std::string name = log.contains("K03.cu") ? "K03.cu" : "K03.cl";
+    QCOMPARE(firstError(log.toStdString(), name).line, line);
+}
+
+void TestVerdictText::compileError()
+{
+    CompileOutput output;
+    output.log = "t.cl:2:3: error: expected ';'\n";
+    output.compiler = "pocl";
+    const Verdict verdict = compileVerdict(output, {}, "t.cl", "first\n  second line\nthird\n");
+    QCOMPARE(verdict.status, VerdictStatus::CompileError);
+    QCOMPARE(verdict.stage, Stage::Compile);
+    QCOMPARE(verdict.message, std::string("The candidate does not compile: line 2: error: expected ';'"));
+    QCOMPARE(evidence(verdict, "source"), std::string("second line"));
+    QCOMPARE(verdict.log, output.log);
+}
+
+void TestVerdictText::environmentIsNoVerdict()
+{
+    WorkerFailure failure;
+    failure.kind = FailureKind::Cancelled;
+    QCOMPARE(std::get<Error>(failureEnd(failure, place())).code, ErrorCode::Cancelled);
+    failure.kind = FailureKind::Machine;
+    failure.error = {ErrorCode::Internal, "Cannot allocate.", {}};
+    QCOMPARE(std::get<Error>(environmentEnd(failure)).message, std::string("Cannot allocate."));
+}
+
+void TestVerdictText::numbers()
+{
+    QCOMPARE(formatDuration(12.34e6), std::string("12.3 ms"));
+    QCOMPARE(formatDuration(45.6e3), std::string("45.6 µs"));
+    QCOMPARE(formatDuration(2e9), std::string("2 s"));
+    QCOMPARE(formatDuration(12), std::string("12 ns"));
+    QCOMPARE(formatNumber(-std::numeric_limits<double>::infinity()), std::string("-inf"));
+}
+
+QTEST_GUILESS_MAIN(TestVerdictText)
+#include "tst_verdicttext.moc"
