@@ -30,7 +30,7 @@ KLINEAGE_CMAKE_FLAGS="-DKLINEAGE_BUILD_UI=ON -DKLINEAGE_BUILD_TESTS=ON"
 klineage_build release || exit 1
 rm -rf build/release/test-results
 mkdir -p build/release/test-results
-ctest --preset release || failed=yes
+ctest --preset release --output-junit test-results/ctest.xml || failed=yes
 
 count=$("$root/resources/setup/count-tests.sh" build/release)
 [ "$failed" = no ] || echo "Not all is well: see the messages above."
