@@ -15,7 +15,8 @@ namespace klineage {
                           [&](char c) { return isLetter(c) || (c >= '0' && c <= '9'); });
 }
 
-/// A file-name-safe word of at most 64 characters: [a-z0-9_-], what workloads, cases and platforms may be called.
+/// A file-name-safe word of at most 64 characters: [a-z0-9_-], what workloads, cases and platforms may be
+/// called.
 [[nodiscard]] inline bool isSlug(std::string_view name)
 {
     return !name.empty() && name.size() <= 64 && name[0] != '-'

@@ -46,7 +46,8 @@ private:
     int m_descriptor = -1;
 };
 
-/// open(2) with O_CLOEXEC, retried when interrupted. The result is closed (isOpen() false) on failure; errno says why.
+/// open(2) with O_CLOEXEC, retried when interrupted. The result is closed (isOpen() false) on failure; errno
+/// says why.
 [[nodiscard]] FileHandle openFile(const std::filesystem::path &path, int flags, unsigned mode = 0666);
 
 /// An Io (or NotFound) error that names what was tried, the file, and the system's reason for errorNumber.

@@ -166,8 +166,8 @@ Result<Lines> splitLines(std::string_view text, const std::string &where)
 
 Result<Lines> readLines(const fs::path &path)
 {
-    // A writer holds its lock for one write and one fsync. If somebody holds it longer (or the file system has no locks),
-    // reading without it is still safe: at worst the record in flight reads as a torn tail.
+    // A writer holds its lock for one write and one fsync. If somebody holds it longer (or the file system
+    // has no locks), reading without it is still safe: at worst the record in flight reads as a torn tail.
     const FileHandle handle = openFile(path, O_RDONLY | O_NONBLOCK);
     if (!handle.isOpen())
         return systemError("read", path, errno);

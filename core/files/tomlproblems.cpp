@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// TomlDocument::finish(): from everything that went wrong in reading, the one problem that a person should see first.
+// TomlDocument::finish(): from everything that went wrong in reading, the one problem that a person should
+// see first.
 #include "core/base/suggest.h"
 #include "core/files/tomltree.h"
 

@@ -27,9 +27,9 @@ class TomlDocument;
 
 /// A view of one table of a TomlDocument; valid while the document lives; cheap to copy.
 ///
-/// Reading is declarative: every getter returns a harmless value when it fails and leaves the reason in the document, so a
-/// parser reads all its keys in a row and asks TomlDocument::finish() once. The keys asked for are the keys that are known:
-/// finish() reports all others.
+/// Reading is declarative: every getter returns a harmless value when it fails and leaves the reason in the
+/// document, so a parser reads all its keys in a row and asks TomlDocument::finish() once. The keys asked for
+/// are the keys that are known: finish() reports all others.
 class TomlTable
 {
 public:
@@ -123,7 +123,8 @@ struct TomlLimits {
 ///     const TomlTable root = document->root();
 ///     Thing thing;
 ///     thing.name = root.string("name");
-///     for (const TomlTable &part : root.tables("part")) thing.parts.push_back({part.string("id"), part.integer("n", 1)});
+///     for (const TomlTable &part : root.tables("part"))
+///         thing.parts.push_back({part.string("id"), part.integer("n", 1)});
 ///     if (Status ok = document->finish(); !ok) return tl::unexpected(ok.error());
 class TomlDocument
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Follows a text as a TOML parser does, without building anything: it knows keys, bare words, strings, comments and brackets.
-// Where the text is no TOML it may lose its way, but only behind the place where the library stops.
+// Follows a text as a TOML parser does, without building anything: it knows keys, bare words, strings,
+// comments and brackets. Where the text is no TOML it may lose its way, but only behind the place where the
+// library stops.
 #include "core/files/tomlscan.h"
 
 #include <algorithm>
@@ -45,8 +46,8 @@ public:
     }
 
 private:
-    /// A quote in the middle of a word (`1"é`) is an error that the library finds only after looking at what follows; in keys
-    /// it may follow a dot (`a."b"`).
+    /// A quote in the middle of a word (`1"é`) is an error that the library finds only after looking at what
+    /// follows; in keys it may follow a dot (`a."b"`).
     bool beginsString() const { return !m_inWord || (m_inKey && m_text[m_at - 1] == '.'); }
 
     void step(char c)
@@ -125,8 +126,8 @@ private:
         }
     }
 
-    /// At a backslash of a "…" string. In a multi-line one it may continue the line: white space is skipped up to the next
-    /// character.
+    /// At a backslash of a "…" string. In a multi-line one it may continue the line: white space is skipped
+    /// up to the next character.
     void skipEscape(bool multiLine)
     {
         ++m_at;

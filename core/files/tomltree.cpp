@@ -3,8 +3,9 @@
 
 #include "core/files/tomlscan.h"
 
-// The parser is compiled into this file alone, without exceptions, whatever way the library was installed. Its assertions stay
-// on in every build, and throw: release builds would turn them into promises to the optimizer, and some malformed headers
+// The parser is compiled into this file alone, without exceptions, whatever way the library was installed.
+// Its assertions stay on in every build, and throw: release builds would turn them into promises to the
+// optimizer, and some malformed headers
 // (`[=`) break them.
 namespace {
 struct BrokenTomlAssertion {};

@@ -5,7 +5,8 @@
 
 namespace klineage::files {
 
-/// Internal to TomlDocument and TomlTable: our own tree, so that the TOML library stays inside one source file.
+/// Internal to TomlDocument and TomlTable: our own tree, so that the TOML library stays inside one source
+/// file.
 struct TomlTable::Node {
     enum class Kind { String, Integer, Float, Boolean, Date, Array, Table };
 

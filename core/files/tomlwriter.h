@@ -14,13 +14,16 @@ namespace klineage::files {
 [[nodiscard]] std::string tomlString(std::string_view value);
 /// A bare key when that is possible, otherwise a quoted one.
 [[nodiscard]] std::string tomlKey(std::string_view key);
-/// The shortest text that reads back as the same double; always with a '.' or an exponent, "inf" and "nan" as TOML has them.
+/// The shortest text that reads back as the same double; always with a '.' or an exponent, "inf" and "nan" as
+/// TOML has them.
 [[nodiscard]] std::string tomlNumber(double value);
 
-/// `{ a = 1, b = "x" }`: names with values that are already written as TOML (by the functions above, or by this one).
+/// `{ a = 1, b = "x" }`: names with values that are already written as TOML (by the functions above, or by
+/// this one).
 [[nodiscard]] std::string tomlInlineTable(const std::vector<std::pair<std::string, std::string>> &fields);
 
-/// Writes TOML in the order it is called: the same calls give the same bytes. Reading the result back gives the same values.
+/// Writes TOML in the order it is called: the same calls give the same bytes. Reading the result back gives
+/// the same values.
 class TomlWriter
 {
 public:

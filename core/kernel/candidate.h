@@ -83,7 +83,8 @@ struct Launch {
     int line = 0; ///< 1-based line of the [[launch]] header in the file
 };
 
-/// A parsed candidate file: device code plus a declarative launch plan. Format: core/README.md, "Candidate file".
+/// A parsed candidate file: device code plus a declarative launch plan. Format: core/README.md, "Candidate
+/// file".
 struct Candidate {
     Surface surface = Surface::OpenCl;
     std::vector<Tunable> tunables;
@@ -102,8 +103,8 @@ struct Candidate {
 [[nodiscard]] Result<Candidate> parseCandidate(std::string_view text, const std::string &fileName);
 [[nodiscard]] Result<Candidate> readCandidate(const std::filesystem::path &path);
 
-/// The plan as the TOML inside the comment (canonical order, defaults left out); with the code it makes a candidate file
-/// that parses to an equal plan.
+/// The plan as the TOML inside the comment (canonical order, defaults left out); with the code it makes a
+/// candidate file that parses to an equal plan.
 [[nodiscard]] std::string writePlan(const Candidate &candidate);
 [[nodiscard]] std::string writeCandidate(const Candidate &candidate, std::string_view code);
 

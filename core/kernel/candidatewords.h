@@ -9,7 +9,8 @@
 
 namespace klineage::kernel {
 
-/// Words of the plan and what they mean; the reader and the writer share them, so that they cannot drift apart.
+/// Words of the plan and what they mean; the reader and the writer share them, so that they cannot drift
+/// apart.
 template <typename T>
 using Words = std::vector<std::pair<std::string, T>>;
 

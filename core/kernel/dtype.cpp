@@ -59,7 +59,8 @@ struct SmallFloat {
             return static_cast<unsigned>(std::nearbyint(std::ldexp(magnitude, -smallest)));
         constexpr int dropped = 52 - mantissaBits;
         std::uint64_t bits = std::bit_cast<std::uint64_t>(magnitude);
-        // A carry out of the mantissa walks into the exponent, which is what rounding up to a power of two means.
+        // A carry out of the mantissa walks into the exponent, which is what rounding up to a power of two
+        // means.
         bits += (std::uint64_t{1} << (dropped - 1)) - 1 + ((bits >> dropped) & 1);
         bits >>= dropped;
         bits -= static_cast<std::uint64_t>(1023 - bias) << mantissaBits;
@@ -97,7 +98,8 @@ using Half = SmallFloat<5, 10>;
 using Brain = SmallFloat<8, 7>;
 using E5M2 = SmallFloat<5, 2>;
 
-/// OCP e4m3 ("fn"): no infinity, one NaN a sign (all ones), largest 448. Finite overflow saturates, infinity becomes NaN.
+/// OCP e4m3 ("fn"): no infinity, one NaN a sign (all ones), largest 448. Finite overflow saturates, infinity
+/// becomes NaN.
 struct E4M3 {
     using Base = SmallFloat<4, 3>;
     static constexpr unsigned nan = 0x7f;
@@ -116,7 +118,8 @@ struct E4M3 {
 
     static unsigned roundBelowLargest(double magnitude)
     {
-        // From 256 on the exponent is all ones, which Base takes for infinity: halve, then put the exponent back.
+        // From 256 on the exponent is all ones, which Base takes for infinity: halve, then put the exponent
+        // back.
         if (magnitude < 128)
             return Base::encodeMagnitude(magnitude);
         return Base::encodeMagnitude(magnitude / 4) + (2u << 3);

@@ -10,8 +10,8 @@
 
 namespace klineage::kernel {
 
-/// Element types of tensors and workspaces. Names in files: f64 f32 tf32 f16 bf16 f8e4m3 f8e5m2 i64 i32 i16 i8 u32 u8.
-/// tf32 is stored as f32; it only declares the precision a kernel may use.
+/// Element types of tensors and workspaces. Names in files: f64 f32 tf32 f16 bf16 f8e4m3 f8e5m2 i64 i32 i16
+/// i8 u32 u8. tf32 is stored as f32; it only declares the precision a kernel may use.
 enum class DType { F64, F32, TF32, F16, BF16, F8E4M3, F8E5M2, I64, I32, I16, I8, U32, U8 };
 
 [[nodiscard]] std::size_t sizeOf(DType dtype); ///< bytes of one element

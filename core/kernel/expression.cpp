@@ -44,7 +44,7 @@ Result<Expression> Expression::parse(std::string_view text)
 {
     auto root = parseExpression(text);
     if (!root) {
-        std::string quoted(text.substr(0, longestQuoted)); // a text over the limit is not repeated in its message
+        const std::string quoted(text.substr(0, longestQuoted)); // an over-long text is not repeated
         return tl::unexpected(expressionError(quoted, root.error()));
     }
     Expression expression;

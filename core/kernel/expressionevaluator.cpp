@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Integers stay exact 64-bit integers as long as every operand is one; a double anywhere makes the result a double.
+// Integers stay exact 64-bit integers as long as every operand is one; a double anywhere makes the result a
+// double.
 #include "core/base/suggest.h"
 #include "core/kernel/expressionnode.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Recursive descent, one function a level of precedence, from `c ? a : b` down to numbers and names. The first problem wins:
-// after it every function returns at once.
+// Recursive descent, one function a level of precedence, from `c ? a : b` down to numbers and names. The
+// first problem wins: after it every function returns at once.
 #include "core/base/suggest.h"
 #include "core/kernel/expressionnode.h"
 

@@ -228,7 +228,8 @@ private:
         return ResolvedArg(PointerValue{arg.name});
     }
 
-    /// Maps that only dropped launches use stay unresolved: shapes that a guard keeps away may have no valid map.
+    /// Maps that only dropped launches use stay unresolved: shapes that a guard keeps away may have no valid
+    /// map.
     Result<ResolvedArg> argument(const TensorMapArg &arg)
     {
         std::vector<ResolvedTensorMap> &maps = m_plan.tensorMaps;

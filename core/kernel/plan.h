@@ -69,8 +69,8 @@ struct ResolvedPlan {
 };
 
 /// tensors: the workload's, with the case's extents. bindings: axes, tunables and device facts.
-/// Fails with the offending launch and expression: unknown names, extents outside [1, 2^31), work-groups over 1024 threads,
-/// a plan without any launch, more than 16 GiB of workspace.
+/// Fails with the offending launch and expression: unknown names, extents outside [1, 2^31), work-groups over
+/// 1024 threads, a plan without any launch, more than 16 GiB of workspace.
 [[nodiscard]] Result<ResolvedPlan> resolvePlan(const Candidate &candidate,
                                                const std::vector<ResolvedBuffer> &tensors,
                                                const Bindings &bindings);

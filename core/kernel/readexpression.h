@@ -10,8 +10,8 @@
 
 namespace klineage::kernel {
 
-/// Expressions in TOML files: strings, or integers written bare. A failure is reported to the table's document and gives the
-/// constant 0.
+/// Expressions in TOML files: strings, or integers written bare. A failure is reported to the table's
+/// document and gives the constant 0.
 [[nodiscard]] Expression parseExpressionAt(const files::TomlTable &table, const files::TomlText &text);
 [[nodiscard]] Expression readExpression(const files::TomlTable &table, const char *key);
 [[nodiscard]] std::optional<Expression> readOptionalExpression(const files::TomlTable &table,

@@ -63,11 +63,13 @@ struct Tolerance {
     double atol = 1e-5;   ///< in units of the oracle's RMS
     double rowSum = 0.0;  ///< when > 0: every row of the output sums to 1 within this
     std::string reason;   ///< required when looser than the class default
-    /// Terms of the sum behind one output element, over axes: atol is multiplied by √(reduction / 1024). Empty: pointwise.
+    /// Terms of the sum behind one output element, over axes: atol is multiplied by √(reduction / 1024).
+    /// Empty: pointwise.
     std::optional<kernel::Expression> reduction;
 };
 
-/// The limits of the error class of an output of this type; integers must be exact. Table: core/README.md, "Tolerances".
+/// The limits of the error class of an output of this type; integers must be exact. Table: core/README.md,
+/// "Tolerances".
 [[nodiscard]] Tolerance classTolerance(kernel::DType dtype);
 
 /// A vendor routine that computes the same operator; loaded at run time.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// workload.toml in two passes: the keys are read as they stand, then what only makes sense together is checked.
+// workload.toml in two passes: the keys are read as they stand, then what only makes sense together is
+// checked.
 #include "core/base/identifier.h"
 #include "core/base/suggest.h"
 #include "core/files/atomicfile.h"

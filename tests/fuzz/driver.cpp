@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Runs a fuzz target without a fuzzing engine: the shipped files and the target's seeds, then a fixed number of mutations of
-// them from a fixed random seed, so that a failure repeats. KLINEAGE_FUZZ_RUNS sets another number of mutations,
-// KLINEAGE_FUZZ_SEED another random seed. A crash leaves the input in <program>.crash.
+// Runs a fuzz target without a fuzzing engine: the shipped files and the target's seeds, then a fixed number
+// of mutations of them from a fixed random seed, so that a failure repeats. KLINEAGE_FUZZ_RUNS sets another
+// number of mutations, KLINEAGE_FUZZ_SEED another random seed. A crash leaves the input in <program>.crash.
 #include "tests/fuzz/target.h"
 
 #include <QTest>

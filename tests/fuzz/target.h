@@ -12,8 +12,9 @@
 #include <string_view>
 #include <vector>
 
-/// One parser under test. Each fuzz_<parser>.cpp defines both functions; it is linked either with driver.cpp (a deterministic
-/// loop that runs with the tests, any compiler) or with libFuzzer (clang, KLINEAGE_FUZZERS=ON).
+/// One parser under test. Each fuzz_<parser>.cpp defines both functions; it is linked either with driver.cpp
+/// (a deterministic loop that runs with the tests, any compiler) or with libFuzzer (clang,
+/// KLINEAGE_FUZZERS=ON).
 struct FuzzTarget {
     /// Texts to begin with, written in the source: they exist even where no file does.
     std::vector<std::string> seeds;

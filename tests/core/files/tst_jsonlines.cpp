@@ -170,8 +170,8 @@ void TestJsonLines::writersInParallelLoseNothing()
     }
 }
 
-/// A child appends numbered records and confirms each on a pipe; it is killed at a moment that moves from round to round. All
-/// confirmed records must be there, in order, and every line must be whole.
+/// A child appends numbered records and confirms each on a pipe; it is killed at a moment that moves from
+/// round to round. All confirmed records must be there, in order, and every line must be whole.
 void TestJsonLines::aKillLosesAtMostTheLineInFlight()
 {
     const QTemporaryDir dir;

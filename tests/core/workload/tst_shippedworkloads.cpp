@@ -9,7 +9,8 @@ using namespace klineage;
 using namespace klineage::workload;
 namespace fs = std::filesystem;
 
-/// What ships must be sound: every workload parses, and every candidate of its lineages has a plan for every case.
+/// What ships must be sound: every workload parses, and every candidate of its lineages has a plan for every
+/// case.
 class TestShippedWorkloads : public QObject
 {
     Q_OBJECT
