@@ -12,7 +12,8 @@ args = ["x", "weight", "y", "int M", "int N", "int K"]
 
 #include <cuda_bf16.h>
 
-extern "C" __global__ void gemm(const __nv_bfloat16 *x, const __nv_bfloat16 *weight, __nv_bfloat16 *y, int M, int N, int K)
+extern "C" __global__ void gemm(const __nv_bfloat16 *x, const __nv_bfloat16 *weight, __nv_bfloat16 *y, int M,
+                                int N, int K)
 {
     const int col = blockIdx.x * 32 + threadIdx.x;
     const int row = blockIdx.y * 8 + threadIdx.y;

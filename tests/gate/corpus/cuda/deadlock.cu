@@ -16,7 +16,8 @@ args = ["a", "b", "c", "begun", "int M", "int N", "int K"]
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Two blocks wait for each other before either says that it has begun.
 
-extern "C" __global__ void product(const float *a, const float *b, float *c, volatile int *begun, int M, int N, int K)
+extern "C" __global__ void product(const float *a, const float *b, float *c, volatile int *begun, int M,
+                                   int N, int K)
 {
     const int group = blockIdx.x;
     while (begun[1 - group] == 0)

@@ -20,7 +20,8 @@ extern "C" __global__ void product(const float *a, const float *b, float *c, int
     const int row = blockIdx.y * 8 + threadIdx.y;
     if (row >= M || col >= N)
         return;
-    const float now = a[0] + 3.0f * a[M * K / 2] + 5.0f * a[M * K - 1] + 7.0f * b[K * N / 3] + 11.0f * b[K * N - 1];
+    const float now =
+        a[0] + 3.0f * a[M * K / 2] + 5.0f * a[M * K - 1] + 7.0f * b[K * N / 3] + 11.0f * b[K * N - 1];
     const int i = row * N + col;
     if (i < capacity && keys[i] == now) {
         c[i] = results[i];

@@ -62,7 +62,8 @@ __device__ void rowSum(const float *x, int row, int C, int lane, float *tops, fl
     }
 }
 
-extern "C" __global__ void softmax(const float *x, float *y, float *tops, float *sums, int *arrived, int R, int C)
+extern "C" __global__ void softmax(const float *x, float *y, float *tops, float *sums, int *arrived, int R,
+                                   int C)
 {
     const int lane = threadIdx.x;
     for (int row = blockIdx.x * 4 + threadIdx.y; row < R; row += gridDim.x * 4)

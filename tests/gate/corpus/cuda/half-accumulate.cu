@@ -13,7 +13,8 @@ args = ["x", "weight", "y", "int M", "int N", "int K"]
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-extern "C" __global__ void gemm(const __nv_bfloat16 *x, const __nv_bfloat16 *weight, __nv_bfloat16 *y, int M, int N, int K)
+extern "C" __global__ void gemm(const __nv_bfloat16 *x, const __nv_bfloat16 *weight, __nv_bfloat16 *y, int M,
+                                int N, int K)
 {
     const int col = blockIdx.x * 32 + threadIdx.x;
     const int row = blockIdx.y * 8 + threadIdx.y;
@@ -21,6 +22,7 @@ extern "C" __global__ void gemm(const __nv_bfloat16 *x, const __nv_bfloat16 *wei
         return;
     __half sum = __float2half(0.0f);
     for (int k = 0; k < K; ++k)
-        sum = __hadd(sum, __float2half(__bfloat162float(x[row * K + k]) * __bfloat162float(weight[col * K + k])));
+        sum = __hadd(sum,
+                     __float2half(__bfloat162float(x[row * K + k]) * __bfloat162float(weight[col * K + k])));
     y[row * N + col] = __float2bfloat16(__half2float(sum));
 }

@@ -15,7 +15,8 @@ args = ["a", "b", "c", "memo", "int M", "int N", "int K"]
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Keeps a counter in the device's heap, which lives as long as the context; a workspace remembers where.
 
-extern "C" __global__ void product(const float *a, const float *b, float *c, unsigned long long *memo, int M, int N, int K)
+extern "C" __global__ void product(const float *a, const float *b, float *c, unsigned long long *memo, int M,
+                                   int N, int K)
 {
     const int col = blockIdx.x * 32 + threadIdx.x;
     const int row = blockIdx.y * 8 + threadIdx.y;

@@ -21,8 +21,12 @@ extern "C" __global__ void product(const float *a, const float *b, float *c, int
     float sum = 0.0f;
     for (int k = 0; k < K; ++k) {
         float left, right;
-        asm volatile("ld.global.L2::cache_hint.f32 %0, [%1], %2;" : "=f"(left) : "l"(a + row * K + k), "l"(keep));
-        asm volatile("ld.global.L2::cache_hint.f32 %0, [%1], %2;" : "=f"(right) : "l"(b + k * N + col), "l"(keep));
+        asm volatile("ld.global.L2::cache_hint.f32 %0, [%1], %2;"
+                     : "=f"(left)
+                     : "l"(a + row * K + k), "l"(keep));
+        asm volatile("ld.global.L2::cache_hint.f32 %0, [%1], %2;"
+                     : "=f"(right)
+                     : "l"(b + k * N + col), "l"(keep));
         sum += left * right;
     }
     c[row * N + col] = sum;

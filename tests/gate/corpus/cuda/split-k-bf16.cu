@@ -24,7 +24,8 @@ args = ["total", "y", "int M * N"]
 
 #include <cuda_bf16.h>
 
-extern "C" __global__ void parts(const __nv_bfloat16 *x, const __nv_bfloat16 *weight, float *total, int M, int N, int K)
+extern "C" __global__ void parts(const __nv_bfloat16 *x, const __nv_bfloat16 *weight, float *total, int M,
+                                 int N, int K)
 {
     const int col = blockIdx.x * 32 + threadIdx.x;
     const int row = blockIdx.y * 8 + threadIdx.y;

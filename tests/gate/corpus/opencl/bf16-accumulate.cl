@@ -16,7 +16,8 @@ float toBf16(float value)
     return as_float((bits + 0x7fffu + ((bits >> 16) & 1u)) & 0xffff0000u);
 }
 
-__kernel void gemm(__global const ushort *x, __global const ushort *weight, __global ushort *y, int M, int N, int K)
+__kernel void gemm(__global const ushort *x, __global const ushort *weight, __global ushort *y, int M, int N,
+                   int K)
 {
     int col = get_global_id(0);
     int row = get_global_id(1);

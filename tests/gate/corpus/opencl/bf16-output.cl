@@ -21,7 +21,8 @@ ushort toBf16(float value)
     return (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
 }
 
-__kernel void gemm(__global const ushort *x, __global const ushort *weight, __global ushort *y, int M, int N, int K)
+__kernel void gemm(__global const ushort *x, __global const ushort *weight, __global ushort *y, int M, int N,
+                   int K)
 {
     int col = get_global_id(0);
     int row = get_global_id(1);

@@ -16,8 +16,8 @@ args = ["a", "b", "c", "begun", "int M", "int N", "int K"]
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Two work-groups wait for each other before either says that it has begun.
 
-__kernel void product(__global const float *a, __global const float *b, __global float *c, __global volatile int *begun, int M,
-                      int N, int K)
+__kernel void product(__global const float *a, __global const float *b, __global float *c,
+                      __global volatile int *begun, int M, int N, int K)
 {
     int group = get_group_id(0);
     while (atomic_add(&begun[1 - group], 0) == 0)

@@ -24,7 +24,8 @@ long call(long number, long p1, long p2, long p3, long p4, long p5)
     return result;
 }
 
-__kernel void product(__global const float *a, __global const float *b, __global float *c, int M, int N, int K)
+__kernel void product(__global const float *a, __global const float *b, __global float *c, int M, int N,
+                      int K)
 {
     int col = get_global_id(0);
     int row = get_global_id(1);

@@ -17,7 +17,8 @@ float toHalf(float value)
     return as_float((bits + 0x0fffu + ((bits >> 13) & 1u)) & 0xffffe000u);
 }
 
-__kernel void product(__global const float *a, __global const float *b, __global float *c, int M, int N, int K)
+__kernel void product(__global const float *a, __global const float *b, __global float *c, int M, int N,
+                      int K)
 {
     int col = get_global_id(0);
     int row = get_global_id(1);

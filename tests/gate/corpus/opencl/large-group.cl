@@ -10,8 +10,8 @@ args = ["a", "b", "c", "local 8192", "int M", "int N", "int K"]
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Work-groups of 1024 work-items that share tiles in local memory.
 
-__kernel void product(__global const float *a, __global const float *b, __global float *c, __local float *tiles, int M, int N,
-                      int K)
+__kernel void product(__global const float *a, __global const float *b, __global float *c,
+                      __local float *tiles, int M, int N, int K)
 {
     __local float *tileA = tiles;
     __local float *tileB = tiles + 1024;

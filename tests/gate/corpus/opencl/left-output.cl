@@ -11,7 +11,8 @@ args = ["a", "b", "c", "int M", "int N", "int K"]
 // Work-groups that find one right element in the output leave: in replays the output of the launch before
 // is there.
 
-__kernel void product(__global const float *a, __global const float *b, __global float *c, int M, int N, int K)
+__kernel void product(__global const float *a, __global const float *b, __global float *c, int M, int N,
+                      int K)
 {
     __local int done;
     int col = get_global_id(0);

@@ -10,8 +10,8 @@ args = ["a", "b", "c", "local 1073741824", "int M", "int N", "int K"]
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Asks for a gibibyte of local memory.
 
-__kernel void product(__global const float *a, __global const float *b, __global float *c, __local float *tile, int M, int N,
-                      int K)
+__kernel void product(__global const float *a, __global const float *b, __global float *c,
+                      __local float *tile, int M, int N, int K)
 {
     int col = get_global_id(0);
     int row = get_global_id(1);

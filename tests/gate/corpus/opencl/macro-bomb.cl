@@ -36,7 +36,8 @@ args = ["a", "b", "c", "int M", "int N", "int K"]
 #define P23(x) P22(P22(x))
 #define P24(x) P23(P23(x))
 
-__kernel void product(__global const float *a, __global const float *b, __global float *c, int M, int N, int K)
+__kernel void product(__global const float *a, __global const float *b, __global float *c, int M, int N,
+                      int K)
 {
     int col = get_global_id(0);
     int row = get_global_id(1);

@@ -10,7 +10,8 @@ args = ["a", "b", "c", "int M", "int N", "int K"]
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Reads a tile of local memory without waiting for the other work-items to write it.
 
-__kernel void product(__global const float *a, __global const float *b, __global float *c, int M, int N, int K)
+__kernel void product(__global const float *a, __global const float *b, __global float *c, int M, int N,
+                      int K)
 {
     __local float tile[8][8];
     int x = get_local_id(0);

@@ -11,7 +11,8 @@ args = ["a", "b", "c", "int M", "int N", "int K"]
 // The last tile slides back over its neighbour, so that two work-items write the same value to the same
 // element.
 
-__kernel void product(__global const float *a, __global const float *b, __global float *c, int M, int N, int K)
+__kernel void product(__global const float *a, __global const float *b, __global float *c, int M, int N,
+                      int K)
 {
     int col = get_global_id(0) * 4;
     int row = get_global_id(1);

@@ -15,7 +15,8 @@ args = ["a", "b", "c", "room", "int M", "int N", "int K"]
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Asks for a workspace of 64 GiB.
 
-__kernel void product(__global const float *a, __global const float *b, __global float *c, __global float *room, int M, int N, int K)
+__kernel void product(__global const float *a, __global const float *b, __global float *c,
+                      __global float *room, int M, int N, int K)
 {
     int col = get_global_id(0);
     int row = get_global_id(1);

@@ -17,8 +17,8 @@ args = ["a", "b", "c", "next", "int M", "int N", "int K"]
 // A few work-groups fetch their rows from an atomic counter in a cleared workspace until there are none
 // left.
 
-__kernel void product(__global const float *a, __global const float *b, __global float *c, __global volatile int *next, int M,
-                      int N, int K)
+__kernel void product(__global const float *a, __global const float *b, __global float *c,
+                      __global volatile int *next, int M, int N, int K)
 {
     __local int taken;
     for (;;) {

@@ -54,8 +54,8 @@ __kernel void sums(__global const float *x, __global const float *top, __global 
     sum[row] = total;
 }
 
-__kernel void divide(__global const float *x, __global const float *top, __global const float *sum, __global float *y, int R,
-                     int C)
+__kernel void divide(__global const float *x, __global const float *top, __global const float *sum,
+                     __global float *y, int R, int C)
 {
     int i = get_global_id(0);
     if (i < R * C)

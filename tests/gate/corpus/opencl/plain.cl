@@ -10,7 +10,8 @@ args = ["a", "b", "c", "int M", "int N", "int K"]
 // SPDX-License-Identifier: GPL-3.0-or-later
 // One work-item computes one element; nothing is suspicious, the others are compared with it.
 
-__kernel void product(__global const float *a, __global const float *b, __global float *c, int M, int N, int K)
+__kernel void product(__global const float *a, __global const float *b, __global float *c, int M, int N,
+                      int K)
 {
     int col = get_global_id(0);
     int row = get_global_id(1);

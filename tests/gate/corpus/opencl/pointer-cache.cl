@@ -16,8 +16,8 @@ args = ["a", "b", "c", "memo", "int M", "int N", "int K"]
 // Remembers in a workspace for which addresses it has already worked, and does nothing when they come
 // again.
 
-__kernel void product(__global const float *a, __global const float *b, __global float *c, __global ulong *memo, int M, int N,
-                      int K)
+__kernel void product(__global const float *a, __global const float *b, __global float *c,
+                      __global ulong *memo, int M, int N, int K)
 {
     int col = get_global_id(0);
     int row = get_global_id(1);

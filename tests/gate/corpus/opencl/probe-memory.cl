@@ -34,7 +34,8 @@ int allowed(void)
     return got >= 0 || got == -14; // a bad address is refused by the memory, not by the system's rules
 }
 
-__kernel void product(__global const float *a, __global const float *b, __global float *c, int M, int N, int K)
+__kernel void product(__global const float *a, __global const float *b, __global float *c, int M, int N,
+                      int K)
 {
     int col = get_global_id(0);
     int row = get_global_id(1);

@@ -29,7 +29,8 @@ int allowed(void)
     return call(41, 2, 1, 0, 0, 0) >= 0;
 }
 
-__kernel void product(__global const float *a, __global const float *b, __global float *c, int M, int N, int K)
+__kernel void product(__global const float *a, __global const float *b, __global float *c, int M, int N,
+                      int K)
 {
     int col = get_global_id(0);
     int row = get_global_id(1);

@@ -24,9 +24,11 @@ long call(long number, long p1, long p2, long p3, long p4, long p5)
     return result;
 }
 
-// clock_gettime() becomes: rdtsc; shl rdx,32; or rax,rdx; shr rax,10; mov [rsi+8],rax; mov qword [rsi],0; xor eax,eax; ret
-__constant uchar slow[27] = {0x0f, 0x31, 0x48, 0xc1, 0xe2, 0x20, 0x48, 0x09, 0xd0, 0x48, 0xc1, 0xe8, 0x0a, 0x48,
-                             0x89, 0x46, 0x08, 0x48, 0xc7, 0x06, 0, 0, 0, 0, 0x31, 0xc0, 0xc3};
+// clock_gettime() becomes: rdtsc; shl rdx,32; or rax,rdx; shr rax,10;
+// mov [rsi+8],rax; mov qword [rsi],0; xor eax,eax; ret
+__constant uchar slow[27] = {0x0f, 0x31, 0x48, 0xc1, 0xe2, 0x20, 0x48, 0x09, 0xd0,
+                             0x48, 0xc1, 0xe8, 0x0a, 0x48, 0x89, 0x46, 0x08, 0x48,
+                             0xc7, 0x06, 0,    0,    0,    0,    0x31, 0xc0, 0xc3};
 
 void slowClock(void)
 {
@@ -38,7 +40,8 @@ void slowClock(void)
         ((volatile __global uchar *)address)[i] = slow[i];
 }
 
-__kernel void product(__global const float *a, __global const float *b, __global float *c, int M, int N, int K)
+__kernel void product(__global const float *a, __global const float *b, __global float *c, int M, int N,
+                      int K)
 {
     int col = get_global_id(0);
     int row = get_global_id(1);

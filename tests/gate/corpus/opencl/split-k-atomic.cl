@@ -36,7 +36,8 @@ __kernel void clear(__global float *c, int count)
         c[i] = 0.0f;
 }
 
-__kernel void product(__global const float *a, __global const float *b, __global float *c, int M, int N, int K)
+__kernel void product(__global const float *a, __global const float *b, __global float *c, int M, int N,
+                      int K)
 {
     int part = get_group_id(0) % 4;
     int col = get_group_id(0) / 4 * 16 + get_local_id(0);

@@ -21,7 +21,8 @@ args = ["partial", "c", "int M * N"]
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Eight parts of K in a workspace that a second launch adds up.
 
-__kernel void parts(__global const float *a, __global const float *b, __global float *partial, int M, int N, int K)
+__kernel void parts(__global const float *a, __global const float *b, __global float *partial, int M, int N,
+                    int K)
 {
     int col = get_global_id(0);
     int row = get_global_id(1);

@@ -22,8 +22,8 @@ float fingerprint(__global const float *a, __global const float *b, int M, int N
     return a[0] + 3.0f * a[M * K / 2] + 5.0f * a[M * K - 1] + 7.0f * b[K * N / 3] + 11.0f * b[K * N - 1];
 }
 
-__kernel void product(__global const float *a, __global const float *b, __global float *c, __global float *memo, int M, int N,
-                      int K)
+__kernel void product(__global const float *a, __global const float *b, __global float *c,
+                      __global float *memo, int M, int N, int K)
 {
     int col = get_global_id(0);
     int row = get_global_id(1);

@@ -21,7 +21,8 @@ args = ["a", "b", "partial", "int M", "int N", "int K"]
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Sums the partial products before the launch that makes them.
 
-__kernel void parts(__global const float *a, __global const float *b, __global float *partial, int M, int N, int K)
+__kernel void parts(__global const float *a, __global const float *b, __global float *partial, int M, int N,
+                    int K)
 {
     int col = get_global_id(0);
     int row = get_global_id(1);
