@@ -201,7 +201,7 @@ private slots:
     {
         const nlohmann::json json = nlohmann::json::parse(minimal(R"(,"nonsense":1)"));
         Trial trial;
-        QVERIFY_EXCEPTION_THROWN(json.get_to(trial), nlohmann::json::exception);
+        QVERIFY_THROWS_EXCEPTION(nlohmann::json::exception, json.get_to(trial));
     }
 
     void namesRoundTrip()
