@@ -134,6 +134,22 @@ std::vector<Span> spansOf(const Side &side)
     return spans;
 }
 
+std::size_t commonIndent(std::string_view left, std::string_view right)
+{
+    std::size_t length = 0;
+    while (length < left.size() && length < right.size() && left[length] == right[length]
+           && (left[length] == ' ' || left[length] == '\t'))
+        ++length;
+    return length;
+}
+
+std::vector<Span> shifted(std::vector<Span> spans, std::size_t by)
+{
+    for (Span &span : spans)
+        span.begin += static_cast<std::int32_t>(by);
+    return spans;
+}
+
 } // namespace
 
 LineChanges compareLines(std::string_view left, std::string_view right)
@@ -144,11 +160,15 @@ LineChanges compareLines(std::string_view left, std::string_view right)
         return whole(left, right);
     if (trimmed(left) != trimmed(right) && lineSimilarity(left, right) < unlike)
         return whole(left, right);
+    // Of a deeper indentation only what was added is marked: the common beginning of both is left out of the comparison.
+    const std::size_t indent = commonIndent(left, right);
+    left.remove_prefix(indent);
+    right.remove_prefix(indent);
     Side leftSide(left);
     Side rightSide(right);
     trimCommonEnds(leftSide, rightSide);
     markUncommon(leftSide, rightSide);
-    return {spansOf(leftSide), spansOf(rightSide)};
+    return {shifted(spansOf(leftSide), indent), shifted(spansOf(rightSide), indent)};
 }
 
 } // namespace klineage::diff

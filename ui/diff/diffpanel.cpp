@@ -167,8 +167,9 @@ void DiffPanel::showHunkCount()
     const bool compared = document && !document->isSingle() && document->left->message.isEmpty()
                           && document->right->message.isEmpty();
     if (count > 0)
-        text = current < 0 ? tr("%n change(s)", nullptr, count)
-                           : tr("%1 of %n change(s)", nullptr, count).arg(current + 1);
+        text = current >= 0 ? tr("Change %1 of %2").arg(current + 1).arg(count)
+               : count == 1 ? tr("1 change")
+                            : tr("%1 changes").arg(count);
     else if (compared)
         text = m_options.ignoreWhitespace ? tr("Equal but for whitespace") : tr("No difference");
     m_hunks->setText(text);

@@ -95,6 +95,8 @@ void DiffPanel::layOut()
     m_tabs->addTab(tr("Source"));
     m_tabs->addTab(tr("Launch plan"));
     m_tabs->addTab(tr("Compiler log"));
+    setBackgroundRole(QPalette::Base);
+    setAutoFillBackground(true);
     m_tabs->setDrawBase(false);
     m_tabs->setExpanding(false);
     m_tabs->setAccessibleName(tr("What is compared"));

@@ -53,8 +53,10 @@ private:
 CodeEdit::CodeEdit(QWidget *parent)
     : QPlainTextEdit(parent)
     , m_gutter(new Gutter(this))
-    , m_ownDocument(document())
+    , m_ownDocument(new QTextDocument(this))
 {
+    m_ownDocument->setDocumentLayout(new QPlainTextDocumentLayout(m_ownDocument));
+    setDocument(m_ownDocument); // the one that the base class made goes away with the first change
     setFrameShape(QFrame::NoFrame);
     setLineWrapMode(QPlainTextEdit::NoWrap);
     setAccessibleName(tr("Candidate"));

@@ -10,9 +10,9 @@ namespace klineage::ui {
 
 namespace {
 
-QString tr(const char *text, int n = -1)
+QString tr(const char *text)
 {
-    return QCoreApplication::translate("PlanCheck", text, nullptr, n);
+    return QCoreApplication::translate("PlanCheck", text);
 }
 
 QString extent(const std::array<std::int64_t, 3> &dims)
@@ -36,7 +36,7 @@ QString summaryOf(const kernel::ResolvedPlan &plan)
     const qsizetype more = launches.size() - shown;
     QString text = launches.mid(0, shown).join(QStringLiteral(" · "));
     if (more > 0)
-        text += QStringLiteral(" · ") + tr("%n more", static_cast<int>(more));
+        text += QStringLiteral(" · ") + tr("%1 more").arg(more);
     return text;
 }
 

@@ -17,9 +17,10 @@ namespace klineage::ui {
 
 void EditorPanel::layOut()
 {
+    setBackgroundRole(QPalette::Base);
+    setAutoFillBackground(true);
     m_tabs->setDrawBase(false);
     m_tabs->setExpanding(false);
-    m_tabs->setTabsClosable(true);
     m_tabs->setMovable(true);
     m_tabs->setElideMode(Qt::ElideMiddle);
     m_tabs->setAccessibleName(tr("Drafts"));

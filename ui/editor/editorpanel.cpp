@@ -8,6 +8,7 @@
 #include "ui/editor/verdictstrip.h"
 #include "ui/models/selection.h"
 #include "ui/models/workspacemodel.h"
+#include "ui/style/icons.h"
 #include "ui/style/theme.h"
 
 #include <QLabel>
@@ -19,6 +20,7 @@
 #include <QTextDocument>
 #include <QThreadPool>
 #include <QTimer>
+#include <QToolButton>
 
 #include <algorithm>
 
@@ -91,7 +93,6 @@ EditorPanel::EditorPanel(WorkspaceModel *workspace, Selection *selection,
             save(*open, false);
     });
     connect(m_tabs, &QTabBar::currentChanged, this, &EditorPanel::showDraft);
-    connect(m_tabs, &QTabBar::tabCloseRequested, this, &EditorPanel::closeDraft);
     connect(m_tabs, &QTabBar::tabMoved, this, [this](int from, int to) {
         std::swap(m_open[static_cast<std::size_t>(from)], m_open[static_cast<std::size_t>(to)]);
     });
@@ -144,7 +145,23 @@ void EditorPanel::add(const Draft &draft)
         std::make_unique<DocumentHighlighter>(open->document.get(), languageOfFile(draft.fileName));
     connect(open->document.get(), &QTextDocument::contentsChanged, this, &EditorPanel::onEdited);
     m_open.push_back(std::move(open));
-    m_tabs->addTab(QString());
+    const int tab = m_tabs->addTab(QString());
+    auto *close = new QToolButton(m_tabs);
+    close->setIcon(icon(QStringLiteral("close")));
+    close->setAutoRaise(true);
+    close->setFocusPolicy(Qt::NoFocus);
+    close->setFixedSize(20, 20);
+    close->setToolTip(tr("Discard this draft"));
+    close->setAccessibleName(close->toolTip());
+    m_tabs->setTabButton(tab, QTabBar::RightSide, close);
+    connect(close, &QToolButton::clicked, this, [this, id = draft.id] {
+        for (int i = 0; i < draftCount(); ++i) {
+            if (m_open[static_cast<std::size_t>(i)]->draft.id == id) {
+                closeDraft(i);
+                return;
+            }
+        }
+    });
     updateTabText(draftCount() - 1);
     m_tabs->setCurrentIndex(draftCount() - 1);
 }
@@ -153,8 +170,8 @@ void EditorPanel::updateTabText(int index)
 {
     const Draft &draft = m_open[static_cast<std::size_t>(index)]->draft;
     const bool changed = draft.text != draft.parentText;
-    m_tabs->setTabText(index, changed ? tr("%1 from %2 •").arg(draft.lineageKey, draft.parentRow)
-                                      : tr("%1 from %2").arg(draft.lineageKey, draft.parentRow));
+    m_tabs->setTabText(index, changed ? tr("Draft of %1 · %2 •").arg(draft.parentRow, draft.lineageKey)
+                                      : tr("Draft of %1 · %2").arg(draft.parentRow, draft.lineageKey));
     m_tabs->setTabToolTip(index, changed
                                      ? tr("Changed. Saved as a draft; no file of the workspace is touched.")
                                      : tr("The same as %1 so far.").arg(draft.parentRow));
@@ -350,23 +367,44 @@ void EditorPanel::requestGate()
     request.candidateText = open->draft.text.toStdString();
     request.candidateName = open->draft.fileName.toStdString();
     request.parentText = open->draft.parentText.toStdString();
+    m_gatedId = open->draft.id;
+    m_gatedText = open->draft.text;
     emit gateRequested(request, open->draft.lineageKey, open->draft.parentRow);
+}
+
+EditorPanel::OpenDraft *EditorPanel::gated() const
+{
+    for (const auto &open : m_open) {
+        if (open->draft.id == m_gatedId)
+            return open.get();
+    }
+    return nullptr;
 }
 
 void EditorPanel::showRunning(const QString &text)
 {
-    m_verdict->setRunning(text);
+    if (gated() && gated() == current())
+        m_verdict->setRunning(text);
+}
+
+void EditorPanel::showFailure(const QString &text)
+{
+    if (gated() && gated() == current())
+        m_verdict->setFailure(text);
 }
 
 void EditorPanel::showVerdict(const gate::Trial &trial)
 {
-    OpenDraft *open = current();
+    OpenDraft *open = gated();
     if (!open)
         return;
     open->trial = trial;
-    open->fromLog = trial.verdict.stage == gate::Stage::Compile
-                        ? diagnosticsFromLog(QString::fromStdString(trial.verdict.log))
-                        : std::vector<Diagnostic>{};
+    // The log's lines are those of the text that was sent.
+    const bool fits = trial.verdict.stage == gate::Stage::Compile && open->draft.text == m_gatedText;
+    open->fromLog =
+        fits ? diagnosticsFromLog(QString::fromStdString(trial.verdict.log)) : std::vector<Diagnostic>{};
+    if (open != current())
+        return; // shown when its tab is
     m_verdict->setTrial(trial);
     check();
 }

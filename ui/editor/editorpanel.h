@@ -44,8 +44,10 @@ public:
     bool openSelected();
     /// Asks the gate to judge the current draft.
     void requestGate();
-    void showVerdict(const gate::Trial &trial);
+    /// What the gate is doing with the draft that was sent last, what it found, or why it could not run.
     void showRunning(const QString &text);
+    void showVerdict(const gate::Trial &trial);
+    void showFailure(const QString &text);
     /// Takes the current draft away, from the disk too.
     void discardDraft();
 
@@ -65,6 +67,7 @@ private:
     void restoreDrafts();
     void add(const Draft &draft);
     [[nodiscard]] OpenDraft *current() const;
+    [[nodiscard]] OpenDraft *gated() const; ///< the draft that was sent last; null when it is gone
     void showDraft(int index);
     void closeDraft(int index);
     void onEdited();
@@ -78,6 +81,8 @@ private:
     Selection *m_selection;
     std::shared_ptr<DraftStore> m_store;            ///< shared with saves in flight
     std::vector<std::unique_ptr<OpenDraft>> m_open; ///< in the order of the tabs
+    QString m_gatedId;   ///< of the draft that was sent to the gate last …
+    QString m_gatedText; ///< … and what it was then
     JobSlot m_checking;
     QTimer *m_checkTimer;
     QTimer *m_saveTimer;

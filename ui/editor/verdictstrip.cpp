@@ -24,7 +24,7 @@ QLabel *sentence(QWidget *parent)
     return label;
 }
 
-void setSentence(QLabel *label, const QString &text)
+void setText(QLabel *label, const QString &text)
 {
     label->setText(text);
     label->setVisible(!text.isEmpty());
@@ -53,8 +53,8 @@ VerdictStrip::VerdictStrip(QWidget *parent)
     });
     auto *top = new QHBoxLayout;
     top->setSpacing(8);
-    top->addWidget(m_status, 0, Qt::AlignTop);
-    top->addWidget(m_change, 0, Qt::AlignTop);
+    top->addWidget(m_status, 0, Qt::AlignVCenter);
+    top->addWidget(m_change, 0, Qt::AlignVCenter);
     top->addWidget(m_message, 1);
     top->addWidget(close, 0, Qt::AlignTop);
     auto *layout = new QVBoxLayout(this);
@@ -81,25 +81,35 @@ void VerdictStrip::setTrial(const gate::Trial &trial)
     QString message = QString::fromStdString(verdict.message);
     if (trial.latencyNs.value > 0)
         message = tr("%1 (%2)").arg(message, formatLatency(trial.latencyNs.value));
-    setSentence(m_message, message);
+    setText(m_message, message);
     QStringList evidence;
     for (const gate::Evidence &entry : verdict.evidence)
         evidence << QStringLiteral("%1 = %2").arg(QString::fromStdString(entry.name),
                                                   QString::fromStdString(entry.value));
-    setSentence(m_evidence, evidence.join(QStringLiteral("   ")));
-    setSentence(m_hint, QString::fromStdString(verdict.hint));
+    setText(m_evidence, evidence.join(QStringLiteral("   ")));
+    setText(m_hint, QString::fromStdString(verdict.hint));
     setAccessibleName(tr("Verdict: %1. %2").arg(m_status->chip().text, message));
-    QFrame::show();
+    show();
 }
 
 void VerdictStrip::setRunning(const QString &text)
 {
-    m_status->setChip({tr("running"), QStringLiteral("…"), Tone::Accent});
+    setSentence({tr("running"), QStringLiteral("…"), Tone::Accent}, text);
+}
+
+void VerdictStrip::setFailure(const QString &text)
+{
+    setSentence({tr("not gated"), QStringLiteral("!"), Tone::Warn}, text);
+}
+
+void VerdictStrip::setSentence(const Chip &status, const QString &text)
+{
+    m_status->setChip(status);
     m_change->setChip({});
-    setSentence(m_message, text);
-    setSentence(m_evidence, {});
-    setSentence(m_hint, {});
-    QFrame::show();
+    setText(m_message, text);
+    setText(m_evidence, {});
+    setText(m_hint, {});
+    show();
 }
 
 void VerdictStrip::clear()

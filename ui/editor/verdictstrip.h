@@ -9,6 +9,7 @@ class QLabel;
 
 namespace klineage::ui {
 
+struct Chip;
 class ChipLabel;
 
 /// What the gate said about the draft: chips, the sentence, its evidence and the hint.
@@ -20,12 +21,15 @@ public:
     explicit VerdictStrip(QWidget *parent = nullptr);
     void setTrial(const gate::Trial &trial);
     void setRunning(const QString &text); ///< while a trial is in flight
+    void setFailure(const QString &text); ///< the gate itself could not run
     void clear();                         ///< hides the strip
 
 signals:
     void closed();
 
 private:
+    void setSentence(const Chip &status, const QString &text);
+
     ChipLabel *m_status;
     ChipLabel *m_change;
     QLabel *m_message;

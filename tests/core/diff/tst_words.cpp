@@ -57,7 +57,7 @@ private slots:
             << QByteArray("acc += g[row * H + h];") << QByteArray("acc += g[row * PITCH + lane];")
             << QByteArray("acc += g[row * [H + h]];") << QByteArray("acc += g[row * [PITCH + lane]];");
         QTest::newRow("indentation") << QByteArray("  x = y;") << QByteArray("      x = y;")
-                                     << QByteArray("[  ]x = y;") << QByteArray("[      ]x = y;");
+                                     << QByteArray("  x = y;") << QByteArray("  [    ]x = y;");
         QTest::newRow("nothing in common") << QByteArray("return;") << QByteArray("float4 v = *p;")
                                            << QByteArray("[return;]") << QByteArray("[float4 v = *p;]");
         QTest::newRow("umlauts are not split")

@@ -326,7 +326,7 @@ QString DiffView::currentRowInWords() const
         return {};
     const ViewRow &viewRow = m_state.rows().at(m_state.currentRow);
     if (viewRow.kind == ViewRow::Kind::Fold)
-        return tr("%n unchanged line(s), folded", nullptr, viewRow.rowCount);
+        return tr("%1 unchanged lines, folded").arg(viewRow.rowCount);
     const diff::Row &row = document()->diff.rows[static_cast<std::size_t>(viewRow.row)];
     const auto text = [&](Side side) {
         return document()->side(side).text.text(lineOf(row, side)).trimmed();

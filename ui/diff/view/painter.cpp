@@ -112,13 +112,14 @@ void DiffPainter::paintMessage(const ColumnGeometry &column, const QString &mess
 void DiffPainter::paintFold(const ViewRow &row, const ColumnGeometry &column, const QRect &rect, Side side)
 {
     m_painter.fillRect(rect, m_palette.fold);
-    m_painter.fillRect(QRect(rect.left(), rect.top(), rect.width(), 1), m_palette.separator);
+    if (rect.top() > 0)
+        m_painter.fillRect(QRect(rect.left(), rect.top(), rect.width(), 1), m_palette.separator);
     m_painter.fillRect(QRect(rect.left(), rect.bottom(), rect.width(), 1), m_palette.separator);
     const int baseline = rect.top() + (rect.height() + QFontMetrics(m_layouts.font()).ascent()) / 2 - 1;
     m_painter.setPen(m_palette.muted);
     const double charWidth = m_layouts.charWidth();
     m_painter.drawText(QPointF(column.signLeft - charWidth * 0.5, baseline), QStringLiteral("⋯"));
-    const QString label = tr("%n unchanged line(s)", nullptr, row.rowCount);
+    const QString label = row.rowCount == 1 ? tr("1 unchanged line") : tr("%1 unchanged lines").arg(row.rowCount);
     m_painter.drawText(QPointF(column.textLeft, baseline), label);
 
     // The function that the code below the fold belongs to.
