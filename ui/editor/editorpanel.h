@@ -81,8 +81,8 @@ private:
     Selection *m_selection;
     std::shared_ptr<DraftStore> m_store;            ///< shared with saves in flight
     std::vector<std::unique_ptr<OpenDraft>> m_open; ///< in the order of the tabs
-    QString m_gatedId;   ///< of the draft that was sent to the gate last …
-    QString m_gatedText; ///< … and what it was then
+    QString m_gatedId;                              ///< of the draft that was sent to the gate last …
+    QString m_gatedText;                            ///< … and what it was then
     JobSlot m_checking;
     QTimer *m_checkTimer;
     QTimer *m_saveTimer;

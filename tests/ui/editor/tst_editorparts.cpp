@@ -24,8 +24,9 @@ using namespace klineage::ui;
 
 namespace {
 
-const std::string plan = "/*klineage\nsurface = \"opencl\"\n\n[[launch]]\nkernel = \"toy\"\ngrid = [\"ceil_div(N, 64)\"]\nblock = [\"64\"]\n"
-                         "args = [\"x\", \"y\"]\n*/\n__kernel void toy() {}\n";
+const std::string plan =
+    "/*klineage\nsurface = \"opencl\"\n\n[[launch]]\nkernel = \"toy\"\ngrid = [\"ceil_div(N, 64)\"]\nblock = [\"64\"]\n"
+    "args = [\"x\", \"y\"]\n*/\n__kernel void toy() {}\n";
 
 std::string replaced(std::string text, const std::string &what, const std::string &with)
 {
@@ -87,7 +88,8 @@ private slots:
     {
         const auto workload = toyWorkload();
         QVERIFY(workload.has_value());
-        const PlanCheck check = checkCandidate(replaced(plan, "(N, 64)", "(NO_SUCH_AXIS, 64)"), "toy.cl", &*workload);
+        const PlanCheck check =
+            checkCandidate(replaced(plan, "(N, 64)", "(NO_SUCH_AXIS, 64)"), "toy.cl", &*workload);
         QCOMPARE(int(check.diagnostics.size()), 1);
         QVERIFY(check.diagnostics.front().message.contains(QStringLiteral("NO_SUCH_AXIS")));
         QVERIFY(check.diagnostics.front().line > 0);
@@ -95,16 +97,18 @@ private slots:
 
     void compilerLogs()
     {
-        const auto found = diagnosticsFromLog(QStringLiteral(
-            "K03.cu(12): error: identifier \"foo\" is undefined\n"
-            "  x = foo;\n"
-            "/tmp/pocl/a.cl:7:15: warning: unused variable\n"
-            "K03.cu(4): warning #177-D: variable \"y\" was declared but never referenced\n"
-            "<source>:9:1: fatal error: expected '}'\n"
-            "2 errors detected in the compilation of \"K03.cu\".\n"));
+        const auto found = diagnosticsFromLog(
+            QStringLiteral("K03.cu(12): error: identifier \"foo\" is undefined\n"
+                           "  x = foo;\n"
+                           "/tmp/pocl/a.cl:7:15: warning: unused variable\n"
+                           "K03.cu(4): warning #177-D: variable \"y\" was declared but never referenced\n"
+                           "<source>:9:1: fatal error: expected '}'\n"
+                           "2 errors detected in the compilation of \"K03.cu\".\n"));
         QCOMPARE(int(found.size()), 4);
-        QCOMPARE(found[0], (Diagnostic{Diagnostic::Severity::Error, 12, 0, QStringLiteral("identifier \"foo\" is undefined")}));
-        QCOMPARE(found[1], (Diagnostic{Diagnostic::Severity::Warning, 7, 15, QStringLiteral("unused variable")}));
+        QCOMPARE(found[0], (Diagnostic{Diagnostic::Severity::Error, 12, 0,
+                                       QStringLiteral("identifier \"foo\" is undefined")}));
+        QCOMPARE(found[1],
+                 (Diagnostic{Diagnostic::Severity::Warning, 7, 15, QStringLiteral("unused variable")}));
         QCOMPARE(found[2].line, 4);
         QCOMPARE(found[3], (Diagnostic{Diagnostic::Severity::Error, 9, 1, QStringLiteral("expected '}'")}));
         QVERIFY(diagnosticsFromLog(QString()).empty());
@@ -114,7 +118,8 @@ private slots:
     {
         QTemporaryDir folder;
         DraftStore store(folder.filePath(QStringLiteral("drafts")).toStdString());
-        Draft draft = Draft::begin(QStringLiteral("toy/pocl"), QStringLiteral("K03"), QStringLiteral("K03.cl"), QStringLiteral("// é\n"));
+        Draft draft = Draft::begin(QStringLiteral("toy/pocl"), QStringLiteral("K03"),
+                                   QStringLiteral("K03.cl"), QStringLiteral("// é\n"));
         QCOMPARE(draft.fileName, QStringLiteral("K03-draft.cl"));
         draft.text += QStringLiteral("int x;\n");
         draft.cursor = 3;
@@ -133,7 +138,8 @@ private slots:
     {
         QTemporaryDir folder;
         DraftStore store(folder.path().toStdString());
-        Draft draft = Draft::begin(QStringLiteral("toy/pocl"), QStringLiteral("K03"), QStringLiteral("K03.cl"), QStringLiteral("old"));
+        Draft draft = Draft::begin(QStringLiteral("toy/pocl"), QStringLiteral("K03"),
+                                   QStringLiteral("K03.cl"), QStringLiteral("old"));
         const quint64 first = store.nextSequence();
         const quint64 second = store.nextSequence();
         draft.text = QStringLiteral("new");
@@ -150,7 +156,8 @@ private slots:
     {
         QTemporaryDir folder;
         std::ofstream(folder.filePath(QStringLiteral("torn.json")).toStdString()) << "{\"version\": 1, \"te";
-        std::ofstream(folder.filePath(QStringLiteral("future.json")).toStdString()) << "{\"version\": 99, \"id\": \"x\"}";
+        std::ofstream(folder.filePath(QStringLiteral("future.json")).toStdString())
+            << "{\"version\": 99, \"id\": \"x\"}";
         std::vector<QString> problems;
         QVERIFY(DraftStore(folder.path().toStdString()).readAll(&problems).empty());
         QCOMPARE(int(problems.size()), 2);
@@ -190,8 +197,10 @@ private slots:
 
     void incrementalHighlightingEqualsHighlightingAfresh()
     {
-        static const QStringList pieces{QStringLiteral("/*"), QStringLiteral("*/"), QStringLiteral("\n"), QStringLiteral("int x = 1;"),
-                                        QStringLiteral("\""), QStringLiteral("// c"), QStringLiteral("f(a)"), QStringLiteral("#if 1\n")};
+        static const QStringList pieces{QStringLiteral("/*"),   QStringLiteral("*/"),
+                                        QStringLiteral("\n"),   QStringLiteral("int x = 1;"),
+                                        QStringLiteral("\""),   QStringLiteral("// c"),
+                                        QStringLiteral("f(a)"), QStringLiteral("#if 1\n")};
         std::mt19937 random(11);
         const CodePalette palette = CodePalette::from(Theme::light());
         const auto document = documentWith(QStringLiteral("int a;\nint b;\n/* c */\nint d;\n"));
@@ -201,7 +210,8 @@ private slots:
             QTextCursor cursor(document.get());
             cursor.setPosition(int(random() % unsigned(document->characterCount())));
             if (random() % 3 == 0) {
-                const int end = std::min(document->characterCount() - 1, cursor.position() + int(random() % 12));
+                const int end =
+                    std::min(document->characterCount() - 1, cursor.position() + int(random() % 12));
                 cursor.setPosition(end, QTextCursor::KeepAnchor);
                 cursor.removeSelectedText();
             } else {
