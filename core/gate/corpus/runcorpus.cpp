@@ -47,6 +47,7 @@ Result<GateJob> jobOf(const Corpus &corpus, const CorpusEntry &entry, const Corp
         return tl::unexpected(parent.error());
     job.request.parentText = std::move(*parent);
     job.request.profileSeconds = options.compareSeconds;
+    job.request.minRounds = options.compareRounds;
     return job;
 }
 

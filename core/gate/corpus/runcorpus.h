@@ -13,7 +13,10 @@ struct CorpusOptions {
     std::optional<kernel::Surface> surface; ///< nothing: both
     std::string filter;                     ///< only candidates whose file has this in its name; empty: all
     GateRequest defaults;                   ///< seeds, rounds and times of the candidates without a parent
-    double compareSeconds = 1;              ///< longest timing of a candidate with a parent
+    /// Timing of a candidate with a parent. Long enough for every buffer set to be run over many times, because that is what a
+    /// candidate that keeps something between launches lives on.
+    double compareSeconds = 1.5;
+    int compareRounds = 1000;
     SupervisorOptions supervisor;
 };
 
