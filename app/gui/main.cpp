@@ -22,6 +22,15 @@ bool hasDisplay()
            || !qEnvironmentVariableIsEmpty("WAYLAND_DISPLAY");
 }
 
+/// Without a display Qt reports what its offscreen platform cannot do; that is of no interest to who makes a picture.
+void sayWhatMatters(QtMsgType type, const QMessageLogContext &, const QString &message)
+{
+    if (type == QtDebugMsg || type == QtInfoMsg || message.contains(QLatin1String("propagateSizeHints"))
+        || message.contains(QLatin1String("XDG_RUNTIME_DIR")))
+        return;
+    std::fprintf(stderr, "%s\n", qPrintable(message));
+}
+
 /// Milliseconds since the kernel started this process (to 10 ms), dynamic linking included.
 long long processAgeMs()
 {
@@ -78,6 +87,7 @@ int main(int argc, char *argv[])
             return 2;
         }
         qputenv("QT_QPA_PLATFORM", "offscreen");
+        qInstallMessageHandler(sayWhatMatters);
     }
     if (options.scale > 0)
         qputenv("QT_SCALE_FACTOR", QByteArray::number(options.scale));

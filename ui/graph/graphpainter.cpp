@@ -10,8 +10,8 @@ namespace klineage::ui {
 
 namespace {
 
-constexpr double laneStart = 15;
-constexpr double laneStep = 15;
+constexpr double laneStart = 14;
+constexpr double laneStep = 14;
 constexpr double radius = 4.5;
 
 QColor nodeColor(const LineageRow &row)
@@ -115,7 +115,7 @@ void paintStage(QPainter *painter, const QPointF &centre, StageOutcome outcome)
 
 int graphWidth()
 {
-    return static_cast<int>(laneStart + laneStep + radius) + 9;
+    return static_cast<int>(laneStart + laneStep + radius) + 8;
 }
 
 void paintGraphCell(QPainter *painter, const QRectF &row, const LineageRow &shown, bool isCurrent)

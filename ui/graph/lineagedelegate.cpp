@@ -29,11 +29,15 @@ LineageDelegate::LineageDelegate(const LineageModel *model, LineageView *view)
     , m_view(view)
 {}
 
-int LineageDelegate::titleLeft() const
+void LineageDelegate::measure()
 {
     QFont strong = m_view->font();
     strong.setWeight(QFont::DemiBold);
-    return graphWidth() + QFontMetrics(strong).horizontalAdvance(QStringLiteral("K00")) + labelGap + 3;
+    const QFontMetrics metrics(strong);
+    int width = metrics.horizontalAdvance(QStringLiteral("K00"));
+    for (const LineageRow &row : m_model->rows())
+        width = std::max(width, (isMain(row) ? metrics : m_view->fontMetrics()).horizontalAdvance(row.label));
+    m_titleLeft = graphWidth() + width + labelGap;
 }
 
 void LineageDelegate::paint(QPainter *painter, const QStyleOptionViewItem &option,
@@ -76,11 +80,7 @@ void LineageDelegate::paintStep(QPainter *painter, const QStyleOptionViewItem &o
     QRect text = option.rect.adjusted(graphWidth(), 0, -4, 0);
     painter->drawText(text, Qt::AlignVCenter | Qt::AlignLeft, row.label);
 
-    const int afterLabel =
-        row.label.isEmpty() ? 0 : QFontMetrics(strong).horizontalAdvance(row.label) + labelGap;
-    text.setLeft(option.rect.left() + std::max(titleLeft(), graphWidth() + afterLabel));
-    if (row.label.isEmpty())
-        text.setLeft(option.rect.left() + titleLeft());
+    text.setLeft(option.rect.left() + m_titleLeft);
     painter->setFont(option.font);
     if (isMain(row) && row.id == m_model->baseline() && m_view->baselineIsPinned()) {
         const Chip chip{LineageView::tr("baseline"), {}, Tone::Accent};

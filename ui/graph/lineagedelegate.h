@@ -19,8 +19,10 @@ public:
     void paint(QPainter *painter, const QStyleOptionViewItem &option,
                const QModelIndex &index) const override;
 
-    /// Where the title starts, so that the header's word stands above it.
-    [[nodiscard]] int titleLeft() const;
+    /// Where the titles start: one place for all rows, and for the header's word above them.
+    [[nodiscard]] int titleLeft() const { return m_titleLeft; }
+    /// To be called when labels or fonts have changed.
+    void measure();
 
 private:
     void paintStep(QPainter *painter, const QStyleOptionViewItem &option, const QModelIndex &index) const;
@@ -28,6 +30,7 @@ private:
 
     const LineageModel *m_model;
     LineageView *m_view;
+    int m_titleLeft = 0;
 };
 
 } // namespace klineage::ui

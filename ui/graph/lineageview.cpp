@@ -12,10 +12,10 @@ namespace klineage::ui {
 
 namespace {
 
-constexpr int cellPadding = 16;
+constexpr int cellPadding = 14;
 constexpr int gateWidth = 44;
 constexpr int comfortableTitle = 120;
-constexpr int smallestTitle = 84;
+constexpr int smallestTitle = 90;
 
 /// "step" stands above the titles, not above the graph.
 class LineageHeader : public QHeaderView
@@ -104,6 +104,7 @@ int LineageView::contentWidth(int column) const
 void LineageView::arrange()
 {
     verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 7);
+    m_delegate->measure();
     spanFailures();
     const int available = viewport()->width() - m_delegate->titleLeft();
     int numbers = 0;

@@ -54,7 +54,7 @@ void LibraryDelegate::paintSection(QPainter *painter, const QStyleOptionViewItem
                                    const QModelIndex &index) const
 {
     const Theme &theme = Theme::current();
-    const QRect rect = option.rect.adjusted(sideMargin, 0, -sideMargin, -3);
+    const QRect rect = option.rect.adjusted(sideMargin + 1, 0, -sideMargin, -3);
     painter->setFont(captionFont());
     painter->setPen(theme.dim);
     QString text = index.data().toString();

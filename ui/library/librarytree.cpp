@@ -23,7 +23,7 @@ LibraryTree::LibraryTree(QWidget *parent)
 {
     setHeaderHidden(true);
     setIndentation(16);
-    setRootIsDecorated(true);
+    setRootIsDecorated(false);
     setMouseTracking(true);
     setFrameShape(QFrame::NoFrame);
     setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);

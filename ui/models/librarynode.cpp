@@ -73,9 +73,10 @@ void addWorkloads(Node &root, const Workspace &workspace)
             parent = section->add(Kind::Workload, text(lineage.workload), text(lineage.workload));
         Node *row = parent->add(Kind::Lineage, text(lineage.key()), text(lineage.platform));
         fillBest(*row, lineage);
-        row->tooltip = text(lineage.title) + QLatin1Char('\n')
-                       + (lineage.states.size() == 1 ? tr("1 state") : tr("%1 states").arg(lineage.states.size())) + QLatin1Char('\n')
-                       + row->tooltip;
+        row->tooltip =
+            text(lineage.title) + QLatin1Char('\n')
+            + (lineage.states.size() == 1 ? tr("1 state") : tr("%1 states").arg(lineage.states.size()))
+            + QLatin1Char('\n') + row->tooltip;
         row->search = text(lineage.workload + " " + lineage.platform + " " + lineage.title);
     }
 }

@@ -191,7 +191,7 @@ QVariant LineageModel::headerData(int section, Qt::Orientation orientation, int 
         case BaselineColumn:
             return tr("Speedup to the baseline %1: ratio of medians").arg(m_rows.baseline);
         case ReferenceColumn:
-            return tr("Speedup to the vendor reference, from paired rounds");
+            return tr("Speedup to the vendor reference %1, from paired rounds").arg(m_rows.reference);
         default:
             return {};
         }
@@ -210,7 +210,7 @@ QVariant LineageModel::headerData(int section, Qt::Orientation orientation, int 
     case BaselineColumn:
         return m_rows.baseline.isEmpty() ? tr("vs K0") : tr("vs %1").arg(m_rows.baseline);
     case ReferenceColumn:
-        return m_rows.reference.isEmpty() ? tr("vs vendor") : tr("vs %1").arg(m_rows.reference);
+        return m_rows.reference.isEmpty() ? tr("vendor") : m_rows.reference;
     default:
         return {};
     }

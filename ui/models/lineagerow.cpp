@@ -92,7 +92,7 @@ void fillNumbers(LineageRow &shown, const TableRow &row, const LatencyUnit &unit
 {
     if (row.latencyNs) {
         shown.latencyNs = row.latencyNs->value;
-        shown.latency = formatFixed(row.latencyNs->value / unit.divisor, unit.decimals);
+        shown.latency = formatInUnit(row.latencyNs->value, unit);
     }
     if (row.speedupToParent && row.speedupToParent->value > 0) {
         shown.stepSpeedup = row.speedupToParent->value;

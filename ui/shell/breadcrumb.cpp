@@ -89,7 +89,8 @@ int Breadcrumb::widthOf(const Item &item) const
     const QFontMetrics strong(strongFont());
     int width = (item.isCurrent ? strong : fontMetrics()).horizontalAdvance(item.label);
     if (!item.detail.isEmpty())
-        width += detailGap + strong.horizontalAdvance(item.detail);
+        width +=
+            detailGap + strong.horizontalAdvance(item.detail) + 4; // rounding must not cut the last letter
     return width;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/style/format.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -116,7 +117,10 @@ QString formatSpeedup(double speedup)
 {
     if (!std::isfinite(speedup) || speedup <= 0)
         return none();
-    return plain(speedup, decimalsFor(speedup)) + QChar(0x00d7);
+    int decimals = decimalsFor(speedup);
+    if (speedup < 0.0995)
+        decimals = std::min(6, 1 - static_cast<int>(std::floor(std::log10(speedup))));
+    return plain(speedup, decimals) + QChar(0x00d7);
 }
 
 QString formatPercent(double fraction)
@@ -169,6 +173,12 @@ LatencyUnit latencyUnitFor(double smallestNs)
     const double scaled = smallestNs / unit.divisor;
     unit.decimals = scaled < 10 ? 2 : 1;
     return unit;
+}
+
+QString formatInUnit(double ns, const LatencyUnit &unit)
+{
+    const double scaled = ns / unit.divisor;
+    return formatFixed(scaled, scaled >= 999.5 ? 0 : unit.decimals);
 }
 
 } // namespace klineage::ui
