@@ -157,6 +157,8 @@ int main(int argc, char **argv)
     corpus->add_option("--surface", corpusSurface, "Only this surface")
         ->check(CLI::IsMember({"opencl", "cuda"}));
     corpus->add_option("--filter", corpusOptions.filter, "Only files with this in their name");
+    std::vector<std::string> except;
+    corpus->add_option("--except", except, "Leave this file of the corpus out (repeatable)");
     corpus->add_option("--profile-seconds", corpusOptions.defaults.profileSeconds,
                        "Longest timing of a candidate without a parent");
     corpus->add_option("--compare-seconds", corpusOptions.compareSeconds,
@@ -179,6 +181,7 @@ int main(int argc, char **argv)
         return runBatch(batchOptions);
     if (*corpus) {
         corpusOptions.surface = kernel::surfaceFromString(corpusSurface);
+        corpusOptions.except.insert(except.begin(), except.end());
         return runCorpus(corpusFolder, corpusOptions);
     }
     if (*devices)

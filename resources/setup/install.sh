@@ -21,7 +21,6 @@ libcli11-dev
 libexpected-dev
 libgit2-dev
 libcurl4-openssl-dev
-libcmark-dev
 opencl-c-headers
 qt6-base-dev
 qt6-svg-dev

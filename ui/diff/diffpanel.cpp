@@ -58,7 +58,7 @@ DiffPanel::DiffPanel(WorkspaceModel *workspace, Selection *selection, QWidget *p
     });
     connect(&m_loader, &DiffLoader::loaded, this, [this](const QString &key, const DocumentPtr &document) {
         if (key == m_wantedKey)
-            show(document);
+            showDocument(document);
     });
     connect(selection, &Selection::lineageChanged, this, &DiffPanel::refresh);
     connect(selection, &Selection::rowChanged, this, &DiffPanel::refresh);
@@ -94,23 +94,23 @@ void DiffPanel::refresh()
         m_loader.cancel();
         m_wantedKey.clear();
         if (!m_workspace->isLoaded())
-            show(messageDocument(tr("Reading the workspace…")));
+            showDocument(messageDocument(tr("Reading the workspace…")));
         else if (lineage && !row.isEmpty())
-            show(messageDocument(
+            showDocument(messageDocument(
                 tr("%1 has no row %2. Choose one in the lineage.").arg(m_selection->lineageKey(), row)));
         else
-            show(messageDocument(
+            showDocument(messageDocument(
                 tr("Choose a lineage in the library to see how one state differs from the next.")));
         return;
     }
     m_wantedKey = spec->key();
     if (const DocumentPtr document = m_loader.load(*spec))
-        show(document);
+        showDocument(document);
     else
         m_busyTimer->start();
 }
 
-void DiffPanel::show(const DocumentPtr &document)
+void DiffPanel::showDocument(const DocumentPtr &document)
 {
     m_busyTimer->stop();
     m_busy->hide();

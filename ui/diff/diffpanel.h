@@ -61,7 +61,7 @@ private:
                     const std::function<void(bool)> &changed);
     void layOut();
     void refresh();
-    void show(const DocumentPtr &document);
+    void showDocument(const DocumentPtr &document);
     void showHeadings();
     void showHunkCount();
     void prefetchNeighbours();

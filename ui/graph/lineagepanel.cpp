@@ -135,11 +135,10 @@ void LineagePanel::buildActions()
 
 void LineagePanel::refresh()
 {
+    // All the way: a view that is shown and gets the focus makes its first row the current one.
+    const QScopedValueRollback<bool> following(m_following, true);
     const lineage::Lineage *lineage = m_workspace->lineage(m_selection->lineageKey());
-    {
-        const QScopedValueRollback<bool> following(m_following, true);
-        m_model->refresh(lineage, m_selection->baseline(), m_direction);
-    }
+    m_model->refresh(lineage, m_selection->baseline(), m_direction);
     setWindowTitle(lineage ? QStringLiteral("%1 · %2").arg(QString::fromStdString(lineage->workload),
                                                            QString::fromStdString(lineage->platform))
                            : QString());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/runs/gatecontroller.h"
 
-#include "core/lineage/lineage.h"
+#include "core/lineage/record.h"
 #include "ui/models/workspacemodel.h"
 
 #include <QPointer>
@@ -25,18 +25,18 @@ QString sentence(const Error &error)
 
 /// Stores the candidate and its trial as a branch. A verdict without a device is no evidence and is not recorded.
 Recorded record(const std::filesystem::path &lineageDirectory, const std::string &candidateText,
-                gate::Trial &trial)
+                const gate::Trial &trial)
 {
     if (lineageDirectory.empty())
         return {{}, GateController::tr("Not recorded: the candidate belongs to no lineage.")};
     if (trial.verdict.status == gate::VerdictStatus::Unavailable)
         return {{}, GateController::tr("Not recorded: nothing was run.")};
-    auto file = lineage::storeBranch(lineageDirectory, candidateText, trial.surface);
-    if (!file)
-        return {{}, GateController::tr("Not recorded: %1").arg(sentence(file.error()))};
-    trial.file = *file;
-    if (const auto appended = lineage::appendTrial(lineageDirectory, trial); !appended)
-        return {{}, GateController::tr("Not recorded: %1").arg(sentence(appended.error()))};
+    const auto lineage = lineage::readLineage(lineageDirectory);
+    if (!lineage)
+        return {{}, GateController::tr("Not recorded: %1").arg(sentence(lineage.error()))};
+    const auto outcome = lineage::recordTrial(*lineage, trial, candidateText);
+    if (!outcome)
+        return {{}, GateController::tr("Not recorded: %1").arg(sentence(outcome.error()))};
     return {QStringLiteral("trial:%1").arg(QString::fromStdString(trial.id)), {}};
 }
 

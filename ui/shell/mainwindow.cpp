@@ -64,6 +64,7 @@ MainWindow::MainWindow(QWidget *parent)
     connectWorkspace();
     connectGate();
     applyLayout(QStringLiteral("review"));
+    panel(QStringLiteral("lineage"))->setFocus();
 }
 
 MainWindow::~MainWindow() = default;

@@ -119,7 +119,7 @@ QString formatSpeedup(double speedup)
         return none();
     int decimals = decimalsFor(speedup);
     if (speedup < 0.0995)
-        decimals = std::min(6, 1 - static_cast<int>(std::floor(std::log10(speedup))));
+        decimals = std::clamp(1 - static_cast<int>(std::floor(std::log10(speedup))), 3, 4);
     return plain(speedup, decimals) + QChar(0x00d7);
 }
 

@@ -15,7 +15,7 @@ namespace klineage::ui {
 /// As formatQuantity(), always with a sign.
 [[nodiscard]] QString formatSigned(double value, const QString &unit);
 
-/// "2.83×"; one decimal from 10, none from 100, two significant digits below 0.1.
+/// "2.83×"; one decimal from 10, none from 100, three or four from 0.1 down.
 [[nodiscard]] QString formatSpeedup(double speedup);
 /// A relative change, 0.123 = "+12.3 %", -0.65 = "−65.0 %"; no decimals from ±100 %.
 [[nodiscard]] QString formatPercent(double fraction);

@@ -19,7 +19,7 @@ constexpr std::size_t maxCandidateBytes = std::size_t{4} << 20;
 bool isWanted(const CorpusEntry &entry, const CorpusOptions &options)
 {
     return (!options.surface || *options.surface == entry.surface)
-           && entry.file.find(options.filter) != std::string::npos;
+           && entry.file.find(options.filter) != std::string::npos && !options.except.contains(entry.file);
 }
 
 Result<GateJob> jobOf(const Corpus &corpus, const CorpusEntry &entry, const CorpusOptions &options)

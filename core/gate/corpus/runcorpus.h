@@ -6,11 +6,13 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 
 namespace klineage::gate {
 
 struct CorpusOptions {
     std::optional<kernel::Surface> surface; ///< nothing: both
+    std::set<std::string> except;           ///< files left out: holes of the gate that are known and open
     std::string filter;                     ///< only candidates whose file has this in its name; empty: all
     GateRequest defaults;                   ///< seeds, rounds and times of the candidates without a parent
     /// Timing of a candidate with a parent. Long enough for every buffer set to be run over many times, because that is what a

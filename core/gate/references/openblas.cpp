@@ -30,7 +30,8 @@ Result<OpenBlas> load()
                     "Cannot load libopenblas.so.0: it is not installed. Install libopenblas0-pthread.");
     OpenBlas blas;
     blas.sgemm = reinterpret_cast<decltype(blas.sgemm)>(::dlsym(library, "cblas_sgemm"));
-    blas.setThreads = reinterpret_cast<decltype(blas.setThreads)>(::dlsym(library, "openblas_set_num_threads"));
+    blas.setThreads =
+        reinterpret_cast<decltype(blas.setThreads)>(::dlsym(library, "openblas_set_num_threads"));
     blas.config = reinterpret_cast<decltype(blas.config)>(::dlsym(library, "openblas_get_config"));
     if (!blas.sgemm || !blas.setThreads || !blas.config)
         return fail(ErrorCode::Unavailable,

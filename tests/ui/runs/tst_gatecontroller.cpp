@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/files/atomicfile.h"
+#include "core/files/sha256.h"
+#include "core/files/utctime.h"
 #include "ui/models/selection.h"
 #include "ui/models/workspacemodel.h"
 #include "ui/runs/gatecontroller.h"
@@ -21,6 +24,7 @@ using namespace klineage::ui;
 namespace {
 
 constexpr auto lineageKey = "sgemm/pocl";
+constexpr auto candidateText = "/*klineage\nsurface = \"opencl\"\n*/\n";
 
 gate::Trial verdict(gate::VerdictStatus status)
 {
@@ -28,7 +32,9 @@ gate::Trial verdict(gate::VerdictStatus status)
     trial.id = gate::newTrialId();
     trial.workload = "sgemm";
     trial.surface = kernel::Surface::OpenCl;
-    trial.candidate = std::string(64, 'a');
+    trial.candidate = files::sha256Hex(candidateText);
+    trial.time = files::nowUtc();
+    trial.environment.platform = "pocl";
     trial.verdict.status = status;
     trial.verdict.message = "A verdict.";
     trial.verdict.evidence = {{"element", "c[3, 17]"}};
@@ -40,7 +46,7 @@ gate::GateRequest request()
 {
     gate::GateRequest request;
     request.candidateName = "K01.cl";
-    request.candidateText = "/*klineage\nsurface = \"opencl\"\n*/\n";
+    request.candidateText = candidateText;
     return request;
 }
 
@@ -53,7 +59,7 @@ class TestGateController : public QObject
 private slots:
     void init()
     {
-        QTest::failOnWarning(QRegularExpression(QStringLiteral(".")));
+        QTest::failOnWarning(QRegularExpression(QStringLiteral("^(?!This plugin does not support)")));
         m_folder = std::make_unique<QTemporaryDir>();
         Workspace value;
         lineage::Lineage lineage;
@@ -61,6 +67,12 @@ private slots:
         lineage.platform = "pocl";
         lineage.directory = m_folder->path().toStdString();
         value.lineages = {lineage};
+        lineage.title = "sgemm";
+        lineage.states = {{"K00", "K00.cl", "naive", {}}};
+        lineage.termination = "complete";
+        const auto written =
+            files::writeFileAtomic(lineage.directory / "lineage.toml", lineage::writeLineage(lineage));
+        QVERIFY2(written, written ? "" : written.error().message.c_str());
         m_workspace = std::make_unique<WorkspaceModel>();
         m_workspace->setWorkspace(value);
         m_controller = std::make_unique<GateController>(m_workspace.get());
@@ -68,13 +80,15 @@ private slots:
 
     void aVerdictIsRecordedAsABranch()
     {
-        m_controller->setRunner([](const auto &, std::stop_token, const gate::ProgressCallback &) -> Result<gate::Trial> {
-            return verdict(gate::VerdictStatus::Wrong);
-        });
+        m_controller->setRunner(
+            [](const auto &, std::stop_token, const gate::ProgressCallback &) -> Result<gate::Trial> {
+                return verdict(gate::VerdictStatus::Wrong);
+            });
         QSignalSpy finished(m_controller.get(), &GateController::finished);
         QVERIFY(m_controller->start(request(), lineageKey, QStringLiteral("K00")));
         QTRY_COMPARE(finished.count(), 1);
-        QVERIFY(finished[0][2].toString().startsWith(QLatin1String("trial:")));
+        QVERIFY2(finished[0][2].toString().startsWith(QLatin1String("trial:")),
+                 qPrintable(finished[0][3].toString()));
         QFile trials(m_folder->filePath(QStringLiteral("trials.jsonl")));
         QVERIFY(trials.open(QIODevice::ReadOnly));
         const auto recorded = gate::parseTrial(trials.readAll().trimmed().toStdString(), "trials.jsonl:1");
@@ -85,9 +99,10 @@ private slots:
 
     void aVerdictWithoutADeviceIsNotEvidence()
     {
-        m_controller->setRunner([](const auto &, std::stop_token, const gate::ProgressCallback &) -> Result<gate::Trial> {
-            return verdict(gate::VerdictStatus::Unavailable);
-        });
+        m_controller->setRunner(
+            [](const auto &, std::stop_token, const gate::ProgressCallback &) -> Result<gate::Trial> {
+                return verdict(gate::VerdictStatus::Unavailable);
+            });
         QSignalSpy finished(m_controller.get(), &GateController::finished);
         m_controller->start(request(), lineageKey, QStringLiteral("K00"));
         QTRY_COMPARE(finished.count(), 1);
@@ -99,7 +114,8 @@ private slots:
     void stopDropsTheResult()
     {
         std::atomic<bool> begun = false;
-        m_controller->setRunner([&begun](const auto &, std::stop_token stop, const gate::ProgressCallback &) -> Result<gate::Trial> {
+        m_controller->setRunner([&begun](const auto &, std::stop_token stop,
+                                         const gate::ProgressCallback &) -> Result<gate::Trial> {
             begun = true;
             while (!stop.stop_requested())
                 std::this_thread::yield();
@@ -118,11 +134,12 @@ private slots:
 
     void destroyingWhileRunningStopsTheThread()
     {
-        m_controller->setRunner([](const auto &, std::stop_token stop, const gate::ProgressCallback &) -> Result<gate::Trial> {
-            while (!stop.stop_requested())
-                std::this_thread::yield();
-            return fail(ErrorCode::Cancelled, "Stopped.");
-        });
+        m_controller->setRunner(
+            [](const auto &, std::stop_token stop, const gate::ProgressCallback &) -> Result<gate::Trial> {
+                while (!stop.stop_requested())
+                    std::this_thread::yield();
+                return fail(ErrorCode::Cancelled, "Stopped.");
+            });
         m_controller->start(request(), lineageKey, QStringLiteral("K00"));
         m_controller.reset();
         QVERIFY(!m_controller);
@@ -130,9 +147,10 @@ private slots:
 
     void errorsOfTheGateAreSentences()
     {
-        m_controller->setRunner([](const auto &, std::stop_token, const gate::ProgressCallback &) -> Result<gate::Trial> {
-            return fail(ErrorCode::NotFound, "Cannot find klineage-gate.", "Build it.");
-        });
+        m_controller->setRunner(
+            [](const auto &, std::stop_token, const gate::ProgressCallback &) -> Result<gate::Trial> {
+                return fail(ErrorCode::NotFound, "Cannot find klineage-gate.", "Build it.");
+            });
         QSignalSpy failed(m_controller.get(), &GateController::failed);
         m_controller->start(request(), lineageKey, QStringLiteral("K00"));
         QTRY_COMPARE(failed.count(), 1);
@@ -148,7 +166,8 @@ private slots:
             });
         Selection selection;
         RunConsole console(m_controller.get(), &selection);
-        QAbstractItemModelTester tester(console.model(), QAbstractItemModelTester::FailureReportingMode::QtTest);
+        QAbstractItemModelTester tester(console.model(),
+                                        QAbstractItemModelTester::FailureReportingMode::QtTest);
         QSignalSpy finished(m_controller.get(), &GateController::finished);
         for (int i = 1; i <= 3; ++i) {
             m_controller->start(request(), lineageKey, QStringLiteral("K00"));
@@ -165,11 +184,12 @@ private slots:
 
     void theStopButtonStops()
     {
-        m_controller->setRunner([](const auto &, std::stop_token stop, const gate::ProgressCallback &) -> Result<gate::Trial> {
-            while (!stop.stop_requested())
-                std::this_thread::yield();
-            return fail(ErrorCode::Cancelled, "Stopped.");
-        });
+        m_controller->setRunner(
+            [](const auto &, std::stop_token stop, const gate::ProgressCallback &) -> Result<gate::Trial> {
+                while (!stop.stop_requested())
+                    std::this_thread::yield();
+                return fail(ErrorCode::Cancelled, "Stopped.");
+            });
         Selection selection;
         RunConsole console(m_controller.get(), &selection);
         console.show();
@@ -177,7 +197,8 @@ private slots:
         QSignalSpy stopped(m_controller.get(), &GateController::stopped);
         QTest::mouseClick(console.findChild<QPushButton *>(), Qt::LeftButton);
         QTRY_COMPARE(stopped.count(), 1);
-        QCOMPARE(console.model()->index(0, JobModel::VerdictColumn).data().toString(), QStringLiteral("stopped"));
+        QCOMPARE(console.model()->index(0, JobModel::VerdictColumn).data().toString(),
+                 QStringLiteral("stopped"));
     }
 
 private:

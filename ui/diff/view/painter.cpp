@@ -119,7 +119,8 @@ void DiffPainter::paintFold(const ViewRow &row, const ColumnGeometry &column, co
     m_painter.setPen(m_palette.muted);
     const double charWidth = m_layouts.charWidth();
     m_painter.drawText(QPointF(column.signLeft - charWidth * 0.5, baseline), QStringLiteral("⋯"));
-    const QString label = row.rowCount == 1 ? tr("1 unchanged line") : tr("%1 unchanged lines").arg(row.rowCount);
+    const QString label =
+        row.rowCount == 1 ? tr("1 unchanged line") : tr("%1 unchanged lines").arg(row.rowCount);
     m_painter.drawText(QPointF(column.textLeft, baseline), label);
 
     // The function that the code below the fold belongs to.

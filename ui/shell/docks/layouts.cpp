@@ -12,48 +12,34 @@ QString tr(const char *text)
     return QCoreApplication::translate("klineage::ui::WindowLayout", text);
 }
 
+// clang-format off
 std::vector<WindowLayout> makeLayouts()
 {
-    const auto stack = [](const QStringList &docks, int share) { return DockStack{docks, share}; };
+    using Stacks = std::vector<DockStack>;
     return {
-        {"review",
-         tr("Review"),
-         {stack({"library"}, 36), stack({"lineage"}, 64)},
-         {stack({"card"}, 1)},
-         {stack({"profile"}, 55), stack({"trajectory", "console", "problems"}, 45)},
-         400,
-         350,
-         262,
-         "diff"},
-        {"curate",
-         tr("Curate"),
-         {stack({"library"}, 60), stack({"lineage"}, 40)},
-         {stack({"card"}, 1)},
-         {stack({"profile", "console", "problems"}, 1)},
-         380,
-         560,
-         190,
-         "diff"},
-        {"run",
-         tr("Run"),
-         {stack({"library"}, 30), stack({"lineage"}, 70)},
-         {},
-         {stack({"console", "problems"}, 55), stack({"trajectory", "profile"}, 45)},
-         420,
-         0,
-         320,
-         "editor"},
-        {"demo",
-         tr("Demo"),
-         {stack({"lineage"}, 1)},
-         {},
-         {stack({"trajectory"}, 58), stack({"profile"}, 42)},
-         480,
-         0,
-         480,
-         "diff"},
+        {.id = "review", .name = tr("Review"),
+         .left = Stacks{{{"library"}, 36}, {{"lineage"}, 64}},
+         .right = Stacks{{{"card"}, 1}},
+         .bottom = Stacks{{{"profile"}, 55}, {{"trajectory", "console", "problems"}, 45}},
+         .leftWidth = 436, .rightWidth = 346, .bottomHeight = 270, .centre = "diff"},
+        {.id = "curate", .name = tr("Curate"),
+         .left = Stacks{{{"library"}, 58}, {{"lineage"}, 42}},
+         .right = Stacks{{{"card"}, 1}},
+         .bottom = Stacks{{{"profile", "console", "problems"}, 1}},
+         .leftWidth = 400, .rightWidth = 540, .bottomHeight = 200, .centre = "diff"},
+        {.id = "run", .name = tr("Run"),
+         .left = Stacks{{{"library"}, 30}, {{"lineage"}, 70}},
+         .right = Stacks{},
+         .bottom = Stacks{{{"console", "problems"}, 55}, {{"trajectory", "profile"}, 45}},
+         .leftWidth = 436, .rightWidth = 0, .bottomHeight = 330, .centre = "editor"},
+        {.id = "demo", .name = tr("Demo"),
+         .left = Stacks{{{"lineage"}, 1}},
+         .right = Stacks{},
+         .bottom = Stacks{{{"trajectory"}, 58}, {{"profile"}, 42}},
+         .leftWidth = 520, .rightWidth = 0, .bottomHeight = 500, .centre = "diff"},
     };
 }
+// clang-format on
 
 } // namespace
 

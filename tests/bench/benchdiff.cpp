@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Diffs of 100,000 × 100,000 lines, 5 % changed.
+#include "bench.h"
+
+#include "ui/diff/view/diffview.h"
+
+#include <QApplication>
+#include <QScrollBar>
+
+#include <random>
+#include <thread>
+
+namespace klineage::bench {
+
+namespace {
+
+constexpr int lineCount = 100000;
+
+struct Texts {
+    std::string left;
+    std::string right;
+};
+
+Texts makeTexts()
+{
+    std::mt19937 random(20240607);
+    Texts texts;
+    for (int i = 0; i < lineCount; ++i) {
+        const std::string line = "    value_" + std::to_string(random() % 5000) + " = fma(a["
+                                 + std::to_string(i) + "], b[k + " + std::to_string(random() % 64)
+                                 + "], acc);\n";
+        texts.left += line;
+        if (random() % 20 != 0) {
+            texts.right += line;
+            continue;
+        }
+        switch (random() % 3) {
+        case 0:
+            texts.right += "    changed_" + std::to_string(random() % 100) + line.substr(4);
+            break;
+        case 1:
+            texts.right += line + "    inserted(" + std::to_string(random()) + ");\n";
+            break;
+        default:
+            break; // removed
+        }
+    }
+    return texts;
+}
+
+/// Scrolls through the document in pages and half rows, painting every frame.
+std::vector<double> scrollFrames(ui::DiffView &view)
+{
+    QScrollBar *bar = view.verticalScrollBar();
+    QImage frame(view.viewport()->size(), QImage::Format_ARGB32_Premultiplied);
+    std::vector<double> samples;
+    const auto step = [&](int pixels) {
+        samples.push_back(millisecondsOf([&] {
+            bar->setValue((bar->value() + pixels) % std::max(1, bar->maximum()));
+            view.viewport()->render(&frame);
+        }));
+    };
+    for (int i = 0; i < 200; ++i)
+        step(bar->pageStep());
+    for (int i = 0; i < 200; ++i)
+        step(9);
+    return samples;
+}
+
+void run(Reporter &reporter)
+{
+    const Texts texts = makeTexts();
+    diff::Diff result;
+    const double compare = medianMilliseconds(5, [&] { result = diff::compare(texts.left, texts.right); });
+    reporter.atMost(QStringLiteral("diff.compare"), compare, QStringLiteral("ms"), 250,
+                    QStringLiteral("100k x 100k lines, 5 % changed: rows, hunks, pairs, moves"));
+
+    ui::DiffView view;
+    view.resize(1400, 800);
+    view.show();
+    QApplication::processEvents();
+    QImage frame(view.viewport()->size(), QImage::Format_ARGB32_Premultiplied);
+    // From two files in memory to pixels, on one thread: no share of a second core is counted in.
+    const double firstPaint = medianMilliseconds(5, [&] {
+        const auto left = ui::makeSideText(texts.left, ui::Language::CudaCpp);
+        const auto right = ui::makeSideText(texts.right, ui::Language::CudaCpp);
+        view.setDocument(ui::makeDocument(left, right, {}), false);
+        view.viewport()->render(&frame);
+    });
+    reporter.atMost(QStringLiteral("diff.first_paint"), firstPaint, QStringLiteral("ms"), 150,
+                    QStringLiteral("both texts in memory to painted rows, compare included"));
+
+    const std::vector<double> folded = scrollFrames(view);
+    reporter.atMost(QStringLiteral("diff.scroll_p95"), percentile(folded, 0.95), QStringLiteral("ms"), 8,
+                    QStringLiteral("frame of 1400 x 800, folded"));
+    view.setFolding(false);
+    const std::vector<double> open = scrollFrames(view);
+    reporter.atMost(QStringLiteral("diff.scroll_open_p95"), percentile(open, 0.95), QStringLiteral("ms"), 8,
+                    QStringLiteral("frame of 1400 x 800, nothing folded"));
+
+    int words = 0;
+    const double all = medianMilliseconds(3, [&] {
+        words = 0;
+        for (const diff::Row &row : result.rows) {
+            if (row.kind != diff::Row::Kind::Changed)
+                continue;
+            static const ui::TextLines left(texts.left);
+            static const ui::TextLines right(texts.right);
+            const auto changes = diff::compareLines(left.line(row.leftLine), right.line(row.rightLine));
+            words += changes.left.empty() && changes.right.empty() ? 0 : 1;
+        }
+    });
+    reporter.atMost(QStringLiteral("diff.words"), all * 1000 / std::max(1, words), QStringLiteral("us"), 50,
+                    QStringLiteral("word-level changes of one line, mean of all changed lines"));
+}
+
+const Group group("diff", "line and word diffs of 100k lines, painting and scrolling them", &run);
+
+} // namespace
+
+} // namespace klineage::bench

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "tests/ui/common/uitest.h"
+#include "ui/style/chip.h"
+#include "ui/style/fonts.h"
+#include "ui/style/icons.h"
+#include "ui/style/segmentedswitch.h"
+#include "ui/style/stylesheet.h"
+#include "ui/style/theme.h"
+
+#include <QFontInfo>
+#include <QFontMetrics>
+#include <QSet>
+#include <QSignalSpy>
+#include <QTest>
+
+#include <cmath>
+
+using namespace klineage;
+using namespace klineage::ui;
+
+namespace {
+
+double luminance(const QColor &color)
+{
+    const auto linear = [](double c) {
+        return c <= 0.04045 ? c / 12.92 : std::pow((c + 0.055) / 1.055, 2.4);
+    };
+    return 0.2126 * linear(color.redF()) + 0.7152 * linear(color.greenF()) + 0.0722 * linear(color.blueF());
+}
+
+/// WCAG 2 contrast ratio.
+double contrast(const QColor &a, const QColor &b)
+{
+    const double high = std::max(luminance(a), luminance(b));
+    const double low = std::min(luminance(a), luminance(b));
+    return (high + 0.05) / (low + 0.05);
+}
+
+} // namespace
+
+class ThemeTest : public UiTest
+{
+    Q_OBJECT
+
+private slots:
+    void textCanBeRead();
+    void statusesHaveTheirOwnGlyphs();
+    void styleSheetKnowsAllRoles();
+    void digitsAreTabular();
+    void iconsAreTheirThemesColour();
+    void switchTakesKeysAndClicks();
+};
+
+void ThemeTest::textCanBeRead()
+{
+    for (const Theme *theme : {&Theme::light(), &Theme::dark()}) {
+        for (const QColor &ground :
+             {theme->panel, theme->header, theme->selection, theme->hover, theme->diffAdd, theme->diffRemove})
+            QVERIFY(contrast(theme->text, ground) >= 7);
+        for (const QColor &ink : {theme->dim, theme->good, theme->warn, theme->bad, theme->accent})
+            QVERIFY2(contrast(ink, theme->panel) >= 4.5, qPrintable(ink.name()));
+    }
+}
+
+void ThemeTest::statusesHaveTheirOwnGlyphs()
+{
+    using gate::VerdictStatus;
+    QSet<QString> glyphs;
+    QSet<QString> words;
+    const VerdictStatus all[] = {VerdictStatus::Correct, VerdictStatus::CompileError, VerdictStatus::Wrong,
+                                 VerdictStatus::Unsafe,  VerdictStatus::Suspect,      VerdictStatus::Timeout,
+                                 VerdictStatus::Crash,   VerdictStatus::Unavailable};
+    for (const VerdictStatus status : all) {
+        glyphs << statusStyle(status).glyph;
+        words << statusStyle(status).word;
+    }
+    QCOMPARE(glyphs.size(), std::size(all));
+    QCOMPARE(words.size(), std::size(all));
+}
+
+void ThemeTest::styleSheetKnowsAllRoles()
+{
+    for (const Theme *theme : {&Theme::light(), &Theme::dark()}) {
+        const QString sheet = styleSheet(*theme);
+        QVERIFY(sheet.size() > 1000);
+        QVERIFY2(!sheet.contains(QLatin1Char('@')),
+                 qPrintable(sheet.mid(sheet.indexOf(QLatin1Char('@')), 20)));
+    }
+}
+
+void ThemeTest::digitsAreTabular()
+{
+    QCOMPARE(QFontInfo(interfaceFont()).family(), QStringLiteral("Inter Tabular"));
+    QCOMPARE(QFontInfo(codeFont()).family(), QStringLiteral("JetBrains Mono NL"));
+    const QFontMetricsF metrics(interfaceFont());
+    for (const QChar digit : QStringLiteral("023456789"))
+        QCOMPARE(metrics.horizontalAdvance(digit), metrics.horizontalAdvance(QLatin1Char('1')));
+}
+
+void ThemeTest::iconsAreTheirThemesColour()
+{
+    QVERIFY(icon(QStringLiteral("no-such-icon")).isNull());
+    const QImage image = icon(QStringLiteral("stop")).pixmap(32, 32).toImage();
+    QCOMPARE(image.pixelColor(16, 16), Theme::current().text);
+}
+
+void ThemeTest::switchTakesKeysAndClicks()
+{
+    SegmentedSwitch choice({QStringLiteral("one"), QStringLiteral("two"), QStringLiteral("three")});
+    choice.show();
+    const QSignalSpy changed(&choice, &SegmentedSwitch::currentChanged);
+    QTest::mouseClick(&choice, Qt::LeftButton, {}, choice.segmentRect(2).center());
+    QCOMPARE(choice.currentIndex(), 2);
+    choice.setFocus();
+    QTest::keyClick(&choice, Qt::Key_Left);
+    QCOMPARE(choice.currentIndex(), 1);
+    QTest::keyClick(&choice, Qt::Key_Left);
+    QTest::keyClick(&choice, Qt::Key_Left);
+    QCOMPARE(choice.currentIndex(), 0);
+    QCOMPARE(changed.size(), 3);
+}
+
+KLINEAGE_UI_TEST(ThemeTest)
+#include "tst_theme.moc"
