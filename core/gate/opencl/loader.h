@@ -10,18 +10,17 @@
 namespace klineage::gate::opencl {
 
 // The one list of what is taken from libOpenCL.so.1; it makes the table below and its loader.
+// clang-format off: it indents each line of the list further than the last
 #define KLINEAGE_OPENCL_SYMBOLS(X) \
-    X(clGetPlatformIDs) \
-    X(clGetPlatformInfo) \
-    X(clGetDeviceIDs) \
-    X(clGetDeviceInfo) X(clCreateContext) X(clReleaseContext) X(clCreateCommandQueueWithProperties) \
-        X(clReleaseCommandQueue) X(clCreateBuffer) X(clCreateSubBuffer) X(clReleaseMemObject) \
-            X(clCreateProgramWithSource) X(clBuildProgram) X(clGetProgramBuildInfo) X(clGetProgramInfo) \
-                X(clReleaseProgram) X(clCreateKernel) X(clReleaseKernel) X(clGetKernelInfo) \
-                    X(clGetKernelArgInfo) X(clSetKernelArg) X(clGetKernelWorkGroupInfo) \
-                        X(clEnqueueNDRangeKernel) X(clEnqueueFillBuffer) X(clEnqueueReadBuffer) \
-                            X(clEnqueueWriteBuffer) X(clEnqueueMapBuffer) X(clEnqueueUnmapMemObject) \
-                                X(clFinish) X(clWaitForEvents) X(clGetEventProfilingInfo) X(clReleaseEvent)
+    X(clGetPlatformIDs) X(clGetPlatformInfo) X(clGetDeviceIDs) X(clGetDeviceInfo) X(clCreateContext) \
+    X(clReleaseContext) X(clCreateCommandQueueWithProperties) X(clReleaseCommandQueue) X(clCreateBuffer) \
+    X(clCreateSubBuffer) X(clReleaseMemObject) X(clCreateProgramWithSource) X(clBuildProgram) \
+    X(clGetProgramBuildInfo) X(clGetProgramInfo) X(clReleaseProgram) X(clCreateKernel) \
+    X(clReleaseKernel) X(clGetKernelInfo) X(clGetKernelArgInfo) X(clSetKernelArg) \
+    X(clGetKernelWorkGroupInfo) X(clEnqueueNDRangeKernel) X(clEnqueueFillBuffer) X(clEnqueueReadBuffer) \
+    X(clEnqueueWriteBuffer) X(clEnqueueMapBuffer) X(clEnqueueUnmapMemObject) X(clFinish) \
+    X(clWaitForEvents) X(clGetEventProfilingInfo) X(clReleaseEvent)
+// clang-format on
 
 /// The OpenCL ICD loader's functions under their own names.
 struct Api {
