@@ -10,7 +10,8 @@
 namespace klineage::gate::opencl {
 
 // The one list of what is taken from libOpenCL.so.1; it makes the table below and its loader.
-// clang-format off: it indents each line of the list further than the last
+// It would indent each line of the list further than the last.
+// clang-format off
 #define KLINEAGE_OPENCL_SYMBOLS(X) \
     X(clGetPlatformIDs) X(clGetPlatformInfo) X(clGetDeviceIDs) X(clGetDeviceInfo) X(clCreateContext) \
     X(clReleaseContext) X(clCreateCommandQueueWithProperties) X(clReleaseCommandQueue) X(clCreateBuffer) \
