@@ -61,8 +61,8 @@ TrajectoryPanel::TrajectoryPanel(WorkspaceModel *workspace, Selection *selection
     m_unity->end->setCoords(1, 1);
     m_unityText->position->setTypeX(QCPItemPosition::ptAxisRectRatio);
     m_unityText->position->setTypeY(QCPItemPosition::ptPlotCoords);
-    m_unityText->position->setCoords(0.99, 1);
-    m_unityText->setPositionAlignment(Qt::AlignRight | Qt::AlignTop);
+    m_unityText->position->setCoords(0.01, 1);
+    m_unityText->setPositionAlignment(Qt::AlignLeft | Qt::AlignBottom);
     m_caption->position->setType(QCPItemPosition::ptAxisRectRatio);
     m_caption->position->setCoords(0.01, 0.0);
     m_caption->setPositionAlignment(Qt::AlignLeft | Qt::AlignTop);

@@ -39,7 +39,7 @@ void ChangeBarDelegate::paint(QPainter *painter, const QStyleOptionViewItem &opt
     QRectF bar = QRectF(option.rect).adjusted(6, 0, -8, 0);
     bar.setTop(option.rect.center().y() - 3.5);
     bar.setHeight(8);
-    bar.setWidth(std::max(2.0, bar.width() * length));
+    bar.setWidth(std::max(2.0, std::min(bar.width(), 120.0) * length));
     painter->save();
     painter->setRenderHint(QPainter::Antialiasing);
     painter->setPen(Qt::NoPen);

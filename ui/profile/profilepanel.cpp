@@ -60,9 +60,7 @@ ProfilePanel::ProfilePanel(WorkspaceModel *workspace, Selection *selection, QWid
     m_table->verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 8);
     m_table->horizontalHeader()->setHighlightSections(false);
     m_table->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
-    m_table->horizontalHeader()->setSectionResizeMode(ProfileModel::MetricColumn, QHeaderView::Stretch);
-    m_table->horizontalHeader()->setSectionResizeMode(ProfileModel::BarColumn, QHeaderView::Fixed);
-    m_table->horizontalHeader()->resizeSection(ProfileModel::BarColumn, 72);
+    m_table->horizontalHeader()->setSectionResizeMode(ProfileModel::BarColumn, QHeaderView::Stretch);
 
     m_message->setWordWrap(true);
     m_message->setAlignment(Qt::AlignCenter);
