@@ -62,6 +62,9 @@ ProfilePanel::ProfilePanel(WorkspaceModel *workspace, Selection *selection, QWid
     m_table->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
     m_table->horizontalHeader()->setSectionResizeMode(ProfileModel::BarColumn, QHeaderView::Stretch);
 
+    // The change is what one looks for, so it stays next to the name when the panel is narrow.
+    m_table->horizontalHeader()->moveSection(ProfileModel::ChangeColumn, ProfileModel::LeftColumn);
+
     m_message->setWordWrap(true);
     m_message->setAlignment(Qt::AlignCenter);
     m_message->setMargin(16);
