@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "tests/ui/common/sample.h"
+#include "ui/models/librarymodel.h"
+#include "ui/models/lineagemodel.h"
+#include "ui/models/selection.h"
+#include "ui/models/workspacemodel.h"
+
+#include <QAbstractItemModelTester>
+#include <QRandomGenerator>
+#include <QSignalSpy>
+#include <QTest>
+
+using namespace klineage;
+using namespace klineage::ui;
+
+class TestModels : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void init() { m_shipped = openWorkspace(KLINEAGE_SOURCE_DIR).value(); }
+
+    void libraryListsEveryLineageAndCard()
+    {
+        LibraryModel model;
+        const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
+        model.refresh(m_shipped);
+        for (const lineage::Lineage &lineage : m_shipped.lineages)
+            QVERIFY(model.find(LibraryModel::Kind::Lineage, QString::fromStdString(lineage.key())).isValid());
+        for (const skills::CardRecord &card : m_shipped.cards)
+            QVERIFY(model.find(LibraryModel::Kind::Card, QString::fromStdString(card.card.name)).isValid());
+        QVERIFY(!model.find(LibraryModel::Kind::Card, QStringLiteral("no-such-card")).isValid());
+    }
+
+    void libraryKeepsItsContractUnderRandomChanges()
+    {
+        LibraryModel model;
+        const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
+        QRandomGenerator random(11);
+        for (int i = 0; i < 60; ++i) {
+            Workspace changed = m_shipped;
+            while (!changed.cards.empty() && random.bounded(3))
+                changed.cards.erase(changed.cards.begin()
+                                    + random.bounded(static_cast<int>(changed.cards.size())));
+            while (!changed.lineages.empty() && random.bounded(2))
+                changed.lineages.pop_back();
+            model.refresh(changed);
+        }
+        model.refresh({});
+    }
+
+    void lineageRowsAreTheTable()
+    {
+        const lineage::Lineage &lineage = *m_shipped.findLineage("gemm/sm90");
+        LineageModel model;
+        const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
+        model.refresh(&lineage, {}, Direction::Backward);
+        QCOMPARE(model.rowCount(),
+                 static_cast<int>(lineage.states.size() + lineage.attempts.size() + lineage.branches.size()));
+        const int wrong = model.rowOf(QStringLiteral("R07a"));
+        QVERIFY(wrong >= 0 && !model.row(wrong).isCorrect);
+        QVERIFY(model.row(wrong).latency.isEmpty());
+        QCOMPARE(model.neighbourState(QStringLiteral("K10"), 1), QStringLiteral("K09"));
+        QVERIFY(model.neighbourState(QStringLiteral("K10"), -1).isEmpty());
+    }
+
+    void forwardTurnsTheOrderRound()
+    {
+        const lineage::Lineage &lineage = *m_shipped.findLineage("sgemm/pocl");
+        LineageModel model;
+        const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
+        model.refresh(&lineage, {}, Direction::Backward);
+        const int backward = model.rowOf(QStringLiteral("K00"));
+        model.refresh(&lineage, {}, Direction::Forward);
+        QVERIFY(model.rowOf(QStringLiteral("K00")) < backward);
+        QCOMPARE(model.neighbourState(QStringLiteral("K00"), 1), QStringLiteral("K01"));
+    }
+
+    void pinningABaselineChangesOnlyItsColumn()
+    {
+        const lineage::Lineage &lineage = *m_shipped.findLineage("sgemm/pocl");
+        LineageModel model;
+        model.refresh(&lineage, {}, Direction::Backward);
+        const LineageRow before = model.row(model.rowOf(QStringLiteral("K03")));
+        model.refresh(&lineage, QStringLiteral("K02"), Direction::Backward);
+        const LineageRow after = model.row(model.rowOf(QStringLiteral("K03")));
+        QCOMPARE(after.latency, before.latency);
+        QVERIFY(after.toBaseline != before.toBaseline);
+        QCOMPARE(model.baseline(), QStringLiteral("K02"));
+    }
+
+    void lineageKeepsItsContractUnderRandomChanges()
+    {
+        LineageModel model;
+        const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
+        QRandomGenerator random(13);
+        for (int i = 0; i < 60; ++i) {
+            lineage::Lineage changed =
+                m_shipped.lineages[random.bounded(static_cast<quint32>(m_shipped.lineages.size()))];
+            while (!changed.attempts.empty() && random.bounded(2))
+                changed.attempts.pop_back();
+            if (random.bounded(2))
+                addBranch(changed, "00000000000000" + std::to_string(10 + random.bounded(80)),
+                          changed.states.front().id);
+            model.refresh(random.bounded(8) ? &changed : nullptr, {},
+                          random.bounded(2) ? Direction::Backward : Direction::Forward);
+        }
+    }
+
+    void selectionSaysOnlyWhatChanged()
+    {
+        Selection selection;
+        QSignalSpy rows(&selection, &Selection::rowChanged);
+        QSignalSpy lineages(&selection, &Selection::lineageChanged);
+        QSignalSpy baselines(&selection, &Selection::baselineChanged);
+        selection.setLineage(QStringLiteral("gemm/sm90"), QStringLiteral("K03"));
+        selection.setBaseline(QStringLiteral("K01"));
+        selection.setLineage(QStringLiteral("gemm/sm90"), QStringLiteral("K03"));
+        QCOMPARE(rows.count(), 1);
+        QCOMPARE(lineages.count(), 1);
+        QCOMPARE(selection.baseline(), QStringLiteral("K01"));
+        selection.setLineage(QStringLiteral("sgemm/pocl"), QStringLiteral("K03"));
+        QVERIFY(selection.baseline().isEmpty());
+        QCOMPARE(baselines.count(), 2);
+    }
+
+    void aFolderThatIsNoWorkspaceIsSaid()
+    {
+        WorkspaceModel model;
+        QSignalSpy failed(&model, &WorkspaceModel::failed);
+        model.open(QStringLiteral("/nonexistent/folder"));
+        QTRY_COMPARE(failed.count(), 1);
+        QVERIFY(!model.isLoaded());
+    }
+
+private:
+    Workspace m_shipped;
+};
+
+QTEST_MAIN(TestModels)
+#include "tst_models.moc"

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/editor/editorpanel.h"
+#include "ui/graph/lineagepanel.h"
+#include "ui/models/selection.h"
+#include "ui/models/workspacemodel.h"
+#include "ui/runs/gatecontroller.h"
+#include "ui/shell/mainwindow.h"
+#include "ui/shell/session.h"
+
+#include <QPlainTextEdit>
+#include <QSignalSpy>
+#include <QStandardPaths>
+#include <QTemporaryDir>
+#include <QTest>
+
+#include <filesystem>
+
+using namespace klineage;
+using namespace klineage::ui;
+
+class TestMainWindow : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void initTestCase()
+    {
+        QStandardPaths::setTestModeEnabled(true);
+        qputenv("PATH", QByteArray(KLINEAGE_BIN_DIR) + ':' + qgetenv("PATH"));
+        qRegisterMetaType<gate::Trial>("klineage::gate::Trial");
+    }
+
+    void init()
+    {
+        QDir(QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation)).removeRecursively();
+        m_folder = std::make_unique<QTemporaryDir>();
+        const std::filesystem::path root = m_folder->path().toStdString();
+        for (const char *part : {"workloads", "skills"})
+            std::filesystem::copy(std::filesystem::path(KLINEAGE_SOURCE_DIR) / part, root / part,
+                                  std::filesystem::copy_options::recursive);
+        m_window = open();
+    }
+
+    void cleanup()
+    {
+        m_window.reset();
+        m_folder.reset();
+    }
+
+    void opensOnWhatWasAskedFor()
+    {
+        QCOMPARE(m_window->selection()->lineageKey(), QStringLiteral("softmax/pocl"));
+        QCOMPARE(m_window->selection()->row(), QStringLiteral("K02"));
+        QVERIFY2(m_window->wantedError().isEmpty(), qPrintable(m_window->wantedError()));
+    }
+
+    void keysStepThroughTheChain()
+    {
+        auto *lineage = m_window->findChild<LineagePanel *>();
+        QVERIFY(lineage);
+        lineage->step(1);
+        QCOMPARE(m_window->selection()->row(), QStringLiteral("K01"));
+        lineage->step(-1);
+        lineage->step(-1);
+        QCOMPARE(m_window->selection()->row(), QStringLiteral("K03"));
+        lineage->toggleBaseline();
+        QCOMPARE(m_window->selection()->baseline(), QStringLiteral("K03"));
+        lineage->toggleBaseline();
+        QVERIFY(m_window->selection()->baseline().isEmpty());
+    }
+
+    void aStepShowsItsCard()
+    {
+        m_window->selection()->setRow(QStringLiteral("K03"));
+        QTRY_COMPARE(m_window->selection()->card(), QStringLiteral("specialize-exp-range"));
+    }
+
+    void everyLayoutCanBeApplied()
+    {
+        for (const QString &layout : {QStringLiteral("review"), QStringLiteral("curate"),
+                                      QStringLiteral("run"), QStringLiteral("demo")})
+            QVERIFY2(m_window->applyLayout(layout), qPrintable(layout));
+        QVERIFY(!m_window->applyLayout(QStringLiteral("no-such-layout")));
+    }
+
+    void theSessionComesBack()
+    {
+        m_window->selection()->setLineage(QStringLiteral("gemm/sm90"), QStringLiteral("K05"));
+        m_window->selection()->setBaseline(QStringLiteral("K01"));
+        m_window->applyLayout(QStringLiteral("curate"));
+        const QString file = m_folder->filePath(QStringLiteral("session.ini"));
+        {
+            SessionStore store(file);
+            QVERIFY(store.save(m_window->sessionState()));
+        }
+        SessionStore store(file);
+        QStringList messages;
+        const SessionState state = store.load(&messages);
+        QVERIFY(messages.isEmpty());
+        QCOMPARE(state.lineage, QStringLiteral("gemm/sm90"));
+        QCOMPARE(state.row, QStringLiteral("K05"));
+        QCOMPARE(state.baseline, QStringLiteral("K01"));
+        QCOMPARE(state.layout, QStringLiteral("curate"));
+    }
+
+    void aDamagedSessionStartsAnewAndSaysSo()
+    {
+        const QString path = m_folder->filePath(QStringLiteral("session.ini"));
+        QFile file(path);
+        QVERIFY(file.open(QIODevice::WriteOnly));
+        file.write(QByteArray(2000, '\xff') + "\n[[[[\n=\n");
+        file.close();
+        SessionStore store(path);
+        QStringList messages;
+        const SessionState state = store.load(&messages);
+        QVERIFY(state.lineage.isEmpty());
+        m_window->restoreSession(state);
+    }
+
+    void aDraftIsGatedIntoABranch()
+    {
+        const auto devices = gate::queryDevices(std::filesystem::path(KLINEAGE_BIN_DIR) / "klineage-gate");
+        if (!devices || devices->empty() || !devices->front().available)
+            QSKIP("There is no OpenCL device.");
+        auto *editor = m_window->findChild<EditorPanel *>();
+        auto *controller = m_window->findChild<GateController *>();
+        QVERIFY(editor && controller);
+        const std::size_t before =
+            m_window->workspace()->lineage(QStringLiteral("softmax/pocl"))->branches.size();
+        QVERIFY(editor->openRow(QStringLiteral("softmax/pocl"), QStringLiteral("K02")));
+        auto *text = editor->findChild<QPlainTextEdit *>();
+        text->moveCursor(QTextCursor::End);
+        QTest::keyClicks(text, QStringLiteral("// a draft"));
+        QSignalSpy finished(controller, &GateController::finished);
+        QSignalSpy failed(controller, &GateController::failed);
+        QTest::keyClick(text, Qt::Key_Return, Qt::ControlModifier);
+        QTRY_VERIFY_WITH_TIMEOUT(finished.count() + failed.count() == 1, 180'000);
+        QVERIFY2(failed.isEmpty(), qPrintable(failed.isEmpty() ? QString() : failed[0][1].toString()));
+        QCOMPARE(m_window->workspace()->lineage(QStringLiteral("softmax/pocl"))->branches.size(), before + 1);
+        QCOMPARE(gate::toString(finished[0][1].value<gate::Trial>().verdict.status), "correct");
+    }
+
+private:
+    std::unique_ptr<MainWindow> open()
+    {
+        auto window = std::make_unique<MainWindow>();
+        window->setWanted(QStringLiteral("softmax/pocl/K02"), {});
+        window->resize(1400, 900);
+        window->show();
+        window->openWorkspace(m_folder->path());
+        if (!QTest::qWaitFor(
+                [&] {
+                    return window->workspace()->isLoaded()
+                           && window->selection()->row() == QLatin1String("K02");
+                },
+                10'000))
+            qWarning("The workspace was not read: %s", qPrintable(window->workspaceError()));
+        return window;
+    }
+
+    std::unique_ptr<QTemporaryDir> m_folder;
+    std::unique_ptr<MainWindow> m_window;
+};
+
+QTEST_MAIN(TestMainWindow)
+#include "tst_mainwindow.moc"
