@@ -43,8 +43,10 @@ void misbehave(const std::string &mode)
         hang();
     if (mode == "flood")
         flood();
-    if (mode == "segv")
+    if (mode == "segv") {
+        ::signal(SIGSEGV, SIG_DFL); // a sanitizer would turn the signal into an exit code
         ::raise(SIGSEGV);
+    }
     if (mode == "exit")
         ::_exit(3);
     if (mode == "garbage")
