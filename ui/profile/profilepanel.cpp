@@ -46,6 +46,8 @@ ProfilePanel::ProfilePanel(WorkspaceModel *workspace, Selection *selection, QWid
     m_tabs->setExpanding(false);
     m_tabs->setAccessibleName(tr("Profile views"));
     m_caption->setEnabled(false);
+    // A long device name must not push the tabs away.
+    m_caption->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
     m_caption->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
 
     m_table->setModel(m_model);

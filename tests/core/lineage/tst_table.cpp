@@ -58,14 +58,14 @@ private slots:
     {
         const Lineage lineage = fixture();
         const std::vector<TableRow> rows = lineageTable(lineage);
-        const TableRow &best = rowOf(rows, "K02");
+        const TableRow best = rowOf(rows, "K02");
         QCOMPARE(best.parent, std::string("K01"));
         QCOMPARE(best.latencyNs->value, 1600.0);
         QCOMPARE(best.speedupToParent->value, 2.5);
         QCOMPARE(*best.speedupToBaseline, 5.0);
         QCOMPARE(best.speedupToReference->value, 1.25);
         QCOMPARE(best.reference, std::string("onednn 2.6"));
-        const TableRow &first = rowOf(rows, "K00");
+        const TableRow first = rowOf(rows, "K00");
         QVERIFY(!first.speedupToParent);
         QCOMPARE(*first.speedupToBaseline, 1.0);
     }
@@ -74,7 +74,7 @@ private slots:
     {
         const Lineage lineage = fixture();
         const std::vector<TableRow> rows = lineageTable(lineage);
-        const TableRow &rejected = rowOf(rows, "R01a");
+        const TableRow rejected = rowOf(rows, "R01a");
         QVERIFY(rejected.trial != nullptr);
         QVERIFY(!rejected.latencyNs && !rejected.speedupToParent && !rejected.speedupToBaseline
                 && !rejected.speedupToReference);
