@@ -31,9 +31,12 @@ libopenblas0-pthread
 libdnnl3.6|libdnnl2|libdnnl-dev
 fontconfig
 "
-[ "$purpose" = app ] || needs="$needs
-clang-format
+# The format is checked with the version of Debian 12 alone.
+if [ "$purpose" = tests ] && grep -q '^VERSION_ID="12"' /etc/os-release 2>/dev/null; then
+    needs="$needs
+clang-format-14
 "
+fi
 
 say() { printf '%s\n' "$*" >&2; }
 fail() { say "$*"; exit 1; }
