@@ -44,6 +44,39 @@ struct BufferBinding {
 };
 using BufferSet = std::map<std::string, BufferBinding>;
 
+/// Bytes that the worker refills before each timed sample: those of an output, or of a workspace that is not cleared.
+struct FillRegion {
+    BufferId buffer = 0;
+    std::size_t offsetBytes = 0;
+    std::size_t bytes = 0;
+};
+/// One entry a buffer set.
+using FillSets = std::vector<std::vector<FillRegion>>;
+
+/// Bytes to copy from one buffer to another.
+struct CopyRange {
+    BufferId to = 0;
+    std::size_t toOffset = 0;
+    BufferId from = 0;
+    std::size_t fromOffset = 0;
+    std::size_t bytes = 0;
+};
+
+/// One sample: `repeats` runs back to back, over the sets first, first + 1, … (modulo their number).
+struct TimedRun {
+    SubjectId subject = 0;
+    std::size_t first = 0;
+    int repeats = 1;
+    std::uint32_t fillWord =
+        0; ///< the fill regions of these sets are filled with it first, untimed; 0: they are left
+    bool replay = true; ///< CUDA: as a graph; false: launched one by one
+};
+
+struct TimedSample {
+    double ns = 0;       ///< of one run
+    double clockMhz = 0; ///< cycles over nanoseconds around the sample; 0: not known
+};
+
 /// A device in the worker process: it executes, and judges nothing. One thread. Any Error from it ends the worker.
 /// An error the *candidate* causes (illegal address, launch failure) has ErrorCode::InvalidInput and the driver's words.
 class Backend
@@ -68,6 +101,9 @@ public:
     virtual void release(BufferId buffer) = 0;
     [[nodiscard]] virtual Status upload(BufferId buffer, std::span<const std::byte> image) = 0;
     [[nodiscard]] virtual Status download(BufferId buffer, std::span<std::byte> image) = 0;
+    [[nodiscard]] virtual Status copy(std::span<const CopyRange> ranges) = 0;
+    /// Modules of the gate itself (binary), such as those that refill and probe. Backends that need none ignore it.
+    [[nodiscard]] virtual Status installHelpers(std::span<const std::byte>) { return {}; }
 
     /// A subject is something that can be run and timed: a plan over rotating buffer sets, or a vendor reference. Tensor maps are
     /// encoded here. All sets have the same names: the tensors' and the plan's workspaces'. Workspaces with WorkspaceInit::Zero are
@@ -78,6 +114,9 @@ public:
     [[nodiscard]] virtual Result<SubjectId> addReference(const ReferenceCall &call,
                                                          const std::vector<BufferSet> &sets) = 0;
     virtual void removeSubject(SubjectId subject) = 0;
+    /// Gives a reference other buffers (plans are added anew). fills: see TimedRun.
+    [[nodiscard]] virtual Status rebind(SubjectId subject, const std::vector<BufferSet> &sets) = 0;
+    [[nodiscard]] virtual Status setFills(SubjectId subject, const FillSets &fills) = 0;
     /// "openblas 0.3.21 (2 threads)"; empty for plans.
     [[nodiscard]] virtual std::string subjectVersion(SubjectId subject) const = 0;
     /// Facts known once a plan exists: occupancy, blocks, waves per launch.
@@ -85,8 +124,8 @@ public:
 
     /// Runs once on the given set and waits.
     [[nodiscard]] virtual Status run(SubjectId subject, std::size_t set) = 0;
-    /// Device time of one run in nanoseconds, measured over `repeats` back-to-back runs rotating over the sets (graph replay on CUDA).
-    [[nodiscard]] virtual Result<double> time(SubjectId subject, int repeats) = 0;
+    /// Device time of one run. Outside the timed region: the refill, and what makes earlier launches' leftovers on the chip useless.
+    [[nodiscard]] virtual Result<TimedSample> time(const TimedRun &run) = 0;
 };
 
 /// nullptr with ErrorCode::Unavailable and what is missing and how to get it.

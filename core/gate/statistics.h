@@ -17,6 +17,12 @@ namespace klineage::gate {
 [[nodiscard]] Interval bootstrapMedian(std::span<const double> values, std::uint64_t seed = 1,
                                        int resamples = 1000);
 
+/// The same for rounds that come in blocks, between which something that shifts all rounds of a block was drawn anew (placement).
+/// blockEnds: count of values at the end of each block, increasing. Blocks are resampled, then the rounds within them, and the interval
+/// is widened about the median by what Student's t asks of so few blocks: t(0.975, B − 1)/1.96 · √(B/(B − 1)). One block: the whole range.
+[[nodiscard]] Interval blockedMedian(std::span<const double> values, std::span<const std::size_t> blockEnds,
+                                     std::uint64_t seed = 1, int resamples = 1000);
+
 [[nodiscard]] inline double halfWidth(const Interval &interval)
 {
     return 0.5 * (interval.high - interval.low);
@@ -33,6 +39,7 @@ namespace klineage::gate {
 ///   loss       high < 1 − t
 ///   no_gain    high ≤ 1.003: a gain that would count is ruled out, a loss is not shown
 ///   undecided  otherwise (too wide, or too noisy a session), or fewer than five rounds
+/// The interval should come from blockedMedian(): one over rounds alone does not see what placement does.
 [[nodiscard]] Change decide(const Interval &speedup, std::size_t rounds, std::optional<double> copySpread);
 
 /// other[i] / candidate[i]; both have the same length and positive values.

@@ -61,6 +61,7 @@ public:
 
     Status enqueue(CUstream stream, std::size_t set) override;
     std::size_t setCount() const override { return m_sets.size(); }
+    void rebind(std::vector<AddressSet> sets) override { m_sets = std::move(sets); }
     std::string version() const override
     {
         return "cublas " + std::to_string(m_version / 10000) + "." + std::to_string(m_version / 100 % 100)

@@ -2,6 +2,7 @@
 //
 // The CUDA device in the worker process. Driver API only; the primary context is used because cuBLAS shares it.
 #include "core/gate/backend.h"
+#include "core/gate/cuda/helpers.h"
 #include "core/gate/cuda/nvml.h"
 #include "core/gate/cuda/subject.h"
 
@@ -18,8 +19,9 @@ struct Allocation {
     std::size_t bytes = 0;
 };
 
-/// A captured sequence of `repeats` runs, rotating over the subject's sets.
+/// A captured sequence of `repeats` runs over the sets from `first` on.
 struct Replay {
+    std::size_t first = 0;
     int repeats = 0;
     CUgraphExec graph = nullptr;
 };
@@ -27,6 +29,7 @@ struct Replay {
 struct Entry {
     std::unique_ptr<Subject> subject;
     std::vector<Replay> replays;
+    FillTable fills;
 };
 
 class CudaBackend : public Backend
@@ -34,6 +37,7 @@ class CudaBackend : public Backend
 public:
     explicit CudaBackend(Driver driver)
         : m_driver(driver)
+        , m_helpers(m_driver)
     {}
     ~CudaBackend() override;
 
@@ -54,24 +58,34 @@ public:
     void release(BufferId buffer) override;
     Status upload(BufferId buffer, std::span<const std::byte> image) override;
     Status download(BufferId buffer, std::span<std::byte> image) override;
+    Status copy(std::span<const CopyRange> ranges) override;
+    Status installHelpers(std::span<const std::byte> binary) override
+    {
+        return m_helpers.install(m_device, binary);
+    }
     Result<SubjectId> addPlan(ModuleId module, const kernel::ResolvedPlan &plan,
                               const std::vector<BufferSet> &sets) override;
     Result<SubjectId> addReference(const ReferenceCall &call, const std::vector<BufferSet> &sets) override;
     void removeSubject(SubjectId subject) override;
+    Status rebind(SubjectId subject, const std::vector<BufferSet> &sets) override;
+    Status setFills(SubjectId subject, const FillSets &fills) override;
     std::string subjectVersion(SubjectId subject) const override;
     std::vector<Metric> subjectMetrics(SubjectId subject) const override;
     Status run(SubjectId subject, std::size_t set) override;
-    Result<double> time(SubjectId subject, int repeats) override;
+    Result<TimedSample> time(const TimedRun &run) override;
 
 private:
     int attribute(CUdevice_attribute name) const;
     Result<std::vector<AddressSet>> addresses(const std::vector<BufferSet> &sets) const;
     Result<Allocation> allocation(BufferId buffer, std::size_t bytes) const;
     Result<Entry *> entry(SubjectId subject);
-    Result<CUgraphExec> replay(Entry &entry, int repeats);
+    Status enqueueRuns(Entry &entry, const TimedRun &run);
+    Result<CUgraphExec> replay(Entry &entry, const TimedRun &run);
+    void dropReplays(Entry &entry);
     SubjectId add(std::unique_ptr<Subject> subject);
 
     Driver m_driver;
+    Helpers m_helpers;
     CUdevice m_device = 0;
     CUstream m_stream = nullptr;
     CUevent m_begin = nullptr;
@@ -111,6 +125,10 @@ Status CudaBackend::open()
         return done;
     if (auto done = m_driver.check(m_driver.ctxSetCurrent(context), "make the CUDA context current"); !done)
         return done;
+    // A kernel that allocates on the device's heap could keep things there from launch to launch, and no part of the L2 may be
+    // set aside for it. Both are the least that the driver grants.
+    m_driver.ctxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, 0);
+    m_driver.ctxSetLimit(CU_LIMIT_PERSISTING_L2_CACHE_SIZE, 0);
     char busId[64] = {};
     m_driver.deviceGetPCIBusId(busId, sizeof busId, m_device);
     m_pciBusId = busId;
@@ -177,6 +195,7 @@ void CudaBackend::unload(ModuleId module)
 {
     if (const auto found = m_modules.find(module); found != m_modules.end()) {
         m_driver.moduleUnload(found->second);
+        m_driver.ctxResetPersistingL2Cache();
         m_modules.erase(found);
     }
 }
@@ -294,9 +313,54 @@ void CudaBackend::removeSubject(SubjectId subject)
     const auto found = m_subjects.find(subject);
     if (found == m_subjects.end())
         return;
-    for (const Replay &replay : found->second.replays)
-        m_driver.graphExecDestroy(replay.graph);
+    dropReplays(found->second);
     m_subjects.erase(found);
+}
+
+void CudaBackend::dropReplays(Entry &entry)
+{
+    for (const Replay &replay : entry.replays)
+        m_driver.graphExecDestroy(replay.graph);
+    entry.replays.clear();
+}
+
+Status CudaBackend::rebind(SubjectId subject, const std::vector<BufferSet> &sets)
+{
+    const auto found = entry(subject);
+    if (!found)
+        return tl::unexpected(found.error());
+    auto bound = addresses(sets);
+    if (!bound)
+        return tl::unexpected(bound.error());
+    dropReplays(**found);
+    (*found)->subject->rebind(std::move(*bound));
+    return {};
+}
+
+Status CudaBackend::setFills(SubjectId subject, const FillSets &fills)
+{
+    const auto found = entry(subject);
+    if (!found)
+        return tl::unexpected(found.error());
+    if (!m_helpers.installed())
+        return fail(ErrorCode::Internal, "Cannot refill buffers: the gate's own kernels are not loaded.");
+    if (fills.size() != (*found)->subject->setCount())
+        return fail(ErrorCode::Internal, "Cannot refill: there is not one list of regions for each set.");
+    std::vector<std::vector<std::pair<CUdeviceptr, std::size_t>>> regions;
+    for (const auto &set : fills) {
+        auto &out = regions.emplace_back();
+        for (const FillRegion &region : set) {
+            const auto buffer = allocation(region.buffer, region.offsetBytes + region.bytes);
+            if (!buffer)
+                return tl::unexpected(buffer.error());
+            out.emplace_back(buffer->address + region.offsetBytes, region.bytes);
+        }
+    }
+    auto table = m_helpers.makeTable(regions);
+    if (!table)
+        return tl::unexpected(table.error());
+    (*found)->fills = std::move(*table);
+    return {};
 }
 
 std::string CudaBackend::subjectVersion(SubjectId subject) const
@@ -324,26 +388,52 @@ Status CudaBackend::run(SubjectId subject, std::size_t set)
     return m_driver.check(m_driver.streamSynchronize(m_stream), "finish the kernel");
 }
 
-Result<CUgraphExec> CudaBackend::replay(Entry &entry, int repeats)
+Status CudaBackend::copy(std::span<const CopyRange> ranges)
 {
+    for (const CopyRange &range : ranges) {
+        const auto from = allocation(range.from, range.fromOffset + range.bytes);
+        const auto to = allocation(range.to, range.toOffset + range.bytes);
+        if (!from || !to)
+            return tl::unexpected(from ? to.error() : from.error());
+        if (auto copied = m_driver.check(m_driver.memcpyDtoDAsync(to->address + range.toOffset,
+                                                                  from->address + range.fromOffset,
+                                                                  range.bytes, m_stream),
+                                         "copy between buffers");
+            !copied)
+            return copied;
+    }
+    return m_driver.check(m_driver.streamSynchronize(m_stream), "copy between buffers");
+}
+
+Status CudaBackend::enqueueRuns(Entry &entry, const TimedRun &run)
+{
+    const std::size_t count = entry.subject->setCount();
+    for (std::size_t i = 0; i < static_cast<std::size_t>(run.repeats); ++i) {
+        if (auto enqueued = entry.subject->enqueue(m_stream, (run.first + i) % count); !enqueued)
+            return enqueued;
+    }
+    return {};
+}
+
+Result<CUgraphExec> CudaBackend::replay(Entry &entry, const TimedRun &run)
+{
+    const std::size_t first = run.first % entry.subject->setCount();
     for (const Replay &replay : entry.replays) {
-        if (replay.repeats == repeats)
+        if (replay.repeats == run.repeats && replay.first == first)
             return replay.graph;
     }
     if (auto begun = m_driver.check(
             m_driver.streamBeginCapture(m_stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), "capture a graph");
         !begun)
         return tl::unexpected(begun.error());
-    Status enqueued;
-    for (int i = 0; i < repeats && enqueued; ++i)
-        enqueued = entry.subject->enqueue(m_stream, static_cast<std::size_t>(i) % entry.subject->setCount());
+    const Status enqueued = enqueueRuns(entry, run);
     CUgraph graph = nullptr;
     const CUresult ended = m_driver.streamEndCapture(m_stream, &graph);
     if (!enqueued)
         return tl::unexpected(enqueued.error());
     if (auto done = m_driver.check(ended, "capture a graph"); !done)
         return tl::unexpected(done.error());
-    Replay made{repeats, nullptr};
+    Replay made{first, run.repeats, nullptr};
     const CUresult instantiated = m_driver.graphInstantiate(&made.graph, graph, 0);
     m_driver.graphDestroy(graph);
     if (auto done = m_driver.check(instantiated, "instantiate a graph"); !done)
@@ -356,30 +446,47 @@ Result<CUgraphExec> CudaBackend::replay(Entry &entry, int repeats)
     return made.graph;
 }
 
-Result<double> CudaBackend::time(SubjectId subject, int repeats)
+Result<TimedSample> CudaBackend::time(const TimedRun &run)
 {
-    const auto found = entry(subject);
+    const auto found = entry(run.subject);
     if (!found)
         return tl::unexpected(found.error());
-    if (repeats < 1 || repeats > 100'000)
+    if (run.repeats < 1 || run.repeats > 100'000)
         return fail(ErrorCode::Internal,
-                    "Cannot time " + std::to_string(repeats) + " repeats: expected 1 to 100000.");
-    const auto graph = replay(**found, repeats);
-    if (!graph)
-        return tl::unexpected(graph.error());
+                    "Cannot time " + std::to_string(run.repeats) + " repeats: expected 1 to 100000.");
+    Entry &subject = **found;
+    CUgraphExec graph = nullptr;
+    if (run.replay) {
+        const auto made = replay(subject, run);
+        if (!made)
+            return tl::unexpected(made.error());
+        graph = *made;
+    }
+    const bool helped = m_helpers.installed();
+    if (helped && run.fillWord != 0) {
+        if (auto filled = m_helpers.refill(m_stream, subject.fills, run.first,
+                                           static_cast<std::size_t>(run.repeats), run.fillWord);
+            !filled)
+            return tl::unexpected(filled.error());
+    }
+    Status done = helped ? m_helpers.mark(m_stream, 0) : Status();
     m_driver.eventRecord(m_begin, m_stream);
-    const CUresult launched = m_driver.graphLaunch(*graph, m_stream);
+    if (done)
+        done = graph ? m_driver.check(m_driver.graphLaunch(graph, m_stream), "replay a graph")
+                     : enqueueRuns(subject, run);
     m_driver.eventRecord(m_end, m_stream);
-    if (auto done = m_driver.check(launched, "replay a graph"); !done)
-        return tl::unexpected(done.error());
-    if (auto done = m_driver.check(m_driver.eventSynchronize(m_end), "finish the kernel"); !done)
+    if (done && helped)
+        done = m_helpers.mark(m_stream, 1);
+    if (done)
+        done = m_driver.check(m_driver.streamSynchronize(m_stream), "finish the kernel");
+    if (!done)
         return tl::unexpected(done.error());
     float elapsedMs = 0;
-    if (auto done =
+    if (auto read =
             m_driver.check(m_driver.eventElapsedTime(&elapsedMs, m_begin, m_end), "read the timing events");
-        !done)
-        return tl::unexpected(done.error());
-    return static_cast<double>(elapsedMs) * 1e6 / repeats;
+        !read)
+        return tl::unexpected(read.error());
+    return TimedSample{static_cast<double>(elapsedMs) * 1e6 / run.repeats, helped ? m_helpers.clockMhz() : 0};
 }
 
 } // namespace

@@ -36,7 +36,10 @@ namespace klineage::gate::cuda {
     X(memFree, cuMemFree, 3020) \
     X(memcpyHtoD, cuMemcpyHtoD, 3020) \
     X(memcpyDtoH, cuMemcpyDtoH, 3020) \
+    X(memcpyDtoDAsync, cuMemcpyDtoDAsync, 3020) \
     X(memsetD8Async, cuMemsetD8Async, 3020) \
+    X(ctxSetLimit, cuCtxSetLimit, 3010) \
+    X(ctxResetPersistingL2Cache, cuCtxResetPersistingL2Cache, 11000) \
     X(streamCreate, cuStreamCreate, 2000) \
     X(streamSynchronize, cuStreamSynchronize, 2000) \
     X(streamBeginCapture, cuStreamBeginCapture, 10010) \

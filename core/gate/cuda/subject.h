@@ -24,6 +24,8 @@ public:
     /// Enqueues one run over the given set; also called during stream capture, so it must not synchronize.
     [[nodiscard]] virtual Status enqueue(CUstream stream, std::size_t set) = 0;
     [[nodiscard]] virtual std::size_t setCount() const = 0;
+    /// Other buffers of the same names and sizes; not for plans, which are made anew.
+    virtual void rebind(std::vector<AddressSet>) {}
     [[nodiscard]] virtual std::string version() const { return {}; }
     [[nodiscard]] virtual std::vector<Metric> metrics() const { return {}; }
 };

@@ -18,7 +18,7 @@ namespace klineage::gate::opencl {
     X(clCreateSubBuffer) X(clReleaseMemObject) X(clCreateProgramWithSource) X(clBuildProgram) \
     X(clGetProgramBuildInfo) X(clGetProgramInfo) X(clReleaseProgram) X(clCreateKernel) \
     X(clReleaseKernel) X(clGetKernelInfo) X(clGetKernelArgInfo) X(clSetKernelArg) \
-    X(clGetKernelWorkGroupInfo) X(clEnqueueNDRangeKernel) X(clEnqueueFillBuffer) X(clEnqueueReadBuffer) \
+    X(clGetKernelWorkGroupInfo) X(clEnqueueNDRangeKernel) X(clEnqueueFillBuffer) X(clEnqueueCopyBuffer) X(clEnqueueReadBuffer) \
     X(clEnqueueWriteBuffer) X(clEnqueueMapBuffer) X(clEnqueueUnmapMemObject) X(clFinish) \
     X(clWaitForEvents) X(clGetEventProfilingInfo) X(clReleaseEvent)
 // clang-format on

@@ -6,6 +6,8 @@
 #include "core/gate/opencl/program.h"
 #include "core/gate/opencl/subject.h"
 
+#include <algorithm>
+
 namespace klineage::gate {
 
 namespace {
@@ -19,7 +21,7 @@ struct Allocation {
 
 struct Entry {
     std::unique_ptr<Subject> subject;
-    std::size_t next = 0; ///< the set that the next timed run begins with
+    FillSets fills;
 };
 
 class OpenClBackend : public Backend
@@ -49,19 +51,23 @@ public:
     void release(BufferId buffer) override { m_buffers.erase(buffer); }
     Status upload(BufferId buffer, std::span<const std::byte> image) override;
     Status download(BufferId buffer, std::span<std::byte> image) override;
+    Status copy(std::span<const CopyRange> ranges) override;
     Result<SubjectId> addPlan(ModuleId module, const kernel::ResolvedPlan &plan,
                               const std::vector<BufferSet> &sets) override;
     Result<SubjectId> addReference(const ReferenceCall &call, const std::vector<BufferSet> &sets) override;
     void removeSubject(SubjectId subject) override { m_subjects.erase(subject); }
+    Status rebind(SubjectId subject, const std::vector<BufferSet> &sets) override;
+    Status setFills(SubjectId subject, const FillSets &fills) override;
     std::string subjectVersion(SubjectId subject) const override;
     std::vector<Metric> subjectMetrics(SubjectId subject) const override;
     Status run(SubjectId subject, std::size_t set) override;
-    Result<double> time(SubjectId subject, int repeats) override;
+    Result<TimedSample> time(const TimedRun &run) override;
 
 private:
     Result<std::vector<RegionSet>> regions(const std::vector<BufferSet> &sets) const;
     Result<cl_mem> memory(BufferId buffer, std::size_t bytes) const;
     Result<Entry *> entry(SubjectId subject);
+    Status refill(const std::vector<FillRegion> &regions, std::uint32_t word);
     SubjectId add(std::unique_ptr<Subject> subject);
 
     Device m_device;
@@ -231,21 +237,88 @@ Status OpenClBackend::run(SubjectId subject, std::size_t set)
     return {};
 }
 
-Result<double> OpenClBackend::time(SubjectId subject, int repeats)
+Status OpenClBackend::refill(const std::vector<FillRegion> &regions, std::uint32_t word)
+{
+    for (const FillRegion &region : regions) {
+        const auto target = memory(region.buffer, region.offsetBytes + region.bytes);
+        if (!target)
+            return tl::unexpected(target.error());
+        // The longest piece of the word that the size is a multiple of.
+        const std::size_t piece = region.bytes % 4 == 0 ? 4 : region.bytes % 2 == 0 ? 2 : 1;
+        if (auto filled =
+                check(m_api.clEnqueueFillBuffer(m_queue.get(), *target, &word, piece, region.offsetBytes,
+                                                region.bytes, 0, nullptr, nullptr),
+                      "refill a buffer");
+            !filled)
+            return filled;
+    }
+    return {};
+}
+
+Status OpenClBackend::copy(std::span<const CopyRange> ranges)
+{
+    for (const CopyRange &range : ranges) {
+        const auto from = memory(range.from, range.fromOffset + range.bytes);
+        const auto to = memory(range.to, range.toOffset + range.bytes);
+        if (!from || !to)
+            return tl::unexpected(from ? to.error() : from.error());
+        if (auto copied = check(m_api.clEnqueueCopyBuffer(m_queue.get(), *from, *to, range.fromOffset,
+                                                          range.toOffset, range.bytes, 0, nullptr, nullptr),
+                                "copy between buffers");
+            !copied)
+            return copied;
+    }
+    return check(m_api.clFinish(m_queue.get()), "copy between buffers");
+}
+
+Status OpenClBackend::rebind(SubjectId subject, const std::vector<BufferSet> &sets)
 {
     const auto found = entry(subject);
     if (!found)
         return tl::unexpected(found.error());
-    if (repeats < 1 || repeats > 100'000)
+    auto bound = regions(sets);
+    if (!bound)
+        return tl::unexpected(bound.error());
+    (*found)->subject->rebind(std::move(*bound));
+    return {};
+}
+
+Status OpenClBackend::setFills(SubjectId subject, const FillSets &fills)
+{
+    const auto found = entry(subject);
+    if (!found)
+        return tl::unexpected(found.error());
+    if (fills.size() != (*found)->subject->setCount())
+        return fail(ErrorCode::Internal, "Cannot refill: there is not one list of regions for each set.");
+    (*found)->fills = fills;
+    return {};
+}
+
+Result<TimedSample> OpenClBackend::time(const TimedRun &run)
+{
+    const auto found = entry(run.subject);
+    if (!found)
+        return tl::unexpected(found.error());
+    if (run.repeats < 1 || run.repeats > 100'000)
         return fail(ErrorCode::Internal,
-                    "Cannot time " + std::to_string(repeats) + " repeats: expected 1 to 100000.");
+                    "Cannot time " + std::to_string(run.repeats) + " repeats: expected 1 to 100000.");
+    Entry &subject = **found;
+    const std::size_t count = subject.subject->setCount();
     std::vector<std::size_t> sets;
-    for (int i = 0; i < repeats; ++i)
-        sets.push_back((*found)->next++ % (*found)->subject->setCount());
-    const auto ns = (*found)->subject->run(sets);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(run.repeats); ++i)
+        sets.push_back((run.first + i) % count);
+    if (run.fillWord != 0 && !subject.fills.empty()) {
+        for (std::size_t i = 0; i < std::min(sets.size(), count); ++i) {
+            if (auto filled = refill(subject.fills[sets[i]], run.fillWord); !filled)
+                return tl::unexpected(filled.error());
+        }
+        if (auto done = check(m_api.clFinish(m_queue.get()), "refill a buffer"); !done)
+            return tl::unexpected(done.error());
+    }
+    const auto ns = subject.subject->run(sets);
     if (!ns)
         return tl::unexpected(ns.error());
-    return *ns / repeats;
+    return TimedSample{*ns / run.repeats, 0};
 }
 
 } // namespace

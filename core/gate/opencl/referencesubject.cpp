@@ -52,6 +52,7 @@ public:
     {}
     Result<double> run(const std::vector<std::size_t> &sets) override;
     std::size_t setCount() const override { return m_sets.size(); }
+    void rebind(std::vector<RegionSet> sets) override { m_sets = std::move(sets); }
     std::string version() const override { return m_reference->version(); }
 
 private:

@@ -25,6 +25,8 @@ public:
     /// Runs once on each of the sets, in order, and waits; returns the nanoseconds of all of them together.
     [[nodiscard]] virtual Result<double> run(const std::vector<std::size_t> &sets) = 0;
     [[nodiscard]] virtual std::size_t setCount() const = 0;
+    /// Other buffers of the same names and sizes; not for plans, which are made anew.
+    virtual void rebind(std::vector<RegionSet>) {}
     [[nodiscard]] virtual std::string version() const { return {}; }
     [[nodiscard]] virtual std::vector<Metric> metrics() const { return {}; }
 };

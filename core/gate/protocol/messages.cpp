@@ -62,6 +62,36 @@ json write(const std::vector<BufferSet> &sets)
     return out;
 }
 
+json write(const FillSets &fills)
+{
+    json out = json::array();
+    for (const auto &regions : fills) {
+        json set = json::array();
+        for (const FillRegion &region : regions)
+            set.push_back({region.buffer, region.offsetBytes, region.bytes});
+        out.push_back(std::move(set));
+    }
+    return out;
+}
+
+json write(const std::vector<CopyRange> &ranges)
+{
+    json out = json::array();
+    for (const CopyRange &range : ranges)
+        out.push_back({range.to, range.toOffset, range.from, range.fromOffset, range.bytes});
+    return out;
+}
+
+json write(const TimedRun &run)
+{
+    return {run.subject, run.first, run.repeats, run.fillWord, run.replay};
+}
+
+json write(const TimedSample &sample)
+{
+    return {sample.ns, sample.clockMhz};
+}
+
 kernel::Bindings readBindings(const json &in)
 {
     kernel::Bindings bindings;
@@ -129,6 +159,42 @@ ReferenceCall readReferenceCall(const json &in)
     call.buffers = in.at("buffers").get<std::map<std::string, std::string>>();
     call.sizes = in.at("sizes").get<std::map<std::string, std::int64_t>>();
     return call;
+}
+
+FillSets readFills(const json &in)
+{
+    FillSets fills;
+    for (const json &set : in) {
+        auto &regions = fills.emplace_back();
+        for (const json &entry : set)
+            regions.push_back({entry.at(0).get<BufferId>(), entry.at(1).get<std::size_t>(),
+                               entry.at(2).get<std::size_t>()});
+    }
+    return fills;
+}
+
+std::vector<CopyRange> readRanges(const json &in)
+{
+    std::vector<CopyRange> ranges;
+    for (const json &entry : in)
+        ranges.push_back({entry.at(0).get<BufferId>(), entry.at(1).get<std::size_t>(),
+                          entry.at(2).get<BufferId>(), entry.at(3).get<std::size_t>(),
+                          entry.at(4).get<std::size_t>()});
+    return ranges;
+}
+
+TimedRun readTimedRun(const json &in)
+{
+    return {in.at(0).get<SubjectId>(), in.at(1).get<std::size_t>(), in.at(2).get<int>(),
+            in.at(3).get<std::uint32_t>(), in.at(4).get<bool>()};
+}
+
+TimedSample readTimedSample(const json &in)
+{
+    const TimedSample sample{in.at(0).get<double>(), in.at(1).get<double>()};
+    if (!std::isfinite(sample.ns) || sample.ns <= 0 || !std::isfinite(sample.clockMhz) || sample.clockMhz < 0)
+        throw std::invalid_argument("sample");
+    return sample;
 }
 
 Error readError(const json &in)

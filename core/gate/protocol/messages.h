@@ -8,7 +8,7 @@
 namespace klineage::gate::protocol {
 
 /// Raised when a message changes its meaning; both ends are the same program, so it only catches mixed installations.
-inline constexpr int version = 1;
+inline constexpr int version = 2;
 /// Descriptors of the worker and the compiler: the socket that carries frames, and the memory that carries bulk bytes.
 inline constexpr int socketFd = 3;
 inline constexpr int memoryFd = 4;
@@ -22,6 +22,10 @@ inline constexpr int memoryFd = 4;
 [[nodiscard]] nlohmann::json write(const kernel::ResolvedPlan &plan);
 [[nodiscard]] nlohmann::json write(const std::vector<BufferSet> &sets);
 [[nodiscard]] nlohmann::json write(const ReferenceCall &call);
+[[nodiscard]] nlohmann::json write(const FillSets &fills);
+[[nodiscard]] nlohmann::json write(const std::vector<CopyRange> &ranges);
+[[nodiscard]] nlohmann::json write(const TimedRun &run);
+[[nodiscard]] nlohmann::json write(const TimedSample &sample);
 [[nodiscard]] nlohmann::json write(const Error &error);
 
 [[nodiscard]] kernel::Bindings readBindings(const nlohmann::json &json);
@@ -31,6 +35,11 @@ inline constexpr int memoryFd = 4;
 [[nodiscard]] kernel::ResolvedPlan readPlan(const nlohmann::json &json);
 [[nodiscard]] std::vector<BufferSet> readSets(const nlohmann::json &json);
 [[nodiscard]] ReferenceCall readReferenceCall(const nlohmann::json &json);
+[[nodiscard]] FillSets readFills(const nlohmann::json &json);
+[[nodiscard]] std::vector<CopyRange> readRanges(const nlohmann::json &json);
+[[nodiscard]] TimedRun readTimedRun(const nlohmann::json &json);
+[[nodiscard]] TimedSample readTimedSample(
+    const nlohmann::json &json); ///< ns is positive, clockMhz not negative
 [[nodiscard]] Error readError(const nlohmann::json &json);
 
 } // namespace klineage::gate::protocol

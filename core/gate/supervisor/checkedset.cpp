@@ -8,16 +8,12 @@
 
 namespace klineage::gate {
 
-namespace {
-
 BufferLayout layoutOf(const HostTensor &tensor)
 {
     const bool input = tensor.role == workload::Role::Input;
     return {tensor.name, input ? BufferKind::Input : BufferKind::Output, tensor.dtype,
             tensor.elements() * kernel::sizeOf(tensor.dtype)};
 }
-
-} // namespace
 
 CheckedSet::CheckedSet(WorkerSession &session, CaseInstancePtr instance)
     : m_session(session)
@@ -88,14 +84,16 @@ WorkerResult<void> CheckedSet::arm(Fill fill)
     return {};
 }
 
-std::optional<Finding> CheckedSet::judgeContent(const Buffer &buffer,
-                                                std::span<const std::byte> content) const
+namespace {
+
+std::optional<Finding> judgeContent(const BufferLayout &layout, const HostTensor &tensor,
+                                    const CaseInstance &instance, std::span<const std::byte> content,
+                                    PoisonImage poison)
 {
-    const HostTensor &tensor = *buffer.tensor;
     Finding finding;
-    finding.buffer = buffer.layout.name;
-    finding.bufferKind = buffer.layout.kind;
-    if (buffer.layout.kind == BufferKind::Input) {
+    finding.buffer = layout.name;
+    finding.bufferKind = layout.kind;
+    if (layout.kind == BufferKind::Input) {
         if (std::memcmp(content.data(), tensor.bytes.data(), content.size()) == 0)
             return std::nullopt;
         finding.kind = Finding::Kind::InputChanged;
@@ -105,26 +103,30 @@ std::optional<Finding> CheckedSet::judgeContent(const Buffer &buffer,
         return finding;
     }
     finding.check = compareOutput(content, tensor.dtype, tensor.rowLength(),
-                                  m_instance->expected.at(tensor.name), m_instance->tolerance, buffer.poison);
+                                  instance.expected.at(tensor.name), instance.tolerance, poison);
     if (finding.check.ok())
         return std::nullopt;
     finding.kind = Finding::Kind::Mismatch;
-    finding.tolerance = m_instance->tolerance;
+    finding.tolerance = instance.tolerance;
     finding.element = elementName(tensor.name, tensor.shape, finding.check.index);
     return finding;
 }
 
-std::optional<Finding> CheckedSet::judge(const Buffer &buffer, std::span<const std::byte> image) const
+} // namespace
+
+std::optional<Finding> judgeBuffer(const BufferLayout &layout, std::uint64_t key, const HostTensor *tensor,
+                                   const CaseInstance &instance, std::span<const std::byte> image,
+                                   PoisonImage poison)
 {
-    if (const auto hit = findRedZoneHit(buffer.layout, buffer.key, image)) {
+    if (const auto hit = findRedZoneHit(layout, key, image)) {
         Finding finding;
         finding.kind = Finding::Kind::RedZone;
-        finding.buffer = buffer.layout.name;
-        finding.bufferKind = buffer.layout.kind;
+        finding.buffer = layout.name;
+        finding.bufferKind = layout.kind;
         finding.redZone = *hit;
         return finding;
     }
-    return buffer.tensor ? judgeContent(buffer, contentOf(buffer.layout, image)) : std::nullopt;
+    return tensor ? judgeContent(layout, *tensor, instance, contentOf(layout, image), poison) : std::nullopt;
 }
 
 WorkerResult<std::optional<Finding>> CheckedSet::inspect()
@@ -134,7 +136,8 @@ WorkerResult<std::optional<Finding>> CheckedSet::inspect()
         const auto image = m_session.download(buffer.id, buffer.layout.total());
         if (!image)
             return tl::unexpected(image.error());
-        auto finding = judge(buffer, *image);
+        auto finding =
+            judgeBuffer(buffer.layout, buffer.key, buffer.tensor, *m_instance, *image, buffer.poison);
         // Memory faults explain wrong results, so they are told first.
         if (finding && (!worst || static_cast<int>(finding->kind) < static_cast<int>(worst->kind)))
             worst = std::move(finding);

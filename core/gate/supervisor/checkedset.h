@@ -22,6 +22,13 @@ struct Finding {
     workload::Tolerance tolerance; ///< Mismatch
 };
 
+[[nodiscard]] BufferLayout layoutOf(const HostTensor &tensor);
+
+/// What a launch did to one buffer that it must not have done. tensor: nullptr for a workspace. poison: what an output held before.
+[[nodiscard]] std::optional<Finding> judgeBuffer(const BufferLayout &layout, std::uint64_t key,
+                                                 const HostTensor *tensor, const CaseInstance &instance,
+                                                 std::span<const std::byte> image, PoisonImage poison);
+
 /// The buffers of one case instance on the device: every tensor, and the workspaces of each plan that will run on it, all between
 /// red zones. The session must outlive it; the buffers are released with release() (or die with the worker).
 class CheckedSet
@@ -53,9 +60,6 @@ private:
         std::vector<std::byte> poison;      ///< what an output was filled with
     };
     [[nodiscard]] WorkerResult<BufferBinding> allocate(BufferLayout layout, const HostTensor *tensor);
-    [[nodiscard]] std::optional<Finding> judge(const Buffer &buffer, std::span<const std::byte> image) const;
-    [[nodiscard]] std::optional<Finding> judgeContent(const Buffer &buffer,
-                                                      std::span<const std::byte> content) const;
 
     WorkerSession &m_session;
     CaseInstancePtr m_instance;

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// All sides run over the same rotating set of buffers, so that none has better addresses or a warmer cache than another. The sets
-// carry the contents of the correctness stage's seeds; a set drawn at random is poisoned after the rounds, the candidate is timed
-// over all of them once more, and that set is judged like any other launch.
+// Rounds come in blocks. Before each block the buffers are drawn anew and every module is loaded again, in another order; within it the
+// sides run over the same buffers, whose outputs and workspaces are refilled before each sample. After it a set whose result is
+// known is looked at, as the last timed sample left it.
 #include "core/gate/supervisor/profile.h"
 
 #include "core/files/sha256.h"
 #include "core/gate/check/random.h"
+#include "core/gate/cuda/helperkernels.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <cstdio>
+#include <numeric>
 
 namespace klineage::gate {
 
@@ -20,7 +24,16 @@ constexpr std::size_t maxSets = 256;
 constexpr double longestRotationNs = 250e6;
 constexpr std::size_t hostBudgetBytes = std::size_t{512} << 20;
 constexpr std::size_t deviceBudgetBytes = std::size_t{4} << 30;
-constexpr std::size_t fewestNoiseRounds = 10;
+constexpr std::size_t fewestBlocks = 5;
+constexpr std::size_t usualBlocks = 6;
+constexpr int maxRounds = 3000;
+constexpr double deviceSampleNs = 200e3;
+constexpr double hostSampleNs = 1e6;
+constexpr double deadlineMarginSeconds = 2;
+constexpr double clockRunNs = 20e6;   ///< least length of one sample of the clock check
+constexpr double clockCheckNs = 60e6; ///< least length of the whole of it
+constexpr double clockTolerance = 2;
+constexpr double clockSlackNs = 5e6;
 constexpr int resamples = 2000;
 
 std::string percent(double ratio)
@@ -39,6 +52,7 @@ public:
         , m_context(context)
         , m_noise(noise)
         , m_trial(trial)
+        , m_buffers(context.session, correct.timed)
     {
         m_where.stage = Stage::Profile;
         m_where.caseName = timedCase().name;
@@ -65,18 +79,25 @@ private:
         return tl::unexpected(ProfileEnd{failureEnd(failure, m_where), culprit});
     }
     std::size_t setCount() const;
-    Step makeSets();
-    tl::expected<SubjectId, ProfileEnd> addPlan(PreparedCandidate &prepared, Culprit culprit);
+    Step installHelpers();
+    Step addPlanSide(const std::string &name, Culprit culprit, PreparedCandidate &prepared);
     Step addCandidate();
     Step addParent();
     Step addReferences();
     Step addReference(const workload::Reference &reference);
-    /// A parent or reference that is wrong, or dies, is left out of the comparison.
-    Step checkOther(SubjectId subject, const std::string &name, Culprit culprit, bool &usable);
-    Step recheck();
-    Step finish(const RoundsOutcome &outcome);
+    /// Runs another side on buffers of its own. One that is wrong, or dies, is left out of the comparison: usable says so.
+    Step checkOther(SubjectId subject, CheckedSet &set, const std::string &name, Culprit culprit,
+                    bool &usable);
+    Step checkParent(PreparedCandidate &prepared, bool &usable);
+    Step placeSides();
+    Step removeSides();
+    int roundsPerBlock(double secondsLeft) const;
+    Step measure();
+    Step measureBlock(double secondsLeft);
+    Step audit(std::size_t set);
+    Step checkClock();
+    Step finish();
     Step compare(std::optional<double> spread);
-    Culprit culpritOf(std::size_t subject) const;
 
     PreparedCandidate &m_candidate;
     const CorrectnessResult &m_correct;
@@ -85,84 +106,73 @@ private:
     NoiseFloors &m_noise;
     Trial &m_trial;
     Where m_where;
-    std::vector<CheckedSet> m_sets;
-    std::vector<TimedSubject> m_subjects;
+    TimedBuffers m_buffers;
+    PreparedCandidate m_parent;
+    std::vector<TimedSide> m_sides;       ///< the candidate first
+    std::vector<TimedSubject> m_subjects; ///< of the same order
+    RoundState m_state;
+    std::string m_stoppedBy;
     std::map<std::string, std::string> m_versions; ///< of references, by provider
 };
 
 std::size_t Profiler::setCount() const
 {
     const auto bytes = static_cast<double>(CheckedSet::tensorBytes(*m_correct.timed.front()));
-    const double wanted =
+    const double cold =
         std::ceil(cacheMultiple * static_cast<double>(m_context.session.cacheBytes()) / bytes);
+    const double roughNs = std::max(m_correct.roughNs, 1.0);
+    const double wanted = std::max(cold, m_state.sampleNs / roughNs); // a sample visits no set twice
     const bool host = m_candidate.candidate.surface == kernel::Surface::OpenCl;
     const double affordable = static_cast<double>(host ? hostBudgetBytes : deviceBudgetBytes) / bytes;
-    const double quick = longestRotationNs / std::max(m_correct.roughNs, 1.0);
+    const double quick = longestRotationNs / roughNs;
     const auto seeds = static_cast<double>(m_correct.timed.size());
     const double count =
         std::min({std::max(wanted, seeds), std::max(quick, seeds), std::max(affordable, 1.0)});
     return std::clamp<std::size_t>(static_cast<std::size_t>(count), 1, maxSets);
 }
 
-Profiler::Step Profiler::makeSets()
+Profiler::Step Profiler::installHelpers()
 {
-    const std::size_t count = setCount();
-    for (std::size_t i = 0; i < count; ++i) {
-        m_sets.emplace_back(m_context.session, m_correct.timed[i % m_correct.timed.size()]);
-        if (auto allocated = m_sets.back().allocateTensors(); !allocated)
-            return failed(allocated.error(), Culprit::Candidate);
-    }
+    if (m_candidate.candidate.surface != kernel::Surface::Cuda)
+        return {};
+    const auto target = compileTarget(m_context.session.helloEnvironment().platform);
+    const auto compiled = m_compiler.compile(cuda::helperKernels, "gate.cu", {}, target,
+                                             m_context.deadline.secondsLeft(), m_context.stop);
+    if (!compiled)
+        return tl::unexpected(ProfileEnd{environmentEnd(compiled.error()), Culprit::Candidate});
+    if (!compiled->ok)
+        return tl::unexpected(
+            ProfileEnd{Error{ErrorCode::Internal, "Cannot compile the gate's own kernels for " + target + ".",
+                             compiled->log},
+                       Culprit::Candidate});
+    if (auto installed = m_context.session.installHelpers(compiled->binary); !installed)
+        return tl::unexpected(ProfileEnd{environmentEnd(installed.error()), Culprit::Candidate});
     return {};
 }
 
-tl::expected<SubjectId, ProfileEnd> Profiler::addPlan(PreparedCandidate &prepared, Culprit culprit)
+Profiler::Step Profiler::addPlanSide(const std::string &name, Culprit culprit, PreparedCandidate &prepared)
 {
-    auto module = loadCandidate(prepared, m_context);
-    if (!module)
-        return tl::unexpected(ProfileEnd{module.error(), culprit});
-    const auto plan = resolveFor(prepared, m_context, timedCase());
-    if (!plan)
-        return tl::unexpected(ProfileEnd{plan.error(), culprit});
-    std::vector<BufferSet> bindings;
-    for (CheckedSet &set : m_sets) {
-        auto bound = set.addPlan(*plan);
-        if (!bound)
-            return failed(bound.error(), culprit);
-        bindings.push_back(std::move(*bound));
-    }
-    const auto subject = m_context.session.addPlan(*module, *plan, bindings);
-    if (!subject) {
-        if (subject.error().kind == FailureKind::Candidate)
-            return tl::unexpected(ProfileEnd{launchVerdict(subject.error().error, m_where), culprit});
-        return failed(subject.error(), culprit);
-    }
-    return *subject;
+    auto side = TimedSide::plan(name, culprit, prepared, m_buffers, m_context, m_where);
+    if (!side)
+        return tl::unexpected(side.error());
+    m_sides.push_back(std::move(*side));
+    m_subjects.push_back({name, 0, 0, {}, 0, {}});
+    return {};
 }
 
 Profiler::Step Profiler::addCandidate()
 {
-    const auto subject = addPlan(m_candidate, Culprit::Candidate);
-    if (!subject)
-        return tl::unexpected(subject.error());
-    m_subjects.push_back({"candidate", *subject, 1, {}, 0});
-    const auto info = m_context.session.subjectInfo(*subject);
-    if (!info)
-        return failed(info.error(), Culprit::Candidate);
-    m_trial.metrics.insert(m_trial.metrics.end(), info->metrics.begin(), info->metrics.end());
-    if (m_noise.contains(noiseKey()))
-        return {};
-    const auto copy = addPlan(m_candidate, Culprit::Candidate);
-    if (!copy)
-        return tl::unexpected(copy.error());
-    m_subjects.push_back({"copy", *copy, 1, {}, 0});
-    return {};
+    if (auto added = addPlanSide("candidate", Culprit::Candidate, m_candidate); !added)
+        return added;
+    return m_noise.contains(noiseKey()) ? Step() : addPlanSide("copy", Culprit::Candidate, m_candidate);
 }
 
-Profiler::Step Profiler::checkOther(SubjectId subject, const std::string &name, Culprit culprit, bool &usable)
+Profiler::Step Profiler::checkOther(SubjectId subject, CheckedSet &set, const std::string &name,
+                                    Culprit culprit, bool &usable)
 {
     Where where = m_where;
     where.subject = name;
-    const auto checked = checkedRun(m_sets.front(), subject, 0, Fill::Nan, where, m_context);
+    const auto checked = checkedRun(set, subject, 0, Fill::Nan, where, m_context);
     usable = checked.has_value();
     if (checked)
         return {};
@@ -173,10 +183,40 @@ Profiler::Step Profiler::checkOther(SubjectId subject, const std::string &name, 
     return {};
 }
 
+Profiler::Step Profiler::checkParent(PreparedCandidate &prepared, bool &usable)
+{
+    const auto module = loadCandidate(prepared, m_context);
+    if (!module)
+        return tl::unexpected(ProfileEnd{module.error(), Culprit::Parent});
+    const auto plan = resolveFor(prepared, m_context, timedCase());
+    if (!plan)
+        return tl::unexpected(ProfileEnd{plan.error(), Culprit::Parent});
+    CheckedSet set(m_context.session, m_correct.timed.front());
+    if (auto allocated = set.allocateTensors(); !allocated)
+        return failed(allocated.error(), Culprit::Parent);
+    const auto bindings = set.addPlan(*plan);
+    if (!bindings)
+        return failed(bindings.error(), Culprit::Parent);
+    const auto subject = m_context.session.addPlan(*module, *plan, {*bindings});
+    if (!subject) {
+        if (subject.error().kind == FailureKind::Candidate)
+            return tl::unexpected(ProfileEnd{launchVerdict(subject.error().error, m_where), Culprit::Parent});
+        return failed(subject.error(), Culprit::Parent);
+    }
+    if (auto checked = checkOther(*subject, set, "parent", Culprit::Parent, usable); !checked)
+        return checked;
+    if (auto removed = m_context.session.removeSubject(*subject); !removed)
+        return failed(removed.error(), Culprit::Parent);
+    if (auto unloaded = m_context.session.unload(*module); !unloaded)
+        return failed(unloaded.error(), Culprit::Parent);
+    if (auto released = set.release(); !released)
+        return failed(released.error(), Culprit::Parent);
+    return {};
+}
+
 Profiler::Step Profiler::addParent()
 {
-    const GateRequest &request = m_context.job.request;
-    auto prepared = prepareCandidate("parent", request.parentText, "parent", {});
+    auto prepared = prepareCandidate("parent", m_context.job.request.parentText, "parent", {});
     if (prepared && prepared->candidate.surface != m_candidate.candidate.surface) {
         note("parent", "not compared, because it is written for another surface.");
         return {};
@@ -194,20 +234,16 @@ Profiler::Step Profiler::addParent()
         note("parent", "not compared: " + verdict->message);
         return {};
     }
-    const auto subject = addPlan(*prepared, Culprit::Parent);
-    if (!subject) {
-        const auto *verdict = std::get_if<Verdict>(&subject.error().end);
+    m_parent = std::move(*prepared);
+    bool usable = false;
+    if (auto checked = checkParent(m_parent, usable); !checked) {
+        const auto *verdict = std::get_if<Verdict>(&checked.error().end);
         if (!verdict || !m_context.session.alive())
-            return tl::unexpected(subject.error());
+            return checked;
         note("parent", "not compared: " + verdict->message);
         return {};
     }
-    bool usable = false;
-    if (auto checked = checkOther(*subject, "parent", Culprit::Parent, usable); !checked)
-        return checked;
-    if (usable)
-        m_subjects.push_back({"parent", *subject, 1, {}, 0});
-    return {};
+    return usable ? addPlanSide("parent", Culprit::Parent, m_parent) : Step();
 }
 
 Profiler::Step Profiler::addReference(const workload::Reference &reference)
@@ -219,10 +255,10 @@ Profiler::Step Profiler::addReference(const workload::Reference &reference)
         else
             call.buffers[role] = name;
     }
-    std::vector<BufferSet> bindings;
-    for (const CheckedSet &set : m_sets)
-        bindings.push_back(set.tensorBindings());
-    const auto subject = m_context.session.addReference(call, bindings);
+    CheckedSet set(m_context.session, m_correct.timed.front());
+    if (auto allocated = set.allocateTensors(); !allocated)
+        return failed(allocated.error(), Culprit::Reference);
+    const auto subject = m_context.session.addReference(call, {set.tensorBindings()});
     if (!subject) {
         if (!m_context.session.alive())
             return failed(subject.error(), Culprit::Reference);
@@ -230,14 +266,16 @@ Profiler::Step Profiler::addReference(const workload::Reference &reference)
         return {};
     }
     bool usable = false;
-    if (auto checked = checkOther(*subject, reference.provider, Culprit::Reference, usable); !checked)
+    if (auto checked = checkOther(*subject, set, reference.provider, Culprit::Reference, usable); !checked)
         return checked;
     const auto info = m_context.session.subjectInfo(*subject);
     if (!info)
         return failed(info.error(), Culprit::Reference);
-    if (usable)
-        m_subjects.push_back({reference.provider, *subject, 1, {}, 0});
     m_versions[reference.provider] = info->version;
+    if (usable) {
+        m_sides.push_back(TimedSide::reference(reference.provider, *subject));
+        m_subjects.push_back({reference.provider, *subject, 0, {}, 0, {}});
+    }
     return {};
 }
 
@@ -252,32 +290,142 @@ Profiler::Step Profiler::addReferences()
     return {};
 }
 
-Culprit Profiler::culpritOf(std::size_t subject) const
+Profiler::Step Profiler::placeSides()
 {
-    const std::string &name = m_subjects[subject].name;
-    if (name == "candidate" || name == "copy")
-        return Culprit::Candidate;
-    return name == "parent" ? Culprit::Parent : Culprit::Reference;
+    if (auto drawn = m_buffers.redraw(entropy()); !drawn)
+        return failed(drawn.error(), Culprit::Candidate);
+    std::vector<std::size_t> order(m_sides.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    for (std::size_t i = order.size(); i > 1; --i)
+        std::swap(order[i - 1], order[entropy() % i]);
+    for (const std::size_t i : order) {
+        if (auto placed = m_sides[i].place(m_buffers, m_context, m_where); !placed)
+            return placed;
+        m_subjects[i].id = m_sides[i].subject();
+    }
+    return {};
 }
 
-Profiler::Step Profiler::recheck()
+Profiler::Step Profiler::removeSides()
 {
-    CheckedSet &set = m_sets[CounterRandom(entropy()).bits(0) % m_sets.size()];
+    for (TimedSide &side : m_sides) {
+        if (auto removed = side.remove(m_context, m_where); !removed)
+            return removed;
+    }
+    return {};
+}
+
+int Profiler::roundsPerBlock(double secondsLeft) const
+{
+    const GateRequest &wanted = m_context.job.request;
+    const int usual = std::max(1, wanted.minRounds / static_cast<int>(usualBlocks));
+    const double seconds = std::max(1e-9 * roundNs(m_subjects), 1e-6);
+    const double blocksLeft =
+        std::max(1.0, static_cast<double>(usualBlocks) - static_cast<double>(m_state.blockEnds.size()));
+    return std::clamp(static_cast<int>(secondsLeft / blocksLeft / seconds), 1, usual);
+}
+
+Profiler::Step Profiler::audit(std::size_t set)
+{
     Where where = m_where;
-    where.seed = set.instance().seed;
-    if (auto armed = set.arm(Fill::Garbage); !armed)
-        return failed(armed.error(), Culprit::Candidate);
-    const TimedSubject &candidate = m_subjects.front();
-    const int repeats = std::max(candidate.repeats, static_cast<int>(m_sets.size()));
-    const double limit = m_context.launchLimitSeconds + 5e-9 * candidate.estimateNs * repeats;
-    if (const auto timed = m_context.session.time({{candidate.id, repeats}}, limit); !timed)
-        return failed(timed.error(), Culprit::Candidate);
-    const auto finding = set.inspect();
+    where.seed = m_buffers.seedOf(set);
+    const auto finding = m_buffers.inspect(set, "candidate");
     if (!finding)
         return failed(finding.error(), Culprit::Candidate);
     if (*finding)
         return tl::unexpected(ProfileEnd{findingVerdict(**finding, where), Culprit::Candidate});
     return {};
+}
+
+/// What the worker says of its own clock is compared with the supervisor's: a kernel that runs in the worker's process could change it.
+Profiler::Step Profiler::checkClock()
+{
+    if (m_candidate.candidate.surface != kernel::Surface::OpenCl)
+        return {};
+    const int repeats = static_cast<int>(
+        std::clamp(clockRunNs / std::max(m_correct.roughNs, 1.0), 1.0, static_cast<double>(m_state.sets)));
+    double claimed = 0;
+    double elapsed = 0;
+    for (int attempt = 0; attempt < 3; ++attempt) {
+        std::size_t samples = 2;
+        for (;; samples *= 2) {
+            const std::vector<TimedRun> runs(samples, {m_subjects.front().id, 0, repeats, 0, true});
+            const auto begin = std::chrono::steady_clock::now();
+            const auto taken = m_context.session.time(runs, m_context.deadline.secondsLeft());
+            elapsed =
+                std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count();
+            if (!taken)
+                return failed(taken.error(), Culprit::Candidate);
+            claimed = 0;
+            for (const TimedSample &sample : *taken)
+                claimed += sample.ns * repeats;
+            if (elapsed > clockCheckNs || samples >= 4096)
+                break;
+        }
+        if (elapsed <= clockTolerance * claimed + clockSlackNs)
+            return {};
+    }
+    return tl::unexpected(ProfileEnd{clockVerdict(claimed, elapsed, m_where), Culprit::Candidate});
+}
+
+Profiler::Step Profiler::measureBlock(double secondsLeft)
+{
+    if (auto placed = placeSides(); !placed)
+        return placed;
+    const auto blamed = [&](const RoundFailure &failure) {
+        return failed(failure.failure, m_sides[failure.subject].culprit());
+    };
+    const bool first = m_state.blockEnds.empty();
+    if (auto warm = warmUp(m_subjects, m_state, m_context); !warm)
+        return blamed(warm.error());
+    if (first) {
+        const auto info = m_context.session.subjectInfo(m_subjects.front().id);
+        if (!info)
+            return failed(info.error(), Culprit::Candidate);
+        m_trial.metrics.insert(m_trial.metrics.end(), info->metrics.begin(), info->metrics.end());
+        if (auto checked = checkClock(); !checked)
+            return checked;
+    }
+    std::vector<std::size_t> audited;
+    for (std::size_t set = 0; set < m_state.sets; ++set) {
+        if (m_buffers.audited(set))
+            audited.push_back(set);
+    }
+    const std::size_t set = audited[entropy() % audited.size()];
+    if (auto ran = runBlock(m_subjects, roundsPerBlock(secondsLeft), set, m_state, m_context); !ran)
+        return blamed(ran.error());
+    if (auto checked = audit(set); !checked)
+        return checked;
+    return removeSides();
+}
+
+Profiler::Step Profiler::measure()
+{
+    const GateRequest &wanted = m_context.job.request;
+    const auto limit = process::Deadline::in(
+        std::min(wanted.profileSeconds, m_context.deadline.secondsLeft() - deadlineMarginSeconds));
+    for (double width = 0;;) {
+        if (auto measured = measureBlock(std::max(0.0, limit.secondsLeft())); !measured)
+            return measured;
+        const std::size_t rounds = m_subjects.front().ns.size();
+        const std::size_t blocks = m_state.blockEnds.size();
+        if (blocks >= 2)
+            width = widestHalfWidth(m_subjects, m_state);
+        char text[80];
+        std::snprintf(text, sizeof text, "round %zu, ±%.2f %%", rounds, 100 * width);
+        m_context.report(Stage::Profile,
+                         std::min(1.0, 1.0 - limit.secondsLeft() / std::max(wanted.profileSeconds, 0.1)),
+                         text);
+        if (blocks >= fewestBlocks && rounds >= static_cast<std::size_t>(wanted.minRounds)
+            && width <= wanted.targetHalfWidth)
+            m_stoppedBy = "half_width";
+        else if (blocks >= fewestBlocks && limit.passed())
+            m_stoppedBy = "time_limit";
+        else if (rounds >= maxRounds || m_context.deadline.secondsLeft() < deadlineMarginSeconds / 2)
+            m_stoppedBy = "round_limit";
+        if (!m_stoppedBy.empty())
+            return {};
+    }
 }
 
 Profiler::Step Profiler::compare(std::optional<double> spread)
@@ -291,7 +439,8 @@ Profiler::Step Profiler::compare(std::optional<double> spread)
         comparison.against = subject.name;
         comparison.subject = subject.name == "parent" ? files::sha256Hex(m_context.job.request.parentText)
                                                       : m_versions[subject.name];
-        comparison.speedup = bootstrapMedian(pairedRatios(subject.ns, candidate.ns), 1, resamples);
+        comparison.speedup =
+            blockedMedian(pairedRatios(subject.ns, candidate.ns), m_state.blockEnds, 1, resamples);
         comparison.otherNs = median(subject.ns);
         comparison.change = decide(comparison.speedup, subject.ns.size(), spread);
         m_trial.verdict.comparisons.push_back(std::move(comparison));
@@ -299,17 +448,18 @@ Profiler::Step Profiler::compare(std::optional<double> spread)
     return {};
 }
 
-Profiler::Step Profiler::finish(const RoundsOutcome &outcome)
+Profiler::Step Profiler::finish()
 {
     const TimedSubject &candidate = m_subjects.front();
     const auto copy =
         std::find_if(m_subjects.begin(), m_subjects.end(), [](const auto &s) { return s.name == "copy"; });
-    if (copy != m_subjects.end() && copy->ns.size() >= fewestNoiseRounds)
-        m_noise[noiseKey()] = noiseFloor(bootstrapMedian(pairedRatios(copy->ns, candidate.ns), 1, resamples));
+    if (copy != m_subjects.end() && m_state.blockEnds.size() >= fewestBlocks)
+        m_noise[noiseKey()] =
+            noiseFloor(blockedMedian(pairedRatios(copy->ns, candidate.ns), m_state.blockEnds, 1, resamples));
     std::optional<double> spread;
     if (const auto known = m_noise.find(noiseKey()); known != m_noise.end())
         spread = known->second;
-    m_trial.latencyNs = bootstrapMedian(candidate.ns, 1, resamples);
+    m_trial.latencyNs = blockedMedian(candidate.ns, m_state.blockEnds, 1, resamples);
     const kernel::Bindings bindings = m_context.job.workload.bindings(timedCase());
     const double seconds = m_trial.latencyNs.value * 1e-9;
     if (const auto flops = m_context.job.workload.flops.evaluateReal(bindings); flops && seconds > 0)
@@ -318,9 +468,12 @@ Profiler::Step Profiler::finish(const RoundsOutcome &outcome)
         m_trial.achievedBytes = *bytes / seconds;
     note("rounds", std::to_string(candidate.ns.size()));
     note("runs_a_sample", std::to_string(candidate.repeats));
-    note("buffer_sets", std::to_string(m_sets.size()));
-    note("stopped_by", outcome.stopReason);
-    note("aa_spread", spread ? percent(*spread) : "not measured: fewer than ten rounds");
+    note("blocks", std::to_string(m_state.blockEnds.size()));
+    note("buffer_sets", std::to_string(m_state.sets));
+    if (m_state.discarded > 0)
+        note("discarded_rounds", std::to_string(m_state.discarded));
+    note("stopped_by", m_stoppedBy);
+    note("aa_spread", spread ? percent(*spread) : "not measured: too few blocks");
     note("least_change", percent(significantChange(spread)));
     const auto environment = m_context.session.environment();
     if (!environment)
@@ -331,15 +484,20 @@ Profiler::Step Profiler::finish(const RoundsOutcome &outcome)
     m_trial.environment.facts.merge(before);
     for (const auto &[provider, version] : m_versions)
         m_trial.environment.facts[provider] = version;
+    if (!m_state.clocksMhz.empty())
+        m_trial.environment.facts["timed_sm_clock_mhz"] = formatNumber(std::round(median(m_state.clocksMhz)));
     return compare(spread);
 }
 
 tl::expected<void, ProfileEnd> Profiler::run(const ProfileRequest &request)
 {
-    m_sets.reserve(maxSets);
     m_context.report(Stage::Profile, 0, "preparing buffers");
-    if (auto made = makeSets(); !made)
-        return made;
+    if (auto installed = installHelpers(); !installed)
+        return installed;
+    m_state.sampleNs = m_candidate.candidate.surface == kernel::Surface::Cuda ? deviceSampleNs : hostSampleNs;
+    m_state.sets = setCount();
+    if (auto allocated = m_buffers.allocate(m_state.sets); !allocated)
+        return failed(allocated.error(), Culprit::Candidate);
     if (auto added = addCandidate(); !added)
         return added;
     if (request.withParent && !m_context.job.request.parentText.empty()) {
@@ -350,24 +508,9 @@ tl::expected<void, ProfileEnd> Profiler::run(const ProfileRequest &request)
         if (auto added = addReferences(); !added)
             return added;
     }
-    for (CheckedSet &set : m_sets) {
-        if (auto armed = set.arm(Fill::Nan); !armed)
-            return failed(armed.error(), Culprit::Candidate);
-    }
-    const auto blamed = [&](const RoundFailure &failure) {
-        return failed(failure.failure, culpritOf(failure.subject));
-    };
-    if (auto estimated = estimate(m_subjects, m_sets.size(), m_context); !estimated)
-        return blamed(estimated.error());
-    const GateRequest &wanted = m_context.job.request;
-    const auto outcome =
-        runRounds(m_subjects, {wanted.minRounds, wanted.targetHalfWidth, wanted.profileSeconds}, m_context);
-    if (!outcome)
-        return blamed(outcome.error());
-    m_context.report(Stage::Profile, 1, "checking the outputs of timed runs");
-    if (auto checked = recheck(); !checked)
-        return checked;
-    return finish(*outcome);
+    if (auto measured = measure(); !measured)
+        return measured;
+    return finish();
 }
 
 } // namespace

@@ -3,19 +3,12 @@
 
 #include "core/gate/supervisor/correctness.h"
 #include "core/gate/supervisor/rounds.h"
+#include "core/gate/supervisor/timedside.h"
 
 namespace klineage::gate {
 
 /// How far two copies of one candidate seem apart, by workload, platform and candidate; measured once a session.
 using NoiseFloors = std::map<std::string, double>;
-
-enum class Culprit { Candidate, Parent, Reference };
-
-/// Why profiling stopped, and who did it. When it was not the candidate, profile again without that side.
-struct ProfileEnd {
-    TrialEnd end;
-    Culprit culprit = Culprit::Candidate;
-};
 
 struct ProfileRequest {
     bool withParent = true;

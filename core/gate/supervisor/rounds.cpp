@@ -1,36 +1,196 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/gate/supervisor/rounds.h"
 
+#include "core/gate/check/random.h"
+
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 namespace klineage::gate {
 
 namespace {
 
-constexpr double sampleNs = 200e3;
-constexpr double longRotationNs = 5e6;
-constexpr int maxRepeats = 2000;
-constexpr int maxRounds = 3000;
-constexpr std::size_t fewestRounds =
-    5; ///< below this an interval means nothing, so a time limit waits for it
-constexpr double deadlineMarginSeconds = 2;
+constexpr double longRotationNs = 50e6;
+constexpr double oneMessageNs = 20e6;
+/// Samples of a round whose clocks differ by more than this are not comparable.
+constexpr double steadyClock = 1.02;
+constexpr int mostDiscards = 200;
+
+struct Sample {
+    std::size_t subject = 0;
+    TimedRun run;
+};
 
 /// Limit of one exchange with the worker: the launch limit, and what the work is expected to take several times over.
-double limitFor(const std::vector<std::pair<SubjectId, int>> &sequence,
-                const std::vector<TimedSubject> &subjects, const TrialContext &context)
+double limitFor(const std::vector<Sample> &samples, const std::vector<TimedSubject> &subjects,
+                const TrialContext &context)
 {
     double ns = 0;
-    for (const auto &[id, repeats] : sequence) {
-        for (const TimedSubject &subject : subjects)
-            ns += subject.id == id ? subject.estimateNs * repeats : 0;
-    }
+    for (const Sample &sample : samples)
+        ns += subjects[sample.subject].estimateNs * sample.run.repeats;
     return context.launchLimitSeconds + 5e-9 * ns;
 }
 
-/// The widest relative half-width of the comparisons with the first subject; of its own latency when it is alone.
-double widest(const std::vector<TimedSubject> &subjects)
+/// Takes the samples one by one, which says whose fault a failure is, or (short ones of the worker's subjects) in one message.
+tl::expected<std::vector<TimedSample>, RoundFailure> take(const std::vector<Sample> &samples,
+                                                          const std::vector<TimedSubject> &subjects,
+                                                          bool together, const TrialContext &context)
+{
+    if (together) {
+        std::vector<TimedRun> runs;
+        for (const Sample &sample : samples)
+            runs.push_back(sample.run);
+        auto taken = context.session.time(runs, limitFor(samples, subjects, context));
+        if (!taken)
+            return tl::unexpected(RoundFailure{taken.error(), 0});
+        return std::move(*taken);
+    }
+    std::vector<TimedSample> results;
+    for (const Sample &sample : samples) {
+        const TimedSubject &subject = subjects[sample.subject];
+        const double limit = limitFor({sample}, subjects, context);
+        if (subject.sampler) {
+            const auto taken = subject.sampler(sample.run, limit);
+            if (!taken)
+                return tl::unexpected(RoundFailure{taken.error(), sample.subject});
+            results.push_back(*taken);
+            continue;
+        }
+        const auto taken = context.session.time({sample.run}, limit);
+        if (!taken)
+            return tl::unexpected(RoundFailure{taken.error(), sample.subject});
+        results.push_back(taken->front());
+    }
+    return results;
+}
+
+TimedRun nextRun(const TimedSubject &subject, RoundState &state)
+{
+    TimedRun run;
+    run.subject = subject.id;
+    run.repeats = subject.repeats;
+    run.fillWord = fillWord(entropy());
+    // A whole rotation always begins at the same place, so that one graph serves; the sets are drawn anew for each block anyway.
+    const auto repeats = static_cast<std::size_t>(subject.repeats);
+    if (repeats < state.sets) {
+        run.first = state.next % state.sets;
+        state.next = (run.first + repeats) % state.sets;
+    }
+    return run;
+}
+
+std::vector<Sample> roundOf(const std::vector<TimedSubject> &subjects, RoundState &state)
+{
+    std::vector<Sample> samples;
+    for (std::size_t i = 0; i < subjects.size(); ++i)
+        samples.push_back({i, nextRun(subjects[i], state)});
+    for (std::size_t i = subjects.size(); i-- > 0;)
+        samples.push_back({i, nextRun(subjects[i], state)});
+    return samples;
+}
+
+bool isSteady(const std::vector<TimedSample> &samples)
+{
+    double low = 0;
+    double high = 0;
+    for (const TimedSample &sample : samples) {
+        if (sample.clockMhz <= 0)
+            return true;
+        low = low == 0 ? sample.clockMhz : std::min(low, sample.clockMhz);
+        high = std::max(high, sample.clockMhz);
+    }
+    return high <= low * steadyClock;
+}
+
+} // namespace
+
+int repeatsFor(double runNs, std::size_t sets, double sampleNs)
+{
+    const double ns = std::max(runNs, 100.0);
+    const auto all = static_cast<double>(sets);
+    if (all * ns <= longRotationNs)
+        return static_cast<int>(sets);
+    return static_cast<int>(std::clamp(std::ceil(sampleNs / ns), 1.0, all));
+}
+
+std::uint32_t fillWord(std::uint64_t key)
+{
+    // 0x7ff1 … 0x7fff: NaN in half, bfloat16 and fp8, and as the upper half of float and double.
+    const auto low = static_cast<std::uint32_t>(1 + key % 15);
+    const auto high = static_cast<std::uint32_t>(1 + (key >> 8) % 15);
+    return 0x7ff07ff0u | low | (high << 16) | ((key >> 16) % 2 ? 0x80000000u : 0u);
+}
+
+double roundNs(const std::vector<TimedSubject> &subjects)
+{
+    double ns = 0;
+    for (const TimedSubject &subject : subjects)
+        ns += 2 * subject.estimateNs * subject.repeats;
+    return ns;
+}
+
+RoundResult warmUp(std::vector<TimedSubject> &subjects, RoundState &state, const TrialContext &context)
+{
+    for (std::size_t i = 0; i < subjects.size(); ++i) {
+        TimedSubject &subject = subjects[i];
+        const bool first = subject.repeats == 0;
+        if (first) {
+            subject.repeats = 1;
+            for (int pass = 0; pass < 2; ++pass) {
+                const auto taken = take({{i, nextRun(subject, state)}}, subjects, false, context);
+                if (!taken)
+                    return tl::unexpected(taken.error());
+                const double ns = taken->front().ns;
+                subject.estimateNs = pass == 0 ? ns : std::min(subject.estimateNs, ns);
+            }
+            subject.repeats = repeatsFor(subject.estimateNs, state.sets, state.sampleNs);
+        }
+        const auto taken = take({{i, nextRun(subject, state)}}, subjects, false, context);
+        if (!taken)
+            return tl::unexpected(taken.error());
+        if (first)
+            subject.estimateNs = taken->front().ns;
+    }
+    return {};
+}
+
+RoundResult runBlock(std::vector<TimedSubject> &subjects, int rounds, std::size_t audited, RoundState &state,
+                     const TrialContext &context)
+{
+    const bool together =
+        roundNs(subjects) < oneMessageNs
+        && std::none_of(subjects.begin(), subjects.end(), [](const auto &s) { return bool(s.sampler); });
+    for (int kept = 0; kept < rounds;) {
+        auto samples = roundOf(subjects, state);
+        TimedRun &last = samples.back().run;
+        const auto repeats = static_cast<std::size_t>(last.repeats);
+        if (repeats < state.sets)
+            last.first = (audited + state.sets - entropy() % repeats) % state.sets;
+        const auto taken = take(samples, subjects, together, context);
+        if (!taken)
+            return tl::unexpected(taken.error());
+        state.lastFirst = last.first;
+        if (!isSteady(*taken) && state.discarded < mostDiscards) {
+            ++state.discarded;
+            if (context.stop.stop_requested() || context.deadline.secondsLeft() < 1)
+                return {};
+            continue;
+        }
+        std::vector<double> sums(subjects.size(), 0.0);
+        for (std::size_t i = 0; i < samples.size(); ++i) {
+            sums[samples[i].subject] += (*taken)[i].ns;
+            if ((*taken)[i].clockMhz > 0)
+                state.clocksMhz.push_back((*taken)[i].clockMhz);
+        }
+        for (std::size_t i = 0; i < subjects.size(); ++i)
+            subjects[i].ns.push_back(0.5 * sums[i]);
+        ++kept;
+    }
+    state.blockEnds.push_back(subjects.front().ns.size());
+    return {};
+}
+
+double widestHalfWidth(const std::vector<TimedSubject> &subjects, const RoundState &state)
 {
     const auto &candidate = subjects.front().ns;
     if (subjects.size() == 1) {
@@ -39,129 +199,10 @@ double widest(const std::vector<TimedSubject> &subjects)
     }
     double width = 0;
     for (std::size_t i = 1; i < subjects.size(); ++i) {
-        const Interval ratio = bootstrapMedian(pairedRatios(subjects[i].ns, candidate));
+        const Interval ratio = blockedMedian(pairedRatios(subjects[i].ns, candidate), state.blockEnds);
         width = std::max(width, halfWidth(ratio) / ratio.value);
     }
     return width;
-}
-
-std::vector<std::pair<SubjectId, int>> roundSequence(const std::vector<TimedSubject> &subjects)
-{
-    std::vector<std::pair<SubjectId, int>> sequence;
-    for (const TimedSubject &subject : subjects)
-        sequence.emplace_back(subject.id, subject.repeats);
-    for (std::size_t i = subjects.size(); i-- > 0;)
-        sequence.push_back(sequence[i]);
-    return sequence;
-}
-
-/// Which subject failed is known only when each is timed alone.
-tl::expected<double, RoundFailure> timeOne(const std::vector<TimedSubject> &subjects, std::size_t index,
-                                           int repeats, const TrialContext &context)
-{
-    const std::vector<std::pair<SubjectId, int>> sequence{{subjects[index].id, repeats}};
-    const auto ns = context.session.time(sequence, limitFor(sequence, subjects, context));
-    if (!ns)
-        return tl::unexpected(RoundFailure{ns.error(), index});
-    return ns->front();
-}
-
-tl::expected<void, RoundFailure> runRound(std::vector<TimedSubject> &subjects, const TrialContext &context)
-{
-    std::vector<double> sums(subjects.size(), 0.0);
-    const auto sequence = roundSequence(subjects);
-    const std::size_t count = subjects.size();
-    double roundNs = 0;
-    for (const TimedSubject &subject : subjects)
-        roundNs += 2 * subject.estimateNs * subject.repeats;
-    // Short rounds travel in one message, so that nothing happens between their samples; long ones apart, so that a hang is known.
-    if (roundNs < 20e6) {
-        const auto ns = context.session.time(sequence, limitFor(sequence, subjects, context));
-        if (!ns)
-            return tl::unexpected(RoundFailure{ns.error(), 0});
-        for (std::size_t i = 0; i < ns->size(); ++i)
-            sums[i < count ? i : 2 * count - 1 - i] += (*ns)[i];
-    } else {
-        for (std::size_t i = 0; i < sequence.size(); ++i) {
-            const std::size_t subject = i < count ? i : 2 * count - 1 - i;
-            const auto ns = timeOne(subjects, subject, sequence[i].second, context);
-            if (!ns)
-                return tl::unexpected(ns.error());
-            sums[subject] += *ns;
-        }
-    }
-    for (std::size_t i = 0; i < count; ++i)
-        subjects[i].ns.push_back(0.5 * sums[i]);
-    return {};
-}
-
-std::string progressText(std::size_t rounds, double width)
-{
-    char text[80];
-    if (width > 0)
-        std::snprintf(text, sizeof text, "round %zu, ±%.2f %%", rounds, 100 * width);
-    else
-        std::snprintf(text, sizeof text, "round %zu", rounds);
-    return text;
-}
-
-} // namespace
-
-int repeatsFor(double runNs, std::size_t sets)
-{
-    const double ns = std::max(runNs, 100.0);
-    auto repeats =
-        static_cast<std::size_t>(std::clamp(std::ceil(sampleNs / ns), 1.0, static_cast<double>(maxRepeats)));
-    if (static_cast<double>(sets) * ns < longRotationNs)
-        repeats = (repeats + sets - 1) / sets * sets;
-    return static_cast<int>(std::min<std::size_t>(repeats, 50'000));
-}
-
-tl::expected<void, RoundFailure> estimate(std::vector<TimedSubject> &subjects, std::size_t sets,
-                                          const TrialContext &context)
-{
-    for (std::size_t i = 0; i < subjects.size(); ++i) {
-        for (int pass = 0; pass < 2; ++pass) {
-            const auto ns = timeOne(subjects, i, 1, context);
-            if (!ns)
-                return tl::unexpected(ns.error());
-            subjects[i].estimateNs = pass == 0 ? *ns : std::min(subjects[i].estimateNs, *ns);
-        }
-        subjects[i].repeats = repeatsFor(subjects[i].estimateNs, sets);
-        if (subjects[i].repeats > 1) {
-            const auto ns = timeOne(subjects, i, subjects[i].repeats, context);
-            if (!ns)
-                return tl::unexpected(ns.error());
-            subjects[i].estimateNs = *ns;
-        }
-    }
-    return {};
-}
-
-tl::expected<RoundsOutcome, RoundFailure> runRounds(std::vector<TimedSubject> &subjects,
-                                                    const RoundLimits &limits, const TrialContext &context)
-{
-    const auto timeLimit = process::Deadline::in(
-        std::min(limits.seconds, context.deadline.secondsLeft() - deadlineMarginSeconds));
-    double width = 0;
-    std::size_t rounds = 0;
-    for (;;) {
-        if (auto done = runRound(subjects, context); !done)
-            return tl::unexpected(done.error());
-        rounds = subjects.front().ns.size();
-        const bool looked = rounds % 10 == 0 || timeLimit.passed();
-        if (looked && rounds >= fewestRounds)
-            width = widest(subjects);
-        context.report(Stage::Profile,
-                       std::min(1.0, 1.0 - timeLimit.secondsLeft() / std::max(limits.seconds, 0.1)),
-                       progressText(rounds, width));
-        if (looked && rounds >= static_cast<std::size_t>(limits.minRounds) && width <= limits.targetHalfWidth)
-            return RoundsOutcome{"half_width"};
-        if (timeLimit.passed() && rounds >= fewestRounds)
-            return RoundsOutcome{"time_limit"};
-        if (rounds >= maxRounds)
-            return RoundsOutcome{"round_limit"};
-    }
 }
 
 } // namespace klineage::gate

@@ -10,10 +10,12 @@ namespace klineage::gate {
 struct TimedSubject {
     std::string
         name; ///< "candidate", "copy" (a second copy of the candidate), "parent", or the reference's provider
-    SubjectId id = 0;
-    int repeats = 1;        ///< runs a sample
+    SubjectId id = 0;       ///< in this block
+    int repeats = 0;        ///< runs a sample; 0: not estimated yet
     std::vector<double> ns; ///< of one run, one entry a round
     double estimateNs = 0;
+    /// Takes a sample elsewhere than in the session's worker (a reference with a process of its own); empty: in the worker.
+    std::function<WorkerResult<TimedSample>(const TimedRun &run, double limitSeconds)> sampler;
 };
 
 struct RoundLimits {
@@ -22,27 +24,44 @@ struct RoundLimits {
     double seconds = 10;
 };
 
-struct RoundsOutcome {
-    std::string stopReason; ///< "half_width", "time_limit", "round_limit"
+/// What the rounds of all blocks share.
+struct RoundState {
+    std::size_t sets = 1;               ///< buffer sets of every subject
+    double sampleNs = 200e3;            ///< length of a sample that is no whole rotation
+    std::size_t next = 0;               ///< set that the next sample begins with
+    std::vector<std::size_t> blockEnds; ///< rounds at the end of each block
+    int discarded = 0;                  ///< rounds thrown away because the clock moved
+    std::vector<double> clocksMhz;      ///< of the kept samples; empty when the device does not tell
+    std::size_t lastFirst = 0;          ///< set that the candidate's latest sample began with
 };
-
-/// How often a subject is run for one sample: about 200 µs, whole rotations over the buffer sets unless a rotation takes long.
-[[nodiscard]] int repeatsFor(double runNs, std::size_t sets);
 
 /// A failure and the subject that was being timed.
 struct RoundFailure {
     WorkerFailure failure;
     std::size_t subject = 0;
 };
+using RoundResult = tl::expected<void, RoundFailure>;
 
-/// Estimates each subject's latency and sets its repeats; also the warm-up.
-[[nodiscard]] tl::expected<void, RoundFailure> estimate(std::vector<TimedSubject> &subjects, std::size_t sets,
-                                                        const TrialContext &context);
+/// How often a subject is run for one sample: once over each set when that is quick, else for about sampleNs. No set is visited
+/// twice, so that no run finds what an earlier one left.
+[[nodiscard]] int repeatsFor(double runNs, std::size_t sets, double sampleNs);
+
+/// A word that is a NaN in every floating-point type, and never the same twice in a row.
+[[nodiscard]] std::uint32_t fillWord(std::uint64_t key);
+
+/// Warms the subjects up in their present placement; the first time it also estimates their latencies and sets their repeats.
+[[nodiscard]] RoundResult warmUp(std::vector<TimedSubject> &subjects, RoundState &state,
+                                 const TrialContext &context);
 
 /// Interleaves the subjects in ABBA rounds (all of them forwards, then backwards; a round's entry is the mean of a subject's two
-/// samples) until every comparison with the first subject is narrow enough, or time is up.
-[[nodiscard]] tl::expected<RoundsOutcome, RoundFailure> runRounds(std::vector<TimedSubject> &subjects,
-                                                                  const RoundLimits &limits,
-                                                                  const TrialContext &context);
+/// samples), so that the candidate's sample is the last. When `audited` is given, that last sample visits this set.
+[[nodiscard]] RoundResult runBlock(std::vector<TimedSubject> &subjects, int rounds, std::size_t audited,
+                                   RoundState &state, const TrialContext &context);
+
+/// Expected nanoseconds of one round.
+[[nodiscard]] double roundNs(const std::vector<TimedSubject> &subjects);
+
+/// The widest relative half-width of the comparisons with the first subject; of its own latency when it is alone.
+[[nodiscard]] double widestHalfWidth(const std::vector<TimedSubject> &subjects, const RoundState &state);
 
 } // namespace klineage::gate

@@ -293,6 +293,22 @@ Verdict launchVerdict(const Error &error, const Where &where)
     return verdict;
 }
 
+Verdict clockVerdict(double claimedNs, double elapsedNs, const Where &where)
+{
+    Verdict verdict;
+    verdict.status = VerdictStatus::Suspect;
+    verdict.stage = Stage::Profile;
+    verdict.reason = "clock";
+    verdict.message = "The worker says that its runs took " + formatDuration(claimedNs)
+                      + ", but the supervisor waited " + formatDuration(elapsedNs)
+                      + " for them: the times cannot be trusted.";
+    verdict.evidence = {{"claimed", formatDuration(claimedNs)}, {"elapsed", formatDuration(elapsedNs)}};
+    verdict.hint =
+        "A kernel must not touch the clock of its process. When it does not, try again on a quieter machine.";
+    addPlace(verdict, where);
+    return verdict;
+}
+
 Verdict findingVerdict(const Finding &finding, const Where &where)
 {
     switch (finding.kind) {

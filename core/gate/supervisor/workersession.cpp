@@ -292,6 +292,33 @@ WorkerResult<void> WorkerSession::removeSubject(SubjectId subject)
     return ask({{"op", "remove_subject"}, {"subject", subject}}, quickLimitSeconds, [](const json &) {});
 }
 
+WorkerResult<void> WorkerSession::rebind(SubjectId subject, const std::vector<BufferSet> &sets)
+{
+    return ask({{"op", "rebind"}, {"subject", subject}, {"sets", protocol::write(sets)}}, quickLimitSeconds,
+               [](const json &) {});
+}
+
+WorkerResult<void> WorkerSession::setFills(SubjectId subject, const FillSets &fills)
+{
+    return ask({{"op", "set_fills"}, {"subject", subject}, {"fills", protocol::write(fills)}},
+               quickLimitSeconds, [](const json &) {});
+}
+
+WorkerResult<void> WorkerSession::copy(const std::vector<CopyRange> &ranges)
+{
+    return ask({{"op", "copy"}, {"ranges", protocol::write(ranges)}}, quickLimitSeconds, [](const json &) {});
+}
+
+WorkerResult<void> WorkerSession::installHelpers(std::span<const std::byte> binary)
+{
+    const auto room = staging(binary.size());
+    if (!room)
+        return tl::unexpected(room.error());
+    std::copy(binary.begin(), binary.end(), room->begin());
+    return ask({{"op", "install_helpers"}, {"offset", 0}, {"bytes", binary.size()}}, quickLimitSeconds,
+               [](const json &) {});
+}
+
 WorkerResult<SubjectInfo> WorkerSession::subjectInfo(SubjectId subject)
 {
     return ask({{"op", "subject_info"}, {"subject", subject}}, quickLimitSeconds, [](const json &answer) {
@@ -309,22 +336,24 @@ WorkerResult<void> WorkerSession::run(SubjectId subject, std::size_t set, double
     return done;
 }
 
-WorkerResult<std::vector<double>> WorkerSession::time(const std::vector<std::pair<SubjectId, int>> &sequence,
-                                                      double limitSeconds)
+WorkerResult<std::vector<TimedSample>> WorkerSession::time(const std::vector<TimedRun> &sequence,
+                                                           double limitSeconds)
 {
     json entries = json::array();
-    for (const auto &[subject, repeats] : sequence)
-        entries.push_back({subject, repeats});
-    auto ns = ask({{"op", "time"}, {"sequence", std::move(entries)}}, limitSeconds, [&](const json &answer) {
-        auto values = answer.at("ns").get<std::vector<double>>();
-        if (values.size() != sequence.size()
-            || !std::all_of(values.begin(), values.end(), [](double v) { return std::isfinite(v) && v > 0; }))
-            throw std::invalid_argument("ns");
-        return values;
-    });
-    if (!ns && ns.error().kind == FailureKind::Candidate)
-        return end(FailureKind::Candidate, ns.error().error);
-    return ns;
+    for (const TimedRun &run : sequence)
+        entries.push_back(protocol::write(run));
+    auto samples =
+        ask({{"op", "time"}, {"sequence", std::move(entries)}}, limitSeconds, [&](const json &answer) {
+            std::vector<TimedSample> values;
+            for (const json &sample : answer.at("samples"))
+                values.push_back(protocol::readTimedSample(sample));
+            if (values.size() != sequence.size())
+                throw std::invalid_argument("samples");
+            return values;
+        });
+    if (!samples && samples.error().kind == FailureKind::Candidate)
+        return end(FailureKind::Candidate, samples.error().error);
+    return samples;
 }
 
 WorkerResult<Environment> WorkerSession::environment()

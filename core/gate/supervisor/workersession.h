@@ -89,11 +89,15 @@ public:
     [[nodiscard]] WorkerResult<SubjectId> addReference(const ReferenceCall &call,
                                                        const std::vector<BufferSet> &sets);
     [[nodiscard]] WorkerResult<void> removeSubject(SubjectId subject);
+    [[nodiscard]] WorkerResult<void> rebind(SubjectId subject, const std::vector<BufferSet> &sets);
+    [[nodiscard]] WorkerResult<void> setFills(SubjectId subject, const FillSets &fills);
+    [[nodiscard]] WorkerResult<void> copy(const std::vector<CopyRange> &ranges);
+    [[nodiscard]] WorkerResult<void> installHelpers(std::span<const std::byte> binary);
     [[nodiscard]] WorkerResult<SubjectInfo> subjectInfo(SubjectId subject);
     [[nodiscard]] WorkerResult<void> run(SubjectId subject, std::size_t set, double limitSeconds);
-    /// Nanoseconds of one run for each (subject, repeats), measured in this order.
-    [[nodiscard]] WorkerResult<std::vector<double>> time(
-        const std::vector<std::pair<SubjectId, int>> &sequence, double limitSeconds);
+    /// One sample for each, measured in this order.
+    [[nodiscard]] WorkerResult<std::vector<TimedSample>> time(const std::vector<TimedRun> &sequence,
+                                                              double limitSeconds);
     [[nodiscard]] WorkerResult<Environment> environment();
 
 private:

@@ -56,6 +56,7 @@ private:
     json copy(const json &request, bool upload);
     json addPlan(const json &request);
     json time(const json &request);
+    json installHelpers(const json &request);
     Result<std::span<std::byte>> region(const json &request);
 
     std::unique_ptr<Backend> m_backend;
@@ -106,17 +107,23 @@ json Worker::addPlan(const json &request)
 
 json Worker::time(const json &request)
 {
-    std::vector<double> ns;
+    json samples = json::array();
     for (const json &entry : request.at("sequence")) {
-        const auto elapsed = m_backend->time(entry.at(0).get<SubjectId>(), entry.at(1).get<int>());
-        if (!elapsed) {
-            json reply = failure(elapsed.error());
+        const auto sample = m_backend->time(protocol::readTimedRun(entry));
+        if (!sample) {
+            json reply = failure(sample.error());
             reply["subject"] = entry.at(0);
             return reply;
         }
-        ns.push_back(*elapsed);
+        samples.push_back(protocol::write(*sample));
     }
-    return {{"ok", true}, {"ns", ns}};
+    return {{"ok", true}, {"samples", std::move(samples)}};
+}
+
+json Worker::installHelpers(const json &request)
+{
+    const auto binary = region(request);
+    return binary ? answer(m_backend->installHelpers(*binary)) : failure(binary.error());
 }
 
 json Worker::perform(const json &request)
@@ -138,6 +145,16 @@ json Worker::perform(const json &request)
         return answer(m_backend->addReference(protocol::readReferenceCall(request.at("call")),
                                               protocol::readSets(request.at("sets"))),
                       "subject");
+    if (op == "copy")
+        return answer(m_backend->copy(protocol::readRanges(request.at("ranges"))));
+    if (op == "install_helpers")
+        return installHelpers(request);
+    if (op == "rebind")
+        return answer(m_backend->rebind(request.at("subject").get<SubjectId>(),
+                                        protocol::readSets(request.at("sets"))));
+    if (op == "set_fills")
+        return answer(m_backend->setFills(request.at("subject").get<SubjectId>(),
+                                          protocol::readFills(request.at("fills"))));
     if (op == "remove_subject")
         return m_backend->removeSubject(request.at("subject").get<SubjectId>()), answer(Status());
     if (op == "subject_info") {
