@@ -24,6 +24,7 @@ enum class DistributionKind {
     Bits,        ///< 0 or 1 with equal chance: sums are exact, so any lost term shows
     Large,       ///< normal times `scale` (default 1e4): overflows an unguarded exp
     NegInfinity, ///< normal, a `fraction` of elements is -inf, at least one finite element a row
+    Offsets,     ///< one-dimensional, of integers: 0, then ascending by at least 1, up to the axis `end`
 };
 
 /// How an input is filled. Unused parameters keep their defaults.
@@ -35,6 +36,8 @@ struct Distribution {
     double high = 1.0;
     double scale = 1e4;
     double fraction = 0.25;
+    std::string end;   ///< Offsets: an axis, the last element
+    bool even = false; ///< Offsets: steps differ by at most 1; otherwise they are random
 
     friend bool operator==(const Distribution &, const Distribution &) = default;
 };
@@ -75,7 +78,7 @@ struct Tolerance {
 /// A vendor routine that computes the same operator; loaded at run time.
 struct Reference {
     kernel::Surface surface = kernel::Surface::OpenCl;
-    std::string provider;                    ///< "openblas", "onednn", "cublas"
+    std::string provider;                    ///< "openblas", "cublas", "cudnn", "torch"; see providerWords
     std::string op;                          ///< "sgemm_nn", "softmax", "gemm_nt"
     std::map<std::string, std::string> args; ///< role in the op -> tensor or axis name
 };

@@ -114,7 +114,7 @@ private:
         m_workload.tensors.push_back(std::move(tensor));
     }
 
-    static Distribution readDistribution(const TomlTable &table)
+    Distribution readDistribution(const TomlTable &table) const
     {
         Distribution distribution;
         distribution.kind = table.choice("kind", distributionWords);
@@ -135,6 +135,13 @@ private:
             if (distribution.fraction >= 1)
                 table.fail("fraction", "'fraction' is not below 1.");
             break;
+        case DistributionKind::Offsets:
+            distribution.end = table.string("end");
+            distribution.even = table.boolean("even", false);
+            if (table.has("end") && !isAxis(distribution.end))
+                table.fail("end", "'" + distribution.end + "' is no axis of the workload"
+                                      + orListed(distribution.end, m_workload.axes));
+            return distribution;
         case DistributionKind::Normal:
             break;
         }
@@ -303,8 +310,10 @@ private:
                 table.fail(table.position(), buffers.error().message);
                 continue;
             }
-            for (const kernel::ResolvedBuffer &buffer : *buffers)
+            for (const kernel::ResolvedBuffer &buffer : *buffers) {
                 checkSize(table, c, buffer);
+                checkOffsets(table, c, buffer);
+            }
             for (const auto &[what, expression] :
                  {std::pair{"flops", &m_workload.flops}, std::pair{"bytes", &m_workload.bytes}}) {
                 const Result<double> value = expression->evaluateReal(m_workload.bindings(c));
@@ -328,6 +337,23 @@ private:
         if (bytes > maxTensorBytes)
             table.fail(table.position(),
                        "'" + buffer.name + "' is larger than 64 GiB in case '" + c.name + "'.");
+    }
+
+    /// Offsets need integers, one dimension, and room for steps of at least 1.
+    void checkOffsets(const TomlTable &table, const Case &c, const kernel::ResolvedBuffer &buffer) const
+    {
+        const Tensor &tensor = *m_workload.findTensor(buffer.name);
+        const Distribution &distribution = m_workload.distributionOf(tensor, c);
+        if (tensor.role != Role::Input || distribution.kind != DistributionKind::Offsets)
+            return;
+        const bool fits = (buffer.dtype == kernel::DType::I32 || buffer.dtype == kernel::DType::I64)
+                          && buffer.shape.size() == 1 && buffer.shape[0] >= 2
+                          && buffer.shape[0] - 1 <= c.axes.at(distribution.end);
+        if (!fits)
+            table.fail(table.position(),
+                       "'" + buffer.name + "' cannot hold offsets in case '" + c.name
+                           + "'; expected i32 or i64, one dimension of at least 2, and no more steps than '"
+                           + distribution.end + "'.");
     }
 
     bool isAxis(const std::string &name) const

@@ -14,13 +14,15 @@ inline const kernel::Words<DistributionKind> distributionWords = {
     {"bits", DistributionKind::Bits},
     {"large", DistributionKind::Large},
     {"neg_infinity", DistributionKind::NegInfinity},
+    {"offsets", DistributionKind::Offsets},
 };
 
 /// Vendor libraries that references can name, and the surface each belongs to.
 inline const kernel::Words<kernel::Surface> providerWords = {
-    {"openblas", kernel::Surface::OpenCl},
-    {"onednn", kernel::Surface::OpenCl},
-    {"cublas", kernel::Surface::Cuda},
+    {"openblas", kernel::Surface::OpenCl}, {"onednn", kernel::Surface::OpenCl},
+    {"cublas", kernel::Surface::Cuda},     {"cublaslt", kernel::Surface::Cuda},
+    {"cudnn", kernel::Surface::Cuda},      {"torch", kernel::Surface::Cuda},
+    {"flashinfer", kernel::Surface::Cuda}, {"fla", kernel::Surface::Cuda},
 };
 
 } // namespace klineage::workload

@@ -33,6 +33,11 @@ std::string distributionText(const Distribution &distribution)
     case DistributionKind::NegInfinity:
         add("fraction", distribution.fraction, absent.fraction);
         break;
+    case DistributionKind::Offsets:
+        fields.emplace_back("end", tomlString(distribution.end));
+        if (distribution.even)
+            fields.emplace_back("even", "true");
+        return tomlInlineTable(fields);
     case DistributionKind::Normal:
         break;
     }

@@ -75,6 +75,23 @@ void fillPiece(std::span<float> out, std::uint64_t first, std::uint64_t rowLengt
         for (std::size_t i = 0; i < out.size(); ++i)
             out[i] = static_cast<float>(random.bits(first + i) >> 63);
         break;
+    case DistributionKind::Offsets: // fillOffsets()
+        break;
+    }
+}
+
+/// Steps of at least 1 that add up to `end`; random ones are between about a third and nearly twice their mean.
+void fillOffsets(HostTensor &tensor, const Distribution &d, std::uint64_t seed, std::uint64_t stream)
+{
+    const CounterRandom random(seed, 2 * stream);
+    const std::size_t steps = tensor.elements() - 1;
+    std::vector<double> sums(steps + 1, 0.0);
+    for (std::size_t i = 0; i < steps; ++i)
+        sums[i + 1] = sums[i] + (d.even ? 1.0 : 0.5 + random.uniform(i));
+    const double spare = d.high - static_cast<double>(steps);
+    for (std::size_t i = 0; i <= steps; ++i) {
+        const double offset = static_cast<double>(i) + std::floor(spare * (sums[i] / sums[steps]));
+        kernel::storeElement(tensor.bytes.data(), tensor.dtype, i, offset);
     }
 }
 
@@ -112,6 +129,8 @@ void generate(HostTensor &tensor, const Distribution &distribution, std::uint64_
     const std::size_t count = tensor.elements();
     const std::size_t size = kernel::sizeOf(tensor.dtype);
     tensor.bytes.resize(count * size);
+    if (distribution.kind == DistributionKind::Offsets)
+        return fillOffsets(tensor, distribution, seed, stream);
     parallelRanges(count, grain, [&](std::size_t begin, std::size_t end) {
         std::vector<float> values(end - begin);
         fillPiece(values, begin, tensor.rowLength(), distribution, seed, stream);
@@ -139,8 +158,12 @@ Result<std::vector<HostTensor>> generateCase(const workload::Workload &workload,
         return fail(ErrorCode::InvalidInput, "Cannot make the inputs of case " + c.name + " of "
                                                  + workload.name + ": its tensors need more than 64 GiB.");
     for (std::size_t i = 0; i < tensors.size(); ++i) {
-        if (tensors[i].role == workload::Role::Input)
-            generate(tensors[i], workload.distributionOf(workload.tensors[i], c), seed, i);
+        if (tensors[i].role != workload::Role::Input)
+            continue;
+        Distribution distribution = workload.distributionOf(workload.tensors[i], c);
+        if (distribution.kind == DistributionKind::Offsets)
+            distribution.high = static_cast<double>(c.axes.at(distribution.end));
+        generate(tensors[i], distribution, seed, i);
     }
     return tensors;
 }

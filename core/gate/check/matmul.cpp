@@ -48,8 +48,9 @@ void multiplyTile(const double *packedA, const double *packedB, std::size_t slic
         *reinterpret_cast<Lanes *>(c + r * tileColumns) += sums[r];
 }
 
+template <typename A>
 struct Problem {
-    std::span<const float> a;
+    std::span<const A> a;
     std::span<const float> b;
     std::size_t m, n, k;
     bool transposeB;
@@ -57,16 +58,18 @@ struct Problem {
 };
 
 /// Rows past the end are packed as zeros and never stored.
-void packRows(const Problem &p, std::size_t row, std::size_t k0, std::size_t slice, double *packed)
+template <typename A>
+void packRows(const Problem<A> &p, std::size_t row, std::size_t k0, std::size_t slice, double *packed)
 {
     for (std::size_t r = 0; r < tileRows; ++r) {
-        const float *source = row + r < p.m ? p.a.data() + (row + r) * p.k + k0 : nullptr;
+        const A *source = row + r < p.m ? p.a.data() + (row + r) * p.k + k0 : nullptr;
         for (std::size_t k = 0; k < slice; ++k)
             packed[k * tileRows + r] = source ? static_cast<double>(source[k]) : 0.0;
     }
 }
 
-void packColumns(const Problem &p, std::size_t column, std::size_t k0, std::size_t slice, double *packed)
+template <typename A>
+void packColumns(const Problem<A> &p, std::size_t column, std::size_t k0, std::size_t slice, double *packed)
 {
     const std::size_t valid = std::min(tileColumns, p.n - column);
     if (valid < tileColumns)
@@ -86,7 +89,8 @@ void packColumns(const Problem &p, std::size_t column, std::size_t k0, std::size
     }
 }
 
-void addTile(const Problem &p, std::size_t row, std::size_t column, const double *tile)
+template <typename A>
+void addTile(const Problem<A> &p, std::size_t row, std::size_t column, const double *tile)
 {
     const std::size_t rows = std::min(tileRows, p.m - row);
     const std::size_t columns = std::min(tileColumns, p.n - column);
@@ -96,7 +100,8 @@ void addTile(const Problem &p, std::size_t row, std::size_t column, const double
     }
 }
 
-void computeJob(const Problem &p, std::size_t row0, std::size_t column0)
+template <typename A>
+void computeJob(const Problem<A> &p, std::size_t row0, std::size_t column0)
 {
     const std::size_t rowEnd = std::min(p.m, row0 + jobRows);
     const std::size_t columnEnd = std::min(p.n, column0 + jobColumns);
@@ -117,19 +122,32 @@ void computeJob(const Problem &p, std::size_t row0, std::size_t column0)
     }
 }
 
+template <typename A>
+std::vector<double> multiply(const Problem<A> &sizes)
+{
+    Problem<A> problem = sizes;
+    std::vector<double> out(problem.m * problem.n, 0.0);
+    problem.out = out.data();
+    const std::size_t across = (problem.n + jobColumns - 1) / jobColumns;
+    const std::size_t down = (problem.m + jobRows - 1) / jobRows;
+    parallelFor(across * down, [&](std::size_t job) {
+        computeJob(problem, job / across * jobRows, job % across * jobColumns);
+    });
+    return out;
+}
+
 } // namespace
 
 std::vector<double> matmul(std::span<const float> a, std::span<const float> b, std::size_t m, std::size_t n,
                            std::size_t k, bool transposeB)
 {
-    std::vector<double> out(m * n, 0.0);
-    const Problem problem{a, b, m, n, k, transposeB, out.data()};
-    const std::size_t across = (n + jobColumns - 1) / jobColumns;
-    const std::size_t down = (m + jobRows - 1) / jobRows;
-    parallelFor(across * down, [&](std::size_t job) {
-        computeJob(problem, job / across * jobRows, job % across * jobColumns);
-    });
-    return out;
+    return multiply(Problem<float>{a, b, m, n, k, transposeB, nullptr});
+}
+
+std::vector<double> matmul(std::span<const double> a, std::span<const float> b, std::size_t m, std::size_t n,
+                           std::size_t k)
+{
+    return multiply(Problem<double>{a, b, m, n, k, false, nullptr});
 }
 
 } // namespace klineage::gate

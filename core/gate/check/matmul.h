@@ -11,5 +11,8 @@ namespace klineage::gate {
 /// Multi-threaded and vectorised.
 [[nodiscard]] std::vector<double> matmul(std::span<const float> a, std::span<const float> b, std::size_t m,
                                          std::size_t n, std::size_t k, bool transposeB);
+/// The same with a of doubles, and b [k, n].
+[[nodiscard]] std::vector<double> matmul(std::span<const double> a, std::span<const float> b, std::size_t m,
+                                         std::size_t n, std::size_t k);
 
 } // namespace klineage::gate

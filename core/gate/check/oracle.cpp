@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/gate/check/oracle.h"
 
+#include "core/gate/check/attention.h"
+#include "core/gate/check/convolution.h"
 #include "core/gate/check/matmul.h"
 #include "core/gate/check/parallel.h"
+#include "core/gate/check/roles.h"
+#include "core/gate/check/rowoperations.h"
 
+#include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 namespace klineage::gate {
@@ -14,55 +18,7 @@ namespace {
 
 constexpr std::size_t grain = std::size_t{1} << 16;
 
-std::vector<float> toFloats(const HostTensor &tensor)
-{
-    std::vector<float> values(tensor.elements());
-    parallelRanges(values.size(), grain, [&](std::size_t begin, std::size_t end) {
-        if (tensor.dtype == kernel::DType::F32 || tensor.dtype == kernel::DType::TF32) {
-            std::memcpy(values.data() + begin, tensor.bytes.data() + begin * sizeof(float),
-                        (end - begin) * sizeof(float));
-            return;
-        }
-        for (std::size_t i = begin; i < end; ++i)
-            values[i] = static_cast<float>(kernel::loadElement(tensor.bytes.data(), tensor.dtype, i));
-    });
-    return values;
-}
-
-/// The tensors that an oracle's roles name.
-class Roles
-{
-public:
-    Roles(const workload::Workload &workload, const std::vector<HostTensor> &tensors)
-        : m_workload(workload)
-        , m_tensors(tensors)
-    {}
-
-    const HostTensor *operator[](const std::string &role)
-    {
-        const auto named = m_workload.oracleArgs.find(role);
-        for (const HostTensor &tensor : m_tensors) {
-            if (named != m_workload.oracleArgs.end() && tensor.name == named->second)
-                return &tensor;
-        }
-        m_missing = role;
-        return nullptr;
-    }
-    [[nodiscard]] tl::unexpected<Error> problem(const std::string &what) const
-    {
-        const std::string reason =
-            m_missing.empty() ? what : "the role \"" + m_missing + "\" names no tensor";
-        return fail(ErrorCode::InvalidInput, "Cannot compute the oracle " + m_workload.oracle + " of "
-                                                 + m_workload.name + ": " + reason + ".");
-    }
-
-private:
-    const workload::Workload &m_workload;
-    const std::vector<HostTensor> &m_tensors;
-    std::string m_missing;
-};
-
-Result<Expected> matmulOracle(Roles roles, bool transposeB)
+Result<Expected> matmulOracle(OracleRoles roles, bool transposeB)
 {
     const HostTensor *a = roles["a"];
     const HostTensor *b = roles["b"];
@@ -97,7 +53,7 @@ void softmaxRow(const float *in, double *out, std::size_t length)
         out[i] /= sum;
 }
 
-Result<Expected> softmaxOracle(Roles roles)
+Result<Expected> softmaxOracle(OracleRoles roles)
 {
     const HostTensor *in = roles["in"];
     const HostTensor *out = roles["out"];
@@ -118,18 +74,63 @@ Result<Expected> softmaxOracle(Roles roles)
     return expected;
 }
 
+Result<Expected> siluOracle(OracleRoles roles)
+{
+    const HostTensor *in = roles["in"];
+    const HostTensor *out = roles["out"];
+    if (!in || !out)
+        return roles.problem({});
+    if (in->shape != out->shape)
+        return roles.problem("input and output must have the same shape");
+    const std::vector<float> values = toFloats(*in);
+    Expected expected;
+    std::vector<double> &result = expected[out->name];
+    result.resize(values.size());
+    parallelRanges(values.size(), grain, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i)
+            result[i] = static_cast<double>(values[i]) / (1 + std::exp(-static_cast<double>(values[i])));
+    });
+    return expected;
+}
+
+struct Oracle {
+    const char *name;
+    Result<Expected> (*compute)(OracleRoles);
+};
+
+constexpr Oracle oracles[] = {
+    {"matmul_nn", [](OracleRoles roles) { return matmulOracle(roles, false); }},
+    {"matmul_nt", [](OracleRoles roles) { return matmulOracle(roles, true); }},
+    {"softmax_rows", softmaxOracle},
+    {"silu", siluOracle},
+    {"conv2d_nhwc", convolutionOracle},
+    {"attention_varlen", attentionOracle},
+    {"sum_rows", [](OracleRoles roles) { return rowOracle(roles, RowOperation::Sum); }},
+    {"cumsum_rows", [](OracleRoles roles) { return rowOracle(roles, RowOperation::CumulativeSum); }},
+    {"sort_rows", [](OracleRoles roles) { return rowOracle(roles, RowOperation::Sort); }},
+};
+
+std::string oracleNames()
+{
+    std::string names;
+    for (const Oracle &oracle : oracles)
+        names += (names.empty()                      ? ""
+                  : &oracle == std::end(oracles) - 1 ? " or "
+                                                     : ", ")
+                 + std::string(oracle.name);
+    return names;
+}
+
 } // namespace
 
 Result<Expected> computeOracle(const workload::Workload &workload, const std::vector<HostTensor> &tensors)
 {
-    Roles roles(workload, tensors);
-    Result<Expected> expected;
-    if (workload.oracle == "matmul_nn" || workload.oracle == "matmul_nt")
-        expected = matmulOracle(roles, workload.oracle == "matmul_nt");
-    else if (workload.oracle == "softmax_rows")
-        expected = softmaxOracle(roles);
-    else
-        return roles.problem("there is no such oracle; expected matmul_nn, matmul_nt or softmax_rows");
+    OracleRoles roles(workload, tensors);
+    const auto known = std::find_if(std::begin(oracles), std::end(oracles),
+                                    [&](const Oracle &oracle) { return workload.oracle == oracle.name; });
+    if (known == std::end(oracles))
+        return roles.problem("there is no such oracle; expected " + oracleNames());
+    auto expected = known->compute(roles);
     if (!expected)
         return expected;
     for (const HostTensor &tensor : tensors) {

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/gate/check/oracle.h"
+#include "core/gate/check/roles.h"
+
+namespace klineage::gate {
+
+/// Oracle attention_varlen: q [tokens, heads, dim], k and v [kv tokens, heads, dim], packed one sequence after another; cu_q and cu_k
+/// [sequences + 1], where each begins; out like q: softmax(q·kᵀ / √dim)·v within each sequence and head, not causal.
+/// The offsets begin with 0, ascend, and end with the tokens; every sequence that has queries has keys.
+[[nodiscard]] Result<Expected> attentionOracle(OracleRoles roles);
+
+} // namespace klineage::gate

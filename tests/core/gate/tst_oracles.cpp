@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// The oracles against loops that are too plain to be wrong, and the workloads that vendor references are tried on.
+#include "core/gate/supervisor/caseinstance.h"
+
+#include <QtTest>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <numeric>
+#include <set>
+
+using namespace klineage;
+using namespace klineage::gate;
+
+namespace {
+
+const auto workloads = std::filesystem::path(KLINEAGE_SOURCE_DIR) / "tests/gate/references/workloads";
+
+workload::Workload shipped(const std::string &name)
+{
+    auto workload = workload::readWorkload(workloads / name);
+    if (!workload)
+        qFatal("%s", workload.error().message.c_str());
+    return *workload;
+}
+
+struct Tensors {
+    explicit Tensors(const CaseInstance &instance)
+        : m_instance(instance)
+    {}
+    const HostTensor &operator[](const std::string &name) const
+    {
+        return *std::find_if(m_instance.tensors.begin(), m_instance.tensors.end(),
+                             [&](const HostTensor &tensor) { return tensor.name == name; });
+    }
+    std::vector<double> values(const std::string &name) const
+    {
+        const HostTensor &tensor = (*this)[name];
+        std::vector<double> values;
+        for (std::size_t i = 0; i < tensor.elements(); ++i)
+            values.push_back(kernel::loadElement(tensor.bytes.data(), tensor.dtype, i));
+        return values;
+    }
+
+private:
+    const CaseInstance &m_instance;
+};
+
+CaseInstancePtr instanceOf(const workload::Workload &workload, const char *name, std::uint64_t seed = 7)
+{
+    auto instance = makeInstance(workload, *workload.findCase(name), seed);
+    if (!instance)
+        qFatal("%s", instance.error().message.c_str());
+    return *instance;
+}
+
+double largestDifference(const std::vector<double> &a, const std::vector<double> &b)
+{
+    if (a.size() != b.size())
+        return INFINITY;
+    double largest = 0;
+    for (std::size_t i = 0; i < a.size(); ++i)
+        largest = std::max(largest, std::abs(a[i] - b[i]));
+    return largest;
+}
+
+std::vector<double> naiveConvolution(const CaseInstance &instance)
+{
+    const Tensors tensors(instance);
+    const auto data = tensors.values("data_nhwc");
+    const auto weight = tensors.values("weight_hwcf");
+    const auto &shape = tensors["data_nhwc"].shape;
+    const auto filters = tensors["weight_hwcf"].shape[1];
+    const auto [images, height, width, channels] = std::tuple{shape[0], shape[1], shape[2], shape[3]};
+    std::vector<double> out;
+    for (int n = 0; n < images; ++n)
+        for (int y = 0; y < height; ++y)
+            for (int x = 0; x < width; ++x)
+                for (int f = 0; f < filters; ++f) {
+                    double sum = 0;
+                    for (int r = 0; r < 3; ++r)
+                        for (int s = 0; s < 3; ++s)
+                            for (int c = 0; c < channels; ++c) {
+                                const int row = y + r - 1;
+                                const int column = x + s - 1;
+                                if (row < 0 || column < 0 || row >= height || column >= width)
+                                    continue;
+                                const auto pixel = (n * height + row) * width + column;
+                                sum += data[static_cast<std::size_t>(pixel * channels + c)]
+                                       * weight[static_cast<std::size_t>(
+                                           ((r * 3 + s) * channels + c) * filters + f)];
+                            }
+                    out.push_back(sum);
+                }
+    return out;
+}
+
+std::vector<double> naiveAttention(const CaseInstance &instance)
+{
+    const Tensors tensors(instance);
+    const auto q = tensors.values("q");
+    const auto k = tensors.values("k");
+    const auto v = tensors.values("v");
+    const auto cuQ = tensors.values("cu_seqlens_q");
+    const auto cuK = tensors.values("cu_seqlens_k");
+    const auto heads = static_cast<std::size_t>(tensors["q"].shape[1]);
+    const auto dim = static_cast<std::size_t>(tensors["q"].shape[2]);
+    std::vector<double> out(q.size());
+    for (std::size_t b = 0; b + 1 < cuQ.size(); ++b)
+        for (auto i = static_cast<std::size_t>(cuQ[b]); i < static_cast<std::size_t>(cuQ[b + 1]); ++i)
+            for (std::size_t h = 0; h < heads; ++h) {
+                std::vector<double> weights;
+                for (auto j = static_cast<std::size_t>(cuK[b]); j < static_cast<std::size_t>(cuK[b + 1]);
+                     ++j) {
+                    double score = 0;
+                    for (std::size_t d = 0; d < dim; ++d)
+                        score += q[(i * heads + h) * dim + d] * k[(j * heads + h) * dim + d];
+                    weights.push_back(score / std::sqrt(static_cast<double>(dim)));
+                }
+                const double largest = *std::max_element(weights.begin(), weights.end());
+                for (double &weight : weights)
+                    weight = std::exp(weight - largest);
+                const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+                for (std::size_t d = 0; d < dim; ++d) {
+                    double value = 0;
+                    for (std::size_t j = 0; j < weights.size(); ++j)
+                        value +=
+                            weights[j] * v[((static_cast<std::size_t>(cuK[b]) + j) * heads + h) * dim + d];
+                    out[(i * heads + h) * dim + d] = value / sum;
+                }
+            }
+    return out;
+}
+
+} // namespace
+
+class TestOracles : public QObject
+{
+    Q_OBJECT
+private slots:
+    void workloadsRoundTrip_data();
+    void workloadsRoundTrip();
+    void convolution_data();
+    void convolution();
+    void attention_data();
+    void attention();
+    void rows_data();
+    void rows();
+    void offsetsAscend();
+    void refusesWhatDoesNotFit_data();
+    void refusesWhatDoesNotFit();
+};
+
+void TestOracles::workloadsRoundTrip_data()
+{
+    QTest::addColumn<QString>("name");
+    for (const char *name : {"conv2d", "fmha", "rowsum", "rowscan", "rowsort"})
+        QTest::newRow(name) << QString(name);
+}
+
+void TestOracles::workloadsRoundTrip()
+{
+    QFETCH(const QString, name);
+    const workload::Workload workload = shipped(name.toStdString());
+    const std::string text = workload::writeWorkload(workload);
+    const auto back = workload::parseWorkload(text, "back.toml");
+    QVERIFY2(back, back ? "" : back.error().message.c_str());
+    QCOMPARE(workload::writeWorkload(*back), text);
+    QVERIFY(!workload.references.empty());
+}
+
+void TestOracles::convolution_data()
+{
+    QTest::addColumn<QString>("name");
+    for (const char *name : {"odd", "smallest", "bits"})
+        QTest::newRow(name) << QString(name);
+}
+
+void TestOracles::convolution()
+{
+    QFETCH(const QString, name);
+    const workload::Workload workload = shipped("conv2d");
+    const auto instance = instanceOf(workload, name.toUtf8());
+    QVERIFY(largestDifference(instance->expected.at("output"), naiveConvolution(*instance)) < 1e-11);
+}
+
+void TestOracles::attention_data()
+{
+    QTest::addColumn<QString>("name");
+    for (const char *name : {"shortest", "peaked", "ragged"})
+        QTest::newRow(name) << QString(name);
+}
+
+void TestOracles::attention()
+{
+    QFETCH(const QString, name);
+    const workload::Workload workload = shipped("fmha");
+    const auto instance = instanceOf(workload, name.toUtf8());
+    QVERIFY(largestDifference(instance->expected.at("output"), naiveAttention(*instance)) < 1e-12);
+    if (name == "shortest") // one key each: its value
+        QCOMPARE(instance->expected.at("output"), Tensors(*instance).values("v"));
+}
+
+void TestOracles::rows_data()
+{
+    QTest::addColumn<QString>("name");
+    for (const char *name : {"rowsum", "rowscan", "rowsort"})
+        QTest::newRow(name) << QString(name);
+}
+
+void TestOracles::rows()
+{
+    QFETCH(const QString, name);
+    const workload::Workload workload = shipped(name.toStdString());
+    const auto instance = instanceOf(workload, "small");
+    const auto &shape = Tensors(*instance)["x"].shape;
+    std::vector<double> values = Tensors(*instance).values("x");
+    std::vector<double> expected;
+    for (std::size_t row = 0; row < static_cast<std::size_t>(shape[0]); ++row) {
+        const auto begin = values.begin() + static_cast<std::ptrdiff_t>(row) * shape[1];
+        const auto end = begin + shape[1];
+        if (name == "rowsort")
+            std::sort(begin, end);
+        double sum = 0;
+        for (auto value = begin; value != end; ++value) {
+            sum += *value;
+            if (name != "rowsum")
+                expected.push_back(name == "rowsort" ? *value : sum);
+        }
+        if (name == "rowsum")
+            expected.push_back(sum);
+    }
+    QCOMPARE(instance->expected.at("y"), expected);
+}
+
+void TestOracles::offsetsAscend()
+{
+    const workload::Workload workload = shipped("fmha");
+    std::set<std::vector<double>> drawn;
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+        const auto tensors = generateCase(workload, *workload.findCase("ragged"), seed);
+        QVERIFY(tensors);
+        std::vector<double> offsets;
+        for (std::size_t i = 0; i < 6; ++i)
+            offsets.push_back(kernel::loadElement((*tensors)[3].bytes.data(), kernel::DType::I32, i));
+        QCOMPARE(offsets.front(), 0.0);
+        QCOMPARE(offsets.back(), 613.0);
+        for (std::size_t i = 1; i < offsets.size(); ++i)
+            QVERIFY(offsets[i] > offsets[i - 1]);
+        drawn.insert(offsets);
+    }
+    QVERIFY(drawn.size() > 15);
+    workload::Case timed = *workload.findCase("timed");
+    timed.axes["H"] = 1;
+    const auto even = generateCase(workload, timed, 3);
+    QVERIFY(even);
+    for (std::size_t i = 0; i <= 8; ++i)
+        QCOMPARE(kernel::loadElement((*even)[3].bytes.data(), kernel::DType::I32, i),
+                 2048.0 * static_cast<double>(i));
+}
+
+void TestOracles::refusesWhatDoesNotFit_data()
+{
+    QTest::addColumn<QString>("name");
+    QTest::addColumn<QString>("oracle");
+    QTest::addColumn<QString>("says");
+    QTest::newRow("matrix as image") << "rowscan"
+                                     << "conv2d_nhwc"
+                                     << "the role \"weight\" names no tensor";
+    QTest::newRow("wrong result shape") << "rowsum"
+                                        << "cumsum_rows"
+                                        << "do not fit together";
+    QTest::newRow("unknown") << "rowsum"
+                             << "fft"
+                             << "there is no such oracle; expected matmul_nn, ";
+}
+
+void TestOracles::refusesWhatDoesNotFit()
+{
+    QFETCH(const QString, name);
+    QFETCH(const QString, oracle);
+    QFETCH(const QString, says);
+    workload::Workload workload = shipped(name.toStdString());
+    workload.oracle = oracle.toStdString();
+    const auto instance = makeInstance(workload, *workload.findCase("small"), 1);
+    QVERIFY(!instance);
+    QVERIFY2(QString::fromStdString(instance.error().message).contains(says),
+             instance.error().message.c_str());
+}
+
+QTEST_GUILESS_MAIN(TestOracles)
+#include "tst_oracles.moc"
