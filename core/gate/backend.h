@@ -96,6 +96,12 @@ public:
                                                 const std::map<std::string, std::int64_t> &tunables,
                                                 CompileOutput &output) = 0;
     virtual void unload(ModuleId module) = 0;
+    /// The bytes that a module's variable holds now. Only CUDA modules have such.
+    [[nodiscard]] virtual Status readGlobal(ModuleId, const std::string &name, std::span<std::byte>)
+    {
+        return fail(ErrorCode::InvalidInput,
+                    "Cannot read the variable " + name + ": modules of this surface have none.");
+    }
 
     [[nodiscard]] virtual Result<BufferId> allocate(std::size_t bytes) = 0; ///< at least 256-byte aligned
     virtual void release(BufferId buffer) = 0;

@@ -54,6 +54,7 @@ public:
                           const std::map<std::string, std::int64_t> &tunables,
                           CompileOutput &output) override;
     void unload(ModuleId module) override;
+    Status readGlobal(ModuleId module, const std::string &name, std::span<std::byte> bytes) override;
     Result<BufferId> allocate(std::size_t bytes) override;
     void release(BufferId buffer) override;
     Status upload(BufferId buffer, std::span<const std::byte> image) override;
@@ -198,6 +199,21 @@ void CudaBackend::unload(ModuleId module)
         m_driver.ctxResetPersistingL2Cache();
         m_modules.erase(found);
     }
+}
+
+Status CudaBackend::readGlobal(ModuleId module, const std::string &name, std::span<std::byte> bytes)
+{
+    const auto found = m_modules.find(module);
+    if (found == m_modules.end())
+        return fail(ErrorCode::Internal, "Cannot read the variable " + name + ": its module is not loaded.");
+    CUdeviceptr address = 0;
+    std::size_t size = 0;
+    const CUresult result = m_driver.moduleGetGlobal(&address, &size, found->second, name.c_str());
+    if (result != CUDA_SUCCESS || size < bytes.size())
+        return fail(ErrorCode::InvalidInput, "Cannot find the variable " + name
+                                                 + " in the module: " + m_driver.describe(result) + ".");
+    return m_driver.check(m_driver.memcpyDtoH(bytes.data(), address, bytes.size()),
+                          "read the variable " + name);
 }
 
 Result<BufferId> CudaBackend::allocate(std::size_t bytes)

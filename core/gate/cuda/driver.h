@@ -28,6 +28,7 @@ namespace klineage::gate::cuda {
     X(moduleLoadData, cuModuleLoadData, 2000) \
     X(moduleUnload, cuModuleUnload, 2000) \
     X(moduleGetFunction, cuModuleGetFunction, 2000) \
+    X(moduleGetGlobal, cuModuleGetGlobal, 3020) \
     X(funcGetAttribute, cuFuncGetAttribute, 2020) \
     X(funcSetAttribute, cuFuncSetAttribute, 9000) \
     X(funcGetParamInfo, cuFuncGetParamInfo, 12040) \

@@ -82,6 +82,23 @@ StageResult<void> compileCandidate(PreparedCandidate &prepared, CompilerSession 
     if (!prepared.compiled.ok)
         return tl::unexpected<TrialEnd>(
             compileVerdict(prepared.compiled, {}, prepared.name, prepared.candidate.source));
+    auto globals = cuda::globalsOf(prepared.compiled.binary);
+    if (!globals)
+        return tl::unexpected<TrialEnd>(globals.error());
+    prepared.globals = std::move(*globals);
+    return {};
+}
+
+StageResult<void> checkGlobals(const PreparedCandidate &prepared, ModuleId module,
+                               const TrialContext &context, const Where &where)
+{
+    for (const cuda::DeviceGlobal &global : prepared.globals) {
+        const auto now = context.session.readGlobal(module, global.name, global.initial.size());
+        if (!now && now.error().kind != FailureKind::Candidate)
+            return tl::unexpected(failureEnd(now.error(), where));
+        if (!now || *now != global.initial)
+            return tl::unexpected<TrialEnd>(globalVerdict(global.name, now.has_value(), where));
+    }
     return {};
 }
 

@@ -60,6 +60,8 @@ StageResult<CaseInstancePtr> checkStep(const Step &step, const PreparedCandidate
         if (auto checked = checkedRun(set, *subject, 0, fill, where, context, &roughNs); !checked)
             return tl::unexpected(checked.error());
     }
+    if (auto clean = checkGlobals(prepared, module, context, where); !clean)
+        return tl::unexpected(clean.error());
     if (auto removed = context.session.removeSubject(*subject); !removed)
         return failed(removed.error());
     if (auto released = set.release(); !released)

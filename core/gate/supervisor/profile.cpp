@@ -27,6 +27,8 @@ constexpr std::size_t deviceBudgetBytes = std::size_t{4} << 30;
 constexpr std::size_t fewestBlocks = 5;
 constexpr std::size_t usualBlocks = 6;
 constexpr int maxRounds = 3000;
+constexpr double shortRunNs = 150e3; ///< as the supervisor sees it, with the exchange around it
+constexpr double shortRuns = 48;
 constexpr double deviceSampleNs = 200e3;
 constexpr double hostSampleNs = 1e6;
 constexpr double deadlineMarginSeconds = 2;
@@ -121,8 +123,9 @@ std::size_t Profiler::setCount() const
     const double cold =
         std::ceil(cacheMultiple * static_cast<double>(m_context.session.cacheBytes()) / bytes);
     const double roughNs = std::max(m_correct.roughNs, 1.0);
-    const double wanted = std::max(cold, m_state.sampleNs / roughNs); // a sample visits no set twice
     const bool host = m_candidate.candidate.surface == kernel::Surface::OpenCl;
+    // A sample visits no set twice, and short kernels need many runs a sample: events tell half a microsecond at best.
+    const double wanted = std::max(cold, host || roughNs > shortRunNs ? m_state.sampleNs / roughNs : shortRuns);
     const double affordable = static_cast<double>(host ? hostBudgetBytes : deviceBudgetBytes) / bytes;
     const double quick = longestRotationNs / roughNs;
     const auto seeds = static_cast<double>(m_correct.timed.size());
@@ -334,6 +337,8 @@ Profiler::Step Profiler::audit(std::size_t set)
         return failed(finding.error(), Culprit::Candidate);
     if (*finding)
         return tl::unexpected(ProfileEnd{findingVerdict(**finding, where), Culprit::Candidate});
+    if (auto clean = checkGlobals(m_candidate, *m_sides.front().module(), m_context, where); !clean)
+        return tl::unexpected(ProfileEnd{clean.error(), Culprit::Candidate});
     return {};
 }
 

@@ -33,6 +33,7 @@ public:
     [[nodiscard]] const std::string &name() const { return m_name; }
     [[nodiscard]] Culprit culprit() const { return m_culprit; }
     [[nodiscard]] SubjectId subject() const { return *m_subject; }
+    [[nodiscard]] std::optional<ModuleId> module() const { return m_module; } ///< of a plan that is placed
 
     /// Loads the module and binds the buffers as they are drawn now.
     [[nodiscard]] tl::expected<void, ProfileEnd> place(const TimedBuffers &buffers,

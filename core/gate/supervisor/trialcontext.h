@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/gate/cuda/cubinglobals.h"
 #include "core/gate/supervisor/compilersession.h"
 #include "core/gate/supervisor/supervisor.h"
 #include "core/gate/supervisor/verdicttext.h"
@@ -15,7 +16,8 @@ struct PreparedCandidate {
     std::string name;  ///< file name, for messages
     kernel::Candidate candidate;
     std::map<std::string, std::int64_t> tunables;
-    CompileOutput compiled; ///< CUDA: from the compiler process; OpenCL: filled when it is first loaded
+    std::vector<cuda::DeviceGlobal> globals{}; ///< CUDA: what must not change from launch to launch
+    CompileOutput compiled{}; ///< CUDA: from the compiler process; OpenCL: filled when it is first loaded
 };
 
 /// What the stages of one trial share.
@@ -50,6 +52,10 @@ struct TrialContext {
 [[nodiscard]] StageResult<void> compileCandidate(PreparedCandidate &prepared, CompilerSession &compiler,
                                                  const std::string &target, double limitSeconds,
                                                  const std::stop_token &stop);
+
+/// Looks whether the candidate wrote to a variable of its module, where it could keep something from launch to launch.
+[[nodiscard]] StageResult<void> checkGlobals(const PreparedCandidate &prepared, ModuleId module,
+                                             const TrialContext &context, const Where &where);
 
 /// Loads it into the worker. What cannot be loaded is a compile_error.
 [[nodiscard]] StageResult<ModuleId> loadCandidate(PreparedCandidate &prepared, const TrialContext &context);

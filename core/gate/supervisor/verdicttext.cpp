@@ -293,6 +293,21 @@ Verdict launchVerdict(const Error &error, const Where &where)
     return verdict;
 }
 
+Verdict globalVerdict(const std::string &name, bool changed, const Where &where)
+{
+    Verdict verdict;
+    verdict.status = VerdictStatus::Unsafe;
+    verdict.stage = where.stage;
+    verdict.reason = "global_changed";
+    verdict.message = changed ? "The candidate wrote to its module's variable " + name
+                                    + ", which lives from launch to launch."
+                              : "The candidate's module has a variable " + name + " that cannot be watched.";
+    verdict.evidence = {{"variable", name}};
+    verdict.hint = "Put intermediate results in a [[workspace]], and tables in __constant__ memory.";
+    addPlace(verdict, where);
+    return verdict;
+}
+
 Verdict clockVerdict(double claimedNs, double elapsedNs, const Where &where)
 {
     Verdict verdict;

@@ -227,6 +227,17 @@ WorkerResult<void> WorkerSession::unload(ModuleId module)
     return ask({{"op", "unload"}, {"module", module}}, quickLimitSeconds, [](const json &) {});
 }
 
+WorkerResult<std::vector<std::byte>> WorkerSession::readGlobal(ModuleId module, const std::string &name,
+                                                               std::size_t bytes)
+{
+    const auto room = staging(bytes);
+    if (!room)
+        return tl::unexpected(room.error());
+    return ask({{"op", "read_global"}, {"module", module}, {"name", name}, {"offset", 0}, {"bytes", bytes}},
+               quickLimitSeconds,
+               [&](const json &) { return std::vector<std::byte>(room->begin(), room->end()); });
+}
+
 WorkerResult<BufferId> WorkerSession::allocate(std::size_t bytes)
 {
     return ask({{"op", "allocate"}, {"bytes", bytes}}, quickLimitSeconds, [this](const json &answer) {

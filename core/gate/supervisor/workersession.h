@@ -77,6 +77,9 @@ public:
                                                   const std::map<std::string, std::int64_t> &tunables,
                                                   double limitSeconds);
     [[nodiscard]] WorkerResult<void> unload(ModuleId module);
+    /// FailureKind::Candidate when the module has no such variable.
+    [[nodiscard]] WorkerResult<std::vector<std::byte>> readGlobal(ModuleId module, const std::string &name,
+                                                                  std::size_t bytes);
     [[nodiscard]] WorkerResult<BufferId> allocate(std::size_t bytes);
     [[nodiscard]] WorkerResult<void> release(BufferId buffer);
     /// Memory to compose an upload in; valid until the next call of this or download().

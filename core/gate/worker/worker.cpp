@@ -133,6 +133,12 @@ json Worker::perform(const json &request)
         return load(request);
     if (op == "unload")
         return m_backend->unload(request.at("module").get<ModuleId>()), answer(Status());
+    if (op == "read_global") {
+        const auto bytes = region(request);
+        return bytes ? answer(m_backend->readGlobal(request.at("module").get<ModuleId>(),
+                                                    request.at("name").get<std::string>(), *bytes))
+                     : failure(bytes.error());
+    }
     if (op == "allocate")
         return answer(m_backend->allocate(request.at("bytes").get<std::size_t>()), "buffer");
     if (op == "release")

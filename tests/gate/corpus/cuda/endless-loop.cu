@@ -16,8 +16,7 @@ extern "C" __global__ void product(const float *a, const float *b, float *c, int
     const int row = blockIdx.y * 8 + threadIdx.y;
     if (row >= M || col >= N)
         return;
-    volatile int go = 1;
-    while (go)
+    while (clock64() > 0)
         ;
     float sum = 0.0f;
     for (int k = 0; k < K; ++k)
