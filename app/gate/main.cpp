@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gate/roofline.h"
+
+#include "core/gate/bench/runbench.h"
 #include "core/gate/corpus/runcorpus.h"
 #include "core/gate/protocol/requestjson.h"
 #include "core/gate/service/batch.h"
@@ -90,6 +93,27 @@ int runCorpus(const std::string &folder, const gate::CorpusOptions &options)
     return summary->mismatches > 0 ? exitFailure : 0;
 }
 
+int runBench(const std::string &folder, const gate::BenchOptions &options)
+{
+    const std::stop_source source = stopOnSignals();
+    const auto cases = gate::readBench(folder);
+    const Status done = !cases ? tl::unexpected(cases.error())
+                               : gate::runBench(*cases, options, source.get_token(), [](const auto &line) {
+                                     std::printf("%s\n", line.dump().c_str());
+                                     std::fflush(stdout);
+                                 });
+    if (done)
+        return 0;
+    std::fprintf(stderr, "klineage-gate: %s\n%s", done.error().message.c_str(), done.error().detail.c_str());
+    return exitFailure;
+}
+
+const char *const benchFooter =
+    "DIR holds bench.toml and what it names. A line of output is one series:\n"
+    "  \"latency\": how long a warm verdict takes and the share of each stage; each candidate is a new text\n"
+    "  \"same\":    trials of a candidate against a separate copy of itself; a gain or a loss is a false one\n"
+    "  \"planted\": trials of a candidate slowed down by a known share; \"losses\" are those found\n";
+
 const char *const corpusFooter =
     "DIR holds corpus.toml and what it names. A line of output is one candidate:\n"
     "  {\"file\", \"kind\", \"expected\", \"got\", \"stage\", \"ok\", \"message\", \"seconds\"}\n"
@@ -164,8 +188,37 @@ int main(int argc, char **argv)
     corpus->add_option("--compare-seconds", corpusOptions.compareSeconds,
                        "Longest timing of a candidate with a parent");
 
+    gate::BenchOptions benchOptions;
+    benchOptions.supervisor = supervisorOptions();
+    benchOptions.supervisor.seedPool = 4;
+    std::string benchFolder;
+    std::string benchSurface;
+    auto *bench = app.add_subcommand("bench", "Measure the gate itself: latency, false gains, power");
+    bench->footer(benchFooter);
+    bench->add_option("DIR", benchFolder, "Folder with bench.toml")->required();
+    bench->add_option("--surface", benchSurface, "Only this surface")
+        ->check(CLI::IsMember({"opencl", "cuda"}));
+    bench->add_option("--filter", benchOptions.filter, "Only cases with this in their name");
+    bench->add_option("--verdicts", benchOptions.verdicts, "Verdicts of a latency case");
+    bench->add_option("--latency-profile-seconds", benchOptions.latencyProfileSeconds,
+                      "Longest timing of one of those verdicts");
+    bench->add_option("--trials", benchOptions.trials, "Trials of each series of a discrimination case");
+    bench->add_option("--planted", benchOptions.planted, "Slowdown that is planted");
+    bench->add_option("--half-width", benchOptions.halfWidth, "Relative 95 % half-width that trials ask for");
+    bench->add_option("--profile-seconds", benchOptions.profileSeconds, "Longest timing of one trial");
+    bench->add_option("--limit-seconds", benchOptions.limitSeconds,
+                      "Begin no new trial after this long (0: no limit)");
+    bench
+        ->add_option(
+            "--seed-pool", benchOptions.supervisor.seedPool,
+            "Draw the timed case's seeds from this many, whose expected outputs are kept (0: fresh seeds)")
+        ->check(CLI::Range(0, 64));
+
     auto *devices =
         app.add_subcommand("devices", "List the devices as JSON, with what is missing for the others");
+
+    RooflineCommand rooflineCommand;
+    auto *roofline = rooflineCommand.add(app);
 
     std::string backend;
     auto *worker =
@@ -184,8 +237,14 @@ int main(int argc, char **argv)
         corpusOptions.except.insert(except.begin(), except.end());
         return runCorpus(corpusFolder, corpusOptions);
     }
+    if (*bench) {
+        benchOptions.surface = kernel::surfaceFromString(benchSurface);
+        return runBench(benchFolder, benchOptions);
+    }
     if (*devices)
         return runDevices();
+    if (*roofline)
+        return rooflineCommand.run(supervisorOptions());
     if (*worker)
         return gate::runWorker(backend == "cuda" ? kernel::Surface::Cuda : kernel::Surface::OpenCl);
     return *compiler ? gate::runCompiler() : exitFailure;

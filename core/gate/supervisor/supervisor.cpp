@@ -5,6 +5,7 @@
 #include "core/files/utctime.h"
 #include "core/gate/check/random.h"
 #include "core/gate/hostfacts.h"
+#include "core/gate/roofline/guard.h"
 #include "core/gate/supervisor/profile.h"
 #include "core/gate/supervisor/sandbox.h"
 
@@ -73,7 +74,15 @@ struct Supervisor::Private {
                                                    : options.compilerCommand,
                    CompileCache(options.cacheDirectory.empty() ? std::filesystem::path()
                                                                : options.cacheDirectory / "cubin"))
+        , roofline(workerCommand(), options.cacheDirectory.empty() ? std::filesystem::path()
+                                                                   : options.cacheDirectory / "roofline")
     {}
+
+    [[nodiscard]] std::vector<std::string> workerCommand() const
+    {
+        return options.workerCommand.empty() ? std::vector<std::string>{self, "worker"}
+                                             : options.workerCommand;
+    }
 
     WorkerResult<WorkerSession *> session(kernel::Surface surface, const std::stop_token &stop);
     std::vector<std::uint64_t> timedSeeds(int count);
@@ -93,6 +102,7 @@ struct Supervisor::Private {
 
     SupervisorOptions options;
     CompilerSession compiler;
+    RooflineGuard roofline;
     std::map<kernel::Surface, std::unique_ptr<WorkerSession>> sessions;
     NoiseFloors noise;
     std::vector<std::uint64_t> pool;
@@ -109,8 +119,7 @@ WorkerResult<WorkerSession *> Supervisor::Private::session(kernel::Surface surfa
     if (slot && slot->alive())
         return slot.get();
     slot.reset();
-    std::vector<std::string> command =
-        options.workerCommand.empty() ? std::vector<std::string>{self, "worker"} : options.workerCommand;
+    std::vector<std::string> command = workerCommand();
     command.insert(command.end(), {"--backend", backendName(surface)});
     auto started = WorkerSession::start(command, surface, startLimitSeconds, stop);
     if (!started)
@@ -263,7 +272,9 @@ StageResult<void> Supervisor::Private::performOn(WorkerSession &worker, Prepared
     // The module is loaded anew for timing, so that nothing it kept from these launches helps it.
     if (auto unloaded = worker.unload(*module); !unloaded)
         return tl::unexpected(failureEnd(unloaded.error(), {}));
-    return profile(prepared, correct, context, trial);
+    if (auto profiled = profile(prepared, correct, context, trial); !profiled)
+        return profiled;
+    return roofline.judge(job, compiler, stop, progress, trial);
 }
 
 StageResult<void> Supervisor::Private::perform(const GateJob &job, const std::stop_token &stop,
@@ -287,8 +298,9 @@ StageResult<void> Supervisor::Private::perform(const GateJob &job, const std::st
     auto done = performOn(**worker, *prepared, job, stop, progress, deadline, trial);
     WorkerSession *used = sessions[trial.surface].get();
     const auto *verdict = done ? nullptr : std::get_if<Verdict>(&done.error());
-    // An out-of-bounds store may have hit anything in the worker.
-    if (used && verdict && verdict->status == VerdictStatus::Unsafe)
+    // An out-of-bounds store may have hit anything in the worker; a time that cannot be may come of a clock that was changed.
+    if (used && verdict
+        && (verdict->status == VerdictStatus::Unsafe || verdict->status == VerdictStatus::Suspect))
         used->discard();
     else if (used && used->alive())
         (void)used->clear(); // a failure ends the session, and the next trial starts another
@@ -348,6 +360,16 @@ std::vector<DeviceInfo> Supervisor::devices(const std::stop_token &stop)
         devices.push_back(std::move(info));
     }
     return devices;
+}
+
+Result<Ceilings> Supervisor::ceilings(kernel::Surface surface, bool again, const std::stop_token &stop,
+                                      const ProgressCallback &progress)
+{
+    const auto worker = m_d->session(surface, stop);
+    if (!worker)
+        return tl::unexpected(worker.error().error);
+    return m_d->roofline.ceilings(surface, (*worker)->helloEnvironment(), again, m_d->compiler, stop,
+                                  progress);
 }
 
 pid_t Supervisor::workerPid(kernel::Surface surface) const

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/gate/client.h"
+#include "core/gate/roofline/ceilings.h"
 #include "core/gate/trial.h"
 #include "core/workload/workload.h"
 
@@ -42,6 +43,11 @@ public:
 
     /// Opens each backend in a worker and says what it is, or what is missing.
     [[nodiscard]] std::vector<DeviceInfo> devices(const std::stop_token &stop = {});
+
+    /// What the surface's device can do at most; kept figures, or new ones (`again`: in any case).
+    [[nodiscard]] Result<Ceilings> ceilings(kernel::Surface surface, bool again,
+                                            const std::stop_token &stop = {},
+                                            const ProgressCallback &progress = {});
 
     /// Process id of the warm worker of a backend; -1 when there is none. For tests.
     [[nodiscard]] pid_t workerPid(kernel::Surface surface) const;
