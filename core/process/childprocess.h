@@ -4,6 +4,7 @@
 #include "core/base/result.h"
 #include "core/process/deadline.h"
 #include "core/process/filedescriptor.h"
+#include "core/process/isolation.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -39,11 +40,14 @@ struct ResourceLimit {
 struct ChildOptions {
     std::vector<std::string> command; ///< program (looked up on PATH when it has no slash) and arguments
     std::vector<std::pair<std::string, std::string>> environment; ///< added to, or replacing, the parent's
+    /// Names ("PATH"), or beginnings of names ("CUDA_*"), of the only variables that it has from the parent; nothing: all.
+    std::optional<std::vector<std::string>> inheritedVariables;
     std::filesystem::path workingDirectory;
     std::vector<InheritedFd> inherited; ///< every other descriptor above 2 is closed in the child
     std::vector<ResourceLimit> limits;
-    bool openStdin = false;    ///< otherwise /dev/null
-    bool captureStdout = true; ///< otherwise the parent's
+    std::optional<Isolation> isolation; ///< nothing: it may do what the parent may
+    bool openStdin = false;             ///< otherwise /dev/null
+    bool captureStdout = true;          ///< otherwise the parent's
     bool captureStderr = true;
     std::size_t outputCapBytes = std::size_t{1} << 20; ///< per stream; more is read and thrown away
 };

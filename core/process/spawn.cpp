@@ -5,6 +5,8 @@
 // everyone. Between fork and exec only async-signal-safe calls are made, on memory prepared beforehand.
 #include "core/process/spawn.h"
 
+#include "core/process/confinement.h"
+
 #include <algorithm>
 #include <cerrno>
 #include <condition_variable>
@@ -77,6 +79,7 @@ struct Prepared {
     std::vector<char *> environment;
     std::vector<std::string> programs; ///< candidates along PATH
     std::vector<int> moved;            ///< scratch for the descriptor shuffle
+    std::optional<Confinement> confinement;
     const ChildOptions *options = nullptr;
     StandardFds standard;
     pid_t parent = 0;
@@ -98,6 +101,20 @@ std::vector<std::string> programsOf(const std::string &name)
     return programs;
 }
 
+/// variable: "NAME=value"; an entry: "NAME" or "BEGINNING*".
+bool inherited(const ChildOptions &options, const std::string &variable)
+{
+    if (!options.inheritedVariables)
+        return true;
+    const std::string name = variable.substr(0, variable.find('='));
+    return std::any_of(options.inheritedVariables->begin(), options.inheritedVariables->end(),
+                       [&](const std::string &entry) {
+                           return !entry.empty() && entry.back() == '*'
+                                      ? name.compare(0, entry.size() - 1, entry, 0, entry.size() - 1) == 0
+                                      : name == entry;
+                       });
+}
+
 Prepared prepare(const ChildOptions &options, const StandardFds &standard)
 {
     Prepared prepared;
@@ -115,7 +132,7 @@ Prepared prepare(const ChildOptions &options, const StandardFds &standard)
                 return text.size() > e.first.size() && text.compare(0, e.first.size(), e.first) == 0
                        && text[e.first.size()] == '=';
             });
-        if (!replaced)
+        if (!replaced && inherited(options, text))
             prepared.environmentText.push_back(text);
     }
     for (const auto &[name, value] : options.environment)
@@ -184,6 +201,12 @@ int placeDescriptors(Prepared &p, int errorFd)
     }
     if (!p.options->workingDirectory.empty() && ::chdir(p.options->workingDirectory.c_str()) != 0)
         reportAndExit(errorFd);
+    if (p.confinement) {
+        if (const int problem = p.confinement->enter(); problem != 0) {
+            errno = problem;
+            reportAndExit(errorFd);
+        }
+    }
     errno = ENOENT;
     for (const auto &program : p.programs) {
         ::execve(program.c_str(), p.arguments.data(), p.environment.data());
@@ -196,6 +219,12 @@ int placeDescriptors(Prepared &p, int errorFd)
 Result<pid_t> forkAndExec(const ChildOptions &options, const StandardFds &standard)
 {
     Prepared prepared = prepare(options, standard);
+    if (options.isolation) {
+        auto confinement = Confinement::make(*options.isolation, prepared.programs, isolationSupport());
+        if (!confinement)
+            return tl::unexpected(confinement.error());
+        prepared.confinement = std::move(*confinement);
+    }
     int errorPipe[2];
     if (::pipe2(errorPipe, O_CLOEXEC) != 0)
         return fail(ErrorCode::Io, std::string("Cannot create a pipe: ") + std::strerror(errno) + ".");

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// Tries one thing that an isolated process may or may not do: isolationprobe WHAT [ARGUMENT]. Exit code 0: done, 1: refused, 2: it
+// failed for another reason.
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <sched.h>
+#include <string>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+namespace {
+
+int outcome(bool done)
+{
+    if (done)
+        return 0;
+    const int problem = errno;
+    std::printf("%s\n", std::strerror(problem));
+    return problem == EPERM || problem == EACCES ? 1 : 2;
+}
+
+int readParent()
+{
+    char byte = 0;
+    const iovec mine{&byte, 1};
+    const iovec theirs{reinterpret_cast<void *>(4096), 1};
+    return outcome(::process_vm_readv(::getppid(), &mine, 1, &theirs, 1, 0) >= 0 || errno == EFAULT);
+}
+
+int startThread()
+{
+    bool ran = false;
+    std::thread([&] { ran = true; }).join();
+    return ran ? 0 : 2;
+}
+
+int startProgram(const char *program)
+{
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+        ::execl(program, program, nullptr);
+        ::_exit(outcome(false));
+    }
+    int status = 0;
+    ::waitpid(pid, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 2;
+}
+
+int limitParent()
+{
+    struct rlimit limit = {};
+    return outcome(::prlimit(::getppid(), RLIMIT_NOFILE, nullptr, &limit) == 0);
+}
+
+int adjustClock()
+{
+    struct timeval now = {};
+    ::gettimeofday(&now, nullptr);
+    return outcome(::settimeofday(&now, nullptr) == 0);
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    const std::string what = argc > 1 ? argv[1] : "";
+    const char *path = argc > 2 ? argv[2] : "";
+    if (what == "read")
+        return outcome(::open(path, O_RDONLY | O_CLOEXEC) >= 0);
+    if (what == "list")
+        return outcome(::open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) >= 0);
+    if (what == "write")
+        return outcome(::open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600) >= 0);
+    if (what == "remove")
+        return outcome(::unlink(path) == 0);
+    if (what == "move") // beneath PATH, from one folder to another
+        return outcome(
+            ::mkdir((std::string(path) + "/a").c_str(), 0700) == 0
+            && ::mkdir((std::string(path) + "/a/b").c_str(), 0700) == 0
+            && ::open((std::string(path) + "/a/f").c_str(), O_WRONLY | O_CREAT, 0600) >= 0
+            && ::rename((std::string(path) + "/a/f").c_str(), (std::string(path) + "/a/b/f").c_str()) == 0);
+    if (what == "truncate")
+        return outcome(::truncate(path, 0) == 0);
+    if (what == "chmod")
+        return outcome(::chmod(path, 0644) == 0);
+    if (what == "execute")
+        return startProgram(path);
+    if (what == "internet")
+        return outcome(::socket(AF_INET, SOCK_STREAM, 0) >= 0);
+    if (what == "datagram")
+        return outcome(::socket(AF_INET6, SOCK_DGRAM, 0) >= 0);
+    if (what == "netlink")
+        return outcome(::socket(AF_NETLINK, SOCK_RAW, 0) >= 0);
+    if (what == "local")
+        return outcome(::socket(AF_UNIX, SOCK_STREAM, 0) >= 0);
+    if (what == "signal-parent")
+        return outcome(::kill(::getppid(), 0) == 0);
+    if (what == "signal-all")
+        return outcome(::kill(-1, 0) == 0);
+    if (what == "signal-self")
+        return outcome(::kill(::getpid(), 0) == 0 && ::raise(SIGCONT) == 0);
+    if (what == "trace")
+        return outcome(::ptrace(PTRACE_ATTACH, ::getppid(), nullptr, nullptr) == 0);
+    if (what == "memory")
+        return readParent();
+    if (what == "limits")
+        return limitParent();
+    if (what == "session")
+        return outcome(::setsid() >= 0 || ::setpgid(0, ::getppid()) == 0);
+    if (what == "namespace")
+        return outcome(::unshare(CLONE_NEWUSER) == 0);
+    if (what == "clock")
+        return adjustClock();
+    if (what == "bpf")
+        return outcome(::syscall(SYS_bpf, 0, nullptr, 0) >= 0 || errno == EINVAL || errno == EFAULT);
+    if (what == "uring")
+        return outcome(::syscall(SYS_io_uring_setup, 1, nullptr) >= 0 || errno == EFAULT);
+    if (what == "thread")
+        return startThread();
+    if (what == "variable")
+        return std::getenv(path) ? 0 : 1;
+    return 3;
+}
