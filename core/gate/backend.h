@@ -72,9 +72,23 @@ struct TimedRun {
     bool replay = true; ///< CUDA: as a graph; false: launched one by one
 };
 
+/// Where the warps of some runs stood.
+struct SampledLines {
+    std::vector<Hotspot> hotspots;
+    std::vector<Metric> metrics; ///< pc_samples, pc_samples_dropped, pc_sample_period
+};
+
 struct TimedSample {
     double ns = 0;       ///< of one run
     double clockMhz = 0; ///< cycles over nanoseconds around the sample; 0: not known
+};
+
+/// What the device says that replaying a subject for a while used.
+struct EnergyReading {
+    double joules = 0;
+    double seconds = 0;
+    std::int64_t runs = 0;
+    double resolutionJoules = 0; ///< the smallest step that the counter was seen to make
 };
 
 /// A device in the worker process: it executes, and judges nothing. One thread. Any Error from it ends the worker.
@@ -132,6 +146,30 @@ public:
     [[nodiscard]] virtual Status run(SubjectId subject, std::size_t set) = 0;
     /// Device time of one run. Outside the timed region: the refill, and what makes earlier launches' leftovers on the chip useless.
     [[nodiscard]] virtual Result<TimedSample> time(const TimedRun &run) = 0;
+
+    // Counters and samples load the vendor's profiler into the process, which slows launches down: never in a worker that times.
+    // ErrorCode::Unavailable says what is missing or not allowed.
+
+    /// Hardware counters, one metric a kernel of the plan; see counters/metricsets.h for the sets. Runs over the sets in turn.
+    [[nodiscard]] virtual Result<std::vector<Metric>> counters(SubjectId, const std::vector<std::string> &)
+    {
+        return fail(ErrorCode::Unavailable, "Cannot read hardware counters: OpenCL offers none.");
+    }
+    /// To be called before the module is loaded that sample() is about.
+    [[nodiscard]] virtual Status prepareSampling()
+    {
+        return fail(ErrorCode::Unavailable, "Cannot sample the program counter: OpenCL offers no such thing.");
+    }
+    /// Samples the program counter during runs of a plan from the module with these bytes.
+    [[nodiscard]] virtual Result<SampledLines> sample(SubjectId, std::span<const std::byte>)
+    {
+        return fail(ErrorCode::Unavailable, "Cannot sample the program counter: OpenCL offers no such thing.");
+    }
+    /// Repeats the sample for about so long and reads the device's energy counter around it.
+    [[nodiscard]] virtual Result<EnergyReading> energy(const TimedRun &, double)
+    {
+        return fail(ErrorCode::Unavailable, "This device has no energy counter.");
+    }
 };
 
 /// nullptr with ErrorCode::Unavailable and what is missing and how to get it.

@@ -27,6 +27,7 @@ struct GateRequest {
     double profileSeconds = 10;     ///< …or after this long
     double deadlineSeconds = 120;   ///< for the whole trial; a hang is a timeout verdict
     bool withReference = true;
+    bool energy = false; ///< read the device's energy counter over a long replay
 };
 
 /// Progress of a trial in flight.

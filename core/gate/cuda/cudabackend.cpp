@@ -2,17 +2,23 @@
 //
 // The CUDA device in the worker process. Driver API only; the primary context is used because cuBLAS shares it.
 #include "core/gate/backend.h"
+#include "core/gate/counters/pcsampler.h"
+#include "core/gate/counters/rangeprofiler.h"
 #include "core/gate/cuda/helpers.h"
 #include "core/gate/cuda/nvml.h"
 #include "core/gate/cuda/subject.h"
+#include "core/gate/cuda/vendor.h"
 
 #include <algorithm>
+#include <chrono>
 
 namespace klineage::gate {
 
 namespace {
 
 using namespace cuda;
+
+constexpr double betweenReadingsNs = 10e6; ///< of the energy counter
 
 struct Allocation {
     CUdeviceptr address = 0;
@@ -74,6 +80,10 @@ public:
     std::vector<Metric> subjectMetrics(SubjectId subject) const override;
     Status run(SubjectId subject, std::size_t set) override;
     Result<TimedSample> time(const TimedRun &run) override;
+    Result<EnergyReading> energy(const TimedRun &run, double seconds) override;
+    Result<std::vector<Metric>> counters(SubjectId subject, const std::vector<std::string> &sets) override;
+    Status prepareSampling() override;
+    Result<SampledLines> sample(SubjectId subject, std::span<const std::byte> binary) override;
 
 private:
     int attribute(CUdevice_attribute name) const;
@@ -88,6 +98,8 @@ private:
     Driver m_driver;
     Helpers m_helpers;
     CUdevice m_device = 0;
+    CUcontext m_context = nullptr;
+    std::unique_ptr<counters::PcSampler> m_sampler;
     CUstream m_stream = nullptr;
     CUevent m_begin = nullptr;
     CUevent m_end = nullptr;
@@ -119,12 +131,11 @@ Status CudaBackend::open()
         return fail(ErrorCode::Unavailable, "Cannot find a CUDA device." + hint);
     if (auto done = m_driver.check(m_driver.deviceGet(&m_device, 0), "open CUDA device 0"); !done)
         return done;
-    CUcontext context = nullptr;
     if (auto done =
-            m_driver.check(m_driver.devicePrimaryCtxRetain(&context, m_device), "create a CUDA context");
+            m_driver.check(m_driver.devicePrimaryCtxRetain(&m_context, m_device), "create a CUDA context");
         !done)
         return done;
-    if (auto done = m_driver.check(m_driver.ctxSetCurrent(context), "make the CUDA context current"); !done)
+    if (auto done = m_driver.check(m_driver.ctxSetCurrent(m_context), "make the CUDA context current"); !done)
         return done;
     // A kernel that allocates on the device's heap could keep things there from launch to launch, and no part of the L2 may be
     // set aside for it. Both are the least that the driver grants.
@@ -303,13 +314,10 @@ Result<SubjectId> CudaBackend::addPlan(ModuleId module, const kernel::ResolvedPl
 
 Result<SubjectId> CudaBackend::addReference(const ReferenceCall &call, const std::vector<BufferSet> &sets)
 {
-    if (call.provider != "cublas")
-        return fail(ErrorCode::Unavailable,
-                    "Cannot use \"" + call.provider + "\" on CUDA: expected \"cublas\".");
     auto bound = addresses(sets);
     if (!bound)
         return tl::unexpected(bound.error());
-    auto subject = makeCublasSubject(call, std::move(*bound));
+    auto subject = makeVendorSubject({m_driver, m_stream}, call, std::move(*bound));
     if (!subject)
         return tl::unexpected(subject.error());
     return add(std::move(*subject));
@@ -399,9 +407,55 @@ Status CudaBackend::run(SubjectId subject, std::size_t set)
     if (set >= (*found)->subject->setCount())
         return fail(ErrorCode::Internal,
                     "Cannot run on buffer set " + std::to_string(set) + ": there is no such set.");
-    if (auto enqueued = (*found)->subject->enqueue(m_stream, set); !enqueued)
+    if (auto enqueued = (*found)->subject->enqueueChecked(m_stream, set); !enqueued)
         return enqueued;
     return m_driver.check(m_driver.streamSynchronize(m_stream), "finish the kernel");
+}
+
+Result<std::vector<Metric>> CudaBackend::counters(SubjectId subject, const std::vector<std::string> &sets)
+{
+    const auto found = entry(subject);
+    if (!found)
+        return tl::unexpected(found.error());
+    const Subject &plan = *(*found)->subject;
+    const std::size_t count = plan.setCount();
+    counters::ProfiledRun profiled{plan.kernels(),
+                                   [&](std::size_t pass) { return run(subject, (pass + 2) % count); }};
+    if (profiled.kernels.empty())
+        return fail(ErrorCode::Unavailable,
+                    "Cannot read hardware counters of a vendor routine: its launches are not known.");
+    // The passes find the caches as a run over another set left them.
+    for (std::size_t i = 0; i < 2; ++i) {
+        if (auto warmed = run(subject, i % count); !warmed)
+            return tl::unexpected(warmed.error());
+    }
+    return counters::readCounters(m_context, m_device, profiled, sets);
+}
+
+Status CudaBackend::prepareSampling()
+{
+    auto sampler = counters::PcSampler::enable(m_context);
+    if (!sampler)
+        return tl::unexpected(sampler.error());
+    m_sampler = std::move(*sampler);
+    return {};
+}
+
+Result<SampledLines> CudaBackend::sample(SubjectId subject, std::span<const std::byte> binary)
+{
+    const auto found = entry(subject);
+    if (!found)
+        return tl::unexpected(found.error());
+    if (!m_sampler)
+        return fail(ErrorCode::Internal, "Cannot sample the program counter: sampling was not prepared.");
+    const std::size_t count = (*found)->subject->setCount();
+    auto samples = m_sampler->sample([&](std::size_t pass) { return run(subject, pass % count); }, binary);
+    if (!samples)
+        return tl::unexpected(samples.error());
+    return SampledLines{std::move(samples->hotspots),
+                        {{"pc_samples", static_cast<double>(samples->samples), "", ""},
+                         {"pc_samples_dropped", static_cast<double>(samples->dropped), "", ""},
+                         {"pc_sample_period", static_cast<double>(samples->periodCycles), "cycles", ""}}};
 }
 
 Status CudaBackend::copy(std::span<const CopyRange> ranges)
@@ -503,6 +557,53 @@ Result<TimedSample> CudaBackend::time(const TimedRun &run)
         !read)
         return tl::unexpected(read.error());
     return TimedSample{static_cast<double>(elapsedMs) * 1e6 / run.repeats, helped ? m_helpers.clockMhz() : 0};
+}
+
+/// Begins and ends at a step of the counter, which moves some ten times a second.
+Result<EnergyReading> CudaBackend::energy(const TimedRun &run, double seconds)
+{
+    using Clock = std::chrono::steady_clock;
+    if (!nvmlEnergyJoules(m_pciBusId))
+        return fail(ErrorCode::Unavailable, "NVML does not tell the energy of this device.");
+    const auto first = time(run);
+    if (!first)
+        return tl::unexpected(first.error());
+    const auto graph = replay(m_subjects.at(run.subject), run);
+    if (!graph)
+        return tl::unexpected(graph.error());
+    const int launches =
+        std::clamp(static_cast<int>(betweenReadingsNs / (first->ns * run.repeats)), 1, 10'000);
+    EnergyReading reading;
+    double last = -1;
+    double begun = -1;
+    Clock::time_point beginTime;
+    for (const auto entered = Clock::now();;) {
+        for (int i = 0; i < launches; ++i)
+            m_driver.graphLaunch(*graph, m_stream);
+        if (auto done = m_driver.check(m_driver.streamSynchronize(m_stream), "finish the kernel"); !done)
+            return tl::unexpected(done.error());
+        const double now = nvmlEnergyJoules(m_pciBusId).value_or(last);
+        const auto at = Clock::now();
+        if (begun >= 0)
+            reading.runs += static_cast<std::int64_t>(launches) * run.repeats;
+        if (last >= 0 && now > last) {
+            if (begun < 0) {
+                begun = now;
+                beginTime = at;
+            } else {
+                const double step = now - last;
+                reading.resolutionJoules =
+                    reading.resolutionJoules == 0 ? step : std::min(reading.resolutionJoules, step);
+                reading.joules = now - begun;
+                reading.seconds = std::chrono::duration<double>(at - beginTime).count();
+                if (reading.seconds >= seconds)
+                    return reading;
+            }
+        }
+        last = now;
+        if (std::chrono::duration<double>(at - entered).count() > 2 * seconds + 2)
+            return fail(ErrorCode::Unavailable, "The energy counter of this device does not move.");
+    }
 }
 
 } // namespace

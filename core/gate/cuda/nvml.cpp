@@ -26,6 +26,7 @@ struct Nvml {
     int (*powerUsage)(Device, unsigned *) = nullptr; ///< milliwatts
     int (*throttleReasons)(Device, unsigned long long *) = nullptr;
     int (*driverVersion)(char *, unsigned) = nullptr;
+    int (*totalEnergy)(Device, unsigned long long *) = nullptr; ///< millijoules; from Volta on
     bool ready = false;
 
     Nvml()
@@ -37,15 +38,37 @@ struct Nvml {
                 && library->resolve(temperature, "nvmlDeviceGetTemperature")
                 && library->resolve(powerUsage, "nvmlDeviceGetPowerUsage")
                 && library->resolve(throttleReasons, "nvmlDeviceGetCurrentClocksThrottleReasons")
-                && library->resolve(driverVersion, "nvmlSystemGetDriverVersion") && init() == success;
+                && library->resolve(driverVersion, "nvmlSystemGetDriverVersion")
+                && library->resolve(totalEnergy, "nvmlDeviceGetTotalEnergyConsumption") && init() == success;
     }
 };
 
 } // namespace
 
-std::map<std::string, std::string> nvmlFacts(const std::string &pciBusId)
+namespace {
+
+const Nvml &loaded()
 {
     static const Nvml nvml;
+    return nvml;
+}
+
+} // namespace
+
+std::optional<double> nvmlEnergyJoules(const std::string &pciBusId)
+{
+    const Nvml &nvml = loaded();
+    Device device = nullptr;
+    unsigned long long millijoules = 0;
+    if (!nvml.ready || nvml.deviceByPciBusId(pciBusId.c_str(), &device) != success
+        || nvml.totalEnergy(device, &millijoules) != success)
+        return std::nullopt;
+    return 1e-3 * static_cast<double>(millijoules);
+}
+
+std::map<std::string, std::string> nvmlFacts(const std::string &pciBusId)
+{
+    const Nvml &nvml = loaded();
     Device device = nullptr;
     if (!nvml.ready || nvml.deviceByPciBusId(pciBusId.c_str(), &device) != success)
         return {};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/gate/protocol/messages.h"
 
+#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 
@@ -29,6 +30,17 @@ json write(const std::vector<Metric> &metrics)
                        {"value", metric.value},
                        {"unit", metric.unit},
                        {"kernel", metric.kernel}});
+    return out;
+}
+
+json write(const std::vector<Hotspot> &hotspots)
+{
+    json out = json::array();
+    for (const Hotspot &spot : hotspots)
+        out.push_back({{"kernel", spot.kernel},
+                       {"line", spot.line},
+                       {"samples", spot.samples},
+                       {"stalls", spot.stalls}});
     return out;
 }
 
@@ -92,6 +104,14 @@ json write(const TimedSample &sample)
     return {sample.ns, sample.clockMhz};
 }
 
+json write(const EnergyReading &reading)
+{
+    return {{"joules", reading.joules},
+            {"seconds", reading.seconds},
+            {"runs", reading.runs},
+            {"resolution", reading.resolutionJoules}};
+}
+
 kernel::Bindings readBindings(const json &in)
 {
     kernel::Bindings bindings;
@@ -127,6 +147,24 @@ std::vector<Metric> readMetrics(const json &in)
         metrics.push_back(std::move(metric));
     }
     return metrics;
+}
+
+std::vector<Hotspot> readHotspots(const json &in)
+{
+    std::vector<Hotspot> hotspots;
+    for (const json &entry : in) {
+        Hotspot spot;
+        spot.kernel = entry.at("kernel").get<std::string>();
+        spot.line = entry.at("line").get<int>();
+        spot.samples = entry.at("samples").get<std::int64_t>();
+        spot.stalls = entry.at("stalls").get<std::map<std::string, std::int64_t>>();
+        const bool negative =
+            std::any_of(spot.stalls.begin(), spot.stalls.end(), [](const auto &s) { return s.second < 0; });
+        if (spot.line < 0 || spot.samples < 0 || negative || spot.stalls.size() > 64 || hotspots.size() >= 1024)
+            throw std::invalid_argument("hotspots");
+        hotspots.push_back(std::move(spot));
+    }
+    return hotspots;
 }
 
 CompileOutput readCompileOutput(const json &in)
@@ -195,6 +233,17 @@ TimedSample readTimedSample(const json &in)
     if (!std::isfinite(sample.ns) || sample.ns <= 0 || !std::isfinite(sample.clockMhz) || sample.clockMhz < 0)
         throw std::invalid_argument("sample");
     return sample;
+}
+
+EnergyReading readEnergy(const json &in)
+{
+    EnergyReading reading{in.at("joules").get<double>(), in.at("seconds").get<double>(),
+                          in.at("runs").get<std::int64_t>(), in.at("resolution").get<double>()};
+    const auto sound = [](double value) { return std::isfinite(value) && value > 0; };
+    if (!sound(reading.joules) || !sound(reading.seconds) || reading.runs < 1
+        || !sound(reading.resolutionJoules))
+        throw std::invalid_argument("energy");
+    return reading;
 }
 
 Error readError(const json &in)

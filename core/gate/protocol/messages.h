@@ -18,6 +18,7 @@ inline constexpr int memoryFd = 4;
 [[nodiscard]] nlohmann::json write(const kernel::Bindings &bindings);
 [[nodiscard]] nlohmann::json write(const Environment &environment);
 [[nodiscard]] nlohmann::json write(const std::vector<Metric> &metrics);
+[[nodiscard]] nlohmann::json write(const std::vector<Hotspot> &hotspots);
 [[nodiscard]] nlohmann::json write(const CompileOutput &output); ///< without the binary
 [[nodiscard]] nlohmann::json write(const kernel::ResolvedPlan &plan);
 [[nodiscard]] nlohmann::json write(const std::vector<BufferSet> &sets);
@@ -26,11 +27,13 @@ inline constexpr int memoryFd = 4;
 [[nodiscard]] nlohmann::json write(const std::vector<CopyRange> &ranges);
 [[nodiscard]] nlohmann::json write(const TimedRun &run);
 [[nodiscard]] nlohmann::json write(const TimedSample &sample);
+[[nodiscard]] nlohmann::json write(const EnergyReading &reading);
 [[nodiscard]] nlohmann::json write(const Error &error);
 
 [[nodiscard]] kernel::Bindings readBindings(const nlohmann::json &json);
 [[nodiscard]] Environment readEnvironment(const nlohmann::json &json);
 [[nodiscard]] std::vector<Metric> readMetrics(const nlohmann::json &json);
+[[nodiscard]] std::vector<Hotspot> readHotspots(const nlohmann::json &json);
 [[nodiscard]] CompileOutput readCompileOutput(const nlohmann::json &json);
 [[nodiscard]] kernel::ResolvedPlan readPlan(const nlohmann::json &json);
 [[nodiscard]] std::vector<BufferSet> readSets(const nlohmann::json &json);
@@ -40,6 +43,7 @@ inline constexpr int memoryFd = 4;
 [[nodiscard]] TimedRun readTimedRun(const nlohmann::json &json);
 [[nodiscard]] TimedSample readTimedSample(
     const nlohmann::json &json); ///< ns is positive, clockMhz not negative
+[[nodiscard]] EnergyReading readEnergy(const nlohmann::json &json); ///< all positive
 [[nodiscard]] Error readError(const nlohmann::json &json);
 
 } // namespace klineage::gate::protocol

@@ -13,7 +13,7 @@ namespace {
 
 const std::vector<std::string> settingKeys = {"seeds",           "min_rounds",       "target_half_width",
                                               "profile_seconds", "deadline_seconds", "with_reference",
-                                              "tunables"};
+                                              "energy",          "tunables"};
 
 template <typename T>
 void take(const json &in, const char *key, T &value)
@@ -36,7 +36,8 @@ json writeRequest(const GateRequest &request, const std::string &workloadText)
             {"target_half_width", request.targetHalfWidth},
             {"profile_seconds", request.profileSeconds},
             {"deadline_seconds", request.deadlineSeconds},
-            {"with_reference", request.withReference}};
+            {"with_reference", request.withReference},
+            {"energy", request.energy}};
 }
 
 Status readSettings(const json &in, const std::vector<std::string> &others, GateRequest &request)
@@ -57,6 +58,7 @@ Status readSettings(const json &in, const std::vector<std::string> &others, Gate
         take(in, "profile_seconds", request.profileSeconds);
         take(in, "deadline_seconds", request.deadlineSeconds);
         take(in, "with_reference", request.withReference);
+        take(in, "energy", request.energy);
         take(in, "tunables", request.tunables);
     } catch (const json::exception &problem) {
         return fail(ErrorCode::InvalidInput,

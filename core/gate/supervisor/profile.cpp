@@ -13,7 +13,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <numeric>
 
 namespace klineage::gate {
 
@@ -32,6 +31,11 @@ constexpr double shortRuns = 48;
 constexpr double deviceSampleNs = 200e3;
 constexpr double hostSampleNs = 1e6;
 constexpr double deadlineMarginSeconds = 2;
+constexpr int replayChecks = 5;
+constexpr double replayTolerance = 0.05;
+constexpr double launchNs =
+    3000; ///< what launching one by one may add to a run: the gap between two launches
+constexpr double energySeconds = 1.5;
 constexpr double clockRunNs = 20e6;   ///< least length of one sample of the clock check
 constexpr double clockCheckNs = 60e6; ///< least length of the whole of it
 constexpr double clockTolerance = 2;
@@ -41,6 +45,15 @@ constexpr int resamples = 2000;
 std::string percent(double ratio)
 {
     return formatNumber(std::round(ratio * 1e5) / 1e3) + " %";
+}
+
+Where whereOf(const TrialContext &context, const CorrectnessResult &correct)
+{
+    Where where;
+    where.stage = Stage::Profile;
+    where.caseName = context.job.workload.cases.front().name;
+    where.seed = correct.timed.front()->seed;
+    return where;
 }
 
 class Profiler
@@ -54,12 +67,11 @@ public:
         , m_context(context)
         , m_noise(noise)
         , m_trial(trial)
+        , m_where(whereOf(context, correct))
         , m_buffers(context.session, correct.timed)
-    {
-        m_where.stage = Stage::Profile;
-        m_where.caseName = timedCase().name;
-        m_where.seed = correct.timed.front()->seed;
-    }
+        , m_lineup(candidate, correct, compiler, context, m_buffers, trial, m_where)
+        , m_subjects(m_lineup.subjects())
+    {}
     tl::expected<void, ProfileEnd> run(const ProfileRequest &request);
 
 private:
@@ -82,20 +94,12 @@ private:
     }
     std::size_t setCount() const;
     Step installHelpers();
-    Step addPlanSide(const std::string &name, Culprit culprit, PreparedCandidate &prepared);
-    Step addCandidate();
-    Step addParent();
-    Step addReferences();
-    Step addReference(const workload::Reference &reference);
-    /// Runs another side on buffers of its own. One that is wrong, or dies, is left out of the comparison: usable says so.
-    Step checkOther(SubjectId subject, CheckedSet &set, const std::string &name, Culprit culprit,
-                    bool &usable);
-    Step checkParent(PreparedCandidate &prepared, bool &usable);
-    Step placeSides();
-    Step removeSides();
     int roundsPerBlock(double secondsLeft) const;
     Step measure();
-    Step measureBlock(double secondsLeft);
+    Step measureBlock(const process::Deadline &limit);
+    void decideStop(const process::Deadline &limit);
+    Step checkReplay();
+    Step measureEnergy();
     Step audit(std::size_t set);
     Step checkClock();
     Step finish();
@@ -109,12 +113,10 @@ private:
     Trial &m_trial;
     Where m_where;
     TimedBuffers m_buffers;
-    PreparedCandidate m_parent;
-    std::vector<TimedSide> m_sides;       ///< the candidate first
-    std::vector<TimedSubject> m_subjects; ///< of the same order
+    Lineup m_lineup;
+    std::vector<TimedSubject> &m_subjects;
     RoundState m_state;
     std::string m_stoppedBy;
-    std::map<std::string, std::string> m_versions; ///< of references, by provider
 };
 
 std::size_t Profiler::setCount() const
@@ -125,7 +127,8 @@ std::size_t Profiler::setCount() const
     const double roughNs = std::max(m_correct.roughNs, 1.0);
     const bool host = m_candidate.candidate.surface == kernel::Surface::OpenCl;
     // A sample visits no set twice, and short kernels need many runs a sample: events tell half a microsecond at best.
-    const double wanted = std::max(cold, host || roughNs > shortRunNs ? m_state.sampleNs / roughNs : shortRuns);
+    const double wanted =
+        std::max(cold, host || roughNs > shortRunNs ? m_state.sampleNs / roughNs : shortRuns);
     const double affordable = static_cast<double>(host ? hostBudgetBytes : deviceBudgetBytes) / bytes;
     const double quick = longestRotationNs / roughNs;
     const auto seeds = static_cast<double>(m_correct.timed.size());
@@ -153,171 +156,6 @@ Profiler::Step Profiler::installHelpers()
     return {};
 }
 
-Profiler::Step Profiler::addPlanSide(const std::string &name, Culprit culprit, PreparedCandidate &prepared)
-{
-    auto side = TimedSide::plan(name, culprit, prepared, m_buffers, m_context, m_where);
-    if (!side)
-        return tl::unexpected(side.error());
-    m_sides.push_back(std::move(*side));
-    m_subjects.push_back({name, 0, 0, {}, 0, {}});
-    return {};
-}
-
-Profiler::Step Profiler::addCandidate()
-{
-    if (auto added = addPlanSide("candidate", Culprit::Candidate, m_candidate); !added)
-        return added;
-    return m_noise.contains(noiseKey()) ? Step() : addPlanSide("copy", Culprit::Candidate, m_candidate);
-}
-
-Profiler::Step Profiler::checkOther(SubjectId subject, CheckedSet &set, const std::string &name,
-                                    Culprit culprit, bool &usable)
-{
-    Where where = m_where;
-    where.subject = name;
-    const auto checked = checkedRun(set, subject, 0, Fill::Nan, where, m_context);
-    usable = checked.has_value();
-    if (checked)
-        return {};
-    const auto *verdict = std::get_if<Verdict>(&checked.error());
-    if (!m_context.session.alive() || !verdict)
-        return tl::unexpected(ProfileEnd{checked.error(), culprit});
-    note(name, "not compared, because its own result is not right: " + verdict->message);
-    return {};
-}
-
-Profiler::Step Profiler::checkParent(PreparedCandidate &prepared, bool &usable)
-{
-    const auto module = loadCandidate(prepared, m_context);
-    if (!module)
-        return tl::unexpected(ProfileEnd{module.error(), Culprit::Parent});
-    const auto plan = resolveFor(prepared, m_context, timedCase());
-    if (!plan)
-        return tl::unexpected(ProfileEnd{plan.error(), Culprit::Parent});
-    CheckedSet set(m_context.session, m_correct.timed.front());
-    if (auto allocated = set.allocateTensors(); !allocated)
-        return failed(allocated.error(), Culprit::Parent);
-    const auto bindings = set.addPlan(*plan);
-    if (!bindings)
-        return failed(bindings.error(), Culprit::Parent);
-    const auto subject = m_context.session.addPlan(*module, *plan, {*bindings});
-    if (!subject) {
-        if (subject.error().kind == FailureKind::Candidate)
-            return tl::unexpected(ProfileEnd{launchVerdict(subject.error().error, m_where), Culprit::Parent});
-        return failed(subject.error(), Culprit::Parent);
-    }
-    if (auto checked = checkOther(*subject, set, "parent", Culprit::Parent, usable); !checked)
-        return checked;
-    if (auto removed = m_context.session.removeSubject(*subject); !removed)
-        return failed(removed.error(), Culprit::Parent);
-    if (auto unloaded = m_context.session.unload(*module); !unloaded)
-        return failed(unloaded.error(), Culprit::Parent);
-    if (auto released = set.release(); !released)
-        return failed(released.error(), Culprit::Parent);
-    return {};
-}
-
-Profiler::Step Profiler::addParent()
-{
-    auto prepared = prepareCandidate("parent", m_context.job.request.parentText, "parent", {});
-    if (prepared && prepared->candidate.surface != m_candidate.candidate.surface) {
-        note("parent", "not compared, because it is written for another surface.");
-        return {};
-    }
-    StageResult<void> compiled;
-    if (prepared && prepared->candidate.surface == kernel::Surface::Cuda)
-        compiled = compileCandidate(*prepared, m_compiler,
-                                    compileTarget(m_context.session.helloEnvironment().platform),
-                                    m_context.deadline.secondsLeft(), m_context.stop);
-    if (!prepared || !compiled) {
-        const TrialEnd &end = !prepared ? prepared.error() : compiled.error();
-        const auto *verdict = std::get_if<Verdict>(&end);
-        if (!verdict)
-            return tl::unexpected(ProfileEnd{end, Culprit::Parent});
-        note("parent", "not compared: " + verdict->message);
-        return {};
-    }
-    m_parent = std::move(*prepared);
-    bool usable = false;
-    if (auto checked = checkParent(m_parent, usable); !checked) {
-        const auto *verdict = std::get_if<Verdict>(&checked.error().end);
-        if (!verdict || !m_context.session.alive())
-            return checked;
-        note("parent", "not compared: " + verdict->message);
-        return {};
-    }
-    return usable ? addPlanSide("parent", Culprit::Parent, m_parent) : Step();
-}
-
-Profiler::Step Profiler::addReference(const workload::Reference &reference)
-{
-    ReferenceCall call{reference.provider, reference.op, {}, {}};
-    for (const auto &[role, name] : reference.args) {
-        if (const auto axis = timedCase().axes.find(name); axis != timedCase().axes.end())
-            call.sizes[role] = axis->second;
-        else
-            call.buffers[role] = name;
-    }
-    CheckedSet set(m_context.session, m_correct.timed.front());
-    if (auto allocated = set.allocateTensors(); !allocated)
-        return failed(allocated.error(), Culprit::Reference);
-    const auto subject = m_context.session.addReference(call, {set.tensorBindings()});
-    if (!subject) {
-        if (!m_context.session.alive())
-            return failed(subject.error(), Culprit::Reference);
-        note(reference.provider, "not compared: " + subject.error().error.message);
-        return {};
-    }
-    bool usable = false;
-    if (auto checked = checkOther(*subject, set, reference.provider, Culprit::Reference, usable); !checked)
-        return checked;
-    const auto info = m_context.session.subjectInfo(*subject);
-    if (!info)
-        return failed(info.error(), Culprit::Reference);
-    m_versions[reference.provider] = info->version;
-    if (usable) {
-        m_sides.push_back(TimedSide::reference(reference.provider, *subject));
-        m_subjects.push_back({reference.provider, *subject, 0, {}, 0, {}});
-    }
-    return {};
-}
-
-Profiler::Step Profiler::addReferences()
-{
-    for (const workload::Reference &reference : m_context.job.workload.references) {
-        if (reference.surface != m_candidate.candidate.surface)
-            continue;
-        if (auto added = addReference(reference); !added)
-            return added;
-    }
-    return {};
-}
-
-Profiler::Step Profiler::placeSides()
-{
-    if (auto drawn = m_buffers.redraw(entropy()); !drawn)
-        return failed(drawn.error(), Culprit::Candidate);
-    std::vector<std::size_t> order(m_sides.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    for (std::size_t i = order.size(); i > 1; --i)
-        std::swap(order[i - 1], order[entropy() % i]);
-    for (const std::size_t i : order) {
-        if (auto placed = m_sides[i].place(m_buffers, m_context, m_where); !placed)
-            return placed;
-        m_subjects[i].id = m_sides[i].subject();
-    }
-    return {};
-}
-
-Profiler::Step Profiler::removeSides()
-{
-    for (TimedSide &side : m_sides) {
-        if (auto removed = side.remove(m_context, m_where); !removed)
-            return removed;
-    }
-    return {};
-}
-
 int Profiler::roundsPerBlock(double secondsLeft) const
 {
     const GateRequest &wanted = m_context.job.request;
@@ -337,7 +175,7 @@ Profiler::Step Profiler::audit(std::size_t set)
         return failed(finding.error(), Culprit::Candidate);
     if (*finding)
         return tl::unexpected(ProfileEnd{findingVerdict(**finding, where), Culprit::Candidate});
-    if (auto clean = checkGlobals(m_candidate, *m_sides.front().module(), m_context, where); !clean)
+    if (auto clean = checkGlobals(m_candidate, *m_lineup.sides().front().module(), m_context, where); !clean)
         return tl::unexpected(ProfileEnd{clean.error(), Culprit::Candidate});
     return {};
 }
@@ -373,12 +211,61 @@ Profiler::Step Profiler::checkClock()
     return tl::unexpected(ProfileEnd{clockVerdict(claimed, elapsed, m_where), Culprit::Candidate});
 }
 
-Profiler::Step Profiler::measureBlock(double secondsLeft)
+/// Graph replay must not flatter: the same runs, launched one by one, have to take about as long.
+Profiler::Step Profiler::checkReplay()
 {
-    if (auto placed = placeSides(); !placed)
+    if (m_candidate.candidate.surface != kernel::Surface::Cuda)
+        return {};
+    const TimedSubject &candidate = m_subjects.front();
+    std::vector<TimedRun> runs;
+    for (int i = 0; i < 2 * replayChecks; ++i)
+        runs.push_back({candidate.id, 0, candidate.repeats, fillWord(entropy()), i % 2 == 0});
+    const double limit =
+        m_context.launchLimitSeconds + 5e-9 * candidate.estimateNs * candidate.repeats * 2 * replayChecks;
+    const auto taken = m_context.session.time(runs, limit);
+    if (!taken)
+        return failed(taken.error(), Culprit::Candidate);
+    std::vector<double> replayed;
+    std::vector<double> launched;
+    for (std::size_t i = 0; i < taken->size(); ++i)
+        (runs[i].replay ? replayed : launched).push_back((*taken)[i].ns);
+    const double excess = median(launched) - median(replayed);
+    note("launched_one_by_one",
+         formatDuration(median(launched)) + ", replayed " + formatDuration(median(replayed)));
+    if (std::abs(excess) > replayTolerance * median(replayed) && std::abs(excess) > launchNs)
+        return tl::unexpected(
+            ProfileEnd{replayVerdict(median(replayed), median(launched), m_where), Culprit::Candidate});
+    return {};
+}
+
+Profiler::Step Profiler::measureEnergy()
+{
+    if (!m_context.job.request.energy)
+        return {};
+    const TimedSubject &candidate = m_subjects.front();
+    m_context.report(Stage::Profile, 1, "measuring energy");
+    const TimedRun run{candidate.id, 0, candidate.repeats, 0, true};
+    const auto reading = m_context.session.energy(run, energySeconds);
+    if (!reading) {
+        if (!m_context.session.alive())
+            return failed(reading.error(), Culprit::Candidate);
+        note("energy", "not measured: " + reading.error().error.message);
+        return {};
+    }
+    m_trial.metrics.push_back({"energy", reading->joules / static_cast<double>(reading->runs), "J", ""});
+    m_trial.metrics.push_back(
+        {"energy_resolution", reading->resolutionJoules / static_cast<double>(reading->runs), "J", ""});
+    m_trial.metrics.push_back({"power", reading->joules / reading->seconds, "W", ""});
+    return {};
+}
+
+Profiler::Step Profiler::measureBlock(const process::Deadline &limit)
+{
+    const double secondsLeft = std::max(0.0, limit.secondsLeft());
+    if (auto placed = m_lineup.place(); !placed)
         return placed;
     const auto blamed = [&](const RoundFailure &failure) {
-        return failed(failure.failure, m_sides[failure.subject].culprit());
+        return failed(failure.failure, m_lineup.sides()[failure.subject].culprit());
     };
     const bool first = m_state.blockEnds.empty();
     if (auto warm = warmUp(m_subjects, m_state, m_context); !warm)
@@ -399,38 +286,49 @@ Profiler::Step Profiler::measureBlock(double secondsLeft)
     const std::size_t set = audited[entropy() % audited.size()];
     if (auto ran = runBlock(m_subjects, roundsPerBlock(secondsLeft), set, m_state, m_context); !ran)
         return blamed(ran.error());
-    if (auto checked = audit(set); !checked)
-        return checked;
-    return removeSides();
+    decideStop(limit);
+    // Looking takes longer than many a block, so it is done after the first, after the last, and after some that nobody can foresee.
+    if (first || !m_stoppedBy.empty() || entropy() % 3 == 0) {
+        if (auto checked = audit(set); !checked)
+            return checked;
+    }
+    if (!m_stoppedBy.empty()) {
+        if (auto checked = checkReplay(); !checked)
+            return checked;
+        if (auto measured = measureEnergy(); !measured)
+            return measured;
+    }
+    return m_lineup.remove();
+}
+
+void Profiler::decideStop(const process::Deadline &limit)
+{
+    const GateRequest &wanted = m_context.job.request;
+    const std::size_t rounds = m_subjects.front().ns.size();
+    const std::size_t blocks = m_state.blockEnds.size();
+    const double width = blocks >= 2 ? widestHalfWidth(m_subjects, m_state) : 0;
+    char text[80];
+    std::snprintf(text, sizeof text, "round %zu, ±%.2f %%", rounds, 100 * width);
+    m_context.report(Stage::Profile,
+                     std::min(1.0, 1.0 - limit.secondsLeft() / std::max(wanted.profileSeconds, 0.1)), text);
+    if (blocks >= fewestBlocks && rounds >= static_cast<std::size_t>(wanted.minRounds)
+        && width <= wanted.targetHalfWidth)
+        m_stoppedBy = "half_width";
+    else if (blocks >= fewestBlocks && limit.passed())
+        m_stoppedBy = "time_limit";
+    else if (rounds >= maxRounds || m_context.deadline.secondsLeft() < deadlineMarginSeconds / 2)
+        m_stoppedBy = "round_limit";
 }
 
 Profiler::Step Profiler::measure()
 {
-    const GateRequest &wanted = m_context.job.request;
-    const auto limit = process::Deadline::in(
-        std::min(wanted.profileSeconds, m_context.deadline.secondsLeft() - deadlineMarginSeconds));
-    for (double width = 0;;) {
-        if (auto measured = measureBlock(std::max(0.0, limit.secondsLeft())); !measured)
+    const auto limit = process::Deadline::in(std::min(
+        m_context.job.request.profileSeconds, m_context.deadline.secondsLeft() - deadlineMarginSeconds));
+    while (m_stoppedBy.empty()) {
+        if (auto measured = measureBlock(limit); !measured)
             return measured;
-        const std::size_t rounds = m_subjects.front().ns.size();
-        const std::size_t blocks = m_state.blockEnds.size();
-        if (blocks >= 2)
-            width = widestHalfWidth(m_subjects, m_state);
-        char text[80];
-        std::snprintf(text, sizeof text, "round %zu, ±%.2f %%", rounds, 100 * width);
-        m_context.report(Stage::Profile,
-                         std::min(1.0, 1.0 - limit.secondsLeft() / std::max(wanted.profileSeconds, 0.1)),
-                         text);
-        if (blocks >= fewestBlocks && rounds >= static_cast<std::size_t>(wanted.minRounds)
-            && width <= wanted.targetHalfWidth)
-            m_stoppedBy = "half_width";
-        else if (blocks >= fewestBlocks && limit.passed())
-            m_stoppedBy = "time_limit";
-        else if (rounds >= maxRounds || m_context.deadline.secondsLeft() < deadlineMarginSeconds / 2)
-            m_stoppedBy = "round_limit";
-        if (!m_stoppedBy.empty())
-            return {};
     }
+    return {};
 }
 
 Profiler::Step Profiler::compare(std::optional<double> spread)
@@ -443,7 +341,7 @@ Profiler::Step Profiler::compare(std::optional<double> spread)
         Comparison comparison;
         comparison.against = subject.name;
         comparison.subject = subject.name == "parent" ? files::sha256Hex(m_context.job.request.parentText)
-                                                      : m_versions[subject.name];
+                                                      : m_lineup.versions().at(subject.name);
         comparison.speedup =
             blockedMedian(pairedRatios(subject.ns, candidate.ns), m_state.blockEnds, 1, resamples);
         comparison.otherNs = median(subject.ns);
@@ -487,7 +385,7 @@ Profiler::Step Profiler::finish()
     auto before = std::move(m_trial.environment.facts);
     m_trial.environment = *environment;
     m_trial.environment.facts.merge(before);
-    for (const auto &[provider, version] : m_versions)
+    for (const auto &[provider, version] : m_lineup.versions())
         m_trial.environment.facts[provider] = version;
     if (!m_state.clocksMhz.empty())
         m_trial.environment.facts["timed_sm_clock_mhz"] = formatNumber(std::round(median(m_state.clocksMhz)));
@@ -503,14 +401,14 @@ tl::expected<void, ProfileEnd> Profiler::run(const ProfileRequest &request)
     m_state.sets = setCount();
     if (auto allocated = m_buffers.allocate(m_state.sets); !allocated)
         return failed(allocated.error(), Culprit::Candidate);
-    if (auto added = addCandidate(); !added)
+    if (auto added = m_lineup.addCandidate(!m_noise.contains(noiseKey())); !added)
         return added;
     if (request.withParent && !m_context.job.request.parentText.empty()) {
-        if (auto added = addParent(); !added)
+        if (auto added = m_lineup.addParent(); !added)
             return added;
     }
     if (request.withReference && m_context.job.request.withReference) {
-        if (auto added = addReferences(); !added)
+        if (auto added = m_lineup.addReferences(); !added)
             return added;
     }
     if (auto measured = measure(); !measured)

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/gate/supervisor/correctness.h"
-#include "core/gate/supervisor/rounds.h"
-#include "core/gate/supervisor/timedside.h"
+#include "core/gate/supervisor/lineup.h"
 
 namespace klineage::gate {
 

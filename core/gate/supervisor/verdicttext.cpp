@@ -308,6 +308,22 @@ Verdict globalVerdict(const std::string &name, bool changed, const Where &where)
     return verdict;
 }
 
+Verdict replayVerdict(double replayedNs, double launchedNs, const Where &where)
+{
+    Verdict verdict;
+    verdict.status = VerdictStatus::Suspect;
+    verdict.stage = Stage::Profile;
+    verdict.reason = "replay";
+    verdict.message = "A run takes " + formatDuration(replayedNs) + " in a replayed graph and "
+                      + formatDuration(launchedNs)
+                      + " when it is launched by itself: they differ by more than 5 %.";
+    verdict.evidence = {{"replayed", formatDuration(replayedNs)}, {"launched", formatDuration(launchedNs)}};
+    verdict.hint =
+        "Launches must not depend on each other: look for work that one launch leaves to the next.";
+    addPlace(verdict, where);
+    return verdict;
+}
+
 Verdict clockVerdict(double claimedNs, double elapsedNs, const Where &where)
 {
     Verdict verdict;

@@ -30,6 +30,8 @@ struct Where {
 [[nodiscard]] Verdict findingVerdict(const Finding &finding, const Where &where);
 /// The candidate wrote to a variable of its module, or has one that cannot be watched.
 [[nodiscard]] Verdict globalVerdict(const std::string &name, bool changed, const Where &where);
+/// A graph's replay and single launches disagree about how long the same runs take.
+[[nodiscard]] Verdict replayVerdict(double replayedNs, double launchedNs, const Where &where);
 /// The worker's clock and the supervisor's disagree about the same runs.
 [[nodiscard]] Verdict clockVerdict(double claimedNs, double elapsedNs, const Where &where);
 /// For timeouts, deaths, broken protocols, failed launches and missing devices; other failures are the environment's.

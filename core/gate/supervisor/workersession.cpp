@@ -16,7 +16,8 @@ using process::Deadline;
 
 namespace {
 
-constexpr double quickLimitSeconds = 20; // allocations, copies, descriptions
+constexpr double quickLimitSeconds = 20;      // allocations, copies, descriptions
+constexpr double referenceLimitSeconds = 120; // vendor libraries compile and try out what they propose
 constexpr std::size_t answerLimitBytes = std::size_t{16} << 20;
 constexpr std::size_t initialMemoryBytes = std::size_t{1} << 20;
 
@@ -36,13 +37,17 @@ WorkerResult<std::unique_ptr<WorkerSession>> WorkerSession::start(const std::vec
     auto memory = process::SharedMemory::create(initialMemoryBytes);
     if (!memory)
         return failed(memory.error());
-    process::ChildOptions options = workerSandbox(surface);
+    auto scratch = process::ScratchFolder::create();
+    if (!scratch)
+        return failed(scratch.error());
+    process::ChildOptions options = workerSandbox(surface, scratch->path());
     options.command = command;
     options.inherited = {{sockets->second.get(), protocol::socketFd}, {memory->fd(), protocol::memoryFd}};
     auto child = process::ChildProcess::start(options);
     if (!child)
         return failed(child.error());
     std::unique_ptr<WorkerSession> session(new WorkerSession);
+    session->m_scratch = std::move(*scratch);
     session->m_child = std::move(*child);
     session->m_memory = std::move(*memory);
     session->m_pipe = process::FramePipe(std::move(sockets->first), answerLimitBytes);
@@ -69,6 +74,7 @@ WorkerResult<void> WorkerSession::readHello(double limitSeconds)
         }
         m_facts = protocol::readBindings(hello->at("facts"));
         m_environment = protocol::readEnvironment(hello->at("environment"));
+        m_environment.facts["isolation"] = process::describe(process::isolationSupport());
         m_cacheBytes = hello->at("cache_bytes").get<std::size_t>();
     } catch (const std::exception &) {
         return end(FailureKind::Protocol,
@@ -292,7 +298,7 @@ WorkerResult<SubjectId> WorkerSession::addReference(const ReferenceCall &referen
 {
     return ask(
         {{"op", "add_reference"}, {"call", protocol::write(reference)}, {"sets", protocol::write(sets)}},
-        quickLimitSeconds, [this](const json &answer) {
+        referenceLimitSeconds, [this](const json &answer) {
             return m_subjects.emplace_back(answer.at("subject").get<SubjectId>());
         });
 }
@@ -365,6 +371,40 @@ WorkerResult<std::vector<TimedSample>> WorkerSession::time(const std::vector<Tim
     if (!samples && samples.error().kind == FailureKind::Candidate)
         return end(FailureKind::Candidate, samples.error().error);
     return samples;
+}
+
+WorkerResult<EnergyReading> WorkerSession::energy(const TimedRun &run, double seconds)
+{
+    return ask({{"op", "energy"}, {"run", protocol::write(run)}, {"seconds", seconds}},
+               quickLimitSeconds + 2 * seconds,
+               [](const json &answer) { return protocol::readEnergy(answer.at("energy")); });
+}
+
+WorkerResult<std::vector<Metric>> WorkerSession::counters(SubjectId subject,
+                                                          const std::vector<std::string> &sets,
+                                                          double limitSeconds)
+{
+    return ask({{"op", "counters"}, {"subject", subject}, {"sets", sets}}, limitSeconds,
+               [](const json &answer) { return protocol::readMetrics(answer.at("metrics")); });
+}
+
+WorkerResult<void> WorkerSession::prepareSampling(double limitSeconds)
+{
+    return ask({{"op", "prepare_sampling"}}, limitSeconds, [](const json &) {});
+}
+
+WorkerResult<SampledLines> WorkerSession::sample(SubjectId subject, std::span<const std::byte> binary,
+                                                 double limitSeconds)
+{
+    const auto room = staging(binary.size());
+    if (!room)
+        return tl::unexpected(room.error());
+    std::copy(binary.begin(), binary.end(), room->begin());
+    return ask({{"op", "sample"}, {"subject", subject}, {"offset", 0}, {"bytes", binary.size()}}, limitSeconds,
+               [](const json &answer) {
+                   return SampledLines{protocol::readHotspots(answer.at("hotspots")),
+                                       protocol::readMetrics(answer.at("metrics"))};
+               });
 }
 
 WorkerResult<Environment> WorkerSession::environment()

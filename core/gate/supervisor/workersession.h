@@ -4,6 +4,7 @@
 #include "core/gate/backend.h"
 #include "core/process/childprocess.h"
 #include "core/process/framepipe.h"
+#include "core/process/scratchfolder.h"
 #include "core/process/sharedmemory.h"
 
 #include <nlohmann/json_fwd.hpp>
@@ -101,7 +102,15 @@ public:
     /// One sample for each, measured in this order.
     [[nodiscard]] WorkerResult<std::vector<TimedSample>> time(const std::vector<TimedRun> &sequence,
                                                               double limitSeconds);
+    [[nodiscard]] WorkerResult<EnergyReading> energy(const TimedRun &run, double seconds);
     [[nodiscard]] WorkerResult<Environment> environment();
+    // See Backend. Unavailable leaves the session as it is.
+    [[nodiscard]] WorkerResult<std::vector<Metric>> counters(SubjectId subject,
+                                                             const std::vector<std::string> &sets,
+                                                             double limitSeconds);
+    [[nodiscard]] WorkerResult<void> prepareSampling(double limitSeconds);
+    [[nodiscard]] WorkerResult<SampledLines> sample(SubjectId subject, std::span<const std::byte> binary,
+                                                    double limitSeconds);
 
 private:
     WorkerSession() = default;
@@ -115,6 +124,7 @@ private:
     [[nodiscard]] WorkerResult<void> readHello(double limitSeconds);
     [[nodiscard]] std::string output();
 
+    process::ScratchFolder m_scratch; // before the child, which is gone when it is removed
     process::ChildProcess m_child;
     process::FramePipe m_pipe;
     process::SharedMemory m_memory;

@@ -57,6 +57,8 @@ private:
     json addPlan(const json &request);
     json time(const json &request);
     json installHelpers(const json &request);
+    json counters(const json &request);
+    json sample(const json &request);
     Result<std::span<std::byte>> region(const json &request);
 
     std::unique_ptr<Backend> m_backend;
@@ -126,6 +128,25 @@ json Worker::installHelpers(const json &request)
     return binary ? answer(m_backend->installHelpers(*binary)) : failure(binary.error());
 }
 
+json Worker::counters(const json &request)
+{
+    const auto metrics = m_backend->counters(request.at("subject").get<SubjectId>(),
+                                             request.at("sets").get<std::vector<std::string>>());
+    return metrics ? json{{"ok", true}, {"metrics", protocol::write(*metrics)}} : failure(metrics.error());
+}
+
+json Worker::sample(const json &request)
+{
+    const auto binary = region(request);
+    if (!binary)
+        return failure(binary.error());
+    const auto lines = m_backend->sample(request.at("subject").get<SubjectId>(), *binary);
+    return lines ? json{{"ok", true},
+                        {"metrics", protocol::write(lines->metrics)},
+                        {"hotspots", protocol::write(lines->hotspots)}}
+                 : failure(lines.error());
+}
+
 json Worker::perform(const json &request)
 {
     const auto op = request.at("op").get<std::string>();
@@ -174,6 +195,17 @@ json Worker::perform(const json &request)
             m_backend->run(request.at("subject").get<SubjectId>(), request.at("set").get<std::size_t>()));
     if (op == "time")
         return time(request);
+    if (op == "counters")
+        return counters(request);
+    if (op == "prepare_sampling")
+        return answer(m_backend->prepareSampling());
+    if (op == "sample")
+        return sample(request);
+    if (op == "energy") {
+        const auto reading = m_backend->energy(protocol::readTimedRun(request.at("run")),
+                                               request.at("seconds").get<double>());
+        return reading ? json{{"ok", true}, {"energy", protocol::write(*reading)}} : failure(reading.error());
+    }
     if (op == "environment")
         return {{"ok", true}, {"environment", protocol::write(m_backend->environment())}};
     return failure({ErrorCode::Protocol, "The worker does not know the operation \"" + op + "\".", {}});
