@@ -23,6 +23,12 @@ public:
 
     /// Enqueues one run over the given set; also called during stream capture, so it must not synchronize.
     [[nodiscard]] virtual Status enqueue(CUstream stream, std::size_t set) = 0;
+    /// The same for a run whose result is looked at: also brings operands into the layout that the routine takes, and its result back,
+    /// which is no part of what is timed.
+    [[nodiscard]] virtual Status enqueueChecked(CUstream stream, std::size_t set)
+    {
+        return enqueue(stream, set);
+    }
     [[nodiscard]] virtual std::size_t setCount() const = 0;
     /// Other buffers of the same names and sizes; not for plans, which are made anew.
     virtual void rebind(std::vector<AddressSet>) {}
