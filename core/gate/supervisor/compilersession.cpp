@@ -57,13 +57,17 @@ WorkerResult<void> CompilerSession::ensureStarted(const std::stop_token &stop)
     auto memory = process::SharedMemory::create(binaryRoomBytes);
     if (!memory)
         return tl::unexpected(machineFailure(memory.error()));
-    process::ChildOptions options = compilerSandbox();
+    auto scratch = process::ScratchFolder::create();
+    if (!scratch)
+        return tl::unexpected(machineFailure(scratch.error()));
+    process::ChildOptions options = compilerSandbox(scratch->path());
     options.command = m_command;
     options.inherited = {{sockets->second.get(), protocol::socketFd}, {memory->fd(), protocol::memoryFd}};
     auto child = process::ChildProcess::start(options);
     if (!child)
         return tl::unexpected(machineFailure(child.error()));
     m_process = std::make_unique<Process>();
+    m_process->scratch = std::move(*scratch);
     m_process->child = std::move(*child);
     m_process->memory = std::move(*memory);
     m_process->pipe = process::FramePipe(std::move(sockets->first));

@@ -24,6 +24,7 @@ public:
 
 private:
     struct Process {
+        process::ScratchFolder scratch; // before the child, which is gone when it is removed
         process::ChildProcess child;
         process::FramePipe pipe;
         process::SharedMemory memory;

@@ -11,9 +11,11 @@ namespace klineage::gate {
 /// $XDG_CACHE_HOME/klineage (or ~/.cache/klineage); created when missing. Empty when there is no home.
 [[nodiscard]] std::filesystem::path cacheDirectory();
 
-/// Limits, environment and output caps of a worker, command and descriptors not yet set.
-[[nodiscard]] process::ChildOptions workerSandbox(kernel::Surface surface);
+/// Limits, environment, reach and output caps of a worker, command and descriptors not yet set. scratch: a folder of its own, where
+/// it works and keeps its temporary files, its home and its caches.
+[[nodiscard]] process::ChildOptions workerSandbox(kernel::Surface surface,
+                                                  const std::filesystem::path &scratch);
 /// The same for the compiler process.
-[[nodiscard]] process::ChildOptions compilerSandbox();
+[[nodiscard]] process::ChildOptions compilerSandbox(const std::filesystem::path &scratch);
 
 } // namespace klineage::gate

@@ -179,6 +179,7 @@ Trial Supervisor::Private::newTrial(const GateJob &job) const
     trial.gateVersion = KLINEAGE_VERSION;
     trial.environment.platform = "none";
     trial.environment.facts = hostFacts();
+    trial.environment.facts["isolation"] = process::describe(process::isolationSupport());
     return trial;
 }
 
