@@ -4,6 +4,7 @@
 #include "core/gate/verdictjson.h"
 
 #include <algorithm>
+#include <limits>
 #include <random>
 
 namespace klineage::gate {
@@ -16,6 +17,8 @@ constexpr std::size_t maxLineBytes = std::size_t{16} << 20;
 constexpr std::size_t maxSamples = 100000;
 constexpr std::size_t maxSubjects = 64;
 constexpr std::size_t maxMetrics = 4096;
+constexpr std::size_t maxHotspots = 1024;
+constexpr std::size_t maxStallReasons = 64;
 constexpr std::size_t maxSeeds = 1024;
 constexpr std::size_t maxTunables = 64;
 constexpr std::size_t maxFacts = 512;
@@ -96,6 +99,36 @@ void readMetrics(JsonReader &reader, Trial &trial)
     }
 }
 
+std::int64_t readCount(const json &value, const JsonPath &path)
+{
+    const std::int64_t count = readInteger(value, path);
+    if (count < 0)
+        throw JsonFormatError{path, "is negative; a count was expected"};
+    return count;
+}
+
+void readHotspots(JsonReader &reader, Trial &trial)
+{
+    const json *list = reader.optionalArray("hotspots", maxHotspots);
+    for (std::size_t i = 0; list && i < list->size(); ++i) {
+        JsonReader item((*list)[i], childPath(reader.pathOf("hotspots"), std::to_string(i)));
+        Hotspot spot;
+        spot.kernel = item.text("kernel");
+        const std::int64_t line = readCount(item.require("line"), item.pathOf("line"));
+        if (line > std::numeric_limits<int>::max())
+            item.refuse("line", "is no line number");
+        spot.line = static_cast<int>(line);
+        spot.samples = readCount(item.require("samples"), item.pathOf("samples"));
+        if (const json *stalls = item.optionalObject("stalls", maxStallReasons)) {
+            for (const auto &reason : stalls->items())
+                spot.stalls[reason.key()] =
+                    readCount(reason.value(), childPath(item.pathOf("stalls"), reason.key()));
+        }
+        item.finish();
+        trial.hotspots.push_back(std::move(spot));
+    }
+}
+
 void readSamples(JsonReader &reader, Trial &trial)
 {
     const json *list = reader.optionalArray("samples", maxSubjects);
@@ -141,6 +174,7 @@ Trial readTrial(const json &value)
     trial.achievedFlops = reader.optionalNumber("achieved_flops", 0);
     trial.achievedBytes = reader.optionalNumber("achieved_bytes", 0);
     readMetrics(reader, trial);
+    readHotspots(reader, trial);
     readSamples(reader, trial);
     trial.gateVersion = reader.optionalText("gate_version", 256);
     reader.finish();
@@ -167,6 +201,11 @@ void writeMeasurements(json &out, const Trial &trial)
         setUnlessEmpty(entry, "kernel", metric.kernel);
         out["metrics"].push_back(std::move(entry));
     }
+    for (const Hotspot &spot : trial.hotspots)
+        out["hotspots"].push_back({{"kernel", spot.kernel},
+                                   {"line", spot.line},
+                                   {"samples", spot.samples},
+                                   {"stalls", spot.stalls}});
     for (const Samples &samples : trial.samples)
         out["samples"].push_back({{"subject", samples.subject}, {"ns", samples.ns}});
 }

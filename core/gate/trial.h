@@ -28,6 +28,14 @@ struct Metric {
     std::string kernel; ///< the launch it belongs to; empty: the whole run
 };
 
+/// A line of the candidate's file, and how many samples of the program counter found warps there: where the time goes.
+struct Hotspot {
+    std::string kernel;
+    int line = 0; ///< 1-based; 0: instructions that come from elsewhere, such as the compiler's headers
+    std::int64_t samples = 0;
+    std::map<std::string, std::int64_t> stalls; ///< why they waited there -> samples; "selected": they did not
+};
+
 /// Raw latencies of one subject, one entry a round, in nanoseconds.
 struct Samples {
     std::string subject; ///< "candidate", "parent", or the reference's provider
@@ -51,6 +59,7 @@ struct Trial {
     double achievedFlops = 0; ///< FLOP/s at the median
     double achievedBytes = 0; ///< B/s at the median, of the workload's minimal bytes
     std::vector<Metric> metrics;
+    std::vector<Hotspot> hotspots; ///< most samples first; empty unless asked for
     std::vector<Samples> samples;
     std::string gateVersion;
 

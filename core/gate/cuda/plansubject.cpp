@@ -45,6 +45,7 @@ public:
     Status prepare(CUmodule module, const kernel::ResolvedPlan &plan);
     Status enqueue(CUstream stream, std::size_t set) override;
     std::size_t setCount() const override { return m_sets.size(); }
+    std::vector<std::string> kernels() const override;
     std::vector<Metric> metrics() const override;
 
 private:
@@ -234,6 +235,14 @@ Status PlanSubject::enqueue(CUstream stream, std::size_t set)
             return launched;
     }
     return {};
+}
+
+std::vector<std::string> PlanSubject::kernels() const
+{
+    std::vector<std::string> names;
+    for (const PreparedLaunch &prepared : m_launches)
+        names.push_back(prepared.launch.kernel);
+    return names;
 }
 
 std::vector<Metric> PlanSubject::metrics() const

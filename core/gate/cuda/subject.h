@@ -30,6 +30,8 @@ public:
         return enqueue(stream, set);
     }
     [[nodiscard]] virtual std::size_t setCount() const = 0;
+    /// The kernels of one run, in order; empty when it is not known which they are.
+    [[nodiscard]] virtual std::vector<std::string> kernels() const { return {}; }
     /// Other buffers of the same names and sizes; not for plans, which are made anew.
     virtual void rebind(std::vector<AddressSet>) {}
     [[nodiscard]] virtual std::string version() const { return {}; }

@@ -39,6 +39,7 @@ Trial fullTrial()
     trial.achievedFlops = 1.25e14;
     trial.achievedBytes = 3e12;
     trial.metrics = {{"registers", 168, "", "gemm"}, {"dram_bytes", 1e8, "B", ""}};
+    trial.hotspots = {{"gemm", 41, 900, {{"long_scoreboard", 700}, {"selected", 200}}}, {"gemm", 0, 3, {}}};
     trial.samples = {{"candidate", {200.1, 200.9}}, {"parent", {}}};
     trial.gateVersion = "0.1.0";
     return trial;
@@ -77,6 +78,8 @@ private slots:
         QCOMPARE(read->verdict.log, trial.verdict.log);
         QCOMPARE(read->latencyNs.low, 199.25);
         QCOMPARE(read->verdict.comparisons[1].change, Change::Loss);
+        QCOMPARE(read->hotspots.size(), std::size_t{2});
+        QCOMPARE(read->hotspots[0].stalls.at("long_scoreboard"), std::int64_t{700});
     }
 
     void defaultsAreLeftOut()
