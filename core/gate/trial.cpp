@@ -221,9 +221,12 @@ const Comparison *Trial::comparison(std::string_view against) const
 
 const Comparison *Trial::referenceComparison() const
 {
-    const auto it = std::find_if(verdict.comparisons.begin(), verdict.comparisons.end(),
-                                 [](const Comparison &c) { return c.against != "parent"; });
-    return it == verdict.comparisons.end() ? nullptr : &*it;
+    const Comparison *best = nullptr;
+    for (const Comparison &comparison : verdict.comparisons) {
+        if (comparison.against != "parent" && (!best || comparison.otherNs < best->otherNs))
+            best = &comparison;
+    }
+    return best;
 }
 
 void to_json(json &out, const Trial &trial)

@@ -38,7 +38,7 @@ struct Hotspot {
 
 /// Raw latencies of one subject, one entry a round, in nanoseconds.
 struct Samples {
-    std::string subject; ///< "candidate", "parent", or the reference's provider
+    std::string subject; ///< "candidate", "parent", or the reference's name, as in Comparison
     std::vector<double> ns;
 };
 
@@ -64,7 +64,9 @@ struct Trial {
     std::string gateVersion;
 
     [[nodiscard]] const Comparison *comparison(std::string_view against) const;
-    [[nodiscard]] const Comparison *referenceComparison() const; ///< first comparison that is not "parent"
+    /// The headline: the fastest of the vendor references that were right in this run (least latency in the same rounds); the
+    /// others are listed in the verdict's comparisons. nullptr: none took part, and the evidence says why.
+    [[nodiscard]] const Comparison *referenceComparison() const;
 };
 
 void to_json(nlohmann::json &json, const Trial &trial);

@@ -40,7 +40,9 @@ struct Interval {
 
 /// speedup = T_other / T_candidate, from paired rounds: > 1 means the candidate is faster.
 struct Comparison {
-    std::string against; ///< "parent", or the reference's provider ("openblas")
+    /// "parent", or the reference: its provider ("openblas"), with the operator where the workload names several of one provider
+    /// ("cudnn/conv2d_nchw").
+    std::string against;
     std::string subject; ///< sha-256 of the parent's file; version string of the reference
     Interval speedup;    ///< median of paired ratios, bootstrap 95 % interval
     double otherNs = 0;  ///< median latency of the other side in the same rounds

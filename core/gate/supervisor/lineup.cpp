@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/gate/supervisor/lineup.h"
 
+#include "core/gate/references/python.h"
+
+#include <algorithm>
 #include <numeric>
 
 namespace klineage::gate {
@@ -103,14 +106,66 @@ Placed Lineup::addParent()
     return usable ? addPlanSide("parent", Culprit::Parent, m_parent) : Placed();
 }
 
+std::string Lineup::nameOf(const workload::Reference &reference) const
+{
+    const auto &all = m_context.job.workload.references;
+    const auto count = std::count_if(all.begin(), all.end(), [&](const workload::Reference &other) {
+        return other.surface == reference.surface && other.provider == reference.provider;
+    });
+    return count > 1 ? reference.provider + "/" + reference.op : reference.provider;
+}
+
+void Lineup::addPythonReference(const std::string &name, const ReferenceCall &call)
+{
+    const auto left = [&](const WorkerFailure &failure) {
+        note(name, "not compared: " + failure.error.message);
+    };
+    if (!m_context.python)
+        return;
+    const auto session =
+        m_context.python->session(call.provider, m_context.deadline.secondsLeft(), m_context.stop);
+    if (!session)
+        return left(session.error());
+    if (m_begun.insert(*session).second) {
+        if (auto begun = (*session)->begin(m_correct.timed.front(), m_buffers.count(), m_context.stop);
+            !begun)
+            return left(begun.error());
+    }
+    const auto subject = (*session)->add(call);
+    if (!subject)
+        return left(subject.error());
+    const auto wrong = (*session)->check(*subject);
+    if (!wrong)
+        return left(wrong.error());
+    if (*wrong)
+        return note(name, "not compared, because its own result is not right: " + **wrong);
+    m_versions[name] = (*session)->version();
+    m_sides.push_back(TimedSide::elsewhere(name));
+    TimedSubject timed;
+    timed.name = name;
+    timed.sampler = [session = *session, subject = *subject](const TimedRun &run, double limitSeconds) {
+        auto taken = session->time(subject, run, limitSeconds);
+        // Told as the reference's failure; the trial goes on without it.
+        if (!taken && taken.error().kind != FailureKind::Cancelled)
+            taken.error().kind = FailureKind::Candidate;
+        return taken;
+    };
+    m_subjects.push_back(std::move(timed));
+}
+
 Placed Lineup::addReference(const workload::Reference &reference)
 {
+    const std::string name = nameOf(reference);
     ReferenceCall call{reference.provider, reference.op, {}, {}};
-    for (const auto &[role, name] : reference.args) {
-        if (const auto axis = timedCase().axes.find(name); axis != timedCase().axes.end())
+    for (const auto &[role, argument] : reference.args) {
+        if (const auto axis = timedCase().axes.find(argument); axis != timedCase().axes.end())
             call.sizes[role] = axis->second;
         else
-            call.buffers[role] = name;
+            call.buffers[role] = argument;
+    }
+    if (isPythonProvider(reference.provider)) {
+        addPythonReference(name, call);
+        return {};
     }
     CheckedSet set(m_context.session, m_correct.timed.front());
     if (auto allocated = set.allocateTensors(); !allocated)
@@ -119,19 +174,19 @@ Placed Lineup::addReference(const workload::Reference &reference)
     if (!subject) {
         if (!m_context.session.alive())
             return failed(subject.error(), Culprit::Reference);
-        note(reference.provider, "not compared: " + subject.error().error.message);
+        note(name, "not compared: " + subject.error().error.message);
         return {};
     }
     bool usable = false;
-    if (auto checked = checkOther(*subject, set, reference.provider, Culprit::Reference, usable); !checked)
+    if (auto checked = checkOther(*subject, set, name, Culprit::Reference, usable); !checked)
         return checked;
     const auto info = m_context.session.subjectInfo(*subject);
     if (!info)
         return failed(info.error(), Culprit::Reference);
-    m_versions[reference.provider] = info->version;
+    m_versions[name] = info->version;
     if (usable) {
-        m_sides.push_back(TimedSide::reference(reference.provider, *subject));
-        m_subjects.push_back({reference.provider, *subject, 0, {}, 0, {}});
+        m_sides.push_back(TimedSide::reference(name, *subject));
+        m_subjects.push_back({name, *subject, 0, {}, 0, {}});
     }
     return {};
 }

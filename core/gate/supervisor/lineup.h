@@ -6,6 +6,7 @@
 #include "core/gate/supervisor/timedside.h"
 
 #include <map>
+#include <set>
 #include <vector>
 
 namespace klineage::gate {
@@ -55,6 +56,9 @@ private:
     }
     [[nodiscard]] Placed addPlanSide(const std::string &name, Culprit culprit, PreparedCandidate &prepared);
     [[nodiscard]] Placed addReference(const workload::Reference &reference);
+    void addPythonReference(const std::string &name, const ReferenceCall &call);
+    /// The provider; with the operator when the workload names several of the provider on this surface.
+    [[nodiscard]] std::string nameOf(const workload::Reference &reference) const;
     /// Runs another side on buffers of its own. One that is wrong, or dies, is left out of the comparison: usable says so.
     [[nodiscard]] Placed checkOther(SubjectId subject, CheckedSet &set, const std::string &name,
                                     Culprit culprit, bool &usable);
@@ -71,6 +75,7 @@ private:
     std::vector<TimedSide> m_sides;
     std::vector<TimedSubject> m_subjects;
     std::map<std::string, std::string> m_versions;
+    std::set<const void *> m_begun; ///< Python sessions that have this trial's buffers
 };
 
 } // namespace klineage::gate

@@ -5,6 +5,7 @@
 #include "core/files/utctime.h"
 #include "core/gate/check/random.h"
 #include "core/gate/hostfacts.h"
+#include "core/gate/references/python.h"
 #include "core/gate/roofline/guard.h"
 #include "core/gate/supervisor/profile.h"
 #include "core/gate/supervisor/sandbox.h"
@@ -105,6 +106,7 @@ struct Supervisor::Private {
     RooflineGuard roofline;
     std::map<kernel::Surface, std::unique_ptr<WorkerSession>> sessions;
     NoiseFloors noise;
+    PythonSessions python;
     std::vector<std::uint64_t> pool;
     /// Kept only with a seed pool: instances of timed cases, whose case pointers are into the pooled workload.
     std::string pooledWorkload;
@@ -209,6 +211,7 @@ StageResult<void> Supervisor::Private::profile(PreparedCandidate &prepared, cons
                           context.stop,     context.progress,
                           context.deadline, context.launchLimitSeconds,
                           context.instance, {}};
+        mine.python = &python;
         Trial attempt = trial;
         attempt.verdict.evidence.insert(attempt.verdict.evidence.end(), notes.begin(), notes.end());
         const auto done = profileCandidate(prepared, correct, compiler, wanted, mine, noise, attempt);
@@ -299,6 +302,7 @@ StageResult<void> Supervisor::Private::perform(const GateJob &job, const std::st
     auto done = performOn(**worker, *prepared, job, stop, progress, deadline, trial);
     WorkerSession *used = sessions[trial.surface].get();
     const auto *verdict = done ? nullptr : std::get_if<Verdict>(&done.error());
+    python.end();
     // An out-of-bounds store may have hit anything in the worker; a time that cannot be may come of a clock that was changed.
     if (used && verdict
         && (verdict->status == VerdictStatus::Unsafe || verdict->status == VerdictStatus::Suspect))

@@ -36,6 +36,8 @@ TimedSide TimedSide::reference(const std::string &provider, SubjectId subject)
 
 Placed TimedSide::place(const TimedBuffers &buffers, const TrialContext &context, const Where &where)
 {
+    if (!m_prepared && !m_subject)
+        return {};
     if (auto placed =
             m_prepared ? placePlan(buffers, context, where) : placeReference(buffers, context, where);
         !placed)

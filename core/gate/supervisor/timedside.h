@@ -29,10 +29,15 @@ public:
                                                                   const Where &where);
     /// A vendor routine that the worker already has.
     [[nodiscard]] static TimedSide reference(const std::string &provider, SubjectId subject);
+    /// A vendor routine in a process of its own, with buffers of its own: there is nothing to place.
+    [[nodiscard]] static TimedSide elsewhere(const std::string &name)
+    {
+        return TimedSide(name, Culprit::Reference);
+    }
 
     [[nodiscard]] const std::string &name() const { return m_name; }
     [[nodiscard]] Culprit culprit() const { return m_culprit; }
-    [[nodiscard]] SubjectId subject() const { return *m_subject; }
+    [[nodiscard]] SubjectId subject() const { return m_subject.value_or(0); } ///< 0: elsewhere
     [[nodiscard]] std::optional<ModuleId> module() const { return m_module; } ///< of a plan that is placed
 
     /// Loads the module and binds the buffers as they are drawn now.

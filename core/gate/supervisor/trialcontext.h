@@ -20,6 +20,9 @@ struct PreparedCandidate {
     CompileOutput compiled{}; ///< CUDA: from the compiler process; OpenCL: filled when it is first loaded
 };
 
+
+class PythonSessions;
+
 /// What the stages of one trial share.
 struct TrialContext {
     const GateJob &job;
@@ -32,6 +35,8 @@ struct TrialContext {
     std::function<Result<CaseInstancePtr>(const workload::Case &, std::uint64_t seed)> instance;
     /// Seeds for the timed case.
     std::vector<std::uint64_t> timedSeeds;
+    /// Where references that are Python packages run; nullptr: they are not to be used.
+    PythonSessions *python = nullptr;
 
     void report(Stage stage, double fraction, const std::string &text) const
     {

@@ -1,0 +1,307 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Vendor routines of Python packages, for the gate.
+
+Runs as `python3 -c <this text> PROVIDER` with a stream socket as descriptor 3 and shared memory as descriptor 4. A message is its length
+(4 bytes, little-endian) and that many bytes of JSON. It introduces itself, then answers each request in turn:
+
+  {"op": "begin", "tensors": [{"name", "role", "dtype", "shape", "offset", "bytes"}], "memory": N, "sets": N}
+      uploads the inputs' bytes from the memory, once for each set, and makes outputs
+  {"op": "add", "call": {"op", "buffers": {role: tensor}, "sizes": {role: N}}}  -> {"subject": N}
+  {"op": "run", "subject": N}       runs it on set 0 and leaves the outputs' bytes in the memory
+  {"op": "time", "subject": N, "first": N, "repeats": N}  -> {"ns": of one run}: a CUDA graph replayed between events
+  {"op": "end"}                     drops everything
+
+An answer is {"ok": true, ...} or {"error": "why"}. With `--versions` it prints which packages are installed, and ends.
+"""
+import sys
+
+sys.path = [folder for folder in sys.path if folder]  # nothing is imported from the current folder
+
+import importlib
+import importlib.metadata
+import json
+import math
+import mmap
+import socket
+import struct
+
+PACKAGES = {"torch": "torch", "flashinfer": "flashinfer-python", "fla": "flash-linear-attention"}
+VERSION = 1
+GRAPHS = 64  # most graphs that are kept
+
+
+class Refused(Exception):
+    """What cannot be done, as a sentence."""
+
+
+def even_sequences(q, buffers):
+    """Offsets of packed sequences of one length -> their number."""
+    for role in ("cu_q", "cu_k"):
+        lengths = (buffers[role][1:] - buffers[role][:-1]).tolist()
+        if len(set(lengths)) != 1:
+            raise Refused("it takes sequences of one length")
+    return buffers["cu_q"].numel() - 1
+
+
+class TorchOperators:
+    """Each takes the buffers of one set by role, and gives a function that runs it and returns its result; what happens here is not timed."""
+
+    def __init__(self, torch):
+        self.torch = torch
+        torch.backends.cudnn.benchmark = True
+
+    def gemm_nt(self, b):
+        return lambda: self.torch.mm(b["a"], b["b"].t(), out=b["out"])
+
+    def conv2d(self, b, layout):
+        data = b["data"].permute(0, 3, 1, 2).contiguous(memory_format=layout)
+        channels = data.shape[1]
+        size = math.isqrt(b["weight"].shape[0] // channels)
+        weight = b["weight"].view(size, size, channels, -1).permute(3, 2, 0, 1).contiguous(memory_format=layout)
+        convolve = self.torch.nn.functional.conv2d
+        return lambda: convolve(data, weight, padding=size // 2).permute(0, 2, 3, 1)
+
+    def conv2d_nhwc(self, b):
+        return self.conv2d(b, self.torch.channels_last)
+
+    def conv2d_nchw(self, b):
+        return self.conv2d(b, self.torch.contiguous_format)
+
+    def sdpa(self, b, backend):
+        sequences = even_sequences(b["q"], b)
+        shape = (sequences, -1) + tuple(b["q"].shape[1:])
+        q, k, v = (b[role].view(shape).transpose(1, 2) for role in ("q", "k", "v"))
+        attention = self.torch.nn.attention
+        attend = self.torch.nn.functional.scaled_dot_product_attention
+
+        def run():
+            with attention.sdpa_kernel(getattr(attention.SDPBackend, backend)):
+                return attend(q, k, v).transpose(1, 2).reshape(b["q"].shape)
+
+        return run
+
+    def sdpa_cudnn(self, b):
+        return self.sdpa(b, "CUDNN_ATTENTION")
+
+    def sdpa_flash(self, b):
+        return self.sdpa(b, "FLASH_ATTENTION")
+
+    def softmax_rows(self, b):
+        return lambda: self.torch.softmax(b["in"], -1, out=b["out"])
+
+    def sum_rows(self, b):
+        return lambda: self.torch.sum(b["in"], -1, out=b["out"].view(b["in"].shape[:-1]))
+
+    def cumsum_rows(self, b):
+        return lambda: self.torch.cumsum(b["in"], -1, out=b["out"])
+
+    def sort_rows(self, b):
+        indices = self.torch.empty(b["in"].shape, dtype=self.torch.int64, device="cuda")
+        return lambda: self.torch.sort(b["in"], -1, out=(b["out"], indices))[0]
+
+
+class FlashInferOperators:
+    def __init__(self, torch):
+        self.torch = torch
+        self.module = importlib.import_module("flashinfer")
+        self.workspace = torch.empty(256 << 20, dtype=torch.uint8, device="cuda")
+
+    def attention_varlen(self, b):
+        _, heads, dim = b["q"].shape
+        wrapper = self.module.BatchPrefillWithRaggedKVCacheWrapper(self.workspace, "NHD")
+        wrapper.plan(b["cu_q"], b["cu_k"], heads, heads, dim, causal=False, q_data_type=b["q"].dtype)
+        return lambda: wrapper.run(b["q"], b["k"], b["v"])
+
+
+class NoOperators:
+    """A package whose routines have no operator among the gate's yet."""
+
+    def __init__(self, torch):
+        importlib.import_module("fla")
+
+
+OPERATORS = {"torch": TorchOperators, "flashinfer": FlashInferOperators, "fla": NoOperators}
+
+
+class Subject:
+    def __init__(self, torch, runs, outs):
+        self.torch = torch
+        self.runs = runs  # a function a set
+        self.outs = outs  # the outputs' buffers of set 0, in the order of what a run returns
+        self.graphs = {}
+        for run in runs[:2]:
+            run()
+        torch.cuda.synchronize()
+
+    def run(self):
+        results = self.runs[0]()
+        for out, result in zip(self.outs, results if isinstance(results, (tuple, list)) else (results,)):
+            if result.data_ptr() != out.data_ptr():
+                out.copy_(result.reshape(out.shape))
+        self.torch.cuda.synchronize()
+
+    def graph(self, first, repeats):
+        key = (first % len(self.runs), repeats)
+        if key not in self.graphs:
+            if len(self.graphs) >= GRAPHS:
+                self.graphs.pop(next(iter(self.graphs)))
+            graph = self.torch.cuda.CUDAGraph()
+            with self.torch.cuda.graph(graph):
+                # Results are kept until the capture ends, so that each run writes to memory of its own.
+                kept = [self.runs[(first + i) % len(self.runs)]() for i in range(repeats)]
+            del kept
+            graph.replay()
+            self.torch.cuda.synchronize()
+            self.graphs[key] = graph
+        return self.graphs[key]
+
+    def time(self, first, repeats):
+        graph = self.graph(first, repeats)
+        begin, end = (self.torch.cuda.Event(enable_timing=True) for _ in range(2))
+        begin.record()
+        graph.replay()
+        end.record()
+        self.torch.cuda.synchronize()
+        return begin.elapsed_time(end) * 1e6 / repeats
+
+
+class References:
+    def __init__(self, provider):
+        if provider not in OPERATORS:
+            raise Refused(f"there is no provider {provider!r}; expected {', '.join(OPERATORS)}")
+        try:
+            self.torch = importlib.import_module("torch")
+            if not self.torch.cuda.is_available():
+                raise Refused("torch sees no CUDA device")
+            self.operators = OPERATORS[provider](self.torch)
+        except ImportError as problem:
+            raise Refused(f"python3 ({sys.executable}) cannot import it: {problem}") from problem
+        self.provider = provider
+        self.memory = None
+        self.drop()
+
+    def drop(self):
+        self.sets, self.outputs, self.subjects = [], [], []
+
+    def version(self):
+        text = f"{self.provider} {package_version(self.provider)}"
+        if self.provider != "torch":
+            text += f" (torch {self.torch.__version__})"
+        cudnn = self.torch.backends.cudnn.version()
+        return text + (f" (cudnn {cudnn // 10000}.{cudnn // 100 % 100}.{cudnn % 100})" if cudnn else "")
+
+    def dtype(self, name):
+        names = {"f64": "float64", "f32": "float32", "tf32": "float32", "f16": "float16", "bf16": "bfloat16",
+                 "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2", "i64": "int64", "i32": "int32", "i16": "int16",
+                 "i8": "int8", "u8": "uint8"}
+        if name not in names:
+            raise Refused(f"torch has no type {name}")
+        return getattr(self.torch, names[name])
+
+    def raw(self, tensor):
+        return self.torch.frombuffer(self.memory, dtype=self.torch.uint8, count=tensor["bytes"], offset=tensor["offset"])
+
+    def begin(self, request):
+        self.drop()
+        self.memory = mmap.mmap(4, request["memory"])
+        self.sets = [{} for _ in range(request["sets"])]
+        for tensor in request["tensors"]:
+            dtype, shape = self.dtype(tensor["dtype"]), tensor["shape"]
+            first = None
+            for buffers in self.sets:
+                if tensor["role"] == "output":
+                    buffers[tensor["name"]] = self.torch.empty(shape, dtype=dtype, device="cuda")
+                    continue
+                if first is None:
+                    first = self.raw(tensor).cuda().view(dtype).view(shape)
+                buffers[tensor["name"]] = first if buffers is self.sets[0] else first.clone()
+        self.outputs = [tensor for tensor in request["tensors"] if tensor["role"] == "output"]
+        self.torch.cuda.synchronize()
+        return {}
+
+    def add(self, request):
+        call = request["call"]
+        make = getattr(self.operators, call["op"], None)
+        known = [name for name in dir(self.operators) if name.endswith(("_nt", "_nhwc", "_nchw", "_rows", "_cudnn", "_flash", "_varlen"))]
+        if call["op"] not in known:
+            raise Refused(f"it has no operator {call['op']!r} here; expected {', '.join(known) or 'none: it has none yet'}")
+        try:
+            runs = [make({role: buffers[name] for role, name in call["buffers"].items()}) for buffers in self.sets]
+        except KeyError as problem:
+            raise Refused(f"the role {problem} names no tensor") from problem
+        with self.torch.no_grad():
+            self.subjects.append(Subject(self.torch, runs, [self.sets[0][out["name"]] for out in self.outputs]))
+        return {"subject": len(self.subjects) - 1}
+
+    def run(self, request):
+        self.subjects[request["subject"]].run()
+        for tensor in self.outputs:
+            bytes_ = self.sets[0][tensor["name"]].contiguous().view(-1).view(self.torch.uint8)
+            self.raw(tensor).copy_(bytes_)
+        self.torch.cuda.synchronize()
+        return {}
+
+    def time(self, request):
+        return {"ns": self.subjects[request["subject"]].time(request["first"], request["repeats"])}
+
+    def end(self, _):
+        self.drop()
+        self.torch.cuda.empty_cache()
+        return {}
+
+
+def package_version(provider):
+    try:
+        return importlib.metadata.version(PACKAGES[provider])
+    except importlib.metadata.PackageNotFoundError:
+        return getattr(importlib.import_module(provider), "__version__", "of unknown version")
+
+
+def send(connection, message):
+    data = json.dumps(message).encode()
+    connection.sendall(struct.pack("<I", len(data)) + data)
+
+
+def receive(connection):
+    def exactly(count):
+        data = b""
+        while len(data) < count:
+            piece = connection.recv(count - len(data))
+            if not piece:
+                sys.exit(0)
+            data += piece
+        return data
+
+    return json.loads(exactly(struct.unpack("<I", exactly(4))[0]))
+
+
+def serve(provider):
+    connection = socket.socket(fileno=3)
+    try:
+        references = References(provider)
+    except Exception as problem:  # whatever an import does wrong is an answer
+        send(connection, {"hello": "klineage-reference", "version": VERSION, "error": str(problem) or repr(problem)})
+        return
+    send(connection, {"hello": "klineage-reference", "version": VERSION, "text": references.version()})
+    handlers = {name: getattr(references, name) for name in ("begin", "add", "run", "time", "end")}
+    while True:
+        request = receive(connection)
+        try:
+            answer = handlers[request["op"]](request)
+            send(connection, {"ok": True, **answer})
+        except Exception as problem:
+            send(connection, {"error": str(problem) or repr(problem)})
+
+
+def print_versions():
+    found = {}
+    for provider, package in PACKAGES.items():
+        try:
+            found[provider] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            pass
+    print(json.dumps({"python": sys.version.split()[0], "executable": sys.executable, "packages": found}))
+
+
+if __name__ == "__main__":
+    print_versions() if sys.argv[1] == "--versions" else serve(sys.argv[1])
