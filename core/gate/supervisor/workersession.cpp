@@ -26,7 +26,8 @@ constexpr std::size_t initialMemoryBytes = std::size_t{1} << 20;
 WorkerResult<std::unique_ptr<WorkerSession>> WorkerSession::start(const std::vector<std::string> &command,
                                                                   kernel::Surface surface,
                                                                   double limitSeconds,
-                                                                  const std::stop_token &stop)
+                                                                  const std::stop_token &stop,
+                                                                  Confinement confinement)
 {
     const auto failed = [](const Error &error) {
         return tl::unexpected(WorkerFailure{FailureKind::Machine, error, {}, {}, 0});
@@ -41,6 +42,8 @@ WorkerResult<std::unique_ptr<WorkerSession>> WorkerSession::start(const std::vec
     if (!scratch)
         return failed(scratch.error());
     process::ChildOptions options = workerSandbox(surface, scratch->path());
+    if (confinement == Confinement::LimitsOnly)
+        options.isolation.reset();
     options.command = command;
     options.inherited = {{sockets->second.get(), protocol::socketFd}, {memory->fd(), protocol::memoryFd}};
     auto child = process::ChildProcess::start(options);
@@ -98,6 +101,16 @@ WorkerResult<void> WorkerSession::clear()
             return done;
     }
     return {};
+}
+
+std::string WorkerSession::finish(double limitSeconds)
+{
+    if (m_failure)
+        return m_failure->output;
+    m_pipe = process::FramePipe(); // its end is the worker's sign to stop
+    (void)m_child.wait(Deadline::in(limitSeconds));
+    (void)end(FailureKind::Machine, {ErrorCode::Protocol, "The worker was told to end.", {}});
+    return m_failure->output;
 }
 
 void WorkerSession::discard()
