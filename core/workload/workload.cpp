@@ -42,6 +42,24 @@ Tolerance classTolerance(kernel::DType dtype)
     }
 }
 
+Case drawnAt(const Case &c, const std::map<std::string, std::uint64_t> &indices)
+{
+    Case result = c;
+    std::string values;
+    for (const auto &[axis, range] : c.drawn) {
+        const auto index = indices.find(axis);
+        const auto count = static_cast<std::uint64_t>(range.count());
+        const std::uint64_t steps = index == indices.end() ? 0 : index->second % count;
+        const std::int64_t value = range.low + static_cast<std::int64_t>(steps) * range.step;
+        result.axes[axis] = value;
+        values += (values.empty() ? "" : ", ") + axis + " = " + std::to_string(value);
+    }
+    result.drawn.clear();
+    if (!values.empty())
+        result.name += " (" + values + ")";
+    return result;
+}
+
 const Tensor *Workload::findTensor(std::string_view tensorName) const
 {
     const auto found =
@@ -96,6 +114,10 @@ Result<std::vector<kernel::ResolvedBuffer>> Workload::buffersOf(const Case &c) c
 Result<Tolerance> Workload::toleranceFor(const Case &c) const
 {
     Tolerance limits = tolerance;
+    if (c.exact) {
+        limits.relL2 = limits.rtol = limits.atol = 0;
+        limits.exact = true;
+    }
     if (!tolerance.reduction)
         return limits;
     const Result<double> terms = tolerance.reduction->evaluateReal(bindings(c));

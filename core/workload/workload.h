@@ -24,6 +24,7 @@ enum class DistributionKind {
     Bits,        ///< 0 or 1 with equal chance: sums are exact, so any lost term shows
     Large,       ///< normal times `scale` (default 1e4): overflows an unguarded exp
     NegInfinity, ///< normal, a `fraction` of elements is -inf, at least one finite element a row
+    Integers,    ///< whole numbers from low to high, both included: sums can be exact, so that lost bits show
     Offsets,     ///< one-dimensional, of integers: 0, then ascending by at least 1, up to the axis `end`
 };
 
@@ -52,12 +53,29 @@ struct Tensor {
     std::string description;
 };
 
+/// An axis that is drawn anew for each trial, so that no candidate can know it: low, low + step, … up to high.
+struct AxisRange {
+    std::int64_t low = 1;
+    std::int64_t high = 1;
+    std::int64_t step = 1;
+
+    /// How many values there are.
+    [[nodiscard]] std::int64_t count() const { return (high - low) / step + 1; }
+    friend bool operator==(const AxisRange &, const AxisRange &) = default;
+};
+
 /// One shape (and optionally other input distributions). The first case is the timed one; all are checked.
 struct Case {
     std::string name;
-    std::map<std::string, std::int64_t> axes;
+    std::map<std::string, std::int64_t> axes;          ///< all of them; a drawn one has its lowest value here
+    std::map<std::string, AxisRange> drawn;            ///< not in the timed case
     std::map<std::string, Distribution> distributions; ///< overrides by tensor name
+    bool exact = false; ///< outputs must equal the oracle rounded to their type, whatever the tolerance
 };
+
+/// The case with each drawn axis at the index-th of its values (modulo their number, by axis), and so without drawn axes.
+/// Its name says which: "hidden (M = 17, N = 40)".
+[[nodiscard]] Case drawnAt(const Case &c, const std::map<std::string, std::uint64_t> &indices);
 
 /// Error limits; both metrics must hold for every output. Table: core/README.md, "Tolerances".
 struct Tolerance {
@@ -69,6 +87,7 @@ struct Tolerance {
     /// Terms of the sum behind one output element, over axes: atol is multiplied by √(reduction / 1024).
     /// Empty: pointwise.
     std::optional<kernel::Expression> reduction;
+    bool exact = false; ///< of a case: the other limits are 0 and the oracle is rounded to the output's type
 };
 
 /// The limits of the error class of an output of this type; integers must be exact. Table: core/README.md,
@@ -106,7 +125,7 @@ struct Workload {
     [[nodiscard]] Result<std::vector<std::int64_t>> shapeOf(const Tensor &tensor, const Case &c) const;
     /// All tensors in declared order with their shapes in a case, as kernel::resolvePlan() takes them.
     [[nodiscard]] Result<std::vector<kernel::ResolvedBuffer>> buffersOf(const Case &c) const;
-    /// The limits to use in a case: `tolerance` with `reduction` worked into atol.
+    /// The limits to use in a case: `tolerance` with `reduction` worked into atol; zeros in an exact one.
     [[nodiscard]] Result<Tolerance> toleranceFor(const Case &c) const;
     /// What to fill an input with in a case.
     [[nodiscard]] const Distribution &distributionOf(const Tensor &tensor, const Case &c) const;

@@ -24,6 +24,7 @@ constexpr std::size_t maxCases = 64;
 constexpr std::size_t maxReferences = 16;
 constexpr std::size_t maxRank = 8;
 constexpr std::int64_t maxExtent = (std::int64_t{1} << 31) - 1;
+constexpr std::int64_t maxInteger = std::int64_t{1} << 24; // every one of them is exact in f32
 constexpr double maxTensorBytes = 68719476736.0; // 64 GiB: no device holds more in one tensor and its copies
 
 class WorkloadReader
@@ -135,6 +136,9 @@ private:
             if (distribution.fraction >= 1)
                 table.fail("fraction", "'fraction' is not below 1.");
             break;
+        case DistributionKind::Integers:
+            readIntegers(table, distribution);
+            return distribution;
         case DistributionKind::Offsets:
             distribution.end = table.string("end");
             distribution.even = table.boolean("even", false);
@@ -148,6 +152,18 @@ private:
         distribution.mean = table.number("mean", distribution.mean);
         distribution.stddev = positive(table, "stddev", distribution.stddev);
         return distribution;
+    }
+
+    static void readIntegers(const TomlTable &table, Distribution &distribution)
+    {
+        const std::int64_t low = table.integer("low");
+        const std::int64_t high = table.integer("high");
+        distribution.low = static_cast<double>(low);
+        distribution.high = static_cast<double>(high);
+        if (low < -maxInteger || high > maxInteger)
+            table.fail(table.position(), "'low' and 'high' are not within -2^24 to 2^24.");
+        else if (table.has("low") && table.has("high") && low >= high)
+            table.fail(table.position(), "'low' is not below 'high'.");
     }
 
     static double positive(const TomlTable &table, const char *key, double absent)
@@ -175,7 +191,8 @@ private:
                                    + "'; expected lower-case letters, digits, '_' and '-', at most 64.");
         else if (m_workload.findCase(c.name))
             table.fail("name", "the case '" + c.name + "' is there twice.");
-        table.require("axes");
+        if (!table.has("drawn"))
+            table.require("axes");
         c.axes = table.integerMap("axes");
         for (const auto &[axis, extent] : c.axes) {
             if (!isAxis(axis))
@@ -185,9 +202,11 @@ private:
                 table.fail("axes", "the axis '" + axis + "' is " + std::to_string(extent)
                                        + "; expected 1 to 2^31 - 1.");
         }
+        readDrawn(table, c);
         for (const std::string &axis : m_workload.axes) {
-            if (table.has("axes") && !c.axes.contains(axis))
-                table.fail("axes", "the axis '" + axis + "' has no value in case '" + c.name + "'.");
+            if ((table.has("axes") || table.has("drawn")) && !c.axes.contains(axis))
+                table.fail(table.has("axes") ? "axes" : "drawn",
+                           "the axis '" + axis + "' has no value in case '" + c.name + "'.");
         }
         for (const auto &[name, distribution] : table.namedTables("distributions")) {
             const Tensor *tensor = m_workload.findTensor(name);
@@ -196,8 +215,38 @@ private:
                            "'" + name + "' is no input of the workload" + orListed(name, inputNames()));
             c.distributions[name] = readDistribution(distribution);
         }
+        c.exact = table.boolean("exact", false);
         m_caseTables.push_back(table);
         m_workload.cases.push_back(std::move(c));
+    }
+
+    /// Axes whose values are drawn for each trial.
+    void readDrawn(const TomlTable &table, Case &c) const
+    {
+        for (const auto &[axis, range] : table.namedTables("drawn")) {
+            AxisRange values;
+            values.low = range.integer("from");
+            values.high = range.integer("to");
+            values.step = range.integer("step", 1);
+            if (!isAxis(axis))
+                range.fail(range.position(),
+                           "'" + axis + "' is no axis of the workload" + orListed(axis, m_workload.axes));
+            else if (c.axes.contains(axis))
+                range.fail(range.position(), "the axis '" + axis + "' is in 'axes' too.");
+            else if (m_workload.cases.empty())
+                range.fail(range.position(), "the first case is the timed one; its axes cannot be drawn.");
+            else if (!range.has("from") || !range.has("to"))
+                ; // said already
+            else if (values.low < 1 || values.high > maxExtent || values.low >= values.high)
+                range.fail(range.position(), "the range is " + std::to_string(values.low) + " to "
+                                                 + std::to_string(values.high)
+                                                 + "; expected an ascending one within 1 to 2^31 - 1.");
+            else if (values.step < 1 || values.step > values.high - values.low)
+                range.fail("step", "'step' is " + std::to_string(values.step)
+                                       + "; expected at least 1 and at most the width of the range.");
+            c.axes[axis] = values.low;
+            c.drawn[axis] = values;
+        }
     }
 
     void readOracle()
@@ -304,29 +353,40 @@ private:
     {
         for (std::size_t i = 0; i < m_workload.cases.size(); ++i) {
             const Case &c = m_workload.cases[i];
-            const TomlTable &table = m_caseTables[i];
-            const Result<std::vector<kernel::ResolvedBuffer>> buffers = m_workload.buffersOf(c);
-            if (!buffers) {
-                table.fail(table.position(), buffers.error().message);
+            checkCase(m_caseTables[i], c);
+            if (c.drawn.empty() || !m_document.ok())
                 continue;
-            }
-            for (const kernel::ResolvedBuffer &buffer : *buffers) {
-                checkSize(table, c, buffer);
-                checkOffsets(table, c, buffer);
-            }
-            for (const auto &[what, expression] :
-                 {std::pair{"flops", &m_workload.flops}, std::pair{"bytes", &m_workload.bytes}}) {
-                const Result<double> value = expression->evaluateReal(m_workload.bindings(c));
-                if (!value)
-                    table.fail(table.position(),
-                               std::string(what) + " in case '" + c.name + "', " + value.error().message);
-                else if (*value <= 0)
-                    table.fail(table.position(),
-                               std::string(what) + " in case '" + c.name + "' is not positive.");
-            }
-            if (const Result<Tolerance> limits = m_workload.toleranceFor(c); !limits)
-                table.fail(table.position(), limits.error().message);
+            // What holds for the smallest and the largest shape is taken to hold between them.
+            Case largest = c;
+            for (const auto &[axis, range] : c.drawn)
+                largest.axes[axis] = range.low + (range.count() - 1) * range.step;
+            checkCase(m_caseTables[i], largest);
         }
+    }
+
+    void checkCase(const TomlTable &table, const Case &c) const
+    {
+        const Result<std::vector<kernel::ResolvedBuffer>> buffers = m_workload.buffersOf(c);
+        if (!buffers) {
+            table.fail(table.position(), buffers.error().message);
+            return;
+        }
+        for (const kernel::ResolvedBuffer &buffer : *buffers) {
+            checkSize(table, c, buffer);
+            checkOffsets(table, c, buffer);
+        }
+        for (const auto &[what, expression] :
+             {std::pair{"flops", &m_workload.flops}, std::pair{"bytes", &m_workload.bytes}}) {
+            const Result<double> value = expression->evaluateReal(m_workload.bindings(c));
+            if (!value)
+                table.fail(table.position(),
+                           std::string(what) + " in case '" + c.name + "', " + value.error().message);
+            else if (*value <= 0)
+                table.fail(table.position(),
+                           std::string(what) + " in case '" + c.name + "' is not positive.");
+        }
+        if (const Result<Tolerance> limits = m_workload.toleranceFor(c); !limits)
+            table.fail(table.position(), limits.error().message);
     }
 
     static void checkSize(const TomlTable &table, const Case &c, const kernel::ResolvedBuffer &buffer)

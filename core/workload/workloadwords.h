@@ -14,6 +14,7 @@ inline const kernel::Words<DistributionKind> distributionWords = {
     {"bits", DistributionKind::Bits},
     {"large", DistributionKind::Large},
     {"neg_infinity", DistributionKind::NegInfinity},
+    {"integers", DistributionKind::Integers},
     {"offsets", DistributionKind::Offsets},
 };
 

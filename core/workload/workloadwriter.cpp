@@ -27,6 +27,10 @@ std::string distributionText(const Distribution &distribution)
         add("low", distribution.low, absent.low);
         add("high", distribution.high, absent.high);
         return tomlInlineTable(fields);
+    case DistributionKind::Integers:
+        fields.emplace_back("low", std::to_string(static_cast<std::int64_t>(distribution.low)));
+        fields.emplace_back("high", std::to_string(static_cast<std::int64_t>(distribution.high)));
+        return tomlInlineTable(fields);
     case DistributionKind::Large:
         add("scale", distribution.scale, absent.scale);
         break;
@@ -43,6 +47,16 @@ std::string distributionText(const Distribution &distribution)
     }
     add("mean", distribution.mean, absent.mean);
     add("stddev", distribution.stddev, absent.stddev);
+    return tomlInlineTable(fields);
+}
+
+/// `{ from = 8, to = 256, step = 8 }`.
+std::string rangeText(const AxisRange &range)
+{
+    std::vector<std::pair<std::string, std::string>> fields = {{"from", std::to_string(range.low)},
+                                                               {"to", std::to_string(range.high)}};
+    if (range.step != 1)
+        fields.emplace_back("step", std::to_string(range.step));
     return tomlInlineTable(fields);
 }
 
@@ -67,15 +81,25 @@ void writeCase(files::TomlWriter &writer, const Workload &workload, const Case &
     writer.string("name", c.name);
     std::vector<std::pair<std::string, std::string>> axes;
     for (const std::string &axis : workload.axes) {
-        if (const auto found = c.axes.find(axis); found != c.axes.end())
+        if (const auto found = c.axes.find(axis); found != c.axes.end() && !c.drawn.contains(axis))
             axes.emplace_back(axis, std::to_string(found->second));
     }
-    writer.written("axes", tomlInlineTable(axes));
+    if (!axes.empty())
+        writer.written("axes", tomlInlineTable(axes));
+    std::vector<std::pair<std::string, std::string>> drawn;
+    for (const std::string &axis : workload.axes) {
+        if (const auto range = c.drawn.find(axis); range != c.drawn.end())
+            drawn.emplace_back(axis, rangeText(range->second));
+    }
+    if (!drawn.empty())
+        writer.written("drawn", tomlInlineTable(drawn));
     std::vector<std::pair<std::string, std::string>> distributions;
     for (const auto &[tensor, distribution] : c.distributions)
         distributions.emplace_back(tensor, distributionText(distribution));
     if (!distributions.empty())
         writer.written("distributions", tomlInlineTable(distributions));
+    if (c.exact)
+        writer.boolean("exact", true);
 }
 
 void writeTolerance(files::TomlWriter &writer, const Tolerance &tolerance)

@@ -18,6 +18,9 @@ FuzzTarget fuzzTarget()
                     "name = ",
                     "shape = ",
                     "distributions = { x = { kind = \"uniform\", low = 0, high = 1 } }\n",
+                    "drawn = { M = { from = 1, to = 300, step = 8 } }\n",
+                    "exact = true\n",
+                    "{ kind = \"integers\", low = -8, high = 8 }",
                     "\"neg_infinity\"",
                     "\"output\"",
                     "\"bf16\"",
@@ -49,7 +52,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
     require(again.has_value(), "what is written can be read");
     require(writeWorkload(*again) == written, "writing and reading keep the workload");
     require(!workload->cases.empty(), "there is a timed case");
+    require(workload->cases.front().drawn.empty(), "the timed case has one shape");
     for (const Case &c : workload->cases) {
+        for (const auto &[axis, range] : c.drawn) {
+            require(range.count() >= 1, "there is something to draw from");
+            const Case drawn = drawnAt(c, {{axis, size}});
+            require(drawn.axes.at(axis) >= range.low && drawn.axes.at(axis) <= range.high,
+                    "a draw is in its range");
+        }
         require(workload->buffersOf(c).has_value(), "every case has shapes");
         require(workload->toleranceFor(c).has_value(), "every case has limits");
         require(workload->flops.evaluateReal(workload->bindings(c)).value_or(0) > 0, "every case has a cost");

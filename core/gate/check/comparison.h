@@ -33,7 +33,8 @@ struct OutputCheck {
 
 /// Both metrics of the tolerance must hold: relative L2 (plus the type's unit roundoff over √elements: rounding does not average
 /// out in tiny outputs), and for each element |out − oracle| ≤ atol·RMS + rtol·|oracle|. NaN is
-/// expected only where the oracle is NaN, an infinity only the oracle's own. Multi-threaded.
+/// expected only where the oracle is NaN, an infinity only the oracle's own. An exact tolerance takes nothing but the oracle rounded
+/// to the type. Multi-threaded.
 [[nodiscard]] OutputCheck compareOutput(std::span<const std::byte> out, kernel::DType dtype,
                                         std::size_t rowLength, std::span<const double> expected,
                                         const workload::Tolerance &tolerance, PoisonImage poison = {});

@@ -75,6 +75,13 @@ void fillPiece(std::span<float> out, std::uint64_t first, std::uint64_t rowLengt
         for (std::size_t i = 0; i < out.size(); ++i)
             out[i] = static_cast<float>(random.bits(first + i) >> 63);
         break;
+    case DistributionKind::Integers:
+        for (std::size_t i = 0; i < out.size(); ++i)
+            out[i] =
+                static_cast<float>(d.low
+                                   + static_cast<double>(random.bits(first + i)
+                                                         % static_cast<std::uint64_t>(d.high - d.low + 1)));
+        break;
     case DistributionKind::Offsets: // fillOffsets()
         break;
     }

@@ -8,9 +8,8 @@
 
 namespace klineage::gate {
 
-/// A case with the content that one seed gives it. Lives in the supervisor only; immutable.
+/// A case (without drawn axes) with the content that one seed gives it. Lives in the supervisor only; immutable.
 struct CaseInstance {
-    const workload::Case *theCase = nullptr; ///< view into the workload
     std::uint64_t seed = 0;
     std::vector<HostTensor> tensors; ///< inputs filled, outputs without bytes
     Expected expected;
@@ -22,7 +21,6 @@ using CaseInstancePtr = std::shared_ptr<const CaseInstance>;
                                                           const workload::Case &c, std::uint64_t seed)
 {
     auto instance = std::make_shared<CaseInstance>();
-    instance->theCase = &c;
     instance->seed = seed;
     auto tensors = generateCase(workload, c, seed);
     if (!tensors)

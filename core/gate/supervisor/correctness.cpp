@@ -2,6 +2,7 @@
 #include "core/gate/supervisor/correctness.h"
 
 #include "core/gate/check/random.h"
+#include "core/gate/check/shapes.h"
 
 #include <chrono>
 
@@ -16,14 +17,26 @@ struct Step {
     const workload::Case *theCase = nullptr;
     std::uint64_t seed = 0;
     bool timed = false;
+    std::shared_ptr<const workload::Case> drawn = nullptr; ///< where theCase points when it has drawn axes
 };
+
+/// Shapes are drawn here, after the candidate was fixed.
+Step drawnStep(const workload::Case &c)
+{
+    const std::uint64_t seed = entropy();
+    if (c.drawn.empty())
+        return {&c, seed, false};
+    auto drawn = std::make_shared<const workload::Case>(drawCase(c, seed));
+    const workload::Case *shape = drawn.get();
+    return {shape, seed, false, std::move(drawn)};
+}
 
 std::vector<Step> stepsOf(const TrialContext &context)
 {
     std::vector<Step> steps;
     const auto &cases = context.job.workload.cases;
     for (std::size_t i = 1; i < cases.size(); ++i)
-        steps.push_back({&cases[i], entropy(), false});
+        steps.push_back(drawnStep(cases[i]));
     for (const std::uint64_t seed : context.timedSeeds)
         steps.push_back({&cases.front(), seed, true});
     return steps;
@@ -101,6 +114,8 @@ StageResult<void> checkCorrectness(const PreparedCandidate &prepared, ModuleId m
         if (context.stop.stop_requested())
             return tl::unexpected<TrialEnd>(Error{ErrorCode::Cancelled, "The trial was cancelled.", {}});
         result.seeds.push_back(step.seed);
+        if (step.drawn)
+            result.drawn.push_back(step.drawn->name);
         const auto instance = checkStep(step, prepared, module, context, result.roughNs);
         if (!instance)
             return tl::unexpected(instance.error());

@@ -4,6 +4,7 @@
 #include "core/files/sha256.h"
 #include "core/files/utctime.h"
 #include "core/gate/check/random.h"
+#include "core/gate/check/trivial.h"
 #include "core/gate/hostfacts.h"
 #include "core/gate/references/python.h"
 #include "core/gate/roofline/guard.h"
@@ -11,6 +12,7 @@
 #include "core/gate/supervisor/sandbox.h"
 
 #include <algorithm>
+#include <set>
 
 namespace klineage::gate {
 
@@ -89,6 +91,8 @@ struct Supervisor::Private {
     std::vector<std::uint64_t> timedSeeds(int count);
     Result<CaseInstancePtr> instance(const workload::Workload &workload, const workload::Case &c,
                                      std::uint64_t seed);
+    /// Once a workload: an Error when its timed case shows nothing. The instance is kept for the trial, which needs it anyway.
+    Status checkWorkload(const GateJob &job, std::uint64_t seed);
     Trial newTrial(const GateJob &job) const;
 
     StageResult<void> perform(const GateJob &job, const std::stop_token &stop,
@@ -112,6 +116,8 @@ struct Supervisor::Private {
     std::string pooledWorkload;
     std::shared_ptr<const workload::Workload> pooled;
     std::map<std::uint64_t, CaseInstancePtr> pooledInstances;
+    std::set<std::string> sound; ///< texts of the workloads whose timed case was found to show something
+    CaseInstancePtr first;       ///< of the timed case of the present trial, when the workload was just checked
 };
 
 WorkerResult<WorkerSession *> Supervisor::Private::session(kernel::Surface surface,
@@ -150,6 +156,8 @@ Result<CaseInstancePtr> Supervisor::Private::instance(const workload::Workload &
 {
     const bool fromPool =
         &c == &workload.cases.front() && std::find(pool.begin(), pool.end(), seed) != pool.end();
+    if (&c == &workload.cases.front() && first && first->seed == seed)
+        return first;
     if (!fromPool)
         return makeInstance(workload, c, seed);
     const std::string text = workload::writeWorkload(workload);
@@ -166,6 +174,22 @@ Result<CaseInstancePtr> Supervisor::Private::instance(const workload::Workload &
         kept = std::move(*made);
     }
     return kept;
+}
+
+Status Supervisor::Private::checkWorkload(const GateJob &job, std::uint64_t seed)
+{
+    const std::string text = workload::writeWorkload(job.workload);
+    if (sound.contains(text))
+        return {};
+    const workload::Case &timed = job.workload.cases.front();
+    auto made = instance(job.workload, timed, seed);
+    if (!made)
+        return tl::unexpected(made.error());
+    if (const auto pass = trivialPass((*made)->tensors, (*made)->expected, (*made)->tolerance))
+        return tl::unexpected(trivialError(job.workload.name, timed.name, *pass));
+    sound.insert(text);
+    first = std::move(*made);
+    return {};
 }
 
 Trial Supervisor::Private::newTrial(const GateJob &job) const
@@ -268,9 +292,15 @@ StageResult<void> Supervisor::Private::performOn(WorkerSession &worker, Prepared
         if (auto plan = resolveFor(prepared, context, c); !plan)
             return tl::unexpected(plan.error());
     }
+    first.reset();
+    if (auto workable = checkWorkload(job, context.timedSeeds.front()); !workable)
+        return tl::unexpected<TrialEnd>(workable.error());
     CorrectnessResult correct;
     const auto checked = checkCorrectness(prepared, *module, context, correct);
+    first.reset();
     trial.seeds = correct.seeds;
+    for (const std::string &shape : correct.drawn)
+        trial.verdict.evidence.push_back({"drawn_case", shape});
     if (!checked)
         return checked;
     // The module is loaded anew for timing, so that nothing it kept from these launches helps it.

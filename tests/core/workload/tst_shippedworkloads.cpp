@@ -44,6 +44,9 @@ void TestShippedWorkloads::parseAndRoundTrip()
     QCOMPARE(QString::fromStdString(workload->name), name);
     QVERIFY(workload->cases.size() >= 4);
     QVERIFY(!workload->references.empty());
+    QVERIFY2(std::any_of(workload->cases.begin(), workload->cases.end(),
+                         [](const Case &c) { return !c.drawn.empty(); }),
+             "no shape is hidden");
     const std::string written = writeWorkload(*workload);
     QCOMPARE(writeWorkload(parseWorkload(written, "again").value()), written);
 }
@@ -88,7 +91,13 @@ void TestShippedWorkloads::everyCandidateHasAPlanForEveryCase()
     const auto candidate = kernel::readCandidate(file);
     QVERIFY2(candidate, candidate ? "" : candidate.error().message.c_str());
     const Workload workload = readWorkload(root() / *file.lexically_relative(root()).begin()).value();
+    std::vector<Case> cases = workload.cases;
     for (const Case &c : workload.cases) {
+        for (std::uint64_t i = 1; i < 40 && !c.drawn.empty(); ++i)
+            cases.push_back(
+                drawnAt(c, {{"M", 31 * i}, {"N", 17 * i}, {"K", 13 * i}, {"R", 31 * i}, {"C", 53 * i}}));
+    }
+    for (const Case &c : cases) {
         kernel::Bindings bindings = workload.bindings(c);
         bindings.merge(candidate->defaultTunables());
         bindings["sm_count"] = std::int64_t{132};

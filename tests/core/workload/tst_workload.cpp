@@ -71,6 +71,7 @@ private slots:
     void everyKeyIsRead();
     void shapesAndTolerancesOfACase();
     void writingAndReadingAgree();
+    void drawnAxesAndExactCases();
     void tolerancesComeFromTheOutputsType_data();
     void tolerancesComeFromTheOutputsType();
     void messages_data();
@@ -132,6 +133,39 @@ void TestWorkload::writingAndReadingAgree()
     QVERIFY(written.find("axes = { R = 1024, C = 512 }") != std::string::npos);
 }
 
+void TestWorkload::drawnAxesAndExactCases()
+{
+    const std::string text =
+        std::string(everything)
+            .replace(
+                std::string(everything).find("[oracle]"), 0,
+                "[[case]]\nname = \"hidden\"\naxes = { C = 7 }\ndrawn = { R = { from = 8, to = 30, step = 4 } }\n"
+                "distributions = { x = { kind = \"integers\", low = -3, high = 4 } }\nexact = true\n\n");
+    const Workload workload = parseWorkload(text, "w.toml").value();
+    const Case &hidden = *workload.findCase("hidden");
+    QCOMPARE(hidden.axes, (std::map<std::string, std::int64_t>{{"C", 7}, {"R", 8}}));
+    QCOMPARE(hidden.drawn.at("R").count(), std::int64_t{6}); // 8 12 16 20 24 28
+    const Case drawn = drawnAt(hidden, {{"R", 6 + 5}});
+    QCOMPARE(drawn.axes.at("R"), std::int64_t{28});
+    QCOMPARE(drawn.axes.at("C"), std::int64_t{7});
+    QCOMPARE(drawn.name, std::string("hidden (R = 28)"));
+    QVERIFY(drawn.drawn.empty() && drawn.exact);
+    QCOMPARE(drawn.distributions.at("x").low, -3.0);
+    QCOMPARE(drawnAt(workload.cases[1], {}).name, std::string("small"));
+    const Tolerance limits = workload.toleranceFor(drawn).value();
+    QVERIFY(limits.exact && limits.relL2 == 0 && limits.rtol == 0 && limits.atol == 0);
+    QCOMPARE(limits.rowSum, 1e-3);
+    QVERIFY(!workload.toleranceFor(workload.cases[1])->exact);
+    const std::string written = writeWorkload(workload);
+    QVERIFY2(written.find("axes = { C = 7 }\ndrawn = { R = { from = 8, to = 30, step = 4 } }\n")
+                 != std::string::npos,
+             written.c_str());
+    const Workload again = parseWorkload(written, "again.toml").value();
+    QCOMPARE(writeWorkload(again), written);
+    QCOMPARE(again.findCase("hidden")->drawn, hidden.drawn);
+    QVERIFY(again.findCase("hidden")->exact);
+}
+
 void TestWorkload::tolerancesComeFromTheOutputsType_data()
 {
     QTest::addColumn<QString>("dtype");
@@ -182,7 +216,7 @@ void TestWorkload::messages_data()
     row("shape of no axis", "\"2 * C\"", "\"2 * D\"",
         "w.toml:12:9: 'D' in '2 * D' is no axis of the workload; did you mean 'R'?");
     row("distribution kind", "\"uniform\"", "\"unifrom\"",
-        "w.toml:14:25: 'kind' is 'unifrom'; expected one of 'normal', 'uniform', 'bits', 'large' or 'neg_infinity'; did you mean "
+        "w.toml:14:25: 'kind' is 'unifrom'; expected one of 'normal', 'uniform', 'bits', 'large', 'neg_infinity', 'integers' or 'offsets'; did you mean "
         "'uniform'?");
     row("parameter of another kind", "low = -1", "stddev = 1",
         "w.toml:14:36: the key 'stddev' is unknown; expected one of 'kind', 'low' or 'high'.");
@@ -200,6 +234,31 @@ void TestWorkload::messages_data()
         "w.toml:28:8: 'D' is no axis of the workload; did you mean 'R'?");
     row("axis of zero", "{ R = 3, C = 4 }", "{ R = 0, C = 4 }",
         "w.toml:28:8: the axis 'R' is 0; expected 1 to 2^31 - 1.");
+    row("drawn and given", "{ R = 3, C = 4 }", "{ R = 3, C = 4 }\ndrawn = { R = { from = 1, to = 9 } }",
+        "w.toml:29:15: the axis 'R' is in 'axes' too.");
+    row("drawn foreign axis", "{ R = 3, C = 4 }", "{ R = 3, C = 4 }\ndrawn = { D = { from = 1, to = 9 } }",
+        "w.toml:29:15: 'D' is no axis of the workload; did you mean 'R'?");
+    row("timed shape drawn", "axes = { R = 1024, C = 512 }",
+        "axes = { C = 512 }\ndrawn = { R = { from = 1, to = 9 } }",
+        "w.toml:25:15: the first case is the timed one; its axes cannot be drawn.");
+    row("empty draw", "axes = { R = 3, C = 4 }", "axes = { C = 4 }\ndrawn = { R = { from = 9, to = 9 } }",
+        "w.toml:29:15: the range is 9 to 9; expected an ascending one within 1 to 2^31 - 1.");
+    row("step of a draw", "axes = { R = 3, C = 4 }",
+        "axes = { C = 4 }\ndrawn = { R = { from = 1, to = 9, step = 0 } }",
+        "w.toml:29:41: 'step' is 0; expected at least 1 and at most the width of the range.");
+    row("unknown key of a draw", "axes = { R = 3, C = 4 }",
+        "axes = { C = 4 }\ndrawn = { R = { from = 1, to = 9, by = 2 } }",
+        "w.toml:29:36: the key 'by' is unknown; expected one of 'from', 'to' or 'step'.");
+    row("drawn axis left out", "axes = { R = 3, C = 4 }", "drawn = { R = { from = 1, to = 9 } }",
+        "w.toml:28:9: the axis 'C' has no value in case 'small'.");
+    row("largest draw too large", "axes = { R = 3, C = 4 }",
+        "axes = { C = 2000000 }\ndrawn = { R = { from = 1, to = 2000000 } }",
+        "w.toml:26:1: 'x' is larger than 64 GiB in case 'small'.");
+    row("integers out of order", "{ kind = \"uniform\", low = -1, high = 2.5 }",
+        "{ kind = \"integers\", low = 3, high = 3 }", "w.toml:14:16: 'low' is not below 'high'.");
+    row("integers too large", "{ kind = \"uniform\", low = -1, high = 2.5 }",
+        "{ kind = \"integers\", low = 0, high = 16777217 }",
+        "w.toml:14:16: 'low' and 'high' are not within -2^24 to 2^24.");
     row("tensor too large", "{ R = 3, C = 4 }", "{ R = 2000000, C = 2000000 }",
         "w.toml:26:1: 'x' is larger than 64 GiB in case 'small'.");
     row("extent too large", "{ R = 3, C = 4 }", "{ R = 1, C = 2147483647 }",
@@ -216,7 +275,7 @@ void TestWorkload::messages_data()
     row("reduction", "reduction = \"C\"", "reduction = \"C - 4\"",
         "w.toml:26:1: the reduction 'C - 4' in case 'small' is below 1; expected the number of terms of a sum.");
     row("provider", "\"openblas\"", "\"openblass\"",
-        "w.toml:42:12: 'provider' is 'openblass'; expected one of 'openblas', 'onednn' or 'cublas'; did you mean 'openblas'?");
+        "w.toml:42:12: 'provider' is 'openblass'; expected one of 'openblas', 'onednn', 'cublas', 'cublaslt', 'cudnn', 'torch', 'flashinfer' or 'fla'; did you mean 'openblas'?");
     row("provider of another surface", "\"openblas\"", "\"cublas\"",
         "w.toml:42:12: 'cublas' runs on the surface 'cuda', not on 'opencl'.");
 }
