@@ -2,6 +2,7 @@
 #include "app/gate/roofline.h"
 
 #include "core/gate/analysis/text.h"
+#include "core/gate/roofline/ceilings.h"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -22,6 +23,7 @@ void print(const char *surface, const gate::Ceilings &ceilings)
 {
     std::printf("%s: %s, measured %s in %.1f s\n", surface, ceilings.fingerprint.at("device").c_str(),
                 ceilings.time.c_str(), ceilings.seconds);
+    std::printf("  %-10s %s ns\n", "launch", gate::formatFigure(ceilings.launchNs).c_str());
     for (const gate::BandwidthCeiling &b : ceilings.bandwidths)
         std::printf("  %-10s copy %s, read %s, write %s (spread %.1f %%)\n",
                     gate::formatScaled(b.footprintBytes, "B").c_str(),

@@ -57,6 +57,7 @@ Ceilings readCeilings(const json &value)
     ceilings.time = reader.text("time");
     ceilings.gateVersion = reader.text("gate_version");
     ceilings.seconds = reader.number("seconds");
+    ceilings.launchNs = reader.number("launch_ns");
     const auto each = [&](const std::string &key, auto &&read) {
         if (const json *list = reader.optionalArray(key, maxEntries)) {
             for (std::size_t i = 0; i < list->size(); ++i)
@@ -128,6 +129,8 @@ Fingerprint fingerprintOf(const Environment &environment)
 Ceilings mergeCeilings(const Ceilings &earlier, const Ceilings &later)
 {
     Ceilings merged = later;
+    if (earlier.launchNs > 0 && (merged.launchNs <= 0 || earlier.launchNs < merged.launchNs))
+        merged.launchNs = earlier.launchNs;
     for (const BandwidthCeiling &old : earlier.bandwidths) {
         const auto same = std::find_if(merged.bandwidths.begin(), merged.bandwidths.end(),
                                        [&](const auto &b) { return b.footprintBytes == old.footprintBytes; });
@@ -179,6 +182,7 @@ std::string writeCeilings(const Ceilings &ceilings)
                       {"time", ceilings.time},
                       {"gate_version", ceilings.gateVersion},
                       {"seconds", ceilings.seconds},
+                      {"launch_ns", ceilings.launchNs},
                       {"bandwidths", bandwidths},
                       {"rates", rates}};
     return out.dump(2, ' ', false, json::error_handler_t::replace) + "\n";

@@ -41,9 +41,10 @@ using Fingerprint = std::map<std::string, std::string>;
 
 struct Ceilings {
     Fingerprint fingerprint;
-    std::string time;                         ///< UTC of the latest measurement
-    std::string gateVersion;                  ///< that made it
-    double seconds = 0;                       ///< it took
+    std::string time;        ///< UTC of the latest measurement
+    std::string gateVersion; ///< that made it
+    double seconds = 0;      ///< it took
+    double launchNs = 0;     ///< device time of a run whose only launch does nothing; 0: not measured
     std::vector<BandwidthCeiling> bandwidths; ///< by footprint, smallest first
     std::vector<RateCeiling> rates;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/gate/roofline/guard.h"
 
+#include "core/gate/analysis/roof.h"
 #include "core/gate/analysis/text.h"
 #include "core/gate/roofline/measure.h"
 
@@ -82,19 +83,6 @@ std::size_t setsOf(const Trial &trial)
             return sets;
     }
     return 1;
-}
-
-void recordFacts(const Demand &demand, const Ceilings &ceilings, std::map<std::string, std::string> &facts)
-{
-    facts["roofline_measured"] = ceilings.time;
-    if (const BandwidthCeiling *bandwidth = ceilings.nearest(demand.footprintBytes)) {
-        facts["roofline_bandwidth"] = whole(bandwidth->copy);
-        facts["roofline_footprint"] = whole(bandwidth->footprintBytes);
-    }
-    if (!demand.precision.empty())
-        facts["roofline_precision"] = demand.precision;
-    for (const RateCeiling &rate : ceilings.rates)
-        facts["roofline_flops_" + rate.name] = whole(rate.perSecond);
 }
 
 } // namespace
@@ -203,7 +191,7 @@ StageResult<void> RooflineGuard::judge(const GateJob &job, CompilerSession &comp
             known ? known : ceilings(trial.surface, trial.environment, false, compiler, stop, progress);
         if (!held)
             return {};
-        recordFacts(demand, *held, trial.environment.facts);
+        recordRoof(*held, demand.footprintBytes, demand.precision, trial.environment);
         const Floor floor = rooflineFloor(demand, *held);
         if (!isBelow(trial.latencyNs.value, floor)) {
             note(floor.ns > 0 ? "floor " + formatDuration(floor.ns) + ": " + whyOf(demand, floor)

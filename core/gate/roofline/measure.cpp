@@ -78,6 +78,7 @@ private:
                                                   const Probe &probe, std::int64_t length);
     /// Finds a length of about sampleNs, and takes the samples.
     [[nodiscard]] WorkerResult<Speeds> speeds(const Probe &probe, std::size_t samples);
+    [[nodiscard]] WorkerResult<void> launch(Ceilings &ceilings);
     [[nodiscard]] std::vector<double> footprints() const;
     [[nodiscard]] Probe stream(int kind, double footprintBytes, std::int64_t groups) const;
     [[nodiscard]] WorkerResult<Speeds> streamSpeeds(int kind, double footprintBytes);
@@ -372,6 +373,29 @@ WorkerResult<void> Measurer::measureRate(const std::string &name, Ceilings &ceil
     return {};
 }
 
+/// Many runs of a kernel that has nothing to do, as timed samples of short candidates are.
+WorkerResult<void> Measurer::launch(Ceilings &ceilings)
+{
+    const Probe probe = arithmetic("fp32").front();
+    const auto candidate = kernel::parseCandidate(probe.text, probe.name);
+    const auto module = candidate ? load(*candidate, probe) : WorkerResult<ModuleId>(0);
+    if (!module)
+        return tl::unexpected(module.error());
+    const auto subject = prepare(*candidate, *module, probe, 0);
+    if (!subject)
+        return tl::unexpected(subject.error());
+    const auto taken =
+        m_session.time(std::vector<TimedRun>(8, TimedRun{*subject, 0, 64, 0, true}), runLimitSeconds);
+    if (!taken)
+        return tl::unexpected(taken.error());
+    ceilings.launchNs = std::min_element(taken->begin(), taken->end(), [](const auto &a, const auto &b) {
+                            return a.ns < b.ns;
+                        })->ns;
+    if (auto removed = m_session.removeSubject(*subject); !removed)
+        return tl::unexpected(removed.error());
+    return m_session.unload(*module);
+}
+
 WorkerResult<void> Measurer::rates(Ceilings &ceilings,
                                    const std::function<void(const std::string &)> &progress)
 {
@@ -380,7 +404,7 @@ WorkerResult<void> Measurer::rates(Ceilings &ceilings,
         if (auto measured = measureRate(name, ceilings); !measured)
             return measured;
     }
-    return {};
+    return launch(ceilings);
 }
 
 Error errorOf(const WorkerFailure &failure)
