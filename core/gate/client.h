@@ -27,6 +27,8 @@ struct GateRequest {
     double profileSeconds = 10;     ///< …or after this long
     double deadlineSeconds = 120;   ///< for the whole trial; a hang is a timeout verdict
     bool withReference = true;
+    bool counters = false; ///< after a correct verdict, also read hardware counters and program counter samples
+    bool sanitize = false; ///< run the smallest case under compute-sanitizer, where it is installed
     bool energy = false; ///< read the device's energy counter over a long replay
 };
 
@@ -54,6 +56,10 @@ public:
     /// trial at once and returns ErrorCode::Cancelled.
     [[nodiscard]] Result<Trial> run(const GateRequest &request, std::stop_token stop = {},
                                     ProgressCallback progress = {});
+
+    /// A request that is likely to be run soon: the gate may compile its candidate while the next run() is measured. Says nothing and
+    /// fails silently; it does nothing before the first run().
+    void prepare(const GateRequest &request);
 
 private:
     struct Private;

@@ -12,8 +12,8 @@ using nlohmann::json;
 namespace {
 
 const std::vector<std::string> settingKeys = {"seeds",           "min_rounds",       "target_half_width",
-                                              "profile_seconds", "deadline_seconds", "with_reference",
-                                              "energy",          "tunables"};
+                                              "profile_seconds", "deadline_seconds", "with_reference", "counters",
+                                              "energy", "sanitize",          "tunables"};
 
 template <typename T>
 void take(const json &in, const char *key, T &value)
@@ -36,8 +36,10 @@ json writeRequest(const GateRequest &request, const std::string &workloadText)
             {"target_half_width", request.targetHalfWidth},
             {"profile_seconds", request.profileSeconds},
             {"deadline_seconds", request.deadlineSeconds},
+            {"counters", request.counters},
             {"with_reference", request.withReference},
-            {"energy", request.energy}};
+            {"energy", request.energy},
+            {"sanitize", request.sanitize}};
 }
 
 Status readSettings(const json &in, const std::vector<std::string> &others, GateRequest &request)
@@ -58,7 +60,9 @@ Status readSettings(const json &in, const std::vector<std::string> &others, Gate
         take(in, "profile_seconds", request.profileSeconds);
         take(in, "deadline_seconds", request.deadlineSeconds);
         take(in, "with_reference", request.withReference);
+        take(in, "counters", request.counters);
         take(in, "energy", request.energy);
+        take(in, "sanitize", request.sanitize);
         take(in, "tunables", request.tunables);
     } catch (const json::exception &problem) {
         return fail(ErrorCode::InvalidInput,

@@ -5,11 +5,14 @@
 #include "core/files/utctime.h"
 #include "core/gate/check/random.h"
 #include "core/gate/check/trivial.h"
+#include "core/gate/counters/collect.h"
 #include "core/gate/hostfacts.h"
 #include "core/gate/references/python.h"
 #include "core/gate/roofline/guard.h"
+#include "core/gate/supervisor/compileahead.h"
 #include "core/gate/supervisor/profile.h"
 #include "core/gate/supervisor/sandbox.h"
+#include "core/gate/supervisor/sanitizer.h"
 
 #include <algorithm>
 #include <set>
@@ -73,14 +76,18 @@ Verdict unavailableVerdict(const Error &error, const PreparedCandidate &prepared
 struct Supervisor::Private {
     explicit Private(SupervisorOptions given)
         : options(std::move(given))
-        , compiler(options.compilerCommand.empty() ? std::vector<std::string>{self, "compile"}
-                                                   : options.compilerCommand,
-                   CompileCache(options.cacheDirectory.empty() ? std::filesystem::path()
-                                                               : options.cacheDirectory / "cubin"))
+        , cache(options.cacheDirectory.empty() ? std::filesystem::path() : options.cacheDirectory / "cubin")
+        , compiler(compilerCommand(), cache)
+        , ahead(compilerCommand(), cache.ahead())
         , roofline(workerCommand(), options.cacheDirectory.empty() ? std::filesystem::path()
                                                                    : options.cacheDirectory / "roofline")
     {}
 
+    [[nodiscard]] std::vector<std::string> compilerCommand() const
+    {
+        return options.compilerCommand.empty() ? std::vector<std::string>{self, "compile"}
+                                               : options.compilerCommand;
+    }
     [[nodiscard]] std::vector<std::string> workerCommand() const
     {
         return options.workerCommand.empty() ? std::vector<std::string>{self, "worker"}
@@ -106,7 +113,9 @@ struct Supervisor::Private {
                                      const std::stop_token &stop, Trial &trial);
 
     SupervisorOptions options;
+    CompileCache cache;
     CompilerSession compiler;
+    CompileAhead ahead;
     RooflineGuard roofline;
     std::map<kernel::Surface, std::unique_ptr<WorkerSession>> sessions;
     NoiseFloors noise;
@@ -214,6 +223,8 @@ StageResult<void> Supervisor::Private::endUnavailable(PreparedCandidate &prepare
 {
     const std::string target = compileTarget({});
     if (prepared.candidate.surface == kernel::Surface::Cuda) {
+        ahead.setTarget(target);
+        ahead.await(prepared.candidate.source, prepared.tunables, longestLaunchSeconds, stop);
         // Without a device the compiler still has its say. When it is missing too, the missing device is the news.
         auto compiled = compileCandidate(prepared, compiler, target, longestLaunchSeconds * 3, stop);
         const bool noCompiler = !compiled && std::holds_alternative<Error>(compiled.error())
@@ -277,8 +288,10 @@ StageResult<void> Supervisor::Private::performOn(WorkerSession &worker, Prepared
         timedSeeds(job.request.seeds)};
     context.report(Stage::Compile, -1, "compiling");
     if (prepared.candidate.surface == kernel::Surface::Cuda) {
-        if (auto compiled = compileCandidate(prepared, compiler, compileTarget(trial.environment.platform),
-                                             deadline.secondsLeft(), stop);
+        const std::string target = compileTarget(trial.environment.platform);
+        ahead.setTarget(target);
+        ahead.await(prepared.candidate.source, prepared.tunables, deadline.secondsLeft() / 2, stop);
+        if (auto compiled = compileCandidate(prepared, compiler, target, deadline.secondsLeft(), stop);
             !compiled)
             return compiled;
     }
@@ -306,9 +319,19 @@ StageResult<void> Supervisor::Private::performOn(WorkerSession &worker, Prepared
     // The module is loaded anew for timing, so that nothing it kept from these launches helps it.
     if (auto unloaded = worker.unload(*module); !unloaded)
         return tl::unexpected(failureEnd(unloaded.error(), {}));
+    if (job.request.sanitize && prepared.candidate.surface == kernel::Surface::Cuda) {
+        std::vector<std::string> command = workerCommand();
+        command.insert(command.end(), {"--backend", backendName(prepared.candidate.surface)});
+        if (auto sane = sanitize(prepared, command, context, trial); !sane)
+            return sane;
+    }
     if (auto profiled = profile(prepared, correct, context, trial); !profiled)
         return profiled;
-    return roofline.judge(job, compiler, stop, progress, trial);
+    if (auto judged = roofline.judge(job, compiler, stop, progress, trial); !judged)
+        return judged;
+    if (job.request.counters)
+        counters::collect(workerCommand(), prepared, correct.timed.front(), context, trial);
+    return {};
 }
 
 StageResult<void> Supervisor::Private::perform(const GateJob &job, const std::stop_token &stop,
@@ -371,6 +394,15 @@ Result<Trial> Supervisor::gate(const GateJob &job, const std::stop_token &stop,
     trial.verdict.reason = "ok";
     trial.verdict.message = successMessage(trial, job.workload.cases.size());
     return trial;
+}
+
+void Supervisor::compileAhead(const GateRequest &request)
+{
+    auto prepared =
+        prepareCandidate("candidate", request.candidateText, request.candidateName, request.tunables);
+    if (prepared && prepared->candidate.surface == kernel::Surface::Cuda)
+        m_d->ahead.add({std::move(prepared->candidate.source), std::move(prepared->name),
+                        std::move(prepared->tunables)});
 }
 
 std::vector<DeviceInfo> Supervisor::devices(const std::stop_token &stop)

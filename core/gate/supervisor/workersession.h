@@ -49,6 +49,11 @@ struct SubjectInfo {
     std::vector<Metric> metrics;
 };
 
+enum class Confinement {
+    Full,       ///< the sandbox of workers
+    LimitsOnly, ///< resource limits alone: for a worker that a debugging tool of the vendor starts, whose candidate runs on a GPU
+};
+
 /// A worker process and the conversation with it. Every answer is checked; after a timeout, a death, a protocol error, a machine
 /// failure or a failed launch the process is killed, and every later call fails the same way. One thread.
 class WorkerSession
@@ -57,10 +62,12 @@ public:
     /// Starts the command (program and arguments) and waits for its hello.
     [[nodiscard]] static WorkerResult<std::unique_ptr<WorkerSession>> start(
         const std::vector<std::string> &command, kernel::Surface surface, double limitSeconds,
-        const std::stop_token &stop);
+        const std::stop_token &stop, Confinement confinement = Confinement::Full);
 
     /// Removes every subject, module and buffer that this session made: the end of a trial.
     [[nodiscard]] WorkerResult<void> clear();
+    /// Lets the process end by itself and returns what it printed; kills it when it does not end in time.
+    [[nodiscard]] std::string finish(double limitSeconds);
     /// Kills the process: after a candidate that may have damaged it.
     void discard();
 
