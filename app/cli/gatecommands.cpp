@@ -41,6 +41,7 @@ struct RunOptions {
     int seeds = 3;
     bool record = false;
     bool withoutReference = false;
+    bool counters = false;
 };
 
 /// A problem that has been printed already; carries the exit status.
@@ -167,6 +168,7 @@ tl::expected<gate::GateRequest, int> makeRequest(const Session &session, const W
     request.profileSeconds = options.profileSeconds;
     request.minRounds = options.rounds;
     request.withReference = !options.withoutReference;
+    request.counters = options.counters;
     return request;
 }
 
@@ -333,6 +335,8 @@ void addGateCommands(CLI::App &app, Session &session)
         ->check(CLI::Range(1, 100))
         ->capture_default_str();
     verb->add_flag("--no-reference", options->withoutReference, "Do not time the vendor reference");
+    verb->add_flag("--counters", options->counters,
+                   "After a correct verdict, read hardware counters and where the time goes, line by line (CUDA)");
     verb->add_flag("--record", options->record, "Add the trial to the lineage of its workload and platform");
 
     session.addVerb(*group, "devices", "What the gate can run on", [&session] { return devices(session); });

@@ -19,6 +19,7 @@ int main(int argc, char **argv)
     addWorkloadCommands(app, session);
     addLineageCommands(app, session);
     addGateCommands(app, session);
+    addSassCommand(app, session);
     addCardCommands(app, session);
     addTrialCommands(app, session);
 

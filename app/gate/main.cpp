@@ -3,6 +3,7 @@
 
 #include "core/gate/bench/runbench.h"
 #include "core/gate/corpus/runcorpus.h"
+#include "core/gate/counters/onerun.h"
 #include "core/gate/protocol/requestjson.h"
 #include "core/gate/service/batch.h"
 #include "core/gate/service/serve.h"
@@ -93,6 +94,18 @@ int runCorpus(const std::string &folder, const gate::CorpusOptions &options)
     return summary->mismatches > 0 ? exitFailure : 0;
 }
 
+int printCounters(const gate::counters::OneRunOptions &options)
+{
+    const auto figures = gate::counters::runOnce(options);
+    if (figures) {
+        std::printf("%s\n", figures->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+        return 0;
+    }
+    std::fprintf(stderr, "klineage-gate: %s\n%s", figures.error().message.c_str(),
+                 figures.error().detail.c_str());
+    return exitFailure;
+}
+
 int runBench(const std::string &folder, const gate::BenchOptions &options)
 {
     const std::stop_source source = stopOnSignals();
@@ -124,7 +137,7 @@ const char *const batchFooter =
     "A line of IN is one JSON object:\n"
     "  {\"id\": \"gemm-K03\", \"workload\": FOLDER, \"candidate\": FILE, \"parent\": FILE}\n"
     "id, workload and candidate are required. Optional: parent, name, tunables (object), seeds, min_rounds,\n"
-    "target_half_width, profile_seconds, deadline_seconds, with_reference. Paths are relative to the current folder.\n"
+    "target_half_width, profile_seconds, deadline_seconds, with_reference, counters. Paths are relative to the current folder.\n"
     "A line of OUT is {\"id\", \"trial\"} or {\"id\", \"error\"}, appended and synced one by one. Ids that have a trial in OUT\n"
     "are skipped, so that running the same command again resumes a batch that was killed; errors are tried again.\n"
     "Exit code: 0 all done, 1 an error, 3 some were not begun because of the limit or a signal.";
@@ -220,6 +233,14 @@ int main(int argc, char **argv)
     RooflineCommand rooflineCommand;
     auto *roofline = rooflineCommand.add(app);
 
+    gate::counters::OneRunOptions oneRun;
+    auto *counters =
+        app.add_subcommand("counters", "Run one trusted CUDA candidate in this process and print its counters");
+    counters->footer("For comparisons with other profilers: tests/gate/ncu/compare.sh. Nothing is judged.");
+    counters->add_option("WORKLOAD", oneRun.workload, "Folder with workload.toml")->required();
+    counters->add_option("CANDIDATE", oneRun.candidate, "Candidate file")->required();
+    counters->add_flag("--launch-only", oneRun.launchOnly, "Only launch it, three times");
+
     std::string backend;
     auto *worker =
         app.add_subcommand("worker", "Own a device and execute (started by the gate itself)")->group("");
@@ -243,6 +264,8 @@ int main(int argc, char **argv)
     }
     if (*devices)
         return runDevices();
+    if (*counters)
+        return printCounters(oneRun);
     if (*roofline)
         return rooflineCommand.run(supervisorOptions());
     if (*worker)

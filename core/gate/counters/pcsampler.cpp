@@ -63,11 +63,11 @@ int lineOf(const Cupti &cupti, std::span<const std::byte> cubin, const std::stri
     parameters.functionName = kernel.c_str();
     parameters.pcOffset = pcOffset;
     const CUptiResult result = cupti.getSassToSourceCorrelation(&parameters);
-    // The compiler names the candidate without a folder; headers have the folder that they were found in.
+    // Headers have the path that they were found at; the candidate has the name that the compiler was given.
     const std::string file = parameters.fileName ? parameters.fileName : "";
     std::free(parameters.fileName);
     std::free(parameters.dirName);
-    const bool own = file.find('/') == std::string::npos;
+    const bool own = !file.empty() && file.front() != '/';
     return result == CUPTI_SUCCESS && own ? static_cast<int>(parameters.lineNumber) : 0;
 }
 

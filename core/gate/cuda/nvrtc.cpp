@@ -22,6 +22,8 @@ struct Nvrtc {
     decltype(&::nvrtcGetProgramLog) getProgramLog = nullptr;
     decltype(&::nvrtcGetCUBINSize) getCubinSize = nullptr;
     decltype(&::nvrtcGetCUBIN) getCubin = nullptr;
+    decltype(&::nvrtcGetPTXSize) getPtxSize = nullptr;
+    decltype(&::nvrtcGetPTX) getPtx = nullptr;
     decltype(&::nvrtcGetErrorString) getErrorString = nullptr;
 
     static Result<Nvrtc> load();
@@ -42,6 +44,8 @@ Result<Nvrtc> Nvrtc::load()
                           && library->resolve(nvrtc.getProgramLog, "nvrtcGetProgramLog")
                           && library->resolve(nvrtc.getCubinSize, "nvrtcGetCUBINSize")
                           && library->resolve(nvrtc.getCubin, "nvrtcGetCUBIN")
+                          && library->resolve(nvrtc.getPtxSize, "nvrtcGetPTXSize")
+                          && library->resolve(nvrtc.getPtx, "nvrtcGetPTX")
                           && library->resolve(nvrtc.getErrorString, "nvrtcGetErrorString");
     if (!complete)
         return fail(ErrorCode::Unavailable,
@@ -84,6 +88,19 @@ std::vector<std::byte> cubinOf(const Nvrtc &nvrtc, nvrtcProgram program)
     return cubin;
 }
 
+/// The text without its end of string.
+std::vector<std::byte> ptxOf(const Nvrtc &nvrtc, nvrtcProgram program)
+{
+    std::size_t size = 0;
+    if (nvrtc.getPtxSize(program, &size) != NVRTC_SUCCESS || size <= 1)
+        return {};
+    std::vector<std::byte> ptx(size);
+    if (nvrtc.getPtx(program, reinterpret_cast<char *>(ptx.data())) != NVRTC_SUCCESS)
+        return {};
+    ptx.pop_back();
+    return ptx;
+}
+
 } // namespace
 
 Result<CompileOutput> compileCuda(const std::string &source, const std::string &name,
@@ -115,7 +132,8 @@ Result<CompileOutput> compileCuda(const std::string &source, const std::string &
     output.compiler = "nvrtc " + std::to_string(major) + "." + std::to_string(minor);
     output.log = programLog(*nvrtc, program);
     if (result == NVRTC_SUCCESS) {
-        output.binary = cubinOf(*nvrtc, program);
+        const bool isVirtual = target.rfind("compute_", 0) == 0;
+        output.binary = isVirtual ? ptxOf(*nvrtc, program) : cubinOf(*nvrtc, program);
         output.ok = !output.binary.empty();
         output.metrics = cuda::metricsFromPtxasLog(output.log);
         output.metrics.push_back({"binary_bytes", static_cast<double>(output.binary.size()), "B", ""});
