@@ -146,6 +146,7 @@ const char *const serveFooter =
     "One JSON object a line on stdin, events on stdout, until stdin ends:\n"
     "  {\"id\": 1, \"method\": \"gate\", \"params\": {\"workload\": TOML, \"candidate\": TEXT, \"name\": NAME, \"parent\": TEXT, …}}\n"
     "  {\"id\": 2, \"method\": \"devices\"}   {\"id\": 3, \"method\": \"cancel\", \"target\": 1}   {\"id\": 4, \"method\": \"ping\"}\n"
+    "  {\"id\": 5, \"method\": \"prepare\", \"params\": as of gate}   compiles a CUDA candidate in the background\n"
     "Events carry the id: \"progress\" (stage, fraction, text), \"result\" (trial, devices or pong), \"error\".";
 
 } // namespace

@@ -256,6 +256,16 @@ Result<Trial> GateClient::run(const GateRequest &request, std::stop_token stop, 
     return trial;
 }
 
+void GateClient::prepare(const GateRequest &request)
+{
+    const auto workload = workload::readWorkload(request.workloadDirectory);
+    if (workload && m_d->connection)
+        m_d->connection->send(
+            {{"id", ++m_d->lastId},
+             {"method", "prepare"},
+             {"params", protocol::writeRequest(request, workload::writeWorkload(*workload))}});
+}
+
 Result<std::filesystem::path> findGateProgram()
 {
     namespace fs = std::filesystem;

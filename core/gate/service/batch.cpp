@@ -93,6 +93,23 @@ Result<std::set<std::string>> finishedIds(const std::filesystem::path &out)
     return ids;
 }
 
+/// The next few that are not done yet are compiled while this one is measured.
+void compileAhead(const std::vector<Item> &items, std::size_t after, const std::set<std::string> &finished,
+                  Supervisor &supervisor)
+{
+    int wanted = 2;
+    for (std::size_t i = after + 1; i < items.size() && wanted > 0; ++i) {
+        if (finished.contains(items[i].id))
+            continue;
+        --wanted;
+        GateRequest request = items[i].request;
+        if (auto text = files::readFile(items[i].candidate, maxCandidateBytes)) {
+            request.candidateText = std::move(*text);
+            supervisor.compileAhead(request);
+        }
+    }
+}
+
 Result<Trial> gateItem(const Item &item, Supervisor &supervisor, const std::stop_token &stop)
 {
     GateJob job;
@@ -129,7 +146,8 @@ Result<BatchSummary> runBatch(const BatchOptions &options, const std::stop_token
         options.limitSeconds > 0 ? process::Deadline::in(options.limitSeconds) : process::Deadline::never();
     Supervisor supervisor(options.supervisor);
     BatchSummary summary;
-    for (const Item &item : *items) {
+    for (std::size_t i = 0; i < items->size(); ++i) {
+        const Item &item = (*items)[i];
         if (finished->contains(item.id)) {
             ++summary.skipped;
             continue;
@@ -138,6 +156,7 @@ Result<BatchSummary> runBatch(const BatchOptions &options, const std::stop_token
             ++summary.left;
             continue;
         }
+        compileAhead(*items, i, *finished, supervisor);
         const auto trial = gateItem(item, supervisor, stop);
         if (!trial && trial.error().code == ErrorCode::Cancelled) {
             ++summary.left;

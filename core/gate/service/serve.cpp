@@ -79,6 +79,7 @@ private:
     void work();
     void perform(Job &job);
     void cancel(const json &id, const json &target);
+    void prepare(const json &request);
 
     Output m_output;
     Supervisor m_supervisor;
@@ -104,6 +105,17 @@ void Server::cancel(const json &id, const json &target)
     m_output.write({{"id", id}, {"event", "result"}, {"cancelled", found}});
 }
 
+void Server::prepare(const json &request)
+{
+    const auto job = protocol::readRequest(request.value("params", json()));
+    if (!job) {
+        m_output.error(request["id"], job.error());
+        return;
+    }
+    m_supervisor.compileAhead(job->request);
+    m_output.write({{"id", request["id"]}, {"event", "result"}, {"prepared", true}});
+}
+
 void Server::handleLine(const std::string &line)
 {
     const json request = json::parse(line, nullptr, false);
@@ -119,6 +131,8 @@ void Server::handleLine(const std::string &line)
         m_output.write({{"id", request["id"]}, {"event", "result"}, {"pong", true}});
     } else if (method == "cancel") {
         cancel(request["id"], request.value("target", json()));
+    } else if (method == "prepare") {
+        prepare(request);
     } else if (method == "gate" || method == "devices") {
         auto job = std::make_shared<Job>();
         job->id = request["id"];
@@ -131,7 +145,7 @@ void Server::handleLine(const std::string &line)
     } else {
         m_output.error(request["id"],
                        {ErrorCode::InvalidInput,
-                        "There is no method \"" + method + "\"; expected gate, devices, cancel or ping.",
+                        "There is no method \"" + method + "\"; expected gate, prepare, devices, cancel or ping.",
                         {}});
     }
 }

@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::size_t maxEntryBytes = std::size_t{128} << 20;
 constexpr std::size_t maxEntries = 2000;
+constexpr std::size_t maxWaiting = 4;
 
 std::string_view textOf(const std::vector<std::byte> &binary)
 {
@@ -42,11 +43,34 @@ CompileCache::CompileCache(std::filesystem::path directory)
     }
 }
 
+CompileCache CompileCache::ahead() const
+{
+    CompileCache cache = *this;
+    cache.m_isAhead = true;
+    return cache;
+}
+
+std::optional<CompileOutput> CompileCache::takeWaiting(const std::string &digest) const
+{
+    const std::lock_guard lock(m_waiting->mutex);
+    auto &outputs = m_waiting->outputs;
+    const auto found = std::find_if(outputs.begin(), outputs.end(),
+                                    [&digest](const auto &entry) { return entry.first == digest; });
+    if (found == outputs.end())
+        return std::nullopt;
+    CompileOutput output = std::move(found->second);
+    outputs.erase(found);
+    return output;
+}
+
 std::optional<CompileOutput> CompileCache::find(const CompileKey &key) const
 {
+    const std::string digest = key.digest();
+    // A compiler that works ahead must leave what waits to the one whose turn it is.
+    if (auto waiting = m_isAhead ? std::nullopt : takeWaiting(digest))
+        return waiting;
     if (m_directory.empty())
         return std::nullopt;
-    const std::string digest = key.digest();
     const auto bytes = files::readFile(m_directory / digest, maxEntryBytes);
     if (!bytes)
         return std::nullopt;
@@ -70,9 +94,15 @@ std::optional<CompileOutput> CompileCache::find(const CompileKey &key) const
 
 void CompileCache::store(const CompileKey &key, const CompileOutput &output) const
 {
+    const std::string digest = key.digest();
+    if (m_isAhead) {
+        const std::lock_guard lock(m_waiting->mutex);
+        m_waiting->outputs.emplace_back(digest, output);
+        if (m_waiting->outputs.size() > maxWaiting)
+            m_waiting->outputs.pop_front();
+    }
     if (m_directory.empty())
         return;
-    const std::string digest = key.digest();
     const nlohmann::json header = {{"key", digest},
                                    {"sha256", files::sha256Hex(textOf(output.binary))},
                                    {"compile", protocol::write(output)}};

@@ -3,7 +3,10 @@
 
 #include "core/gate/backend.h"
 
+#include <deque>
 #include <filesystem>
+#include <memory>
+#include <mutex>
 #include <optional>
 
 namespace klineage::gate {
@@ -24,13 +27,25 @@ class CompileCache
 public:
     explicit CompileCache(std::filesystem::path directory);
 
+    /// The same cache for a compiler that works ahead: what it stores also waits in memory, a few at most and whether or not there is
+    /// a directory, for the first find() of it. Both may be used at the same time, by a thread each.
+    [[nodiscard]] CompileCache ahead() const;
+
     [[nodiscard]] std::optional<CompileOutput> find(const CompileKey &key) const;
     void store(const CompileKey &key,
                const CompileOutput &output) const; ///< failures are ignored: it is only a cache
 
 private:
+    struct Waiting {
+        std::mutex mutex;
+        std::deque<std::pair<std::string, CompileOutput>> outputs; ///< by digest, oldest first
+    };
     void dropOld() const;
+    [[nodiscard]] std::optional<CompileOutput> takeWaiting(const std::string &digest) const;
+
     std::filesystem::path m_directory;
+    std::shared_ptr<Waiting> m_waiting = std::make_shared<Waiting>();
+    bool m_isAhead = false;
 };
 
 } // namespace klineage::gate

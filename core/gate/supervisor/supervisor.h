@@ -41,6 +41,10 @@ public:
     [[nodiscard]] Result<Trial> gate(const GateJob &job, const std::stop_token &stop = {},
                                      const ProgressCallback &progress = {});
 
+    /// A candidate that is likely to be gated soon. A CUDA one is compiled in the background, by a compiler process of its own. Does
+    /// not block; may be called from any thread, also during gate(). Candidates that cannot be compiled are left to gate().
+    void compileAhead(const GateRequest &request);
+
     /// Opens each backend in a worker and says what it is, or what is missing.
     [[nodiscard]] std::vector<DeviceInfo> devices(const std::stop_token &stop = {});
 

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/gate/supervisor/compileahead.h"
+
+#include <QtTest>
+
+using namespace klineage;
+using namespace klineage::gate;
+
+namespace {
+
+const std::map<std::string, std::int64_t> noTunables;
+
+CompileKey keyOf(const std::string &source)
+{
+    return {source, noTunables, "compiler", "sm_90a"};
+}
+
+CompileOutput outputOf(const std::string &log)
+{
+    CompileOutput output;
+    output.ok = true;
+    output.log = log;
+    output.binary.assign(3, std::byte{7});
+    return output;
+}
+
+} // namespace
+
+class TestCompileAhead : public QObject
+{
+    Q_OBJECT
+private slots:
+    void whatIsMadeAheadWaitsInMemory()
+    {
+        const CompileCache cache({});
+        const CompileCache ahead = cache.ahead();
+        cache.store(keyOf("a"), outputOf("ordinary"));
+        QVERIFY(!cache.find(keyOf("a"))); // without a folder an ordinary entry is not kept
+        ahead.store(keyOf("a"), outputOf("ahead"));
+        QVERIFY(!ahead.find(keyOf("a"))); // it is left to the one whose turn it is
+        const auto found = cache.find(keyOf("a"));
+        QVERIFY(found);
+        QCOMPARE(found->log, std::string("ahead"));
+        QCOMPARE(found->binary.size(), std::size_t{3});
+        QVERIFY(!cache.find(keyOf("a"))); // once
+    }
+
+    void onlyAFewWait()
+    {
+        const CompileCache cache({});
+        const CompileCache ahead = cache.ahead();
+        for (const char *source : {"a", "b", "c", "d", "e", "f"})
+            ahead.store(keyOf(source), outputOf(source));
+        QVERIFY(!cache.find(keyOf("a")));
+        QVERIFY(cache.find(keyOf("f")));
+    }
+
+    void awaitOfNothingReturnsAtOnce()
+    {
+        CompileAhead ahead({"/nonexistent"}, CompileCache({}).ahead());
+        ahead.await("source", noTunables, 1e8, {});
+        ahead.add({"source", "a.cu", noTunables}); // waits: the target is not known
+        ahead.await("source", noTunables, 1e8, {});
+    }
+
+    void aCompilerThatCannotStartIsNoHarm()
+    {
+        CompileAhead ahead({"/nonexistent"}, CompileCache({}).ahead());
+        ahead.setTarget("sm_90a");
+        for (const char *source : {"a", "b", "c"})
+            ahead.add({source, "a.cu", noTunables});
+        ahead.await("c", noTunables, 60, {});
+    }
+
+    void compiledByTheRealCompiler()
+    {
+        const std::vector<std::string> command = {std::string(KLINEAGE_BIN_DIR) + "/klineage-gate",
+                                                  "compile"};
+        const CompileCache cache({});
+        CompilerSession compiler(command, cache);
+        const std::string source = "extern \"C\" __global__ void k(float *x) { x[threadIdx.x] = N; }\n";
+        const auto probe = compiler.compile("\n", "probe.cu", {}, "sm_90a", 60, {});
+        if (!probe && probe.error().kind == FailureKind::Unavailable)
+            QSKIP("There is no NVRTC on this machine.");
+        QVERIFY2(probe, probe ? "" : probe.error().error.message.c_str());
+        CompileAhead ahead(command, cache.ahead());
+        ahead.setTarget("sm_90a");
+        ahead.add({source, "k.cu", {{"N", 3}}});
+        ahead.add({"this is no CUDA", "bad.cu", noTunables});
+        const CompileKey key{source, {{"N", 3}}, probe->compiler, "sm_90a"};
+        std::optional<CompileOutput> found;
+        QTRY_VERIFY_WITH_TIMEOUT((found = cache.find(key)).has_value(), 60000);
+        QVERIFY(found->ok && !found->binary.empty());
+        QVERIFY(!cache.find({"this is no CUDA", noTunables, probe->compiler, "sm_90a"}));
+    }
+};
+
+QTEST_GUILESS_MAIN(TestCompileAhead)
+#include "tst_compileahead.moc"
