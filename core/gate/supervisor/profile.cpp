@@ -81,8 +81,13 @@ private:
     std::string noiseKey() const
     {
         // The spread depends on how long a run takes and what it touches, so one candidate's says little of another's.
-        return m_context.job.workload.name + "/" + m_context.session.helloEnvironment().platform + "/"
-               + m_trial.candidate;
+        // Tunables make another kernel of it, and what a rough measurement saw says too little for a fine one.
+        std::string key = m_context.job.workload.name + "/" + m_context.session.helloEnvironment().platform
+                          + "/" + m_trial.candidate + "/"
+                          + std::to_string(m_context.job.request.targetHalfWidth);
+        for (const auto &[name, value] : m_trial.tunables)
+            key += "/" + name + "=" + std::to_string(value);
+        return key;
     }
     void note(const std::string &name, const std::string &value)
     {
