@@ -16,6 +16,7 @@ void addDoctor(CLI::App &app, Session &session);
 void addWorkloadCommands(CLI::App &app, Session &session);
 void addLineageCommands(CLI::App &app, Session &session);
 void addGateCommands(CLI::App &app, Session &session);
+void addTuneCommand(CLI::App &group, Session &session); ///< `gate tune`
 void addSassCommand(CLI::App &app, Session &session);
 void addCardCommands(CLI::App &app, Session &session);
 void addTrialCommands(CLI::App &app, Session &session);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/commands.h"
 #include "app/cli/format.h"
+#include "app/cli/gaterequest.h"
 #include "app/cli/interrupt.h"
 #include "app/cli/texttable.h"
 
@@ -305,6 +306,31 @@ int devices(const Session &session)
 
 } // namespace
 
+tl::expected<gate::GateRequest, int> requestFor(const Session &session, const Workspace &workspace,
+                                                const GateChoice &choice)
+{
+    RunOptions options;
+    options.file = choice.file;
+    options.workload = choice.workload;
+    options.parent = choice.parent;
+    options.lineage = choice.lineage;
+    options.profileSeconds = choice.profileSeconds;
+    options.rounds = choice.rounds;
+    options.timeoutSeconds = choice.timeoutSeconds;
+    options.seeds = choice.seeds;
+    options.withoutReference = choice.withoutReference;
+    return makeRequest(session, workspace, options);
+}
+
+Result<std::string> recordInLineage(const Workspace &workspace, const gate::Trial &trial,
+                                    const std::string &candidateText)
+{
+    const Recorded recorded = recordIn(workspace, trial, candidateText);
+    if (!recorded.problem.empty())
+        return klineage::fail(ErrorCode::InvalidInput, recorded.problem);
+    return recorded.lineage;
+}
+
 void addGateCommands(CLI::App &app, Session &session)
 {
     CLI::App *group = Session::addGroup(app, "gate", "Compile, check and time a candidate");
@@ -339,6 +365,7 @@ void addGateCommands(CLI::App &app, Session &session)
                    "After a correct verdict, read hardware counters and where the time goes, line by line (CUDA)");
     verb->add_flag("--record", options->record, "Add the trial to the lineage of its workload and platform");
 
+    addTuneCommand(*group, session);
     session.addVerb(*group, "devices", "What the gate can run on", [&session] { return devices(session); });
 }
 

@@ -70,11 +70,14 @@ private slots:
     void everyVerbHasHelpAndJson_data()
     {
         QTest::addColumn<QString>("verb");
-        for (const char *verb : {"doctor",       "workload list",  "workload show", "lineage list",
-                                 "lineage show", "lineage verify", "lineage table", "lineage jobs",
-                                 "gate run",     "gate devices",   "card list",     "card show",
-                                 "card lint",    "card approve",   "card reject",   "card needs-evidence",
-                                 "card undo",    "card redo",      "trials import", "trials list"})
+        for (const char *verb :
+             {"doctor",         "workload list",       "workload show", "lineage list", "lineage show",
+              "lineage verify", "lineage table",       "lineage jobs",  "gate run",     "gate devices",
+              "card list",      "card show",           "gate tune",     "card lint",    "card approve",
+              "card reject",    "card needs-evidence", "card undo",     "card redo",    "trials import",
+              "trials list"})
+            QTest::newRow(verb) << verb;
+        for (const char *verb : {"gate corpus", "workload check"})
             QTest::newRow(verb) << verb;
     }
 
@@ -102,7 +105,11 @@ private slots:
         QTest::newRow("unknown lineage") << QStringList{"lineage", "table", "toy/sm90"};
         QTest::newRow("unknown card") << QStringList{"card", "approve", "stage-row"};
         QTest::newRow("reject without reason") << QStringList{"card", "reject", "stage-rows"};
+        QTest::newRow("corpus nowhere") << QStringList{"gate", "corpus"};
+        QTest::newRow("corpus of a surface") << QStringList{"gate", "corpus", "x", "--surface", "metal"};
+        QTest::newRow("unknown workload to check") << QStringList{"workload", "check", "tyo"};
         QTest::newRow("no such file") << QStringList{"gate", "run", "none.cl", "--workload", "toy"};
+        QTest::newRow("set") << QStringList{"gate", "tune", "K00.cl", "--workload", "toy", "--set", "TILE=a"};
         QTest::newRow("no such batch") << QStringList{"trials", "import", "none.jsonl"};
     }
 
@@ -340,6 +347,56 @@ private slots:
         QCOMPARE(lineage->trials.size(), std::size_t{7});
         QVERIFY(lineage->trials[5].file.starts_with("branches/"));
         QCOMPARE(lineage->trials[6].file, std::string("K01.cl"));
+    }
+
+    void corpusIsTheGatesOwn()
+    {
+        // One candidate that compiles nowhere: a line and a status with a device and without.
+        const std::filesystem::path folder = m_copy->root() / "corpus";
+        std::filesystem::create_directories(folder);
+        std::ofstream(folder / "none.cl") << "no plan";
+        const auto write = [&folder](const char *expected) {
+            std::ofstream(folder / "corpus.toml")
+                << "workloads = [\"../workloads\"]\n[[candidate]]\nfile = \"none.cl\"\nworkload = \"toy\"\n"
+                   "kind = \"broken\"\nabout = \"Has no plan.\"\nexpect = [\""
+                << expected << "\"]\n";
+        };
+        const QStringList arguments = {"gate",      "corpus", QString::fromStdString(folder.string()),
+                                       "--surface", "opencl", "--profile-seconds",
+                                       "0.1"};
+        write("compile_error");
+        const Outcome expected = runCli(arguments);
+        QVERIFY2(expected.status == 0, expected.err);
+        QCOMPARE(expected.json["file"].toString(), QString("none.cl"));
+        QVERIFY(expected.json["ok"].toBool());
+        write("crash");
+        const Outcome other = runCli(arguments);
+        QCOMPARE(other.status, other.json["got"].toString() == "skipped" ? 0 : 1);
+        QCOMPARE(runCli(QStringList(arguments) << "--filter"
+                                               << "nothing")
+                     .out,
+                 QByteArray());
+        QCOMPARE(runCli({"gate", "corpus", "/nonexistent"}).status, 1);
+    }
+
+    void workloadCheckNamesWhatTakesNoWork()
+    {
+        const Outcome sound = runCli({"workload", "check", "toy", "--json"}, m_copy->root());
+        QVERIFY2(sound.status == 0, sound.err);
+        QVERIFY(sound.json["ok"].toBool());
+        const QJsonArray cases = sound.json["cases"].toArray();
+        QVERIFY(cases.size() >= 2);
+        QVERIFY(cases[0].toObject()["pass"].isNull());
+        const std::filesystem::path file = m_copy->root() / "workloads/toy/workload.toml";
+        std::string text = readText(file);
+        const std::string role = "role = \"input\"\n";
+        text.insert(text.find(role) + role.size(),
+                    "distribution = { kind = \"uniform\", low = 0, high = 1e-9 }\n");
+        std::ofstream(file) << text;
+        const Outcome refused = runCli({"workload", "check", "toy"}, m_copy->root());
+        QCOMPARE(refused.status, 1);
+        QVERIFY2(refused.err.contains("y passes as the mean of the result everywhere"), refused.err);
+        QVERIFY(refused.out.contains("timed"));
     }
 
     void doctorReportsEveryPart()
