@@ -2,7 +2,11 @@
 #include "app/cli/commands.h"
 #include "app/cli/texttable.h"
 
+#include "core/gate/analysis/text.h"
 #include "core/gate/client.h"
+#include "core/gate/references/installed.h"
+#include "core/gate/roofline/store.h"
+#include "core/gate/supervisor/sandbox.h"
 #include "core/llm/curlprobe.h"
 
 #include <CLI/CLI.hpp>
@@ -134,6 +138,45 @@ std::vector<Check> checkDevices()
     return checks;
 }
 
+std::vector<Check> checkReferences()
+{
+    std::vector<Check> checks;
+    for (const gate::InstalledReference &reference : gate::installedReferences()) {
+        const std::string name = "reference " + reference.provider;
+        if (reference.version.empty())
+            checks.push_back({name, Health::Missing, reference.problem, {}});
+        else
+            checks.push_back({name, Health::Ok, "Version " + reference.version + '.', {}});
+    }
+    return checks;
+}
+
+/// Ceilings of this machine and of others that share the cache folder.
+std::vector<Check> checkCeilings()
+{
+    const fs::path cache = gate::cacheDirectory();
+    const std::vector<gate::Ceilings> kept =
+        cache.empty() ? std::vector<gate::Ceilings>() : gate::CeilingStore(cache / "roofline").all();
+    if (kept.empty())
+        return {{"ceilings", Health::Missing,
+                 "No device was measured yet, so nothing is known of what it can do.",
+                 "The first trial measures its device; klineage-gate roofline does so now."}};
+    std::vector<Check> checks;
+    for (const gate::Ceilings &ceilings : kept) {
+        const auto device = ceilings.fingerprint.find("device");
+        std::string text = device == ceilings.fingerprint.end() ? "A device" : device->second;
+        text += ", measured " + ceilings.time + ':';
+        for (const gate::BandwidthCeiling &b : ceilings.bandwidths)
+            text += " copy " + gate::formatScaled(b.copy, "B/s") + " over "
+                    + gate::formatScaled(b.footprintBytes, "B") + ';';
+        for (const gate::RateCeiling &rate : ceilings.rates)
+            text += ' ' + rate.name + ' ' + gate::formatScaled(rate.perSecond, "FLOP/s") + ';';
+        text.back() = '.';
+        checks.push_back({"ceilings", Health::Ok, text, {}});
+    }
+    return checks;
+}
+
 Check checkCurl()
 {
     const llm::CurlFacts facts = llm::probeCurl();
@@ -197,7 +240,9 @@ int doctor(const Session &session)
     std::vector<Check> checks{checkProgram()};
     const auto add = [&](std::vector<Check> more) { checks.insert(checks.end(), more.begin(), more.end()); };
     add(checkDevices());
+    add(checkCeilings());
     add({checkCudaHeaders(), checkNvidiaDriver(), checkNvrtc(), checkCurl(), checkLandlock()});
+    add(checkReferences());
     add(checkWorkspace(session));
 
     bool ok = true;

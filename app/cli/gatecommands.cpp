@@ -6,6 +6,7 @@
 #include "app/cli/texttable.h"
 
 #include "core/files/atomicfile.h"
+#include "core/gate/analysis/analysis.h"
 #include "core/gate/client.h"
 #include "core/lineage/record.h"
 
@@ -224,6 +225,8 @@ void printTrial(const gate::Trial &trial)
         std::printf("Speedup to %s: %s, %s\n",
                     comparison.against == "parent" ? "parent" : comparison.subject.c_str(),
                     formatSpeedup(comparison.speedup).c_str(), gate::toString(comparison.change));
+    if (trial.latencyNs.value > 0)
+        std::printf("%s", gate::analysisText(gate::analyse(trial)).c_str());
     std::printf("Trial %s\n", trial.id.c_str());
 }
 
@@ -263,6 +266,8 @@ int runGate(const Session &session, const RunOptions &options)
         options.record ? recordIn(*workspace, *trial, request->candidateText) : Recorded{};
     if (session.json()) {
         json out{{"status", gate::toString(trial->verdict.status)}, {"trial", *trial}};
+        if (trial->latencyNs.value > 0)
+            out["analysis"] = gate::analysisJson(gate::analyse(*trial));
         if (recorded.wanted)
             out["recorded"] = {{"lineage", recorded.lineage.empty() ? json() : json(recorded.lineage)},
                                {"problem", recorded.problem.empty() ? json() : json(recorded.problem)}};

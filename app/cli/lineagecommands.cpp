@@ -3,6 +3,7 @@
 #include "app/cli/format.h"
 #include "app/cli/texttable.h"
 
+#include "core/gate/analysis/analysis.h"
 #include "core/lineage/recordjobs.h"
 #include "core/lineage/verify.h"
 
@@ -62,9 +63,16 @@ json details(const lineage::Lineage &lineage)
     out["origin"] = lineage.origin;
     out["reason"] = lineage.reason;
     out["states"] = json::array();
-    for (const lineage::State &state : lineage.states)
+    for (const lineage::State &state : lineage.states) {
+        const gate::Trial *trial = lineage.trialOf(state);
         out["states"].push_back(
-            {{"id", state.id}, {"file", state.file}, {"title", state.title}, {"trial", state.trial}});
+            {{"id", state.id},
+             {"file", state.file},
+             {"title", state.title},
+             {"trial", state.trial},
+             {"analysis",
+              trial && trial->latencyNs.value > 0 ? gate::analysisJson(gate::analyse(*trial)) : json()}});
+    }
     out["transitions"] = json::array();
     for (const lineage::Transition &step : lineage.transitions)
         out["transitions"].push_back({{"from", step.from},
@@ -124,13 +132,19 @@ void printDetails(const lineage::Lineage &lineage)
     if (!lineage.origin.empty())
         std::printf("Origin: %s\n", lineage.origin.c_str());
     std::printf("Termination: %s. %s\n\n", lineage.termination.c_str(), lineage.reason.c_str());
-    TextTable steps({{"STATE"}, {"FILE"}, {"TITLE"}, {"CATEGORY"}, {"LOCUS"}, {"CARD"}});
+    TextTable steps({{"STATE"}, {"FILE"}, {"TITLE"}, {"CATEGORY"}, {"LOCUS"}, {"CARD"}, {"BOUND BY"}});
     for (const lineage::State &state : lineage.states) {
         const lineage::Transition *step = lineage.transitionTo(state.id);
+        const gate::Trial *trial = lineage.trialOf(state);
         steps.addRow({state.id, state.file, state.title, step ? step->category : "", step ? step->locus : "",
-                      step ? step->card : ""});
+                      step ? step->card : "",
+                      trial ? gate::toString(gate::analyse(*trial).classification.bound) : ""});
     }
     std::printf("%s", steps.text().c_str());
+    if (const gate::Trial *best = lineage.states.empty() ? nullptr : lineage.trialOf(lineage.states.back());
+        best && best->latencyNs.value > 0)
+        std::printf("\n%s. %s", lineage.states.back().id.c_str(),
+                    gate::analysisText(gate::analyse(*best)).c_str());
     TextTable attempts({{"REJECTED"}, {"FROM"}, {"TITLE"}, {"REASON"}});
     for (const lineage::Attempt &attempt : lineage.attempts)
         attempts.addRow({attempt.id, attempt.parent, attempt.title, attempt.reason});

@@ -3,6 +3,7 @@
 #include "app/cli/format.h"
 #include "app/cli/texttable.h"
 
+#include "core/gate/analysis/analysis.h"
 #include "core/lineage/table.h"
 
 #include <nlohmann/json.hpp>
@@ -43,6 +44,8 @@ json rowJson(const lineage::Lineage &lineage, const TableRow &row)
              {"speedup_to_k0", jsonOf(speedupToK0(lineage, row))},
              {"speedup_to_reference", jsonOf(row.speedupToReference)},
              {"reference", row.reference.empty() ? json() : json(row.reference)}};
+    if (row.trial && row.trial->latencyNs.value > 0)
+        out["analysis"] = gate::analysisJson(gate::analyse(*row.trial));
     return out;
 }
 

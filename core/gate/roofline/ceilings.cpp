@@ -14,6 +14,8 @@ namespace {
 
 constexpr std::size_t maxEntries = 64;
 constexpr std::size_t maxFacts = 64;
+/// Raised when figures of an earlier way of measuring must not be kept.
+constexpr const char *methodRevision = "2";
 
 BandwidthCeiling readBandwidth(const json &value, const JsonPath &path)
 {
@@ -113,7 +115,8 @@ const BandwidthCeiling *Ceilings::nearest(double footprintBytes) const
 
 Fingerprint fingerprintOf(const Environment &environment)
 {
-    Fingerprint fingerprint = {{"platform", environment.platform}, {"device", environment.device}};
+    Fingerprint fingerprint = {
+        {"platform", environment.platform}, {"device", environment.device}, {"method", methodRevision}};
     for (const char *name : {"driver", "cuda_driver", "sm_count", "l2_bytes", "memory_bytes", "power_limit_w",
                              "cpu", "cpu_threads", "compute_units", "cache_bytes", "opencl_platform"}) {
         if (const auto fact = environment.facts.find(name); fact != environment.facts.end())

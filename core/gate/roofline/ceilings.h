@@ -56,7 +56,8 @@ struct Ceilings {
     [[nodiscard]] const BandwidthCeiling *nearest(double footprintBytes) const;
 };
 
-/// The facts of an environment that a ceiling depends on: platform, device, driver, compiler (OpenCL), sizes, processor.
+/// The facts of an environment that a ceiling depends on: platform, device, driver, compiler (OpenCL), sizes, processor;
+/// and the way of measuring.
 [[nodiscard]] Fingerprint fingerprintOf(const Environment &environment);
 
 /// A ceiling is a maximum, so of two measurements of one device the larger figures hold. The time is the later one's.

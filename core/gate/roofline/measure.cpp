@@ -22,9 +22,11 @@ constexpr double mebibyte = 1 << 20;
 constexpr std::int64_t vectorsOfCl = 64; ///< bytes of a float16
 constexpr std::int64_t vectorsOfCu = 16; ///< bytes of a uint4
 constexpr std::int64_t tileOfCu = 2048;  ///< vectors
+constexpr std::int64_t mostLaunches = 64;
 constexpr std::int64_t longestProbe = std::int64_t{1} << 22;
 
-/// A built-in candidate with its sizes; `rounds` is the name that lengthens it.
+/// A built-in candidate with its sizes. What lengthens a sample is the number that `lengthener` names or, where a launch must see
+/// everything only once, the number of launches.
 struct Probe {
     const char *text = nullptr;
     const char *name = nullptr;
@@ -32,6 +34,7 @@ struct Probe {
     kernel::Bindings sizes;
     std::string lengthener; ///< "PASSES", "ROUNDS"
     double work = 0;        ///< bytes or operations of one pass or round
+    bool once = false;      ///< one pass a launch
 };
 
 /// Work per second of each sample.
@@ -160,11 +163,12 @@ WorkerResult<Speeds> Measurer::speeds(const Probe &probe, std::size_t samples)
         return tl::unexpected(module.error());
     const auto sampled = [&](std::int64_t length,
                              std::size_t count) -> WorkerResult<std::vector<TimedSample>> {
-        const auto subject = prepare(*candidate, *module, probe, length);
+        const auto subject = prepare(*candidate, *module, probe, probe.once ? 1 : length);
         if (!subject)
             return tl::unexpected(subject.error());
-        auto taken =
-            m_session.time(std::vector<TimedRun>(count, TimedRun{*subject, 0, 1, 0, true}), runLimitSeconds);
+        const int launches = probe.once ? static_cast<int>(std::min<std::int64_t>(length, mostLaunches)) : 1;
+        auto taken = m_session.time(std::vector<TimedRun>(count, TimedRun{*subject, 0, launches, 0, true}),
+                                    runLimitSeconds);
         if (!taken)
             return taken;
         if (auto removed = m_session.removeSubject(*subject); !removed)
@@ -176,7 +180,7 @@ WorkerResult<Speeds> Measurer::speeds(const Probe &probe, std::size_t samples)
         const auto taken = sampled(length, 2);
         if (!taken)
             return tl::unexpected(taken.error());
-        const double ns = std::max(taken->back().ns, 1.0);
+        const double ns = std::max(taken->back().ns, 1.0) * (probe.once ? static_cast<double>(length) : 1.0);
         if (ns > sampleNs / 2)
             break;
         length = std::min<std::int64_t>(
@@ -187,7 +191,7 @@ WorkerResult<Speeds> Measurer::speeds(const Probe &probe, std::size_t samples)
         return tl::unexpected(taken.error());
     Speeds speeds;
     for (const TimedSample &sample : *taken)
-        speeds.push_back(probe.work * static_cast<double>(length) / (sample.ns * 1e-9));
+        speeds.push_back(probe.work * (probe.once ? 1.0 : static_cast<double>(length)) / (sample.ns * 1e-9));
     if (auto unloaded = m_session.unload(*module); !unloaded)
         return tl::unexpected(unloaded.error());
     return speeds;
@@ -233,12 +237,15 @@ WorkerResult<Speeds> Measurer::streamSpeeds(int kind, double footprintBytes)
     const double sides = kind == 0 ? 2 : 1;
     const auto tiles = static_cast<std::int64_t>(footprintBytes / sides / (1.0 * vectorsOfCu * tileOfCu));
     const std::size_t samples = 6;
-    // Groups that stay and loop suit what fits a cache; beyond it a group for each tile often wins.
+    // Groups that stay and loop suit what fits a cache; beyond it a group for each tile often wins. Those see their tile only once:
+    // a second pass would find it in the cache.
     auto best =
         speeds(stream(kind, footprintBytes, m_cuda ? std::min(4 * units(), tiles) : units()), samples);
     if (!best || !m_cuda || footprintBytes < static_cast<double>(m_session.cacheBytes()))
         return best;
-    auto other = speeds(stream(kind, footprintBytes, tiles), samples);
+    Probe tiled = stream(kind, footprintBytes, tiles);
+    tiled.once = true;
+    auto other = speeds(tiled, samples);
     if (!other)
         return other;
     return bestOf(*other) > bestOf(*best) ? other : best;
