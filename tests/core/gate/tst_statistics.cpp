@@ -3,6 +3,7 @@
 
 #include <QtTest>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 
@@ -32,6 +33,11 @@ private slots:
     void intervalOfKnownSamples();
     void intervalIsReproducible();
     void intervalCoversTheTruth();
+    void fewBlocksAreWider();
+    void widthFollowsStudent_data();
+    void widthFollowsStudent();
+    void shiftedBlocksAreSeen();
+    void blocksCoverTheTruth();
     void plantedSlowdownIsFound();
     void equalCopiesAreNoGain();
     void decisions_data();
@@ -96,6 +102,118 @@ void TestStatistics::intervalCoversTheTruth()
     // 95 % nominal; the percentile bootstrap of a median of 40 is within a few points of it.
     QVERIFY2(covered >= trials * 90 / 100 && covered <= trials * 99 / 100,
              qPrintable(QString::number(covered)));
+}
+
+void TestStatistics::fewBlocksAreWider()
+{
+    QCOMPARE(blockedMedian(std::vector<double>{}, std::vector<std::size_t>{}).value, 0.0);
+    std::mt19937_64 random(21);
+    const auto ratios = syntheticRatios(1.0, 0.003, 60, random);
+    const auto [lowest, highest] = std::minmax_element(ratios.begin(), ratios.end());
+    const Interval one = blockedMedian(ratios, std::vector<std::size_t>{60});
+    QCOMPARE(one.value, median(ratios));
+    QCOMPARE(one.low, *lowest); // nothing is known of other blocks
+    QCOMPARE(one.high, *highest);
+    double before = halfWidth(one);
+    for (const std::size_t blocks : {2u, 5u, 12u}) {
+        std::vector<std::size_t> ends;
+        for (std::size_t i = 1; i <= blocks; ++i)
+            ends.push_back(i * 60 / blocks);
+        const Interval interval = blockedMedian(ratios, ends, 1, 2000);
+        QVERIFY(interval.low <= interval.value && interval.value <= interval.high);
+        QVERIFY2(halfWidth(interval) < before, qPrintable(QString::number(blocks)));
+        before = halfWidth(interval);
+    }
+    const Interval again = blockedMedian(ratios, std::vector<std::size_t>{30, 60}, 5);
+    QCOMPARE(again.low, blockedMedian(ratios, std::vector<std::size_t>{30, 60}, 5).low);
+}
+
+void TestStatistics::widthFollowsStudent_data()
+{
+    QTest::addColumn<int>("blocks");
+    QTest::addColumn<double>("t"); // 97.5 % point, blocks − 1 degrees of freedom, from a table
+    QTest::newRow("2") << 2 << 12.706;
+    QTest::newRow("3") << 3 << 4.303;
+    QTest::newRow("6") << 6 << 2.571;
+    QTest::newRow("11") << 11 << 2.228;
+    QTest::newRow("12") << 12 << 2.201;
+    QTest::newRow("31") << 31 << 2.042;
+    QTest::newRow("121") << 121 << 1.980;
+}
+
+/// Every block holds one value many times over, so that a resample's median is that of the blocks drawn. About the median the interval
+/// reaches widening × as far as the plain percentiles, which are had by resampling the blocks' values themselves.
+void TestStatistics::widthFollowsStudent()
+{
+    QFETCH(int, blocks);
+    QFETCH(double, t);
+    constexpr int resamples = 4000;
+    std::mt19937_64 random(31);
+    std::normal_distribution<double> normal(1.0, 0.01);
+    std::vector<double> values;
+    std::vector<double> rounds;
+    std::vector<std::size_t> ends;
+    for (int block = 0; block < blocks; ++block) {
+        values.push_back(normal(random));
+        rounds.insert(rounds.end(), 9, values.back());
+        ends.push_back(rounds.size());
+    }
+    std::vector<double> medians;
+    std::vector<double> sample(values.size());
+    for (int i = 0; i < resamples; ++i) {
+        for (double &value : sample)
+            value = values[random() % values.size()];
+        medians.push_back(median(sample));
+    }
+    std::sort(medians.begin(), medians.end());
+    const double center = median(values);
+    const double count = blocks;
+    const double widening = t / 1.959964 * std::sqrt(count / (count - 1));
+    const double low = center - widening * (center - medians[resamples / 40]);
+    const double high = center + widening * (medians[resamples - resamples / 40] - center);
+    const Interval interval = blockedMedian(rounds, ends, 1, resamples);
+    QCOMPARE(interval.value, center);
+    const double tolerance = 0.12 * (high - low); // two resamplings of a coarse distribution
+    QVERIFY2(
+        std::abs(interval.low - low) <= tolerance && std::abs(interval.high - high) <= tolerance,
+        qPrintable(
+            QString("%1 … %2, expected %3 … %4").arg(interval.low).arg(interval.high).arg(low).arg(high)));
+}
+
+void TestStatistics::shiftedBlocksAreSeen()
+{
+    // Placement shifts half of the blocks by one percent: the rounds alone look as if they knew the median to a tenth of that.
+    std::mt19937_64 random(8);
+    std::vector<double> ratios;
+    std::vector<std::size_t> ends;
+    for (int block = 0; block < 6; ++block) {
+        const auto rounds = syntheticRatios(block % 2 == 0 ? 0.995 : 1.005, 0.0005, 20, random);
+        ratios.insert(ratios.end(), rounds.begin(), rounds.end());
+        ends.push_back(ratios.size());
+    }
+    const Interval interval = blockedMedian(ratios, ends, 1, 1000);
+    QVERIFY(interval.low < 0.996 && interval.high > 1.004);
+    QCOMPARE(decide(interval, ratios.size(), 0.001), Change::Undecided);
+}
+
+void TestStatistics::blocksCoverTheTruth()
+{
+    std::mt19937_64 random(12);
+    int covered = 0;
+    constexpr int trials = 200;
+    for (int i = 0; i < trials; ++i) {
+        std::normal_distribution<double> placement(1.0, 0.005);
+        std::vector<double> ratios;
+        std::vector<std::size_t> ends;
+        for (int block = 0; block < 6; ++block) {
+            const auto rounds = syntheticRatios(placement(random), 0.002, 6, random);
+            ratios.insert(ratios.end(), rounds.begin(), rounds.end());
+            ends.push_back(ratios.size());
+        }
+        const Interval interval = blockedMedian(ratios, ends, static_cast<std::uint64_t>(i), 300);
+        covered += interval.low <= 1.0 && 1.0 <= interval.high;
+    }
+    QVERIFY2(covered >= trials * 93 / 100, qPrintable(QString::number(covered)));
 }
 
 void TestStatistics::plantedSlowdownIsFound()

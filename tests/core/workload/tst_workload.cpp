@@ -245,10 +245,10 @@ void TestWorkload::messages_data()
         "w.toml:29:15: the range is 9 to 9; expected an ascending one within 1 to 2^31 - 1.");
     row("step of a draw", "axes = { R = 3, C = 4 }",
         "axes = { C = 4 }\ndrawn = { R = { from = 1, to = 9, step = 0 } }",
-        "w.toml:29:41: 'step' is 0; expected at least 1 and at most the width of the range.");
+        "w.toml:29:42: 'step' is 0; expected at least 1 and at most the width of the range.");
     row("unknown key of a draw", "axes = { R = 3, C = 4 }",
         "axes = { C = 4 }\ndrawn = { R = { from = 1, to = 9, by = 2 } }",
-        "w.toml:29:36: the key 'by' is unknown; expected one of 'from', 'to' or 'step'.");
+        "w.toml:29:35: the key 'by' is unknown; expected one of 'from', 'to' or 'step'.");
     row("drawn axis left out", "axes = { R = 3, C = 4 }", "drawn = { R = { from = 1, to = 9 } }",
         "w.toml:28:9: the axis 'C' has no value in case 'small'.");
     row("largest draw too large", "axes = { R = 3, C = 4 }",
