@@ -100,6 +100,18 @@ private slots:
         QVERIFY(trial.comparison("openblas") == nullptr);
     }
 
+    void theHeadlineIsTheFastestReference()
+    {
+        Trial trial = fullTrial();
+        trial.verdict.comparisons.push_back(
+            {"cudnn/conv2d_nhwc", "cudnn 9.19", {0.6, 0.5, 0.7}, 120, Change::Loss});
+        trial.verdict.comparisons.push_back({"torch", "torch 2.11", {0.65, 0.6, 0.7}, 130, Change::Loss});
+        QCOMPARE(trial.referenceComparison()->against, std::string("cudnn/conv2d_nhwc"));
+        trial.verdict.comparisons.resize(1); // the parent, although it is the fastest of all
+        trial.verdict.comparisons.front().otherNs = 1;
+        QVERIFY(trial.referenceComparison() == nullptr);
+    }
+
     void badInput_data()
     {
         QTest::addColumn<QString>("line");
