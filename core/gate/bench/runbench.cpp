@@ -271,9 +271,11 @@ Status Bench::discrimination(const BenchCase &benchCase, const GateJob &given)
     job.request.parentText = given.request.candidateText;
     job.request.targetHalfWidth = m_options.halfWidth;
     job.request.profileSeconds = m_options.profileSeconds;
-    if (auto done = series("same", benchCase, job, json::object()); !done)
-        return done;
-    if (benchCase.find.empty())
+    if (m_options.same) {
+        if (auto done = series("same", benchCase, job, json::object()); !done)
+            return done;
+    }
+    if (benchCase.find.empty() || !m_options.slowed)
         return {};
     const auto cycles = calibrate(benchCase, job);
     if (!cycles)

@@ -19,6 +19,8 @@ struct BenchOptions {
     int verdicts = 20;                      ///< of a latency case, after two that warm up
     double latencyProfileSeconds = 0.1;     ///< longest timing of one of them
     int trials = 100;                       ///< of a discrimination case, A/A and planted each; 0: none
+    bool same = true;                       ///< compare a candidate with a copy of itself
+    bool slowed = true;                     ///< compare it with a slowed one
     double planted = 0.005;                 ///< slowdown
     double halfWidth = 0.001;               ///< asked for in discrimination trials
     double profileSeconds = 2;              ///< longest timing of one of them

@@ -10,7 +10,7 @@ args = ["x", "y", "int R", "int C"]
 // SPDX-License-Identifier: GPL-3.0-or-later
 // One wave of blocks that stride over the tensor. A delay of so many cycles can be planted at the end of each block.
 
-constexpr long long delay = 0;
+#define DELAY 0
 
 __device__ float gated(float v)
 {
@@ -29,9 +29,9 @@ extern "C" __global__ void silu(const float *__restrict__ x, float *__restrict__
     }
     for (int i = fours * 4 + blockIdx.x * blockDim.x + threadIdx.x; i < count; i += stride)
         y[i] = gated(x[i]);
-    if (delay > 0) {
+    if (DELAY > 0) {
         __syncthreads();
-        for (const long long end = clock64() + delay; clock64() < end;)
+        for (const long long end = clock64() + DELAY; clock64() < end;)
             ;
     }
 }

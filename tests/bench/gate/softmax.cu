@@ -3,61 +3,56 @@ surface = "cuda"
 
 [[launch]]
 kernel = "softmax"
-grid = ["R"]
-block = ["256"]
-args = ["x", "y", "int C"]
+grid = ["ceil_div(R, 4)"]
+block = ["32", "4"]
+args = ["x", "y", "int R", "int C"]
 */
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A block a row: the maximum, the sum, the quotients. A delay of so many cycles can be planted at the end of each block.
+// One pass with a running maximum that begins at −inf; a warp a row. A delay of so many cycles can be planted at the end of each warp.
 
-constexpr long long delay = 0;
+#define DELAY 0
+
+#ifndef INFINITY
+#define INFINITY __int_as_float(0x7f800000)
+#endif
 
 __device__ float warpMax(float v)
 {
-    for (int step = 16; step > 0; step /= 2)
-        v = fmaxf(v, __shfl_xor_sync(0xffffffffu, v, step));
+    for (int lane = 16; lane > 0; lane /= 2)
+        v = fmaxf(v, __shfl_xor_sync(0xffffffffu, v, lane));
     return v;
 }
 
 __device__ float warpSum(float v)
 {
-    for (int step = 16; step > 0; step /= 2)
-        v += __shfl_xor_sync(0xffffffffu, v, step);
+    for (int lane = 16; lane > 0; lane /= 2)
+        v += __shfl_xor_sync(0xffffffffu, v, lane);
     return v;
 }
 
-extern "C" __global__ void softmax(const float *__restrict__ x, float *__restrict__ y, int C)
+extern "C" __global__ void softmax(const float *x, float *y, int R, int C)
 {
-    __shared__ float tops[8];
-    __shared__ float sums[8];
-    const float *in = x + static_cast<long long>(blockIdx.x) * C;
-    float *out = y + static_cast<long long>(blockIdx.x) * C;
-    const int lane = threadIdx.x % 32;
-    const int warp = threadIdx.x / 32;
-
-    float top = __int_as_float(0xff800000); // −∞
-    for (int i = threadIdx.x; i < C; i += 256)
-        top = fmaxf(top, in[i]);
-    top = warpMax(top);
-    if (lane == 0)
-        tops[warp] = top;
-    __syncthreads();
-    top = warpMax(tops[lane % 8]);
-
+    const int row = blockIdx.x * 4 + threadIdx.y;
+    const int lane = threadIdx.x;
+    if (row >= R)
+        return;
+    x += row * C;
+    y += row * C;
+    float top = -INFINITY;
     float sum = 0.0f;
-    for (int i = threadIdx.x; i < C; i += 256)
-        sum += expf(in[i] - top);
-    sum = warpSum(sum);
-    if (lane == 0)
-        sums[warp] = sum;
-    __syncthreads();
-    sum = lane < 8 ? sums[lane] : 0.0f;
-    sum = warpSum(sum);
-
-    for (int i = threadIdx.x; i < C; i += 256)
-        out[i] = expf(in[i] - top) / sum;
-    if (delay > 0) {
-        for (const long long end = clock64() + delay; clock64() < end;)
+    for (int i = lane; i < C; i += 32) {
+        const float next = fmaxf(top, x[i]);
+        if (next == -INFINITY)
+            continue; // masked so far
+        sum = sum * (top == -INFINITY ? 0.0f : expf(top - next)) + expf(x[i] - next);
+        top = next;
+    }
+    const float all = warpMax(top);
+    sum = warpSum(top == -INFINITY ? 0.0f : sum * expf(top - all));
+    for (int i = lane; i < C; i += 32)
+        y[i] = expf(x[i] - all) / sum;
+    if (DELAY > 0) {
+        for (const long long end = clock64() + DELAY; clock64() < end;)
             ;
     }
 }
