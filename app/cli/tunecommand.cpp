@@ -128,12 +128,12 @@ public:
         std::printf("%-8s%-*s  %-13s  %s\n", number.c_str(), static_cast<int>(m_width),
                     tune::nameOf(result.point).c_str(),
                     result.trial ? gate::toString(result.trial->verdict.status) : "error",
-                    detailOf(result).c_str());
+                    detailOf(result, role).c_str());
         std::fflush(stdout);
     }
 
 private:
-    static std::string detailOf(const tune::PointResult &result)
+    static std::string detailOf(const tune::PointResult &result, const std::string &role)
     {
         if (!result.trial)
             return result.error->message;
@@ -142,8 +142,9 @@ private:
             return trial.verdict.message;
         std::string text = formatLatency(trial.latencyNs);
         for (const gate::Comparison &comparison : trial.verdict.comparisons)
-            text += "; " + formatSpeedup(comparison.speedup) + " " + comparison.against + ", "
-                    + gate::toString(comparison.change);
+            text += "; " + formatSpeedup(comparison.speedup) + " "
+                    + (comparison.against == "parent" && role != "compare" ? "defaults" : comparison.against)
+                    + ", " + gate::toString(comparison.change);
         return text;
     }
 

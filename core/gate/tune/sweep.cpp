@@ -16,10 +16,11 @@ namespace {
 constexpr int mostErrorsInARow = 3;
 constexpr std::size_t preparedAhead = 2;
 
-std::string percent(double speedup)
+/// "1.25×"
+std::string times(double speedup)
 {
     char text[40];
-    std::snprintf(text, sizeof text, "%+.2f %%", (speedup - 1) * 100);
+    std::snprintf(text, sizeof text, "%.4g×", speedup);
     return text;
 }
 
@@ -249,11 +250,11 @@ void Sweep::conclude()
     else if (!defaults().correct())
         text = name + " is the fastest correct point; the defaults do not pass.";
     else if (m_result.improved())
-        text = name + " beats the defaults by "
-               + percent(confirmation->trial->comparison("parent")->speedup.value) + " in speed, confirmed.";
+        text = name + " beats the defaults: "
+               + times(confirmation->trial->comparison("parent")->speedup.value) + " their speed, confirmed.";
     else if (const Comparison *comparison = confirmation->trial->comparison("parent"))
-        text = "Nothing beats the defaults: the seemingly fastest point, " + name + ", is "
-               + percent(comparison->speedup.value) + " in speed when measured again ("
+        text = "Nothing beats the defaults: the seemingly fastest point, " + name + ", has "
+               + times(comparison->speedup.value) + " their speed when measured again ("
                + (comparison->change == Change::NoGain ? "no gain" : toString(comparison->change)) + ").";
     else
         text = name + " seemed fastest, but the confirming trial was not compared with the defaults.";

@@ -132,7 +132,7 @@ private slots:
         QCOMPARE(result->points[*result->best].point.at("TILE"), std::int64_t{32});
         QVERIFY(result->improved());
         QCOMPARE(result->conclusion,
-                 std::string("TILE=32 beats the defaults by +25.00 % in speed, confirmed."));
+                 std::string("TILE=32 beats the defaults: 1.25× their speed, confirmed."));
         QCOMPARE(roles.size(), std::size_t{7});
         QCOMPARE(roles.back(), std::string("confirm"));
     }
@@ -162,10 +162,11 @@ private slots:
         const auto result = runSweep(options(), gate.functions());
         QVERIFY(result);
         QVERIFY(result->best && !result->improved());
-        QCOMPARE(result->conclusion,
-                 std::string(
-                     "Nothing beats the defaults: the seemingly fastest point, TILE=32, is +0.10 % in speed "
-                     "when measured again (no gain)."));
+        QCOMPARE(
+            result->conclusion,
+            std::string(
+                "Nothing beats the defaults: the seemingly fastest point, TILE=32, has 1.001× their speed "
+                "when measured again (no gain)."));
     }
 
     void nothingSeemsFaster()
