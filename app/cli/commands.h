@@ -21,6 +21,11 @@ void addSassCommand(CLI::App &app, Session &session);
 void addCardCommands(CLI::App &app, Session &session);
 void addTrialCommands(CLI::App &app, Session &session);
 
+/// `gate corpus`: the gate program's own verb under the same options.
+void addCorpusCommand(CLI::App &group, Session &session);
+/// `workload check`: exit status 1 when the timed case shows nothing.
+int checkWorkload(const Session &session, const workload::Workload &workload);
+
 /// `lineage table`: prints the tables of the given lineages and the geometric mean over them.
 int printLineageTables(const Session &session, const std::vector<lineage::Lineage> &lineages);
 /// The lineages of these keys (all when empty); on an unknown key the exit status of the usage error.

@@ -370,6 +370,7 @@ void addGateCommands(CLI::App &app, Session &session)
                    "After a correct verdict, read hardware counters and where the time goes, line by line (CUDA)");
     verb->add_flag("--record", options->record, "Add the trial to the lineage of its workload and platform");
 
+    addCorpusCommand(*group, session);
     addTuneCommand(*group, session);
     session.addVerb(*group, "devices", "What the gate can run on", [&session] { return devices(session); });
 }

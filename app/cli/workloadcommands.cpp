@@ -52,6 +52,16 @@ json summary(const Workspace &workspace, const workload::Workload &workload)
             {"platforms", platformsOf(workspace, workload.name)}};
 }
 
+json caseDetails(const workload::Case &c)
+{
+    json out = {{"name", c.name}, {"axes", c.axes}, {"exact", c.exact}, {"drawn", json::object()}};
+    for (const auto &[axis, range] : c.drawn) {
+        out["axes"].erase(axis);
+        out["drawn"][axis] = {{"from", range.low}, {"to", range.high}, {"step", range.step}};
+    }
+    return out;
+}
+
 json details(const Workspace &workspace, const workload::Workload &workload)
 {
     json out = summary(workspace, workload);
@@ -59,7 +69,7 @@ json details(const Workspace &workspace, const workload::Workload &workload)
     out["axes"] = workload.axes;
     out["cases"] = json::array();
     for (const workload::Case &c : workload.cases)
-        out["cases"].push_back({{"name", c.name}, {"axes", c.axes}});
+        out["cases"].push_back(caseDetails(c));
     out["tensors"] = json::array();
     for (const workload::Tensor &tensor : workload.tensors) {
         std::vector<std::string> shape;
@@ -85,12 +95,22 @@ json details(const Workspace &workspace, const workload::Workload &workload)
     return out;
 }
 
+std::string extentText(const workload::Case &c, const std::string &axis, std::int64_t extent)
+{
+    const auto drawn = c.drawn.find(axis);
+    if (drawn == c.drawn.end())
+        return std::to_string(extent);
+    const workload::AxisRange &range = drawn->second;
+    return std::to_string(range.low) + " … " + std::to_string(range.high)
+           + (range.step == 1 ? "" : " by " + std::to_string(range.step));
+}
+
 std::string axesText(const workload::Case &c)
 {
     std::string text;
     for (const auto &[name, extent] : c.axes)
-        text += (text.empty() ? "" : ", ") + name + " = " + std::to_string(extent);
-    return text;
+        text += (text.empty() ? "" : ", ") + name + " = " + extentText(c, name, extent);
+    return text + (c.exact ? " (exact)" : "");
 }
 
 void printDetails(const Workspace &workspace, const workload::Workload &workload)
@@ -138,23 +158,38 @@ int list(Session &session)
     return exitOk;
 }
 
-int show(Session &session, const std::string &name)
+/// Runs the verb on the workload of that name.
+int withWorkload(Session &session, const std::string &name,
+                 const std::function<int(const Workspace &, const workload::Workload &)> &verb)
 {
     const Result<Workspace> workspace = session.openWorkspace();
     if (!workspace)
         return session.fail(workspace.error());
-    const workload::Workload *workload = workspace->findWorkload(name);
-    if (!workload) {
-        std::vector<std::string> known;
-        for (const workload::Workload &other : workspace->workloads)
-            known.push_back(other.name);
-        return session.unknownName("workload", name, known);
-    }
-    if (session.json())
-        session.print(details(*workspace, *workload));
-    else
-        printDetails(*workspace, *workload);
-    return exitOk;
+    if (const workload::Workload *workload = workspace->findWorkload(name))
+        return verb(*workspace, *workload);
+    std::vector<std::string> known;
+    for (const workload::Workload &other : workspace->workloads)
+        known.push_back(other.name);
+    return session.unknownName("workload", name, known);
+}
+
+int show(Session &session, const std::string &name)
+{
+    return withWorkload(session, name,
+                        [&session](const Workspace &workspace, const workload::Workload &workload) {
+                            if (session.json())
+                                session.print(details(workspace, workload));
+                            else
+                                printDetails(workspace, workload);
+                            return exitOk;
+                        });
+}
+
+int check(Session &session, const std::string &name)
+{
+    return withWorkload(session, name, [&session](const Workspace &, const workload::Workload &workload) {
+        return checkWorkload(session, workload);
+    });
 }
 
 } // namespace
@@ -167,6 +202,13 @@ void addWorkloadCommands(CLI::App &app, Session &session)
     session
         .addVerb(*group, "show", "One workload: tensors, cases, tolerance, references",
                  [&session, name] { return show(session, *name); })
+        ->add_option("workload", *name, "Name of the workload")
+        ->required();
+    session
+        .addVerb(
+            *group, "check",
+            "Compare outputs that take no work with the oracle (exit status 1 when the timed case takes one)",
+            [&session, name] { return check(session, *name); })
         ->add_option("workload", *name, "Name of the workload")
         ->required();
 }

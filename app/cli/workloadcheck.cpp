@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/commands.h"
+#include "app/cli/texttable.h"
+
+#include "core/gate/check/random.h"
+#include "core/gate/check/shapes.h"
+#include "core/gate/check/trivial.h"
+#include "core/gate/supervisor/caseinstance.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cstdio>
+
+namespace klineage::cli {
+
+using nlohmann::json;
+
+int checkWorkload(const Session &session, const workload::Workload &workload)
+{
+    json out = {{"workload", workload.name}, {"cases", json::array()}};
+    TextTable table({{"CASE"}, {"OUTPUTS THAT TAKE NO WORK"}});
+    std::optional<Error> refused;
+    for (const workload::Case &c : workload.cases) {
+        const std::uint64_t seed = gate::entropy();
+        const workload::Case drawn = gate::drawCase(c, seed);
+        const auto instance = gate::makeInstance(workload, drawn, seed);
+        if (!instance)
+            return session.fail(instance.error());
+        const auto pass =
+            gate::trivialPass((*instance)->tensors, (*instance)->expected, (*instance)->tolerance);
+        if (pass && &c == &workload.cases.front())
+            refused = gate::trivialError(workload.name, c.name, *pass);
+        table.addRow({drawn.name, pass.value_or("all fail")});
+        out["cases"].push_back({{"name", drawn.name}, {"seed", seed}, {"pass", pass ? json(*pass) : json()}});
+    }
+    out["ok"] = !refused;
+    if (session.json())
+        session.print(out);
+    else
+        std::printf("%s", table.text().c_str());
+    if (!refused)
+        return exitOk;
+    std::fprintf(stderr, "klineage-cli: %s\n", refused->message.c_str());
+    return exitNegative;
+}
+
+} // namespace klineage::cli
