@@ -51,6 +51,7 @@ Result<Confinement> Confinement::make(const Isolation &isolation, const std::vec
     if (!ruleset)
         return tl::unexpected(ruleset.error());
     confinement.m_ruleset = std::move(*ruleset);
+    confinement.m_abi = support.landlockAbi;
     return confinement;
 }
 
@@ -60,7 +61,7 @@ int Confinement::enter() noexcept
     if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
         return errno;
     if (m_ruleset) {
-        if (const int problem = enterLandlock(m_ruleset.get(), m_ownProcess); problem != 0)
+        if (const int problem = enterLandlock(m_ruleset.get(), m_ownProcess, m_abi); problem != 0)
             return problem;
     }
     return m_filter.empty() ? 0 : m_filter.enter();

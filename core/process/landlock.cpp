@@ -127,10 +127,12 @@ Result<FileDescriptor> landlockRuleset(const Isolation &isolation, const std::ve
     return ruleset;
 }
 
-int enterLandlock(int ruleset, bool ownProcess) noexcept
+int enterLandlock(int ruleset, bool ownProcess, int abi) noexcept
 {
     if (ownProcess) {
-        if (const int problem = allow(ruleset, "/proc/self", readFile | readFolder | writeFile); problem != 0)
+        // Threads are named by opening a file there as if to replace it.
+        const std::uint64_t rights = (readFile | readFolder | writeFile | truncate) & knownTo(abi);
+        if (const int problem = allow(ruleset, "/proc/self", rights); problem != 0)
             return problem;
     }
     return ::syscall(restrictSelf, ruleset, 0) == 0 ? 0 : errno;

@@ -17,6 +17,6 @@ namespace klineage::process {
 
 /// Confines the calling thread, for good; it must have no_new_privs. Adds /proc/self, which is another folder in each process, when
 /// it is wanted. Async-signal-safe; 0 or errno.
-[[nodiscard]] int enterLandlock(int ruleset, bool ownProcess) noexcept;
+[[nodiscard]] int enterLandlock(int ruleset, bool ownProcess, int abi) noexcept;
 
 } // namespace klineage::process

@@ -116,13 +116,14 @@ process::Isolation workerReach(kernel::Surface surface, const fs::path &scratch)
         addLibraries(folder, true, reach.readable);
     for (const fs::path &folder : configuredLibraryFolders())
         addLibraries(folder, false, reach.readable);
-    append(reach.readable,
-           {"/etc/ld.so.cache",   "/proc/cpuinfo",     "/proc/meminfo",  "/proc/stat",   "/proc/version",
-            "/proc/devices",      "/proc/filesystems", "/proc/modules",  "/proc/driver", "/proc/sys/kernel",
-            "/proc/sys/vm",       "/sys/devices",      "/sys/bus",       "/sys/class",   "/sys/dev",
-            "/sys/module",        "/sys/kernel/mm",    "/sys/fs/cgroup",
-            "/run/opengl-driver", // libraries on NixOS
-            "/nix/store",         "/usr/local/nvidia"});
+    append(reach.readable, {"/etc/ld.so.cache",   "/etc/localtime",    "/proc/cmdline", "/proc/cpuinfo",
+                            "/proc/meminfo",      "/proc/stat",        "/proc/loadavg", "/proc/version",
+                            "/proc/devices",      "/proc/filesystems", "/proc/modules", "/proc/driver",
+                            "/proc/sys/kernel",   "/proc/sys/vm",      "/sys/devices",  "/sys/bus",
+                            "/sys/class",         "/sys/dev",          "/sys/module",   "/sys/kernel/mm",
+                            "/sys/fs/cgroup",
+                            "/run/opengl-driver", // libraries on NixOS
+                            "/nix/store",         "/usr/local/nvidia"});
     append(reach.readable, toolkitRoots());
     reach.writable = {scratch};
     reach.devices = {"/dev/null",    "/dev/zero", "/dev/full", "/dev/random",

@@ -128,6 +128,10 @@ int main(int argc, char **argv)
         return outcome(::syscall(SYS_bpf, 0, nullptr, 0) >= 0 || errno == EINVAL || errno == EFAULT);
     if (what == "uring")
         return outcome(::syscall(SYS_io_uring_setup, 1, nullptr) >= 0 || errno == EFAULT);
+    if (what == "name-thread") // as drivers do it
+        return outcome(::open(("/proc/self/task/" + std::to_string(::getpid()) + "/comm").c_str(),
+                              O_WRONLY | O_CREAT | O_TRUNC, 0666)
+                       >= 0);
     if (what == "thread")
         return startThread();
     if (what == "variable")

@@ -120,6 +120,7 @@ void TestIsolation::files()
     isolation.movesFiles = true;
     QCOMPARE(attempt(isolation, "move", (base / "mine").string()), 0);
     QCOMPARE(attempt(isolation, "read", "/proc/self/environ"), 0);
+    QCOMPARE(attempt(isolation, "name-thread"), 0);
     isolation.ownProcess = false;
     QCOMPARE(attempt(isolation, "read", "/proc/self/environ"), 1);
 }
