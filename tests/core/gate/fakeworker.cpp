@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // A worker that speaks the protocol as long as its mode lets it: fakeworker MODE --backend NAME. It computes nothing.
+// In the mode "memory" its buffers hold what is written to them.
 #include "core/gate/protocol/messages.h"
 #include "core/process/framepipe.h"
+#include "core/process/sharedmemory.h"
 
 #include <csignal>
 #include <cstring>
+#include <map>
 #include <string>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -67,6 +70,48 @@ void misbehave(const std::string &mode)
         sendRaw(*process::encodeFrame({{"status", "correct"}, {"verdict", {{"status", "correct"}}}}));
 }
 
+/// Buffers in ordinary memory.
+class Memory
+{
+public:
+    /// Replaces the reply to an operation of memory.
+    void perform(const json &request, json &reply)
+    {
+        const auto op = request.at("op").get<std::string>();
+        if (op == "allocate") {
+            m_buffers[++m_last].resize(request.at("bytes").get<std::size_t>());
+            reply = {{"ok", true}, {"buffer", m_last}};
+        } else if (op == "upload" || op == "download") {
+            const auto offset = request.at("offset").get<std::size_t>();
+            auto &buffer = m_buffers.at(request.at("buffer").get<gate::BufferId>());
+            const auto bytes = request.at("bytes").get<std::size_t>();
+            if (bytes > buffer.size() || !m_shared.ensure(offset + bytes))
+                ::_exit(4);
+            std::byte *shared = m_shared.bytes().data() + offset;
+            std::memcpy(op == "upload" ? buffer.data() : shared, op == "upload" ? shared : buffer.data(),
+                        bytes);
+        } else if (op == "copy") {
+            for (const gate::CopyRange &range : gate::protocol::readRanges(request.at("ranges")))
+                copy(range);
+        }
+    }
+
+private:
+    void copy(const gate::CopyRange &range)
+    {
+        auto &to = m_buffers.at(range.to);
+        const auto &from = m_buffers.at(range.from);
+        if (range.toOffset + range.bytes > to.size() || range.fromOffset + range.bytes > from.size())
+            ::_exit(4); // outside: the test sees a dead worker
+        std::memcpy(to.data() + range.toOffset, from.data() + range.fromOffset, range.bytes);
+    }
+
+    process::SharedMemory m_shared =
+        process::SharedMemory::adopt(process::FileDescriptor(gate::protocol::memoryFd));
+    std::map<gate::BufferId, std::vector<std::byte>> m_buffers;
+    gate::BufferId m_last = 0;
+};
+
 json reply(const std::string &op)
 {
     static int next = 1;
@@ -98,6 +143,7 @@ int main(int argc, char **argv)
         {"cache_bytes", 1000}};
     if (!pipe.send(hello, Deadline::in(10)))
         return 1;
+    Memory memory;
     const std::string place = mode.find('@') == std::string::npos ? "run" : mode.substr(mode.find('@') + 1);
     for (;;) {
         const auto request = pipe.receive(Deadline::never());
@@ -106,7 +152,10 @@ int main(int argc, char **argv)
         const auto op = request->at("op").get<std::string>();
         if (op == place)
             misbehave(mode.substr(0, mode.find('@')));
-        if (!pipe.send(reply(op), Deadline::in(10)))
+        json answer = reply(op);
+        if (mode == "memory")
+            memory.perform(*request, answer);
+        if (!pipe.send(answer, Deadline::in(10)))
             return 1;
     }
 }

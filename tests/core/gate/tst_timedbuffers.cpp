@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// What timed runs read and write, in a worker that has memory and nothing else; and how the runs are laid out.
+#include "core/gate/supervisor/rounds.h"
+#include "core/gate/supervisor/timedbuffers.h"
+
+#include "gatefixture.h"
+
+#include <QtTest>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <set>
+
+using namespace klineage;
+using namespace klineage::gate;
+using kernel::DType;
+
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+std::unique_ptr<WorkerSession> startMemory()
+{
+    auto session = WorkerSession::start(
+        {std::string(KLINEAGE_BIN_DIR) + "/klineage-fakeworker", "memory", "--backend", "opencl"},
+        kernel::Surface::OpenCl, 30, {});
+    if (!session)
+        qFatal("%s", session.error().error.message.c_str());
+    return std::move(*session);
+}
+
+/// x is 12 × 5 and y alike, or, `structured`, with offsets beside x.
+workload::Workload rows(bool structured = false)
+{
+    const std::string offsets =
+        structured ? "[[tensor]]\nname = \"o\"\nrole = \"input\"\ndtype = \"i32\"\nshape = [4]\n"
+                     "distribution = { kind = \"offsets\", end = \"R\" }\n"
+                   : "";
+    return test::parsed(
+        ("name = \"rows\"\naxes = [\"R\"]\nflops = \"R\"\nbytes = \"R\"\n" + offsets
+         + "[[tensor]]\nname = \"x\"\nrole = \"input\"\ndtype = \"f32\"\nshape = [\"R\", 5]\n"
+           "[[tensor]]\nname = \"y\"\nrole = \"output\"\ndtype = \"f32\"\nshape = [\"R\", 5]\n"
+           "[[case]]\nname = \"timed\"\naxes = { R = 12 }\n"
+           "[oracle]\nname = \"silu\"\nargs = { in = \"x\", out = \"y\" }\n")
+            .c_str());
+}
+
+std::vector<CaseInstancePtr> instances(const workload::Workload &workload, int count)
+{
+    std::vector<CaseInstancePtr> made;
+    for (int i = 0; i < count; ++i)
+        made.push_back(
+            makeInstance(workload, workload.cases.front(), 100 + static_cast<std::uint64_t>(i)).value());
+    return made;
+}
+
+/// A device with the buffers of one workload on it.
+struct Bench {
+    explicit Bench(std::size_t sets, bool structured = false, int seeds = 3)
+        : workload(rows(structured))
+        , contents(instances(workload, seeds))
+        , session(startMemory())
+        , buffers(*session, contents)
+    {
+        if (!buffers.allocate(sets))
+            qFatal("cannot allocate");
+    }
+    Bytes content(const BufferSet &set, const std::string &tensor) const
+    {
+        const BufferBinding binding = set.at(tensor);
+        const std::size_t bytes = 12 * 5 * sizeof(float);
+        const auto image = session->download(binding.buffer, binding.offsetBytes + bytes);
+        if (!image)
+            qFatal("%s", image.error().error.message.c_str());
+        return {image->begin() + static_cast<std::ptrdiff_t>(binding.offsetBytes), image->end()};
+    }
+    const HostTensor &input(std::size_t content) const
+    {
+        return *std::find_if(contents[content]->tensors.begin(), contents[content]->tensors.end(),
+                             [](const HostTensor &tensor) { return tensor.name == "x"; });
+    }
+
+    workload::Workload workload;
+    std::vector<CaseInstancePtr> contents;
+    std::unique_ptr<WorkerSession> session;
+    TimedBuffers buffers;
+};
+
+std::multiset<Bytes> rowsOf(const Bytes &content)
+{
+    std::multiset<Bytes> rows;
+    for (auto row = content.begin(); row != content.end(); row += 5 * sizeof(float))
+        rows.insert(Bytes(row, row + 5 * sizeof(float)));
+    return rows;
+}
+
+kernel::ResolvedPlan planWithWorkspaces()
+{
+    kernel::ResolvedPlan plan;
+    plan.workspaces = {{"scratch", DType::F32, {3, 4}, kernel::WorkspaceInit::Poison},
+                       {"sums", DType::F32, {8}, kernel::WorkspaceInit::Zero}};
+    return plan;
+}
+
+} // namespace
+
+class TestTimedBuffers : public QObject
+{
+    Q_OBJECT
+private slots:
+    void auditedSetsHoldASeedsContent();
+    void noTwoSetsShareContent();
+    void rotationKeepsRows();
+    void redrawChangesBindings();
+    void offsetsAreNeverRotated();
+    void fillsAreOutputsAndOpenWorkspaces();
+    void inspectionSeesChanges();
+    void aSetForEachSeedAtMost();
+    void repeats_data();
+    void repeats();
+    void fillWordsAreNaNs();
+};
+
+void TestTimedBuffers::auditedSetsHoldASeedsContent()
+{
+    Bench bench(10);
+    for (const std::uint64_t key : {1u, 2u, 3u}) {
+        QVERIFY(bench.buffers.redraw(key));
+        const auto sets = bench.buffers.bindings("candidate");
+        std::set<std::uint64_t> seeds;
+        for (std::size_t set = 0; set < bench.buffers.count(); ++set) {
+            if (!bench.buffers.audited(set))
+                continue;
+            const std::uint64_t seed = bench.buffers.seedOf(set);
+            QVERIFY(seed >= 100 && seed < 103);
+            QVERIFY(bench.content(sets[set], "x") == bench.input(seed - 100).bytes);
+            seeds.insert(seed);
+        }
+        QCOMPARE(seeds.size(), std::size_t{3});
+    }
+}
+
+void TestTimedBuffers::noTwoSetsShareContent()
+{
+    Bench bench(10);
+    QVERIFY(bench.buffers.redraw(7));
+    std::set<Bytes> contents;
+    std::set<BufferId> buffers;
+    for (const BufferSet &set : bench.buffers.bindings("candidate")) {
+        contents.insert(bench.content(set, "x"));
+        buffers.insert(set.at("x").buffer);
+        buffers.insert(set.at("y").buffer);
+    }
+    // Twelve rows can be rotated in eleven ways, so that two rotated sets of one seed may meet by chance: this key's do not.
+    QCOMPARE(contents.size(), std::size_t{10});
+    QCOMPARE(buffers.size(), std::size_t{20});
+}
+
+void TestTimedBuffers::rotationKeepsRows()
+{
+    Bench bench(9);
+    QVERIFY(bench.buffers.redraw(5));
+    const auto sets = bench.buffers.bindings("candidate");
+    for (std::size_t set = 0; set < sets.size(); ++set) {
+        const Bytes &original = bench.input(bench.buffers.seedOf(set) - 100).bytes;
+        const Bytes content = bench.content(sets[set], "x");
+        QVERIFY(rowsOf(content) == rowsOf(original));
+        QCOMPARE(content == original, bench.buffers.audited(set));
+    }
+}
+
+void TestTimedBuffers::redrawChangesBindings()
+{
+    Bench bench(8);
+    QVERIFY(bench.buffers.allocateWorkspaces("candidate", planWithWorkspaces()));
+    const auto addresses = [&bench](std::uint64_t key) {
+        if (!bench.buffers.redraw(key))
+            qFatal("cannot redraw");
+        std::map<std::string, std::vector<BufferId>> order;
+        for (const BufferSet &set : bench.buffers.bindings("candidate")) {
+            for (const auto &[name, binding] : set)
+                order[name].push_back(binding.buffer);
+        }
+        return order;
+    };
+    const auto first = addresses(1);
+    const auto again = addresses(1);
+    const auto second = addresses(2);
+    QVERIFY(first == again); // it follows from the key alone
+    for (const char *name : {"x", "y", "scratch", "sums"}) {
+        QVERIFY2(first.at(name) != second.at(name), name);
+        auto a = first.at(name);
+        auto b = second.at(name);
+        std::sort(a.begin(), a.end());
+        std::sort(b.begin(), b.end());
+        QVERIFY2(a == b, name); // the same buffers, in another order
+    }
+    QVERIFY(!bench.buffers.bindings("parent").front().contains("scratch"));
+}
+
+void TestTimedBuffers::offsetsAreNeverRotated()
+{
+    Bench bench(7, true);
+    QVERIFY(bench.buffers.redraw(3));
+    const auto sets = bench.buffers.bindings("candidate");
+    for (std::size_t set = 0; set < sets.size(); ++set) {
+        QVERIFY(bench.buffers.audited(set));
+        QVERIFY(bench.content(sets[set], "x") == bench.input(bench.buffers.seedOf(set) - 100).bytes);
+    }
+}
+
+void TestTimedBuffers::fillsAreOutputsAndOpenWorkspaces()
+{
+    Bench bench(4);
+    QVERIFY(bench.buffers.allocateWorkspaces("candidate", planWithWorkspaces()));
+    QVERIFY(bench.buffers.redraw(11));
+    const auto sets = bench.buffers.bindings("candidate");
+    const FillSets fills = bench.buffers.fills("candidate");
+    QCOMPARE(fills.size(), sets.size());
+    for (std::size_t set = 0; set < sets.size(); ++set) {
+        std::map<BufferId, std::size_t> filled;
+        for (const FillRegion &region : fills[set]) {
+            filled[region.buffer] = region.bytes;
+            QCOMPARE(region.offsetBytes, redZoneBytes);
+        }
+        QCOMPARE(filled.size(), std::size_t{2}); // not x, and not sums, which the backend clears
+        QCOMPARE(filled.at(sets[set].at("y").buffer), std::size_t{240});
+        QCOMPARE(filled.at(sets[set].at("scratch").buffer), std::size_t{48});
+    }
+}
+
+void TestTimedBuffers::inspectionSeesChanges()
+{
+    Bench bench(5);
+    QVERIFY(bench.buffers.redraw(4));
+    std::size_t set = 0;
+    while (!bench.buffers.audited(set))
+        ++set;
+    auto finding = bench.buffers.inspect(set, "candidate");
+    QVERIFY(finding && *finding);
+    QCOMPARE((*finding)->kind, Finding::Kind::Mismatch); // nobody computed y
+    const BufferSet bindings = bench.buffers.bindings("candidate")[set];
+    const auto overwrite = [&](const char *tensor, std::size_t at) {
+        auto image = bench.session->download(bindings.at(tensor).buffer, 3 * redZoneBytes).value();
+        image[at] ^= std::byte{1};
+        const auto room = bench.session->staging(image.size()).value();
+        std::copy(image.begin(), image.end(), room.begin());
+        QVERIFY(bench.session->uploadStaged(bindings.at(tensor).buffer, image.size()));
+    };
+    overwrite("x", redZoneBytes + 25); // row 1, column 1
+    finding = bench.buffers.inspect(set, "candidate");
+    QVERIFY(finding && *finding);
+    QCOMPARE((*finding)->kind, Finding::Kind::InputChanged);
+    QCOMPARE((*finding)->element, std::string("x[1, 1]"));
+    overwrite("y", redZoneBytes - 1);
+    finding = bench.buffers.inspect(set, "candidate");
+    QVERIFY(finding && *finding);
+    QCOMPARE((*finding)->kind, Finding::Kind::RedZone);
+    QVERIFY((*finding)->redZone.before);
+}
+
+void TestTimedBuffers::aSetForEachSeedAtMost()
+{
+    Bench bench(2);
+    QVERIFY(bench.buffers.redraw(1));
+    QVERIFY(bench.buffers.audited(0) && bench.buffers.audited(1));
+    QVERIFY(bench.buffers.seedOf(0) != bench.buffers.seedOf(1));
+}
+
+void TestTimedBuffers::repeats_data()
+{
+    QTest::addColumn<double>("runNs");
+    QTest::addColumn<std::size_t>("sets");
+    QTest::addColumn<double>("sampleNs");
+    QTest::addColumn<int>("expected");
+    QTest::newRow("short: each set once") << 1e4 << std::size_t{48} << 200e3 << 48;
+    QTest::newRow("at the limit of a rotation") << 1e6 << std::size_t{50} << 1e6 << 50;
+    QTest::newRow("long: about a sample") << 2e6 << std::size_t{50} << 7e6 << 4;
+    QTest::newRow("longer than a sample") << 60e6 << std::size_t{2} << 200e3 << 1;
+    QTest::newRow("no set twice") << 1e6 << std::size_t{60} << 1e9 << 60;
+    QTest::newRow("no time at all") << 0.0 << std::size_t{8} << 200e3 << 8;
+    QTest::newRow("one set") << 5.0 << std::size_t{1} << 200e3 << 1;
+}
+
+void TestTimedBuffers::repeats()
+{
+    QFETCH(double, runNs);
+    QFETCH(std::size_t, sets);
+    QFETCH(double, sampleNs);
+    QTEST(repeatsFor(runNs, sets, sampleNs), "expected");
+}
+
+void TestTimedBuffers::fillWordsAreNaNs()
+{
+    std::set<std::uint32_t> seen;
+    for (std::uint64_t key = 0; key < 400; ++key) {
+        const std::uint32_t word = fillWord(key * 0x9e3779b97f4a7c15ull);
+        seen.insert(word);
+        const std::uint32_t words[2] = {word, word};
+        const auto *bytes = reinterpret_cast<const std::byte *>(words);
+        for (const DType dtype : {DType::F16, DType::BF16, DType::F32, DType::TF32, DType::F64}) {
+            for (std::size_t i = 0; i < sizeof words / kernel::sizeOf(dtype); ++i)
+                QVERIFY2(std::isnan(kernel::loadElement(bytes, dtype, i)), kernel::toString(dtype));
+        }
+        // Of a word's bytes every second is an fp8 NaN: no element of a row survives together with its neighbour.
+        for (const DType dtype : {DType::F8E4M3, DType::F8E5M2}) {
+            QVERIFY(std::isnan(kernel::loadElement(bytes, dtype, 1)));
+            QVERIFY(std::isnan(kernel::loadElement(bytes, dtype, 3)));
+        }
+    }
+    QVERIFY(seen.size() > 100);
+}
+
+QTEST_GUILESS_MAIN(TestTimedBuffers)
+#include "tst_timedbuffers.moc"
