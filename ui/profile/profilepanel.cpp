@@ -1,25 +1,30 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/profile/profilepanel.h"
 
+#include "core/gate/analysis/analysis.h"
 #include "core/lineage/step.h"
 #include "ui/models/selection.h"
 #include "ui/models/workspacemodel.h"
 #include "ui/profile/changedelegate.h"
+#include "ui/profile/findingshtml.h"
 #include "ui/profile/profilemodel.h"
 #include "ui/profile/samplesplot.h"
+#include "ui/style/chip.h"
 
+#include <QEvent>
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QLabel>
 #include <QStackedWidget>
 #include <QTabBar>
 #include <QTableView>
+#include <QTextBrowser>
 
 namespace klineage::ui {
 
 namespace {
 
-enum Page { TablePage, SamplesPage, MessagePage };
+enum Page { TablePage, FindingsPage, SamplesPage, MessagePage }; // the first three in the order of the tabs
 
 QString sideName(const lineage::RowRef &row)
 {
@@ -34,13 +39,16 @@ ProfilePanel::ProfilePanel(WorkspaceModel *workspace, Selection *selection, QWid
     , m_selection(selection)
     , m_model(new ProfileModel(this))
     , m_tabs(new QTabBar)
+    , m_bound(new ChipLabel)
     , m_caption(new QLabel)
     , m_stack(new QStackedWidget)
     , m_table(new QTableView)
     , m_samples(new SamplesPlot)
+    , m_findings(new QTextBrowser)
     , m_message(new QLabel)
 {
     m_tabs->addTab(tr("Metrics"));
+    m_tabs->addTab(tr("Findings"));
     m_tabs->addTab(tr("Samples"));
     m_tabs->setDrawBase(false);
     m_tabs->setExpanding(false);
@@ -67,18 +75,25 @@ ProfilePanel::ProfilePanel(WorkspaceModel *workspace, Selection *selection, QWid
     // The change is what one looks for, so it stays next to the name when the panel is narrow.
     m_table->horizontalHeader()->moveSection(ProfileModel::ChangeColumn, ProfileModel::LeftColumn);
 
+    m_findings->setAccessibleName(tr("What bounds the selected kernel, and what the profiling tools found"));
+    m_findings->setFrameShape(QFrame::NoFrame);
+    m_findings->setOpenLinks(false);
+    m_findings->document()->setDocumentMargin(10);
+
     m_message->setWordWrap(true);
     m_message->setAlignment(Qt::AlignCenter);
     m_message->setMargin(16);
     m_message->setEnabled(false);
 
     m_stack->insertWidget(TablePage, m_table);
+    m_stack->insertWidget(FindingsPage, m_findings);
     m_stack->insertWidget(SamplesPage, m_samples);
     m_stack->insertWidget(MessagePage, m_message);
 
     auto *header = new QHBoxLayout;
     header->setContentsMargins(8, 0, 8, 0);
     header->addWidget(m_tabs);
+    header->addWidget(m_bound);
     header->addWidget(m_caption, 1);
     auto *layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
@@ -99,9 +114,25 @@ void ProfilePanel::showMessage(const QString &text)
 {
     m_model->setSides(nullptr, {}, nullptr, {});
     m_samples->setTrial(nullptr);
+    m_findings->clear();
+    m_bound->setChip({});
     m_caption->clear();
     m_message->setText(text);
     m_stack->setCurrentIndex(MessagePage);
+}
+
+void ProfilePanel::showFindings(const gate::Trial &trial)
+{
+    const gate::Analysis analysis = gate::analyse(trial);
+    m_bound->setChip(chipOf(analysis.classification.bound));
+    m_findings->setHtml(findingsHtml(analysis));
+}
+
+void ProfilePanel::changeEvent(QEvent *event)
+{
+    QWidget::changeEvent(event);
+    if (event->type() == QEvent::PaletteChange)
+        refresh(); // the findings' colours are in their text
 }
 
 void ProfilePanel::refresh()
@@ -122,14 +153,14 @@ void ProfilePanel::refresh()
     m_model->setSides(left, step->left ? sideName(*step->left) : QStringLiteral("–"), step->right.trial,
                       sideName(step->right));
     m_samples->setTrial(step->right.trial);
+    showFindings(*step->right.trial);
     const QString device = QString::fromStdString(step->right.trial->environment.device);
     m_caption->setText(step->left ? tr("against %1 · %2").arg(sideName(*step->left), device) : device);
     if (m_tabs->currentIndex() == SamplesPage && step->right.trial->samples.empty())
         m_message->setText(tr("This trial was not timed, so it has no samples: %1")
                                .arg(QString::fromStdString(step->right.trial->verdict.message)));
-    m_stack->setCurrentIndex(m_tabs->currentIndex() == TablePage  ? TablePage
-                             : step->right.trial->samples.empty() ? MessagePage
-                                                                  : SamplesPage);
+    const bool empty = m_tabs->currentIndex() == SamplesPage && step->right.trial->samples.empty();
+    m_stack->setCurrentIndex(empty ? static_cast<int>(MessagePage) : m_tabs->currentIndex());
 }
 
 } // namespace klineage::ui

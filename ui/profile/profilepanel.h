@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/gate/trial.h"
+
 #include <QWidget>
 
 class QLabel;
 class QStackedWidget;
 class QTabBar;
 class QTableView;
+class QTextBrowser;
 
 namespace klineage::ui {
 
+class ChipLabel;
 class ProfileModel;
 class SamplesPlot;
 class Selection;
 class WorkspaceModel;
 
-/// What changed between the two sides of the selected step: metrics by size of change, and the raw samples behind the
-/// latency. Follows Selection; the left side is the pinned baseline or the row's parent.
+/// What changed between the two sides of the selected step: metrics by size of change, what bounds the right side and what the
+/// micro-profiling tools found in it, and the raw samples behind the latency. Follows Selection; the left side is the pinned baseline or the row's parent.
 class ProfilePanel : public QWidget
 {
     Q_OBJECT
@@ -26,18 +30,24 @@ public:
 
     [[nodiscard]] ProfileModel *model() const { return m_model; }
 
+protected:
+    void changeEvent(QEvent *event) override;
+
 private:
     void refresh();
     void showMessage(const QString &text);
+    void showFindings(const gate::Trial &trial);
 
     WorkspaceModel *m_workspace;
     Selection *m_selection;
     ProfileModel *m_model;
     QTabBar *m_tabs;
+    ChipLabel *m_bound;
     QLabel *m_caption;
     QStackedWidget *m_stack;
     QTableView *m_table;
     SamplesPlot *m_samples;
+    QTextBrowser *m_findings;
     QLabel *m_message;
 };
 

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/profile/findingshtml.h"
+
+#include <QSet>
+#include <QTest>
+
+using namespace klineage;
+using namespace klineage::ui;
+
+class TestFindingsHtml : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void chips();
+    void html();
+};
+
+void TestFindingsHtml::chips()
+{
+    QVERIFY(chipOf(gate::BoundBy::Unknown).text.isEmpty());
+    QSet<QString> glyphs;
+    for (const auto bound :
+         {gate::BoundBy::Compute, gate::BoundBy::Memory, gate::BoundBy::Latency, gate::BoundBy::Mixed}) {
+        QVERIFY(!chipOf(bound).text.isEmpty());
+        glyphs.insert(chipOf(bound).glyph);
+    }
+    QCOMPARE(glyphs.size(), 4);
+}
+
+void TestFindingsHtml::html()
+{
+    gate::Analysis analysis;
+    analysis.classification.reason = "12 FLOP/B";
+    QVERIFY(findingsHtml(analysis).contains("No tool"));
+    analysis.findings = {{"bank-conflicts", "gemm<4>", "70 % of the cycles"}};
+    analysis.notMeasured = {{"stalls", "needs counters"}, {"dram", "needs counters"}};
+    const QString html = findingsHtml(analysis);
+    QVERIFY(html.contains("12 FLOP/B"));
+    QVERIFY(html.contains("Bank conflicts"));
+    QVERIFY(html.contains("gemm&lt;4&gt;"));
+    QVERIFY(!html.contains("No tool"));
+    QVERIFY(html.contains("Not measured (needs counters): stalls, dram."));
+}
+
+QTEST_GUILESS_MAIN(TestFindingsHtml)
+#include "tst_findingshtml.moc"

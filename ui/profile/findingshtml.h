@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/gate/analysis/analysis.h"
+#include "ui/style/chip.h"
+
+#include <QString>
+
+namespace klineage::ui {
+
+/// "memory-bound", with the reason's colour; empty while nothing is known.
+[[nodiscard]] Chip chipOf(gate::BoundBy bound);
+
+/// What bounds the kernel and what the tools found, as rich text in the current theme's colours. Pure; kernel names are escaped.
+[[nodiscard]] QString findingsHtml(const gate::Analysis &analysis);
+
+} // namespace klineage::ui
