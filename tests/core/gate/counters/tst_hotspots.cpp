@@ -66,7 +66,7 @@ private slots:
             QSKIP(compiled.error().message.c_str());
         QVERIFY2(compiled->ok, compiled->log.c_str());
         std::set<int> lines;
-        for (std::uint64_t pc = 0; pc < 0x400; pc += 16) {
+        for (std::uint64_t pc = 0; pc < 0x1000; pc += 16) {
             const auto line = sourceLine(compiled->binary, "scale", pc);
             if (!line)
                 QSKIP(line.error().message.c_str());
