@@ -8,6 +8,7 @@
 #include "core/gate/roofline/store.h"
 #include "core/gate/supervisor/sandbox.h"
 #include "core/llm/curlprobe.h"
+#include "core/process/isolation.h"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -17,8 +18,6 @@
 #include <fstream>
 
 #include <dlfcn.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 namespace klineage::cli {
 
@@ -190,22 +189,21 @@ Check checkCurl()
     return {"libcurl", Health::Ok, "libcurl " + facts.version + " with " + facts.tls + '.', {}};
 }
 
-Check checkLandlock()
+Check checkIsolation()
 {
-#ifdef SYS_landlock_create_ruleset
-    constexpr unsigned askVersion = 1; // LANDLOCK_CREATE_RULESET_VERSION
-    const long version = ::syscall(SYS_landlock_create_ruleset, nullptr, 0, askVersion);
-    if (version > 0)
-        return {"landlock",
-                Health::Ok,
-                "The kernel can confine the gate's compiler and worker (Landlock ABI "
-                    + std::to_string(version) + ").",
-                {}};
-#endif
+    const process::IsolationSupport &support = process::isolationSupport();
+    const std::string means = process::describe(support);
+    if (support.landlockAbi > 0 && support.seccomp)
+        return {
+            "isolation", Health::Ok, "The kernel confines the gate's compiler and worker: " + means + ".",
+            support.landlockAbi == 1
+                ? "This Landlock is too old for OpenCL on the CPU, whose files are not confined. Linux 5.19 or later does that."
+                : ""};
     return {
-        "landlock", Health::Missing,
-        "The kernel offers no Landlock, so file access of the gate's processes is not confined by it.",
-        "Use Linux 5.13 or later with landlock among its security modules when candidates are not trusted."};
+        "isolation", Health::Missing,
+        "The kernel confines the gate's compiler and worker only in part: " + means + ".",
+        "Gate only candidates that you trust, or use Linux 5.19 or later with Landlock and seccomp; a container has to allow "
+        "landlock_create_ruleset, landlock_add_rule and landlock_restrict_self."};
 }
 
 std::vector<Check> checkWorkspace(const Session &session)
@@ -241,7 +239,7 @@ int doctor(const Session &session)
     const auto add = [&](std::vector<Check> more) { checks.insert(checks.end(), more.begin(), more.end()); };
     add(checkDevices());
     add(checkCeilings());
-    add({checkCudaHeaders(), checkNvidiaDriver(), checkNvrtc(), checkCurl(), checkLandlock()});
+    add({checkCudaHeaders(), checkNvidiaDriver(), checkNvrtc(), checkCurl(), checkIsolation()});
     add(checkReferences());
     add(checkWorkspace(session));
 

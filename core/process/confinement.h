@@ -27,7 +27,7 @@ private:
     FileDescriptor m_ruleset; ///< empty: without Landlock
     SyscallFilter m_filter;   ///< empty: without seccomp
     bool m_ownProcess = true;
-    int m_abi = 0; ///< of the ruleset
+    int m_abi = 0;                    ///< of the ruleset
     std::uint64_t m_capabilities = 0; ///< kept, a bit each
 };
 

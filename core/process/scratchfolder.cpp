@@ -10,6 +10,7 @@
 #include <string>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 namespace klineage::process {
 
@@ -55,10 +56,16 @@ void openUp(const fs::path &folder)
 
 } // namespace
 
-Result<ScratchFolder> ScratchFolder::create()
+Result<ScratchFolder> ScratchFolder::create(const fs::path &elsewhere)
 {
     std::error_code problem;
-    const fs::path base = fs::temp_directory_path(problem);
+    fs::path base = fs::temp_directory_path(problem);
+    struct statvfs mounted = {};
+    if (!elsewhere.empty()
+        && (problem || (::statvfs(base.c_str(), &mounted) == 0 && (mounted.f_flag & ST_NOEXEC) != 0))) {
+        base = elsewhere;
+        problem.clear();
+    }
     static std::once_flag swept;
     if (!problem) {
         std::call_once(swept, [&] {

@@ -14,7 +14,8 @@ class ScratchFolder
 {
 public:
     ScratchFolder() = default; ///< none
-    [[nodiscard]] static Result<ScratchFolder> create();
+    /// elsewhere: an existing folder to make it in where nothing may be executed from among the temporary files; may be empty.
+    [[nodiscard]] static Result<ScratchFolder> create(const std::filesystem::path &elsewhere = {});
     ScratchFolder(ScratchFolder &&other) noexcept;
     ScratchFolder &operator=(ScratchFolder &&other) noexcept;
     ~ScratchFolder();

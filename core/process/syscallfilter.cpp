@@ -2,6 +2,7 @@
 #include "core/process/syscallfilter.h"
 
 #include <cerrno>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <fcntl.h>
@@ -195,7 +196,8 @@ void SyscallFilter::onlyWhen(long call, unsigned argument, std::vector<unsigned>
     m_program.push_back(BPF_STMT(BPF_RET | BPF_K, refusal));
 }
 
-void SyscallFilter::refuseValue(long call, unsigned argument, std::vector<unsigned> values)
+// What follows may look at the same call again, so these two load its number again.
+void SyscallFilter::refuseValue(long call, unsigned argument, const std::vector<unsigned> &values)
 {
     const auto checks = static_cast<std::uint8_t>(2 * values.size());
     m_program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(call), 0,
@@ -205,7 +207,7 @@ void SyscallFilter::refuseValue(long call, unsigned argument, std::vector<unsign
         m_program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1));
         m_program.push_back(BPF_STMT(BPF_RET | BPF_K, refusal));
     }
-    m_program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+    load(numberOffset);
 }
 
 void SyscallFilter::refuseBits(long call, unsigned argument, unsigned bits)
@@ -214,7 +216,7 @@ void SyscallFilter::refuseBits(long call, unsigned argument, unsigned bits)
     load(argumentOffset(argument));
     m_program.push_back(BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bits, 0, 1));
     m_program.push_back(BPF_STMT(BPF_RET | BPF_K, refusal));
-    m_program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+    load(numberOffset);
 }
 
 SyscallFilter SyscallFilter::make(const Isolation &isolation)
@@ -240,6 +242,11 @@ SyscallFilter SyscallFilter::make(const Isolation &isolation)
     // Its flags lie in memory, where a filter cannot look; the C library then uses clone.
     filter.answer(SYS_clone3, unknownCall);
     filter.refuseBits(SYS_clone, 0, newNamespaces);
+    // Not even itself with SIGKILL: who sees an isolated process die of it knows that it was killed from outside.
+    filter.refuseValue(SYS_kill, 1, {SIGKILL});
+    filter.refuseValue(SYS_tgkill, 2, {SIGKILL});
+    filter.refuseValue(SYS_rt_sigqueueinfo, 1, {SIGKILL});
+    filter.refuseValue(SYS_rt_tgsigqueueinfo, 2, {SIGKILL});
     filter.onlyWhen(SYS_kill, 0, {}, true);
     filter.onlyWhen(SYS_tgkill, 0, {}, true);
     filter.onlyWhen(SYS_rt_sigqueueinfo, 0, {}, true);

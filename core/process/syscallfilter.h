@@ -25,7 +25,7 @@ private:
     void refuse(long call);
     void answer(long call, unsigned action);
     void onlyWhen(long call, unsigned argument, std::vector<unsigned> values, bool orSelf);
-    void refuseValue(long call, unsigned argument, std::vector<unsigned> values);
+    void refuseValue(long call, unsigned argument, const std::vector<unsigned> &values);
     void refuseBits(long call, unsigned argument, unsigned bits);
 
     std::vector<sock_filter> m_program;

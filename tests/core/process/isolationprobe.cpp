@@ -112,6 +112,8 @@ int main(int argc, char **argv)
         return outcome(::kill(-1, 0) == 0);
     if (what == "signal-self")
         return outcome(::kill(::getpid(), 0) == 0 && ::raise(SIGCONT) == 0);
+    if (what == "kill-self")
+        return outcome(::kill(::getpid(), SIGKILL) == 0);
     if (what == "trace")
         return outcome(::ptrace(PTRACE_ATTACH, ::getppid(), nullptr, nullptr) == 0);
     if (what == "memory")

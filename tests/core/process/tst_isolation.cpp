@@ -73,8 +73,9 @@ void TestIsolation::systemCalls_data()
 {
     QTest::addColumn<QString>("what");
     QTest::addColumn<bool>("allowed");
-    for (const char *what : {"internet", "datagram", "netlink", "local", "signal-parent", "signal-all",
-                             "trace", "memory", "limits", "session", "namespace", "clock", "bpf", "uring"})
+    for (const char *what :
+         {"internet", "datagram", "netlink", "local", "signal-parent", "signal-all", "kill-self", "trace",
+          "memory", "limits", "session", "namespace", "clock", "bpf", "uring"})
         QTest::newRow(what) << what << false;
     for (const char *what : {"signal-self", "thread"})
         QTest::newRow(what) << what << true;
