@@ -158,12 +158,12 @@ public:
     /// To be called before the module is loaded that sample() is about.
     [[nodiscard]] virtual Status prepareSampling()
     {
-        return fail(ErrorCode::Unavailable, "Cannot sample the program counter: OpenCL offers no such thing.");
+        return fail(ErrorCode::Unavailable, "Cannot sample the program counter: OpenCL offers no way.");
     }
     /// Samples the program counter during runs of a plan from the module with these bytes.
     [[nodiscard]] virtual Result<SampledLines> sample(SubjectId, std::span<const std::byte>)
     {
-        return fail(ErrorCode::Unavailable, "Cannot sample the program counter: OpenCL offers no such thing.");
+        return fail(ErrorCode::Unavailable, "Cannot sample the program counter: OpenCL offers no way.");
     }
     /// Repeats the sample for about so long and reads the device's energy counter around it.
     [[nodiscard]] virtual Result<EnergyReading> energy(const TimedRun &, double)

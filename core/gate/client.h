@@ -27,7 +27,7 @@ struct GateRequest {
     double profileSeconds = 10;     ///< …or after this long
     double deadlineSeconds = 120;   ///< for the whole trial; a hang is a timeout verdict
     bool withReference = true;
-    bool counters = false; ///< after a correct verdict, also read hardware counters and program counter samples
+    bool counters = false; ///< after a correct verdict, read hardware counters and PC samples too
     bool sanitize = false; ///< run the smallest case under compute-sanitizer, where it is installed
     bool energy = false; ///< read the device's energy counter over a long replay
 };

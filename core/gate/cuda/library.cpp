@@ -26,7 +26,8 @@ Result<Library> Library::open(const std::vector<std::string> &names, const std::
 {
     std::vector<std::string> candidates = names;
     for (const std::string &root : toolkitRoots()) {
-        for (const char *folder : {"/lib64/", "/lib/", "/targets/x86_64-linux/lib/", "/extras/CUPTI/lib64/"}) {
+        for (const char *folder :
+             {"/lib64/", "/lib/", "/targets/x86_64-linux/lib/", "/extras/CUPTI/lib64/"}) {
             for (const std::string &name : names)
                 candidates.push_back(root + folder + name);
         }

@@ -160,7 +160,8 @@ std::vector<Hotspot> readHotspots(const json &in)
         spot.stalls = entry.at("stalls").get<std::map<std::string, std::int64_t>>();
         const bool negative =
             std::any_of(spot.stalls.begin(), spot.stalls.end(), [](const auto &s) { return s.second < 0; });
-        if (spot.line < 0 || spot.samples < 0 || negative || spot.stalls.size() > 64 || hotspots.size() >= 1024)
+        if (spot.line < 0 || spot.samples < 0 || negative || spot.stalls.size() > 64
+            || hotspots.size() >= 1024)
             throw std::invalid_argument("hotspots");
         hotspots.push_back(std::move(spot));
     }

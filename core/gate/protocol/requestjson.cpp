@@ -11,9 +11,9 @@ using nlohmann::json;
 
 namespace {
 
-const std::vector<std::string> settingKeys = {"seeds",           "min_rounds",       "target_half_width",
-                                              "profile_seconds", "deadline_seconds", "with_reference", "counters",
-                                              "energy", "sanitize",          "tunables"};
+const std::vector<std::string> settingKeys = {
+    "seeds",    "min_rounds", "target_half_width", "profile_seconds", "deadline_seconds", "with_reference",
+    "counters", "energy",     "sanitize",          "tunables"};
 
 template <typename T>
 void take(const json &in, const char *key, T &value)

@@ -413,8 +413,8 @@ WorkerResult<SampledLines> WorkerSession::sample(SubjectId subject, std::span<co
     if (!room)
         return tl::unexpected(room.error());
     std::copy(binary.begin(), binary.end(), room->begin());
-    return ask({{"op", "sample"}, {"subject", subject}, {"offset", 0}, {"bytes", binary.size()}}, limitSeconds,
-               [](const json &answer) {
+    return ask({{"op", "sample"}, {"subject", subject}, {"offset", 0}, {"bytes", binary.size()}},
+               limitSeconds, [](const json &answer) {
                    return SampledLines{protocol::readHotspots(answer.at("hotspots")),
                                        protocol::readMetrics(answer.at("metrics"))};
                });
