@@ -89,7 +89,8 @@ private slots:
         ahead.add({"this is no CUDA", "bad.cu", noTunables});
         const CompileKey key{source, {{"N", 3}}, probe->compiler, "sm_90a"};
         std::optional<CompileOutput> found;
-        QTRY_VERIFY_WITH_TIMEOUT((found = cache.find(key)).has_value(), 60000);
+        // The macro asks again after it was told yes, and an entry is given out once.
+        QTRY_VERIFY_WITH_TIMEOUT(found || (found = cache.find(key)), 60000);
         QVERIFY(found->ok && !found->binary.empty());
         QVERIFY(!cache.find({"this is no CUDA", noTunables, probe->compiler, "sm_90a"}));
     }
