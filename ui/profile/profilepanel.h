@@ -20,7 +20,8 @@ class Selection;
 class WorkspaceModel;
 
 /// What changed between the two sides of the selected step: metrics by size of change, what bounds the right side and what the
-/// micro-profiling tools found in it, and the raw samples behind the latency. Follows Selection; the left side is the pinned baseline or the row's parent.
+/// micro-profiling tools found in it, and the raw samples behind the latency. Follows Selection; the left side is the pinned
+/// baseline or the row's parent.
 class ProfilePanel : public QWidget
 {
     Q_OBJECT
