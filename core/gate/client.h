@@ -29,7 +29,7 @@ struct GateRequest {
     bool withReference = true;
     bool counters = false; ///< after a correct verdict, read hardware counters and PC samples too
     bool sanitize = false; ///< run the smallest case under compute-sanitizer, where it is installed
-    bool energy = false; ///< read the device's energy counter over a long replay
+    bool energy = false;   ///< read the device's energy counter over a long replay
 };
 
 /// Progress of a trial in flight.
