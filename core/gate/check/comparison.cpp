@@ -179,7 +179,7 @@ OutputCheck compareOutput(std::span<const std::byte> out, kernel::DType dtype, s
     if (total.mismatches > 0) {
         check.failure = OutputCheck::Failure::Element;
         check.index = total.first;
-        check.expected = expected[total.first];
+        check.expected = tolerance.exact ? rounded(expected[total.first], dtype) : expected[total.first];
         check.got = load(out.data(), dtype, total.first);
     } else if (check.relativeL2
                > tolerance.relL2 + (tolerance.exact ? 0 : roundingSlack(dtype, check.elements))) {

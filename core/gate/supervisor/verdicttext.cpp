@@ -92,15 +92,24 @@ std::string mismatchHint(const OutputCheck &check)
     return "Look at the indices of loads and stores, and for a missing barrier between writing and reading shared data.";
 }
 
+/// Six digits hide what is wrong where only the last bit is.
+std::string elementNumber(double value, bool exact)
+{
+    char text[40];
+    std::snprintf(text, sizeof text, "%.9g", value);
+    return exact && std::isfinite(value) ? text : formatNumber(value);
+}
+
 Verdict mismatchVerdict(const Finding &finding, const Where &where)
 {
     const OutputCheck &check = finding.check;
+    const bool exact = finding.tolerance.exact;
     Verdict verdict;
     verdict.status = VerdictStatus::Wrong;
     verdict.stage = where.stage;
     verdict.evidence = {{"element", finding.element},
-                        {"expected", formatNumber(check.expected)},
-                        {"got", formatNumber(check.got)},
+                        {"expected", elementNumber(check.expected, exact)},
+                        {"got", elementNumber(check.got, exact)},
                         {"elements", std::to_string(check.elements)},
                         {"mismatches", std::to_string(check.mismatches)},
                         {"relative_l2", formatNumber(check.relativeL2)},
@@ -119,16 +128,22 @@ Verdict mismatchVerdict(const Finding &finding, const Where &where)
         break;
     default:
         verdict.reason = "mismatch";
-        verdict.message = finding.element + " is " + formatNumber(check.got) + ", expected "
-                          + formatNumber(check.expected) + "; " + std::to_string(check.mismatches) + " of "
-                          + std::to_string(check.elements) + " elements are outside the tolerance ("
-                          + placeOf(where) + ").";
+        verdict.message =
+            finding.element + " is " + elementNumber(check.got, exact) + ", expected "
+            + elementNumber(check.expected, exact) + "; " + std::to_string(check.mismatches) + " of "
+            + std::to_string(check.elements)
+            + (exact ? " elements differ in a case that is exact (" : " elements are outside the tolerance (")
+            + placeOf(where) + ").";
     }
     if (check.unwritten > 0)
         verdict.evidence.push_back({"never_written", std::to_string(check.unwritten)});
     if (where.stage == Stage::Profile)
         verdict.evidence.push_back({"when", "in a timed run"});
     verdict.hint = mismatchHint(check);
+    if (exact && check.relativeL2 < 0.01)
+        verdict.hint =
+            "Sums of these whole numbers are exact in the declared precision, in any order: look for inputs or sums that "
+            "lose bits.";
     addPlace(verdict, where);
     return verdict;
 }
