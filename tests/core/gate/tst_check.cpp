@@ -11,7 +11,9 @@
 
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <limits>
+#include <map>
 #include <set>
 
 using namespace klineage;
@@ -62,6 +64,7 @@ private slots:
     void inputsFollowFromTheSeed();
     void normalMoments();
     void uniformAndBits();
+    void integersAreWhole();
     void negativeInfinityLeavesEachRowAlive();
     void roundedToTheType();
     void entropyDiffers();
@@ -72,6 +75,9 @@ private slots:
     void comparesEveryElement();
     void comparesSpecialValues();
     void relativeL2CatchesASmallErrorEverywhere();
+    void exactCasesTakeNothingElse();
+    void lowerPrecisionShowsInExactCases_data();
+    void lowerPrecisionShowsInExactCases();
     void rowSums();
     void unwrittenElementsAreTold();
     void elementNames();
@@ -120,6 +126,26 @@ void TestCheck::uniformAndBits()
         ones += value;
     }
     QVERIFY(std::abs(ones / static_cast<double>(bits.size()) - 0.5) < 0.01);
+}
+
+void TestCheck::integersAreWhole()
+{
+    workload::Distribution distribution;
+    distribution.kind = DistributionKind::Integers;
+    distribution.low = -3;
+    distribution.high = 4;
+    for (const DType dtype : {DType::F32, DType::BF16, DType::I8}) {
+        HostTensor tensor = tensorOf({4000}, dtype);
+        generate(tensor, distribution, 6, 0);
+        std::map<double, int> counts;
+        for (const double value : valuesOf(tensor))
+            ++counts[value];
+        QCOMPARE(counts.size(), std::size_t{8});
+        QCOMPARE(counts.begin()->first, -3.0);
+        QCOMPARE(counts.rbegin()->first, 4.0);
+        for (const auto &[value, count] : counts)
+            QVERIFY2(count > 400 && count < 600, qPrintable(QString::number(value)));
+    }
 }
 
 void TestCheck::negativeInfinityLeavesEachRowAlive()
@@ -288,6 +314,84 @@ void TestCheck::relativeL2CatchesASmallErrorEverywhere()
     const OutputCheck check = compareOutput(bytesOf(out), DType::F32, 100, expected, loose);
     QCOMPARE(check.failure, OutputCheck::Failure::RelativeL2);
     QVERIFY(std::abs(check.relativeL2 - 3e-5) < 1e-6);
+}
+
+void TestCheck::exactCasesTakeNothingElse()
+{
+    workload::Tolerance exact{0, 0, 0, 0.0, {}, {}, true};
+    const std::vector<double> expected = {16777215, 0, -3};
+    QVERIFY(compareOutput(bytesOf({16777215.0f, -0.0f, -3.0f}), DType::F32, 3, expected, exact).ok());
+    const OutputCheck off =
+        compareOutput(bytesOf({16777214.0f, 0.0f, -3.0f}), DType::F32, 3, expected, exact);
+    QCOMPARE(off.failure, OutputCheck::Failure::Element);
+    QCOMPARE(off.index, std::size_t{0});
+    // The oracle is rounded to the type, to nearest even: 257 is halfway between 256 and 258.
+    for (const auto &[value, ok] : {std::pair{256.0f, true}, std::pair{258.0f, false}}) {
+        const std::uint16_t bits = kernel::floatToBf16(value);
+        std::vector<std::byte> out(sizeof bits);
+        std::memcpy(out.data(), &bits, sizeof bits);
+        const OutputCheck check = compareOutput(out, DType::BF16, 1, std::vector<double>{257}, exact);
+        QCOMPARE(check.ok(), ok);
+        if (!ok)
+            QCOMPARE(check.expected, 256.0);
+    }
+}
+
+void TestCheck::lowerPrecisionShowsInExactCases_data()
+{
+    QTest::addColumn<QString>("workload");
+    QTest::addColumn<int>("bits"); // significant bits of a's elements, or of the running sum (negative)
+    QTest::addColumn<bool>("ok");
+    for (const char *name : {"workloads/sgemm", "tests/gate/corpus/workloads/small-sgemm"}) {
+        QTest::addRow("%s f32", name) << name << 24 << true;
+        QTest::addRow("%s tf32 inputs", name) << name << 11 << false;
+        QTest::addRow("%s bf16 inputs", name) << name << 8 << false;
+        QTest::addRow("%s f16 sums", name) << name << -11 << false;
+        QTest::addRow("%s tf32 sums", name) << name << -11 << false;
+    }
+    for (const char *name : {"workloads/gemm", "tests/gate/corpus/workloads/small-gemm"}) {
+        QTest::addRow("%s f32 sums", name) << name << -24 << true;
+        QTest::addRow("%s f16 sums", name) << name << -11 << false;
+        QTest::addRow("%s bf16 sums", name) << name << -8 << false;
+    }
+}
+
+/// A product whose inputs, or sums, keep only so many bits, judged in the workload's case of whole numbers.
+void TestCheck::lowerPrecisionShowsInExactCases()
+{
+    QFETCH(QString, workload);
+    QFETCH(int, bits);
+    const auto shipped =
+        workload::readWorkload(std::filesystem::path(KLINEAGE_SOURCE_DIR) / workload.toStdString());
+    QVERIFY2(shipped, shipped ? "" : shipped.error().message.c_str());
+    const workload::Case &c = *shipped->findCase("integers");
+    auto tensors = generateCase(*shipped, c, 77).value();
+    const auto expected = computeOracle(*shipped, tensors).value();
+    const HostTensor &output = tensors[2];
+    const auto a = valuesOf(tensors[0]);
+    const auto b = valuesOf(tensors[1]);
+    const bool transposed = shipped->oracle == "matmul_nt";
+    const auto keep = [](double value, int kept) {
+        int exponent = 0;
+        const double fraction = std::frexp(value, &exponent);
+        return std::ldexp(std::nearbyint(std::ldexp(fraction, kept)), exponent - kept);
+    };
+    const auto m = static_cast<std::size_t>(c.axes.at("M"));
+    const auto n = static_cast<std::size_t>(c.axes.at("N"));
+    const auto k = static_cast<std::size_t>(c.axes.at("K"));
+    std::vector<std::byte> out(m * n * kernel::sizeOf(output.dtype));
+    for (std::size_t i = 0; i < m * n; ++i) {
+        double sum = 0;
+        for (std::size_t l = 0; l < k; ++l) {
+            const double left = a[i / n * k + l];
+            const double right = transposed ? b[i % n * k + l] : b[l * n + i % n];
+            sum = keep(sum + (bits > 0 ? keep(left, bits) : left) * right, bits < 0 ? -bits : 24);
+        }
+        kernel::storeElement(out.data(), output.dtype, i, sum);
+    }
+    const auto limits = shipped->toleranceFor(c).value();
+    QVERIFY(limits.exact);
+    QTEST(compareOutput(out, output.dtype, n, expected.at(output.name), limits).ok(), "ok");
 }
 
 void TestCheck::rowSums()

@@ -35,8 +35,11 @@ class TestVerdictText : public QObject
     Q_OBJECT
 private slots:
     void mismatch();
+    void exactMismatch();
     void redZone();
     void inputChanged();
+    void suspicions_data();
+    void suspicions();
     void timeout();
     void deaths();
     void compileLog_data();
@@ -69,6 +72,27 @@ void TestVerdictText::mismatch()
     QVERIFY(verdict.hint.find("NaN") != std::string::npos);
 }
 
+void TestVerdictText::exactMismatch()
+{
+    Finding finding;
+    finding.buffer = "c";
+    finding.element = "c[0, 2]";
+    finding.tolerance.exact = true;
+    finding.check.failure = OutputCheck::Failure::Element;
+    finding.check.expected = 2097153;
+    finding.check.got = 2097152;
+    finding.check.elements = 100;
+    finding.check.mismatches = 40;
+    finding.check.relativeL2 = 2e-7;
+    const Verdict verdict = findingVerdict(finding, place());
+    QCOMPARE(
+        verdict.message,
+        std::string(
+            "c[0, 2] is 2097152, expected 2097153; 40 of 100 elements differ in a case that is exact (case odd, seed 7)."));
+    QCOMPARE(evidence(verdict, "expected"), std::string("2097153"));
+    QVERIFY(verdict.hint.find("lose bits") != std::string::npos);
+}
+
 void TestVerdictText::redZone()
 {
     Finding finding;
@@ -95,6 +119,56 @@ void TestVerdictText::inputChanged()
     QCOMPARE(verdict.status, VerdictStatus::Unsafe);
     QCOMPARE(verdict.reason, std::string("input_changed"));
     QVERIFY(verdict.message.find("a[0, 1]") != std::string::npos);
+}
+
+void TestVerdictText::suspicions_data()
+{
+    QTest::addColumn<QString>("which");
+    QTest::addColumn<QString>("status");
+    QTest::addColumn<QString>("reason");
+    QTest::addColumn<QString>("message");
+    QTest::addColumn<QString>("evidence"); // first entry
+    QTest::addColumn<QString>("hint");     // a word of it
+    QTest::newRow("variable written")
+        << "written"
+        << "unsafe"
+        << "global_changed"
+        << "The candidate wrote to its module's variable counter, which lives from launch to launch."
+        << "variable: counter"
+        << "[[workspace]]";
+    QTest::newRow("variable out of sight")
+        << "hidden"
+        << "unsafe"
+        << "global_changed"
+        << "The candidate's module has a variable counter that cannot be watched."
+        << "variable: counter"
+        << "__constant__";
+    QTest::newRow("clock")
+        << "clock"
+        << "suspect"
+        << "clock"
+        << "The worker says that its runs took 1.5 ms, but the supervisor waited 60 ms for them: the "
+           "times cannot be trusted."
+        << "claimed: 1.5 ms"
+        << "quieter machine";
+}
+
+void TestVerdictText::suspicions()
+{
+    QFETCH(QString, which);
+    QFETCH(QString, evidence);
+    QFETCH(QString, hint);
+    const Verdict verdict = which == "clock" ? clockVerdict(1.5e6, 60e6, place())
+                                             : globalVerdict("counter", which == "written", place());
+    QTEST(QString(toString(verdict.status)), "status");
+    QTEST(QString::fromStdString(verdict.reason), "reason");
+    QTEST(QString::fromStdString(verdict.message), "message");
+    QCOMPARE(verdict.stage, which == "clock" ? Stage::Profile : Stage::Correctness);
+    QCOMPARE(QString::fromStdString(verdict.evidence.front().name + ": " + verdict.evidence.front().value),
+             evidence);
+    QCOMPARE(::evidence(verdict, "case"), std::string("odd"));
+    QCOMPARE(::evidence(verdict, "seed"), std::string("7"));
+    QVERIFY2(verdict.hint.find(hint.toStdString()) != std::string::npos, verdict.hint.c_str());
 }
 
 void TestVerdictText::timeout()
