@@ -44,6 +44,8 @@ struct RunOptions {
     bool record = false;
     bool withoutReference = false;
     bool counters = false;
+    bool energy = false;
+    bool sanitize = false;
 };
 
 /// A problem that has been printed already; carries the exit status.
@@ -171,6 +173,8 @@ tl::expected<gate::GateRequest, int> makeRequest(const Session &session, const W
     request.minRounds = options.rounds;
     request.withReference = !options.withoutReference;
     request.counters = options.counters;
+    request.energy = options.energy;
+    request.sanitize = options.sanitize;
     return request;
 }
 
@@ -366,8 +370,13 @@ void addGateCommands(CLI::App &app, Session &session)
         ->check(CLI::Range(1, 100))
         ->capture_default_str();
     verb->add_flag("--no-reference", options->withoutReference, "Do not time the vendor reference");
-    verb->add_flag("--counters", options->counters,
-                   "After a correct verdict, read hardware counters and where the time goes, line by line (CUDA)");
+    verb->add_flag(
+        "--counters", options->counters,
+        "After a correct verdict, read hardware counters and where the time goes, line by line (CUDA)");
+    verb->add_flag("--energy", options->energy, "Read the device's energy counter over a long replay (CUDA)");
+    verb->add_flag(
+        "--sanitize", options->sanitize,
+        "Run the smallest case under compute-sanitizer first: memory, races, initialisation, barriers (CUDA)");
     verb->add_flag("--record", options->record, "Add the trial to the lineage of its workload and platform");
 
     addCorpusCommand(*group, session);

@@ -45,7 +45,8 @@ Result<Confinement> Confinement::make(const Isolation &isolation, const std::vec
         confinement.m_capabilities |= std::uint64_t{1} << capability;
     if (support.seccomp)
         confinement.m_filter = SyscallFilter::make(isolation);
-    if (support.landlockAbi == 0 || (isolation.movesFiles && support.landlockAbi == 1))
+    if (!isolation.confinesFiles || support.landlockAbi == 0
+        || (isolation.movesFiles && support.landlockAbi == 1))
         return confinement;
     auto ruleset = landlockRuleset(isolation, programs, support.landlockAbi);
     if (!ruleset)

@@ -15,6 +15,7 @@ namespace klineage::process {
 /// other processes, no namespaces, mounts, kernel modules, clocks to set, BPF, io_uring or keyrings, and cannot leave its process
 /// group. Descriptors that it inherits keep working.
 struct Isolation {
+    bool confinesFiles = true; ///< false: every file that its user may reach, without Landlock
     std::vector<std::filesystem::path> readable; ///< read and execute
     std::vector<std::filesystem::path> writable; ///< read, write, create, remove and rename; not execute
     std::vector<std::filesystem::path> devices;  ///< device files, or folders of them: read, write, ioctl

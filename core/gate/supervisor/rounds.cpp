@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace klineage::gate {
 
@@ -79,13 +80,19 @@ TimedRun nextRun(const TimedSubject &subject, RoundState &state)
     return run;
 }
 
+/// All subjects in a random order, then in the opposite one. Who comes first finds the device idle, which costs a thousandth, so the order
+/// is not the same twice.
 std::vector<Sample> roundOf(const std::vector<TimedSubject> &subjects, RoundState &state)
 {
+    std::vector<std::size_t> order(subjects.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    for (std::size_t i = order.size(); i > 1; --i)
+        std::swap(order[i - 1], order[entropy() % i]);
     std::vector<Sample> samples;
-    for (std::size_t i = 0; i < subjects.size(); ++i)
-        samples.push_back({i, nextRun(subjects[i], state)});
-    for (std::size_t i = subjects.size(); i-- > 0;)
-        samples.push_back({i, nextRun(subjects[i], state)});
+    for (const std::size_t subject : order)
+        samples.push_back({subject, nextRun(subjects[subject], state)});
+    for (std::size_t i = order.size(); i-- > 0;)
+        samples.push_back({order[i], nextRun(subjects[order[i]], state)});
     return samples;
 }
 
@@ -162,14 +169,17 @@ RoundResult runBlock(std::vector<TimedSubject> &subjects, int rounds, std::size_
         && std::none_of(subjects.begin(), subjects.end(), [](const auto &s) { return bool(s.sampler); });
     for (int kept = 0; kept < rounds;) {
         auto samples = roundOf(subjects, state);
-        TimedRun &last = samples.back().run;
-        const auto repeats = static_cast<std::size_t>(last.repeats);
-        if (repeats < state.sets)
-            last.first = (audited + state.sets - entropy() % repeats) % state.sets;
+        const bool lastRound = kept + 1 == rounds;
+        if (lastRound) { // the candidate once more, like any other sample, so that its results are there to be looked at
+            samples.push_back({0, nextRun(subjects.front(), state)});
+            TimedRun &last = samples.back().run;
+            const auto repeats = static_cast<std::size_t>(last.repeats);
+            if (repeats < state.sets)
+                last.first = (audited + state.sets - entropy() % repeats) % state.sets;
+        }
         const auto taken = take(samples, subjects, together, context);
         if (!taken)
             return tl::unexpected(taken.error());
-        state.lastFirst = last.first;
         if (!isSteady(*taken) && state.discarded < mostDiscards) {
             ++state.discarded;
             if (context.stop.stop_requested() || context.deadline.secondsLeft() < 1)
@@ -177,7 +187,7 @@ RoundResult runBlock(std::vector<TimedSubject> &subjects, int rounds, std::size_
             continue;
         }
         std::vector<double> sums(subjects.size(), 0.0);
-        for (std::size_t i = 0; i < samples.size(); ++i) {
+        for (std::size_t i = 0; i < 2 * subjects.size(); ++i) {
             sums[samples[i].subject] += (*taken)[i].ns;
             if ((*taken)[i].clockMhz > 0)
                 state.clocksMhz.push_back((*taken)[i].clockMhz);

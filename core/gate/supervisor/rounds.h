@@ -32,7 +32,6 @@ struct RoundState {
     std::vector<std::size_t> blockEnds; ///< rounds at the end of each block
     int discarded = 0;                  ///< rounds thrown away because the clock moved
     std::vector<double> clocksMhz;      ///< of the kept samples; empty when the device does not tell
-    std::size_t lastFirst = 0;          ///< set that the candidate's latest sample began with
 };
 
 /// A failure and the subject that was being timed.
@@ -53,8 +52,8 @@ using RoundResult = tl::expected<void, RoundFailure>;
 [[nodiscard]] RoundResult warmUp(std::vector<TimedSubject> &subjects, RoundState &state,
                                  const TrialContext &context);
 
-/// Interleaves the subjects in ABBA rounds (all of them forwards, then backwards; a round's entry is the mean of a subject's two
-/// samples), so that the candidate's sample is the last. When `audited` is given, that last sample visits this set.
+/// Interleaves the subjects in ABBA rounds (all of them in a random order, then in the opposite one; a round's entry is the mean of a
+/// subject's two samples). After the last round the candidate is sampled once more, over sets of which `audited` is one.
 [[nodiscard]] RoundResult runBlock(std::vector<TimedSubject> &subjects, int rounds, std::size_t audited,
                                    RoundState &state, const TrialContext &context);
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "core/gate/client.h"
-#include "core/gate/roofline/ceilings.h"
 #include "core/gate/trial.h"
 #include "core/workload/workload.h"
 
@@ -11,6 +10,8 @@
 #include <stop_token>
 
 namespace klineage::gate {
+
+struct Ceilings;
 
 struct SupervisorOptions {
     std::vector<std::string> workerCommand;   ///< before "--backend NAME"; empty: this program as `worker`

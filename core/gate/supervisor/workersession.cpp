@@ -42,8 +42,15 @@ WorkerResult<std::unique_ptr<WorkerSession>> WorkerSession::start(const std::vec
     if (!scratch)
         return failed(scratch.error());
     process::ChildOptions options = workerSandbox(surface, scratch->path());
-    if (confinement == Confinement::LimitsOnly)
+    const auto &support = process::isolationSupport();
+    process::IsolationSupport used = support;
+    if (confinement == Confinement::LimitsOnly) {
         options.isolation.reset();
+        used = {};
+    } else if (confinement == Confinement::WithoutFiles) {
+        options.isolation->confinesFiles = false;
+        used.landlockAbi = 0;
+    }
     options.command = command;
     options.inherited = {{sockets->second.get(), protocol::socketFd}, {memory->fd(), protocol::memoryFd}};
     auto child = process::ChildProcess::start(options);
@@ -56,8 +63,19 @@ WorkerResult<std::unique_ptr<WorkerSession>> WorkerSession::start(const std::vec
     session->m_pipe = process::FramePipe(std::move(sockets->first), answerLimitBytes);
     sockets->second.close(); // so that the worker's death shows as end of file
     session->m_stop = stop;
-    if (auto hello = session->readHello(limitSeconds); !hello)
+    if (auto hello = session->readHello(limitSeconds); !hello) {
+        const bool driverFailed = surface == kernel::Surface::Cuda && support.landlockAbi > 0
+                                  && hello.error().kind == FailureKind::Unavailable;
+        if (confinement != Confinement::Full || !driverFailed)
+            return tl::unexpected(hello.error());
+        // A CUDA kernel runs on the device and cannot open files, so a driver that will not start under Landlock is let off it;
+        // the trial records what was enforced.
+        auto again = start(command, surface, limitSeconds, stop, Confinement::WithoutFiles);
+        if (again)
+            return again;
         return tl::unexpected(hello.error());
+    }
+    session->m_environment.facts["isolation"] = process::describe(used);
     return session;
 }
 
@@ -77,7 +95,6 @@ WorkerResult<void> WorkerSession::readHello(double limitSeconds)
         }
         m_facts = protocol::readBindings(hello->at("facts"));
         m_environment = protocol::readEnvironment(hello->at("environment"));
-        m_environment.facts["isolation"] = process::describe(process::isolationSupport());
         m_cacheBytes = hello->at("cache_bytes").get<std::size_t>();
     } catch (const std::exception &) {
         return end(FailureKind::Protocol,

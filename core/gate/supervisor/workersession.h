@@ -50,7 +50,8 @@ struct SubjectInfo {
 };
 
 enum class Confinement {
-    Full,       ///< the sandbox of workers
+    Full,         ///< the sandbox of workers
+    WithoutFiles, ///< without Landlock: for drivers that need a file which the sandbox does not know
     LimitsOnly, ///< resource limits alone: for a worker that a debugging tool of the vendor starts, whose candidate runs on a GPU
 };
 
