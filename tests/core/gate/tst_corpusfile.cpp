@@ -189,6 +189,8 @@ private slots:
         for (const CorpusEntry &entry : corpus->entries) {
             ++(entry.kind == CandidateKind::Honest ? honest : refused)[static_cast<int>(entry.surface)];
             named.insert(entry.file);
+            if (!entry.parent.empty())
+                named.insert(entry.parent);
         }
         QVERIFY(refused[static_cast<int>(kernel::Surface::OpenCl)] >= 30);
         QVERIFY(refused[static_cast<int>(kernel::Surface::Cuda)] >= 10);
