@@ -33,7 +33,8 @@ struct Hotspot {
     std::string kernel;
     int line = 0; ///< 1-based; 0: instructions that come from elsewhere, such as the compiler's headers
     std::int64_t samples = 0;
-    std::map<std::string, std::int64_t> stalls; ///< why they waited there -> samples; "selected": they did not
+    std::map<std::string, std::int64_t>
+        stalls; ///< why they waited there -> samples; "selected": they did not
 };
 
 /// Raw latencies of one subject, one entry a round, in nanoseconds.

@@ -87,6 +87,13 @@ public:
         drainStderr();
     }
     void drainStderr() { drainStream(m_stderr, m_err); }
+    /// Reads what the captured streams have, and forgets all that was read.
+    void forgetOutput()
+    {
+        drain();
+        m_out = {};
+        m_err = {};
+    }
     [[nodiscard]] const CapturedOutput &standardOutput() const { return m_out; }
     [[nodiscard]] const CapturedOutput &standardError() const { return m_err; }
 

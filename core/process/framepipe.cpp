@@ -72,6 +72,12 @@ Result<bool> FramePipe::readSome()
     return tl::unexpected(endOfStream().error());
 }
 
+bool FramePipe::quiet() const
+{
+    char byte = 0;
+    return m_reader.atBoundary() && ::recv(m_socket.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0;
+}
+
 Status FramePipe::endOfStream()
 {
     m_ended = true;

@@ -24,6 +24,8 @@ public:
     /// ErrorCode::Timeout, Cancelled, or Protocol (bad frame; "ended" when the peer closed, cut when inside a frame).
     [[nodiscard]] Result<nlohmann::json> receive(Deadline deadline, ChildProcess *child = nullptr,
                                                  const std::stop_token &stop = {});
+    /// False when bytes have arrived that no receive() returned: of a half-read frame, or of one that nobody asked for.
+    [[nodiscard]] bool quiet() const;
     /// True when the peer closed its end, which a process that died does.
     [[nodiscard]] bool ended() const { return m_ended; }
     /// True when it ended inside a message.

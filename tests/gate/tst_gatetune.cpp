@@ -107,7 +107,8 @@ void TestGateTune::sweepsUnderTheGate()
             QVERIFY2(verdict.log.find("power of two") != std::string::npos, verdict.log.c_str());
         } else if (tile == 64) {
             QVERIFY2(verdict.status == VerdictStatus::CompileError, verdict.message.c_str());
-            QVERIFY2(verdict.message.find("more than 1024 threads") != std::string::npos, verdict.message.c_str());
+            QVERIFY2(verdict.message.find("more than 1024 threads") != std::string::npos,
+                     verdict.message.c_str());
         } else {
             QVERIFY2(verdict.status == VerdictStatus::Correct, verdict.message.c_str());
         }

@@ -185,6 +185,8 @@ Environment CudaBackend::environment() const
         std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
     environment.facts["sm_count"] = std::to_string(attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
     environment.facts["l2_bytes"] = std::to_string(attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE));
+    if (std::size_t bytes = 0; m_driver.deviceTotalMem(&bytes, m_device) == CUDA_SUCCESS)
+        environment.facts["memory_bytes"] = std::to_string(bytes);
     environment.facts["timing"] = "graph replay between events";
     return environment;
 }

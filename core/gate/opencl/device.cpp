@@ -147,6 +147,8 @@ Environment environmentOf(const Device &device)
     environment.facts["driver"] = device.driverVersion;
     environment.facts["compute_units"] = std::to_string(device.computeUnits);
     environment.facts["cache_bytes"] = std::to_string(device.cacheBytes);
+    environment.facts["memory_bytes"] =
+        std::to_string(numberOf<cl_ulong>(*device.api, device.id, CL_DEVICE_GLOBAL_MEM_SIZE));
     environment.facts["timing"] = "events";
     return environment;
 }

@@ -8,7 +8,7 @@
 namespace klineage::gate::protocol {
 
 /// Raised when a message changes its meaning; both ends are the same program, so it only catches mixed installations.
-inline constexpr int version = 2;
+inline constexpr int version = 3;
 /// Descriptors of the worker and the compiler: the socket that carries frames, and the memory that carries bulk bytes.
 inline constexpr int socketFd = 3;
 inline constexpr int memoryFd = 4;
@@ -42,7 +42,7 @@ inline constexpr int memoryFd = 4;
 [[nodiscard]] std::vector<CopyRange> readRanges(const nlohmann::json &json);
 [[nodiscard]] TimedRun readTimedRun(const nlohmann::json &json);
 [[nodiscard]] TimedSample readTimedSample(
-    const nlohmann::json &json); ///< ns is positive, clockMhz not negative
+    const nlohmann::json &json);                                    ///< ns is positive, clockMhz not negative
 [[nodiscard]] EnergyReading readEnergy(const nlohmann::json &json); ///< all positive
 [[nodiscard]] Error readError(const nlohmann::json &json);
 

@@ -143,10 +143,10 @@ void Server::handleLine(const std::string &line)
         }
         m_wake.notify_one();
     } else {
-        m_output.error(request["id"],
-                       {ErrorCode::InvalidInput,
-                        "There is no method \"" + method + "\"; expected gate, prepare, devices, cancel or ping.",
-                        {}});
+        m_output.error(request["id"], {ErrorCode::InvalidInput,
+                                       "There is no method \"" + method
+                                           + "\"; expected gate, prepare, devices, cancel or ping.",
+                                       {}});
     }
 }
 

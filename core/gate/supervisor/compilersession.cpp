@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/gate/supervisor/compilersession.h"
 
+#include "core/gate/check/random.h"
 #include "core/gate/protocol/messages.h"
+#include "core/gate/supervisor/reach.h"
 #include "core/gate/supervisor/sandbox.h"
 
+#include <csignal>
 #include <nlohmann/json.hpp>
 
 namespace klineage::gate {
@@ -39,6 +42,13 @@ tl::unexpected<WorkerFailure> CompilerSession::end(const Error &error, double li
         failure.kind = FailureKind::Died;
         if (const auto status = m_process->child.wait(Deadline::in(2)))
             failure.exit = *status;
+        if (failure.exit && failure.exit->signal == SIGKILL && process::isolationSupport().seccomp) {
+            failure.kind = FailureKind::Killed;
+            failure.error = {
+                ErrorCode::Internal,
+                "The compiler was killed from outside, by the system when memory ran out or by somebody.",
+                {}};
+        }
     }
     m_process->child.kill();
     m_process->child.drain();
@@ -96,19 +106,33 @@ WorkerResult<void> CompilerSession::ensureStarted(const std::stop_token &stop)
     return {};
 }
 
-WorkerResult<CompileOutput> CompilerSession::ask(const json &request, double limitSeconds,
+WorkerResult<CompileOutput> CompilerSession::ask(json request, double limitSeconds,
                                                  const std::stop_token &stop)
 {
+    const auto unasked = [this] {
+        return end({ErrorCode::Protocol, "The compiler process sent something that was not asked for.", {}},
+                   0);
+    };
+    m_process->child.forgetOutput();
+    if (!m_process->pipe.quiet())
+        return unasked();
+    const std::uint64_t id = entropy();
+    request["id"] = id;
     const Deadline deadline = Deadline::in(limitSeconds);
     if (auto sent = m_process->pipe.send(request, deadline, &m_process->child); !sent)
         return end(sent.error(), limitSeconds);
     const auto answer = m_process->pipe.receive(deadline, &m_process->child, stop);
     if (!answer)
         return end(answer.error(), limitSeconds);
+    if (const auto echoed = answer->find("id");
+        echoed == answer->end() || *echoed != json(id) || !m_process->pipe.quiet())
+        return unasked();
     try {
         if (answer->contains("error"))
             return tl::unexpected(machineFailure(protocol::readError(answer->at("error"))));
         CompileOutput output = protocol::readCompileOutput(answer->at("compile"));
+        if (process::isolationSupport().landlockAbi == 0)
+            output.log = withoutForeignText(output.log);
         const auto bytes = answer->at("bytes").get<std::size_t>();
         if (bytes > binaryRoomBytes)
             throw std::invalid_argument("bytes");

@@ -31,7 +31,7 @@ private:
     };
     [[nodiscard]] WorkerResult<void> ensureStarted(const std::stop_token &stop);
     [[nodiscard]] tl::unexpected<WorkerFailure> end(const Error &error, double limitSeconds);
-    [[nodiscard]] WorkerResult<CompileOutput> ask(const nlohmann::json &request, double limitSeconds,
+    [[nodiscard]] WorkerResult<CompileOutput> ask(nlohmann::json request, double limitSeconds,
                                                   const std::stop_token &stop);
 
     std::vector<std::string> m_command;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/gate/supervisor/sandbox.h"
 #include "core/gate/supervisor/trialcontext.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <optional>
 
 namespace klineage::gate {
 
@@ -22,6 +25,53 @@ std::string listOf(const std::vector<std::int64_t> &values)
     for (const auto value : values)
         text += (text.empty() ? "" : ", ") + std::to_string(value);
     return text;
+}
+
+std::int64_t bytesOf(const std::vector<kernel::ResolvedBuffer> &buffers)
+{
+    std::int64_t bytes = 0;
+    for (const kernel::ResolvedBuffer &buffer : buffers)
+        bytes += buffer.bytes();
+    return bytes;
+}
+
+/// What one set of a plan's buffers may take: half of the device, and a quarter of the machine, because the gate composes and
+/// inspects every buffer in its own memory.
+std::int64_t memoryLimit(const WorkerSession &session)
+{
+    auto limit = static_cast<std::int64_t>(physicalMemory() / 4);
+    const auto &facts = session.helloEnvironment().facts;
+    if (const auto device = facts.find("memory_bytes"); device != facts.end()) {
+        const std::int64_t bytes = std::atoll(device->second.c_str());
+        if (bytes > 0)
+            limit = std::min(limit, bytes / 2);
+    }
+    return limit;
+}
+
+std::string mebibytes(std::int64_t bytes)
+{
+    return std::to_string(bytes >> 20) + " MiB";
+}
+
+/// The verdict on a plan that needs more memory than a candidate may have.
+std::optional<Verdict> tooLarge(const kernel::ResolvedPlan &plan,
+                                const std::vector<kernel::ResolvedBuffer> &tensors,
+                                const TrialContext &context)
+{
+    const std::int64_t workspaces = bytesOf(plan.workspaces);
+    const std::int64_t limit = memoryLimit(context.session);
+    if (workspaces == 0 || workspaces + bytesOf(tensors) <= limit)
+        return std::nullopt;
+    Verdict verdict =
+        planVerdict({ErrorCode::InvalidInput,
+                     "The plan's workspaces need " + mebibytes(workspaces) + " besides the tensors' "
+                         + mebibytes(bytesOf(tensors)) + ": more than a candidate may have here, which is "
+                         + mebibytes(limit) + ".",
+                     {}});
+    verdict.reason = "too_much_memory";
+    verdict.hint = "Reuse a smaller workspace, or work in pieces.";
+    return verdict;
 }
 
 tl::unexpected<TrialEnd> badOverride(const std::string &message)
@@ -74,7 +124,7 @@ StageResult<void> compileCandidate(PreparedCandidate &prepared, CompilerSession 
     auto output = compiler.compile(prepared.candidate.source, prepared.name, prepared.tunables, target,
                                    std::min(limitSeconds, compileLimitSeconds), stop);
     if (!output) {
-        if (output.error().kind == FailureKind::Machine)
+        if (output.error().kind == FailureKind::Machine || output.error().kind == FailureKind::Killed)
             return tl::unexpected<TrialEnd>(output.error().error);
         return tl::unexpected(failureEnd(output.error(), where));
     }
@@ -137,9 +187,10 @@ StageResult<kernel::ResolvedPlan> resolveFor(const PreparedCandidate &prepared, 
     for (const auto &[name, value] : context.session.facts())
         bindings[name] = value;
     auto plan = kernel::resolvePlan(prepared.candidate, *tensors, bindings);
-    if (plan)
+    auto large = plan ? tooLarge(*plan, *tensors, context) : std::nullopt;
+    if (plan && !large)
         return std::move(*plan);
-    Verdict verdict = planVerdict(plan.error());
+    Verdict verdict = large ? std::move(*large) : planVerdict(plan.error());
     verdict.evidence.push_back({"case", c.name});
     return tl::unexpected<TrialEnd>(std::move(verdict));
 }

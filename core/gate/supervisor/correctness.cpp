@@ -62,7 +62,7 @@ StageResult<CaseInstancePtr> checkStep(const Step &step, const PreparedCandidate
     };
     CheckedSet set(context.session, *instance);
     if (auto allocated = set.allocateTensors(); !allocated)
-        return tl::unexpected(environmentEnd(allocated.error()));
+        return tl::unexpected(failureEnd(allocated.error(), where));
     const auto bindings = set.addPlan(*plan);
     if (!bindings)
         return failed(bindings.error());

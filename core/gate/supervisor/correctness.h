@@ -9,9 +9,9 @@ namespace klineage::gate {
 struct CorrectnessResult {
     std::vector<CaseInstancePtr> timed; ///< instances of the timed case, one a seed
     std::vector<std::uint64_t>
-        seeds;          ///< all that were used, in order: the other cases', then the timed one's
+        seeds;                      ///< all that were used, in order: the other cases', then the timed one's
     std::vector<std::string> drawn; ///< shapes that were drawn: "hidden (M = 17, N = 40)"
-    double roughNs = 0; ///< one run of the timed case, seen from here: an upper estimate
+    double roughNs = 0;             ///< one run of the timed case, seen from here: an upper estimate
 };
 
 /// Runs the candidate on every case, each instance twice with different poison, and judges every byte after every launch. Small cases

@@ -134,7 +134,12 @@ std::size_t Profiler::setCount() const
     // A sample visits no set twice, and short kernels need many runs a sample: events tell half a microsecond at best.
     const double wanted =
         std::max(cold, host || roughNs > shortRunNs ? m_state.sampleNs / roughNs : shortRuns);
-    const double affordable = static_cast<double>(host ? hostBudgetBytes : deviceBudgetBytes) / bytes;
+    double everything = bytes;
+    if (const auto plan = resolveFor(m_candidate, m_context, timedCase())) {
+        for (const kernel::ResolvedBuffer &workspace : plan->workspaces)
+            everything += static_cast<double>(workspace.bytes());
+    }
+    const double affordable = static_cast<double>(host ? hostBudgetBytes : deviceBudgetBytes) / everything;
     const double quick = longestRotationNs / roughNs;
     const auto seeds = static_cast<double>(m_correct.timed.size());
     const double count =

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/gate/supervisor/reach.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <linux/capability.h>
@@ -173,6 +174,28 @@ process::Isolation compilerReach(const fs::path &scratch)
     reach.devices = {"/dev/null", "/dev/urandom"};
     reach.ownProcess = false;
     return reach;
+}
+
+std::string withoutForeignText(const std::string &log)
+{
+    const auto roots = toolkitRoots();
+    for (std::size_t begin = 0; begin < log.size();) {
+        const std::size_t end = std::min(log.find('\n', begin), log.size());
+        const std::string line = log.substr(begin, end - begin);
+        begin = end + 1;
+        const auto place = line.find('(');
+        if (line.empty() || line.front() != '/' || place == std::string::npos)
+            continue;
+        const std::string file = fs::path(line.substr(0, place)).lexically_normal().string();
+        const bool ours = std::any_of(roots.begin(), roots.end(), [&](const fs::path &root) {
+            const std::string folder = (root / "include/").string();
+            return file.compare(0, folder.size(), folder) == 0;
+        });
+        if (!ours)
+            return "error: cannot open source file: it is none of the CUDA Toolkit's headers. What the compiler says "
+                   "about it is withheld.\n";
+    }
+    return log;
 }
 
 std::vector<std::string> reachedVariables()

@@ -16,6 +16,10 @@ namespace klineage::gate {
 /// What the compiler process may reach: itself, NVRTC, and the headers of the CUDA Toolkit.
 [[nodiscard]] process::Isolation compilerReach(const std::filesystem::path &scratch);
 
+/// The log without what NVRTC quotes of files other than the candidate and the Toolkit's headers: for kernels without Landlock, where
+/// nothing keeps it from reading them.
+[[nodiscard]] std::string withoutForeignText(const std::string &log);
+
 /// Names, or beginnings of names with "*", of the environment variables that both have from the gate's.
 [[nodiscard]] std::vector<std::string> reachedVariables();
 

@@ -21,15 +21,6 @@ constexpr bool sanitized = true;
 constexpr bool sanitized = false;
 #endif
 
-std::uint64_t physicalMemory()
-{
-    const long pages = ::sysconf(_SC_PHYS_PAGES);
-    const long pageBytes = ::sysconf(_SC_PAGESIZE);
-    return pages > 0 && pageBytes > 0
-               ? static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(pageBytes)
-               : 8 * gibibyte;
-}
-
 /// An isolated process gains no privileges, so the driver's own helper cannot make device files for it.
 void makeDeviceFiles()
 {
@@ -55,6 +46,15 @@ process::ChildOptions isolated(process::Isolation reach, const std::filesystem::
 }
 
 } // namespace
+
+std::uint64_t physicalMemory()
+{
+    const long pages = ::sysconf(_SC_PHYS_PAGES);
+    const long pageBytes = ::sysconf(_SC_PAGESIZE);
+    return pages > 0 && pageBytes > 0
+               ? static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(pageBytes)
+               : 8 * gibibyte;
+}
 
 std::filesystem::path cacheDirectory()
 {

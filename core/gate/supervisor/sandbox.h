@@ -11,6 +11,9 @@ namespace klineage::gate {
 /// $XDG_CACHE_HOME/klineage (or ~/.cache/klineage); created when missing. Empty when there is no home.
 [[nodiscard]] std::filesystem::path cacheDirectory();
 
+/// Bytes of memory of this machine.
+[[nodiscard]] std::uint64_t physicalMemory();
+
 /// Limits, environment, reach and output caps of a worker, command and descriptors not yet set. scratch: a folder of its own, where
 /// it works and keeps its temporary files, its home and its caches.
 [[nodiscard]] process::ChildOptions workerSandbox(kernel::Surface surface,

@@ -94,7 +94,19 @@ struct Supervisor::Private {
                                              : options.workerCommand;
     }
 
+    [[nodiscard]] std::vector<std::string> workerCommand(kernel::Surface surface) const
+    {
+        std::vector<std::string> command = workerCommand();
+        command.insert(command.end(), {"--backend", backendName(surface)});
+        return command;
+    }
+
     WorkerResult<WorkerSession *> session(kernel::Surface surface, const std::stop_token &stop);
+    /// A kernel on the CPU runs in the worker's own process, and could leave something there for the next candidate. So each gets
+    /// a fresh worker, which starts while the one before compiles and is checked.
+    void launchSpare(kernel::Surface surface);
+    /// The spare has started, and will not disturb what is timed from here on.
+    void awaitSpare(const std::stop_token &stop);
     std::vector<std::uint64_t> timedSeeds(int count);
     Result<CaseInstancePtr> instance(const workload::Workload &workload, const workload::Case &c,
                                      std::uint64_t seed);
@@ -118,6 +130,8 @@ struct Supervisor::Private {
     CompileAhead ahead;
     RooflineGuard roofline;
     std::map<kernel::Surface, std::unique_ptr<WorkerSession>> sessions;
+    std::unique_ptr<WorkerSession>
+        spare; ///< a worker for the next OpenCL candidate, launched during this one's trial
     NoiseFloors noise;
     PythonSessions python;
     std::vector<std::uint64_t> pool;
@@ -126,7 +140,7 @@ struct Supervisor::Private {
     std::shared_ptr<const workload::Workload> pooled;
     std::map<std::uint64_t, CaseInstancePtr> pooledInstances;
     std::set<std::string> sound; ///< texts of the workloads whose timed case was found to show something
-    CaseInstancePtr first;       ///< of the timed case of the present trial, when the workload was just checked
+    CaseInstancePtr first; ///< of the timed case of the present trial, when the workload was just checked
 };
 
 WorkerResult<WorkerSession *> Supervisor::Private::session(kernel::Surface surface,
@@ -136,13 +150,31 @@ WorkerResult<WorkerSession *> Supervisor::Private::session(kernel::Surface surfa
     if (slot && slot->alive())
         return slot.get();
     slot.reset();
-    std::vector<std::string> command = workerCommand();
-    command.insert(command.end(), {"--backend", backendName(surface)});
-    auto started = WorkerSession::start(command, surface, startLimitSeconds, stop);
+    if (surface == kernel::Surface::OpenCl && spare) {
+        slot = std::move(spare);
+        if (slot->await(startLimitSeconds, stop))
+            return slot.get();
+        slot.reset(); // another one may do better, or say better what is wrong
+    }
+    auto started = WorkerSession::start(workerCommand(surface), surface, startLimitSeconds, stop);
     if (!started)
         return tl::unexpected(started.error());
     slot = std::move(*started);
     return slot.get();
+}
+
+void Supervisor::Private::launchSpare(kernel::Surface surface)
+{
+    if (surface != kernel::Surface::OpenCl || spare)
+        return;
+    if (auto launched = WorkerSession::launch(workerCommand(surface), surface))
+        spare = std::move(*launched);
+}
+
+void Supervisor::Private::awaitSpare(const std::stop_token &stop)
+{
+    if (spare && !spare->await(startLimitSeconds, stop))
+        spare.reset();
 }
 
 std::vector<std::uint64_t> Supervisor::Private::timedSeeds(int count)
@@ -276,6 +308,7 @@ StageResult<void> Supervisor::Private::performOn(WorkerSession &worker, Prepared
                                                  Trial &trial)
 {
     worker.beginTrial(stop, deadline);
+    launchSpare(prepared.candidate.surface);
     trial.environment = worker.helloEnvironment();
     TrialContext context{
         job,
@@ -325,6 +358,7 @@ StageResult<void> Supervisor::Private::performOn(WorkerSession &worker, Prepared
         if (auto sane = sanitize(prepared, command, context, trial); !sane)
             return sane;
     }
+    awaitSpare(stop);
     if (auto profiled = profile(prepared, correct, context, trial); !profiled)
         return profiled;
     if (auto judged = roofline.judge(job, compiler, stop, progress, trial); !judged)
@@ -353,6 +387,10 @@ StageResult<void> Supervisor::Private::perform(const GateJob &job, const std::st
         return tl::unexpected(environmentEnd(worker.error()));
     }
     auto done = performOn(**worker, *prepared, job, stop, progress, deadline, trial);
+    if (trial.surface == kernel::Surface::OpenCl) {
+        sessions.erase(trial.surface);
+        return done;
+    }
     WorkerSession *used = sessions[trial.surface].get();
     const auto *verdict = done ? nullptr : std::get_if<Verdict>(&done.error());
     python.end();
@@ -442,6 +480,8 @@ Result<Ceilings> Supervisor::ceilings(kernel::Surface surface, bool again, const
 pid_t Supervisor::workerPid(kernel::Surface surface) const
 {
     const auto found = m_d->sessions.find(surface);
+    if (found == m_d->sessions.end() && surface == kernel::Surface::OpenCl && m_d->spare)
+        return m_d->spare->alive() ? m_d->spare->pid() : -1;
     return found != m_d->sessions.end() && found->second && found->second->alive() ? found->second->pid()
                                                                                    : -1;
 }

@@ -54,7 +54,7 @@ public:
                                             const std::stop_token &stop = {},
                                             const ProgressCallback &progress = {});
 
-    /// Process id of the warm worker of a backend; -1 when there is none. For tests.
+    /// Process id of the worker that a backend's next candidate gets; -1 when it is not running yet. For tests.
     [[nodiscard]] pid_t workerPid(kernel::Surface surface) const;
 
 private:

@@ -20,7 +20,6 @@ struct PreparedCandidate {
     CompileOutput compiled{}; ///< CUDA: from the compiler process; OpenCL: filled when it is first loaded
 };
 
-
 class PythonSessions;
 
 /// What the stages of one trial share.

@@ -271,6 +271,16 @@ Verdict planVerdict(const Error &error)
     return verdict;
 }
 
+/// NVRTC and clang, of an #include that they cannot or may not open.
+static bool missesFile(const std::string &message)
+{
+    for (const char *words : {"open source file", "file not found", "cannot open file"}) {
+        if (message.find(words) != std::string::npos)
+            return true;
+    }
+    return false;
+}
+
 Verdict compileVerdict(const CompileOutput &output, const Error &error, const std::string &name,
                        const std::string &source)
 {
@@ -292,6 +302,12 @@ Verdict compileVerdict(const CompileOutput &output, const Error &error, const st
     }
     verdict.evidence.push_back({"compiler", output.compiler});
     verdict.hint = "The log has every message of the compiler; its line numbers are those of the file.";
+    if (missesFile(verdict.message))
+        verdict.hint =
+            name.size() > 3 && name.compare(name.size() - 3, 3, ".cl") == 0
+                ? "An OpenCL candidate can include no files: what it needs has to be in its own."
+                : "A CUDA candidate can include the headers of the CUDA Toolkit, such as cuda_fp16.h, "
+                  "mma.h, cuda_pipeline.h or cuda/std/cstdint, and no other file.";
     return verdict;
 }
 
@@ -376,6 +392,7 @@ TrialEnd failureEnd(const WorkerFailure &failure, const Where &where)
     case FailureKind::Cancelled:
         return Error{ErrorCode::Cancelled, "The trial was cancelled.", {}};
     case FailureKind::Unavailable:
+    case FailureKind::Killed:
         return failure.error;
     default:
         break;

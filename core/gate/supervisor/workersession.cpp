@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/gate/supervisor/workersession.h"
 
+#include "core/gate/check/random.h"
 #include "core/gate/protocol/messages.h"
 #include "core/gate/supervisor/sandbox.h"
 
 #include <algorithm>
 #include <cmath>
+#include <csignal>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
@@ -29,6 +31,37 @@ WorkerResult<std::unique_ptr<WorkerSession>> WorkerSession::start(const std::vec
                                                                   const std::stop_token &stop,
                                                                   Confinement confinement)
 {
+    auto session = launch(command, surface, confinement);
+    if (!session)
+        return session;
+    const auto ready = (*session)->await(limitSeconds, stop);
+    if (ready)
+        return session;
+    if (confinement == Confinement::Full && surface == kernel::Surface::Cuda
+        && ready.error().kind == FailureKind::Unavailable && process::isolationSupport().landlockAbi > 0) {
+        // A CUDA kernel runs on the device and cannot open files, so a driver that will not start under Landlock is let off it;
+        // the trial records what was enforced.
+        auto again = start(command, surface, limitSeconds, stop, Confinement::WithoutFiles);
+        if (again)
+            return again;
+    }
+    return tl::unexpected(ready.error());
+}
+
+WorkerResult<void> WorkerSession::await(double limitSeconds, const std::stop_token &stop)
+{
+    if (m_failure)
+        return tl::unexpected(*m_failure);
+    if (m_introduced)
+        return {};
+    m_stop = stop;
+    return readHello(limitSeconds);
+}
+
+WorkerResult<std::unique_ptr<WorkerSession>> WorkerSession::launch(const std::vector<std::string> &command,
+                                                                   kernel::Surface surface,
+                                                                   Confinement confinement)
+{
     const auto failed = [](const Error &error) {
         return tl::unexpected(WorkerFailure{FailureKind::Machine, error, {}, {}, 0});
     };
@@ -38,12 +71,11 @@ WorkerResult<std::unique_ptr<WorkerSession>> WorkerSession::start(const std::vec
     auto memory = process::SharedMemory::create(initialMemoryBytes);
     if (!memory)
         return failed(memory.error());
-    auto scratch = process::ScratchFolder::create();
+    auto scratch = process::ScratchFolder::create(cacheDirectory()); // kernels of the CPU are compiled there
     if (!scratch)
         return failed(scratch.error());
     process::ChildOptions options = workerSandbox(surface, scratch->path());
-    const auto &support = process::isolationSupport();
-    process::IsolationSupport used = support;
+    process::IsolationSupport used = process::isolationSupport();
     if (confinement == Confinement::LimitsOnly) {
         options.isolation.reset();
         used = {};
@@ -62,20 +94,7 @@ WorkerResult<std::unique_ptr<WorkerSession>> WorkerSession::start(const std::vec
     session->m_memory = std::move(*memory);
     session->m_pipe = process::FramePipe(std::move(sockets->first), answerLimitBytes);
     sockets->second.close(); // so that the worker's death shows as end of file
-    session->m_stop = stop;
-    if (auto hello = session->readHello(limitSeconds); !hello) {
-        const bool driverFailed = surface == kernel::Surface::Cuda && support.landlockAbi > 0
-                                  && hello.error().kind == FailureKind::Unavailable;
-        if (confinement != Confinement::Full || !driverFailed)
-            return tl::unexpected(hello.error());
-        // A CUDA kernel runs on the device and cannot open files, so a driver that will not start under Landlock is let off it;
-        // the trial records what was enforced.
-        auto again = start(command, surface, limitSeconds, stop, Confinement::WithoutFiles);
-        if (again)
-            return again;
-        return tl::unexpected(hello.error());
-    }
-    session->m_environment.facts["isolation"] = process::describe(used);
+    session->m_isolation = process::describe(used);
     return session;
 }
 
@@ -95,11 +114,13 @@ WorkerResult<void> WorkerSession::readHello(double limitSeconds)
         }
         m_facts = protocol::readBindings(hello->at("facts"));
         m_environment = protocol::readEnvironment(hello->at("environment"));
+        m_environment.facts["isolation"] = m_isolation;
         m_cacheBytes = hello->at("cache_bytes").get<std::size_t>();
     } catch (const std::exception &) {
         return end(FailureKind::Protocol,
                    {ErrorCode::Protocol, "The worker did not introduce itself as the protocol demands.", {}});
     }
+    m_introduced = true;
     return {};
 }
 
@@ -140,6 +161,7 @@ void WorkerSession::beginTrial(std::stop_token stop, Deadline deadline)
 {
     m_stop = std::move(stop);
     m_deadline = deadline;
+    m_child.forgetOutput();
 }
 
 std::string WorkerSession::output()
@@ -161,6 +183,14 @@ tl::unexpected<WorkerFailure> WorkerSession::end(FailureKind kind, Error error, 
         // The socket closes a moment before the process can be waited for.
         if (const auto status = m_child.wait(Deadline::in(2)))
             failure.exit = *status;
+        // It cannot do that to itself, where calls are filtered.
+        if (failure.exit && failure.exit->signal == SIGKILL && process::isolationSupport().seccomp) {
+            failure.kind = FailureKind::Killed;
+            failure.error = {
+                ErrorCode::Internal,
+                "The worker was killed from outside, by the system when memory ran out or by somebody.",
+                {}};
+        }
     }
     m_child.kill();
     failure.output = output();
@@ -182,10 +212,18 @@ tl::unexpected<WorkerFailure> WorkerSession::endOf(const Error &error, double li
     return end(m_pipe.ended() && !m_pipe.cut() ? FailureKind::Died : FailureKind::Protocol, error);
 }
 
-WorkerResult<json> WorkerSession::call(const json &request, double limitSeconds)
+WorkerResult<json> WorkerSession::call(json request, double limitSeconds)
 {
     if (m_failure)
         return tl::unexpected(*m_failure);
+    const auto unasked = [this] {
+        return end(FailureKind::Protocol,
+                   {ErrorCode::Protocol, "The worker sent something that was not asked for.", {}});
+    };
+    if (!m_pipe.quiet())
+        return unasked();
+    const std::uint64_t id = entropy();
+    request["id"] = id;
     const double seconds = std::min(limitSeconds, m_deadline.secondsLeft());
     const Deadline deadline = Deadline::in(seconds);
     if (auto sent = m_pipe.send(request, deadline, &m_child); !sent)
@@ -193,6 +231,9 @@ WorkerResult<json> WorkerSession::call(const json &request, double limitSeconds)
     auto answer = m_pipe.receive(deadline, &m_child, m_stop);
     if (!answer)
         return endOf(answer.error(), seconds);
+    if (const auto echoed = answer->find("id");
+        echoed == answer->end() || *echoed != json(id) || !m_pipe.quiet())
+        return unasked();
     return std::move(*answer);
 }
 

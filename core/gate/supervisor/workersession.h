@@ -25,6 +25,7 @@ enum class FailureKind {
     Unavailable, ///< no device, driver or library
     Machine,     ///< the device or the system failed where it should not
     Cancelled,
+    Killed, ///< the worker was killed from outside: by the system when memory ran out, or by somebody
 };
 
 /// Why an operation of the worker did not succeed.
@@ -57,6 +58,9 @@ enum class Confinement {
 
 /// A worker process and the conversation with it. Every answer is checked; after a timeout, a death, a protocol error, a machine
 /// failure or a failed launch the process is killed, and every later call fails the same way. One thread.
+///
+/// Each request carries a random number, which its answer must repeat. What arrives without having been asked for is a protocol
+/// error, also when nobody is waiting for an answer.
 class WorkerSession
 {
 public:
@@ -64,6 +68,12 @@ public:
     [[nodiscard]] static WorkerResult<std::unique_ptr<WorkerSession>> start(
         const std::vector<std::string> &command, kernel::Surface surface, double limitSeconds,
         const std::stop_token &stop, Confinement confinement = Confinement::Full);
+    /// Starts the command without waiting: nothing but await() may be called before that has succeeded.
+    [[nodiscard]] static WorkerResult<std::unique_ptr<WorkerSession>> launch(
+        const std::vector<std::string> &command, kernel::Surface surface,
+        Confinement confinement = Confinement::Full);
+    /// Waits for the hello; at once when it has been read already.
+    [[nodiscard]] WorkerResult<void> await(double limitSeconds, const std::stop_token &stop);
 
     /// Removes every subject, module and buffer that this session made: the end of a trial.
     [[nodiscard]] WorkerResult<void> clear();
@@ -72,7 +82,7 @@ public:
     /// Kills the process: after a candidate that may have damaged it.
     void discard();
 
-    /// Stop token and deadline of the calls that follow, until the next call of this.
+    /// Stop token and deadline of the calls that follow, until the next call of this. What the worker printed so far is forgotten.
     void beginTrial(std::stop_token stop, process::Deadline deadline);
     [[nodiscard]] bool alive() const { return !m_failure; }
     [[nodiscard]] pid_t pid() const { return m_child.pid(); }
@@ -122,7 +132,7 @@ public:
 
 private:
     WorkerSession() = default;
-    [[nodiscard]] WorkerResult<nlohmann::json> call(const nlohmann::json &request, double limitSeconds);
+    [[nodiscard]] WorkerResult<nlohmann::json> call(nlohmann::json request, double limitSeconds);
     /// Runs read(answer); anything it throws is a protocol failure.
     template <typename Read>
     [[nodiscard]] auto ask(const nlohmann::json &request, double limitSeconds, Read &&read)
@@ -139,11 +149,13 @@ private:
     std::stop_token m_stop;
     process::Deadline m_deadline = process::Deadline::never();
     std::optional<WorkerFailure> m_failure;
+    bool m_introduced = false;
     std::vector<SubjectId> m_subjects;
     std::vector<ModuleId> m_modules;
     std::vector<BufferId> m_buffers;
     kernel::Bindings m_facts;
     Environment m_environment;
+    std::string m_isolation; ///< what the kernel enforces for it
     std::size_t m_cacheBytes = 0;
 };
 

@@ -61,7 +61,9 @@ int runCompiler()
             const auto request = pipe.receive(Deadline::never());
             if (!request)
                 return pipe.ended() ? 0 : 1;
-            if (!pipe.send(compile(*request, memory), Deadline::in(60)))
+            json reply = compile(*request, memory);
+            reply["id"] = request->at("id");
+            if (!pipe.send(reply, Deadline::in(60)))
                 return 1;
         }
     } catch (const std::exception &problem) {

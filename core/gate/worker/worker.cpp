@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// One request, one answer, in order. Bulk bytes travel through the shared memory at offsets that the supervisor names. An answer is
-// {"ok": true, …} or {"error": {…}}; ErrorCode::InvalidInput is the candidate's fault, everything else is the machine's.
+// One request, one answer, in order; an answer repeats the "id" of its request. Bulk bytes travel through the shared memory at
+// offsets that the supervisor names. An answer is {"ok": true, …} or {"error": {…}}; ErrorCode::InvalidInput is the candidate's
+// fault, everything else is the machine's.
 #include "core/gate/worker/worker.h"
 
 #include "core/gate/protocol/messages.h"
@@ -202,8 +203,8 @@ json Worker::perform(const json &request)
     if (op == "sample")
         return sample(request);
     if (op == "energy") {
-        const auto reading = m_backend->energy(protocol::readTimedRun(request.at("run")),
-                                               request.at("seconds").get<double>());
+        const auto reading =
+            m_backend->energy(protocol::readTimedRun(request.at("run")), request.at("seconds").get<double>());
         return reading ? json{{"ok", true}, {"energy", protocol::write(*reading)}} : failure(reading.error());
     }
     if (op == "environment")
@@ -231,7 +232,9 @@ int runWorker(kernel::Surface surface)
             const auto request = pipe.receive(Deadline::never());
             if (!request)
                 return pipe.ended() ? 0 : 1;
-            if (!pipe.send(worker.perform(*request), Deadline::in(60)))
+            json reply = worker.perform(*request);
+            reply["id"] = request->at("id");
+            if (!pipe.send(reply, Deadline::in(60)))
                 return 1;
         }
     } catch (const std::exception &problem) {

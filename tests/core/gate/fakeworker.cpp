@@ -6,7 +6,9 @@
 #include "core/process/framepipe.h"
 #include "core/process/sharedmemory.h"
 
+#include <algorithm>
 #include <csignal>
+#include <cstdint>
 #include <cstring>
 #include <map>
 #include <string>
@@ -19,9 +21,15 @@ using process::Deadline;
 
 namespace {
 
+std::size_t allowance = SIZE_MAX; ///< bytes that are sent before the process ends
+
 void sendRaw(const std::string &bytes)
 {
-    (void)::send(gate::protocol::socketFd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    const std::size_t sent = std::min(bytes.size(), allowance);
+    (void)::send(gate::protocol::socketFd, bytes.data(), sent, MSG_NOSIGNAL);
+    allowance -= sent;
+    if (sent < bytes.size())
+        ::_exit(0);
 }
 
 [[noreturn]] void hang()
@@ -66,6 +74,13 @@ void misbehave(const std::string &mode)
         sendRaw(std::string("\xff\xff\xff\x7f", 4));
     if (mode == "not-json")
         sendRaw(std::string("\x04\x00\x00\x00{{{{", 8));
+    if (mode == "any") {
+        static constexpr const char *others[] = {"segv",      "exit",     "garbage", "cut",
+                                                 "oversized", "not-json", "forged"};
+        misbehave(others[static_cast<std::size_t>(::getpid()) % std::size(others)]);
+    }
+    if (mode == "extra")
+        sendRaw(*process::encodeFrame({{"ok", true}}));
     if (mode == "forged")
         sendRaw(*process::encodeFrame({{"status", "correct"}, {"verdict", {{"status", "correct"}}}}));
 }
@@ -141,9 +156,11 @@ int main(int argc, char **argv)
         {"facts", {{"sm_count", 2}, {"warp_size", 8}, {"max_shared", 65536}}},
         {"environment", {{"platform", "fake"}, {"device", "fake"}, {"facts", json::object()}}},
         {"cache_bytes", 1000}};
-    if (!pipe.send(hello, Deadline::in(10)))
-        return 1;
     Memory memory;
+    if (mode.rfind("truncate=", 0) == 0)
+        allowance = std::stoul(mode.substr(9));
+    sendRaw(*process::encodeFrame(hello));
+    json previous;
     const std::string place = mode.find('@') == std::string::npos ? "run" : mode.substr(mode.find('@') + 1);
     for (;;) {
         const auto request = pipe.receive(Deadline::never());
@@ -155,7 +172,10 @@ int main(int argc, char **argv)
         json answer = reply(op);
         if (mode == "memory")
             memory.perform(*request, answer);
-        if (!pipe.send(answer, Deadline::in(10)))
-            return 1;
+        answer["id"] = op == place && mode.rfind("replay", 0) == 0 ? previous : request->at("id");
+        previous = request->at("id");
+        sendRaw(*process::encodeFrame(answer));
+        if (op == place && mode.rfind("late", 0) == 0)
+            sendRaw(*process::encodeFrame(answer));
     }
 }
