@@ -1,114 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//
-// The CUDA device in the worker process. Driver API only; the primary context is used because cuBLAS shares it.
-#include "core/gate/backend.h"
-#include "core/gate/counters/pcsampler.h"
+#include "core/gate/cuda/cudabackend.h"
+
 #include "core/gate/counters/rangeprofiler.h"
-#include "core/gate/cuda/helpers.h"
 #include "core/gate/cuda/nvml.h"
-#include "core/gate/cuda/subject.h"
 #include "core/gate/cuda/vendor.h"
 
 #include <algorithm>
-#include <chrono>
 
 namespace klineage::gate {
 
-namespace {
-
-using namespace cuda;
-
-constexpr double betweenReadingsNs = 10e6; ///< of the energy counter
-
-struct Allocation {
-    CUdeviceptr address = 0;
-    std::size_t bytes = 0;
-};
-
-/// A captured sequence of `repeats` runs over the sets from `first` on.
-struct Replay {
-    std::size_t first = 0;
-    int repeats = 0;
-    CUgraphExec graph = nullptr;
-};
-
-struct Entry {
-    std::unique_ptr<Subject> subject;
-    std::vector<Replay> replays;
-    FillTable fills;
-};
-
-class CudaBackend : public Backend
-{
-public:
-    explicit CudaBackend(Driver driver)
-        : m_driver(driver)
-        , m_helpers(m_driver)
-    {}
-    ~CudaBackend() override;
-
-    Status open();
-
-    kernel::Bindings deviceFacts() const override;
-    Environment environment() const override;
-    std::size_t cacheBytes() const override
-    {
-        return static_cast<std::size_t>(attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE));
-    }
-
-    Result<ModuleId> load(std::span<const std::byte> binary, const std::string &source,
-                          const std::map<std::string, std::int64_t> &tunables,
-                          CompileOutput &output) override;
-    void unload(ModuleId module) override;
-    Status readGlobal(ModuleId module, const std::string &name, std::span<std::byte> bytes) override;
-    Result<BufferId> allocate(std::size_t bytes) override;
-    void release(BufferId buffer) override;
-    Status upload(BufferId buffer, std::span<const std::byte> image) override;
-    Status download(BufferId buffer, std::span<std::byte> image) override;
-    Status copy(std::span<const CopyRange> ranges) override;
-    Status installHelpers(std::span<const std::byte> binary) override
-    {
-        return m_helpers.install(m_device, binary);
-    }
-    Result<SubjectId> addPlan(ModuleId module, const kernel::ResolvedPlan &plan,
-                              const std::vector<BufferSet> &sets) override;
-    Result<SubjectId> addReference(const ReferenceCall &call, const std::vector<BufferSet> &sets) override;
-    void removeSubject(SubjectId subject) override;
-    Status rebind(SubjectId subject, const std::vector<BufferSet> &sets) override;
-    Status setFills(SubjectId subject, const FillSets &fills) override;
-    std::string subjectVersion(SubjectId subject) const override;
-    std::vector<Metric> subjectMetrics(SubjectId subject) const override;
-    Status run(SubjectId subject, std::size_t set) override;
-    Result<TimedSample> time(const TimedRun &run) override;
-    Result<EnergyReading> energy(const TimedRun &run, double seconds) override;
-    Result<std::vector<Metric>> counters(SubjectId subject, const std::vector<std::string> &sets) override;
-    Status prepareSampling() override;
-    Result<SampledLines> sample(SubjectId subject, std::span<const std::byte> binary) override;
-
-private:
-    int attribute(CUdevice_attribute name) const;
-    Result<std::vector<AddressSet>> addresses(const std::vector<BufferSet> &sets) const;
-    Result<Allocation> allocation(BufferId buffer, std::size_t bytes) const;
-    Result<Entry *> entry(SubjectId subject);
-    Status enqueueRuns(Entry &entry, const TimedRun &run);
-    Result<CUgraphExec> replay(Entry &entry, const TimedRun &run);
-    void dropReplays(Entry &entry);
-    SubjectId add(std::unique_ptr<Subject> subject);
-
-    Driver m_driver;
-    Helpers m_helpers;
-    CUdevice m_device = 0;
-    CUcontext m_context = nullptr;
-    std::unique_ptr<counters::PcSampler> m_sampler;
-    CUstream m_stream = nullptr;
-    CUevent m_begin = nullptr;
-    CUevent m_end = nullptr;
-    std::string m_pciBusId;
-    std::map<ModuleId, CUmodule> m_modules;
-    std::map<BufferId, Allocation> m_buffers;
-    std::map<SubjectId, Entry> m_subjects;
-    std::uint32_t m_nextId = 1;
-};
+namespace cuda {
 
 CudaBackend::~CudaBackend()
 {
@@ -477,145 +378,14 @@ Status CudaBackend::copy(std::span<const CopyRange> ranges)
     return m_driver.check(m_driver.streamSynchronize(m_stream), "copy between buffers");
 }
 
-Status CudaBackend::enqueueRuns(Entry &entry, const TimedRun &run)
-{
-    const std::size_t count = entry.subject->setCount();
-    for (std::size_t i = 0; i < static_cast<std::size_t>(run.repeats); ++i) {
-        if (auto enqueued = entry.subject->enqueue(m_stream, (run.first + i) % count); !enqueued)
-            return enqueued;
-    }
-    return {};
-}
-
-Result<CUgraphExec> CudaBackend::replay(Entry &entry, const TimedRun &run)
-{
-    const std::size_t first = run.first % entry.subject->setCount();
-    for (const Replay &replay : entry.replays) {
-        if (replay.repeats == run.repeats && replay.first == first)
-            return replay.graph;
-    }
-    if (auto begun = m_driver.check(
-            m_driver.streamBeginCapture(m_stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), "capture a graph");
-        !begun)
-        return tl::unexpected(begun.error());
-    const Status enqueued = enqueueRuns(entry, run);
-    CUgraph graph = nullptr;
-    const CUresult ended = m_driver.streamEndCapture(m_stream, &graph);
-    if (!enqueued)
-        return tl::unexpected(enqueued.error());
-    if (auto done = m_driver.check(ended, "capture a graph"); !done)
-        return tl::unexpected(done.error());
-    Replay made{first, run.repeats, nullptr};
-    const CUresult instantiated = m_driver.graphInstantiate(&made.graph, graph, 0);
-    m_driver.graphDestroy(graph);
-    if (auto done = m_driver.check(instantiated, "instantiate a graph"); !done)
-        return tl::unexpected(done.error());
-    entry.replays.push_back(made);
-    // The first replay uploads the graph and warms caches: it is never a sample.
-    m_driver.graphLaunch(made.graph, m_stream);
-    if (auto done = m_driver.check(m_driver.streamSynchronize(m_stream), "finish the kernel"); !done)
-        return tl::unexpected(done.error());
-    return made.graph;
-}
-
-Result<TimedSample> CudaBackend::time(const TimedRun &run)
-{
-    const auto found = entry(run.subject);
-    if (!found)
-        return tl::unexpected(found.error());
-    if (run.repeats < 1 || run.repeats > 100'000)
-        return fail(ErrorCode::Internal,
-                    "Cannot time " + std::to_string(run.repeats) + " repeats: expected 1 to 100000.");
-    Entry &subject = **found;
-    CUgraphExec graph = nullptr;
-    if (run.replay) {
-        const auto made = replay(subject, run);
-        if (!made)
-            return tl::unexpected(made.error());
-        graph = *made;
-    }
-    const bool helped = m_helpers.installed();
-    if (helped && run.fillWord != 0) {
-        if (auto filled = m_helpers.refill(m_stream, subject.fills, run.first,
-                                           static_cast<std::size_t>(run.repeats), run.fillWord);
-            !filled)
-            return tl::unexpected(filled.error());
-    }
-    Status done = helped ? m_helpers.mark(m_stream, 0) : Status();
-    m_driver.eventRecord(m_begin, m_stream);
-    if (done)
-        done = graph ? m_driver.check(m_driver.graphLaunch(graph, m_stream), "replay a graph")
-                     : enqueueRuns(subject, run);
-    m_driver.eventRecord(m_end, m_stream);
-    if (done && helped)
-        done = m_helpers.mark(m_stream, 1);
-    if (done)
-        done = m_driver.check(m_driver.streamSynchronize(m_stream), "finish the kernel");
-    if (!done)
-        return tl::unexpected(done.error());
-    float elapsedMs = 0;
-    if (auto read =
-            m_driver.check(m_driver.eventElapsedTime(&elapsedMs, m_begin, m_end), "read the timing events");
-        !read)
-        return tl::unexpected(read.error());
-    return TimedSample{static_cast<double>(elapsedMs) * 1e6 / run.repeats, helped ? m_helpers.clockMhz() : 0};
-}
-
-/// Begins and ends at a step of the counter, which moves some ten times a second.
-Result<EnergyReading> CudaBackend::energy(const TimedRun &run, double seconds)
-{
-    using Clock = std::chrono::steady_clock;
-    if (!nvmlEnergyJoules(m_pciBusId))
-        return fail(ErrorCode::Unavailable, "NVML does not tell the energy of this device.");
-    const auto first = time(run);
-    if (!first)
-        return tl::unexpected(first.error());
-    const auto graph = replay(m_subjects.at(run.subject), run);
-    if (!graph)
-        return tl::unexpected(graph.error());
-    const int launches =
-        std::clamp(static_cast<int>(betweenReadingsNs / (first->ns * run.repeats)), 1, 10'000);
-    EnergyReading reading;
-    double last = -1;
-    double begun = -1;
-    Clock::time_point beginTime;
-    for (const auto entered = Clock::now();;) {
-        for (int i = 0; i < launches; ++i)
-            m_driver.graphLaunch(*graph, m_stream);
-        if (auto done = m_driver.check(m_driver.streamSynchronize(m_stream), "finish the kernel"); !done)
-            return tl::unexpected(done.error());
-        const double now = nvmlEnergyJoules(m_pciBusId).value_or(last);
-        const auto at = Clock::now();
-        if (begun >= 0)
-            reading.runs += static_cast<std::int64_t>(launches) * run.repeats;
-        if (last >= 0 && now > last) {
-            if (begun < 0) {
-                begun = now;
-                beginTime = at;
-            } else {
-                const double step = now - last;
-                reading.resolutionJoules =
-                    reading.resolutionJoules == 0 ? step : std::min(reading.resolutionJoules, step);
-                reading.joules = now - begun;
-                reading.seconds = std::chrono::duration<double>(at - beginTime).count();
-                if (reading.seconds >= seconds)
-                    return reading;
-            }
-        }
-        last = now;
-        if (std::chrono::duration<double>(at - entered).count() > 2 * seconds + 2)
-            return fail(ErrorCode::Unavailable, "The energy counter of this device does not move.");
-    }
-}
-
-} // namespace
+} // namespace cuda
 
 Result<std::unique_ptr<Backend>> openCudaBackend()
 {
     auto driver = cuda::Driver::load();
     if (!driver)
         return tl::unexpected(driver.error());
-    auto backend = std::make_unique<CudaBackend>(*driver);
+    auto backend = std::make_unique<cuda::CudaBackend>(*driver);
     if (auto opened = backend->open(); !opened)
         return tl::unexpected(opened.error());
     return std::unique_ptr<Backend>(std::move(backend));
