@@ -103,7 +103,7 @@ function(klineage_add_test name)
         endif()
     endif()
     if(NOT ARG_TIMEOUT)
-        set(ARG_TIMEOUT 180)
+        set(ARG_TIMEOUT 300)
     endif()
     add_executable(${name} ${ARG_SOURCES})
     set_target_properties(${name} PROPERTIES AUTOMOC ON AUTORCC ON

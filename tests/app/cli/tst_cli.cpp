@@ -409,7 +409,7 @@ private slots:
             QVERIFY(!check.toObject()["text"].toString().isEmpty());
         }
         for (const char *name :
-             {"klineage", "gate", "cuda build", "nvidia driver", "nvrtc", "libcurl", "landlock", "workspace"})
+             {"klineage", "gate", "cuda build", "nvidia driver", "nvrtc", "libcurl", "isolation", "workspace"})
             QVERIFY2(names.contains(name), name);
     }
 
