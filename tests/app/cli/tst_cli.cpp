@@ -408,8 +408,8 @@ private slots:
             names << check.toObject()["name"].toString();
             QVERIFY(!check.toObject()["text"].toString().isEmpty());
         }
-        for (const char *name :
-             {"klineage", "gate", "cuda build", "nvidia driver", "nvrtc", "libcurl", "isolation", "workspace"})
+        for (const char *name : {"klineage", "gate", "cuda build", "nvidia driver", "nvrtc", "libcurl",
+                                 "isolation", "workspace"})
             QVERIFY2(names.contains(name), name);
     }
 
