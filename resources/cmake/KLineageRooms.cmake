@@ -109,6 +109,7 @@ function(klineage_add_test name)
     set_target_properties(${name} PROPERTIES AUTOMOC ON AUTORCC ON
         RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin/tests)
     target_link_libraries(${name} PRIVATE klineage-options Qt6::Test)
+    target_compile_options(${name} PRIVATE -O0) # the tests themselves do little: what is tested is optimized
     target_compile_definitions(${name} PRIVATE KLINEAGE_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
         KLINEAGE_BIN_DIR="${CMAKE_BINARY_DIR}/bin")
     if(ARG_GUI)
