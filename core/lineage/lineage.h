@@ -27,6 +27,11 @@ struct Transition {
     std::string locus;    ///< "k-loop operand load"
     std::string summary;  ///< one sentence
     std::string card;     ///< skills/<card>; may be empty
+
+    // What was derived forward on `from` from category and locus alone; empty unless guided deoptimization recorded the step.
+    std::string rederived;      ///< its file, "rederived/K03.cl"
+    std::string rederivedTrial; ///< its trial against `from`
+    std::string rederivedMatch; ///< its trial against `to`: the same status, the latency within the limit
 };
 
 /// A candidate tried from a state that did not become the next one. Kept as evidence.
@@ -49,15 +54,17 @@ struct Branch {
     std::string file;   ///< branches/<sha-256, 12 digits>.cl
 };
 
-/// Written by hand or by deoptimization: workloads/<w>/lineages/<platform>/lineage.toml.
+/// Written by hand or by deoptimization: workloads/<w>/lineages/<folder>/lineage.toml.
 struct Lineage {
     std::string workload;
-    std::string platform; ///< "sm90", "pocl"; also the folder's name
+    std::string platform; ///< "sm90", "pocl"; the folder's name begins with it
+    std::string name;     ///< tells several lineages of one platform apart; empty: the folder is the platform
     kernel::Surface surface = kernel::Surface::OpenCl;
     std::string title;
     std::string origin;      ///< where the expert kernel comes from, and its licence
     std::string termination; ///< "complete" | "step_limit" | "rejection_limit" | "unknown"
     std::string reason;
+    std::string run;                     ///< runs/<run> that wrote it; empty: written by hand
     std::vector<State> states;           ///< K0 first
     std::vector<Transition> transitions; ///< states.size() - 1, chained
     std::vector<Attempt> attempts;
@@ -67,7 +74,9 @@ struct Lineage {
     std::vector<Branch> branches;     ///< derived: trials with a parent here that no state or attempt names
     std::vector<std::string> notices; ///< what was recovered or is inconsistent, whole sentences
 
-    [[nodiscard]] std::string key() const { return workload + "/" + platform; }
+    /// The folder's name: "pocl", "pocl-walked".
+    [[nodiscard]] std::string folder() const { return name.empty() ? platform : platform + "-" + name; }
+    [[nodiscard]] std::string key() const { return workload + "/" + folder(); }
     [[nodiscard]] const State *findState(std::string_view id) const;
     [[nodiscard]] const gate::Trial *findTrial(std::string_view trialId) const;
     [[nodiscard]] const gate::Trial *trialOf(const State &state) const;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/base/identifier.h"
 #include "core/files/tomlreader.h"
 #include "core/files/tomlwriter.h"
 #include "core/lineage/lineage.h"
@@ -43,24 +44,41 @@ std::string readId(const TomlTable &table, const char *key, std::set<std::string
 }
 
 /// A file of the lineage's own folder: nothing that leads out of it.
+void checkFileName(const TomlTable &table, const char *key, const std::string &name)
+{
+    const std::filesystem::path path(name);
+    const bool leadsOut = std::find(path.begin(), path.end(), "..") != path.end();
+    if (table.has(key) && (name.empty() || path.is_absolute() || leadsOut))
+        table.fail(key, "'" + name + "' is no file of this folder; expected a relative path without '..'.");
+}
+
 std::string readFileName(const TomlTable &table)
 {
     std::string name = table.string("file");
-    const std::filesystem::path path(name);
-    const bool leadsOut = std::find(path.begin(), path.end(), "..") != path.end();
-    if (table.has("file") && (name.empty() || path.is_absolute() || leadsOut))
-        table.fail("file",
-                   "'" + name + "' is no file of this folder; expected a relative path without '..'.");
+    checkFileName(table, "file", name);
     return name;
 }
 
-std::string readTrialId(const TomlTable &table)
+std::string readTrialId(const TomlTable &table, const char *key = "trial")
 {
-    std::string id = table.string("trial", "");
+    std::string id = table.string(key, "");
     const bool isHex = id.find_first_not_of("0123456789abcdef") == std::string::npos;
     if (!id.empty() && (id.size() != 16 || !isHex))
-        table.fail("trial", "'" + id + "' is no trial id; expected 16 lower-case hex digits.");
+        table.fail(key, "'" + id + "' is no trial id; expected 16 lower-case hex digits.");
     return id;
+}
+
+void readRederived(const TomlTable &table, Transition &transition)
+{
+    transition.rederived = table.string("rederived", "");
+    checkFileName(table, "rederived", transition.rederived);
+    transition.rederivedTrial = readTrialId(table, "rederived_trial");
+    transition.rederivedMatch = readTrialId(table, "rederived_match");
+    if (transition.rederived.empty()
+        && !(transition.rederivedTrial.empty() && transition.rederivedMatch.empty()))
+        table.fail(
+            table.position(),
+            "the transition has a trial of a re-derived file, but not the file; expected 'rederived'.");
 }
 
 State readState(const TomlTable &table, std::set<std::string> &ids)
@@ -82,6 +100,7 @@ Transition readTransition(const TomlTable &table, const std::vector<State> &stat
     transition.locus = table.string("locus");
     transition.summary = table.string("summary");
     transition.card = table.string("card", "");
+    readRederived(table, transition);
     if (index + 1 >= states.size()) {
         table.fail(table.position(), "there are more transitions than steps between states; expected "
                                          + std::to_string(states.empty() ? 0 : states.size() - 1) + ".");
@@ -138,11 +157,16 @@ Result<Lineage> parseLineage(std::string_view text, const std::string &fileName)
     Lineage lineage;
     lineage.workload = root.string("workload");
     lineage.platform = root.string("platform");
+    lineage.name = root.string("name", "");
+    if (root.has("name") && !isSlug(lineage.name))
+        root.fail("name", "'" + lineage.name
+                              + "' is no name; expected 1 to 64 of a-z, 0-9, '_' and '-', not '-' first.");
     lineage.surface = root.choice("surface", surfaceWords);
     lineage.title = root.string("title");
     lineage.origin = root.string("origin", "");
     lineage.termination = root.choice("termination", terminationWords, std::string("unknown"));
     lineage.reason = root.string("reason", "");
+    lineage.run = root.string("run", "");
 
     std::set<std::string> ids;
     root.require("state");
@@ -166,11 +190,13 @@ std::string writeLineage(const Lineage &lineage)
     files::TomlWriter out;
     out.string("workload", lineage.workload);
     out.string("platform", lineage.platform);
+    out.optionalString("name", lineage.name);
     out.string("surface", kernel::toString(lineage.surface));
     out.string("title", lineage.title);
     out.optionalString("origin", lineage.origin);
     out.optionalString("termination", lineage.termination);
     out.optionalString("reason", lineage.reason);
+    out.optionalString("run", lineage.run);
     writeStates(out, lineage);
     for (const Transition &transition : lineage.transitions) {
         out.beginArrayTable("transition");
@@ -180,6 +206,9 @@ std::string writeLineage(const Lineage &lineage)
         out.string("locus", transition.locus);
         out.string("summary", transition.summary);
         out.optionalString("card", transition.card);
+        out.optionalString("rederived", transition.rederived);
+        out.optionalString("rederived_trial", transition.rederivedTrial);
+        out.optionalString("rederived_match", transition.rederivedMatch);
     }
     for (const Attempt &attempt : lineage.attempts) {
         out.beginArrayTable("attempt");

@@ -95,10 +95,16 @@ void deriveBranches(Lineage &lineage, const std::map<std::string, std::string> &
 void checkFolder(Lineage &lineage)
 {
     const fs::path folder = lineage.directory.lexically_normal();
-    const fs::path platform = folder.has_filename() ? folder.filename() : folder.parent_path().filename();
-    if (!platform.empty() && platform != lineage.platform)
+    const fs::path name = folder.has_filename() ? folder.filename() : folder.parent_path().filename();
+    if (name.empty() || name == lineage.folder())
+        return;
+    if (lineage.name.empty())
         lineage.notices.push_back("lineage.toml names the platform '" + lineage.platform
-                                  + "', but its folder is '" + platform.string() + "'.");
+                                  + "', but its folder is '" + name.string() + "'.");
+    else
+        lineage.notices.push_back("lineage.toml names the platform '" + lineage.platform + "' and itself '"
+                                  + lineage.name + "', but its folder is '" + name.string() + "'; expected '"
+                                  + lineage.folder() + "'.");
 }
 
 } // namespace
@@ -134,6 +140,13 @@ Result<Lineage> readLineage(const fs::path &directory)
     for (const Attempt &attempt : lineage->attempts) {
         shas.insert(checkNamed(*lineage, "Attempt " + attempt.id, attempt.file, attempt.trial));
         namedTrials.insert(attempt.trial);
+    }
+    for (const Transition &transition : lineage->transitions) {
+        if (transition.rederived.empty())
+            continue;
+        const std::string who = "The re-derived " + transition.to;
+        shas.insert(checkNamed(*lineage, who, transition.rederived, transition.rederivedTrial));
+        checkNamed(*lineage, who, transition.rederived, transition.rederivedMatch);
     }
     deriveBranches(*lineage, stateOfSha, shas, namedTrials);
     return lineage;

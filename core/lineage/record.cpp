@@ -29,6 +29,10 @@ std::string fileOf(const Lineage &lineage, const std::string &sha, kernel::Surfa
         if (shaOfFile(lineage.directory / attempt.file) == sha)
             return attempt.file;
     }
+    for (const Transition &transition : lineage.transitions) {
+        if (!transition.rederived.empty() && shaOfFile(lineage.directory / transition.rederived) == sha)
+            return transition.rederived;
+    }
     const std::string branch = branchFileName(sha, surface);
     return shaOfFile(lineage.directory / branch) == sha ? branch : std::string();
 }

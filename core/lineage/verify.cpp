@@ -4,6 +4,7 @@
 #include "core/files/sha256.h"
 
 #include <algorithm>
+#include <map>
 
 namespace klineage::lineage {
 
@@ -26,6 +27,7 @@ public:
             const std::string sha = checkFile(state.id, state.file);
             checkStateTrial(state, sha, i > 0, parentSha);
             parentSha = sha;
+            m_shas[state.id] = sha;
         }
         checkTransitions();
         for (const Attempt &attempt : m_lineage.attempts)
@@ -116,7 +118,28 @@ private:
                   subject, "It does not follow the order of the states.");
             check(!transition.category.empty() && !transition.locus.empty() && !transition.summary.empty(),
                   subject, "It lacks a category, a locus or a summary.");
+            checkRederived(transition, subject);
         }
+    }
+
+    void checkRederived(const Transition &transition, const std::string &subject)
+    {
+        if (transition.rederived.empty())
+            return;
+        const std::string sha = checkFile(subject, transition.rederived);
+        const auto checkAgainst = [&](const std::string &trialId, const std::string &stateId) {
+            const gate::Trial *trial = checkTrial(subject, trialId, sha);
+            if (!trial)
+                return;
+            check(trial->verdict.status == gate::VerdictStatus::Correct, subject,
+                  std::string("The trial of its re-derived file is '") + gate::toString(trial->verdict.status)
+                      + "'; it needs 'correct'.");
+            check(trial->comparison("parent") != nullptr && trial->parent == m_shas[stateId], subject,
+                  "The trial " + trialId + " of its re-derived file was not compared with " + stateId
+                      + "; gate it with that parent.");
+        };
+        checkAgainst(transition.rederivedTrial, transition.from);
+        checkAgainst(transition.rederivedMatch, transition.to);
     }
 
     void checkAttempt(const Attempt &attempt)
@@ -128,6 +151,7 @@ private:
     }
 
     const Lineage &m_lineage;
+    std::map<std::string, std::string> m_shas; ///< of the states' files, by id
     VerifyReport m_report;
 };
 

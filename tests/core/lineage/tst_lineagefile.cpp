@@ -82,6 +82,25 @@ private slots:
         QCOMPARE(again->attempts[0].reason, std::string("slower"));
     }
 
+    void aLineageOfARunNamesItsFolderAndWhatWasRederived()
+    {
+        const std::string text =
+            replaced(twoStates, "title = \"t\"", "title = \"t\"\nname = \"walked\"\nrun = \"r-1\"") + step
+            + "rederived = \"rederived/K01.cl\"\nrederived_trial = \"0123456789abcdef\"\n"
+              "rederived_match = \"fedcba9876543210\"\n";
+        const Result<Lineage> lineage = parseLineage(text, "f");
+        QVERIFY2(lineage.has_value(), lineage ? "" : lineage.error().message.c_str());
+        QCOMPARE(lineage->key(), std::string("w/p-walked"));
+        QCOMPARE(lineage->run, std::string("r-1"));
+        QCOMPARE(lineage->transitions[0].rederived, std::string("rederived/K01.cl"));
+        QCOMPARE(lineage->transitions[0].rederivedMatch, std::string("fedcba9876543210"));
+        const Result<Lineage> again = parseLineage(writeLineage(*lineage), "again");
+        QVERIFY2(again.has_value(), again ? "" : again.error().message.c_str());
+        QCOMPARE(writeLineage(*again), writeLineage(*lineage));
+        QCOMPARE(again->key(), lineage->key());
+        QCOMPARE(again->transitions[0].rederivedTrial, lineage->transitions[0].rederivedTrial);
+    }
+
     void refusals_data()
     {
         QTest::addColumn<QString>("text");
@@ -108,6 +127,12 @@ private slots:
             twoStates + step + replaced(attempt, "parent = \"K00\"", "parent = \"K07\""),
             "'K07' is no state of this lineage");
         row("surface", replaced(twoStates, "opencl", "opnecl") + step, "did you mean 'opencl'?");
+        row("bad name", replaced(twoStates, "title = \"t\"", "title = \"t\"\nname = \"a/b\"") + step,
+            "'a/b' is no name");
+        row("re-derived elsewhere", twoStates + step + "rederived = \"../K01.cl\"\n",
+            "'../K01.cl' is no file of this folder");
+        row("trial of nothing re-derived", twoStates + step + "rederived_trial = \"0123456789abcdef\"\n",
+            "expected 'rederived'");
         row("termination",
             replaced(twoStates + step, "title = \"t\"", "title = \"t\"\ntermination = \"done\""),
             "'termination' is 'done'; expected");

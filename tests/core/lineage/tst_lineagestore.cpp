@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/files/atomicfile.h"
 #include "core/lineage/record.h"
+#include "core/lineage/verify.h"
 #include "tests/core/trialfixture.h"
 
 #include <QTest>
@@ -56,6 +57,47 @@ private slots:
         QCOMPARE(lineage.branches.size(), std::size_t{1});
         QCOMPARE(lineage.branches[0].parent, std::string("K01"));
         QVERIFY(std::filesystem::exists(copy.lineage() / lineage.branches[0].file));
+    }
+
+    void aRederivedFileIsNoBranchAndIsChecked()
+    {
+        const WorkspaceCopy copy;
+        const std::string before = readAll(copy.lineage() / "K00.cl");
+        const std::string after = readAll(copy.lineage() / "K01.cl");
+        const std::string text = after + "// derived again\n";
+        std::filesystem::create_directory(copy.lineage() / "rederived");
+        append(copy.lineage() / "rederived/K01.cl", text);
+        QVERIFY(appendTrial(copy.lineage(), makeTrial("00000000000000e0", text, before)).has_value());
+        QVERIFY(appendTrial(copy.lineage(), makeTrial("00000000000000e1", text, after)).has_value());
+        Lineage lineage = mustRead(copy.lineage());
+        QCOMPARE(lineage.branches.size(), std::size_t{3}); // of K00 and of K01: nobody has named it yet
+        const std::size_t findings = verifyLineage(lineage).findings.size();
+
+        lineage.transitions[0].rederived = "rederived/K01.cl";
+        lineage.transitions[0].rederivedTrial = "00000000000000e0";
+        lineage.transitions[0].rederivedMatch = "00000000000000e1";
+        QVERIFY(files::writeFileAtomic(copy.lineage() / "lineage.toml", writeLineage(lineage)).has_value());
+        const Lineage named = mustRead(copy.lineage());
+        QCOMPARE(named.branches.size(), std::size_t{1});
+        QCOMPARE(verifyLineage(named).findings.size(), findings);
+
+        lineage.transitions[0].rederivedMatch = "00000000000000e0"; // compared with K00, not with K01
+        QVERIFY(files::writeFileAtomic(copy.lineage() / "lineage.toml", writeLineage(lineage)).has_value());
+        QCOMPARE(verifyLineage(mustRead(copy.lineage())).findings.size(), findings + 1);
+    }
+
+    void aNamedLineageHasItsOwnFolder()
+    {
+        const WorkspaceCopy copy;
+        Lineage lineage = mustRead(copy.lineage());
+        lineage.name = "walked";
+        QVERIFY(files::writeFileAtomic(copy.lineage() / "lineage.toml", writeLineage(lineage)).has_value());
+        QVERIFY(anyNotice(mustRead(copy.lineage()), "expected 'pocl-walked'"));
+        const std::filesystem::path moved = copy.lineage().parent_path() / "pocl-walked";
+        std::filesystem::rename(copy.lineage(), moved);
+        const Lineage found = mustRead(moved);
+        QVERIFY(found.notices.empty());
+        QCOMPARE(found.key(), std::string("toy/pocl-walked"));
     }
 
     void aTornLastLineIsDroppedAndSaid()
