@@ -56,8 +56,8 @@ Result<std::string> fillPrompt(std::string_view text, const std::string &where, 
             return tl::unexpected(problemOf(where, "opens a placeholder with '{{' that it does not close."));
         const std::string name(text.substr(open + 2, close - open - 2));
         if (!isIdentifier(name))
-            return tl::unexpected(
-                problemOf(where, "has the placeholder '" + name.substr(0, 64) + "', which is no identifier."));
+            return tl::unexpected(problemOf(where, "has the placeholder '" + name.substr(0, 64)
+                                                       + "', which is no identifier."));
         const auto value = values.find(name);
         if (value == values.end())
             return tl::unexpected(
