@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/llm/author.h"
+#include "core/llm/messagejson.h"
+
+#include <limits>
+
+namespace klineage::llm {
+
+using gate::JsonReader;
+using nlohmann::json;
+
+std::string writeExchange(const Exchange &exchange)
+{
+    json out{{"number", exchange.number},
+             {"time", exchange.time},
+             {"provider", exchange.provider},
+             {"fingerprint", exchange.fingerprint},
+             {"request", toJson(exchange.request)},
+             {"reply", toJson(exchange.reply)},
+             {"micro_dollars", microDollars(exchange.dollars)}};
+    if (!exchange.reservation.empty())
+        out["reservation"] = exchange.reservation;
+    return dumped(out);
+}
+
+Result<Exchange> parseExchange(std::string_view line, const std::string &where)
+{
+    return gate::parseJsonLine(line, where, [](const json &value) {
+        JsonReader reader(value, {});
+        Exchange exchange;
+        exchange.number = static_cast<int>(readCount(reader, "number", std::numeric_limits<int>::max()));
+        exchange.time = reader.text("time", 64);
+        exchange.provider = reader.text("provider", 64);
+        exchange.fingerprint = reader.text("fingerprint", 64);
+        exchange.request = readRequest(reader.require("request"), reader.pathOf("request"));
+        exchange.reply = readReply(reader.require("reply"), reader.pathOf("reply"));
+        exchange.dollars = static_cast<double>(readCount(reader, "micro_dollars", maxLedgerMicro)) / 1e6;
+        exchange.reservation = reader.optionalText("reservation", 64);
+        reader.finish();
+        if (exchange.fingerprint != fingerprint(exchange.request))
+            reader.refuse("fingerprint", "is not the request's; was the transcript edited?");
+        return exchange;
+    });
+}
+
+} // namespace klineage::llm
