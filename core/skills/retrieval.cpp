@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// One pass over the shapes of the index (see retrieval/index.h). Each shape gets a similarity in each dimension and their sum; each
+// dimension keeps the best shapes that keep the rules and, beside them, the best that break one. Then the first are cut at k cards,
+// the second at what lies before the k-th card. Lineage paths are walked apart, because they name cards.
+#include "core/skills/retrieval.h"
+
+#include "core/skills/retrieval/query.h"
+
+#include <array>
+
+namespace klineage::skills {
+
+using namespace retrieval;
+
+namespace {
+
+constexpr std::array scopeDimensions{Dimension::Case, Dimension::Language, Dimension::Platform,
+                                     Dimension::PriorActions};
+
+/// Below these a dimension takes nothing: a quarter of all tags shared; the same language; the same family; of the actions
+/// behind the verified state half are there.
+constexpr std::array leastSimilarity{0.25, 1.0, 0.2, 0.5};
+constexpr int mostPerDimension = 1000;
+
+struct Ranked {
+    double similarity = 0;
+    double sum = 0;
+    Id shape = none;
+    Id card = none; ///< first of the shape: decides between equals
+
+    friend bool operator<(const Ranked &a, const Ranked &b) // nearer first
+    {
+        if (a.similarity != b.similarity)
+            return a.similarity > b.similarity;
+        return a.sum != b.sum ? a.sum > b.sum : a.card < b.card;
+    }
+};
+
+/// The nearest of what it is shown, in order, at most a number of them.
+class Nearest
+{
+public:
+    explicit Nearest(std::size_t most)
+        : m_most(most)
+    {}
+    [[nodiscard]] bool wants(const Ranked &one) const
+    {
+        return m_most > 0 && (m_kept.size() < m_most || one < m_kept.back());
+    }
+    void add(const Ranked &one)
+    {
+        if (m_kept.size() == m_most)
+            m_kept.pop_back();
+        m_kept.insert(std::upper_bound(m_kept.begin(), m_kept.end(), one), one);
+    }
+    [[nodiscard]] const std::vector<Ranked> &kept() const { return m_kept; }
+
+private:
+    std::size_t m_most;
+    std::vector<Ranked> m_kept;
+};
+
+class Query
+{
+public:
+    Query(const Index &index, const Target &target, const RetrievalOptions &options)
+        : m_index(index)
+        , m_target(target)
+        , m_options(options)
+        , m_likeness(index, target)
+        , m_contracts(index.contracts.size(), Unknown)
+        , m_k(static_cast<std::size_t>(std::clamp(options.perDimension, 1, mostPerDimension)))
+        , m_mostBlocked(static_cast<std::size_t>(std::clamp(options.mostBlocked, 0, mostPerDimension)))
+    {}
+
+    Retrieval run()
+    {
+        walkPaths();
+        scanShapes();
+        Retrieval out;
+        for (auto &[card, reasons] : m_taken)
+            out.taken.push_back({std::string(m_index.name(card)), scoreOf(card), std::move(reasons)});
+        std::sort(out.taken.begin(), out.taken.end(), [](const Retrieved &a, const Retrieved &b) {
+            return a.score != b.score ? a.score > b.score : a.card < b.card;
+        });
+        collectBlocked(out);
+        return out;
+    }
+
+private:
+    enum Known : char { Unknown, Kept, Broken };
+
+    bool isOpen(const Shape &shape)
+    {
+        if (shape.standing != Standing::Admitted
+            && !(shape.standing == Standing::Hypothesis && m_options.hypotheses))
+            return false;
+        char &known = m_contracts[shape.contract];
+        if (known == Unknown)
+            known = keepsContract(m_index, m_likeness, m_index.contracts[shape.contract]) ? Kept : Broken;
+        return known == Kept;
+    }
+
+    [[nodiscard]] std::array<double, 4> similarities(const Shape &shape) const
+    {
+        return {m_likeness.caseSet[shape.cases], m_likeness.languageSet[shape.languages],
+                m_likeness.platformSet[shape.platforms], m_likeness.priorChoice[shape.priors]};
+    }
+
+    [[nodiscard]] double scoreOf(Id card) const
+    {
+        const auto parts = similarities(m_index.shapes[m_index.shapeOfCard[card]]);
+        const auto path = m_pathSimilarity.find(card);
+        return parts[0] + parts[1] + parts[2] + parts[3]
+               + (path == m_pathSimilarity.end() ? 0 : path->second);
+    }
+
+    void scanShapes()
+    {
+        std::vector<Nearest> open(scopeDimensions.size(), Nearest(m_k));
+        std::vector<Nearest> closed(scopeDimensions.size(), Nearest(m_mostBlocked));
+        for (Id id = 0; id < m_index.shapes.size(); ++id) {
+            const Shape &shape = m_index.shapes[id];
+            const std::array<double, 4> parts = similarities(shape);
+            const double sum = parts[0] + parts[1] + parts[2] + parts[3];
+            for (std::size_t d = 0; d < parts.size(); ++d) {
+                const Ranked one{parts[d], sum, id, m_index.postings[shape.firstCard]};
+                if (parts[d] < leastSimilarity[d] || (!open[d].wants(one) && !closed[d].wants(one)))
+                    continue;
+                Nearest &list = isOpen(shape) ? open[d] : closed[d];
+                if (list.wants(one))
+                    list.add(one);
+            }
+        }
+        for (std::size_t d = 0; d < scopeDimensions.size(); ++d)
+            takeBest(scopeDimensions[d], open[d].kept(), closed[d].kept());
+    }
+
+    /// The first k cards of the open shapes; of the closed ones those that lie before the last card taken.
+    void takeBest(Dimension dimension, const std::vector<Ranked> &open, const std::vector<Ranked> &closed)
+    {
+        std::size_t rank = 0;
+        const Ranked *last = nullptr;
+        for (const Ranked &one : open) {
+            const Shape &shape = m_index.shapes[one.shape];
+            for (Id i = 0; i < shape.cardCount && rank < m_k; ++i)
+                m_taken[m_index.postings[shape.firstCard + i]].push_back(
+                    reason(dimension, one.similarity, ++rank, shape));
+            if (rank == m_k) {
+                last = &one;
+                break;
+            }
+        }
+        std::size_t place = 0;
+        for (const Ranked &one : closed) {
+            const Shape &shape = m_index.shapes[one.shape];
+            for (Id i = 0; i < shape.cardCount && place < m_mostBlocked && (!last || one < *last); ++i)
+                m_blocked[m_index.postings[shape.firstCard + i]].push_back(
+                    reason(dimension, one.similarity, ++place, shape));
+        }
+    }
+
+    void walkPaths()
+    {
+        std::size_t rank = 0;
+        std::size_t place = 0;
+        for (const PathStep &step : stepsAlongPaths(m_index, m_likeness, m_target)) {
+            m_pathSimilarity.emplace(step.card, step.similarity);
+            if (rank == m_k)
+                continue; // only its similarity counts, for the order
+            const bool open = isOpen(m_index.shapes[m_index.shapeOfCard[step.card]]);
+            if (!open && place == m_mostBlocked)
+                continue;
+            auto &list = open ? m_taken : m_blocked;
+            list[step.card].push_back({Dimension::Path, step.similarity,
+                                       static_cast<int>(open ? ++rank : ++place), pathText(m_index, step)});
+        }
+    }
+
+    void collectBlocked(Retrieval &out)
+    {
+        struct Near {
+            double nearness;
+            Id card;
+        };
+        std::vector<Near> order;
+        std::map<Id, std::vector<std::string>> rules;
+        for (const auto &[card, reasons] : m_blocked) {
+            auto broken = brokenRules(m_index, m_likeness, m_index.shapes[m_index.shapeOfCard[card]],
+                                      m_options.hypotheses);
+            order.push_back({scoreOf(card) / (1.0 + static_cast<double>(broken.size())), card});
+            rules.emplace(card, std::move(broken));
+        }
+        std::sort(order.begin(), order.end(), [](const Near &a, const Near &b) {
+            return a.nearness != b.nearness ? a.nearness > b.nearness : a.card < b.card;
+        });
+        order.resize(std::min(order.size(), m_mostBlocked));
+        for (const Near &one : order)
+            out.blocked.push_back({std::string(m_index.name(one.card)), std::move(m_blocked[one.card]),
+                                   std::move(rules[one.card])});
+    }
+
+    [[nodiscard]] Reason reason(Dimension dimension, double similarity, std::size_t rank,
+                                const Shape &shape) const
+    {
+        Reason out{dimension, similarity, static_cast<int>(rank), {}};
+        switch (dimension) {
+        case Dimension::Case:
+            out.text = caseText(m_index, m_likeness, m_target, shape);
+            break;
+        case Dimension::Language:
+            out.text = languageText(m_target, shape);
+            break;
+        case Dimension::Platform:
+            out.text = platformText(m_index, m_likeness, m_target, shape);
+            break;
+        case Dimension::PriorActions:
+            out.text = priorText(m_index, m_likeness, shape);
+            break;
+        case Dimension::Path:
+            break; // has its own
+        }
+        return out;
+    }
+
+    const Index &m_index;
+    const Target &m_target;
+    const RetrievalOptions &m_options;
+    Likeness m_likeness;
+    std::vector<char> m_contracts; ///< Known, by contract
+    std::size_t m_k;
+    std::size_t m_mostBlocked;
+    std::map<Id, double> m_pathSimilarity;
+    std::map<Id, std::vector<Reason>> m_taken;
+    std::map<Id, std::vector<Reason>> m_blocked;
+};
+
+} // namespace
+
+const char *toString(Dimension dimension)
+{
+    switch (dimension) {
+    case Dimension::Case:
+        return "case";
+    case Dimension::Language:
+        return "language";
+    case Dimension::Platform:
+        return "platform";
+    case Dimension::PriorActions:
+        return "prior_actions";
+    case Dimension::Path:
+        return "path";
+    }
+    return "case";
+}
+
+Retrieval RetrievalIndex::find(const Target &target, const RetrievalOptions &options) const
+{
+    return Query(m_d->index, target, options).run();
+}
+
+} // namespace klineage::skills
