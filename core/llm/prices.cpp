@@ -39,6 +39,15 @@ double amount(const TomlTable &table, const char *key, double value)
     return 0;
 }
 
+template <typename Rates>
+void readRates(const TomlTable &table, Rates &rates)
+{
+    rates.input = amount(table, "input", table.number("input"));
+    rates.output = amount(table, "output", table.number("output"));
+    rates.cacheRead = amount(table, "cache_read", table.number("cache_read", rates.input));
+    rates.cacheWrite = amount(table, "cache_write", table.number("cache_write", rates.input));
+}
+
 Price readPrice(const TomlTable &table, std::set<std::string> &seen)
 {
     Price price;
@@ -50,10 +59,14 @@ Price readPrice(const TomlTable &table, std::set<std::string> &seen)
         table.fail("name", "'name' has a '*' that is not its end.");
     else if (table.has("name") && !seen.insert(price.model).second)
         table.fail("name", "there are two prices for '" + price.model + "'.");
-    price.input = amount(table, "input", table.number("input"));
-    price.output = amount(table, "output", table.number("output"));
-    price.cacheRead = amount(table, "cache_read", table.number("cache_read", price.input));
-    price.cacheWrite = amount(table, "cache_write", table.number("cache_write", price.input));
+    readRates(table, price);
+    if (const std::optional<TomlTable> dearer = table.table("long_prompt")) {
+        Price::LongPrompt &rates = price.longPrompt.emplace();
+        rates.aboveTokens = dearer->integer("above");
+        if (rates.aboveTokens < 1 || rates.aboveTokens > maxUsageTokens)
+            dearer->fail("above", "'above' is no number of tokens from 1.");
+        readRates(*dearer, rates);
+    }
     return price;
 }
 
@@ -65,9 +78,22 @@ std::int64_t inputBytes(const Request &request)
     return static_cast<std::int64_t>(bytes);
 }
 
-double dearestInput(const Price &price)
+template <typename Rates>
+double cost(const Rates &rates, const Usage &usage)
 {
-    return std::max({price.input, price.cacheRead, price.cacheWrite});
+    const auto part = [](std::int64_t tokens, double perMillion) {
+        return static_cast<double>(tokens) * perMillion;
+    };
+    return (part(usage.input, rates.input) + part(usage.cacheRead, rates.cacheRead)
+            + part(usage.cacheWrite, rates.cacheWrite) + part(usage.output, rates.output))
+           / 1e6;
+}
+
+template <typename Rates>
+double most(const Rates &rates, std::int64_t input, int output)
+{
+    const double dearest = std::max({rates.input, rates.cacheRead, rates.cacheWrite});
+    return (static_cast<double>(input) * dearest + static_cast<double>(output) * rates.output) / 1e6;
 }
 
 } // namespace
@@ -122,18 +148,23 @@ std::string writePrices(const PriceTable &table)
         writer.number("cache_read", price.cacheRead);
         writer.number("cache_write", price.cacheWrite);
         writer.number("output", price.output);
+        if (const auto &dearer = price.longPrompt)
+            writer.written("long_prompt",
+                           files::tomlInlineTable({{"above", std::to_string(dearer->aboveTokens)},
+                                                   {"input", files::tomlNumber(dearer->input)},
+                                                   {"cache_read", files::tomlNumber(dearer->cacheRead)},
+                                                   {"cache_write", files::tomlNumber(dearer->cacheWrite)},
+                                                   {"output", files::tomlNumber(dearer->output)}}));
     }
     return writer.text();
 }
 
 double dollars(const Price &price, const Usage &usage)
 {
-    const auto cost = [](std::int64_t tokens, double perMillion) {
-        return static_cast<double>(tokens) * perMillion;
-    };
-    return (cost(usage.input, price.input) + cost(usage.cacheRead, price.cacheRead)
-            + cost(usage.cacheWrite, price.cacheWrite) + cost(usage.output, price.output))
-           / 1e6;
+    const std::int64_t input = usage.input + usage.cacheRead + usage.cacheWrite;
+    if (price.longPrompt && input > price.longPrompt->aboveTokens)
+        return cost(*price.longPrompt, usage);
+    return cost(price, usage);
 }
 
 std::int64_t mostInputTokens(const Request &request)
@@ -144,17 +175,20 @@ std::int64_t mostInputTokens(const Request &request)
 
 double mostDollars(const Price &price, const Request &request)
 {
-    return (static_cast<double>(mostInputTokens(request)) * dearestInput(price)
-            + static_cast<double>(request.maxOutputTokens) * price.output)
-           / 1e6;
+    const std::int64_t input = mostInputTokens(request);
+    const double usual = most(price, input, request.maxOutputTokens);
+    if (!price.longPrompt || input <= price.longPrompt->aboveTokens)
+        return usual;
+    return std::max(usual, most(*price.longPrompt, input, request.maxOutputTokens));
 }
 
 double likelyDollars(const Price &price, const Request &request, std::int64_t outputTokens)
 {
     constexpr double bytesPerToken = 3.5;
-    const double input = static_cast<double>(inputBytes(request)) / bytesPerToken;
-    const auto output = std::min<std::int64_t>(outputTokens, request.maxOutputTokens);
-    return (input * price.input + static_cast<double>(output) * price.output) / 1e6;
+    Usage usage;
+    usage.input = static_cast<std::int64_t>(static_cast<double>(inputBytes(request)) / bytesPerToken);
+    usage.output = std::min<std::int64_t>(outputTokens, request.maxOutputTokens);
+    return dollars(price, usage);
 }
 
 } // namespace klineage::llm

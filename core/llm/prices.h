@@ -18,6 +18,17 @@ struct Price {
     double cacheRead = 0;
     double cacheWrite = 0;
     double output = 0;
+
+    /// What all tokens of a request cost whose input is longer than a limit, where a server asks more (or less) for those.
+    struct LongPrompt {
+        std::int64_t aboveTokens = 0;
+        double input = 0;
+        double cacheRead = 0;
+        double cacheWrite = 0;
+        double output = 0;
+        friend bool operator==(const LongPrompt &, const LongPrompt &) = default;
+    };
+    std::optional<LongPrompt> longPrompt = {};
     friend bool operator==(const Price &, const Price &) = default;
 };
 

@@ -122,6 +122,27 @@ private slots:
         QCOMPARE(again->prices, table->prices);
         QCOMPARE(again->prices[0].cacheWrite, 1.0); // the input price when it is left out
         QCOMPARE(writePrices(*again), writePrices(*table));
+        const auto shipped = parsePrices(
+            *files::readFile(KLINEAGE_SOURCE_DIR "/resources/prices.toml", 1 << 20), "prices.toml");
+        QCOMPARE(parsePrices(writePrices(*shipped), "p")->prices, shipped->prices);
+    }
+
+    void longPromptsHaveAPriceOfTheirOwn()
+    {
+        const auto table = parsePrices(
+            head
+                + entry("m",
+                        "input = 1\noutput = 2\nlong_prompt = { above = 1000, input = 5, output = 10 }\n"),
+            "p");
+        QVERIFY(table);
+        const Price &price = table->prices[0];
+        QCOMPARE(dollars(price, {400, 300, 300, 10}), 1020e-6);
+        QCOMPARE(dollars(price, {401, 300, 300, 10}), 5105e-6); // all tokens, not those above only
+        Request request = question(std::string(2000, 'x'));
+        QVERIFY(mostDollars(price, request) >= dollars(price, {mostInputTokens(request), 0, 0, 1000}));
+        request = question("x");
+        QCOMPARE(mostDollars(price, request), static_cast<double>(mostInputTokens(request)) * 1e-6 + 2000e-6);
+        QVERIFY(!parsePrices(head + entry("m", "input = 1\noutput = 2\nlong_prompt = { above = 0 }\n"), "p"));
     }
 
     void pricesUsage()
