@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/policy/chat.h"
+
+#include "core/policy/trialtext.h"
+#include "core/run/prompt.h"
+
+namespace klineage::policy {
+
+namespace {
+
+std::string cardsText(const Problem &problem)
+{
+    if (problem.cards.empty())
+        return {};
+    std::string text;
+    for (const LoadedCard &card : problem.cards)
+        text += '\n' + card.text;
+    return text;
+}
+
+} // namespace
+
+Result<Chat> Chat::begin(const Problem &problem, const Tried &root, std::size_t mostTurnBytes)
+{
+    const Result<std::string> format =
+        run::prompt("deoptimize-candidate", {{"surface", kernel::toString(problem.surface)}});
+    if (!format)
+        return tl::unexpected(format.error());
+    Result<std::string> system = run::prompt(
+        "materialize-system",
+        {{"workload_file", run::fenced(problem.workloadText, "toml")},
+         {"platform", problem.platform},
+         {"device", root.trial.environment.device},
+         {"candidate_format", *format},
+         {"root_name", problem.rootName},
+         {"root_file", run::fenced(root.text, "")},
+         {"root_verdict", trialText(root.trial)},
+         {"seed",
+          problem.seed == 0 ? std::string() : "This is attempt " + std::to_string(problem.seed) + ".\n"}});
+    if (!system)
+        return tl::unexpected(system.error());
+    if (!problem.cards.empty()) {
+        const Result<std::string> cards = run::prompt("materialize-cards", {{"cards", cardsText(problem)}});
+        if (!cards)
+            return tl::unexpected(cards.error());
+        *system += '\n' + *cards;
+    }
+    Chat chat;
+    chat.m_system = std::move(*system);
+    chat.m_mostTurnBytes = mostTurnBytes;
+    return chat;
+}
+
+llm::Request Chat::ask(const std::string &text)
+{
+    m_turns.push_back({llm::Role::User, text, false});
+    m_turnBytes += text.size();
+    llm::Request request;
+    request.purpose = "materialize";
+    request.system = m_system;
+    request.messages = m_turns;
+    request.messages.back().cacheUpToHere = true;
+    return request;
+}
+
+void Chat::answer(const std::string &reply)
+{
+    m_turns.push_back({llm::Role::Assistant, reply.empty() ? "(no answer)" : reply, false});
+    m_turnBytes += reply.size();
+}
+
+void Chat::restart()
+{
+    m_turns.clear();
+    m_turnBytes = 0;
+}
+
+} // namespace klineage::policy

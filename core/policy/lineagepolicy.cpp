@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/policy/lineagepolicy.h"
+
+#include "core/policy/trialtext.h"
+#include "core/run/prompt.h"
+
+#include <algorithm>
+
+namespace klineage::policy {
+
+namespace {
+
+constexpr int mostUnusable = 3; ///< replies in a row that cannot be used, before a question is given up
+constexpr std::size_t mostNotes = 60;
+
+std::string resultOf(const Outcome &outcome)
+{
+    const gate::Trial &trial = outcome.tried.trial;
+    if (trial.verdict.status != gate::VerdictStatus::Correct)
+        return std::string(gate::toString(trial.verdict.status)) + ": " + trial.verdict.message;
+    std::string text = "correct, " + durationText(trial.latencyNs.value);
+    if (outcome.tried.speedup > 0)
+        text += ", " + decimalText(outcome.tried.speedup, 3) + "× the reference";
+    return text + (outcome.improved ? ", a new best" : ", no new best");
+}
+
+bool isLoss(const gate::Trial &trial)
+{
+    const gate::Comparison *parent = trial.comparison("parent");
+    return parent && parent->change == gate::Change::Loss;
+}
+
+} // namespace
+
+std::string notesText(const std::vector<Note> &notes)
+{
+    if (notes.empty())
+        return "Nothing yet.\n";
+    std::string text;
+    const std::size_t first = notes.size() > mostNotes ? notes.size() - mostNotes : 0;
+    if (first > 0)
+        text += "- … " + std::to_string(first) + " earlier ones are left out\n";
+    for (std::size_t i = first; i < notes.size(); ++i)
+        text += "- " + notes[i].what + ": " + notes[i].result + '\n';
+    return text;
+}
+
+LineagePolicy::LineagePolicy(Problem problem, Limits limits)
+    : m_problem(std::move(problem))
+    , m_limits(limits)
+{
+    if (m_problem.cards.empty())
+        m_phase = Phase::Free;
+}
+
+Status LineagePolicy::begin(const Tried &root)
+{
+    Result<Chat> chat = Chat::begin(m_problem, root, m_limits.chatBytes);
+    if (!chat)
+        return tl::unexpected(chat.error());
+    m_chat = std::move(*chat);
+    m_root = m_current = m_best = root;
+    return {};
+}
+
+Result<Move> LineagePolicy::next()
+{
+    if (m_isDone)
+        return Move(End{"The author says that nothing is left to do"
+                        + (m_doneReason.empty() ? std::string(".") : ": " + m_doneReason)});
+    if (m_unusable > 0)
+        return again();
+    if (m_failed)
+        return repair();
+    if (m_phase == Phase::Load)
+        return load();
+    if (m_phase == Phase::Complete && !m_missing.empty())
+        return complete();
+    m_phase = Phase::Free;
+    return freeMove();
+}
+
+Result<llm::Request> LineagePolicy::say(const std::string &name, std::map<std::string, std::string> values)
+{
+    Result<std::string> text = run::prompt("materialize-" + name, values);
+    if (!text)
+        return tl::unexpected(text.error());
+    if (m_chat->isLong()) {
+        m_chat->restart();
+        m_inView.clear();
+        Result<std::string> summary =
+            run::prompt("materialize-summary",
+                        {{"notes", notesText(m_notes)}, {"best_file", run::fenced(m_best.text, "")}});
+        if (!summary)
+            return tl::unexpected(summary.error());
+        *text = *summary + '\n' + *text;
+    }
+    if (!m_said.empty())
+        *text = m_said + '\n' + *text;
+    m_said.clear();
+    return m_chat->ask(*text);
+}
+
+std::string LineagePolicy::show(const Tried &state) const
+{
+    if (state.text == m_root.text)
+        return "the root file\n";
+    if (state.text == m_inView && !m_chat->isLong())
+        return "the file of your last reply\n";
+    return "this file:\n\n" + run::fenced(state.text, "");
+}
+
+const LoadedCard *LineagePolicy::card(const std::string &name) const
+{
+    const auto it = std::find_if(m_problem.cards.begin(), m_problem.cards.end(),
+                                 [&](const LoadedCard &card) { return card.name == name; });
+    return it == m_problem.cards.end() ? nullptr : &*it;
+}
+
+Result<Move> LineagePolicy::load()
+{
+    Ask ask;
+    ask.action = "load";
+    ask.title = m_problem.cards.size() == 1 ? "Load 1 card"
+                                            : "Load " + std::to_string(m_problem.cards.size()) + " cards";
+    ask.baseText = m_root.text;
+    ask.wantsPlan = true;
+    for (const LoadedCard &card : m_problem.cards)
+        ask.cards.push_back(card.name);
+    Result<llm::Request> request = say("load", {});
+    if (!request)
+        return tl::unexpected(request.error());
+    ask.request = std::move(*request);
+    m_last = ask;
+    return Move(std::move(ask));
+}
+
+Result<Move> LineagePolicy::complete()
+{
+    const LoadedCard *chosen = card(m_missing.front());
+    Ask ask;
+    ask.action = "complete";
+    ask.title = "Apply " + chosen->name;
+    ask.baseText = m_current.text;
+    ask.cards = {chosen->name};
+    Result<llm::Request> request =
+        say("complete", {{"card", chosen->name}, {"intent", chosen->intent}, {"base", show(m_current)}});
+    if (!request)
+        return tl::unexpected(request.error());
+    ask.request = std::move(*request);
+    m_last = ask;
+    return Move(std::move(ask));
+}
+
+Result<Move> LineagePolicy::repair()
+{
+    Ask ask = m_last;
+    ask.action = "repair";
+    ask.title = "Repair: " + std::string(gate::toString(m_failed->trial.verdict.status));
+    Result<llm::Request> request = say("repair", {{"file", show(*m_failed)},
+                                                  {"verdict", trialText(m_failed->trial)},
+                                                  {"left", std::to_string(m_limits.repairs - m_repairs)}});
+    if (!request)
+        return tl::unexpected(request.error());
+    ask.request = std::move(*request);
+    m_last = ask;
+    return Move(std::move(ask));
+}
+
+/// The same question once more, after a reply that could not be used.
+Result<Move> LineagePolicy::again()
+{
+    Ask ask = m_last;
+    Result<llm::Request> request = say("again", {});
+    if (!request)
+        return tl::unexpected(request.error());
+    ask.request = std::move(*request);
+    m_last = ask;
+    return Move(std::move(ask));
+}
+
+Result<Move> LineagePolicy::freeMove()
+{
+    if (m_withoutGain >= m_limits.patience)
+        return Move(End{"No new best in " + std::to_string(m_withoutGain) + " free moves in a row."});
+    const bool withCards = !m_problem.cards.empty();
+    Ask ask;
+    ask.action = withCards ? "replan" : "generate";
+    ask.title = withCards ? "Replan from the best" : "Improve the best";
+    ask.baseText = m_best.text;
+    Result<llm::Request> request =
+        say(ask.action,
+            {{"notes", notesText(m_notes)}, {"base", show(m_best)}, {"verdict", trialText(m_best.trial)}});
+    if (!request)
+        return tl::unexpected(request.error());
+    ask.request = std::move(*request);
+    m_last = ask;
+    return Move(std::move(ask));
+}
+
+Result<std::string> LineagePolicy::readPlan(const std::string &block)
+{
+    std::vector<std::string> known;
+    for (const LoadedCard &card : m_problem.cards)
+        known.push_back(card.name);
+    const Result<std::vector<PlanEntry>> plan = parsePlan(block, known);
+    if (!plan)
+        return tl::unexpected(plan.error());
+    m_missing.clear();
+    std::string text;
+    for (const PlanEntry &entry : *plan) {
+        if (entry.state == PlanEntry::State::Missing) {
+            m_missing.push_back(entry.card);
+            text += (text.empty() ? "" : ", then ") + entry.card;
+        } else if (entry.state == PlanEntry::State::Skip) {
+            m_notes.push_back(
+                {entry.card,
+                 "left out by the plan" + (entry.reason.empty() ? std::string() : ": " + entry.reason)});
+        }
+    }
+    return text.empty() ? "No intent is missing." : "Missing: " + text + '.';
+}
+
+void LineagePolicy::observe(const Outcome &outcome)
+{
+    m_chat->answer(outcome.reply);
+    m_inView = outcome.kind == Outcome::Kind::Gated ? outcome.tried.text : std::string();
+    switch (outcome.kind) {
+    case Outcome::Kind::Planned:
+        m_unusable = 0;
+        m_phase = Phase::Complete;
+        return;
+    case Outcome::Kind::Done:
+        m_unusable = 0;
+        m_failed.reset();
+        if (m_phase == Phase::Free) {
+            m_isDone = true;
+            m_doneReason = outcome.problem;
+        } else if (m_phase == Phase::Load) {
+            m_phase = Phase::Free;
+        } else {
+            endIntent("not applied, the author says: " + outcome.problem);
+        }
+        return;
+    case Outcome::Kind::Gated:
+        m_unusable = 0;
+        observeGated(outcome);
+        return;
+    case Outcome::Kind::Wrapper:
+    case Outcome::Kind::NoCandidate:
+        observeUnusable(outcome);
+        return;
+    }
+}
+
+void LineagePolicy::observeGated(const Outcome &outcome)
+{
+    const Tried &tried = outcome.tried;
+
+    const std::string what = m_last.cards.size() == 1 ? m_last.cards.front() : "free move";
+    if (tried.trial.verdict.status != gate::VerdictStatus::Correct) {
+        m_repairs = m_last.action == "repair" ? m_repairs + 1 : 0;
+        if (m_repairs < m_limits.repairs) {
+            m_failed = tried;
+            return;
+        }
+        m_said = "This candidate is given up after " + std::to_string(m_repairs) + " repairs. Its verdict:\n"
+                 + trialText(tried.trial);
+        endIntent("given up, " + resultOf(outcome));
+        return;
+    }
+    m_failed.reset();
+    m_repairs = 0;
+    m_said = trialText(tried.trial);
+    if (m_phase == Phase::Complete) {
+        if (isLoss(tried.trial))
+            m_said += "It is slower than the state it was made from, so it is not kept.\n";
+        else
+            m_current = tried;
+    }
+    take(tried);
+    const std::string result = resultOf(outcome);
+    if (m_phase == Phase::Complete) {
+        endIntent(result);
+    } else {
+        m_notes.push_back({what, result});
+        countFreeMove(outcome.improved);
+    }
+}
+
+void LineagePolicy::take(const Tried &tried)
+{
+    if (tried.speedup > m_best.speedup)
+        m_best = tried;
+}
+
+void LineagePolicy::observeUnusable(const Outcome &outcome)
+{
+    m_said = outcome.problem + '\n';
+    if (++m_unusable < mostUnusable)
+        return;
+    m_unusable = 0;
+    m_failed.reset();
+    m_repairs = 0;
+    if (m_phase == Phase::Load) { // without a plan: all of them, as retrieval put them
+        m_phase = Phase::Complete;
+        for (const LoadedCard &card : m_problem.cards)
+            m_missing.push_back(card.name);
+        return;
+    }
+    endIntent("given up, no usable reply: " + outcome.problem);
+}
+
+/// The intent in hand, or the free move, is over.
+void LineagePolicy::endIntent(const std::string &result)
+{
+    m_failed.reset();
+    m_repairs = 0;
+    if (m_phase == Phase::Complete && !m_missing.empty()) {
+        m_notes.push_back({m_missing.front(), result});
+        m_missing.pop_front();
+    } else {
+        m_notes.push_back({"free move", result});
+        countFreeMove(false);
+    }
+}
+
+void LineagePolicy::countFreeMove(bool improved)
+{
+    m_withoutGain = improved ? 0 : m_withoutGain + 1;
+}
+
+} // namespace klineage::policy

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/base/result.h"
+#include "core/gate/trial.h"
+#include "core/llm/message.h"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+/// Search policies behind one interface: given what has happened, what to ask next. A policy is a deterministic function of its
+/// problem and of what it observes; it sends nothing, gates nothing and reads no files. So the same record leads to the same prompts,
+/// and every policy has the same gate, the same meter and the same steps.
+namespace klineage::policy {
+
+/// A card as it goes into prompts: read once, when the run begins.
+struct LoadedCard {
+    std::string name;
+    std::string intent; ///< its text alone
+    std::string text;   ///< cardText()
+};
+
+/// What a run works on; the same from its first step to its last.
+struct Problem {
+    std::string workload;     ///< name
+    std::string workloadText; ///< workload.toml
+    kernel::Surface surface = kernel::Surface::OpenCl;
+    std::string platform;
+    std::string rootName;          ///< "sgemm/pocl/K00"
+    std::vector<LoadedCard> cards; ///< in the order of retrieval; empty for policies without
+    std::uint64_t seed = 0;
+    std::map<std::string, std::string> options; ///< "patience", "repairs", "chat_bytes": whole numbers
+};
+
+/// A candidate that was gated.
+struct Tried {
+    std::string text;
+    gate::Trial trial;
+    double speedup = 0; ///< against the run's reference; 0: not measured
+};
+
+/// The next question. Model and output limit of the request are the run's to fill in.
+struct Ask {
+    std::string action; ///< "load", "complete", "repair", "replan", "generate", "suggest"
+    std::string title;  ///< one line for people
+    llm::Request request;
+    std::string baseText; ///< the state that the candidate is made from: its parent in the gate
+    std::vector<std::string> cards;
+    bool wantsPlan = false; ///< the block of the reply goes to readPlan(), not to the gate
+};
+
+struct End {
+    std::string reason; ///< one sentence
+};
+
+using Move = std::variant<Ask, End>;
+
+/// What came of the last question.
+struct Outcome {
+    enum class Kind {
+        Gated, ///< `tried` holds it, whatever the verdict
+        Wrapper, ///< a candidate that does no work of its own: it was gated before, or is suspect; does not count
+        NoCandidate, ///< the reply could not be used; `problem` is said back
+        Planned,     ///< readPlan() took it
+        Done,        ///< the author says that nothing is left; `problem` is its reason
+    };
+    Kind kind = Kind::NoCandidate;
+    std::string reply; ///< the author's words
+    std::string problem;
+    Tried tried;           ///< Gated; of a suspect Wrapper too
+    bool improved = false; ///< a new best of the run
+};
+
+class Policy
+{
+public:
+    virtual ~Policy() = default;
+    /// Called once, first: the root and its trial, which is correct.
+    [[nodiscard]] virtual Status begin(const Tried &root) = 0;
+    /// What to ask, or that the policy is done. Fails only when a prompt cannot be written.
+    [[nodiscard]] virtual Result<Move> next() = 0;
+    /// Takes the block of a reply to a question that wantsPlan; one line for people, or what is wrong with it.
+    [[nodiscard]] virtual Result<std::string> readPlan(const std::string &block) = 0;
+    /// Called once after each question.
+    virtual void observe(const Outcome &outcome) = 0;
+};
+
+/// "klineage": cards first, then one intent after the other, repair and replan. "generated-only": the same author, format and repair,
+/// without cards. "greedy": one suggestion at a time, always from the best, in a new chat each time.
+[[nodiscard]] std::vector<std::string> policyNames();
+[[nodiscard]] bool usesCards(std::string_view policy, const std::map<std::string, std::string> &options);
+/// InvalidInput for unknown names and options that are no numbers.
+[[nodiscard]] Result<std::unique_ptr<Policy>> makePolicy(const std::string &name, Problem problem);
+
+} // namespace klineage::policy

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Policies alone: what they ask after what they observed. The gate is a number that the test makes up.
+#include "core/policy/cardtext.h"
+#include "core/policy/policy.h"
+#include "core/policy/trialtext.h"
+
+#include <QTest>
+
+using namespace klineage;
+using namespace klineage::policy;
+
+namespace {
+
+std::string file(const std::string &code)
+{
+    return "/*klineage\nsurface = \"opencl\"\n*/\n" + code + "\n";
+}
+
+Problem problem(std::vector<std::string> cards = {})
+{
+    Problem problem;
+    problem.workload = "toy";
+    problem.workloadText = "name = \"toy\"\n";
+    problem.platform = "pocl";
+    problem.rootName = "toy/pocl/K00";
+    for (const std::string &name : cards)
+        problem.cards.push_back(
+            {name, "Do " + name + '.', "## Card " + name + "\ncarrier of " + name + '\n'});
+    return problem;
+}
+
+Tried tried(const std::string &code, double speedup, gate::Change change = gate::Change::Gain)
+{
+    Tried result;
+    result.text = file(code);
+    result.speedup = speedup;
+    result.trial.verdict.status = speedup > 0 ? gate::VerdictStatus::Correct : gate::VerdictStatus::Wrong;
+    result.trial.verdict.message = "verdict of " + code;
+    if (speedup > 0) {
+        result.trial.latencyNs = {1000 / speedup, 0, 0};
+        result.trial.verdict.comparisons.push_back({"parent", "", {1, 1, 1}, 1000, change});
+    }
+    return result;
+}
+
+/// A policy and the best so far; asks and answers in one call.
+class Walk
+{
+public:
+    explicit Walk(const std::string &name, Problem p)
+        : m_policy(std::move(*makePolicy(name, std::move(p))))
+    {
+        if (!m_policy->begin(tried("root", 1)))
+            qFatal("the policy does not begin");
+    }
+
+    /// "action|base|title", or "end: reason".
+    QString ask()
+    {
+        Result<Move> move = m_policy->next();
+        if (!move)
+            return QString::fromStdString(move.error().message);
+        if (const End *end = std::get_if<End>(&*move))
+            return "end: " + QString::fromStdString(end->reason);
+        last = std::get<Ask>(*move);
+        std::string base = last.baseText.substr(file("").size() - 1);
+        base = base.substr(0, base.find('\n'));
+        return QString::fromStdString(last.action + '|' + base + '|' + last.title);
+    }
+
+    void gated(const Tried &result)
+    {
+        Outcome outcome;
+        outcome.kind = Outcome::Kind::Gated;
+        outcome.reply = "reply " + result.text;
+        outcome.tried = result;
+        outcome.improved = result.speedup > m_best;
+        m_best = std::max(m_best, result.speedup);
+        m_policy->observe(outcome);
+    }
+
+    void other(Outcome::Kind kind, const std::string &problemText = {})
+    {
+        Outcome outcome;
+        outcome.kind = kind;
+        outcome.reply = "words";
+        outcome.problem = problemText;
+        m_policy->observe(outcome);
+    }
+
+    void plan(const std::string &block)
+    {
+        const Result<std::string> read = m_policy->readPlan(block);
+        if (read)
+            other(Outcome::Kind::Planned);
+        else
+            other(Outcome::Kind::NoCandidate, read.error().message);
+    }
+
+    [[nodiscard]] QString prompt() const { return QString::fromStdString(last.request.messages.back().text); }
+
+    Ask last;
+
+private:
+    std::unique_ptr<Policy> m_policy;
+    double m_best = 1;
+};
+
+} // namespace
+
+class TestPolicy : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void lineageWalk()
+    {
+        Walk walk("klineage", problem({"tile", "vectorize", "prefetch"}));
+        QCOMPARE(walk.ask(), "load|root|Load 3 cards");
+        QVERIFY(walk.last.wantsPlan);
+        QVERIFY(walk.last.request.system.find("carrier of vectorize") != std::string::npos);
+        const std::string prefix = walk.last.request.system;
+        walk.plan("tile: missing\nprefetch: missing\nvectorize: present\n");
+
+        QCOMPARE(walk.ask(), "complete|root|Apply tile");
+        QVERIFY(walk.prompt().contains("Do tile."));
+        QVERIFY(walk.prompt().contains("the root file"));
+        walk.gated(tried("tiled badly", 0));
+        QCOMPARE(walk.ask(), "repair|root|Repair: wrong");
+        QVERIFY(walk.prompt().contains("verdict of tiled badly"));
+        QVERIFY(walk.prompt().contains("the file of your last reply"));
+        walk.gated(tried("tiled", 2));
+
+        QCOMPARE(walk.ask(), "complete|tiled|Apply prefetch");
+        QVERIFY(walk.prompt().contains("verdict of tiled"));
+        walk.gated(tried("prefetched", 1.5, gate::Change::Loss)); // not kept
+        QCOMPARE(walk.ask(), "replan|tiled|Replan from the best");
+        QVERIFY(walk.prompt().contains("not kept"));
+        QVERIFY(walk.prompt().contains("prefetch: correct"));
+        QVERIFY(walk.prompt().contains("tiled\n")); // the best is not in view any more: its text is
+        QCOMPARE(walk.last.request.system, prefix);
+        QVERIFY(walk.last.request.messages.back().cacheUpToHere);
+        walk.other(Outcome::Kind::Done, "bound by memory");
+        QVERIFY(walk.ask().startsWith("end: The author says"));
+    }
+
+    void keepsWhatIsNoLoss()
+    {
+        Walk walk("klineage", problem({"tile", "vectorize"}));
+        walk.ask();
+        walk.plan("tile: missing\nvectorize: missing\n");
+        walk.ask();
+        walk.gated(tried("tiled", 0.9, gate::Change::NoGain)); // makes room for the next
+        QCOMPARE(walk.ask(), "complete|tiled|Apply vectorize");
+        walk.gated(tried("both", 3));
+        QCOMPARE(walk.ask(), "replan|both|Replan from the best");
+    }
+
+    void intentIsGivenUpAfterRepairs()
+    {
+        Problem p = problem({"tile", "vectorize"});
+        p.options["repairs"] = "2";
+        Walk walk("klineage", std::move(p));
+        walk.ask();
+        walk.plan("tile: missing\nvectorize: missing\n");
+        QCOMPARE(walk.ask(), "complete|root|Apply tile");
+        walk.gated(tried("a", 0));
+        QCOMPARE(walk.ask(), "repair|root|Repair: wrong");
+        walk.gated(tried("b", 0));
+        QCOMPARE(walk.ask(), "repair|root|Repair: wrong");
+        walk.gated(tried("c", 0));
+        QCOMPARE(walk.ask(), "complete|root|Apply vectorize");
+        QVERIFY(walk.prompt().contains("given up after 2 repairs"));
+        walk.other(Outcome::Kind::Done, "rows are odd");
+        QCOMPARE(walk.ask(), "replan|root|Replan from the best");
+        QVERIFY(walk.prompt().contains("rows are odd"));
+    }
+
+    void unusableRepliesAreAskedAgain()
+    {
+        Walk walk("klineage", problem({"tile"}));
+        QVERIFY(walk.ask().startsWith("load"));
+        walk.plan("tyle: missing");
+        QVERIFY(walk.ask().startsWith("load"));
+        QVERIFY(walk.prompt().contains("did you mean 'tile'"));
+        walk.plan("");
+        QVERIFY(walk.ask().startsWith("load"));
+        walk.plan("");
+        // Three are enough: all cards, as they were retrieved.
+        QCOMPARE(walk.ask(), "complete|root|Apply tile");
+        for (int i = 0; i < 3; ++i) {
+            walk.other(Outcome::Kind::NoCandidate, "The reply has no fenced block.");
+            QVERIFY(walk.ask().contains(i < 2 ? "complete" : "replan"));
+        }
+    }
+
+    void patienceEnds_data()
+    {
+        QTest::addColumn<QString>("name");
+        QTest::addColumn<QString>("action");
+        QTest::newRow("generated-only") << "generated-only"
+                                        << "generate|root";
+        QTest::newRow("greedy") << "greedy"
+                                << "suggest|root";
+    }
+
+    void patienceEnds()
+    {
+        QFETCH(QString, name);
+        QFETCH(QString, action);
+        Problem p = problem({"tile"}); // not shown: these work without
+        p.options["patience"] = "3";
+        Walk walk(name.toStdString(), std::move(p));
+        for (int i = 0; i < 3; ++i) {
+            QVERIFY2(walk.ask().startsWith(action), qPrintable(walk.ask()));
+            QVERIFY(walk.last.request.system.find("carrier of tile") == std::string::npos);
+            walk.gated(tried("try " + std::to_string(i), 0.5, gate::Change::Loss));
+        }
+        QVERIFY(walk.ask().startsWith("end: No new best in 3"));
+    }
+
+    void aNewBestResetsPatience()
+    {
+        Problem p = problem();
+        p.options["patience"] = "2";
+        Walk walk("greedy", std::move(p));
+        walk.ask();
+        walk.gated(tried("slow", 0.5));
+        QCOMPARE(walk.ask(), "suggest|root|One change to the best");
+        walk.gated(tried("fast", 2));
+        QCOMPARE(walk.ask(), "suggest|fast|One change to the best");
+        QCOMPARE(walk.last.request.messages.size(), std::size_t{1}); // a chat of its own
+        QVERIFY(walk.prompt().contains("correct, but no faster"));
+        walk.gated(tried("wrong", 0));
+        QVERIFY(walk.ask().startsWith("suggest|fast"));
+        QVERIFY(walk.prompt().contains("verdict of wrong"));
+        walk.other(Outcome::Kind::NoCandidate, "two blocks");
+        QVERIFY(walk.ask().startsWith("end:"));
+    }
+
+    void longChatsAreSummarised()
+    {
+        Problem p = problem();
+        p.options["chat_bytes"] = "4000";
+        p.options["patience"] = "100";
+        Walk walk("generated-only", std::move(p));
+        std::size_t most = 0;
+        for (int i = 0; i < 40; ++i) {
+            QVERIFY(walk.ask().startsWith("generate"));
+            std::size_t bytes = 0;
+            for (const llm::Message &turn : walk.last.request.messages)
+                bytes += turn.text.size();
+            most = std::max(most, bytes);
+            QVERIFY(walk.last.request.messages.size() % 2 == 1);
+            QVERIFY(llm::checkRequest(walk.last.request));
+            walk.gated(tried("try " + std::to_string(i), i % 7 == 3 ? 2 + i : 0.5));
+            if (i == 38)
+                QVERIFY(walk.last.request.messages.size() < 20);
+        }
+        QVERIFY2(most < 16000, std::to_string(most).c_str());
+    }
+
+    void badOptionsAreRefused()
+    {
+        QVERIFY(!makePolicy("klinage", problem()));
+        QVERIFY(makePolicy("klinage", problem()).error().message.find("did you mean 'klineage'")
+                != std::string::npos);
+        Problem p = problem();
+        p.options["patience"] = "many";
+        QVERIFY(!makePolicy("greedy", p));
+    }
+
+    void cardHasAllFields()
+    {
+        skills::CardRecord record;
+        record.card.name = "tile";
+        record.card.revision = 4;
+        record.card.category = "tiling";
+        record.card.locus = "k-loop";
+        record.card.intent = {"the intent", {"a/b/K01"}};
+        record.card.anchor = {"the anchor", {}};
+        record.card.preconditions = {{"the precondition", {"a/b/K01", "a/b/R01a"}}};
+        record.card.effects = {{"the effect", {}}};
+        record.card.risks = {{"the risk", {}}};
+        record.card.scope = {{"sgemm"}, {"opencl"}, {"pocl"}, {"vectorization"}};
+        record.card.evidence = {"a/b/K01"};
+        record.card.provides = {{"k-loop", "shared_tile"}};
+        record.card.requirements = {{"k-loop", "loop"}};
+        record.card.conflicts = {{"k-loop", "texture"}};
+        record.card.carrierFile = "carrier.cl";
+        record.carrier = "code with\n```\na fence";
+        record.verifications = {{"t", "softmax/pocl/K02", "x", 4, "correct", true, true}};
+        const QString text = QString::fromStdString(cardText(record));
+        for (const char *part :
+             {"## Card tile", "Revision 4", "admitted", "the intent [a/b/K01]", "the anchor",
+              "the precondition [a/b/K01, a/b/R01a]", "the effect", "the risk", "sgemm",
+              "after vectorization", "shared_tile at k-loop", "Requires: loop", "Conflicts with: texture",
+              "softmax/pocl/K02: correct, effect observed, held out (revision 4)",
+              "````c\ncode with\n```\na fence\n````"})
+            QVERIFY2(text.contains(part), part);
+    }
+
+    void verdictSaysAllThatHelps()
+    {
+        gate::Trial trial;
+        trial.verdict.status = gate::VerdictStatus::Wrong;
+        trial.verdict.stage = gate::Stage::Correctness;
+        trial.verdict.reason = "mismatch";
+        trial.verdict.message = "c[3] is wrong.";
+        trial.verdict.evidence = {{"expected", "0.25"}};
+        trial.verdict.hint = "Mind the tail.";
+        trial.verdict.log = std::string(5000, 'a') + "\xc3\xa4" + std::string(5000, 'b');
+        trial.seeds = {123456789};
+        const QString text = QString::fromStdString(trialText(trial, 1000));
+        for (const char *part : {"Verdict: wrong (stage correctness, mismatch). c[3] is wrong.",
+                                 "- expected: 0.25", "Try: Mind the tail.", "bytes left out"})
+            QVERIFY2(text.contains(part), part);
+        QVERIFY(!text.contains("123456789"));
+        QVERIFY(text.size() < 1500);
+        QCOMPARE(durationText(12345.6), std::string("12.346 µs"));
+    }
+};
+
+QTEST_GUILESS_MAIN(TestPolicy)
+#include "tst_policy.moc"
