@@ -33,8 +33,7 @@ constexpr double hostSampleNs = 1e6;
 constexpr double deadlineMarginSeconds = 2;
 constexpr int replayChecks = 5;
 constexpr double replayTolerance = 0.05;
-constexpr double launchNs =
-    3000; ///< what launching one by one may add to a run: the gap between two launches
+constexpr double launchNs = 3000; ///< what launching one by one may add to a run for each of its launches
 constexpr double energySeconds = 1.5;
 constexpr double clockRunNs = 20e6;   ///< least length of one sample of the clock check
 constexpr double clockCheckNs = 60e6; ///< least length of the whole of it
@@ -242,9 +241,11 @@ Profiler::Step Profiler::checkReplay()
     for (std::size_t i = 0; i < taken->size(); ++i)
         (runs[i].replay ? replayed : launched).push_back((*taken)[i].ns);
     const double excess = median(launched) - median(replayed);
+    const auto plan = resolveFor(m_candidate, m_context, timedCase());
+    const double allowed = launchNs * static_cast<double>(plan ? plan->launches.size() : 1);
     note("launched_one_by_one",
          formatDuration(median(launched)) + ", replayed " + formatDuration(median(replayed)));
-    if (std::abs(excess) > replayTolerance * median(replayed) && std::abs(excess) > launchNs)
+    if (std::abs(excess) > replayTolerance * median(replayed) && std::abs(excess) > allowed)
         return tl::unexpected(
             ProfileEnd{replayVerdict(median(replayed), median(launched), m_where), Culprit::Candidate});
     return {};

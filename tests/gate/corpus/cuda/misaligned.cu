@@ -25,7 +25,8 @@ extern "C" __global__ void product(const float *a, const float *b, float *c, int
         asm volatile("ld.global.v4.f32 {%0, %1, %2, %3}, [%4];"
                      : "=f"(head.x), "=f"(head.y), "=f"(head.z), "=f"(head.w)
                      : "l"(a + shift));
-        sum += (head.x - a[1]) + (head.w - a[4]);
+        // All four parts, or the assembler loads only those that are used, one by one.
+        sum += (head.x - a[1]) + (head.y - a[2]) + (head.z - a[3]) + (head.w - a[4]);
     }
     c[row * N + col] = sum;
 }
