@@ -20,7 +20,6 @@ struct Author::Private {
     std::size_t next = 0; ///< of exchanges: the one that answers the next ask()
     int retries = 2;
 
-    Status readTranscript();
     Status settleWritten();
     Result<Exchange> replay(const Request &request);
     Result<const Price *> priceOf(const Request &request) const;
@@ -84,30 +83,14 @@ Result<Author> Author::open(const fs::path &folder, Provider &provider, const Pr
     if (!ledger)
         return tl::unexpected(ledger.error());
     d->ledger = std::move(*ledger);
-    if (Status read = d->readTranscript(); !read)
-        return tl::unexpected(read.error());
+    Result<std::vector<Exchange>> recorded = readTranscript(d->transcriptFile);
+    if (!recorded && recorded.error().code != ErrorCode::NotFound)
+        return tl::unexpected(recorded.error());
+    if (recorded)
+        d->exchanges = std::move(*recorded);
     if (Status settled = d->settleWritten(); !settled)
         return tl::unexpected(settled.error());
     return Author(std::move(d));
-}
-
-Status Author::Private::readTranscript()
-{
-    const Result<files::Lines> lines = files::readLines(transcriptFile);
-    if (!lines)
-        return lines.error().code == ErrorCode::NotFound ? Status() : tl::unexpected(lines.error());
-    for (const files::Line &line : lines->lines) {
-        const std::string where = transcriptFile.string() + ':' + std::to_string(line.number);
-        Result<Exchange> exchange = parseExchange(line.text, where);
-        if (!exchange)
-            return tl::unexpected(exchange.error());
-        if (exchange->number != static_cast<int>(exchanges.size()) + 1)
-            return fail(ErrorCode::InvalidInput,
-                        where + ":1: the exchange has the number " + std::to_string(exchange->number) + "; "
-                            + std::to_string(exchanges.size() + 1) + " was expected.");
-        exchanges.push_back(std::move(*exchange));
-    }
-    return {};
 }
 
 /// A kill between the transcript and the settlement left the reservation open, although what it paid for is there.
@@ -131,12 +114,8 @@ Status Author::Private::settleWritten()
 Result<Exchange> Author::Private::replay(const Request &request)
 {
     const Exchange &recorded = exchanges[next];
-    const std::string asked = fingerprint(request);
-    if (recorded.fingerprint != asked)
-        return fail(ErrorCode::Conflict,
-                    "Exchange " + std::to_string(recorded.number) + " of '" + transcriptFile.string()
-                        + "' answered another prompt: " + firstDifference(recorded.request, request) + '.',
-                    "Recorded: " + recorded.fingerprint + "\nAsked now: " + asked);
+    if (Status same = checkSamePrompt(recorded, request, transcriptFile); !same)
+        return tl::unexpected(same.error());
     ++next;
     return recorded;
 }

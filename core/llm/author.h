@@ -23,6 +23,11 @@ struct Exchange {
 
 [[nodiscard]] std::string writeExchange(const Exchange &exchange); ///< one line, no newline
 [[nodiscard]] Result<Exchange> parseExchange(std::string_view line, const std::string &where);
+/// All of a transcript.jsonl, numbered 1, 2, …; NotFound when there is no such file.
+[[nodiscard]] Result<std::vector<Exchange>> readTranscript(const std::filesystem::path &file);
+/// "Exchange 3 of 'file' answered another prompt: …" (Conflict) when the request has not the fingerprint of the recorded one.
+[[nodiscard]] Status checkSamePrompt(const Exchange &recorded, const Request &request,
+                                     const std::filesystem::path &file);
 
 /// Asks a provider within a budget and writes everything down, so that a run can be stopped at any instant and gone on with:
 /// the n-th ask() of a run whose transcript has an n-th exchange answers from there, free of charge, when the fingerprints agree

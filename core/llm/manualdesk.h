@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/llm/provider.h"
+
+#include <condition_variable>
+#include <mutex>
+
+namespace klineage::llm {
+
+/// Where a request lies until a person has answered it. The provider waits on one thread; a window shows and answers on another.
+/// Thread-safe.
+class ManualDesk
+{
+public:
+    struct Pending {
+        int number = 0; ///< 1, 2, …: names the request when it is answered
+        Request request;
+    };
+
+    [[nodiscard]] std::optional<Pending> pending() const;
+    /// Hands the reply in. Conflict when another request, or none, is waiting; InvalidInput when the text is blank or too long.
+    [[nodiscard]] Status reply(int number, std::string text);
+    /// The person will not answer: ask() fails with ErrorCode::Cancelled and this reason, a whole sentence.
+    [[nodiscard]] Status decline(int number, std::string reason);
+    /// Called whenever pending() has become another, on the provider's thread or the answering one; must not call the desk. Set it
+    /// before the first request.
+    void setOnChange(std::function<void()> onChange);
+
+    /// For the provider: lays the request down and waits.
+    [[nodiscard]] Result<std::string> wait(const Request &request, const std::stop_token &stop);
+
+private:
+    Status hand(int number, Result<std::string> answer);
+
+    mutable std::mutex m_mutex;
+    std::condition_variable_any m_answered;
+    std::optional<Pending> m_pending;
+    std::optional<Result<std::string>> m_answer;
+    int m_last = 0;
+    std::function<void()> m_onChange;
+};
+
+/// "manual": a person at a desk.
+class DeskProvider final : public Provider
+{
+public:
+    explicit DeskProvider(std::shared_ptr<ManualDesk> desk);
+
+    [[nodiscard]] std::string name() const override { return "manual"; }
+    [[nodiscard]] bool isPaid() const override { return false; }
+    [[nodiscard]] tl::expected<Reply, ProviderFailure> ask(const Request &request, std::stop_token stop,
+                                                           const TextCallback &onText = {}) override;
+
+private:
+    std::shared_ptr<ManualDesk> m_desk;
+};
+
+} // namespace klineage::llm
