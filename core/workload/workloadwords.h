@@ -22,8 +22,9 @@ inline const kernel::Words<DistributionKind> distributionWords = {
 inline const kernel::Words<kernel::Surface> providerWords = {
     {"openblas", kernel::Surface::OpenCl}, {"onednn", kernel::Surface::OpenCl},
     {"cublas", kernel::Surface::Cuda},     {"cublaslt", kernel::Surface::Cuda},
-    {"cudnn", kernel::Surface::Cuda},      {"torch", kernel::Surface::Cuda},
-    {"flashinfer", kernel::Surface::Cuda}, {"fla", kernel::Surface::Cuda},
+    {"cudnn", kernel::Surface::Cuda},      {"cub", kernel::Surface::Cuda},
+    {"torch", kernel::Surface::Cuda},      {"flashinfer", kernel::Surface::Cuda},
+    {"fla", kernel::Surface::Cuda},
 };
 
 } // namespace klineage::workload

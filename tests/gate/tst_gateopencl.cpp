@@ -64,6 +64,8 @@ private slots:
     void referenceThatIsMissingIsSaid();
     void tunablesReachTheKernel();
     void softmaxWithMasks();
+    void choicesInAnyOrder_data();
+    void choicesInAnyOrder();
     void seedPoolIsRecorded();
     void cudaWithoutADeviceIsUnavailable();
 
@@ -324,6 +326,49 @@ void TestGateOpenCl::softmaxWithMasks()
     QVERIFY(trial);
     QCOMPARE(trial->verdict.status, VerdictStatus::Wrong);
     QCOMPARE(evidence(*trial, "case"), std::string("masked"));
+}
+
+void TestGateOpenCl::choicesInAnyOrder_data()
+{
+    QTest::addColumn<QString>("value");
+    QTest::addColumn<QString>("column");
+    QTest::addColumn<QString>("reason");
+    QTest::newRow("descending") << "rank"
+                                << "rank"
+                                << "ok";
+    QTest::newRow("ascending") << "K - 1 - rank"
+                               << "K - 1 - rank"
+                               << "ok";
+    QTest::newRow("columns in another order") << "rank"
+                                              << "K - 1 - rank"
+                                              << "selection";
+    QTest::newRow("the first place left out") << "max(rank, 1)"
+                                              << "max(rank, 1)"
+                                              << "mismatch";
+}
+
+void TestGateOpenCl::choicesInAnyOrder()
+{
+    QFETCH(const QString, value);
+    QFETCH(const QString, column);
+    const QString candidate =
+        QString(
+            "/*klineage\nsurface = \"opencl\"\n\n[[launch]]\nkernel = \"topk\"\ngrid = [\"S\", \"B\"]\n"
+            "block = [1, 1]\nargs = [\"x\", \"values\", \"indices\", \"int S\", \"int K\"]\n*/\n"
+            "__kernel void topk(__global const float *x, __global float *v, __global int *c, int S, int K)\n{\n"
+            "    int i = get_global_id(0), row = get_global_id(1), rank = 0;\n    x += row * S;\n"
+            "    for (int j = 0; j < S; ++j)\n        rank += x[j] > x[i] || (x[j] == x[i] && j < i);\n"
+            "    if (rank < K) {\n        v[row * K + %1] = x[i];\n        c[row * K + %2] = i;\n    }\n}\n")
+            .arg(value, column);
+    GateJob job = test::quickJob(candidate.toStdString());
+    auto workload = workload::readWorkload(std::filesystem::path(KLINEAGE_SOURCE_DIR)
+                                           / "tests/gate/references/workloads/topk");
+    QVERIFY2(workload, workload ? "" : workload.error().message.c_str());
+    workload->cases.front().axes = {{"B", 3}, {"S", 400}, {"K", 50}};
+    job.workload = std::move(*workload);
+    const auto trial = gate(job);
+    QVERIFY2(trial, trial ? "" : trial.error().message.c_str());
+    QTEST(QString::fromStdString(trial->verdict.reason), "reason");
 }
 
 void TestGateOpenCl::seedPoolIsRecorded()

@@ -15,7 +15,7 @@ using PoisonImage = std::span<const std::byte>;
 
 /// The outcome of comparing one output with the oracle; every element was looked at.
 struct OutputCheck {
-    enum class Failure { None, Element, RelativeL2, RowSum };
+    enum class Failure { None, Element, RelativeL2, RowSum, Selection };
     Failure failure = Failure::None;
     double relativeL2 = 0; ///< ‖out − oracle‖₂ / ‖oracle‖₂ over the elements that are finite on both sides
     double rms = 0; ///< of the oracle's finite elements
@@ -27,6 +27,7 @@ struct OutputCheck {
     double got = 0;             ///< there (of a row: its sum)
     double largestError =
         0; ///< |out − oracle| at its worst, in units of the RMS; infinite when one side is not finite
+    std::string why; ///< Selection: what is wrong with `got`, a clause that begins with "which" or "where"
 
     [[nodiscard]] bool ok() const { return failure == Failure::None; }
 };

@@ -7,6 +7,7 @@
 #include "core/gate/check/parallel.h"
 #include "core/gate/check/roles.h"
 #include "core/gate/check/rowoperations.h"
+#include "core/gate/check/selection.h"
 
 #include <algorithm>
 #include <cmath>
@@ -108,6 +109,7 @@ constexpr Oracle oracles[] = {
     {"sum_rows", [](OracleRoles roles) { return rowOracle(roles, RowOperation::Sum); }},
     {"cumsum_rows", [](OracleRoles roles) { return rowOracle(roles, RowOperation::CumulativeSum); }},
     {"sort_rows", [](OracleRoles roles) { return rowOracle(roles, RowOperation::Sort); }},
+    {"topk_rows", topkOracle},
 };
 
 std::string oracleNames()

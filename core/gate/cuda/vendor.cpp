@@ -176,8 +176,11 @@ Result<std::unique_ptr<Subject>> makeVendorSubject(const VendorContext &context,
         return makeCublasLtSubject(context, call, std::move(sets));
     if (call.provider == "cudnn")
         return makeCudnnSubject(context, call, std::move(sets));
-    return fail(ErrorCode::Unavailable, "Cannot use \"" + call.provider
-                                            + "\" on CUDA: expected \"cublas\", \"cublaslt\" or \"cudnn\".");
+    if (call.provider == "cub")
+        return makeCubSubject(context, call, std::move(sets));
+    return fail(ErrorCode::Unavailable,
+                "Cannot use \"" + call.provider
+                    + "\" on CUDA: expected \"cublas\", \"cublaslt\", \"cudnn\" or \"cub\".");
 }
 
 } // namespace klineage::gate::cuda

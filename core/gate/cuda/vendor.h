@@ -51,7 +51,7 @@ private:
                                   const std::vector<std::string> &sizes,
                                   const std::vector<std::string> &roles);
 
-/// The routine that a call names, on CUDA: cublas, cublaslt, cudnn. ErrorCode::Unavailable when its library is not installed.
+/// The routine that a call names, on CUDA: cublas, cublaslt, cudnn, cub. ErrorCode::Unavailable when its library is not installed.
 [[nodiscard]] Result<std::unique_ptr<Subject>> makeVendorSubject(const VendorContext &context,
                                                                  const ReferenceCall &call,
                                                                  std::vector<AddressSet> sets);
@@ -60,6 +60,12 @@ private:
 [[nodiscard]] Result<std::unique_ptr<Subject>> makeCublasLtSubject(const VendorContext &context,
                                                                    const ReferenceCall &call,
                                                                    std::vector<AddressSet> sets);
+
+/// CUB over rows of f32: sum_rows, cumsum_rows, sort_rows, topk_rows (roles in, out, and indices of topk; sizes rows, columns, and k of
+/// topk; cub/cublibrary.h says what they do), each with the fastest of the routines that do it.
+[[nodiscard]] Result<std::unique_ptr<Subject>> makeCubSubject(const VendorContext &context,
+                                                              const ReferenceCall &call,
+                                                              std::vector<AddressSet> sets);
 
 /// cuDNN, in f16 with f32 accumulation, each with the fastest of the plans that its heuristics propose:
 ///   conv2d_nhwc, conv2d_nchw   out[n, h, w, f] = data[n, h, w, c] ∗ weight[3·3·c, f], stride 1, padding 1; sizes n, h, w, c, f. The

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/gate/references/installed.h"
 
+#include "core/gate/references/cublibrary.h"
 #include "core/gate/references/python.h"
 
 #include <cstdlib>
@@ -65,6 +66,20 @@ InstalledReference probe(const Vendor &vendor)
     return {vendor.provider, version, {}};
 }
 
+InstalledReference probeCub()
+{
+    void *library = openLibrary({cubLibraryPath().string()});
+    const auto number =
+        library ? reinterpret_cast<int (*)()>(::dlsym(library, "klineage_cub_version")) : nullptr;
+    if (!number)
+        return {"cub", {}, "There is no libklineage-cub.so beside this program: build it where nvcc is."};
+    const int version = number(); // CUB_VERSION, 300001 of 3.0.1
+    return {"cub",
+            std::to_string(version / 100000) + "." + std::to_string(version / 100 % 1000) + "."
+                + std::to_string(version % 100),
+            {}};
+}
+
 InstalledReference probeOpenBlas()
 {
     void *library = openLibrary({"libopenblas.so.0"});
@@ -102,6 +117,7 @@ std::vector<InstalledReference> installedReferences()
     std::vector<InstalledReference> found;
     for (const Vendor &vendor : vendors())
         found.push_back(probe(vendor));
+    found.push_back(probeCub());
     found.push_back(probeOpenBlas());
     found.push_back(probeOneDnn());
     const auto packages = installedPythonReferences();

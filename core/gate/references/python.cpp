@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/gate/references/python.h"
 
-#include "core/gate/check/comparison.h"
 #include "core/gate/protocol/messages.h"
+#include "core/gate/supervisor/outputjudge.h"
 
 #include <nlohmann/json.hpp>
 
@@ -226,14 +226,18 @@ WorkerResult<std::optional<std::string>> PythonSession::check(int subject)
     }
     if (const auto ran = ask({{"op", "run"}, {"subject", subject}}, runLimitSeconds); !ran)
         return tl::unexpected(ran.error());
+    OutputJudge judge(*m_instance);
     for (const HostTensor &tensor : m_instance->tensors) {
         const auto offset = m_offsets.find(tensor.name);
         if (offset == m_offsets.end())
             continue;
         const auto bytes =
             m_memory.bytes().subspan(offset->second, tensor.elements() * kernel::sizeOf(tensor.dtype));
-        const auto check = compareOutput(bytes, tensor.dtype, tensor.rowLength(),
-                                         m_instance->expected.at(tensor.name), m_instance->tolerance);
+        const auto check = judge.compare(tensor, bytes);
+        if (check.failure == OutputCheck::Failure::Selection)
+            return std::optional(elementName(tensor.name, tensor.shape, check.index) + " is "
+                                 + std::to_string(static_cast<std::int64_t>(check.got)) + ", " + check.why
+                                 + ".");
         if (!check.ok())
             return std::optional(elementName(tensor.name, tensor.shape, check.index) + " is "
                                  + std::to_string(check.got) + ", expected " + std::to_string(check.expected)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/gate/check/oracle.h"
+#include "core/gate/check/selection.h"
 
 #include <cstdint>
 #include <memory>
@@ -13,6 +13,7 @@ struct CaseInstance {
     std::uint64_t seed = 0;
     std::vector<HostTensor> tensors; ///< inputs filled, outputs without bytes
     Expected expected;
+    std::optional<Selection> selection; ///< the outputs that it names are compared as choices
     workload::Tolerance tolerance;
 };
 using CaseInstancePtr = std::shared_ptr<const CaseInstance>;
@@ -30,6 +31,7 @@ using CaseInstancePtr = std::shared_ptr<const CaseInstance>;
     if (!expected)
         return tl::unexpected(expected.error());
     instance->expected = std::move(*expected);
+    instance->selection = selectionOf(workload);
     const auto tolerance = workload.toleranceFor(c);
     if (!tolerance)
         return tl::unexpected(tolerance.error());

@@ -86,9 +86,8 @@ WorkerResult<void> CheckedSet::arm(Fill fill)
 
 namespace {
 
-std::optional<Finding> judgeContent(const BufferLayout &layout, const HostTensor &tensor,
-                                    const CaseInstance &instance, std::span<const std::byte> content,
-                                    PoisonImage poison)
+std::optional<Finding> judgeContent(const BufferLayout &layout, const HostTensor &tensor, OutputJudge &judge,
+                                    std::span<const std::byte> content, PoisonImage poison)
 {
     Finding finding;
     finding.buffer = layout.name;
@@ -102,12 +101,11 @@ std::optional<Finding> judgeContent(const BufferLayout &layout, const HostTensor
         finding.element = elementName(tensor.name, tensor.shape, byte / kernel::sizeOf(tensor.dtype));
         return finding;
     }
-    finding.check = compareOutput(content, tensor.dtype, tensor.rowLength(),
-                                  instance.expected.at(tensor.name), instance.tolerance, poison);
+    finding.check = judge.compare(tensor, content, poison);
     if (finding.check.ok())
         return std::nullopt;
     finding.kind = Finding::Kind::Mismatch;
-    finding.tolerance = instance.tolerance;
+    finding.tolerance = judge.instance().tolerance;
     finding.element = elementName(tensor.name, tensor.shape, finding.check.index);
     return finding;
 }
@@ -115,8 +113,7 @@ std::optional<Finding> judgeContent(const BufferLayout &layout, const HostTensor
 } // namespace
 
 std::optional<Finding> judgeBuffer(const BufferLayout &layout, std::uint64_t key, const HostTensor *tensor,
-                                   const CaseInstance &instance, std::span<const std::byte> image,
-                                   PoisonImage poison)
+                                   OutputJudge &judge, std::span<const std::byte> image, PoisonImage poison)
 {
     if (const auto hit = findRedZoneHit(layout, key, image)) {
         Finding finding;
@@ -126,18 +123,18 @@ std::optional<Finding> judgeBuffer(const BufferLayout &layout, std::uint64_t key
         finding.redZone = *hit;
         return finding;
     }
-    return tensor ? judgeContent(layout, *tensor, instance, contentOf(layout, image), poison) : std::nullopt;
+    return tensor ? judgeContent(layout, *tensor, judge, contentOf(layout, image), poison) : std::nullopt;
 }
 
 WorkerResult<std::optional<Finding>> CheckedSet::inspect()
 {
     std::optional<Finding> worst;
+    OutputJudge judge(*m_instance);
     for (const Buffer &buffer : m_buffers) {
         const auto image = m_session.download(buffer.id, buffer.layout.total());
         if (!image)
             return tl::unexpected(image.error());
-        auto finding =
-            judgeBuffer(buffer.layout, buffer.key, buffer.tensor, *m_instance, *image, buffer.poison);
+        auto finding = judgeBuffer(buffer.layout, buffer.key, buffer.tensor, judge, *image, buffer.poison);
         // Memory faults explain wrong results, so they are told first.
         if (finding && (!worst || static_cast<int>(finding->kind) < static_cast<int>(worst->kind)))
             worst = std::move(finding);

@@ -3,7 +3,7 @@
 
 #include "core/gate/check/bufferimage.h"
 #include "core/gate/check/comparison.h"
-#include "core/gate/supervisor/caseinstance.h"
+#include "core/gate/supervisor/outputjudge.h"
 #include "core/gate/supervisor/workersession.h"
 
 #include <variant>
@@ -24,9 +24,10 @@ struct Finding {
 
 [[nodiscard]] BufferLayout layoutOf(const HostTensor &tensor);
 
-/// What a launch did to one buffer that it must not have done. tensor: nullptr for a workspace. poison: what an output held before.
+/// What a launch did to one buffer that it must not have done. tensor: nullptr for a workspace. judge: of this launch. poison: what an
+/// output held before.
 [[nodiscard]] std::optional<Finding> judgeBuffer(const BufferLayout &layout, std::uint64_t key,
-                                                 const HostTensor *tensor, const CaseInstance &instance,
+                                                 const HostTensor *tensor, OutputJudge &judge,
                                                  std::span<const std::byte> image, PoisonImage poison);
 
 /// The buffers of one case instance on the device: every tensor, and the workspaces of each plan that will run on it, all between

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/gate/supervisor/reach.h"
 
+#include "core/gate/references/cublibrary.h"
+
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
@@ -132,7 +134,7 @@ process::Isolation workerReach(kernel::Surface surface, const fs::path &scratch)
     addBeginning("/dev", "nvidia", reach.devices);
     if (surface == kernel::Surface::Cuda) {
         // The driver shares descriptors with itself over a local socket, and counters may be for administrators.
-        append(reach.readable, {"/usr/share/nvidia"});
+        append(reach.readable, {"/usr/share/nvidia", cubLibraryPath()});
         append(reach.writable, {"/dev/shm", "/tmp/nvidia-mps"});
         append(reach.writable, pathsOf("CUDA_MPS_PIPE_DIRECTORY"));
         reach.localSockets = true;

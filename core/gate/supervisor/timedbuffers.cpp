@@ -200,11 +200,12 @@ WorkerResult<std::optional<Finding>> TimedBuffers::inspect(std::size_t set, cons
 {
     std::optional<Finding> worst;
     const CaseInstance &content = contentOf(set);
+    OutputJudge judge(content);
     const auto look = [&](const Family &family, const HostTensor *tensor) -> WorkerResult<void> {
         const auto image = m_session.download(family.buffers[family.places[set]], family.layout.total());
         if (!image)
             return tl::unexpected(image.error());
-        auto finding = judgeBuffer(family.layout, family.key, tensor, content, *image, {});
+        auto finding = judgeBuffer(family.layout, family.key, tensor, judge, *image, {});
         if (finding && (!worst || static_cast<int>(finding->kind) < static_cast<int>(worst->kind)))
             worst = std::move(finding);
         return {};

@@ -83,6 +83,9 @@ std::string mismatchHint(const OutputCheck &check)
         return "These elements were never written: check that the grid covers the whole shape, tails included.";
     if (check.unwritten > 0)
         return "Some of these elements were never written: check the tails of the grid first.";
+    if (check.failure == OutputCheck::Failure::Selection)
+        return "Each index is the column that the value at the same place came from, and none comes twice; the order within a row "
+               "is free.";
     if (std::isnan(check.got))
         return "NaN comes from reading outside a tensor, from memory that was not initialised, or from an overflow.";
     if (check.mismatches > 0 && check.mismatches < check.elements / 20)
@@ -125,6 +128,16 @@ Verdict mismatchVerdict(const Finding &finding, const Where &where)
         verdict.reason = "row_sum";
         verdict.message = "The row of " + finding.buffer + " that begins at " + finding.element + " sums to "
                           + formatNumber(check.got) + " instead of 1 (" + placeOf(where) + ").";
+        break;
+    case OutputCheck::Failure::Selection:
+        verdict.reason = "selection";
+        verdict.evidence = {{"element", finding.element},
+                            {"got", elementNumber(check.got, true)},
+                            {"elements", std::to_string(check.elements)},
+                            {"mismatches", std::to_string(check.mismatches)}};
+        verdict.message = finding.element + " is " + elementNumber(check.got, true) + ", " + check.why + "; "
+                          + std::to_string(check.mismatches) + " of " + std::to_string(check.elements)
+                          + " elements are wrong (" + placeOf(where) + ").";
         break;
     default:
         verdict.reason = "mismatch";

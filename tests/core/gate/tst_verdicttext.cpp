@@ -36,6 +36,7 @@ class TestVerdictText : public QObject
 private slots:
     void mismatch();
     void exactMismatch();
+    void selectionMismatch();
     void redZone();
     void inputChanged();
     void suspicions_data();
@@ -91,6 +92,27 @@ void TestVerdictText::exactMismatch()
             "c[0, 2] is 2097152, expected 2097153; 40 of 100 elements differ in a case that is exact (case odd, seed 7)."));
     QCOMPARE(evidence(verdict, "expected"), std::string("2097153"));
     QVERIFY(verdict.hint.find("lose bits") != std::string::npos);
+}
+
+void TestVerdictText::selectionMismatch()
+{
+    Finding finding;
+    finding.buffer = "indices";
+    finding.element = "indices[2, 5]";
+    finding.check.failure = OutputCheck::Failure::Selection;
+    finding.check.got = 17;
+    finding.check.why = "which its row names already";
+    finding.check.elements = 185;
+    finding.check.mismatches = 1;
+    const Verdict verdict = findingVerdict(finding, place());
+    QCOMPARE(verdict.status, VerdictStatus::Wrong);
+    QCOMPARE(verdict.reason, std::string("selection"));
+    QCOMPARE(
+        verdict.message,
+        std::string(
+            "indices[2, 5] is 17, which its row names already; 1 of 185 elements are wrong (case odd, seed 7)."));
+    QCOMPARE(evidence(verdict, "expected"), std::string());
+    QVERIFY(verdict.hint.find("none comes twice") != std::string::npos);
 }
 
 void TestVerdictText::redZone()
