@@ -232,8 +232,9 @@ void LineagePolicy::observe(const Outcome &outcome)
         return;
     case Outcome::Kind::Done:
         m_unusable = 0;
-        m_failed.reset();
-        if (m_phase == Phase::Free) {
+        if (m_failed) {
+            endIntent("given up, the author says: " + outcome.problem);
+        } else if (m_phase == Phase::Free) {
             m_isDone = true;
             m_doneReason = outcome.problem;
         } else if (m_phase == Phase::Load) {

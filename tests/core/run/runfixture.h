@@ -11,6 +11,10 @@
 #include <string>
 #include <vector>
 
+#include <QDir>
+#include <QFileInfo>
+#include <QTemporaryDir>
+
 namespace klineage::tests {
 
 /// What a table says the gate would find of a text: the latency when it is correct, otherwise the status.
@@ -84,6 +88,22 @@ private:
 
     std::function<FakeVerdict(const std::string &text)> m_judge;
     double m_referenceNs;
+};
+
+/// A folder in memory where there is one: what is written there is synced all the time.
+class MemoryFolder
+{
+public:
+    [[nodiscard]] std::filesystem::path path() const { return m_folder.path().toStdString(); }
+
+private:
+    static QString place()
+    {
+        const QString memory = QStringLiteral("/dev/shm");
+        return (QFileInfo(memory).isWritable() ? memory : QDir::tempPath())
+               + QStringLiteral("/klineage-test-XXXXXX");
+    }
+    QTemporaryDir m_folder{place()};
 };
 
 inline std::string readAll(const std::filesystem::path &file)
