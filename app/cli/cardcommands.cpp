@@ -169,7 +169,7 @@ std::string reviewText(const CardRecord &record)
     return text;
 }
 
-int list(const Session &session)
+int listCards(const Session &session)
 {
     const Result<skills::CardStore> store = openStore(session);
     if (!store)
@@ -365,7 +365,7 @@ void addUndoVerb(CLI::App &group, Session &session, const std::string &name, con
 void addCardCommands(CLI::App &app, Session &session)
 {
     CLI::App *group = Session::addGroup(app, "card", "SkillCards: look, check, review");
-    session.addVerb(*group, "list", "All cards of the workspace", [&session] { return list(session); });
+    session.addVerb(*group, "list", "All cards of the workspace", [&session] { return listCards(session); });
 
     const auto shown = std::make_shared<CardOptions>();
     addName(session.addVerb(*group, "show", "One card with its evidence, verifications and review history",

@@ -98,7 +98,7 @@ json details(const lineage::Lineage &lineage)
     return out;
 }
 
-int list(const Session &session)
+int listLineages(const Session &session)
 {
     const auto lineages = chooseLineages(session, {});
     if (!lineages)
@@ -227,7 +227,8 @@ int jobs(const Session &session, const std::vector<std::string> &keys)
 void addLineageCommands(CLI::App &app, Session &session)
 {
     CLI::App *group = Session::addGroup(app, "lineage", "Lineages K0 → … → K* with their recorded trials");
-    session.addVerb(*group, "list", "All lineages of the workspace", [&session] { return list(session); });
+    session.addVerb(*group, "list", "All lineages of the workspace",
+                    [&session] { return listLineages(session); });
 
     const auto key = std::make_shared<std::string>();
     session

@@ -182,7 +182,7 @@ int importTrials(const Session &session, const ImportOptions &options)
     return importer.hasProblems() ? exitNegative : exitOk;
 }
 
-int list(const Session &session, const std::vector<std::string> &keys)
+int listTrials(const Session &session, const std::vector<std::string> &keys)
 {
     const auto lineages = chooseLineages(session, keys);
     if (!lineages)
@@ -238,7 +238,7 @@ void addTrialCommands(CLI::App &app, Session &session)
     const auto keys = std::make_shared<std::vector<std::string>>();
     session
         .addVerb(*group, "list", "Recorded trials, oldest first",
-                 [&session, keys] { return list(session, *keys); })
+                 [&session, keys] { return listTrials(session, *keys); })
         ->add_option("lineages", *keys, "WORKLOAD/PLATFORM … (default: all)");
 }
 

@@ -137,7 +137,7 @@ void printDetails(const Workspace &workspace, const workload::Workload &workload
     std::printf("Lineages: %s.\n", platforms.empty() ? "none yet" : joined(platforms).c_str());
 }
 
-int list(Session &session)
+int listWorkloads(Session &session)
 {
     const Result<Workspace> workspace = session.openWorkspace();
     if (!workspace)
@@ -197,7 +197,8 @@ int check(Session &session, const std::string &name)
 void addWorkloadCommands(CLI::App &app, Session &session)
 {
     CLI::App *group = Session::addGroup(app, "workload", "The operators to optimize");
-    session.addVerb(*group, "list", "All workloads of the workspace", [&session] { return list(session); });
+    session.addVerb(*group, "list", "All workloads of the workspace",
+                    [&session] { return listWorkloads(session); });
     const auto name = std::make_shared<std::string>();
     session
         .addVerb(*group, "show", "One workload: tensors, cases, tolerance, references",

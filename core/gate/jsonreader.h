@@ -84,8 +84,8 @@ auto parseJsonLine(std::string_view line, const std::string &where, Read &&read)
     -> Result<decltype(read(nlohmann::json()))>
 {
     try {
-        const nlohmann::json json = nlohmann::json::parse(line);
-        return read(json);
+        const nlohmann::json parsed = nlohmann::json::parse(line);
+        return read(parsed);
     } catch (const JsonFormatError &problem) {
         return tl::unexpected<Error>(jsonFormatError(problem, line, where));
     } catch (const nlohmann::json::exception &problem) {

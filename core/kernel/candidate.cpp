@@ -9,9 +9,6 @@ namespace klineage::kernel {
 
 namespace {
 
-constexpr std::size_t maxSourceBytes = std::size_t{4} << 20;
-constexpr std::string_view opening = "/*klineage";
-
 std::vector<std::string> textsOf(const std::vector<Expression> &expressions)
 {
     std::vector<std::string> texts;

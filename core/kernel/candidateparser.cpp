@@ -16,13 +16,11 @@ namespace {
 using files::TomlTable;
 using files::TomlText;
 
-constexpr std::size_t maxSourceBytes = std::size_t{4} << 20;
 constexpr std::size_t maxLaunches = 256;
 constexpr std::size_t maxEntries =
     64; ///< tunables, their values, workspaces, tensor maps, arguments of a launch
 constexpr std::size_t maxRank = 8;
 constexpr std::size_t maxTensorMapRank = 5;
-constexpr std::string_view opening = "/*klineage";
 constexpr std::string_view closing = "*/";
 
 /// Names that expressions get from the device; a tunable must not hide one.

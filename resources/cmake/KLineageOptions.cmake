@@ -31,6 +31,16 @@ if(KLINEAGE_PCH AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     set(CMAKE_PCH_WARN_INVALID OFF)
 endif()
 
+if(KLINEAGE_UNITY)
+    # A dozen sources in one go: a third of the time for all of it, more for one change.
+    set(CMAKE_UNITY_BUILD ON)
+    set(CMAKE_UNITY_BUILD_BATCH_SIZE 12)
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+        # Takes each source of a batch for a header.
+        target_compile_options(klineage-options INTERFACE -Wno-subobject-linkage)
+    endif()
+endif()
+
 find_program(CCACHE_PROGRAM ccache)
 mark_as_advanced(CCACHE_PROGRAM)
 if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)

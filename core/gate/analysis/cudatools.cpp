@@ -29,7 +29,6 @@ constexpr double tensorPercent = 50;
 constexpr double issuePercent = 70;
 constexpr double l2Percent = 50;
 constexpr double rereads = 1.5;
-constexpr double tailShare = 0.85;
 constexpr double registersOfSm = 65536; // since compute capability 5.0
 
 std::string percent(double value)

@@ -17,7 +17,6 @@ constexpr double highShare = 0.85;
 constexpr double launchShare = 0.2; // KernelPro: launch overhead > 20 %
 constexpr double fullLocalMemory = 0;
 constexpr double plainPrivateBytes = 1024; // what PoCL says of a kernel that keeps everything in registers
-constexpr double tailShare = 0.85;
 
 Sentence ceiling(const ToolScope &scope)
 {

@@ -8,6 +8,9 @@
 
 namespace klineage::gate {
 
+/// Of the compute units, used on average over all rounds of work: from here on as good as full.
+inline constexpr double tailShare = 0.85;
+
 /// What a tool sees: one kernel, or the run.
 struct ToolScope {
     const Trial &trial;

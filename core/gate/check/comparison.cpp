@@ -11,7 +11,6 @@ namespace klineage::gate {
 
 namespace {
 
-constexpr std::size_t grain = std::size_t{1} << 16;
 constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
 
 /// What one piece of the output contributes.
@@ -42,10 +41,10 @@ double load(const std::byte *data, kernel::DType dtype, std::size_t index)
 
 double rootMeanSquare(std::span<const double> values)
 {
-    const std::size_t pieces = (values.size() + grain - 1) / grain;
+    const std::size_t pieces = (values.size() + usualGrain - 1) / usualGrain;
     std::vector<Partial> partials(pieces);
     parallelFor(pieces, [&](std::size_t piece) {
-        for (std::size_t i = piece * grain; i < std::min(values.size(), (piece + 1) * grain); ++i) {
+        for (std::size_t i = piece * usualGrain; i < std::min(values.size(), (piece + 1) * usualGrain); ++i) {
             if (!std::isfinite(values[i]))
                 continue;
             partials[piece].expectedSquares += values[i] * values[i];
@@ -112,11 +111,11 @@ struct Comparer {
 Partial compareAll(const Comparer &comparer)
 {
     const std::size_t count = comparer.expected.size();
-    const std::size_t pieces = (count + grain - 1) / grain;
+    const std::size_t pieces = (count + usualGrain - 1) / usualGrain;
     std::vector<Partial> partials(pieces);
     parallelFor(pieces, [&](std::size_t piece) {
         Partial mine;
-        for (std::size_t i = piece * grain; i < std::min(count, (piece + 1) * grain); ++i)
+        for (std::size_t i = piece * usualGrain; i < std::min(count, (piece + 1) * usualGrain); ++i)
             comparer.add(i, mine);
         partials[piece] = mine;
     });

@@ -16,8 +16,6 @@ namespace {
 using workload::Distribution;
 using workload::DistributionKind;
 
-constexpr std::size_t grain = std::size_t{1}
-                              << 16; // even, so that a Box-Muller pair never straddles two pieces
 constexpr double maxCaseBytes = 64.0 * (1 << 30);
 
 /// Box–Muller: elements 2i and 2i + 1 are the two results of one pair of uniforms.
@@ -138,7 +136,7 @@ void generate(HostTensor &tensor, const Distribution &distribution, std::uint64_
     tensor.bytes.resize(count * size);
     if (distribution.kind == DistributionKind::Offsets)
         return fillOffsets(tensor, distribution, seed, stream);
-    parallelRanges(count, grain, [&](std::size_t begin, std::size_t end) {
+    parallelRanges(count, usualGrain, [&](std::size_t begin, std::size_t end) {
         std::vector<float> values(end - begin);
         fillPiece(values, begin, tensor.rowLength(), distribution, seed, stream);
         store(values, tensor.bytes.data() + begin * size, tensor.dtype);

@@ -17,8 +17,6 @@ namespace klineage::gate {
 
 namespace {
 
-constexpr std::size_t grain = std::size_t{1} << 16;
-
 Result<Expected> matmulOracle(OracleRoles roles, bool transposeB)
 {
     const HostTensor *a = roles["a"];
@@ -67,7 +65,7 @@ Result<Expected> softmaxOracle(OracleRoles roles)
     Expected expected;
     std::vector<double> &result = expected[out->name];
     result.resize(values.size());
-    parallelRanges(values.size() / length, std::max<std::size_t>(1, grain / length),
+    parallelRanges(values.size() / length, std::max<std::size_t>(1, usualGrain / length),
                    [&](std::size_t begin, std::size_t end) {
                        for (std::size_t row = begin; row < end; ++row)
                            softmaxRow(values.data() + row * length, result.data() + row * length, length);
@@ -87,7 +85,7 @@ Result<Expected> siluOracle(OracleRoles roles)
     Expected expected;
     std::vector<double> &result = expected[out->name];
     result.resize(values.size());
-    parallelRanges(values.size(), grain, [&](std::size_t begin, std::size_t end) {
+    parallelRanges(values.size(), usualGrain, [&](std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i)
             result[i] = static_cast<double>(values[i]) / (1 + std::exp(-static_cast<double>(values[i])));
     });

@@ -27,6 +27,9 @@ void parallelFor(std::size_t count, const Work &work)
     loop();
 }
 
+/// Elements a piece that are worth a thread; even, so that a Box–Muller pair never straddles two pieces.
+inline constexpr std::size_t usualGrain = std::size_t{1} << 16;
+
 /// Calls work(begin, end) over [0, count) in pieces of at most `grain`.
 template <typename Work>
 void parallelRanges(std::size_t count, std::size_t grain, const Work &work)

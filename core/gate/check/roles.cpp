@@ -27,9 +27,8 @@ tl::unexpected<Error> OracleRoles::problem(const std::string &what) const
 
 std::vector<float> toFloats(const HostTensor &tensor)
 {
-    constexpr std::size_t grain = std::size_t{1} << 16;
     std::vector<float> values(tensor.elements());
-    parallelRanges(values.size(), grain, [&](std::size_t begin, std::size_t end) {
+    parallelRanges(values.size(), usualGrain, [&](std::size_t begin, std::size_t end) {
         if (tensor.dtype == kernel::DType::F32 || tensor.dtype == kernel::DType::TF32) {
             std::memcpy(values.data() + begin, tensor.bytes.data() + begin * sizeof(float),
                         (end - begin) * sizeof(float));

@@ -11,7 +11,6 @@ namespace klineage::gate {
 
 namespace {
 
-constexpr std::size_t grain = std::size_t{1} << 16;
 constexpr std::uint64_t fillKey = 1; // any will do: nothing here is hidden from a candidate
 
 /// One output of a case, and what it is compared with.
@@ -30,7 +29,7 @@ struct Subject {
 std::vector<std::byte> constant(const Subject &subject, double value)
 {
     std::vector<std::byte> content(subject.bytes());
-    parallelRanges(subject.output.elements(), grain, [&](std::size_t begin, std::size_t end) {
+    parallelRanges(subject.output.elements(), usualGrain, [&](std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i)
             kernel::storeElement(content.data(), subject.output.dtype, i, value);
     });
@@ -42,7 +41,7 @@ std::vector<std::byte> copyOf(const Subject &subject, const HostTensor &input)
     if (input.dtype == subject.output.dtype)
         return input.bytes;
     std::vector<std::byte> content(subject.bytes());
-    parallelRanges(subject.output.elements(), grain, [&](std::size_t begin, std::size_t end) {
+    parallelRanges(subject.output.elements(), usualGrain, [&](std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i)
             kernel::storeElement(content.data(), subject.output.dtype, i,
                                  kernel::loadElement(input.bytes.data(), input.dtype, i));

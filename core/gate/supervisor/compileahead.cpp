@@ -8,7 +8,7 @@ namespace klineage::gate {
 
 namespace {
 
-constexpr double compileLimitSeconds = 60;
+constexpr double aheadLimitSeconds = 60;
 
 } // namespace
 
@@ -48,7 +48,7 @@ void CompileAhead::await(const std::string &source, const std::map<std::string, 
 {
     std::unique_lock lock(m_mutex);
     std::erase_if(m_waiting, [&](const Job &job) { return job.compiles(source, tunables); });
-    m_wake.wait_for(lock, stop, std::chrono::duration<double>(std::clamp(seconds, 0.0, compileLimitSeconds)),
+    m_wake.wait_for(lock, stop, std::chrono::duration<double>(std::clamp(seconds, 0.0, aheadLimitSeconds)),
                     [&] { return !m_current || !m_current->compiles(source, tunables); });
 }
 
@@ -64,7 +64,7 @@ void CompileAhead::work(const std::stop_token &stop)
         const std::string target = m_target;
         lock.unlock();
         const auto output =
-            m_compiler.compile(job.source, job.name, job.tunables, target, compileLimitSeconds, stop);
+            m_compiler.compile(job.source, job.name, job.tunables, target, aheadLimitSeconds, stop);
         lock.lock();
         m_current.reset();
         if (!output && output.error().kind == FailureKind::Unavailable) {

@@ -16,7 +16,7 @@ using process::Deadline;
 
 namespace {
 
-constexpr double startLimitSeconds = 30;
+constexpr double compilerStartSeconds = 30;
 constexpr std::size_t binaryRoomBytes = std::size_t{64} << 20;
 
 WorkerFailure machineFailure(const Error &error)
@@ -82,9 +82,9 @@ WorkerResult<void> CompilerSession::ensureStarted(const std::stop_token &stop)
     m_process->memory = std::move(*memory);
     m_process->pipe = process::FramePipe(std::move(sockets->first));
     sockets->second.close();
-    const auto hello = m_process->pipe.receive(Deadline::in(startLimitSeconds), &m_process->child, stop);
+    const auto hello = m_process->pipe.receive(Deadline::in(compilerStartSeconds), &m_process->child, stop);
     if (!hello)
-        return end(hello.error(), startLimitSeconds);
+        return end(hello.error(), compilerStartSeconds);
     try {
         if (hello->at("version").get<int>() != protocol::version)
             return end(

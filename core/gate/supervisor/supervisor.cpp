@@ -21,7 +21,7 @@ namespace klineage::gate {
 
 namespace {
 
-constexpr double startLimitSeconds = 60;
+constexpr double workerStartSeconds = 60;
 constexpr double longestLaunchSeconds = 20;
 constexpr const char *self = "/proc/self/exe";
 
@@ -152,11 +152,11 @@ WorkerResult<WorkerSession *> Supervisor::Private::session(kernel::Surface surfa
     slot.reset();
     if (surface == kernel::Surface::OpenCl && spare) {
         slot = std::move(spare);
-        if (slot->await(startLimitSeconds, stop))
+        if (slot->await(workerStartSeconds, stop))
             return slot.get();
         slot.reset(); // another one may do better, or say better what is wrong
     }
-    auto started = WorkerSession::start(workerCommand(surface), surface, startLimitSeconds, stop);
+    auto started = WorkerSession::start(workerCommand(surface), surface, workerStartSeconds, stop);
     if (!started)
         return tl::unexpected(started.error());
     slot = std::move(*started);
@@ -173,7 +173,7 @@ void Supervisor::Private::launchSpare(kernel::Surface surface)
 
 void Supervisor::Private::awaitSpare(const std::stop_token &stop)
 {
-    if (spare && !spare->await(startLimitSeconds, stop))
+    if (spare && !spare->await(workerStartSeconds, stop))
         spare.reset();
 }
 
