@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// One pass over the shapes of the index (see retrieval/index.h). Each shape gets a similarity in each dimension and their sum; each
-// dimension keeps the best shapes that keep the rules and, beside them, the best that break one. Then the first are cut at k cards,
+// One pass over the shapes of the index (see retrieval/index.h), group by group. Each shape gets a similarity in each dimension and
+// their sum; each dimension keeps the best shapes that keep the rules and, beside them, the best that break one. Then the first are cut at k cards,
 // the second at what lies before the k-th card. Lineage paths are walked apart, because they name cards.
 #include "core/skills/retrieval.h"
 
 #include "core/skills/retrieval/query.h"
 
 #include <array>
+#include <limits>
 
 namespace klineage::skills {
 
@@ -26,14 +27,13 @@ constexpr int mostPerDimension = 1000;
 struct Ranked {
     double similarity = 0;
     double sum = 0;
-    Id shape = none;
-    Id card = none; ///< first of the shape: decides between equals
+    Id shape = none; ///< decides between equals
 
     friend bool operator<(const Ranked &a, const Ranked &b) // nearer first
     {
         if (a.similarity != b.similarity)
             return a.similarity > b.similarity;
-        return a.sum != b.sum ? a.sum > b.sum : a.card < b.card;
+        return a.sum != b.sum ? a.sum > b.sum : a.shape < b.shape;
     }
 };
 
@@ -53,6 +53,13 @@ public:
         if (m_kept.size() == m_most)
             m_kept.pop_back();
         m_kept.insert(std::upper_bound(m_kept.begin(), m_kept.end(), one), one);
+    }
+    /// Below this similarity nothing is wanted.
+    [[nodiscard]] double floor() const
+    {
+        if (m_most == 0)
+            return std::numeric_limits<double>::infinity();
+        return m_kept.size() < m_most ? 0 : m_kept.back().similarity;
     }
     [[nodiscard]] const std::vector<Ranked> &kept() const { return m_kept; }
 
@@ -111,30 +118,77 @@ private:
     [[nodiscard]] double scoreOf(Id card) const
     {
         const auto parts = similarities(m_index.shapes[m_index.shapeOfCard[card]]);
-        const auto path = m_pathSimilarity.find(card);
+        const auto path = std::lower_bound(m_steps.begin(), m_steps.end(), card,
+                                           [](const PathStep &step, Id id) { return step.card < id; });
         return parts[0] + parts[1] + parts[2] + parts[3]
-               + (path == m_pathSimilarity.end() ? 0 : path->second);
+               + (path == m_steps.end() || path->card != card ? 0 : path->similarity);
     }
+
+    /// The lists of one dimension. A shape goes to one of them, and which one is only asked when either wants it.
+    struct Lists {
+        Nearest open;
+        Nearest closed;
+        [[nodiscard]] bool want(const Ranked &one) const { return open.wants(one) || closed.wants(one); }
+        /// What a similarity must reach at least to be wanted.
+        [[nodiscard]] double floor() const { return std::min(open.floor(), closed.floor()); }
+    };
 
     void scanShapes()
     {
-        std::vector<Nearest> open(scopeDimensions.size(), Nearest(m_k));
-        std::vector<Nearest> closed(scopeDimensions.size(), Nearest(m_mostBlocked));
-        for (Id id = 0; id < m_index.shapes.size(); ++id) {
-            const Shape &shape = m_index.shapes[id];
-            const std::array<double, 4> parts = similarities(shape);
-            const double sum = parts[0] + parts[1] + parts[2] + parts[3];
-            for (std::size_t d = 0; d < parts.size(); ++d) {
-                const Ranked one{parts[d], sum, id, m_index.postings[shape.firstCard]};
-                if (parts[d] < leastSimilarity[d] || (!open[d].wants(one) && !closed[d].wants(one)))
-                    continue;
-                Nearest &list = isOpen(shape) ? open[d] : closed[d];
-                if (list.wants(one))
-                    list.add(one);
+        std::array<Lists, 4> lists{fresh(), fresh(), fresh(), fresh()};
+        for (const Group &group : m_index.groups)
+            scanGroup(group, lists);
+        scanPriors(lists[3]);
+        for (std::size_t d = 0; d < scopeDimensions.size(); ++d)
+            takeBest(scopeDimensions[d], lists[d].open.kept(), lists[d].closed.kept());
+    }
+
+    [[nodiscard]] Lists fresh() const { return {Nearest(m_k), Nearest(m_mostBlocked)}; }
+
+    [[nodiscard]] std::array<double, 3> partsOf(const Group &group) const
+    {
+        return {m_likeness.caseSet[group.cases], m_likeness.languageSet[group.languages],
+                m_likeness.platformSet[group.platforms]};
+    }
+
+    void scanGroup(const Group &group, std::array<Lists, 4> &lists)
+    {
+        const std::array<double, 3> parts = partsOf(group);
+        const double sum = parts[0] + parts[1] + parts[2];
+        for (std::size_t d = 0; d < parts.size(); ++d) {
+            const Ranked best{parts[d], sum + 1, group.firstShape}; // no shape of the group can be nearer
+            if (parts[d] < leastSimilarity[d] || !lists[d].want(best))
+                continue;
+            for (Id id = group.firstShape; id < group.firstShape + group.shapeCount; ++id)
+                offer(lists[d], {parts[d], sum + m_likeness.priorChoice[m_index.shapes[id].priors], id});
+        }
+    }
+
+    void scanPriors(Lists &lists)
+    {
+        Id at = 0;
+        for (Id choice = 0; choice < m_index.endByPriors.size(); ++choice) {
+            const double prior = m_likeness.priorChoice[choice];
+            const Id end = m_index.endByPriors[choice];
+            if (prior < leastSimilarity[3] || prior < lists.floor()) {
+                at = end;
+                continue;
+            }
+            for (; at < end; ++at) {
+                const Id id = m_index.shapesByPriors[at];
+                const std::array<double, 3> parts = partsOf(m_index.groups[m_index.groupOfShape[id]]);
+                offer(lists, {prior, parts[0] + parts[1] + parts[2] + prior, id});
             }
         }
-        for (std::size_t d = 0; d < scopeDimensions.size(); ++d)
-            takeBest(scopeDimensions[d], open[d].kept(), closed[d].kept());
+    }
+
+    void offer(Lists &lists, const Ranked &one)
+    {
+        if (!lists.want(one))
+            return;
+        Nearest &list = isOpen(m_index.shapes[one.shape]) ? lists.open : lists.closed;
+        if (list.wants(one))
+            list.add(one);
     }
 
     /// The first k cards of the open shapes; of the closed ones those that lie before the last card taken.
@@ -165,10 +219,10 @@ private:
     {
         std::size_t rank = 0;
         std::size_t place = 0;
-        for (const PathStep &step : stepsAlongPaths(m_index, m_likeness, m_target)) {
-            m_pathSimilarity.emplace(step.card, step.similarity);
+        m_steps = stepsAlongPaths(m_index, m_likeness, m_target);
+        for (const PathStep &step : m_steps) {
             if (rank == m_k)
-                continue; // only its similarity counts, for the order
+                break;
             const bool open = isOpen(m_index.shapes[m_index.shapeOfCard[step.card]]);
             if (!open && place == m_mostBlocked)
                 continue;
@@ -176,6 +230,8 @@ private:
             list[step.card].push_back({Dimension::Path, step.similarity,
                                        static_cast<int>(open ? ++rank : ++place), pathText(m_index, step)});
         }
+        std::sort(m_steps.begin(), m_steps.end(),
+                  [](const PathStep &a, const PathStep &b) { return a.card < b.card; });
     }
 
     void collectBlocked(Retrieval &out)
@@ -231,7 +287,7 @@ private:
     std::vector<char> m_contracts; ///< Known, by contract
     std::size_t m_k;
     std::size_t m_mostBlocked;
-    std::map<Id, double> m_pathSimilarity;
+    std::vector<PathStep> m_steps; ///< by card
     std::map<Id, std::vector<Reason>> m_taken;
     std::map<Id, std::vector<Reason>> m_blocked;
 };

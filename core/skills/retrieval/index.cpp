@@ -128,6 +128,8 @@ public:
             m_index.nameEnds.push_back(static_cast<Id>(m_index.names.size()));
             m_index.shapeOfCard.push_back(shapeOf(library[at]));
         }
+        groupShapes();
+        invertPriors();
         fillPostings();
     }
 
@@ -218,6 +220,44 @@ private:
         if (added)
             m_index.shapes.push_back(shape);
         return found->second;
+    }
+
+    void groupShapes()
+    {
+        const auto place = [](const auto &one) {
+            return std::tuple(one.cases, one.languages, one.platforms);
+        };
+        std::vector<Id> order(m_index.shapes.size());
+        std::iota(order.begin(), order.end(), Id{0});
+        std::stable_sort(order.begin(), order.end(),
+                         [&](Id a, Id b) { return place(m_index.shapes[a]) < place(m_index.shapes[b]); });
+        std::vector<Shape> sorted;
+        std::vector<Id> newId(order.size());
+        for (const Id old : order) {
+            const Shape &shape = m_index.shapes[old];
+            if (m_index.groups.empty() || place(m_index.groups.back()) != place(shape))
+                m_index.groups.push_back(
+                    {shape.cases, shape.languages, shape.platforms, static_cast<Id>(sorted.size()), 0});
+            ++m_index.groups.back().shapeCount;
+            newId[old] = static_cast<Id>(sorted.size());
+            sorted.push_back(shape);
+            m_index.groupOfShape.push_back(static_cast<Id>(m_index.groups.size() - 1));
+        }
+        m_index.shapes = std::move(sorted);
+        for (Id &shape : m_index.shapeOfCard)
+            shape = newId[shape];
+    }
+
+    void invertPriors()
+    {
+        std::vector<Id> &by = m_index.shapesByPriors;
+        by.resize(m_index.shapes.size());
+        std::iota(by.begin(), by.end(), Id{0});
+        std::stable_sort(by.begin(), by.end(),
+                         [&](Id a, Id b) { return m_index.shapes[a].priors < m_index.shapes[b].priors; });
+        m_index.endByPriors.resize(m_index.priorChoices.size());
+        for (Id at = 0; at < by.size(); ++at)
+            m_index.endByPriors[m_index.shapes[by[at]].priors] = at + 1;
     }
 
     void fillPostings()

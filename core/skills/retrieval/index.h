@@ -11,7 +11,7 @@ namespace retrieval {
 enum class Standing : std::uint8_t { Admitted, Hypothesis, Retired, Rejected };
 
 /// What queries can tell cards apart by. Cards that agree in all of it are one shape, which is scored once: the index is an inverted
-/// one from shapes to cards, and a query looks at every shape, never at every card.
+/// one from shapes to cards, and a query looks at shapes, never at every card.
 struct Shape {
     Id cases = 0;     ///< set of workloads
     Id languages = 0; ///< set of languages
@@ -21,6 +21,15 @@ struct Shape {
     Standing standing = Standing::Hypothesis;
     Id firstCard = 0; ///< in Index::postings
     Id cardCount = 0;
+};
+
+/// Shapes that agree in all but priors, contract and standing: most of them are passed over together.
+struct Group {
+    Id cases = 0;
+    Id languages = 0;
+    Id platforms = 0;
+    Id firstShape = 0;
+    Id shapeCount = 0;
 };
 
 /// Sets of features.
@@ -56,7 +65,11 @@ struct Index {
 
     std::vector<Id> tagsOfWorkload; ///< by workload; none: not known
     std::vector<Contract> contracts;
-    std::vector<Shape> shapes;
+    std::vector<Shape> shapes; ///< by group
+    std::vector<Group> groups;
+    std::vector<Id> groupOfShape;
+    std::vector<Id> shapesByPriors; ///< inverted: the shapes of each priorChoices, one after the other
+    std::vector<Id> endByPriors;
     std::vector<Id> postings; ///< cards, by shape, each shape's by name
     std::vector<Id> shapeOfCard;
     std::string names; ///< of all cards, sorted, one after the other

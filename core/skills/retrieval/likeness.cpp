@@ -2,6 +2,8 @@
 #include "core/skills/retrieval/query.h"
 #include "core/skills/retrieval/similarity.h"
 
+#include <array>
+
 namespace klineage::skills::retrieval {
 
 namespace {
@@ -68,6 +70,29 @@ std::vector<double> workloadLikeness(const Index &index, const Target &target)
     return likeness;
 }
 
+std::vector<double> actionLikeness(const Index &index, const std::vector<char> &applied, std::size_t count)
+{
+    // There are few different pairs of sizes and very many sets.
+    constexpr std::size_t side = 16;
+    std::array<double, side * side> known;
+    for (std::size_t size = 0; size < side; ++size) {
+        for (std::size_t shared = 0; shared < side; ++shared)
+            known[size * side + shared] =
+                shared > size || shared > count ? 0 : priorSimilarity(shared, size - shared, count - shared);
+    }
+    std::vector<double> likeness(index.actionSets.size());
+    for (Id set = 0; set < likeness.size(); ++set) {
+        const std::span<const Id> actions = index.actionSets[set];
+        std::size_t shared = 0;
+        for (const Id action : actions)
+            shared += static_cast<std::size_t>(applied[action]);
+        likeness[set] = actions.size() < side
+                            ? known[actions.size() * side + shared]
+                            : priorSimilarity(shared, actions.size() - shared, count - shared);
+    }
+    return likeness;
+}
+
 } // namespace
 
 Likeness::Likeness(const Index &index, const Target &target)
@@ -94,13 +119,7 @@ Likeness::Likeness(const Index &index, const Target &target)
         if (const Id id = index.actions.find(action); id != none)
             applied[id] = 1;
     }
-    for (Id set = 0; set < index.actionSets.size(); ++set) {
-        std::size_t shared = 0;
-        for (const Id action : index.actionSets[set])
-            shared += applied[action] ? 1 : 0;
-        actionSet.push_back(
-            priorSimilarity(shared, index.actionSets[set].size() - shared, actionCount - shared));
-    }
+    actionSet = actionLikeness(index, applied, actionCount);
     priorChoice = bestOfSets(index.priorChoices, actionSet);
 
     features.resize(index.features.size(), 0);
