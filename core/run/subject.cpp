@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/run/subject.h"
+
+#include "core/files/atomicfile.h"
+#include "core/files/tomlreader.h"
+#include "core/files/tomlwriter.h"
+#include "core/lineage/lineage.h"
+
+#include <algorithm>
+
+namespace klineage::run {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::size_t maxCandidateBytes = std::size_t{4} << 20;
+constexpr std::size_t maxWorkloadBytes = std::size_t{1} << 20;
+
+/// "softmax/pocl/K04" -> {softmax, pocl, K04}; the state may be missing. Empty when the name has another shape.
+std::vector<std::string> partsOf(const std::string &name)
+{
+    std::vector<std::string> parts(1);
+    for (const char c : name) {
+        if (c == '/')
+            parts.emplace_back();
+        else
+            parts.back() += c;
+    }
+    const bool isSound = parts.size() >= 2 && parts.size() <= 3
+                         && std::none_of(parts.begin(), parts.end(), [](const std::string &part) {
+                                return part.empty() || part == "." || part == "..";
+                            });
+    return isSound ? parts : std::vector<std::string>();
+}
+
+Status readState(const fs::path &workspace, const std::vector<std::string> &parts, Subject &subject)
+{
+    const Result<lineage::Lineage> lineage =
+        lineage::readLineage(workspace / "workloads" / parts[0] / "lineages" / parts[1]);
+    if (!lineage)
+        return tl::unexpected(lineage.error());
+    const lineage::State *state = parts.size() == 3 ? lineage->findState(parts[2]) : &lineage->states.back();
+    if (!state)
+        return fail(ErrorCode::NotFound,
+                    "The lineage " + lineage->key() + " has no state '" + parts[2] + "'.");
+    Result<std::string> text = files::readFile(lineage->directory / state->file, maxCandidateBytes);
+    if (!text)
+        return tl::unexpected(text.error());
+    subject.label = lineage->key() + '/' + state->id;
+    subject.lineage = lineage->key();
+    subject.title = state->title;
+    subject.origin = lineage->origin;
+    subject.text = std::move(*text);
+    return {};
+}
+
+Status checkCandidate(const Conduct &conduct, const Subject &subject)
+{
+    const Result<kernel::Candidate> candidate = kernel::parseCandidate(subject.text, subject.label);
+    if (!candidate)
+        return tl::unexpected(candidate.error());
+    if (candidate->surface == conduct.surface())
+        return {};
+    return fail(ErrorCode::InvalidInput, "'" + subject.label + "' is written for the surface '"
+                                             + kernel::toString(candidate->surface) + "', the run for '"
+                                             + kernel::toString(conduct.surface()) + "'.");
+}
+
+Result<Subject> findSubject(const Conduct &conduct, const std::string &name)
+{
+    const fs::path &workspace = conduct.context().workspace;
+    const std::string &workload = conduct.settings().workload;
+    const fs::path file = fs::path(name).is_absolute() ? fs::path(name) : workspace / name;
+    const std::vector<std::string> parts = partsOf(name);
+    std::error_code ignored;
+    Subject subject;
+    Status found;
+    if (fs::is_regular_file(file, ignored)) {
+        subject.label = name;
+        Result<std::string> text = files::readFile(file, maxCandidateBytes);
+        if (!text)
+            return tl::unexpected(text.error());
+        subject.text = std::move(*text);
+    } else if (parts.empty()) {
+        return fail(ErrorCode::NotFound, "'" + name
+                                             + "' is no candidate file and no state; expected a file, "
+                                               "WORKLOAD/LINEAGE or WORKLOAD/LINEAGE/STATE.");
+    } else if (parts[0] != workload) {
+        return fail(ErrorCode::InvalidInput, "'" + name + "' belongs to the workload '" + parts[0]
+                                                 + "', the run to '" + workload + "'.");
+    } else if (found = readState(workspace, parts, subject); !found) {
+        return tl::unexpected(found.error());
+    }
+    if (Status sound = checkCandidate(conduct, subject); !sound)
+        return tl::unexpected(sound.error());
+    Result<std::string> text =
+        files::readFile(workspace / "workloads" / workload / "workload.toml", maxWorkloadBytes);
+    if (!text)
+        return tl::unexpected(text.error());
+    subject.workload = std::move(*text);
+    return subject;
+}
+
+std::string writeFacts(const Subject &subject)
+{
+    files::TomlWriter out;
+    out.string("label", subject.label);
+    out.optionalString("lineage", subject.lineage);
+    out.optionalString("title", subject.title);
+    out.optionalString("origin", subject.origin);
+    return out.text();
+}
+
+Result<Subject> parseFacts(const std::string &text)
+{
+    const Result<files::TomlDocument> document = files::TomlDocument::parse(text, "subject.toml");
+    if (!document)
+        return tl::unexpected(document.error());
+    const files::TomlTable root = document->root();
+    Subject subject;
+    subject.label = root.string("label");
+    subject.lineage = root.string("lineage", "");
+    subject.title = root.string("title", "");
+    subject.origin = root.string("origin", "");
+    if (Status read = document->finish(); !read)
+        return tl::unexpected(read.error());
+    return subject;
+}
+
+} // namespace
+
+Result<Subject> keepSubject(const Conduct &conduct, const std::string &name)
+{
+    std::optional<Result<Subject>> found; // looked for when the first of the files is missing
+    const auto keep = [&](const std::string &file, const std::function<std::string(const Subject &)> &part) {
+        return conduct.context().journal.keep(file, [&]() -> Result<std::string> {
+            if (!found)
+                found = findSubject(conduct, name);
+            return *found ? Result<std::string>(part(**found)) : tl::unexpected(found->error());
+        });
+    };
+    const Result<std::string> text =
+        keep(candidateName("subject", conduct.surface()), [](const Subject &s) { return s.text; });
+    if (!text)
+        return tl::unexpected(text.error());
+    const Result<std::string> workload = keep("workload.toml", [](const Subject &s) { return s.workload; });
+    if (!workload)
+        return tl::unexpected(workload.error());
+    const Result<std::string> facts = keep("subject.toml", writeFacts);
+    if (!facts)
+        return tl::unexpected(facts.error());
+    Result<Subject> subject = parseFacts(*facts);
+    if (!subject)
+        return subject;
+    subject->text = *text;
+    subject->workload = *workload;
+    return subject;
+}
+
+} // namespace klineage::run

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/run/conduct.h"
+
+#include <string>
+
+namespace klineage::run {
+
+/// A kernel that a run works on, with everything that its prompts say of it. Kept in the run, so that what changes in the workspace
+/// later changes nothing of a run that is gone on with or replayed.
+struct Subject {
+    std::string label;    ///< "softmax/pocl/K04", or the file as it was named
+    std::string lineage;  ///< key; empty when it is no state of one
+    std::string title;    ///< of the state; empty for a file
+    std::string origin;   ///< of the lineage: where the kernel comes from, and its licence
+    std::string text;     ///< the candidate file
+    std::string workload; ///< text of workload.toml
+};
+
+/// Finds a state ("softmax/pocl/K04"), a lineage's last one ("softmax/pocl") or a candidate file (absolute, or relative to the
+/// workspace), which must be of the run's workload and surface, and keeps it in the run as subject.toml, subject.<ext> and
+/// workload.toml; later calls answer with those.
+[[nodiscard]] Result<Subject> keepSubject(const Conduct &conduct, const std::string &name);
+
+} // namespace klineage::run
