@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/llm/execprovider.h"
+#include "core/llm/providers/execprovider.h"
 #include "tests/core/llm/scriptedprovider.h"
 
 #include <QElapsedTimer>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/files/atomicfile.h"
-#include "core/llm/manualdesk.h"
-#include "core/llm/manualfolder.h"
+#include "core/llm/providers/manualdesk.h"
+#include "core/llm/providers/manualfolder.h"
 #include "tests/core/llm/scriptedprovider.h"
 
 #include <QTemporaryDir>

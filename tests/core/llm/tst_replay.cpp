@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/files/atomicfile.h"
-#include "core/llm/replayprovider.h"
+#include "core/llm/providers/replayprovider.h"
 #include "tests/core/llm/scriptedprovider.h"
 
 #include <QTemporaryDir>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/llm/replayprovider.h"
+#include "core/llm/providers/replayprovider.h"
 
 namespace klineage::llm {
 

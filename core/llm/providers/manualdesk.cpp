@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/llm/manualdesk.h"
+#include "core/llm/providers/manualdesk.h"
 
 #include <chrono>
 

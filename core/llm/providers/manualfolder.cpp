@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/llm/manualfolder.h"
+#include "core/llm/providers/manualfolder.h"
 
 #include "core/files/atomicfile.h"
 #include "core/process/stopevent.h"

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/llm/network/sse.h"
+#include "core/llm/provider.h"
+
+namespace klineage::llm {
+
+/// Puts one reply together from the events of its stream. What the server sends is hostile: sizes are limited, anything else than the
+/// API's shapes is an Error.
+class StreamDecoder
+{
+public:
+    virtual ~StreamDecoder() = default;
+    /// True when the reply is whole; nothing may come after it. Errors: Protocol; Unavailable when the server says that it failed.
+    [[nodiscard]] virtual Result<bool> take(const SseEvent &event, const TextCallback &onText) = 0;
+    /// Whether the reply can be taken as whole although the stream ended without saying so.
+    [[nodiscard]] virtual bool isWholeAtEnd() const { return false; }
+
+    [[nodiscard]] Reply &reply() { return m_reply; }
+
+protected:
+    /// Appends text and hands it on; Protocol when the reply grows over maxReplyBytes.
+    [[nodiscard]] Status append(std::string_view text, const TextCallback &onText);
+
+    Reply m_reply;
+};
+
+/// What differs between the two APIs: addresses, headers, bodies, streams. Pure; no network, no keys kept.
+class Dialect
+{
+public:
+    virtual ~Dialect() = default;
+    [[nodiscard]] virtual std::string name() const = 0;
+    [[nodiscard]] virtual std::string defaultBaseUrl() const = 0;
+    [[nodiscard]] virtual std::string path() const = 0; ///< after the base URL
+    [[nodiscard]] virtual std::vector<std::string> headers(
+        const std::string &key) const = 0; ///< key may be empty
+    [[nodiscard]] virtual std::string body(const Request &request) const = 0;
+    [[nodiscard]] virtual std::unique_ptr<StreamDecoder> decoder() const = 0;
+};
+
+/// Anthropic's Messages API.
+[[nodiscard]] std::unique_ptr<Dialect> makeAnthropicDialect();
+/// OpenAI's chat completions, which vLLM, Ollama and llama.cpp speak too. Other servers than OpenAI's own know only the older name of
+/// the limit of output tokens.
+[[nodiscard]] std::unique_ptr<Dialect> makeOpenAiDialect(bool isOpenAi);
+
+/// What an API says in its {"error": {"type": …, "message": …}}.
+struct ApiError {
+    std::string type;
+    std::string message;
+};
+/// Nothing when the text is no such object.
+[[nodiscard]] std::optional<ApiError> parseApiError(std::string_view text);
+
+} // namespace klineage::llm

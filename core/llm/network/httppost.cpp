@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/llm/network/httppost.h"
+
+#include "core/process/deadline.h"
+
+#include <curl/curl.h>
+
+#include <algorithm>
+#include <cctype>
+#include <memory>
+
+namespace klineage::llm {
+
+using process::Deadline;
+
+namespace {
+
+constexpr std::size_t maxErrorBody = std::size_t{64} << 10;
+constexpr std::size_t maxHeaderBytes = std::size_t{256} << 10;
+
+struct ListDeleter {
+    void operator()(curl_slist *list) const { curl_slist_free_all(list); }
+};
+struct EasyDeleter {
+    void operator()(CURL *easy) const { curl_easy_cleanup(easy); }
+};
+struct MultiDeleter {
+    void operator()(CURLM *multi) const { curl_multi_cleanup(multi); }
+};
+
+/// What libcurl's callbacks work on. They are noexcept: nothing is thrown through C.
+struct Transfer {
+    const BodyReceiver *receive = nullptr;
+    CURL *easy = nullptr;
+    HttpResult result;
+    std::size_t maxBodyBytes = 0;
+    std::size_t bodyBytes = 0;
+    std::size_t headerBytes = 0;
+    curl_off_t uploaded = 0;
+    bool finished = false; ///< the receiver wants no more
+    std::chrono::steady_clock::time_point lastByte = std::chrono::steady_clock::now();
+
+    int status() const
+    {
+        long code = 0;
+        curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &code);
+        return static_cast<int>(code);
+    }
+    void alive() { lastByte = std::chrono::steady_clock::now(); }
+    bool refuse(ErrorCode code, const char *message)
+    {
+        result.problem = Error{code, message, {}};
+        return false;
+    }
+    bool takeBody(std::string_view bytes);
+    bool takeHeader(std::string_view line);
+};
+
+bool Transfer::takeBody(std::string_view bytes)
+{
+    alive();
+    bodyBytes += bytes.size();
+    if (status() != 200) {
+        result.errorBody.append(
+            bytes.substr(0, maxErrorBody - std::min(maxErrorBody, result.errorBody.size())));
+        return bodyBytes <= maxBodyBytes;
+    }
+    if (bodyBytes > maxBodyBytes)
+        return refuse(ErrorCode::Protocol, "The server's answer is longer than any reply.");
+    const Result<bool> wanted = (*receive)(bytes);
+    if (!wanted)
+        result.problem = wanted.error();
+    else
+        finished = *wanted;
+    return wanted && !finished;
+}
+
+bool Transfer::takeHeader(std::string_view line)
+{
+    alive();
+    headerBytes += line.size();
+    if (headerBytes > maxHeaderBytes)
+        return refuse(ErrorCode::Protocol, "The headers of the server's answer are longer than any.");
+    if (line.starts_with("HTTP/")) { // of another answer after an interim one
+        result.retryAfter.clear();
+        result.requestId.clear();
+    }
+    const std::size_t colon = line.find(':');
+    if (colon == std::string_view::npos)
+        return true;
+    std::string name(line.substr(0, colon));
+    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+    std::string_view value = line.substr(colon + 1);
+    while (!value.empty() && std::isspace(static_cast<unsigned char>(value.front())))
+        value.remove_prefix(1);
+    while (!value.empty() && std::isspace(static_cast<unsigned char>(value.back())))
+        value.remove_suffix(1);
+    if (name == "retry-after")
+        result.retryAfter = value.substr(0, 200);
+    else if (name == "request-id" || name == "x-request-id")
+        result.requestId = value.substr(0, 200);
+    return true;
+}
+
+std::size_t onBody(char *bytes, std::size_t, std::size_t count, void *user) noexcept
+{
+    try {
+        return static_cast<Transfer *>(user)->takeBody({bytes, count}) ? count : CURL_WRITEFUNC_ERROR;
+    } catch (...) {
+        static_cast<Transfer *>(user)->result.problem = Error{ErrorCode::Internal, "Out of memory.", {}};
+        return CURL_WRITEFUNC_ERROR;
+    }
+}
+
+std::size_t onHeader(char *bytes, std::size_t, std::size_t count, void *user) noexcept
+{
+    try {
+        return static_cast<Transfer *>(user)->takeHeader({bytes, count}) ? count : 0;
+    } catch (...) {
+        return 0;
+    }
+}
+
+int onProgress(void *user, curl_off_t, curl_off_t, curl_off_t, curl_off_t uploaded) noexcept
+{
+    auto *transfer = static_cast<Transfer *>(user);
+    if (uploaded != transfer->uploaded)
+        transfer->alive();
+    transfer->uploaded = uploaded;
+    return 0;
+}
+
+bool isGlobalReady()
+{
+    static const bool ready = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
+    return ready;
+}
+
+void setOptions(CURL *easy, const HttpRequest &request, const HttpLimits &limits, Transfer &transfer,
+                curl_slist *headers, char *errorText)
+{
+    curl_easy_setopt(easy, CURLOPT_URL, request.url.c_str());
+#if LIBCURL_VERSION_NUM >= 0x075500
+    curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+#else
+    curl_easy_setopt(easy, CURLOPT_PROTOCOLS, static_cast<long>(CURLPROTO_HTTP | CURLPROTO_HTTPS));
+#endif
+    curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
+    curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
+    curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
+    curl_easy_setopt(easy, CURLOPT_NETRC, static_cast<long>(CURL_NETRC_IGNORED));
+    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
+    curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
+    if (!request.throughProxy)
+        curl_easy_setopt(easy, CURLOPT_PROXY, "");
+    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(limits.connectSeconds * 1000));
+    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
+    curl_easy_setopt(easy, CURLOPT_POST, 1L);
+    curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
+    curl_easy_setopt(easy, CURLOPT_POSTFIELDS, request.body.data());
+    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, onBody);
+    curl_easy_setopt(easy, CURLOPT_WRITEDATA, &transfer);
+    curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, onHeader);
+    curl_easy_setopt(easy, CURLOPT_HEADERDATA, &transfer);
+    curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
+    curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, onProgress);
+    curl_easy_setopt(easy, CURLOPT_XFERINFODATA, &transfer);
+    curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, errorText);
+}
+
+/// Runs the transfer until libcurl is done with it, or an Error of ours: stopped or out of time.
+Result<CURLcode> drive(CURLM *multi, const Transfer &transfer, const HttpLimits &limits,
+                       const std::stop_token &stop)
+{
+    const std::stop_callback wake(stop, [multi] { curl_multi_wakeup(multi); });
+    const Deadline total = Deadline::in(limits.totalSeconds);
+    for (int running = 1; running > 0;) {
+        if (curl_multi_perform(multi, &running) != CURLM_OK)
+            return fail(ErrorCode::Internal, "libcurl refused to work.");
+        int left = 0;
+        while (const CURLMsg *message = curl_multi_info_read(multi, &left)) {
+            if (message->msg == CURLMSG_DONE)
+                return message->data.result;
+        }
+        if (stop.stop_requested())
+            return fail(ErrorCode::Cancelled, "The request was stopped.");
+        const double silent =
+            std::chrono::duration<double>(std::chrono::steady_clock::now() - transfer.lastByte).count();
+        if (silent >= limits.idleSeconds)
+            return fail(ErrorCode::Timeout, "The server has been silent for too long.");
+        if (total.passed())
+            return fail(ErrorCode::Timeout, "The reply takes longer than it may.");
+        const double wait = std::min({limits.idleSeconds - silent, total.secondsLeft(), 1.0});
+        curl_multi_poll(multi, nullptr, 0, static_cast<int>(wait * 1000) + 1, nullptr);
+    }
+    return fail(ErrorCode::Internal, "libcurl lost the transfer.");
+}
+
+bool isOfTheConnection(CURLcode code)
+{
+    switch (code) {
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_RESOLVE_PROXY:
+    case CURLE_COULDNT_CONNECT:
+    case CURLE_OPERATION_TIMEDOUT:
+    case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_GOT_NOTHING:
+    case CURLE_SEND_ERROR:
+    case CURLE_RECV_ERROR:
+    case CURLE_HTTP2:
+    case CURLE_HTTP2_STREAM:
+        return true;
+    default:
+        return false;
+    }
+}
+
+void conclude(const Result<CURLcode> &ended, Transfer &transfer, const char *errorText, std::size_t bodyBytes)
+{
+    HttpResult &result = transfer.result;
+    curl_off_t uploaded = 0;
+    curl_easy_getinfo(transfer.easy, CURLINFO_SIZE_UPLOAD_T, &uploaded);
+    result.status = transfer.status();
+    result.bodySent = result.status == 200 || static_cast<std::size_t>(uploaded) >= bodyBytes;
+    if (transfer.finished || result.problem)
+        return;
+    if (!ended) {
+        result.problem = ended.error();
+        return;
+    }
+    if (*ended == CURLE_OK)
+        return;
+    const std::string why = *errorText ? errorText : curl_easy_strerror(*ended);
+    result.problem = Error{*ended == CURLE_OPERATION_TIMEDOUT ? ErrorCode::Timeout : ErrorCode::Protocol,
+                           "The connection failed: " + why + '.',
+                           {}};
+    result.canBeRepeated = isOfTheConnection(*ended);
+}
+
+} // namespace
+
+HttpResult httpPost(const HttpRequest &request, const HttpLimits &limits, std::stop_token stop,
+                    const BodyReceiver &receive)
+{
+    Transfer transfer;
+    transfer.receive = &receive;
+    transfer.maxBodyBytes = limits.maxBodyBytes;
+    std::unique_ptr<curl_slist, ListDeleter> headers;
+    std::vector<std::string> lines = request.headers;
+    lines.insert(lines.end(), {"Content-Type: application/json", "Accept: text/event-stream", "Expect:"});
+    for (const std::string &line : lines) {
+        if (curl_slist *longer = curl_slist_append(headers.get(), line.c_str())) {
+            (void)headers.release();
+            headers.reset(longer);
+        }
+    }
+    const std::unique_ptr<CURLM, MultiDeleter> multi(isGlobalReady() ? curl_multi_init() : nullptr);
+    const std::unique_ptr<CURL, EasyDeleter> easy(multi ? curl_easy_init() : nullptr);
+    if (!easy) {
+        transfer.result.problem = Error{ErrorCode::Internal, "libcurl could not be started.", {}};
+        return transfer.result;
+    }
+    transfer.easy = easy.get();
+    char errorText[CURL_ERROR_SIZE] = "";
+    setOptions(easy.get(), request, limits, transfer, headers.get(), errorText);
+    curl_multi_add_handle(multi.get(), easy.get());
+    const Result<CURLcode> ended = drive(multi.get(), transfer, limits, stop);
+    conclude(ended, transfer, errorText, request.body.size());
+    curl_multi_remove_handle(multi.get(), easy.get());
+    return std::move(transfer.result);
+}
+
+} // namespace klineage::llm

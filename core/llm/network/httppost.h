@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/base/result.h"
+
+#include <functional>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace klineage::llm {
+
+struct HttpLimits {
+    double connectSeconds = 20;
+    double idleSeconds = 300; ///< without a byte in either direction
+    double totalSeconds = 3600;
+    std::size_t maxBodyBytes = std::size_t{64} << 20;
+};
+
+struct HttpRequest {
+    std::string url;
+    std::vector<std::string> headers;
+    std::string body;
+    bool throughProxy =
+        true; ///< false: the proxies of the environment are left alone (servers on this machine)
+};
+
+struct HttpResult {
+    int status = 0;               ///< 0: no answer began
+    std::optional<Error> problem; ///< the transfer did not come to its end
+    bool bodySent = false;        ///< all of the request's body left this machine
+    bool canBeRepeated = false;   ///< the problem is one of the connection, which may be gone next time
+    std::string retryAfter;       ///< the header
+    std::string requestId;        ///< the header
+    std::string errorBody;        ///< of any status but 200; at most 64 KiB
+};
+
+/// Receives the body of a 200; true: nothing more is wanted. An Error ends the transfer and becomes the result's problem.
+using BodyReceiver = std::function<Result<bool>(std::string_view)>;
+
+/// One POST over libcurl, on a connection of its own (a kept one could make libcurl send the request twice). TLS is verified, redirects
+/// are not followed. Blocks; a stop request ends it at once (Cancelled). Thread-safe.
+[[nodiscard]] HttpResult httpPost(const HttpRequest &request, const HttpLimits &limits, std::stop_token stop,
+                                  const BodyReceiver &receive);
+
+} // namespace klineage::llm
