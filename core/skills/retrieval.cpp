@@ -37,6 +37,9 @@ struct Ranked {
     }
 };
 
+constexpr Ranked farthest{-1, -1, none};
+constexpr Ranked nearest{std::numeric_limits<double>::infinity(), 0, 0};
+
 /// The nearest of what it is shown, in order, at most a number of them.
 class Nearest
 {
@@ -44,22 +47,20 @@ public:
     explicit Nearest(std::size_t most)
         : m_most(most)
     {}
-    [[nodiscard]] bool wants(const Ranked &one) const
-    {
-        return m_most > 0 && (m_kept.size() < m_most || one < m_kept.back());
-    }
     void add(const Ranked &one)
     {
+        if (!(one < last()))
+            return;
         if (m_kept.size() == m_most)
             m_kept.pop_back();
         m_kept.insert(std::upper_bound(m_kept.begin(), m_kept.end(), one), one);
     }
-    /// Below this similarity nothing is wanted.
-    [[nodiscard]] double floor() const
+    /// Only what is nearer than this is kept.
+    [[nodiscard]] Ranked last() const
     {
         if (m_most == 0)
-            return std::numeric_limits<double>::infinity();
-        return m_kept.size() < m_most ? 0 : m_kept.back().similarity;
+            return nearest;
+        return m_kept.size() < m_most ? farthest : m_kept.back();
     }
     [[nodiscard]] const std::vector<Ranked> &kept() const { return m_kept; }
 
@@ -128,9 +129,18 @@ private:
     struct Lists {
         Nearest open;
         Nearest closed;
-        [[nodiscard]] bool want(const Ranked &one) const { return open.wants(one) || closed.wants(one); }
-        /// What a similarity must reach at least to be wanted.
-        [[nodiscard]] double floor() const { return std::min(open.floor(), closed.floor()); }
+        Ranked bar; ///< the nearer of the two lists' last ones: what lies behind it is not wanted
+
+        [[nodiscard]] bool want(const Ranked &one) const { return one < bar; }
+        [[nodiscard]] bool reaches(double similarity, double sum) const
+        {
+            return similarity > bar.similarity || (similarity == bar.similarity && sum >= bar.sum);
+        }
+        void add(const Ranked &one, bool isOpen)
+        {
+            (isOpen ? open : closed).add(one);
+            bar = std::max(open.last(), closed.last());
+        }
     };
 
     void scanShapes()
@@ -143,7 +153,12 @@ private:
             takeBest(scopeDimensions[d], lists[d].open.kept(), lists[d].closed.kept());
     }
 
-    [[nodiscard]] Lists fresh() const { return {Nearest(m_k), Nearest(m_mostBlocked)}; }
+    [[nodiscard]] Lists fresh() const
+    {
+        const Nearest open(m_k);
+        const Nearest closed(m_mostBlocked);
+        return {open, closed, std::max(open.last(), closed.last())};
+    }
 
     [[nodiscard]] std::array<double, 3> partsOf(const Group &group) const
     {
@@ -156,8 +171,7 @@ private:
         const std::array<double, 3> parts = partsOf(group);
         const double sum = parts[0] + parts[1] + parts[2];
         for (std::size_t d = 0; d < parts.size(); ++d) {
-            const Ranked best{parts[d], sum + 1, group.firstShape}; // no shape of the group can be nearer
-            if (parts[d] < leastSimilarity[d] || !lists[d].want(best))
+            if (parts[d] < leastSimilarity[d] || !lists[d].reaches(parts[d], sum + 1))
                 continue;
             for (Id id = group.firstShape; id < group.firstShape + group.shapeCount; ++id)
                 offer(lists[d], {parts[d], sum + m_likeness.priorChoice[m_index.shapes[id].priors], id});
@@ -170,7 +184,7 @@ private:
         for (Id choice = 0; choice < m_index.endByPriors.size(); ++choice) {
             const double prior = m_likeness.priorChoice[choice];
             const Id end = m_index.endByPriors[choice];
-            if (prior < leastSimilarity[3] || prior < lists.floor()) {
+            if (prior < leastSimilarity[3] || prior < lists.bar.similarity) {
                 at = end;
                 continue;
             }
@@ -184,11 +198,8 @@ private:
 
     void offer(Lists &lists, const Ranked &one)
     {
-        if (!lists.want(one))
-            return;
-        Nearest &list = isOpen(m_index.shapes[one.shape]) ? lists.open : lists.closed;
-        if (list.wants(one))
-            list.add(one);
+        if (lists.want(one))
+            lists.add(one, isOpen(m_index.shapes[one.shape]));
     }
 
     /// The first k cards of the open shapes; of the closed ones those that lie before the last card taken.
