@@ -42,7 +42,9 @@ struct Settings {
     std::uint64_t seed = 0; ///< of the run's own choices; the gate's seeds are always its own
     int maxSteps = 0;       ///< 0: until the budget or the policy ends it
     std::map<std::string, std::string> options; ///< what only this kind or policy has
-    std::string created;                        ///< UTC; filled in by Journal::create()
+    /// How the provider is reached: "base_url", "command" (exec), "transcript" (replay), "paid" = "yes" | "no". Never a key.
+    std::map<std::string, std::string> author;
+    std::string created; ///< UTC; filled in by Journal::create()
 };
 
 [[nodiscard]] Result<Settings> parseSettings(std::string_view text, const std::string &fileName);

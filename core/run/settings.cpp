@@ -86,6 +86,7 @@ Result<Settings> parseSettings(std::string_view text, const std::string &fileNam
     const std::int64_t steps = root.integer("max_steps", 0);
     settings.maxSteps =
         static_cast<int>(std::clamp<std::int64_t>(steps, -1, std::numeric_limits<int>::max()));
+    settings.author = root.stringMap("author");
     settings.options = root.stringMap("options");
     checkRanges(root, settings);
     if (Status ok = document->finish(); !ok)
@@ -109,11 +110,15 @@ std::string writeSettings(const Settings &settings)
     out.number("cap_dollars", settings.capDollars);
     out.integer("seed", static_cast<std::int64_t>(settings.seed));
     out.integer("max_steps", settings.maxSteps);
-    if (!settings.options.empty()) {
-        out.beginTable("options");
-        for (const auto &[name, value] : settings.options)
+    const auto table = [&out](const char *title, const std::map<std::string, std::string> &values) {
+        if (values.empty())
+            return;
+        out.beginTable(title);
+        for (const auto &[name, value] : values)
             out.string(name, value);
-    }
+    };
+    table("author", settings.author);
+    table("options", settings.options);
     return out.text();
 }
 

@@ -31,7 +31,8 @@ Settings someSettings()
     settings.capDollars = 2.5;
     settings.seed = 7;
     settings.maxSteps = 12;
-    settings.options = {{"command", "sh 'a b.sh'"}, {"two lines", "1\n2"}};
+    settings.author = {{"command", "sh 'a b.sh'"}};
+    settings.options = {{"patience", "3"}, {"two lines", "1\n2"}};
     return settings;
 }
 
@@ -114,6 +115,7 @@ private slots:
         QVERIFY2(back, back ? "" : back.error().message.c_str());
         QCOMPARE(writeSettings(*back), writeSettings(settings));
         QCOMPARE(back->options, settings.options);
+        QCOMPARE(back->author, settings.author);
         QCOMPARE(back->seed, settings.seed);
         QCOMPARE(back->model, settings.model);
     }

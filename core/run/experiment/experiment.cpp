@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/run/experiment/experiment.h"
+
+#include "core/base/identifier.h"
+#include "core/base/suggest.h"
+#include "core/files/atomicfile.h"
+#include "core/files/sha256.h"
+#include "core/files/tomlreader.h"
+#include "core/files/tomlwriter.h"
+#include "core/lineage/lineage.h"
+#include "core/policy/policy.h"
+
+#include <algorithm>
+#include <set>
+
+namespace klineage::run {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::size_t mostRuns = 10'000;
+
+/// "softmax/pocl/K00" -> {"softmax", "pocl", "K00"}; empty when it has another shape.
+std::vector<std::string> partsOf(const std::string &root)
+{
+    std::vector<std::string> parts(1);
+    for (const char c : root) {
+        if (c == '/')
+            parts.emplace_back();
+        else
+            parts.back() += c;
+    }
+    const bool isSound = parts.size() == 3 && isSlug(parts[0]) && isSlug(parts[1]) && !parts[2].empty()
+                         && parts[2].size() <= 32
+                         && std::all_of(parts[2].begin(), parts[2].end(), [](char c) {
+                                return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
+                                       || (c >= '0' && c <= '9') || c == '-' || c == '_';
+                            });
+    return isSound ? parts : std::vector<std::string>();
+}
+
+void checkLists(const files::TomlTable &root, const Experiment &experiment)
+{
+    const auto hasTwice = [](auto list) {
+        std::sort(list.begin(), list.end());
+        return std::adjacent_find(list.begin(), list.end()) != list.end();
+    };
+    for (const std::string &name : experiment.roots) {
+        if (partsOf(name).empty())
+            root.fail("roots",
+                      "'" + name + "' is no state; expected WORKLOAD/LINEAGE/STATE, as in softmax/pocl/K00.");
+    }
+    const std::vector<std::string> known = policy::policyNames();
+    for (const std::string &name : experiment.policies) {
+        if (std::find(known.begin(), known.end(), name) == known.end())
+            root.fail("policies", "there is no policy '" + name + "'; expected " + quotedList(known)
+                                      + didYouMean(name, known) + '.');
+    }
+    if (experiment.roots.empty() || experiment.policies.empty())
+        root.fail(experiment.roots.empty() ? "roots" : "policies", "the list is empty.");
+    if (hasTwice(experiment.roots))
+        root.fail("roots", "a root is named twice.");
+    if (hasTwice(experiment.policies))
+        root.fail("policies", "a policy is named twice.");
+    if (hasTwice(experiment.seeds))
+        root.fail("seeds", "a seed is named twice.");
+    if (experiment.roots.size() * experiment.policies.size() * experiment.seeds.size() > mostRuns)
+        root.fail("roots", "the experiment has more than " + std::to_string(mostRuns) + " runs.");
+    if (!(experiment.budgetDollars >= 0 && experiment.budgetDollars <= 1e6))
+        root.fail("budget_dollars", "the budget of a run must lie between 0 and 1000000 dollars.");
+}
+
+/// Lower-case letters, digits and '-'; cut so that a run's id is never too long, with a digest so that no two are the same.
+std::string idPart(const std::string &text, std::size_t longest)
+{
+    std::string part;
+    for (const char c : text) {
+        const char lower = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+        const bool plain = (lower >= 'a' && lower <= 'z') || (lower >= '0' && lower <= '9');
+        part += plain ? lower : '-';
+    }
+    if (part.size() > longest || part.find("--") != std::string::npos || part.find('_') != std::string::npos)
+        part = part.substr(0, longest - 7) + '-' + files::sha256Hex(text).substr(0, 6);
+    return part;
+}
+
+} // namespace
+
+Result<Experiment> parseExperiment(std::string_view text, const std::string &fileName)
+{
+    const Result<files::TomlDocument> document = files::TomlDocument::parse(text, fileName);
+    if (!document)
+        return tl::unexpected(document.error());
+    const files::TomlTable root = document->root();
+    Experiment experiment;
+    experiment.title = root.string("title", "");
+    root.require("roots");
+    root.require("policies");
+    experiment.roots = root.strings("roots");
+    experiment.policies = root.strings("policies");
+    std::vector<std::int64_t> seeds = root.integers("seeds");
+    if (seeds.empty())
+        seeds = {1};
+    for (const std::int64_t seed : seeds) {
+        if (seed < 0)
+            root.fail("seeds", "a seed is negative.");
+        experiment.seeds.push_back(static_cast<std::uint64_t>(seed));
+    }
+    experiment.budgetDollars = root.number("budget_dollars", 10);
+    const std::int64_t steps = root.integer("max_steps", 0);
+    if (steps < 0 || steps > 1'000'000)
+        root.fail("max_steps", "expected 0 (no limit) to 1000000.");
+    experiment.maxSteps = static_cast<int>(std::clamp<std::int64_t>(steps, 0, 1'000'000));
+    experiment.provider = root.string("provider");
+    experiment.model = root.string("model", "");
+    experiment.author = root.stringMap("author");
+    experiment.options = root.stringMap("options");
+    if (document->ok())
+        checkLists(root, experiment);
+    if (Status ok = document->finish(); !ok)
+        return tl::unexpected(ok.error());
+    return experiment;
+}
+
+std::string writeExperiment(const Experiment &experiment)
+{
+    files::TomlWriter out;
+    out.optionalString("title", experiment.title);
+    out.strings("roots", experiment.roots);
+    out.strings("policies", experiment.policies);
+    out.integers("seeds", {experiment.seeds.begin(), experiment.seeds.end()});
+    out.number("budget_dollars", experiment.budgetDollars);
+    out.integer("max_steps", experiment.maxSteps);
+    out.string("provider", experiment.provider);
+    out.optionalString("model", experiment.model);
+    const auto table = [&out](const char *title, const std::map<std::string, std::string> &values) {
+        if (values.empty())
+            return;
+        out.beginTable(title);
+        for (const auto &[name, value] : values)
+            out.string(name, value);
+    };
+    table("author", experiment.author);
+    table("options", experiment.options);
+    return out.text();
+}
+
+Result<Experiment> readExperiment(const fs::path &directory)
+{
+    const fs::path file = directory / "experiment.toml";
+    const Result<std::string> text = files::readFile(file, std::size_t{1} << 20);
+    if (!text)
+        return tl::unexpected(text.error());
+    Result<Experiment> experiment = parseExperiment(*text, file.string());
+    if (!experiment)
+        return experiment;
+    experiment->directory = directory;
+    experiment->name = fs::weakly_canonical(directory).filename().string();
+    return experiment;
+}
+
+std::vector<Cell> cellsOf(const Experiment &experiment)
+{
+    std::vector<Cell> cells;
+    for (const std::uint64_t seed : experiment.seeds) {
+        for (const std::string &root : experiment.roots) {
+            for (const std::string &policy : experiment.policies)
+                cells.push_back({root, policy, seed,
+                                 idPart(root, 30) + '-' + idPart(policy, 16) + "-s"
+                                     + std::to_string(seed % 10'000'000'000)});
+        }
+    }
+    return cells;
+}
+
+Result<Settings> settingsOf(const Experiment &experiment, const Cell &cell, const fs::path &workspace)
+{
+    const std::vector<std::string> parts = partsOf(cell.root);
+    if (parts.empty())
+        return fail(ErrorCode::InvalidInput, "'" + cell.root + "' is no state of a lineage.");
+    const Result<lineage::Lineage> lineage =
+        lineage::readLineage(workspace / "workloads" / parts[0] / "lineages" / parts[1]);
+    if (!lineage)
+        return tl::unexpected(lineage.error());
+    Settings settings;
+    settings.id = cell.runId;
+    settings.kind = Kind::Materialize;
+    settings.workload = parts[0];
+    settings.platform = lineage->platform;
+    settings.surface = kernel::toString(lineage->surface);
+    settings.policy = cell.policy;
+    settings.subject = cell.root;
+    settings.provider = experiment.provider;
+    settings.model = experiment.model;
+    settings.capDollars = experiment.budgetDollars;
+    settings.seed = cell.seed;
+    settings.maxSteps = experiment.maxSteps;
+    settings.author = experiment.author;
+    settings.options = experiment.options;
+    return settings;
+}
+
+} // namespace klineage::run

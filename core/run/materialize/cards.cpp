@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/run/materialize/cards.h"
+
+#include "core/gate/jsonreader.h"
+#include "core/policy/cardtext.h"
+#include "core/skills/retrieval/sources.h"
+#include "core/workspace/workspace.h"
+
+#include <algorithm>
+
+namespace klineage::run {
+
+using gate::JsonReader;
+using nlohmann::json;
+
+namespace {
+
+constexpr std::size_t mostListed = 1000;
+constexpr std::size_t maxCardText = std::size_t{1} << 20;
+
+std::vector<std::string> readTexts(JsonReader &reader, const char *key)
+{
+    std::vector<std::string> texts;
+    if (const json *list = reader.optionalArray(key, mostListed)) {
+        for (const json &item : *list)
+            texts.push_back(gate::readText(item, reader.pathOf(key)));
+    }
+    return texts;
+}
+
+TakenCard readTaken(const json &value, const gate::JsonPath &path)
+{
+    JsonReader reader(value, path);
+    TakenCard taken;
+    taken.card.name = reader.text("card", 64);
+    taken.revision = static_cast<int>(std::clamp<std::int64_t>(reader.integer("revision"), 0, 1'000'000'000));
+    taken.card.intent = reader.text("intent");
+    taken.card.text = reader.text("text", maxCardText);
+    taken.reasons = readTexts(reader, "reasons");
+    reader.finish();
+    return taken;
+}
+
+BlockedCard readBlocked(const json &value, const gate::JsonPath &path)
+{
+    JsonReader reader(value, path);
+    BlockedCard blocked;
+    blocked.card = reader.text("card", 64);
+    blocked.rules = readTexts(reader, "rules");
+    reader.finish();
+    return blocked;
+}
+
+CardChoice readChoice(const json &value)
+{
+    JsonReader reader(value, {});
+    CardChoice choice;
+    const auto each = [&reader](const char *key, const auto &take) {
+        const json *list = reader.optionalArray(key, mostListed);
+        for (std::size_t i = 0; list && i < list->size(); ++i)
+            take((*list)[i], gate::childPath(reader.pathOf(key), std::to_string(i)));
+    };
+    each("taken", [&](const json &item, const gate::JsonPath &path) {
+        choice.taken.push_back(readTaken(item, path));
+    });
+    each("blocked", [&](const json &item, const gate::JsonPath &path) {
+        choice.blocked.push_back(readBlocked(item, path));
+    });
+    reader.finish();
+    return choice;
+}
+
+bool isYes(const Settings &settings, const char *option)
+{
+    const auto it = settings.options.find(option);
+    return it != settings.options.end() && it->second == "yes";
+}
+
+/// Whether anything that the card rests on comes from the workload: then it is no help from elsewhere.
+bool restsOn(const skills::CardRecord &record, const std::string &workload)
+{
+    const std::string beginning = workload + '/';
+    const auto cites = [&](const skills::Citation &citation) { return citation.starts_with(beginning); };
+    const auto claims = [&](const std::vector<skills::Claim> &list) {
+        return std::any_of(list.begin(), list.end(), [&](const skills::Claim &claim) {
+            return std::any_of(claim.evidence.begin(), claim.evidence.end(), cites);
+        });
+    };
+    const skills::Card &card = record.card;
+    return std::any_of(card.evidence.begin(), card.evidence.end(), cites)
+           || claims({card.intent, card.anchor}) || claims(card.preconditions) || claims(card.effects)
+           || claims(card.risks)
+           || std::any_of(record.verifications.begin(), record.verifications.end(),
+                          [&](const skills::Verification &run) { return cites(run.target); });
+}
+
+/// The root as a target; a file that is no state of a lineage has neither prior actions nor features.
+skills::Target targetOf(const Workspace &workspace, const Settings &settings, const Subject &root)
+{
+    skills::Target target;
+    const lineage::Lineage *lineage = workspace.findLineage(root.lineage);
+    const std::size_t slash = root.label.rfind('/');
+    if (lineage && slash != std::string::npos) {
+        if (auto found = skills::targetAt(*lineage, root.label.substr(slash + 1), workspace.cards))
+            target = std::move(*found);
+    }
+    target.workload = settings.workload;
+    target.language = settings.surface;
+    target.platform = settings.platform;
+    if (const workload::Workload *workload = workspace.findWorkload(settings.workload))
+        target.workloadTags = skills::tagsOf(*workload).tags;
+    return target;
+}
+
+CardChoice retrieve(const Workspace &whole, const Settings &settings, const Subject &root, int most)
+{
+    const bool heldOut = isYes(settings, "held_out");
+    const skills::Target target = targetOf(whole, settings, root);
+    std::vector<skills::CardRecord> library;
+    std::vector<lineage::Lineage> lineages;
+    for (const skills::CardRecord &record : whole.cards) {
+        if (!heldOut || !restsOn(record, settings.workload))
+            library.push_back(record);
+    }
+    for (const lineage::Lineage &lineage : whole.lineages) {
+        if (!heldOut || lineage.workload != settings.workload)
+            lineages.push_back(lineage);
+    }
+    const skills::RetrievalIndex index(library, skills::pathsOf(lineages), skills::tagsOf(whole.workloads));
+    skills::RetrievalOptions options;
+    options.hypotheses = isYes(settings, "hypotheses");
+    const skills::Retrieval found = index.find(target, options);
+
+    CardChoice choice;
+    for (const skills::Retrieved &retrieved : found.taken) {
+        const auto record = std::find_if(library.begin(), library.end(), [&](const skills::CardRecord &r) {
+            return r.card.name == retrieved.card;
+        });
+        if (record == library.end() || static_cast<int>(choice.taken.size()) == most)
+            continue;
+        TakenCard taken{{record->card.name, record->card.intent.text, policy::cardText(*record)},
+                        record->card.revision,
+                        {}};
+        for (const skills::Reason &reason : retrieved.reasons)
+            taken.reasons.push_back(reason.text);
+        choice.taken.push_back(std::move(taken));
+    }
+    for (const skills::Blocked &blocked : found.blocked)
+        choice.blocked.push_back({blocked.card, blocked.rules});
+    return choice;
+}
+
+} // namespace
+
+std::string writeCardChoice(const CardChoice &choice)
+{
+    json out{{"taken", json::array()}, {"blocked", json::array()}};
+    for (const TakenCard &taken : choice.taken)
+        out["taken"].push_back({{"card", taken.card.name},
+                                {"revision", taken.revision},
+                                {"intent", taken.card.intent},
+                                {"text", taken.card.text},
+                                {"reasons", taken.reasons}});
+    for (const BlockedCard &blocked : choice.blocked)
+        out["blocked"].push_back({{"card", blocked.card}, {"rules", blocked.rules}});
+    return out.dump(1, ' ', false, json::error_handler_t::replace) + '\n';
+}
+
+Result<CardChoice> parseCardChoice(const std::string &text, const std::string &fileName)
+{
+    return gate::parseJsonLine(text, fileName, [](const json &value) { return readChoice(value); });
+}
+
+Result<CardChoice> keepCards(const Conduct &conduct, const Subject &root)
+{
+    const Result<int> most = conduct.option("most_cards", 24, 1, 200);
+    if (!most)
+        return tl::unexpected(most.error());
+    const Result<std::string> kept =
+        conduct.context().journal.keep("cards.json", [&]() -> Result<std::string> {
+            const Result<Workspace> workspace = openWorkspace(conduct.context().workspace);
+            if (!workspace)
+                return tl::unexpected(workspace.error());
+            return writeCardChoice(retrieve(*workspace, conduct.settings(), root, *most));
+        });
+    if (!kept)
+        return tl::unexpected(kept.error());
+    return parseCardChoice(*kept, "cards.json");
+}
+
+} // namespace klineage::run

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/run/summary.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace klineage::run {
+
+namespace {
+
+/// The shortest text that reads back as the same number, in every locale.
+std::string numberText(double value)
+{
+    char buffer[40];
+    const auto [end, status] = std::to_chars(buffer, buffer + sizeof buffer, value);
+    return std::string(buffer, status == std::errc() ? end : buffer);
+}
+
+void countOutcome(const StepRecord &step, Summary &summary)
+{
+    summary.valid += step.outcome == "valid" && !step.exchanges.empty();
+    summary.failed += step.outcome == "failed";
+    summary.wrappers += step.outcome == "wrapper";
+    summary.questions += !step.exchanges.empty();
+    if (step.action == "load")
+        summary.loadDollars += step.dollars;
+}
+
+} // namespace
+
+Reference referenceOf(const gate::Trial &root)
+{
+    if (const gate::Comparison *fastest = root.referenceComparison())
+        return {fastest->against, fastest->otherNs};
+    return {"root", root.latencyNs.value};
+}
+
+double speedupOf(const gate::Trial &trial, const Reference &reference)
+{
+    if (trial.verdict.status != gate::VerdictStatus::Correct || trial.latencyNs.value <= 0)
+        return 0;
+    if (const gate::Comparison *paired = trial.comparison(reference.name))
+        return std::max(0.0, paired->speedup.value);
+    return reference.nanoseconds / trial.latencyNs.value;
+}
+
+Summary summarize(const RunRecord &run)
+{
+    Summary summary;
+    if (!run.trials.empty()) {
+        summary.reference = referenceOf(run.trials.front());
+        summary.rootSpeedup = speedupOf(run.trials.front(), summary.reference);
+    }
+    const StepRecord *final = nullptr;
+    for (const StepRecord &step : run.steps) {
+        countOutcome(step, summary);
+        summary.dollars = step.totalDollars;
+        summary.best = std::max(summary.best, step.best);
+        summary.trajectory.push_back(
+            {step.number, step.totalDollars, step.best, step.speedup, step.action, step.outcome});
+        const bool better = step.outcome == "valid" && (!final || step.speedup > final->speedup);
+        if (!summary.audited && better)
+            final = &step;
+        if (step.outcome == "audited") {
+            final = &step;
+            summary.audited = true;
+        }
+    }
+    if (final) {
+        summary.finalSpeedup = final->speedup;
+        summary.candidate = final->candidate;
+        summary.trial = final->trial;
+        summary.improved = !run.trials.empty() && final->candidate != run.trials.front().candidate;
+    }
+    return summary;
+}
+
+std::string trajectoryCsv(const Summary &summary)
+{
+    std::string text = "step,dollars,best,speedup,action,outcome\n";
+    for (const TrajectoryPoint &point : summary.trajectory)
+        text += std::to_string(point.step) + ',' + numberText(point.dollars) + ',' + numberText(point.best)
+                + ',' + numberText(point.speedup) + ',' + point.action + ',' + point.outcome + '\n';
+    return text;
+}
+
+} // namespace klineage::run

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/run/journal.h"
+
+#include <string>
+#include <vector>
+
+namespace klineage::run {
+
+/// T_ref of a run: the reference that was the fastest correct one beside the root (its first trial), or without any the root itself.
+struct Reference {
+    std::string name;       ///< "openblas"; "root"
+    double nanoseconds = 0; ///< beside the root; for trials in which the reference did not take part
+};
+[[nodiscard]] Reference referenceOf(const gate::Trial &root);
+/// T_ref / T_gen from the paired rounds where the reference took part, otherwise the ratio of medians; 0 unless correct and timed.
+[[nodiscard]] double speedupOf(const gate::Trial &trial, const Reference &reference);
+
+/// A point of the trajectory: after a step.
+struct TrajectoryPoint {
+    int step = 0;
+    double dollars = 0; ///< of the run up to and with the step
+    double best = 0;    ///< running maximum
+    double speedup = 0; ///< of the step's candidate; 0: none, or not measured
+    std::string action;
+    std::string outcome;
+};
+
+/// What a run came to.
+struct Summary {
+    Reference reference;
+    double rootSpeedup = 0;
+    double best = 0;         ///< running maximum of the valid candidates
+    double finalSpeedup = 0; ///< the audited candidate's, measured anew; without an audit the best
+    bool improved = false;   ///< finalSpeedup is of a candidate, not of the root
+    bool audited = false;
+    std::string candidate; ///< sha-256 of the candidate that finalSpeedup is of
+    std::string trial;
+    int questions = 0; ///< steps with an exchange
+    int valid = 0;
+    int failed = 0;
+    int wrappers = 0;
+    double dollars = 0;
+    double loadDollars = 0; ///< of them for loading cards: the plateau
+    std::vector<TrajectoryPoint> trajectory;
+};
+[[nodiscard]] Summary summarize(const RunRecord &run);
+
+/// "step,dollars,best,speedup,action,outcome" and a line for each point.
+[[nodiscard]] std::string trajectoryCsv(const Summary &summary);
+
+} // namespace klineage::run
