@@ -1,11 +1,342 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/run/context.h"
+#include "core/files/tomlreader.h"
+#include "core/files/tomlwriter.h"
+#include "core/lineage/record.h"
+#include "core/policy/cardtext.h"
+#include "core/policy/reply.h"
+#include "core/policy/trialtext.h"
+#include "core/run/admit/heldout.h"
+#include "core/run/figures.h"
+#include "core/run/lift/quantities.h"
+#include "core/run/prompt.h"
+#include "core/skills/store.h"
+
+#include <algorithm>
+#include <charconv>
+
+// Roundtrip admission: an author that is given the card and a state that had no part in it, and nothing else, applies the one to the
+// other. A correct candidate that gains against the state shows the effect; the line in the card's verification log says so, or not. It
+// is the evidence that admits a card. What a person thinks of it is recorded elsewhere, and the card itself is not changed.
 
 namespace klineage::run {
 
-Result<Ending> admit(Context &)
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What was known of the card when the run began; kept, because the run itself adds to the card's log.
+struct Admission {
+    int revision = 0;
+    bool heldOut = false;
+    std::string heldOutReason;
+    std::vector<double> claimed; ///< factors that its effects name, ascending
+};
+
+std::string writeAdmission(const Admission &admission)
 {
-    return fail(ErrorCode::Unavailable, "This version cannot admit yet.");
+    files::TomlWriter out;
+    out.integer("revision", admission.revision);
+    out.boolean("held_out", admission.heldOut);
+    out.string("held_out_reason", admission.heldOutReason);
+    std::vector<std::string> factors;
+    for (const double factor : admission.claimed)
+        factors.push_back(files::tomlNumber(factor));
+    out.strings("claimed", factors);
+    return out.text();
+}
+
+Result<Admission> parseAdmission(const std::string &text)
+{
+    const Result<files::TomlDocument> document = files::TomlDocument::parse(text, "admission.toml");
+    if (!document)
+        return tl::unexpected(document.error());
+    const files::TomlTable root = document->root();
+    Admission admission;
+    admission.revision = static_cast<int>(root.integer("revision"));
+    admission.heldOut = root.boolean("held_out");
+    admission.heldOutReason = root.string("held_out_reason");
+    for (const std::string &factor : root.strings("claimed")) {
+        double value = 0;
+        std::from_chars(factor.data(), factor.data() + factor.size(), value);
+        admission.claimed.push_back(value);
+    }
+    if (Status read = document->finish(); !read)
+        return tl::unexpected(read.error());
+    return admission;
+}
+
+std::vector<double> claimedFactors(const skills::Card &card)
+{
+    std::vector<double> factors;
+    for (const skills::Claim &effect : card.effects) {
+        for (const Quantity &quantity : quantitiesIn(effect.text)) {
+            if (quantity.kind == Quantity::Kind::Factor)
+                factors.push_back(quantity.value);
+        }
+    }
+    std::sort(factors.begin(), factors.end());
+    return factors;
+}
+
+class Admitter
+{
+public:
+    explicit Admitter(Context &context)
+        : m_conduct(context)
+        , m_context(context)
+        , m_store(context.workspace / "skills")
+    {}
+
+    Result<Ending> run()
+    {
+        Result<Ending> ending = attempts();
+        if (ending)
+            return ending;
+        if (std::optional<Ending> end = orderlyEnd(ending.error()))
+            return std::move(*end);
+        return ending;
+    }
+
+private:
+    Result<Ending> attempts()
+    {
+        if (Status ready = prepare(); !ready)
+            return tl::unexpected(ready.error());
+        for (int attempt = 1; !m_observed && attempt <= m_attempts; ++attempt) {
+            if (attempt > 1) {
+                Result<std::string> repair = prompt("admit-repair", {{"problem", m_feedback}});
+                if (!repair)
+                    return tl::unexpected(repair.error());
+                m_conversation.user(std::move(*repair));
+            }
+            if (Status tried = tryOnce(); !tried)
+                return tl::unexpected(tried.error());
+        }
+        if (Status logged = log(); !logged)
+            return tl::unexpected(logged.error());
+        return conclusion();
+    }
+
+    [[nodiscard]] Status prepare();
+    [[nodiscard]] Result<std::string> lookUp() const;
+    [[nodiscard]] Status tryOnce();
+    [[nodiscard]] Status judge(const std::string &candidate);
+    [[nodiscard]] Status recordInLineage(const gate::Trial &trial, const std::string &candidate) const;
+    [[nodiscard]] Status log() const;
+    [[nodiscard]] Ending conclusion() const;
+    [[nodiscard]] std::string claims() const;
+    [[nodiscard]] Status step(const char *outcome, const std::string &reason, const gate::Trial *trial);
+
+    Conduct m_conduct;
+    Context &m_context;
+    skills::CardStore m_store;
+    Subject m_target;
+    Admission m_admission;
+    int m_attempts = 3;
+    Conversation m_conversation;
+    std::string m_feedback;
+    std::string m_lastReason;
+    std::optional<gate::Trial> m_trial; ///< the one that counts: the last
+    bool m_observed = false;
+};
+
+Status Admitter::prepare()
+{
+    const Settings &settings = m_conduct.settings();
+    if (Status known = m_conduct.checkOptions({"target", "attempts"}); !known)
+        return known;
+    const Result<int> attempts = m_conduct.option("attempts", 3, 1, 100);
+    if (!attempts)
+        return tl::unexpected(attempts.error());
+    m_attempts = *attempts;
+    const auto target = settings.options.find("target");
+    if (target == settings.options.end())
+        return fail(ErrorCode::InvalidInput,
+                    "The run has no option 'target': the state to apply the card to.");
+    Result<Subject> subject = keepSubject(m_conduct, target->second);
+    if (!subject)
+        return tl::unexpected(subject.error());
+    m_target = std::move(*subject);
+    const Result<std::string> kept = m_context.journal.keep("admission.toml", [this] { return lookUp(); });
+    if (!kept)
+        return tl::unexpected(kept.error());
+    Result<Admission> admission = parseAdmission(*kept);
+    if (!admission)
+        return tl::unexpected(admission.error());
+    m_admission = std::move(*admission);
+    const Result<std::string> card = m_context.journal.keep("card.md", [&]() -> Result<std::string> {
+        const Result<skills::CardRecord> record = m_store.read(settings.subject);
+        return record ? Result<std::string>(policy::cardText(*record)) : tl::unexpected(record.error());
+    });
+    if (!card)
+        return tl::unexpected(card.error());
+
+    const Result<std::string> format =
+        prompt("deoptimize-candidate", {{"surface", kernel::toString(m_conduct.surface())}});
+    if (!format)
+        return tl::unexpected(format.error());
+    Result<std::string> system = prompt("admit-system", {{"workload", fenced(m_target.workload, "toml")},
+                                                         {"platform", settings.platform},
+                                                         {"candidate_format", *format}});
+    if (!system)
+        return tl::unexpected(system.error());
+    Result<std::string> request =
+        prompt("admit-request", {{"card", *card}, {"candidate", fenced(m_target.text, "c")}});
+    if (!request)
+        return tl::unexpected(request.error());
+    m_conversation.purpose = "admit";
+    m_conversation.system = std::move(*system);
+    m_conversation.user(std::move(*request), true);
+    return {};
+}
+
+Result<std::string> Admitter::lookUp() const
+{
+    const Settings &settings = m_conduct.settings();
+    const Result<Workspace> workspace = openWorkspace(m_context.workspace);
+    if (!workspace)
+        return tl::unexpected(workspace.error());
+    const Result<skills::CardRecord> record = m_store.read(settings.subject);
+    if (!record)
+        return tl::unexpected(record.error());
+    if (record->card.retired)
+        return fail(ErrorCode::InvalidInput, "The card '" + settings.subject + "' is retired.");
+    if (settings.platform.empty())
+        return fail(ErrorCode::InvalidInput, "The run names no platform; an admission is on one.");
+    const HeldOut heldOut =
+        isHeldOut(*workspace, record->card, m_target, settings.workload, settings.platform);
+    return writeAdmission(
+        {record->card.revision, heldOut.value, heldOut.reason, claimedFactors(record->card)});
+}
+
+Status Admitter::tryOnce()
+{
+    const Conduct::Reader<std::string> read = [this](const std::string &text) {
+        return candidateIn(text, m_conduct.surface());
+    };
+    const auto answer =
+        m_conduct.askFor(m_conversation, "asking to apply " + m_conduct.settings().subject, read);
+    if (!answer)
+        return tl::unexpected(answer.error());
+    if (!answer->value) {
+        m_feedback = answer->problem;
+        return step("failed", answer->problem, nullptr);
+    }
+    if (policy::normalizedCode(*answer->value) == policy::normalizedCode(m_target.text)) {
+        m_feedback = "Your code is the one that you were given: nothing was applied.";
+        return step("failed", "The code is the one that was given: nothing was applied.", nullptr);
+    }
+    return judge(*answer->value);
+}
+
+Status Admitter::judge(const std::string &candidate)
+{
+    const Result<gate::Trial> trial = m_conduct.gate(
+        candidate, m_target.text, "gating " + m_conduct.settings().subject + " on " + m_target.label);
+    if (!trial)
+        return tl::unexpected(trial.error());
+    if (trial->environment.platform != m_conduct.settings().platform)
+        return fail(ErrorCode::InvalidInput, "The gate ran on the platform '" + trial->environment.platform
+                                                 + "', but the run is of '" + m_conduct.settings().platform
+                                                 + "'.");
+    m_trial = *trial;
+    if (Status recorded = recordInLineage(*trial, candidate); !recorded)
+        return recorded;
+    if (trial->verdict.status != gate::VerdictStatus::Correct) {
+        m_feedback = policy::trialText(*trial);
+        return step("rejected", verdictLine(*trial), &*trial);
+    }
+    const gate::Comparison *comparison = trial->comparison("parent");
+    m_observed = comparison && comparison->change == gate::Change::Gain;
+    const std::string figures = figuresText(*trial) + claims();
+    if (m_observed)
+        return step("accepted", figures, &*trial);
+    m_feedback = "It is right, but it does not gain against the kernel that you were given.\n"
+                 + policy::trialText(*trial);
+    return step("rejected", "It does not gain: " + figures, &*trial);
+}
+
+/// The trial becomes a branch of the target's lineage, where the verification's citation is looked up.
+Status Admitter::recordInLineage(const gate::Trial &trial, const std::string &candidate) const
+{
+    if (m_target.lineage.empty())
+        return {};
+    const std::size_t slash = m_target.lineage.find('/');
+    const Result<lineage::Lineage> lineage =
+        lineage::readLineage(m_context.workspace / "workloads" / m_target.lineage.substr(0, slash)
+                             / "lineages" / m_target.lineage.substr(slash + 1));
+    if (!lineage)
+        return tl::unexpected(lineage.error());
+    const Result<lineage::RecordOutcome> recorded = lineage::recordTrial(*lineage, trial, candidate);
+    return recorded ? Status() : Status(tl::unexpected(recorded.error()));
+}
+
+/// One line for the run, whatever it came to; none when nothing was ever gated. A run that is gone on with finds its line there.
+Status Admitter::log() const
+{
+    if (!m_trial)
+        return {};
+    const std::string &name = m_conduct.settings().subject;
+    const Result<skills::CardRecord> record = m_store.read(name);
+    if (!record)
+        return tl::unexpected(record.error());
+    const bool isThere =
+        std::any_of(record->verifications.begin(), record->verifications.end(),
+                    [&](const skills::Verification &line) { return line.trial == m_trial->id; });
+    if (isThere)
+        return {};
+    skills::Verification line;
+    line.time = m_trial->time;
+    line.target = m_target.label;
+    line.trial = m_trial->id;
+    line.cardRevision = m_admission.revision;
+    line.status = gate::toString(m_trial->verdict.status);
+    line.expectedEffectObserved = m_observed;
+    line.heldOut = m_admission.heldOut;
+    return m_store.appendVerification(name, line);
+}
+
+Ending Admitter::conclusion() const
+{
+    const std::string name = "The card '" + m_conduct.settings().subject + "'";
+    if (!m_observed)
+        return {"rejection_limit", name + " showed no gain on " + m_target.label + " in "
+                                       + std::to_string(m_attempts) + " attempts. The last: " + m_lastReason};
+    const std::string figures = sentence(figuresText(*m_trial) + claims());
+    if (!m_admission.heldOut)
+        return {"complete", name + " showed its effect on " + m_target.label
+                                + ", which had a part in it, so that this admits nothing. "
+                                + m_admission.heldOutReason + ' ' + figures};
+    return {"complete", name + " is admitted by " + m_target.label + ": " + figures};
+}
+
+std::string Admitter::claims() const
+{
+    if (m_admission.claimed.empty())
+        return "; the card claims no factor";
+    const double least = m_admission.claimed.front();
+    const double most = m_admission.claimed.back();
+    return "; the card claims "
+           + (least == most ? factorText(most) : factorText(least) + " to " + factorText(most));
+}
+
+Status Admitter::step(const char *outcome, const std::string &reason, const gate::Trial *trial)
+{
+    m_lastReason = sentence(reason);
+    StepRecord record;
+    record.action = "roundtrip";
+    record.title = m_conduct.settings().subject + " on " + m_target.label;
+    record.outcome = outcome;
+    record.reason = m_lastReason;
+    record.cards = {m_conduct.settings().subject};
+    return m_conduct.step(std::move(record), trial);
+}
+
+} // namespace
+
+Result<Ending> admit(Context &context)
+{
+    return Admitter(context).run();
 }
 
 } // namespace klineage::run

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/run/lift/group.h"
+
+#include "core/gate/jsonreader.h"
+
+namespace klineage::run {
+
+namespace {
+
+using gate::JsonReader;
+using nlohmann::json;
+
+constexpr std::size_t maxItems = 100'000;
+constexpr std::size_t maxPromptText = std::size_t{1} << 20;
+
+json scopeJson(const skills::Scope &scope)
+{
+    return {{"cases", scope.cases},
+            {"languages", scope.languages},
+            {"platforms", scope.platforms},
+            {"prior_actions", scope.priorActions}};
+}
+
+std::vector<std::string> readTexts(JsonReader &reader, const char *key)
+{
+    std::vector<std::string> texts;
+    if (const json *items = reader.optionalArray(key, maxItems)) {
+        for (const json &item : *items)
+            texts.push_back(gate::readText(item, reader.pathOf(key)));
+    }
+    return texts;
+}
+
+std::vector<double> readNumbers(JsonReader &reader, const char *key)
+{
+    std::vector<double> numbers;
+    if (const json *items = reader.optionalArray(key, maxItems)) {
+        for (const json &item : *items)
+            numbers.push_back(gate::readNumber(item, reader.pathOf(key)));
+    }
+    return numbers;
+}
+
+Figures readFigures(const json &value)
+{
+    JsonReader reader(value, {});
+    Figures figures;
+    figures.factors = readNumbers(reader, "factors");
+    figures.percents = readNumbers(reader, "percents");
+    figures.times = readNumbers(reader, "times");
+    figures.rates = readNumbers(reader, "rates");
+    reader.finish();
+    return figures;
+}
+
+skills::Scope readScope(const json &value)
+{
+    JsonReader reader(value, {"scope"});
+    skills::Scope scope;
+    scope.cases = readTexts(reader, "cases");
+    scope.languages = readTexts(reader, "languages");
+    scope.platforms = readTexts(reader, "platforms");
+    scope.priorActions = readTexts(reader, "prior_actions");
+    reader.finish();
+    return scope;
+}
+
+LiftGroup readGroup(const json &value)
+{
+    JsonReader reader(value, {"groups"});
+    LiftGroup group;
+    group.category = reader.text("category");
+    group.locus = reader.text("locus");
+    group.signature = reader.text("signature");
+    group.language = reader.text("language");
+    group.transitions = reader.text("transitions", maxPromptText);
+    group.attempts = reader.text("attempts", maxPromptText);
+    group.evidence = readTexts(reader, "evidence");
+    group.rejected = readTexts(reader, "rejected");
+    if (const json *figures = reader.optionalObject("figures", maxItems)) {
+        for (const auto &[citation, entry] : figures->items())
+            group.figures[citation] = readFigures(entry);
+    }
+    group.scope = readScope(reader.require("scope"));
+    reader.finish();
+    return group;
+}
+
+LiftInput readInput(const json &value)
+{
+    JsonReader reader(value, {});
+    LiftInput input;
+    if (const json *groups = reader.optionalArray("groups", maxItems)) {
+        for (const json &group : *groups)
+            input.groups.push_back(readGroup(group));
+    }
+    if (const json *library = reader.optionalArray("library", maxItems)) {
+        for (const json &entry : *library) {
+            JsonReader card(entry, {"library"});
+            KnownCard known;
+            known.name = card.text("name");
+            known.category = card.text("category");
+            known.locus = card.text("locus");
+            known.intent = card.text("intent");
+            card.finish();
+            input.library.push_back(std::move(known));
+        }
+    }
+    reader.finish();
+    return input;
+}
+
+} // namespace
+
+std::string writeLiftInput(const LiftInput &input)
+{
+    json out{{"groups", json::array()}, {"library", json::array()}};
+    for (const LiftGroup &group : input.groups) {
+        json figures = json::object();
+        for (const auto &[citation, entry] : group.figures)
+            figures[citation] = {{"factors", entry.factors},
+                                 {"percents", entry.percents},
+                                 {"times", entry.times},
+                                 {"rates", entry.rates}};
+        out["groups"].push_back({{"category", group.category},
+                                 {"locus", group.locus},
+                                 {"signature", group.signature},
+                                 {"language", group.language},
+                                 {"transitions", group.transitions},
+                                 {"attempts", group.attempts},
+                                 {"evidence", group.evidence},
+                                 {"rejected", group.rejected},
+                                 {"figures", figures},
+                                 {"scope", scopeJson(group.scope)}});
+    }
+    for (const KnownCard &card : input.library)
+        out["library"].push_back({{"name", card.name},
+                                  {"category", card.category},
+                                  {"locus", card.locus},
+                                  {"intent", card.intent}});
+    return out.dump(1, ' ', false, json::error_handler_t::replace) + '\n';
+}
+
+Result<LiftInput> parseLiftInput(const std::string &text)
+{
+    return gate::parseJsonLine(text, "groups.json", readInput);
+}
+
+} // namespace klineage::run
