@@ -111,9 +111,9 @@ private:
             m_reply.stop = stopReason(textMember(*change, "stop_reason"));
             m_stopped = true;
         }
-        if (member(value, "usage"))
-            m_outputCounted = true;
-        readUsage(member(value, "usage"));
+        const json *usage = member(value, "usage");
+        m_outputCounted = m_outputCounted || (usage && member(*usage, "output_tokens"));
+        readUsage(usage);
         return false;
     }
 
