@@ -29,9 +29,9 @@ struct Transition {
     std::string card;     ///< skills/<card>; may be empty
 
     // What was derived forward on `from` from category and locus alone; empty unless guided deoptimization recorded the step.
-    std::string rederived;      ///< its file, "rederived/K03.cl"
-    std::string rederivedTrial; ///< its trial against `from`
-    std::string rederivedMatch; ///< its trial against `to`: the same status, the latency within the limit
+    std::string rederived{};      ///< its file, "rederived/K03.cl"
+    std::string rederivedTrial{}; ///< its trial against `from`
+    std::string rederivedMatch{}; ///< its trial against `to`: the same status, the latency within the limit
 };
 
 /// A candidate tried from a state that did not become the next one. Kept as evidence.

@@ -16,7 +16,7 @@ namespace {
 using Node = LibraryModel::Node;
 using Kind = LibraryModel::Kind;
 
-QString tr(const char *text)
+QString libraryText(const char *text)
 {
     return QCoreApplication::translate("klineage::ui::LibraryModel", text);
 }
@@ -44,20 +44,20 @@ void fillBest(Node &node, const lineage::Lineage &lineage)
     if (best > 0) {
         node.value = formatSpeedup(best);
         node.valueTone = best >= 1 ? Tone::Good : Tone::Neutral;
-        node.tooltip =
-            tr("Best state: %1 of %2 (speedup to the vendor reference)").arg(node.value, text(provider));
+        node.tooltip = libraryText("Best state: %1 of %2 (speedup to the vendor reference)")
+                           .arg(node.value, text(provider));
     } else if (bestToFirst > 0) {
-        node.value = tr("%1 K0").arg(formatSpeedup(bestToFirst));
-        node.tooltip = tr("Best state: speedup to K0; no vendor reference was timed");
+        node.value = libraryText("%1 K0").arg(formatSpeedup(bestToFirst));
+        node.tooltip = libraryText("Best state: speedup to K0; no vendor reference was timed");
     } else {
-        node.value = tr("not gated");
-        node.tooltip = tr("No state of this lineage has a timed trial");
+        node.value = libraryText("not gated");
+        node.tooltip = libraryText("No state of this lineage has a timed trial");
     }
 }
 
 void addWorkloads(Node &root, const Workspace &workspace)
 {
-    Node *section = root.add(Kind::Section, QStringLiteral("workloads"), tr("Workloads"));
+    Node *section = root.add(Kind::Section, QStringLiteral("workloads"), libraryText("Workloads"));
     for (const workload::Workload &workload : workspace.workloads) {
         Node *row = section->add(Kind::Workload, text(workload.name), text(workload.name));
         row->tooltip = text(workload.title);
@@ -73,10 +73,10 @@ void addWorkloads(Node &root, const Workspace &workspace)
             parent = section->add(Kind::Workload, text(lineage.workload), text(lineage.workload));
         Node *row = parent->add(Kind::Lineage, text(lineage.key()), text(lineage.platform));
         fillBest(*row, lineage);
-        row->tooltip =
-            text(lineage.title) + QLatin1Char('\n')
-            + (lineage.states.size() == 1 ? tr("1 state") : tr("%1 states").arg(lineage.states.size()))
-            + QLatin1Char('\n') + row->tooltip;
+        row->tooltip = text(lineage.title) + QLatin1Char('\n')
+                       + (lineage.states.size() == 1 ? libraryText("1 state")
+                                                     : libraryText("%1 states").arg(lineage.states.size()))
+                       + QLatin1Char('\n') + row->tooltip;
         row->search = text(lineage.workload + " " + lineage.platform + " " + lineage.title);
     }
 }
@@ -111,11 +111,11 @@ void addCards(Node &root, const Workspace &workspace)
         QString title;
     };
     const std::array sections = {
-        Section{Group::ToReview, "to-review", tr("SkillCards to review")},
-        Section{Group::NeedsEvidence, "needs-evidence", tr("SkillCards that need evidence")},
-        Section{Group::Approved, "approved", tr("Approved SkillCards")},
-        Section{Group::Rejected, "rejected", tr("Rejected SkillCards")},
-        Section{Group::Retired, "retired", tr("Retired SkillCards")},
+        Section{Group::ToReview, "to-review", libraryText("SkillCards to review")},
+        Section{Group::NeedsEvidence, "needs-evidence", libraryText("SkillCards that need evidence")},
+        Section{Group::Approved, "approved", libraryText("Approved SkillCards")},
+        Section{Group::Rejected, "rejected", libraryText("Rejected SkillCards")},
+        Section{Group::Retired, "retired", libraryText("Retired SkillCards")},
     };
     for (const Section &wanted : sections) {
         Node *section = nullptr;

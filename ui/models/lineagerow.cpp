@@ -14,14 +14,14 @@ namespace {
 
 using lineage::TableRow;
 
-QString tr(const char *text)
+QString lineageText(const char *text)
 {
     return QCoreApplication::translate("klineage::ui::LineageModel", text);
 }
 
 QString speedupWithInterval(const gate::Interval &speedup)
 {
-    return tr("%1 (95 % interval %2 to %3)")
+    return lineageText("%1 (95 % interval %2 to %3)")
         .arg(formatSpeedup(speedup.value), formatSpeedup(speedup.low), formatSpeedup(speedup.high));
 }
 
@@ -57,32 +57,32 @@ QString verdictText(const lineage::Lineage &lineage, const TableRow &row)
         QString::fromStdString(row.kind == TableRow::Kind::Branch ? "branch" : row.id),
         QString::fromStdString(row.title));
     if (!row.trial) {
-        lines << tr("Not gated yet: no recorded trial stands for it.");
+        lines << lineageText("Not gated yet: no recorded trial stands for it.");
         return lines.join(QLatin1Char('\n'));
     }
     const gate::Verdict &verdict = row.trial->verdict;
     const QString sentence = QString::fromStdString(verdict.message);
     lines << (sentence.isEmpty() ? statusStyle(verdict.status).word
-                                 : tr("%1: %2").arg(statusStyle(verdict.status).word, sentence));
+                                 : lineageText("%1: %2").arg(statusStyle(verdict.status).word, sentence));
     if (row.latencyNs)
-        lines << tr("Latency %1 %2")
+        lines << lineageText("Latency %1 %2")
                      .arg(formatLatency(row.latencyNs->value),
                           formatHalfWidth(row.latencyNs->value, row.latencyNs->low, row.latencyNs->high));
     if (row.speedupToParent)
-        lines << tr("Speedup to %1: %2")
+        lines << lineageText("Speedup to %1: %2")
                      .arg(QString::fromStdString(row.parent), speedupWithInterval(*row.speedupToParent));
     if (row.speedupToReference)
-        lines << tr("Speedup to %1: %2")
+        lines << lineageText("Speedup to %1: %2")
                      .arg(QString::fromStdString(row.reference),
                           speedupWithInterval(*row.speedupToReference));
     for (const lineage::Attempt &attempt : lineage.attempts) {
         if (attempt.id == row.id && !attempt.reason.empty())
-            lines << tr("Rejected: %1").arg(QString::fromStdString(attempt.reason));
+            lines << lineageText("Rejected: %1").arg(QString::fromStdString(attempt.reason));
     }
     if (const lineage::Transition *transition = lineage.transitionTo(row.id))
         lines << QString::fromStdString(transition->summary);
     const gate::Environment &environment = row.trial->environment;
-    lines << tr("Trial %1 on %2, %3")
+    lines << lineageText("Trial %1 on %2, %3")
                  .arg(QString::fromStdString(row.trial->id), QString::fromStdString(environment.device),
                       QString::fromStdString(row.trial->time));
     return lines.join(QLatin1Char('\n'));
@@ -113,8 +113,8 @@ void fillNumbers(LineageRow &shown, const TableRow &row, const LatencyUnit &unit
 QString branchTitle(const TableRow &row)
 {
     if (!row.trial)
-        return tr("tried, no trial");
-    return tr("tried %1")
+        return lineageText("tried, no trial");
+    return lineageText("tried %1")
         .arg(QString::fromStdString(row.trial->time).mid(5, 11).replace(QLatin1Char('T'), QLatin1Char(' ')));
 }
 
@@ -139,7 +139,7 @@ LineageRow makeRow(const lineage::Lineage &lineage, const TableRow &row, const L
         if (!shown.isCorrect)
             shown.failure = shown.verdict->glyph + QLatin1Char(' ') + shown.verdict->word;
     } else {
-        shown.failure = tr("not gated yet");
+        shown.failure = lineageText("not gated yet");
     }
     fillNumbers(shown, row, unit);
     shown.tooltip = verdictText(lineage, row);
