@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/llm/ledger.h"
 
-#include "core/files/jsonlines.h"
 #include "core/files/utctime.h"
 #include "core/llm/messagejson.h"
 
@@ -89,25 +88,52 @@ std::int64_t microDollars(double dollars)
     return static_cast<std::int64_t>(std::ceil(dollars * 1e6 - 1e-4));
 }
 
-Result<Ledger> Ledger::open(const std::filesystem::path &file, double capDollars)
+Result<Ledger> Ledger::withCap(double capDollars)
 {
     if (!isAmount(capDollars))
         return fail(ErrorCode::InvalidInput,
                     "Cannot open a ledger: the cap is no amount of dollars from 0 to a thousand million.");
     Ledger ledger;
-    ledger.m_file = file;
     ledger.m_capMicro = static_cast<std::int64_t>(std::floor(capDollars * 1e6 + 1e-4));
+    return ledger;
+}
+
+Result<Ledger> Ledger::open(const std::filesystem::path &file, double capDollars)
+{
+    Result<Ledger> ledger = withCap(capDollars);
+    if (!ledger)
+        return ledger;
+    ledger->m_file = file;
     const Result<files::Lines> lines = files::readLines(file);
     if (!lines && lines.error().code == ErrorCode::NotFound)
         return ledger;
     if (!lines)
         return tl::unexpected(lines.error());
-    for (const files::Line &line : lines->lines) {
-        const std::string where = file.string() + ':' + std::to_string(line.number);
-        if (Status read = ledger.readLine(line.text, where); !read)
-            return tl::unexpected(read.error());
-    }
+    if (Status read = ledger->readLines(*lines, file.string()); !read)
+        return tl::unexpected(read.error());
     return ledger;
+}
+
+Result<Ledger> Ledger::parse(std::string_view text, const std::string &where, double capDollars)
+{
+    Result<Ledger> ledger = withCap(capDollars);
+    if (!ledger)
+        return ledger;
+    const Result<files::Lines> lines = files::splitLines(text, where);
+    if (!lines)
+        return tl::unexpected(lines.error());
+    if (Status read = ledger->readLines(*lines, where); !read)
+        return tl::unexpected(read.error());
+    return ledger;
+}
+
+Status Ledger::readLines(const files::Lines &lines, const std::string &where)
+{
+    for (const files::Line &line : lines.lines) {
+        if (Status read = readLine(line.text, where + ':' + std::to_string(line.number)); !read)
+            return read;
+    }
+    return {};
 }
 
 Status Ledger::readLine(std::string_view line, const std::string &where)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/base/result.h"
+#include "core/files/jsonlines.h"
 #include "core/llm/message.h"
 
 #include <nlohmann/json_fwd.hpp>
@@ -22,6 +23,10 @@ class Ledger
 public:
     /// The file may be missing. InvalidInput when a line is none of the ledger's: money is not guessed.
     [[nodiscard]] static Result<Ledger> open(const std::filesystem::path &file, double capDollars);
+
+    /// The same of a text that is already in memory; where is used in messages, and nothing can be appended.
+    [[nodiscard]] static Result<Ledger> parse(std::string_view text, const std::string &where,
+                                              double capDollars);
 
     [[nodiscard]] double capDollars() const;
     [[nodiscard]] double spentDollars() const;    ///< settled
@@ -46,6 +51,8 @@ private:
         std::int64_t micro = 0;
         bool settled = false;
     };
+    static Result<Ledger> withCap(double capDollars);
+    Status readLines(const files::Lines &lines, const std::string &where);
     Status readLine(std::string_view line, const std::string &where);
     void applySettlement(Reservation &reservation, std::int64_t micro, const Usage &usage);
     Status append(const char *what, const nlohmann::json &entry) const;
