@@ -20,6 +20,9 @@ void addTuneCommand(CLI::App &group, Session &session); ///< `gate tune`
 void addSassCommand(CLI::App &app, Session &session);
 void addCardCommands(CLI::App &app, Session &session);
 void addTrialCommands(CLI::App &app, Session &session);
+void addRunCommands(CLI::App &app, Session &session);
+void addRunViews(CLI::App &group, Session &session); ///< `run list`, `run show`, `run export`
+void addExperimentCommands(CLI::App &app, Session &session);
 
 /// `gate corpus`: the gate program's own verb under the same options.
 void addCorpusCommand(CLI::App &group, Session &session);

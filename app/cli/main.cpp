@@ -22,6 +22,8 @@ int main(int argc, char **argv)
     addSassCommand(app, session);
     addCardCommands(app, session);
     addTrialCommands(app, session);
+    addRunCommands(app, session);
+    addExperimentCommands(app, session);
 
     try {
         app.parse(argc, argv);

@@ -31,15 +31,16 @@ void countOutcome(const StepRecord &step, Summary &summary)
 Reference referenceOf(const gate::Trial &root)
 {
     if (const gate::Comparison *fastest = root.referenceComparison())
-        return {fastest->against, fastest->otherNs};
-    return {"root", root.latencyNs.value};
+        return {fastest->against, fastest->otherNs, {}};
+    return {"root", root.latencyNs.value, root.candidate};
 }
 
 double speedupOf(const gate::Trial &trial, const Reference &reference)
 {
     if (trial.verdict.status != gate::VerdictStatus::Correct || trial.latencyNs.value <= 0)
         return 0;
-    if (const gate::Comparison *paired = trial.comparison(reference.name))
+    const bool isParent = !reference.candidate.empty() && trial.parent == reference.candidate;
+    if (const gate::Comparison *paired = trial.comparison(isParent ? "parent" : reference.name))
         return std::max(0.0, paired->speedup.value);
     return reference.nanoseconds / trial.latencyNs.value;
 }

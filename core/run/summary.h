@@ -12,9 +12,11 @@ namespace klineage::run {
 struct Reference {
     std::string name;       ///< "openblas"; "root"
     double nanoseconds = 0; ///< beside the root; for trials in which the reference did not take part
+    std::string candidate;  ///< sha-256 of the root, when that is the reference
 };
 [[nodiscard]] Reference referenceOf(const gate::Trial &root);
-/// T_ref / T_gen from the paired rounds where the reference took part, otherwise the ratio of medians; 0 unless correct and timed.
+/// T_ref / T_gen from the paired rounds where the reference took part (the root: where it is the parent), otherwise the ratio of
+/// medians; 0 unless correct and timed.
 [[nodiscard]] double speedupOf(const gate::Trial &trial, const Reference &reference);
 
 /// A point of the trajectory: after a step.

@@ -139,8 +139,10 @@ Status Materialization::gateRoot()
     step.title = "Root " + settings().subject;
     const bool correct = m_root.trial.verdict.status == gate::VerdictStatus::Correct;
     step.outcome = correct ? "valid" : "failed";
-    step.reason = correct ? sentence(figuresText(m_root.trial) + "; T_ref is " + m_reference.name)
-                          : verdictLine(m_root.trial);
+    step.reason =
+        correct ? sentence(figuresText(m_root.trial) + "; T_ref is "
+                           + (m_reference.name == "root" ? std::string("its own latency") : m_reference.name))
+                : verdictLine(m_root.trial);
     if (Status written = write(std::move(step), &m_root.trial); !written)
         return written;
     if (!correct)

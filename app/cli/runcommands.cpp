@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The verbs that make a run do something: start, resume, step, replay.
+#include "app/cli/commands.h"
+#include "app/cli/interrupt.h"
+#include "app/cli/runsession.h"
+#include "app/cli/runstart.h"
+
+#include "core/run/perform/author.h"
+#include "core/run/perform/replaycheck.h"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <cstdio>
+#include <memory>
+
+namespace klineage::cli {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+namespace {
+
+int report(const Session &session, const fs::path &directory, const Result<run::Ending> &ending)
+{
+    const Result<run::RunRecord> record = run::readRun(directory);
+    if (!record)
+        return session.fail(record.error());
+    if (!ending && !session.json())
+        printSummary(*record);
+    if (!ending)
+        return session.fail(ending.error());
+    if (session.json())
+        session.print(summaryJson(*record));
+    else
+        printSummary(*record);
+    return ending->code == "stopped" ? exitNegative : exitOk;
+}
+
+/// Goes on with the run until it ends, Ctrl+C, or so many new steps.
+int goOn(const Session &session, const fs::path &directory, const std::string &launcher, int mostNewSteps)
+{
+    const Result<fs::path> workspace = session.workspaceRoot();
+    if (!workspace)
+        return session.fail(workspace.error());
+    const Result<run::RunRecord> before = run::readRun(directory);
+    if (!before)
+        return session.fail(before.error());
+    if (before->state == "finished") {
+        if (!session.json())
+            std::fprintf(stderr, "The run is finished; there is nothing to go on with.\n");
+        return report(session, directory, run::Ending{before->ending, {}});
+    }
+    const InterruptWatcher interrupts;
+    const Result<llm::PriceTable> prices = llm::loadPrices(*workspace);
+    if (!prices)
+        return session.fail(prices.error());
+    const Result<std::unique_ptr<llm::Provider>> provider =
+        run::makeRunProvider(before->settings, *workspace, directory);
+    if (!provider)
+        return session.fail(provider.error());
+    if (before->settings.provider == "manual")
+        std::fprintf(stderr, "Questions come to %s; write each reply beside its question.\n",
+                     (directory / "manual").c_str());
+    LazyGate gate(splitWords(launcher));
+    RunPrinter printer(static_cast<int>(before->steps.size()));
+    const Result<run::Ending> ending =
+        run::driveRun(directory, {*workspace, **provider, *prices, gate.function(), interrupts.token(),
+                                  printer.watcher(), mostNewSteps});
+    printer.clear();
+    // After `step` the run is stopped because that was asked for.
+    const bool stepDone =
+        mostNewSteps > 0 && ending && ending->code == "stopped" && !interrupts.token().stop_requested();
+    const int status = report(session, directory, ending);
+    return stepDone ? exitOk : status;
+}
+
+int start(const Session &session, const StartOptions &options)
+{
+    const Result<Workspace> workspace = session.openWorkspace();
+    if (!workspace)
+        return session.fail(workspace.error());
+    const auto settings = settingsFor(session, *workspace, options);
+    if (!settings)
+        return settings.error();
+    const auto estimate = estimateFor(session, *workspace, *settings);
+    if (!estimate)
+        return estimate.error();
+    if (*estimate)
+        std::fprintf(stderr, "%s\n", (*estimate)->text.c_str());
+    if (options.estimateOnly) {
+        if (session.json())
+            session.print({{"estimate", *estimate ? json{{"first_dollars", (*estimate)->firstDollars},
+                                                         {"later_dollars", (*estimate)->laterDollars},
+                                                         {"questions", (*estimate)->questions},
+                                                         {"dollars", (*estimate)->dollars}}
+                                                  : json()}});
+        else if (!*estimate)
+            std::fprintf(stderr, "Replies of '%s' cost nothing.\n", settings->provider.c_str());
+        return exitOk;
+    }
+    const fs::path runs = workspace->root / "runs";
+    {
+        const Result<run::Journal> created = run::Journal::create(runs, *settings);
+        if (!created)
+            return created.error().code == ErrorCode::Conflict ? session.usage(created.error().message)
+                                                               : session.fail(created.error());
+    }
+    std::fprintf(stderr, "Run %s\n", settings->id.c_str());
+    return goOn(session, runs / settings->id, options.launcher, 0);
+}
+
+int replay(const Session &session, const std::string &name)
+{
+    const auto directory = findRun(session, name);
+    if (!directory)
+        return directory.error();
+    const Result<fs::path> workspace = session.workspaceRoot();
+    if (!workspace)
+        return session.fail(workspace.error());
+    const InterruptWatcher interrupts;
+    const Result<run::ReplayCheck> check = run::checkReplay(*workspace, *directory, interrupts.token());
+    if (!check)
+        return session.fail(check.error());
+    if (session.json())
+        session.print({{"ok", check->ok()},
+                       {"steps", check->steps},
+                       {"recorded", check->recorded},
+                       {"ending", check->ending},
+                       {"difference", check->difference.empty() ? json() : json(check->difference)}});
+    else if (check->ok())
+        std::printf("%d steps came out the same, byte for byte but for their times; it ended with: %s\n",
+                    check->steps, check->ending.c_str());
+    else
+        std::printf("%d of %d steps came out the same.\n%s\n", check->steps, check->recorded,
+                    check->difference.c_str());
+    return check->ok() ? exitOk : exitNegative;
+}
+
+} // namespace
+
+void addRunCommands(CLI::App &app, Session &session)
+{
+    CLI::App *group = Session::addGroup(
+        app, "run",
+        "Runs: an author and the gate, under a policy and a budget, written down to be gone on with");
+
+    const auto startOptions = std::make_shared<StartOptions>();
+    CLI::App *verb = session.addVerb(*group, "start", "Start a run and see it through (Ctrl+C stops it)",
+                                     [&session, startOptions] { return start(session, *startOptions); });
+    addStartOptions(*verb, *startOptions);
+
+    struct Named {
+        std::string run;
+        std::string launcher;
+        int steps = 1;
+        bool check = true;
+    };
+    const auto named = std::make_shared<Named>();
+    const auto withRun = [&](const char *name, const char *text, const std::function<int()> &act) {
+        CLI::App *added = session.addVerb(*group, name, text, act);
+        added->add_option("run", named->run, "Id of a run of the workspace, or its folder")->required();
+        return added;
+    };
+    const auto advance = [&session, named](int steps) {
+        const auto directory = findRun(session, named->run);
+        return directory ? goOn(session, *directory, named->launcher, steps) : directory.error();
+    };
+    verb = withRun("resume", "Go on with a run that was stopped or killed; nothing is paid twice",
+                   [advance] { return advance(0); });
+    verb->add_option("--launcher", named->launcher,
+                     "Start the gate through this command, as in \"ssh HOST\"");
+    verb = withRun("step", "Go on with a run for one step, then stop it",
+                   [advance, named] { return advance(named->steps); });
+    verb->add_option("--steps", named->steps, "So many steps")
+        ->check(CLI::Range(1, 100000))
+        ->capture_default_str();
+    verb->add_option("--launcher", named->launcher,
+                     "Start the gate through this command, as in \"ssh HOST\"");
+    verb = withRun("replay", "Run a recorded run again from its replies and trials, and compare the steps",
+                   [&session, named] { return replay(session, named->run); });
+    verb->add_flag("--check", named->check, "Compare (the default; nothing else is done)");
+
+    addRunViews(*group, session);
+}
+
+} // namespace klineage::cli

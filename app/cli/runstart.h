@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "app/cli/session.h"
+
+#include "core/run/perform/author.h"
+
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace klineage::cli {
+
+/// The options of `run start`.
+struct StartOptions {
+    std::string subject;
+    std::string kind = "materialize";
+    std::string policy = "klineage";
+    std::string workload;
+    std::string platform;
+    std::string provider;
+    std::string model;
+    std::string command;
+    std::string baseUrl;
+    std::string transcript;
+    std::string paid;
+    double cap = 10;
+    int steps = 0;
+    std::int64_t seed = 0;
+    std::string id;
+    std::vector<std::string> options; ///< NAME=VALUE
+    std::string launcher;
+    bool hypotheses = false;
+    bool heldOut = false;
+    bool noAudit = false;
+    bool estimateOnly = false;
+};
+
+void addStartOptions(CLI::App &verb, StartOptions &options);
+
+/// The settings that the options mean; the exit status, after saying why, when something about them is wrong.
+[[nodiscard]] tl::expected<run::Settings, int> settingsFor(const Session &session, const Workspace &workspace,
+                                                           const StartOptions &options);
+/// Nothing when replies cost nothing or the run is no materialization.
+[[nodiscard]] tl::expected<std::optional<run::Estimate>, int> estimateFor(const Session &session,
+                                                                          const Workspace &workspace,
+                                                                          const run::Settings &settings);
+
+} // namespace klineage::cli
