@@ -20,6 +20,7 @@ void addTuneCommand(CLI::App &group, Session &session); ///< `gate tune`
 void addSassCommand(CLI::App &app, Session &session);
 void addCardCommands(CLI::App &app, Session &session);
 void addTrialCommands(CLI::App &app, Session &session);
+void addLlmCommands(CLI::App &app, Session &session); ///< `llm ask`, `llm prices`
 void addRunCommands(CLI::App &app, Session &session);
 void addRunViews(CLI::App &group, Session &session); ///< `run list`, `run show`, `run export`
 void addExperimentCommands(CLI::App &app, Session &session);

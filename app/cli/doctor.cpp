@@ -8,6 +8,8 @@
 #include "core/gate/roofline/store.h"
 #include "core/gate/supervisor/sandbox.h"
 #include "core/llm/curlprobe.h"
+#include "core/llm/network/secrets.h"
+#include "core/llm/prices.h"
 #include "core/process/isolation.h"
 
 #include <CLI/CLI.hpp>
@@ -189,6 +191,37 @@ Check checkCurl()
     return {"libcurl", Health::Ok, "libcurl " + facts.version + " with " + facts.tls + '.', {}};
 }
 
+/// Whether there is a key, never which.
+std::vector<Check> checkKeys()
+{
+    std::vector<Check> checks;
+    for (const char *provider : {"anthropic", "openai"}) {
+        const std::string variable = llm::keyVariable(provider, false);
+        const Result<std::string> key = llm::findKey(provider, false, {});
+        const std::string name = std::string(provider) + " key";
+        if (!key)
+            checks.push_back({name, Health::Problem, key.error().message, key.error().detail});
+        else if (key->empty())
+            checks.push_back({name, Health::Missing, variable + " is not set.",
+                              "Set it to ask the models of '" + std::string(provider) + "'."});
+        else
+            checks.push_back({name, Health::Ok, variable + " is set.", {}});
+    }
+    return checks;
+}
+
+Check checkPrices(const Session &session)
+{
+    const Result<llm::PriceTable> table = llm::loadPrices(session.workspaceRoot().value_or(fs::path()));
+    if (!table)
+        return {"prices", Health::Problem, table.error().message, table.error().detail};
+    return {"prices",
+            Health::Ok,
+            "Prices of " + std::to_string(table->prices.size()) + " models, of " + table->date + ", from "
+                + table->file + ": " + table->source + '.',
+            {}};
+}
+
 Check checkIsolation()
 {
     const process::IsolationSupport &support = process::isolationSupport();
@@ -240,6 +273,8 @@ int doctor(const Session &session)
     add(checkDevices());
     add(checkCeilings());
     add({checkCudaHeaders(), checkNvidiaDriver(), checkNvrtc(), checkCurl(), checkIsolation()});
+    add(checkKeys());
+    add({checkPrices(session)});
     add(checkReferences());
     add(checkWorkspace(session));
 

@@ -22,6 +22,7 @@ int main(int argc, char **argv)
     addSassCommand(app, session);
     addCardCommands(app, session);
     addTrialCommands(app, session);
+    addLlmCommands(app, session);
     addRunCommands(app, session);
     addExperimentCommands(app, session);
 
