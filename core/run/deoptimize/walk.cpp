@@ -141,9 +141,17 @@ private:
     Draft m_draft;
 };
 
-/// What others added to the folder since: trials that are not the walk's, and branch files.
+/// What others added to the folder since: cards of the transitions, trials that are not the walk's, and branch files.
 void takeOver(const lineage::Lineage &older, Draft &draft)
 {
+    // A walk that went on has more states below, so that ids moved: from K* down, transitions stay where they are.
+    const std::size_t shared = std::min(older.transitions.size(), draft.lineage.transitions.size());
+    for (std::size_t i = 1; i <= shared; ++i) {
+        const lineage::Transition &was = older.transitions[older.transitions.size() - i];
+        lineage::Transition &now = draft.lineage.transitions[draft.lineage.transitions.size() - i];
+        if (was.category == now.category && was.locus == now.locus)
+            now.card = was.card;
+    }
     for (const gate::Trial &trial : older.trials) {
         if (!draft.lineage.findTrial(trial.id))
             draft.lineage.trials.push_back(trial);

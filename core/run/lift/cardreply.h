@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/run/lift/group.h"
+
+#include <string>
+#include <vector>
+
+namespace klineage::run {
+
+/// What the author lifted: a card without what is not the author's to say (category, scope, revision), or why there is none.
+struct LiftedCard {
+    std::string declined; ///< why the transitions hold nothing for others; then the rest is empty
+    skills::Card card;
+    std::string carrier;
+};
+
+/// The TOML of a reply; strict. The category, the scope, the carrier's file name and the evidence come from the group: its
+/// transitions, and those of its rejected attempts that the card cites.
+[[nodiscard]] Result<LiftedCard> parseLiftedCard(const std::string &toml, const LiftGroup &group);
+
+/// Why the card cannot be stored, one sentence each: claims that cite nothing, citations that were not given, figures that the cited
+/// trials do not hold, and errors of the lint.
+[[nodiscard]] std::vector<std::string> findingsOf(const LiftedCard &lifted, const LiftGroup &group);
+
+} // namespace klineage::run
