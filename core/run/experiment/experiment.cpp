@@ -80,7 +80,7 @@ std::string idPart(const std::string &text, std::size_t longest)
         const bool plain = (lower >= 'a' && lower <= 'z') || (lower >= '0' && lower <= '9');
         part += plain ? lower : '-';
     }
-    if (part.size() > longest || part.find("--") != std::string::npos || part.find('_') != std::string::npos)
+    if (part.size() > longest || text.find('_') != std::string::npos)
         part = part.substr(0, longest - 7) + '-' + files::sha256Hex(text).substr(0, 6);
     return part;
 }

@@ -66,12 +66,31 @@ std::string firstDifference(const RunRecord &recorded, const std::vector<StepRec
 Status copyRun(const fs::path &from, const fs::path &to)
 {
     std::error_code problem;
+    fs::create_directories(to.parent_path(), problem);
     fs::copy(from, to, fs::copy_options::recursive, problem);
     for (const char *name : {"steps.jsonl", "ending.toml", ".lock"})
         fs::remove(to / name, problem);
     if (!fs::exists(to / "run.toml", problem))
         return fail(ErrorCode::Io, "Cannot copy the run in '" + from.string() + "' to a temporary folder.");
     return {};
+}
+
+/// Procedures other than materialization write lineages, cards and logs: theirs is a copy of the workspace.
+Result<fs::path> workspaceFor(Kind kind, const fs::path &workspace, const fs::path &scratch)
+{
+    if (kind == Kind::Materialize)
+        return workspace;
+    const fs::path copy = scratch / "workspace";
+    std::error_code problem;
+    for (const char *folder : {"workloads", "skills"}) {
+        fs::create_directories(copy / folder, problem);
+        if (!problem && fs::exists(workspace / folder))
+            fs::copy(workspace / folder, copy / folder, fs::copy_options::recursive, problem);
+        if (problem)
+            return fail(ErrorCode::Io, "Cannot copy '" + (workspace / folder).string()
+                                           + "' to a temporary folder: " + problem.message() + '.');
+    }
+    return copy;
 }
 
 } // namespace
@@ -84,7 +103,7 @@ Result<ReplayCheck> checkReplay(const fs::path &workspace, const fs::path &runDi
     Result<process::ScratchFolder> scratch = process::ScratchFolder::create();
     if (!scratch)
         return tl::unexpected(scratch.error());
-    const fs::path copy = scratch->path() / recorded->settings.id;
+    const fs::path copy = scratch->path() / "runs" / recorded->settings.id;
     if (Status copied = copyRun(runDirectory, copy); !copied)
         return tl::unexpected(copied.error());
     Result<Journal> journal = Journal::open(copy);
@@ -100,7 +119,10 @@ Result<ReplayCheck> checkReplay(const fs::path &workspace, const fs::path &runDi
                                            const gate::ProgressCallback &) -> Result<gate::Trial> {
         return tl::unexpected(noTrial);
     };
-    Context context{workspace, *journal, *author, noGate, stop, {}};
+    const Result<fs::path> place = workspaceFor(recorded->settings.kind, workspace, scratch->path());
+    if (!place)
+        return tl::unexpected(place.error());
+    Context context{*place, *journal, *author, noGate, stop, {}};
     const Result<Ending> ending = perform(context);
 
     ReplayCheck check;
