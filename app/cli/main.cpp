@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/commands.h"
+#include "app/cli/mcp/mcpcommand.h"
 
 #include <CLI/CLI.hpp>
 
@@ -25,6 +26,7 @@ int main(int argc, char **argv)
     addLlmCommands(app, session);
     addRunCommands(app, session);
     addExperimentCommands(app, session);
+    addMcpCommand(app, session);
 
     try {
         app.parse(argc, argv);

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/mcp/tools.h"
+
+#include "core/base/suggest.h"
+#include "core/files/atomicfile.h"
+#include "core/gate/analysis/analysis.h"
+#include "core/kernel/candidate.h"
+#include "core/policy/trialtext.h"
+
+#include <algorithm>
+
+namespace klineage::cli {
+
+using mcp::Call;
+using mcp::ToolResult;
+using nlohmann::json;
+
+namespace {
+
+constexpr std::size_t maxCandidateBytes = std::size_t{4} << 20;
+constexpr std::size_t mostHotspots = 20;
+
+double wholeFraction(const gate::GateProgress &progress)
+{
+    const double stage = progress.stage == gate::Stage::Compile       ? 0
+                         : progress.stage == gate::Stage::Correctness ? 1
+                                                                      : 2;
+    return (stage + std::clamp(progress.fraction, 0.0, 1.0)) / 3;
+}
+
+json number(const char *type, double least, double most, const std::string &description)
+{
+    return {{"type", type}, {"minimum", least}, {"maximum", most}, {"description", description}};
+}
+
+/// The text that a candidate is compared with: a state of a lineage, or given.
+Result<std::string> parentText(const Workspace &workspace, const json &arguments)
+{
+    if (arguments.contains("parent") && arguments.contains("parent_state"))
+        return fail(ErrorCode::InvalidInput, "Name the parent by its text or by its state, not by both.");
+    if (!arguments.contains("parent_state"))
+        return arguments.value("parent", "");
+    const std::string citation = arguments.at("parent_state").get<std::string>();
+    const std::size_t slash = citation.rfind('/');
+    const lineage::Lineage *lineage =
+        slash == std::string::npos ? nullptr : workspace.findLineage(citation.substr(0, slash));
+    const lineage::State *state = lineage ? lineage->findState(citation.substr(slash + 1)) : nullptr;
+    if (!state)
+        return fail(ErrorCode::NotFound,
+                    "'" + citation + "' names no state of a lineage; expected one as in sgemm/pocl/K02.");
+    if (lineage->workload != arguments.at("workload").get<std::string>())
+        return fail(ErrorCode::InvalidInput, "The state " + citation + " is of another workload.");
+    return files::readFile(lineage->directory / state->file, maxCandidateBytes);
+}
+
+ToolResult gateCandidate(GateDesk &desk, const json &arguments, const Call &call)
+{
+    const Result<Workspace> workspace = openWorkspace(desk.workspace());
+    if (!workspace)
+        return toolErrorOf(workspace.error());
+    Result<gate::GateRequest> request =
+        gateRequestOf(*workspace, arguments.at("workload").get<std::string>(), arguments);
+    if (!request)
+        return toolErrorOf(request.error());
+    Result<std::string> parent = parentText(*workspace, arguments);
+    if (!parent)
+        return toolErrorOf(parent.error());
+    request->parentText = std::move(*parent);
+    const Result<gate::Trial> trial = desk.run(*request, call);
+    if (!trial)
+        return toolErrorOf(trial.error());
+    return {policy::trialText(*trial), trialForAgents(*trial), false};
+}
+
+} // namespace
+
+GateDesk::GateDesk(std::filesystem::path workspace)
+    : m_workspace(std::move(workspace))
+{}
+
+GateDesk::~GateDesk() = default;
+
+Result<gate::Trial> GateDesk::run(const gate::GateRequest &request, const Call &call)
+{
+    if (!m_client) {
+        const Result<std::filesystem::path> program = gate::findGateProgram();
+        if (!program)
+            return tl::unexpected(program.error());
+        m_client = std::make_unique<gate::GateClient>(*program);
+    }
+    return m_client->run(request, call.stop, [&call](const gate::GateProgress &progress) {
+        call.progress(wholeFraction(progress),
+                      std::string(gate::toString(progress.stage)) + ": " + progress.text);
+    });
+}
+
+json gateOptionsSchema()
+{
+    return {
+        {"candidate",
+         {{"type", "string"},
+          {"minLength", 1},
+          {"maxLength", maxCandidateBytes},
+          {"description",
+           "The whole candidate file: a comment block /*klineage … */ with the launch plan, then device "
+           "code. get_lineage with a state shows one."}}},
+        {"tunables",
+         {{"type", "object"},
+          {"additionalProperties", number("integer", -9e15, 9e15, "Value")},
+          {"maxProperties", 64},
+          {"description", "Values of tunables other than their defaults"}}},
+        {"seeds", number("integer", 1, 20, "Fresh inputs a case; 3 when left out")},
+        {"rounds", number("integer", 3, 1000, "Timing rounds, at least; 30 when left out")},
+        {"profile_seconds",
+         number("number", 0.1, 120, "Stop timing after this long at the latest; 10 when left out")},
+        {"timeout_seconds", number("number", 1, 600, "Deadline of the whole trial; 120 when left out")},
+        {"reference",
+         {{"type", "boolean"}, {"description", "Time the vendor reference too; true when left out"}}},
+        {"counters",
+         {{"type", "boolean"}, {"description", "Read hardware counters after a correct verdict (CUDA)"}}}};
+}
+
+Result<gate::GateRequest> gateRequestOf(const Workspace &workspace, const std::string &name,
+                                        const json &arguments)
+{
+    const workload::Workload *workload = workspace.findWorkload(name);
+    if (!workload) {
+        std::vector<std::string> known;
+        for (const workload::Workload &other : workspace.workloads)
+            known.push_back(other.name);
+        return fail(ErrorCode::NotFound,
+                    "There is no workload '" + name + "'; there is " + quotedList(known) + '.');
+    }
+    gate::GateRequest request;
+    request.workloadDirectory = workload->directory;
+    request.candidateText = arguments.at("candidate").get<std::string>();
+    const Result<kernel::Candidate> candidate = kernel::parseCandidate(request.candidateText, "candidate");
+    request.candidateName =
+        candidate && candidate->surface == kernel::Surface::Cuda ? "candidate.cu" : "candidate.cl";
+    for (const auto &[tunable, value] : arguments.value("tunables", json::object()).items())
+        request.tunables[tunable] = value.get<std::int64_t>();
+    request.seeds = arguments.value("seeds", request.seeds);
+    request.minRounds = arguments.value("rounds", request.minRounds);
+    request.profileSeconds = arguments.value("profile_seconds", request.profileSeconds);
+    request.deadlineSeconds = arguments.value("timeout_seconds", request.deadlineSeconds);
+    request.withReference = arguments.value("reference", true);
+    request.counters = arguments.value("counters", false);
+    return request;
+}
+
+json trialForAgents(const gate::Trial &trial)
+{
+    json out = trial;
+    out.erase("samples");
+    out.erase("seeds");
+    if (out.contains("hotspots") && out["hotspots"].size() > mostHotspots)
+        out["hotspots"].erase(out["hotspots"].begin() + mostHotspots, out["hotspots"].end());
+    if (trial.latencyNs.value > 0)
+        out["analysis"] = gate::analysisJson(gate::analyse(trial));
+    return out;
+}
+
+mcp::Tool gateTool(const std::shared_ptr<GateDesk> &desk)
+{
+    json properties = gateOptionsSchema();
+    properties["workload"] = {{"type", "string"},
+                              {"minLength", 1},
+                              {"maxLength", 64},
+                              {"description", "Name of the workload that the candidate computes"}};
+    properties["parent"] = {{"type", "string"},
+                            {"maxLength", maxCandidateBytes},
+                            {"description", "Text of the candidate to compare with, in paired rounds"}};
+    properties["parent_state"] = {{"type", "string"},
+                                  {"maxLength", 256},
+                                  {"description", "Instead: a recorded state, as in sgemm/pocl/K02"}};
+    return {
+        "gate",
+        "Gate a candidate",
+        "Compiles a candidate, checks it against the oracle on every case with fresh inputs, and times it against its parent "
+        "and the vendor reference. Returns the structured verdict: status (correct, compile_error, wrong, unsafe, suspect, "
+        "timeout, crash, unavailable), evidence, a hint, latency with its interval, speedups and what bounds it. Takes "
+        "seconds to minutes; can be cancelled. Nothing is recorded.",
+        {{"type", "object"},
+         {"properties", properties},
+         {"required", {"workload", "candidate"}},
+         {"additionalProperties", false}},
+        true,
+        true,
+        [desk](const json &arguments, const Call &call) { return gateCandidate(*desk, arguments, call); }};
+}
+
+} // namespace klineage::cli

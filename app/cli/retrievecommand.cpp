@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/retrieval.h"
+
+#include "core/base/suggest.h"
+#include "core/skills/retrieval/similarity.h"
+#include "core/skills/retrieval/sources.h"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <cstdio>
+#include <memory>
+
+namespace klineage::cli {
+
+using nlohmann::json;
+
+namespace {
+
+struct RetrieveOptions {
+    RetrievalQuestion question;
+    std::vector<std::string> features;
+    skills::RetrievalOptions retrieval;
+};
+
+Result<skills::Target> targetOfState(const Workspace &workspace, const std::string &citation)
+{
+    const std::size_t slash = citation.rfind('/');
+    const lineage::Lineage *lineage =
+        slash == std::string::npos ? nullptr : workspace.findLineage(citation.substr(0, slash));
+    if (!lineage) {
+        std::vector<std::string> known;
+        for (const lineage::Lineage &other : workspace.lineages)
+            known.push_back(other.key());
+        return fail(ErrorCode::NotFound, "'" + citation + "' names no state of a lineage, as in "
+                                             + (known.empty() ? "sgemm/pocl" : known.front()) + "/K02.");
+    }
+    std::optional<skills::Target> target =
+        skills::targetAt(*lineage, citation.substr(slash + 1), workspace.cards);
+    if (!target) {
+        std::vector<std::string> known;
+        for (const lineage::State &state : lineage->states)
+            known.push_back(state.id);
+        return fail(ErrorCode::NotFound, "The lineage " + lineage->key() + " has no state '"
+                                             + citation.substr(slash + 1) + "'; there is " + quotedList(known)
+                                             + '.');
+    }
+    return std::move(*target);
+}
+
+json reasonsJson(const std::vector<skills::Reason> &reasons)
+{
+    json out = json::array();
+    for (const skills::Reason &reason : reasons)
+        out.push_back({{"dimension", skills::toString(reason.dimension)},
+                       {"similarity", reason.similarity},
+                       {"rank", reason.rank},
+                       {"text", reason.text}});
+    return out;
+}
+
+std::string reasonsText(const std::vector<skills::Reason> &reasons)
+{
+    std::string out;
+    for (const skills::Reason &reason : reasons)
+        out += std::string("    ") + skills::toString(reason.dimension) + " #" + std::to_string(reason.rank)
+               + ": " + reason.text + '\n';
+    return out;
+}
+
+std::string decimal(double value)
+{
+    char buffer[32];
+    std::snprintf(buffer, sizeof buffer, "%.2f", value);
+    return buffer;
+}
+
+Result<std::vector<skills::Feature>> parseFeatures(const std::vector<std::string> &texts)
+{
+    std::vector<skills::Feature> features;
+    for (const std::string &text : texts) {
+        const std::size_t colon = text.rfind(':');
+        if (colon == std::string::npos || colon == 0 || colon + 1 == text.size())
+            return fail(ErrorCode::InvalidInput, "'" + text + "' is no feature; expected LOCUS:NAME.");
+        features.push_back({text.substr(0, colon), text.substr(colon + 1)});
+    }
+    return features;
+}
+
+int retrieve(const Session &session, const RetrieveOptions &options)
+{
+    const Result<Workspace> workspace = session.openWorkspace();
+    if (!workspace)
+        return session.fail(workspace.error());
+    RetrievalQuestion question = options.question;
+    Result<std::vector<skills::Feature>> features = parseFeatures(options.features);
+    if (!features)
+        return session.usage(features.error().message);
+    question.features = std::move(*features);
+    const Result<skills::Target> target = targetOf(*workspace, question);
+    if (!target)
+        return session.usage(target.error().message);
+    const skills::Retrieval found = retrievalIndex(*workspace).find(*target, options.retrieval);
+    if (session.json()) {
+        json out = retrievalJson(found);
+        out["target"] = targetJson(*target);
+        session.print(out);
+        return exitOk;
+    }
+    std::printf("%s", retrievalText(found).c_str());
+    return exitOk;
+}
+
+} // namespace
+
+skills::RetrievalIndex retrievalIndex(const Workspace &workspace)
+{
+    return skills::RetrievalIndex(workspace.cards, skills::pathsOf(workspace.lineages),
+                                  skills::tagsOf(workspace.workloads));
+}
+
+Result<skills::Target> targetOf(const Workspace &workspace, const RetrievalQuestion &question)
+{
+    skills::Target target;
+    if (!question.state.empty()) {
+        Result<skills::Target> state = targetOfState(workspace, question.state);
+        if (!state)
+            return state;
+        target = std::move(*state);
+    }
+    if (!question.workload.empty())
+        target.workload = question.workload;
+    if (!question.platform.empty())
+        target.platform = question.platform;
+    if (!question.language.empty())
+        target.language = question.language;
+    else if (question.state.empty() || !question.platform.empty())
+        target.language = std::string(skills::languageOfPlatform(target.platform));
+    target.priorActions.insert(target.priorActions.end(), question.priorActions.begin(),
+                               question.priorActions.end());
+    target.features.insert(target.features.end(), question.features.begin(), question.features.end());
+    if (target.workload.empty() || target.platform.empty())
+        return fail(ErrorCode::InvalidInput,
+                    "A target needs a workload and a platform, or a state of a lineage that says both.");
+    if (target.language.empty())
+        return fail(ErrorCode::InvalidInput, "The platform '" + target.platform
+                                                 + "' does not say the language: name 'cuda' or 'opencl'.");
+    return target;
+}
+
+json targetJson(const skills::Target &target)
+{
+    json features = json::array();
+    for (const skills::Feature &feature : target.features)
+        features.push_back({{"locus", feature.locus}, {"name", feature.name}});
+    return {{"workload", target.workload},
+            {"language", target.language},
+            {"platform", target.platform},
+            {"prior_actions", target.priorActions},
+            {"features", features}};
+}
+
+json retrievalJson(const skills::Retrieval &retrieval)
+{
+    json out{{"taken", json::array()}, {"blocked", json::array()}};
+    for (const skills::Retrieved &one : retrieval.taken)
+        out["taken"].push_back(
+            {{"card", one.card}, {"score", one.score}, {"reasons", reasonsJson(one.reasons)}});
+    for (const skills::Blocked &one : retrieval.blocked)
+        out["blocked"].push_back(
+            {{"card", one.card}, {"rules", one.rules}, {"reasons", reasonsJson(one.reasons)}});
+    return out;
+}
+
+std::string retrievalText(const skills::Retrieval &retrieval)
+{
+    std::string out = retrieval.taken.empty() ? "No card was taken.\n" : "Taken, best first:\n";
+    for (const skills::Retrieved &one : retrieval.taken)
+        out += "  " + one.card + " (" + decimal(one.score) + ")\n" + reasonsText(one.reasons);
+    if (!retrieval.blocked.empty())
+        out += "Blocked, nearest first:\n";
+    for (const skills::Blocked &one : retrieval.blocked) {
+        out += "  " + one.card + '\n';
+        for (const std::string &rule : one.rules)
+            out += "    blocked: " + rule + '\n';
+        out += reasonsText(one.reasons);
+    }
+    return out;
+}
+
+void addRetrieveCommand(CLI::App &group, Session &session)
+{
+    const auto options = std::make_shared<RetrieveOptions>();
+    CLI::App *verb = session.addVerb(group, "retrieve",
+                                     "Cards for a target: why each was taken, and what blocked near misses",
+                                     [&session, options] { return retrieve(session, *options); });
+    RetrievalQuestion &question = options->question;
+    verb->add_option("--workload", question.workload, "Name of the workload");
+    verb->add_option("--platform", question.platform, "As in sm90 or pocl");
+    verb->add_option("--language", question.language, "cuda or opencl (default: that of the platform)")
+        ->check(CLI::IsMember({"cuda", "opencl"}));
+    verb->add_option(
+        "--state", question.state,
+        "Start from a recorded state, as in sgemm/pocl/K02: its workload, platform, actions and features");
+    verb->add_option("--prior", question.priorActions,
+                     "Categories of actions that were applied already (comma-separated)")
+        ->delimiter(',');
+    verb->add_option("--feature", options->features,
+                     "LOCUS:NAME that the code provides already (repeatable)");
+    verb->add_option("--per-dimension", options->retrieval.perDimension, "Cards that each dimension takes")
+        ->check(CLI::Range(1, 1000))
+        ->capture_default_str();
+    verb->add_option("--blocked", options->retrieval.mostBlocked, "Near misses that are listed, at most")
+        ->check(CLI::Range(0, 1000))
+        ->capture_default_str();
+    verb->add_flag("--hypotheses", options->retrieval.hypotheses,
+                   "Also cards that no roundtrip has admitted, by their claimed scope");
+}
+
+} // namespace klineage::cli
