@@ -5,9 +5,34 @@
 
 #include <charconv>
 
+#include <locale.h>
+
 namespace klineage::policy {
 
 namespace {
+
+/// Numbers as the C locale writes them, on this thread, while it lives: a prompt must not depend on where the program runs.
+class PlainNumbers
+{
+public:
+    PlainNumbers()
+        : m_plain(::newlocale(LC_NUMERIC_MASK, "C", ::duplocale(LC_GLOBAL_LOCALE)))
+        , m_before(m_plain != locale_t() ? ::uselocale(m_plain) : locale_t())
+    {}
+    ~PlainNumbers()
+    {
+        if (m_plain == locale_t())
+            return;
+        ::uselocale(m_before);
+        ::freelocale(m_plain);
+    }
+    PlainNumbers(const PlainNumbers &) = delete;
+    PlainNumbers &operator=(const PlainNumbers &) = delete;
+
+private:
+    locale_t m_plain;
+    locale_t m_before;
+};
 
 /// The beginning and the end of a log: the first error and how it ended.
 std::string clipped(const std::string &log, std::size_t most)
@@ -42,6 +67,7 @@ std::string measuredText(const gate::Trial &trial)
             text += std::string(" (") + gate::toString(comparison.change) + ')';
         text += '\n';
     }
+    const PlainNumbers plain;
     return text + gate::analysisText(gate::analyse(trial));
 }
 

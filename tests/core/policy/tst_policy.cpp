@@ -6,6 +6,8 @@
 
 #include <QTest>
 
+#include <clocale>
+
 using namespace klineage;
 using namespace klineage::policy;
 
@@ -318,6 +320,25 @@ private slots:
         QVERIFY(!text.contains("123456789"));
         QVERIFY(text.size() < 1500);
         QCOMPARE(durationText(12345.6), std::string("12.346 µs"));
+    }
+
+    void textIsTheSameInEveryLocale()
+    {
+        gate::Trial trial = tried("x", 1.5).trial;
+        trial.environment.facts = {{"roofline_bandwidth", "1.25e9"}, {"roofline_flops_fp32", "2.5e9"}};
+        trial.achievedBytes = 1.1e9;
+        trial.achievedFlops = 1.7e9;
+        const std::string plain = trialText(trial);
+        for (const char *name : {"de_DE.UTF-8", "fr_FR.UTF-8", "de_DE.utf8"}) {
+            if (std::setlocale(LC_ALL, name))
+                break;
+        }
+        const std::string localized = trialText(trial);
+        const bool comma = std::string_view(std::localeconv()->decimal_point) == ",";
+        std::setlocale(LC_ALL, "C");
+        QCOMPARE(localized, plain);
+        if (!comma)
+            QSKIP("No locale with a decimal comma is installed.");
     }
 };
 
