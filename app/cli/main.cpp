@@ -26,6 +26,7 @@ int main(int argc, char **argv)
     addLlmCommands(app, session);
     addRunCommands(app, session);
     addExperimentCommands(app, session);
+    addLearnCommands(app, session);
     addMcpCommand(app, session);
 
     try {

@@ -99,15 +99,7 @@ int start(const Session &session, const StartOptions &options)
             std::fprintf(stderr, "Replies of '%s' cost nothing.\n", settings->provider.c_str());
         return exitOk;
     }
-    const fs::path runs = workspace->root / "runs";
-    {
-        const Result<run::Journal> created = run::Journal::create(runs, *settings);
-        if (!created)
-            return created.error().code == ErrorCode::Conflict ? session.usage(created.error().message)
-                                                               : session.fail(created.error());
-    }
-    std::fprintf(stderr, "Run %s\n", settings->id.c_str());
-    return goOn(session, runs / settings->id, options.launcher, 0);
+    return beginRun(session, *workspace, *settings, options.launcher);
 }
 
 int replay(const Session &session, const std::string &name)
@@ -138,6 +130,20 @@ int replay(const Session &session, const std::string &name)
 }
 
 } // namespace
+
+int beginRun(const Session &session, const Workspace &workspace, const run::Settings &settings,
+             const std::string &launcher)
+{
+    const fs::path runs = workspace.root / "runs";
+    {
+        const Result<run::Journal> created = run::Journal::create(runs, settings);
+        if (!created)
+            return created.error().code == ErrorCode::Conflict ? session.usage(created.error().message)
+                                                               : session.fail(created.error());
+    }
+    std::fprintf(stderr, "Run %s\n", settings.id.c_str());
+    return goOn(session, runs / settings.id, launcher, 0);
+}
 
 void addRunCommands(CLI::App &app, Session &session)
 {

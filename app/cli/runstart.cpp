@@ -178,6 +178,27 @@ tl::expected<void, int> takeOptions(const Session &session, const StartOptions &
 
 } // namespace
 
+void addAuthorOptions(CLI::App &verb, StartOptions &options)
+{
+    verb.add_option("--provider", options.provider, "Who answers")
+        ->required()
+        ->check(CLI::IsMember(llm::providerNames()));
+    verb.add_option("--model", options.model, "As the server names it");
+    verb.add_option("--command", options.command,
+                    "exec: the program that answers, run by sh in the workspace");
+    verb.add_option("--base-url", options.baseUrl,
+                    "anthropic, openai: another server, as in http://127.0.0.1:8000/v1");
+    verb.add_option("--transcript", options.transcript, "replay: a transcript.jsonl");
+    verb.add_option("--paid", options.paid, "Whether replies cost the table's prices")
+        ->check(CLI::IsMember({"yes", "no"}));
+    verb.add_option("--cap", options.cap, "Dollars that the run may cost at most")
+        ->check(CLI::Range(0.0, 1e6))
+        ->capture_default_str();
+    verb.add_option("--id", options.id, "Name of the run (default: made from workload, policy and time)");
+    verb.add_option("--launcher", options.launcher,
+                    "Start the gate through this command, as in \"ssh HOST\"");
+}
+
 void addStartOptions(CLI::App &verb, StartOptions &options)
 {
     verb.add_option(
@@ -193,27 +214,13 @@ void addStartOptions(CLI::App &verb, StartOptions &options)
         ->capture_default_str();
     verb.add_option("--workload", options.workload, "Name of the workload (for a file)");
     verb.add_option("--platform", options.platform, "Platform, as in pocl or sm90 (for a file)");
-    verb.add_option("--provider", options.provider, "Who answers")
-        ->required()
-        ->check(CLI::IsMember(llm::providerNames()));
-    verb.add_option("--model", options.model, "As the server names it");
-    verb.add_option("--command", options.command,
-                    "exec: the program that answers, run by sh in the workspace");
-    verb.add_option("--base-url", options.baseUrl,
-                    "anthropic, openai: another server, as in http://127.0.0.1:8000/v1");
-    verb.add_option("--transcript", options.transcript, "replay: a transcript.jsonl");
-    verb.add_option("--paid", options.paid, "Whether replies cost the table's prices")
-        ->check(CLI::IsMember({"yes", "no"}));
-    verb.add_option("--cap", options.cap, "Dollars that the run may cost at most")
-        ->check(CLI::Range(0.0, 1e6))
-        ->capture_default_str();
+    addAuthorOptions(verb, options);
     verb.add_option("--steps", options.steps, "Questions at most (0: until the budget or the policy ends it)")
         ->check(CLI::Range(0, 1'000'000))
         ->capture_default_str();
     verb.add_option("--seed", options.seed, "Number of the attempt")
         ->check(CLI::NonNegativeNumber)
         ->capture_default_str();
-    verb.add_option("--id", options.id, "Name of the run (default: made from workload, policy and time)");
     verb.add_option("--option", options.options,
                     "NAME=VALUE: patience, repairs, seeds, rounds, profile_seconds, timeout_seconds, "
                     "max_output_tokens, most_cards … (repeatable)");
@@ -221,8 +228,6 @@ void addStartOptions(CLI::App &verb, StartOptions &options)
     verb.add_flag("--held-out", options.heldOut, "Leave out cards that rest on the workload's own lineages");
     verb.add_flag("--no-audit", options.noAudit, "Do not gate the best candidate again at the end");
     verb.add_flag("--estimate", options.estimateOnly, "Say what it will probably cost, and start nothing");
-    verb.add_option("--launcher", options.launcher,
-                    "Start the gate through this command, as in \"ssh HOST\"");
 }
 
 tl::expected<run::Settings, int> settingsFor(const Session &session, const Workspace &workspace,

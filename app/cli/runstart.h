@@ -40,6 +40,8 @@ struct StartOptions {
 };
 
 void addStartOptions(CLI::App &verb, StartOptions &options);
+/// Those of them that say who answers, within which budget: for the verbs that start a run of one kind.
+void addAuthorOptions(CLI::App &verb, StartOptions &options);
 
 /// The settings that the options mean; the exit status, after saying why, when something about them is wrong.
 [[nodiscard]] tl::expected<run::Settings, int> settingsFor(const Session &session, const Workspace &workspace,
@@ -48,5 +50,9 @@ void addStartOptions(CLI::App &verb, StartOptions &options);
 [[nodiscard]] tl::expected<std::optional<run::Estimate>, int> estimateFor(const Session &session,
                                                                           const Workspace &workspace,
                                                                           const run::Settings &settings);
+
+/// Creates the run and sees it through; the exit status.
+[[nodiscard]] int beginRun(const Session &session, const Workspace &workspace, const run::Settings &settings,
+                           const std::string &launcher);
 
 } // namespace klineage::cli

@@ -145,7 +145,7 @@ Status Admitter::prepare()
     const Settings &settings = m_conduct.settings();
     if (Status known = m_conduct.checkOptions({"target", "attempts"}); !known)
         return known;
-    const Result<int> attempts = m_conduct.option("attempts", 3, 1, 100);
+    const Result<int> attempts = m_conduct.option("attempts", 3, 1, 1000);
     if (!attempts)
         return tl::unexpected(attempts.error());
     m_attempts = *attempts;

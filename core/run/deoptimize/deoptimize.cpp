@@ -61,6 +61,7 @@ private:
 
     Result<Ending> walk();
     [[nodiscard]] Status prepare();
+    [[nodiscard]] fs::path folderFor(const std::string &platform) const;
     [[nodiscard]] Status load();
     [[nodiscard]] Result<std::optional<Ending>> round();
     [[nodiscard]] Status rewrite(const Proposal &proposal, Conversation conversation);
@@ -100,7 +101,7 @@ Status Deoptimizer::prepare()
     if (Status known = m_conduct.checkOptions({"name", "rejections", "repairs", "within_percent"}); !known)
         return known;
     const Result<int> rejections = m_conduct.option("rejections", 5, 1, 1000);
-    const Result<int> repairs = m_conduct.option("repairs", 2, 0, 100);
+    const Result<int> repairs = m_conduct.option("repairs", 2, 0, 1000);
     const Result<int> within = m_conduct.option("within_percent", 3, 0, 100);
     for (const Result<int> *value : {&rejections, &repairs, &within}) {
         if (!*value)
@@ -120,7 +121,13 @@ Status Deoptimizer::prepare()
     if (!subject)
         return tl::unexpected(subject.error());
     m_subject = std::move(*subject);
-    return {};
+    return settings.platform.empty() ? Status() : checkWalkFolder(folderFor(settings.platform), settings.id);
+}
+
+fs::path Deoptimizer::folderFor(const std::string &platform) const
+{
+    return m_context.workspace / "workloads" / m_conduct.settings().workload / "lineages"
+           / (m_head.name.empty() ? platform : platform + '-' + m_head.name);
 }
 
 /// K* itself: it must be right, and says on which platform the lineage is.
@@ -154,8 +161,7 @@ Status Deoptimizer::load()
                     + (settings.model.empty() ? settings.provider : settings.model) + '.'
                     + (m_subject.origin.empty() ? std::string() : ' ' + m_subject.origin);
     m_head.run = settings.id;
-    const std::string folder = m_head.name.empty() ? platform : platform + '-' + m_head.name;
-    m_directory = m_context.workspace / "workloads" / settings.workload / "lineages" / folder;
+    m_directory = folderFor(platform);
     if (Status free = checkWalkFolder(m_directory, settings.id); !free)
         return free;
     std::error_code problem;

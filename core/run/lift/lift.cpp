@@ -174,16 +174,14 @@ Status Lifter::lift(const LiftGroup &group)
 
 Status Lifter::shelve(const LiftGroup &group, LiftedCard lifted)
 {
-    const bool replaying = m_context.journal.isReplaying();
     const std::optional<std::string> duplicate = duplicateOf(lifted.card, m_known);
     if (duplicate) {
-        if (Status done = mergeCard(m_store, *duplicate, lifted.card, m_conduct.settings().id, replaying);
-            !done)
+        if (Status done = mergeCard(m_store, *duplicate, lifted.card, m_conduct.settings().id); !done)
             return done;
         ++m_merged;
     } else {
         lifted.card.name = freeName(lifted.card.name, m_known);
-        if (Status done = storeCard(m_store, lifted, replaying); !done)
+        if (Status done = storeCard(m_store, lifted); !done)
             return done;
         ++m_stored;
         m_known.push_back(

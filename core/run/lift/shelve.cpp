@@ -38,10 +38,11 @@ void addClaims(std::vector<Claim> &claims, const std::vector<Claim> &more)
     }
 }
 
-bool isSameCard(const skills::Card &a, skills::Card b)
+bool holdsAll(const std::vector<Citation> &all, const std::vector<Citation> &some)
 {
-    b.revision = a.revision;
-    return a == b;
+    return std::all_of(some.begin(), some.end(), [&](const Citation &citation) {
+        return std::find(all.begin(), all.end(), citation) != all.end();
+    });
 }
 
 } // namespace
@@ -94,26 +95,24 @@ skills::Card merged(const skills::CardRecord &kept, const skills::Card &added)
     return card;
 }
 
-Status storeCard(const skills::CardStore &store, const LiftedCard &lifted, bool replaying)
+Status storeCard(const skills::CardStore &store, const LiftedCard &lifted)
 {
     const Result<skills::CardRecord> created = store.create(lifted.card, lifted.carrier);
-    const bool isThere = !created && created.error().code == ErrorCode::Conflict;
-    if (created || (isThere && replaying))
+    if (created)
         return {};
-    if (!isThere)
+    if (created.error().code != ErrorCode::Conflict)
         return tl::unexpected(created.error());
     const Result<skills::CardRecord> there = store.read(lifted.card.name);
-    if (there && isSameCard(there->card, lifted.card) && there->carrier == lifted.carrier)
+    if (there && there->card.category == lifted.card.category
+        && holdsAll(there->card.evidence, lifted.card.evidence))
         return {};
     return tl::unexpected(created.error());
 }
 
 Status mergeCard(const skills::CardStore &store, const std::string &name, const skills::Card &added,
-                 const std::string &run, bool replaying)
+                 const std::string &run)
 {
     const Result<skills::CardRecord> kept = store.read(name);
-    if (!kept && kept.error().code == ErrorCode::NotFound && replaying)
-        return {}; // it was taken away since
     if (!kept)
         return tl::unexpected(kept.error());
     const Result<skills::CardRecord> saved =

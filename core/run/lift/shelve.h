@@ -21,12 +21,12 @@ namespace klineage::run {
 /// while it is a hypothesis, the claimed scope of both. What was verified is never widened by a merge.
 [[nodiscard]] skills::Card merged(const skills::CardRecord &kept, const skills::Card &added);
 
-/// Stores a new card as a hypothesis. A card of that name with the same contents is the same card, stored before a kill; one with
-/// others is Conflict unless replaying, when a person may have edited it since.
-[[nodiscard]] Status storeCard(const skills::CardStore &store, const LiftedCard &lifted, bool replaying);
+/// Stores a new card as a hypothesis, under a name that was free when the run began. A card that is there now with the same category
+/// and at least this evidence is this one, stored before a kill or before this replay, and perhaps edited since; another is Conflict.
+[[nodiscard]] Status storeCard(const skills::CardStore &store, const LiftedCard &lifted);
 /// Merges into the card of that name; nothing is written when all of it is there.
 [[nodiscard]] Status mergeCard(const skills::CardStore &store, const std::string &name,
-                               const skills::Card &added, const std::string &run, bool replaying);
+                               const skills::Card &added, const std::string &run);
 
 /// Names the card in those of the cited transitions that name none.
 [[nodiscard]] Status linkTransitions(const std::filesystem::path &workspace, const std::string &card,

@@ -475,7 +475,7 @@ private slots:
         QTest::newRow("bad option") << "star.cl"
                                     << "repairs"
                                     << "many"
-                                    << "expected a whole number from 0 to 100";
+                                    << "expected a whole number from 0 to 1000";
         QTest::newRow("bad name") << "star.cl"
                                   << "name"
                                   << "../x"
