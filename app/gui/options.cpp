@@ -11,7 +11,7 @@ namespace klineage::app {
 
 namespace {
 
-QString tr(const char *text)
+QString optionText(const char *text)
 {
     return QCoreApplication::translate("klineage::app", text);
 }
@@ -56,27 +56,28 @@ void readValues(const QCommandLineParser &parser, Options &options)
     if (parser.isSet("size")) {
         const auto match = QRegularExpression("^(\\d{2,5})x(\\d{2,5})$").match(parser.value("size"));
         options.size = QSize(match.captured(1).toInt(), match.captured(2).toInt());
-        checker.expect(
-            match.hasMatch() && options.size.width() >= 320 && options.size.height() >= 240
-                && options.size.width() <= 16000 && options.size.height() <= 16000,
-            tr("--size %1: expected WIDTHxHEIGHT, from 320x240 to 16000x16000.").arg(parser.value("size")));
+        checker.expect(match.hasMatch() && options.size.width() >= 320 && options.size.height() >= 240
+                           && options.size.width() <= 16000 && options.size.height() <= 16000,
+                       optionText("--size %1: expected WIDTHxHEIGHT, from 320x240 to 16000x16000.")
+                           .arg(parser.value("size")));
     }
     if (parser.isSet("scale")) {
         options.scale = parser.value("scale").toDouble();
         checker.expect(options.scale >= 0.5 && options.scale <= 4,
-                       tr("--scale %1: expected a number from 0.5 to 4.").arg(parser.value("scale")));
+                       optionText("--scale %1: expected a number from 0.5 to 4.").arg(parser.value("scale")));
     }
     if (parser.isSet("theme"))
         checker.expect(QStringList({"light", "dark", "system"}).contains(options.theme),
-                       tr("--theme %1: expected light, dark or system.").arg(options.theme));
+                       optionText("--theme %1: expected light, dark or system.").arg(options.theme));
     if (parser.isSet("layout"))
         checker.expect(ui::findLayout(options.layout) >= 0,
-                       tr("--layout %1: expected one of %2.")
+                       optionText("--layout %1: expected one of %2.")
                            .arg(options.layout, layoutIds().join(QStringLiteral(", "))));
     if (parser.isSet("open"))
         checker.expect(
             options.open.count(QLatin1Char('/')) >= 1 && options.open.count(QLatin1Char('/')) <= 2,
-            tr("--open %1: expected WORKLOAD/PLATFORM or WORKLOAD/PLATFORM/STATE, such as gemm/sm90/K05.")
+            optionText(
+                "--open %1: expected WORKLOAD/PLATFORM or WORKLOAD/PLATFORM/STATE, such as gemm/sm90/K05.")
                 .arg(options.open));
 }
 
@@ -85,23 +86,26 @@ void readValues(const QCommandLineParser &parser, Options &options)
 Options parseOptions(const QStringList &arguments)
 {
     QCommandLineParser parser;
-    parser.setApplicationDescription(tr("The workbench for kernel lineages and SkillCards."));
+    parser.setApplicationDescription(optionText("The workbench for kernel lineages and SkillCards."));
     const QCommandLineOption help = parser.addHelpOption();
     const QCommandLineOption version = parser.addVersionOption();
     parser.addOptions({
-        {"workspace", tr("Open this workspace: a folder with workloads/ and skills/."), tr("DIR")},
-        {"screenshot", tr("Write a picture of the window to FILE and exit. Needs no display."), tr("FILE")},
-        {"size", tr("Size of the window."), tr("WxH")},
-        {"theme", tr("light, dark or system."), tr("NAME")},
-        {"scale", tr("Scale of the window, 0.5 to 4."), tr("FACTOR")},
-        {"layout", tr("Layout of the window: %1.").arg(layoutIds().join(QStringLiteral(", "))), tr("NAME")},
-        {"open", tr("Go to a lineage or one of its states: gemm/sm90/K05."), tr("TARGET")},
-        {"card", tr("Show this SkillCard."), tr("NAME")},
+        {"workspace", optionText("Open this workspace: a folder with workloads/ and skills/."),
+         optionText("DIR")},
+        {"screenshot", optionText("Write a picture of the window to FILE and exit. Needs no display."),
+         optionText("FILE")},
+        {"size", optionText("Size of the window."), optionText("WxH")},
+        {"theme", optionText("light, dark or system."), optionText("NAME")},
+        {"scale", optionText("Scale of the window, 0.5 to 4."), optionText("FACTOR")},
+        {"layout", optionText("Layout of the window: %1.").arg(layoutIds().join(QStringLiteral(", "))),
+         optionText("NAME")},
+        {"open", optionText("Go to a lineage or one of its states: gemm/sm90/K05."), optionText("TARGET")},
+        {"card", optionText("Show this SkillCard."), optionText("NAME")},
     });
     Options options;
     if (!parser.parse(arguments)) {
-        options.message = parser.errorText() + QLatin1Char('\n') + tr("klineage --help lists the options.")
-                          + QLatin1Char('\n');
+        options.message = parser.errorText() + QLatin1Char('\n')
+                          + optionText("klineage --help lists the options.") + QLatin1Char('\n');
         options.exitCode = 1;
     } else if (parser.isSet(help)) {
         options.message = parser.helpText();
@@ -109,7 +113,7 @@ Options parseOptions(const QStringList &arguments)
         options.message = QStringLiteral("klineage %1\n").arg(QStringLiteral(KLINEAGE_VERSION));
     } else if (!parser.positionalArguments().isEmpty()) {
         options.message =
-            tr("%1: klineage takes options only; --open goes to a state, --workspace opens a folder.")
+            optionText("%1: klineage takes options only; --open goes to a state, --workspace opens a folder.")
                 .arg(parser.positionalArguments().first())
             + QLatin1Char('\n');
         options.exitCode = 1;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t largestFile = 64u << 20;
 
-QString tr(const char *text)
+QString specText(const char *text)
 {
     return QCoreApplication::translate("DiffSpec", text);
 }
@@ -23,11 +23,12 @@ SideTextPtr readLog(const SideSpec &spec, const std::stop_token &stop)
 {
     if (!spec.hasTrial)
         return makeSideMessage(
-            tr("%1 has no recorded trial, so there is no compiler log. Open it in the editor and press Ctrl+Enter "
-               "to run it through the gate.")
+            specText(
+                "%1 has no recorded trial, so there is no compiler log. Open it in the editor and press Ctrl+Enter "
+                "to run it through the gate.")
                 .arg(spec.label));
     if (spec.log.empty())
-        return makeSideMessage(tr("The compiler said nothing about %1.").arg(spec.label));
+        return makeSideMessage(specText("The compiler said nothing about %1.").arg(spec.label));
     return makeSideText(spec.log, Language::Plain, stop);
 }
 
@@ -94,8 +95,8 @@ SideTextPtr readSide(const SideSpec &spec, const std::stop_token &stop)
         return makeSideText(std::move(*bytes), languageOfFile(QString::fromStdString(name)), stop);
     const Result<kernel::Candidate> candidate = kernel::parseCandidate(*bytes, name);
     if (!candidate)
-        return makeSideMessage(
-            tr("The launch plan cannot be read: %1").arg(QString::fromStdString(candidate.error().message)));
+        return makeSideMessage(specText("The launch plan cannot be read: %1")
+                                   .arg(QString::fromStdString(candidate.error().message)));
     return makeSideText(kernel::writePlan(*candidate), Language::LaunchPlan, stop);
 }
 

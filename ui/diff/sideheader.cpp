@@ -16,7 +16,7 @@ namespace {
 constexpr int margin = 10;
 constexpr int gap = 8;
 
-QString tr(const char *text)
+QString headerText(const char *text)
 {
     return QCoreApplication::translate("SideHeader", text);
 }
@@ -37,8 +37,8 @@ Chip baselineChip(const gate::Trial &trial, const gate::Trial &baseline, const Q
     Chip chip;
     if (trial.latencyNs.value > 0 && baseline.latencyNs.value > 0
         && trial.environment.platform == baseline.environment.platform)
-        chip.text =
-            tr("%1 to %2").arg(formatSpeedup(baseline.latencyNs.value / trial.latencyNs.value), label);
+        chip.text = headerText("%1 to %2")
+                        .arg(formatSpeedup(baseline.latencyNs.value / trial.latencyNs.value), label);
     return chip;
 }
 
@@ -48,11 +48,11 @@ QString detailOf(const gate::Trial &trial)
     if (!trial.verdict.hint.empty())
         lines << QString::fromStdString(trial.verdict.hint);
     if (trial.latencyNs.value > 0)
-        lines << tr("Median %1, 95 % interval %2 to %3")
+        lines << headerText("Median %1, 95 % interval %2 to %3")
                      .arg(formatLatency(trial.latencyNs.value), formatLatency(trial.latencyNs.low),
                           formatLatency(trial.latencyNs.high));
-    lines << tr("%1, %2").arg(QString::fromStdString(trial.environment.device),
-                              QString::fromStdString(trial.time));
+    lines << headerText("%1, %2").arg(QString::fromStdString(trial.environment.device),
+                                      QString::fromStdString(trial.time));
     lines.removeAll(QString());
     return lines.join(u'\n');
 }
@@ -65,8 +65,8 @@ SideHeading sideHeading(const lineage::RowRef &row, const lineage::RowRef *again
     heading.label = rowLabel(row);
     heading.title = QString::fromStdString(row.title);
     if (!row.trial) {
-        heading.status = {tr("not gated"), QStringLiteral("○"), Tone::Neutral};
-        heading.detail = tr("%1 has no recorded trial.").arg(heading.label);
+        heading.status = {headerText("not gated"), QStringLiteral("○"), Tone::Neutral};
+        heading.detail = headerText("%1 has no recorded trial.").arg(heading.label);
         return heading;
     }
     const gate::Trial &trial = *row.trial;

@@ -10,7 +10,7 @@ namespace klineage::ui {
 
 namespace {
 
-QString tr(const char *text)
+QString diagnosticsText(const char *text)
 {
     return QCoreApplication::translate("PlanCheck", text);
 }
@@ -29,14 +29,14 @@ QString summaryOf(const kernel::ResolvedPlan &plan)
 {
     QStringList launches;
     for (const kernel::ResolvedLaunch &launch : plan.launches)
-        launches << tr("%1: %2 blocks of %3")
+        launches << diagnosticsText("%1: %2 blocks of %3")
                         .arg(QString::fromStdString(launch.kernel), extent(launch.grid),
                              extent(launch.block));
     constexpr int shown = 3;
     const qsizetype more = launches.size() - shown;
     QString text = launches.mid(0, shown).join(QStringLiteral(" · "));
     if (more > 0)
-        text += QStringLiteral(" · ") + tr("%1 more").arg(more);
+        text += QStringLiteral(" · ") + diagnosticsText("%1 more").arg(more);
     return text;
 }
 

@@ -20,7 +20,7 @@ namespace {
 constexpr int formatVersion = 1;
 constexpr std::size_t largestDraft = 16u << 20;
 
-QString tr(const char *text)
+QString draftText(const char *text)
 {
     return QCoreApplication::translate("DraftStore", text);
 }
@@ -92,9 +92,10 @@ std::vector<Draft> DraftStore::readAll(std::vector<QString> *problems) const
         if (draft)
             found.emplace_back(entry->last_write_time(ignored), std::move(*draft));
         else if (problems)
-            problems->push_back(bytes ? tr("Cannot restore the draft %1: it is no draft of this version.")
-                                            .arg(QString::fromStdString(entry->path().string()))
-                                      : QString::fromStdString(bytes.error().message));
+            problems->push_back(
+                bytes ? draftText("Cannot restore the draft %1: it is no draft of this version.")
+                            .arg(QString::fromStdString(entry->path().string()))
+                      : QString::fromStdString(bytes.error().message));
     }
     std::sort(found.begin(), found.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
     std::vector<Draft> drafts;

@@ -15,11 +15,6 @@ namespace {
 
 constexpr int sideMargin = 10;
 
-LibraryModel::Kind kindOf(const QModelIndex &index)
-{
-    return static_cast<LibraryModel::Kind>(index.data(LibraryModel::KindRole).toInt());
-}
-
 /// Draws text and, over it, the matched letters in the accent colour: the same glyphs at the same places.
 void drawMatched(QPainter *painter, const QRect &rect, const QString &text, const QString &pattern)
 {
@@ -45,7 +40,7 @@ void drawMatched(QPainter *painter, const QRect &rect, const QString &text, cons
 QSize LibraryDelegate::sizeHint(const QStyleOptionViewItem &option, const QModelIndex &index) const
 {
     const int text = option.fontMetrics.height();
-    if (kindOf(index) == LibraryModel::Kind::Section)
+    if (LibraryModel::kindOf(index) == LibraryModel::Kind::Section)
         return {0, text + (index.row() == 0 ? 10 : 14)};
     return {0, text + 7};
 }
@@ -88,7 +83,7 @@ void LibraryDelegate::paint(QPainter *painter, const QStyleOptionViewItem &optio
                             const QModelIndex &index) const
 {
     painter->save();
-    if (kindOf(index) == LibraryModel::Kind::Section) {
+    if (LibraryModel::kindOf(index) == LibraryModel::Kind::Section) {
         paintSection(painter, option, index);
     } else {
         const Theme &theme = Theme::current();

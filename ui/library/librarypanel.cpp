@@ -25,11 +25,6 @@ namespace {
 
 using Kind = LibraryModel::Kind;
 
-Kind kindOf(const QModelIndex &index)
-{
-    return static_cast<Kind>(index.data(LibraryModel::KindRole).toInt());
-}
-
 } // namespace
 
 LibraryPanel::LibraryPanel(WorkspaceModel *workspace, Selection *selection, QWidget *parent)
@@ -141,7 +136,7 @@ void LibraryPanel::choose(const QModelIndex &proxyIndex)
     if (m_following || !proxyIndex.isValid())
         return;
     const QString key = proxyIndex.data(LibraryModel::KeyRole).toString();
-    switch (kindOf(proxyIndex)) {
+    switch (LibraryModel::kindOf(proxyIndex)) {
     case Kind::Lineage:
         if (const lineage::Lineage *lineage = m_workspace->lineage(key);
             lineage && key != m_selection->lineageKey())
@@ -162,7 +157,7 @@ void LibraryPanel::showSelection()
 {
     const QScopedValueRollback<bool> following(m_following, true);
     const QModelIndex current = m_tree->currentIndex();
-    if (current.isValid() && kindOf(current) == Kind::Card
+    if (current.isValid() && LibraryModel::kindOf(current) == Kind::Card
         && current.data(LibraryModel::KeyRole).toString() == m_selection->card())
         return;
     const QModelIndex wanted =
@@ -184,7 +179,9 @@ bool LibraryPanel::eventFilter(QObject *watched, QEvent *event)
         if (key == Qt::Key_Down || key == Qt::Key_Return || key == Qt::Key_Enter) {
             // The first row that can be chosen, not the heading above it.
             QModelIndex index = m_filter->index(0, 0);
-            while (index.isValid() && (kindOf(index) == Kind::Section || kindOf(index) == Kind::Workload))
+            while (index.isValid()
+                   && (LibraryModel::kindOf(index) == Kind::Section
+                       || LibraryModel::kindOf(index) == Kind::Workload))
                 index = m_tree->indexBelow(index);
             if (index.isValid()) {
                 m_tree->setCurrentIndex(index);

@@ -31,6 +31,12 @@ public:
         ChipRole,                ///< Chip of a card
     };
 
+    /// Of an index of this model or of a proxy over it.
+    [[nodiscard]] static Kind kindOf(const QModelIndex &index)
+    {
+        return static_cast<Kind>(index.data(KindRole).toInt());
+    }
+
     explicit LibraryModel(QObject *parent = nullptr);
     ~LibraryModel() override;
 

@@ -26,7 +26,7 @@ QString dim(const QString &text)
     return QStringLiteral("<span style=\"color:%1\">%2</span>").arg(Theme::current().dim.name(), text);
 }
 
-QString readable(const std::string &tool)
+QString toolTitle(const std::string &tool)
 {
     QString text = escaped(tool).replace(QLatin1Char('-'), QLatin1Char(' '));
     if (!text.isEmpty())
@@ -61,14 +61,14 @@ QString findingsHtml(const gate::Analysis &analysis)
                                ? QString()
                                : QLatin1Char(' ') + dim(translated("of %1").arg(escaped(finding.kernel)));
         html += QStringLiteral("<p><b>%1</b>%2<br/>%3</p>")
-                    .arg(readable(finding.tool), of, escaped(finding.text));
+                    .arg(toolTitle(finding.tool), of, escaped(finding.text));
     }
     if (analysis.findings.empty())
         html += QStringLiteral("<p>%1</p>")
                     .arg(dim(translated("No tool that could look found anything to say.")));
     std::map<std::string, QStringList> missing;
     for (const gate::ToolSilence &silence : analysis.notMeasured)
-        missing[silence.why].append(readable(silence.tool).toLower());
+        missing[silence.why].append(toolTitle(silence.tool).toLower());
     for (const auto &[why, tools] : missing)
         html += QStringLiteral("<p>%1</p>")
                     .arg(dim(translated("Not measured (%1): %2.")

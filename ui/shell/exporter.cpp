@@ -17,7 +17,7 @@ namespace klineage::ui {
 
 namespace {
 
-QString tr(const char *text)
+QString exporterText(const char *text)
 {
     return QCoreApplication::translate("klineage::ui::Exporter", text);
 }
@@ -133,9 +133,10 @@ QString tableAsCsv(const QAbstractItemView &view)
 
 QString exportFilters(const QWidget &panel)
 {
-    QStringList filters{tr("PNG picture (*.png)"), tr("SVG drawing (*.svg)"), tr("PDF page (*.pdf)")};
+    QStringList filters{exporterText("PNG picture (*.png)"), exporterText("SVG drawing (*.svg)"),
+                        exporterText("PDF page (*.pdf)")};
     if (visibleTable(panel))
-        filters << tr("CSV table (*.csv)");
+        filters << exporterText("CSV table (*.csv)");
     return filters.join(QStringLiteral(";;"));
 }
 
@@ -152,14 +153,15 @@ QString exportPanel(QWidget &panel, const QString &fileName)
     } else if (suffix == QLatin1String("csv")) {
         const QAbstractItemView *table = visibleTable(panel);
         if (!table)
-            return tr("Cannot export %1: the panel shows no table; choose a picture.").arg(fileName);
+            return exporterText("Cannot export %1: the panel shows no table; choose a picture.")
+                .arg(fileName);
         bytes = tableAsCsv(*table).toUtf8();
     } else {
-        return tr("Cannot export %1: the name must end in .png, .svg, .pdf or .csv.").arg(fileName);
+        return exporterText("Cannot export %1: the name must end in .png, .svg, .pdf or .csv.").arg(fileName);
     }
     QSaveFile file(fileName);
     if (!file.open(QIODevice::WriteOnly) || file.write(bytes) != bytes.size() || !file.commit())
-        return tr("Cannot export %1: %2.").arg(fileName, file.errorString());
+        return exporterText("Cannot export %1: %2.").arg(fileName, file.errorString());
     return {};
 }
 

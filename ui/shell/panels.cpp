@@ -19,7 +19,7 @@ namespace {
 
 using C = PanelContext;
 
-QString tr(const char *text)
+QString panelText(const char *text)
 {
     return QCoreApplication::translate("klineage::ui::Panels", text);
 }
@@ -52,15 +52,15 @@ const std::vector<PanelSpec> &panelTable()
     // clang-format off
     static const std::vector<PanelSpec> table = {
         // id          title              icon          place               made by
-        {"library",    tr("Library"),     "library",    PanelPlace::Dock,   panelOf<LibraryPanel>},
-        {"lineage",    tr("Lineage"),     "lineage",    PanelPlace::Dock,   panelOf<LineagePanel>},
-        {"diff",       tr("Diff"),        "diff",       PanelPlace::Centre, panelOf<DiffPanel>},
-        {"editor",     tr("Editor"),      "editor",     PanelPlace::Centre, panelOf<EditorPanel>},
-        {"card",       tr("SkillCard"),   "card",       PanelPlace::Dock,   card},
-        {"profile",    tr("Profile Δ"),   "profile",    PanelPlace::Dock,   panelOf<ProfilePanel>},
-        {"trajectory", tr("Trajectory"),  "trajectory", PanelPlace::Dock,   panelOf<TrajectoryPanel>},
-        {"console",    tr("Run console"), "console",    PanelPlace::Dock,   console},
-        {"problems",   tr("Problems"),    "problems",   PanelPlace::Dock,   problems},
+        {"library",    panelText("Library"),     "library",    PanelPlace::Dock,   panelOf<LibraryPanel>},
+        {"lineage",    panelText("Lineage"),     "lineage",    PanelPlace::Dock,   panelOf<LineagePanel>},
+        {"diff",       panelText("Diff"),        "diff",       PanelPlace::Centre, panelOf<DiffPanel>},
+        {"editor",     panelText("Editor"),      "editor",     PanelPlace::Centre, panelOf<EditorPanel>},
+        {"card",       panelText("SkillCard"),   "card",       PanelPlace::Dock,   card},
+        {"profile",    panelText("Profile Δ"),   "profile",    PanelPlace::Dock,   panelOf<ProfilePanel>},
+        {"trajectory", panelText("Trajectory"),  "trajectory", PanelPlace::Dock,   panelOf<TrajectoryPanel>},
+        {"console",    panelText("Run console"), "console",    PanelPlace::Dock,   console},
+        {"problems",   panelText("Problems"),    "problems",   PanelPlace::Dock,   problems},
     };
     // clang-format on
     return table;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int formatVersion = 1;
 
-QString tr(const char *text)
+QString sessionText(const char *text)
 {
     return QCoreApplication::translate("klineage::ui::Session", text);
 }
@@ -47,7 +47,8 @@ SessionState SessionStore::load(QStringList *messages)
         m_settings = std::make_unique<QSettings>(m_fileName, QSettings::IniFormat);
         if (messages)
             *messages
-                << tr("The window's settings could not be read and start anew; the old file is kept as %1.")
+                << sessionText(
+                       "The window's settings could not be read and start anew; the old file is kept as %1.")
                        .arg(kept);
         return {};
     }

@@ -7,7 +7,7 @@ namespace klineage::ui {
 
 namespace {
 
-QString tr(const char *text)
+QString layoutText(const char *text)
 {
     return QCoreApplication::translate("klineage::ui::WindowLayout", text);
 }
@@ -17,22 +17,22 @@ std::vector<WindowLayout> makeLayouts()
 {
     using Stacks = std::vector<DockStack>;
     return {
-        {.id = "review", .name = tr("Review"),
+        {.id = "review", .name = layoutText("Review"),
          .left = Stacks{{{"library"}, 36}, {{"lineage"}, 64}},
          .right = Stacks{{{"card"}, 1}},
          .bottom = Stacks{{{"profile"}, 55}, {{"trajectory", "console", "problems"}, 45}},
          .leftWidth = 436, .rightWidth = 346, .bottomHeight = 270, .centre = "diff"},
-        {.id = "curate", .name = tr("Curate"),
+        {.id = "curate", .name = layoutText("Curate"),
          .left = Stacks{{{"library"}, 58}, {{"lineage"}, 42}},
          .right = Stacks{{{"card"}, 1}},
          .bottom = Stacks{{{"profile", "console", "problems"}, 1}},
          .leftWidth = 400, .rightWidth = 540, .bottomHeight = 200, .centre = "diff"},
-        {.id = "run", .name = tr("Run"),
+        {.id = "run", .name = layoutText("Run"),
          .left = Stacks{{{"library"}, 30}, {{"lineage"}, 70}},
          .right = Stacks{},
          .bottom = Stacks{{{"console", "problems"}, 55}, {{"trajectory", "profile"}, 45}},
          .leftWidth = 436, .rightWidth = 0, .bottomHeight = 330, .centre = "editor"},
-        {.id = "demo", .name = tr("Demo"),
+        {.id = "demo", .name = layoutText("Demo"),
          .left = Stacks{{{"lineage"}, 1}},
          .right = Stacks{},
          .bottom = Stacks{{{"trajectory"}, 58}, {{"profile"}, 42}},
