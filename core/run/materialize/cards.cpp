@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::size_t mostListed = 1000;
 constexpr std::size_t maxCardText = std::size_t{1} << 20;
+constexpr int mostRounds = 4;
 
 std::vector<std::string> readTexts(JsonReader &reader, const char *key)
 {
@@ -112,6 +113,40 @@ skills::Target targetOf(const Workspace &workspace, const Settings &settings, co
     return target;
 }
 
+bool isTaken(const CardChoice &choice, const std::string &name)
+{
+    return std::any_of(choice.taken.begin(), choice.taken.end(),
+                       [&](const TakenCard &taken) { return taken.card.name == name; });
+}
+
+/// The found cards that were not taken before, up to the most that are shown.
+std::vector<const skills::CardRecord *> takeNew(const skills::Retrieval &found,
+                                                const std::vector<skills::CardRecord> &library,
+                                                const std::string &after, int most, CardChoice &choice)
+{
+    std::vector<const skills::CardRecord *> added;
+    for (const skills::Retrieved &retrieved : found.taken) {
+        const auto record = std::find_if(library.begin(), library.end(), [&](const skills::CardRecord &r) {
+            return r.card.name == retrieved.card;
+        });
+        if (record == library.end() || isTaken(choice, retrieved.card)
+            || static_cast<int>(choice.taken.size()) >= most)
+            continue;
+        TakenCard taken{{record->card.name, record->card.intent.text, policy::cardText(*record)},
+                        record->card.revision,
+                        {}};
+        if (!after.empty())
+            taken.reasons.push_back("once the cards before it are applied: " + after);
+        for (const skills::Reason &reason : retrieved.reasons)
+            taken.reasons.push_back(reason.text);
+        choice.taken.push_back(std::move(taken));
+        added.push_back(&*record);
+    }
+    return added;
+}
+
+/// Round by round: what the root is ready for, then what it will be ready for once those cards are applied, and so on. A plan needs
+/// all of them in view.
 CardChoice retrieve(const Workspace &whole, const Settings &settings, const Subject &root, int most)
 {
     const bool heldOut = isYes(settings, "held_out");
@@ -129,24 +164,27 @@ CardChoice retrieve(const Workspace &whole, const Settings &settings, const Subj
     const skills::RetrievalIndex index(library, skills::pathsOf(lineages), skills::tagsOf(whole.workloads));
     skills::RetrievalOptions options;
     options.hypotheses = isYes(settings, "hypotheses");
-    const skills::Retrieval found = index.find(target, options);
 
     CardChoice choice;
-    for (const skills::Retrieved &retrieved : found.taken) {
-        const auto record = std::find_if(library.begin(), library.end(), [&](const skills::CardRecord &r) {
-            return r.card.name == retrieved.card;
-        });
-        if (record == library.end() || static_cast<int>(choice.taken.size()) == most)
-            continue;
-        TakenCard taken{{record->card.name, record->card.intent.text, policy::cardText(*record)},
-                        record->card.revision,
-                        {}};
-        for (const skills::Reason &reason : retrieved.reasons)
-            taken.reasons.push_back(reason.text);
-        choice.taken.push_back(std::move(taken));
+    skills::Target reached = target;
+    std::string after; // cards that the next round counts on
+    for (int round = 0; round < mostRounds; ++round) {
+        const skills::Retrieval found = index.find(reached, options);
+        choice.blocked.clear();
+        for (const skills::Blocked &blocked : found.blocked)
+            choice.blocked.push_back({blocked.card, blocked.rules});
+        const std::vector<const skills::CardRecord *> taken = takeNew(found, library, after, most, choice);
+        if (taken.empty())
+            break;
+        for (const skills::CardRecord *record : taken) {
+            reached.priorActions.push_back(record->card.category);
+            reached.features.insert(reached.features.end(), record->card.provides.begin(),
+                                    record->card.provides.end());
+            after += (after.empty() ? "" : ", ") + record->card.name;
+        }
     }
-    for (const skills::Blocked &blocked : found.blocked)
-        choice.blocked.push_back({blocked.card, blocked.rules});
+    // What is already provided once a card is applied blocks the card itself: that is no near miss.
+    std::erase_if(choice.blocked, [&](const BlockedCard &blocked) { return isTaken(choice, blocked.card); });
     return choice;
 }
 

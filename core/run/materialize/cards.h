@@ -31,7 +31,7 @@ struct CardChoice {
 [[nodiscard]] std::string writeCardChoice(const CardChoice &choice);
 [[nodiscard]] Result<CardChoice> parseCardChoice(const std::string &text, const std::string &fileName);
 
-/// The cards that fit the root, by the workspace's library and lineages, kept in the run as cards.json: cards that are changed later
+/// The cards that fit the root, and those that fit once these are applied, by the workspace's library and lineages, kept in the run as cards.json: cards that are changed later
 /// change nothing of a run that is gone on with. Options: "hypotheses" = "yes" takes cards that were never admitted too; "held_out" =
 /// "yes" leaves out cards that rest on lineages of the run's own workload, and these lineages themselves; "most_cards".
 [[nodiscard]] Result<CardChoice> keepCards(const Conduct &conduct, const Subject &root);

@@ -410,6 +410,30 @@ private slots:
         QCOMPARE(fake.calls, 0);
     }
 
+    void cardsThatOthersMakeRoomForAreLoadedToo()
+    {
+        // It needs what stage-rows provides, so the root alone is not ready for it.
+        const fs::path card = workspace() / "skills/reuse-rows";
+        fs::copy(workspace() / "skills/stage-rows", card, fs::copy_options::recursive);
+        std::string text = readAll(card / "card.toml");
+        text.replace(text.find("stage-rows"), 10, "reuse-rows");
+        text.replace(text.find("[[provides]]"), 12, "[[requires]]");
+        writeAll(card / "card.toml", text);
+        std::string system;
+        FakeGate fake(judgeByCode);
+        FunctionProvider provider([&](const llm::Request &request) -> std::string {
+            system = request.system;
+            return "DONE";
+        });
+        make(settings("klineage"));
+        QVERIFY(goOn(workspace(), directory(), provider, fake.function()));
+        const std::size_t first = system.find("## Card stage-rows");
+        const std::size_t second = system.find("## Card reuse-rows");
+        QVERIFY(first != std::string::npos && second != std::string::npos && first < second);
+        QVERIFY(readAll(directory() / "cards.json").find("once the cards before it are applied: stage-rows")
+                != std::string::npos);
+    }
+
     void heldOutCardsStayOut()
     {
         FakeGate fake(judgeByCode);
