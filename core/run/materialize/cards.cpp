@@ -119,6 +119,17 @@ bool isTaken(const CardChoice &choice, const std::string &name)
                        [&](const TakenCard &taken) { return taken.card.name == name; });
 }
 
+/// Of the target's language, platform or path. After a few cards everything has prior actions in common with something: alone
+/// that is no reason to look further ahead.
+bool isNear(const skills::Retrieved &retrieved)
+{
+    return std::any_of(retrieved.reasons.begin(), retrieved.reasons.end(), [](const skills::Reason &reason) {
+        return reason.dimension == skills::Dimension::Language
+               || reason.dimension == skills::Dimension::Platform
+               || reason.dimension == skills::Dimension::Path;
+    });
+}
+
 /// The found cards that were not taken before, up to the most that are shown.
 std::vector<const skills::CardRecord *> takeNew(const skills::Retrieval &found,
                                                 const std::vector<skills::CardRecord> &library,
@@ -130,7 +141,7 @@ std::vector<const skills::CardRecord *> takeNew(const skills::Retrieval &found,
             return r.card.name == retrieved.card;
         });
         if (record == library.end() || isTaken(choice, retrieved.card)
-            || static_cast<int>(choice.taken.size()) >= most)
+            || static_cast<int>(choice.taken.size()) >= most || (!after.empty() && !isNear(retrieved)))
             continue;
         TakenCard taken{{record->card.name, record->card.intent.text, policy::cardText(*record)},
                         record->card.revision,
