@@ -23,7 +23,7 @@ namespace {
 
 constexpr const char *agentPolicy = "agent";
 constexpr const char *agentProvider = "mcp";
-constexpr std::size_t maxCandidateBytes = std::size_t{4} << 20;
+constexpr std::size_t maxRunCandidateBytes = std::size_t{4} << 20;
 
 double speedupOf(const gate::Trial &trial)
 {
@@ -165,7 +165,7 @@ private:
         const auto surface = kernel::surfaceFromString(settings().surface);
         return files::readFile(m_journal.directory()
                                    / run::candidateFileName(sha, surface.value_or(kernel::Surface::OpenCl)),
-                               maxCandidateBytes);
+                               maxRunCandidateBytes);
     }
 
     [[nodiscard]] run::StepRecord stepOf(const gate::Trial &trial, double dollars) const
