@@ -19,7 +19,7 @@ struct Fence {
     std::string_view rest; ///< after the marks: the language of an opening fence
 };
 
-std::string_view trimmed(std::string_view text)
+std::string_view unpadded(std::string_view text)
 {
     constexpr std::string_view blanks = " \t\r\n";
     const std::size_t begin = text.find_first_not_of(blanks);
@@ -38,7 +38,7 @@ std::optional<Fence> fenceOf(std::string_view line)
     fence.mark = line[indent];
     const std::size_t end = std::min(line.find_first_not_of(fence.mark, indent), line.size());
     fence.length = end - indent;
-    fence.rest = trimmed(line.substr(end));
+    fence.rest = unpadded(line.substr(end));
     if (fence.length < 3 || (fence.mark == '`' && fence.rest.find('`') != std::string_view::npos))
         return std::nullopt;
     return fence;
@@ -58,7 +58,7 @@ std::string_view nextLine(std::string_view &text)
 std::optional<std::string> doneReason(std::string_view line)
 {
     constexpr std::string_view word = "DONE";
-    line = trimmed(line);
+    line = unpadded(line);
     while (line.starts_with('*')) // **DONE**: emphasis is not meant
         line.remove_prefix(1);
     if (!line.starts_with(word))
@@ -136,7 +136,7 @@ Result<Reading> readReply(std::string_view reply)
                        + " fenced blocks; exactly one was expected.");
     if (blocks.closed.size() == 1)
         return Reading{Reading::Kind::Block, blocks.closed.front()};
-    if (const std::string_view text = trimmed(reply); text.starts_with(planOpening))
+    if (const std::string_view text = unpadded(reply); text.starts_with(planOpening))
         return Reading{Reading::Kind::Block, withLineEnds(text)};
     if (blocks.done)
         return Reading{Reading::Kind::Done, *blocks.done};
@@ -168,7 +168,7 @@ std::string normalizedCode(std::string_view text)
         at = std::min(text.find("*/"), text.size());
         std::string_view plan = text.substr(0, at);
         while (!plan.empty()) {
-            const std::string_view line = trimmed(nextLine(plan));
+            const std::string_view line = unpadded(nextLine(plan));
             if (!line.empty() && line[0] != '#')
                 out.append(line) += '\n';
         }

@@ -13,7 +13,7 @@ using nlohmann::json;
 
 namespace {
 
-StopReason stopReason(const std::string &name)
+StopReason finishReason(const std::string &name)
 {
     static const std::map<std::string, StopReason> known{{"stop", StopReason::End},
                                                          {"length", StopReason::MaxTokens},
@@ -75,7 +75,8 @@ private:
         }
         if (member(choice, "finish_reason")) {
             m_finished = true;
-            m_reply.stop = m_refused ? StopReason::Refusal : stopReason(textMember(choice, "finish_reason"));
+            m_reply.stop =
+                m_refused ? StopReason::Refusal : finishReason(textMember(choice, "finish_reason"));
         }
         return {};
     }

@@ -18,7 +18,7 @@ namespace {
 
 using skills::Citation;
 
-constexpr std::size_t maxCandidateBytes = std::size_t{4} << 20;
+constexpr std::size_t maxQuotedBytes = std::size_t{4} << 20;
 constexpr int contextLines = 8; // the local code around a change
 constexpr std::size_t maxDiffBytes = std::size_t{24} << 10;
 constexpr std::size_t maxAttemptDiffBytes = std::size_t{4} << 10;
@@ -105,15 +105,15 @@ void addUnique(std::vector<std::string> &values, const std::string &value)
 
 std::string readText(const lineage::Lineage &lineage, const std::string &file)
 {
-    return files::readFile(lineage.directory / file, maxCandidateBytes).value_or(std::string());
+    return files::readFile(lineage.directory / file, maxQuotedBytes).value_or(std::string());
 }
 
 std::vector<std::string> categoriesBefore(const Member &member)
 {
-    std::vector<std::string> categories;
+    std::vector<std::string> before;
     for (std::size_t i = 0; i < member.index; ++i)
-        addUnique(categories, member.lineage->transitions[i].category);
-    return categories;
+        addUnique(before, member.lineage->transitions[i].category);
+    return before;
 }
 
 /// A group on its way from its members to what the author is shown.
