@@ -137,7 +137,8 @@ Result<gate::GateRequest> gateRequestOf(const Workspace &workspace, const std::s
     const Result<kernel::Candidate> candidate = kernel::parseCandidate(request.candidateText, "candidate");
     request.candidateName =
         candidate && candidate->surface == kernel::Surface::Cuda ? "candidate.cu" : "candidate.cl";
-    for (const auto &[tunable, value] : arguments.value("tunables", json::object()).items())
+    const json tunables = arguments.value("tunables", json::object()); // items() refers to it
+    for (const auto &[tunable, value] : tunables.items())
         request.tunables[tunable] = value.get<std::int64_t>();
     request.seeds = arguments.value("seeds", request.seeds);
     request.minRounds = arguments.value("rounds", request.minRounds);
