@@ -306,8 +306,12 @@ Status Journal::finish(const std::string &ending)
                                          ? "step " + std::to_string(m_d->steps.size() + 1)
                                          : "trial " + std::to_string(m_d->trialsAnswered + 1))
                                   + '.');
-    if (const Result<std::string> there = readEnding(m_d->directory); there && *there == ending)
-        return {};
+    if (const Result<std::string> there = readEnding(m_d->directory)) {
+        // Who looks at a finished run again and stops half-way has not undone it.
+        const bool keepsIt = !there->empty() && !endsAnywhere(*there) && endsAnywhere(ending);
+        if (*there == ending || keepsIt)
+            return {};
+    }
     return writeEnding(m_d->directory, ending);
 }
 

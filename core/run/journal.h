@@ -124,7 +124,7 @@ public:
     [[nodiscard]] Result<std::string> keep(const std::string &fileName,
                                            const std::function<Result<std::string>()> &make);
     /// Writes why the run ended, "code" or "code: reason"; a run without this was stopped or killed. Conflict when the record goes
-    /// on, unless the code is "stopped" or "error". The last call counts.
+    /// on, unless the code is "stopped" or "error". The last call counts; but a run that is finished stays finished.
     [[nodiscard]] Status finish(const std::string &ending);
 
     Journal(Journal &&) noexcept;

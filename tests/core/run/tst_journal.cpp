@@ -303,8 +303,22 @@ private slots:
             const Status early = journal->finish("complete");
             QVERIFY(!early && early.error().code == ErrorCode::Conflict);
             QVERIFY(journal->finish("stopped"));
+            QVERIFY(journal->finish("error: The gate died."));
+        }
+        QCOMPARE(readRun(runs() / "one")->state, std::string("finished")); // as it was before
+    }
+
+    void stoppedRunsAreNotFinished()
+    {
+        {
+            Result<Journal> journal = Journal::create(runs(), someSettings());
+            QVERIFY(journal->finish("error: The gate died."));
         }
         QCOMPARE(readRun(runs() / "one")->state, std::string("stopped"));
+        QVERIFY(Journal::open(runs() / "one")->finish("stopped: By hand."));
+        QCOMPARE(readRun(runs() / "one")->ending, std::string("stopped: By hand."));
+        QVERIFY(Journal::open(runs() / "one")->finish("complete"));
+        QCOMPARE(readRun(runs() / "one")->state, std::string("finished"));
     }
 
     /// The writes in their order: candidate, trial, step, …, ending. After a kill between any two bytes of them, the run is gone on
