@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/gate/supervisor/lineup.h"
 
+#include "core/gate/check/randomorder.h"
 #include "core/gate/references/python.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace klineage::gate {
 
@@ -206,11 +206,7 @@ Placed Lineup::place()
 {
     if (auto drawn = m_buffers.redraw(entropy()); !drawn)
         return failed(drawn.error(), Culprit::Candidate);
-    std::vector<std::size_t> order(m_sides.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    for (std::size_t i = order.size(); i > 1; --i)
-        std::swap(order[i - 1], order[entropy() % i]);
-    for (const std::size_t i : order) {
+    for (const std::size_t i : randomOrder(m_sides.size(), entropy)) {
         if (auto placed = m_sides[i].place(m_buffers, m_context, m_where); !placed)
             return placed;
         m_subjects[i].id = m_sides[i].subject();

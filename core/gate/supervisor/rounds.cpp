@@ -2,10 +2,10 @@
 #include "core/gate/supervisor/rounds.h"
 
 #include "core/gate/check/random.h"
+#include "core/gate/check/randomorder.h"
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 namespace klineage::gate {
 
@@ -84,10 +84,7 @@ TimedRun nextRun(const TimedSubject &subject, RoundState &state)
 /// is not the same twice.
 std::vector<Sample> roundOf(const std::vector<TimedSubject> &subjects, RoundState &state)
 {
-    std::vector<std::size_t> order(subjects.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    for (std::size_t i = order.size(); i > 1; --i)
-        std::swap(order[i - 1], order[entropy() % i]);
+    const std::vector<std::size_t> order = randomOrder(subjects.size(), entropy);
     std::vector<Sample> samples;
     for (const std::size_t subject : order)
         samples.push_back({subject, nextRun(subjects[subject], state)});

@@ -353,9 +353,7 @@ StageResult<void> Supervisor::Private::performOn(WorkerSession &worker, Prepared
     if (auto unloaded = worker.unload(*module); !unloaded)
         return tl::unexpected(failureEnd(unloaded.error(), {}));
     if (job.request.sanitize && prepared.candidate.surface == kernel::Surface::Cuda) {
-        std::vector<std::string> command = workerCommand();
-        command.insert(command.end(), {"--backend", backendName(prepared.candidate.surface)});
-        if (auto sane = sanitize(prepared, command, context, trial); !sane)
+        if (auto sane = sanitize(prepared, workerCommand(prepared.candidate.surface), context, trial); !sane)
             return sane;
     }
     awaitSpare(stop);

@@ -1,24 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/gate/supervisor/timedbuffers.h"
 
+#include "core/gate/check/randomorder.h"
+
 #include <algorithm>
 #include <cstring>
 #include <numeric>
 
 namespace klineage::gate {
-
-namespace {
-
-std::vector<std::size_t> shuffled(std::size_t count, const CounterRandom &random, std::uint64_t &counter)
-{
-    std::vector<std::size_t> order(count);
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    for (std::size_t i = count; i > 1; --i)
-        std::swap(order[i - 1], order[random.bits(counter++) % i]);
-    return order;
-}
-
-} // namespace
 
 TimedBuffers::TimedBuffers(WorkerSession &session, std::vector<CaseInstancePtr> contents)
     : m_session(session)
@@ -133,12 +122,13 @@ WorkerResult<void> TimedBuffers::redraw(std::uint64_t key)
 {
     const CounterRandom random(key);
     std::uint64_t counter = 0;
-    m_group = shuffled(m_sets, random, counter);
+    const auto draw = [&] { return random.bits(counter++); };
+    m_group = randomOrder(m_sets, draw);
     for (auto &family : m_tensors)
-        family.places = shuffled(m_sets, random, counter);
+        family.places = randomOrder(m_sets, draw);
     for (auto &[side, families] : m_workspaces) {
         for (Family &family : families)
-            family.places = shuffled(m_sets, random, counter);
+            family.places = randomOrder(m_sets, draw);
     }
     std::vector<CopyRange> copies;
     for (std::size_t tensor = 0; tensor < m_tensors.size(); ++tensor) {
