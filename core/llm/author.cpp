@@ -4,7 +4,9 @@
 #include "core/files/jsonlines.h"
 #include "core/files/utctime.h"
 #include "core/llm/messagejson.h"
+#include "core/llm/network/retry.h"
 
+#include <cmath>
 #include <utility>
 
 namespace klineage::llm {
@@ -19,6 +21,7 @@ struct Author::Private {
     std::vector<Exchange> exchanges;
     std::size_t next = 0; ///< of exchanges: the one that answers the next ask()
     int retries = 2;
+    double pauseSeconds = 2;
 
     Status settleWritten();
     Result<Exchange> replay(const Request &request);
@@ -210,7 +213,8 @@ Result<Exchange> Author::ask(const Request &request, std::stop_token stop, const
     for (int attempt = 0;; ++attempt) {
         bool again = false;
         exchange = m_d->askOnce(request, *price, stop, onText, again);
-        if (exchange || !again || attempt >= m_d->retries || stop.stop_requested())
+        if (exchange || !again || attempt >= m_d->retries
+            || !sleepFor(m_d->pauseSeconds * std::exp2(attempt), stop))
             break;
         before = exchange.error();
     }
@@ -220,9 +224,10 @@ Result<Exchange> Author::ask(const Request &request, std::stop_token stop, const
     return exchange;
 }
 
-void Author::setRetries(int retries)
+void Author::setRetries(int retries, double pauseSeconds)
 {
     m_d->retries = retries;
+    m_d->pauseSeconds = pauseSeconds;
 }
 
 const Ledger &Author::ledger() const

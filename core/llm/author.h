@@ -43,8 +43,8 @@ public:
     [[nodiscard]] static Result<Author> open(const std::filesystem::path &folder, Provider &provider,
                                              const PriceTable &prices, double capDollars);
 
-    /// How often a request that may have been charged for nothing is asked again; 2 unless told.
-    void setRetries(int retries);
+    /// How often a request that may have been charged for nothing is asked again, and the pause before the first time (it doubles).
+    void setRetries(int retries, double pauseSeconds);
 
     /// ErrorCode::Unavailable with the message beginning "The budget" when the request could pass the cap: nothing was sent.
     /// onText hears what the provider streams, and nothing while replaying; what comes after a failed attempt is from the beginning again.

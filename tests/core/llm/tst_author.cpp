@@ -4,8 +4,11 @@
 #include "core/llm/author.h"
 #include "tests/core/llm/scriptedprovider.h"
 
+#include <QElapsedTimer>
 #include <QTemporaryDir>
 #include <QTest>
+
+#include <thread>
 
 using namespace klineage;
 using namespace klineage::llm;
@@ -23,7 +26,13 @@ private:
     {
         return m_folder.path().toStdString() + "/" + std::to_string(m_count);
     }
-    Result<Author> open(double cap = 1) { return Author::open(folder(), m_provider, testPrices(), cap); }
+    Result<Author> open(double cap = 1)
+    {
+        Result<Author> author = Author::open(folder(), m_provider, testPrices(), cap);
+        if (author)
+            author->setRetries(2, 0.001);
+        return author;
+    }
     std::string read(const char *name) const
     {
         return files::readFile(folder() / name, 1 << 24).value_or(std::string());
@@ -166,6 +175,23 @@ private slots:
         QCOMPARE(reply->number, 1);
         const double most = mostDollars(testPrices().prices[0], question("a"));
         QCOMPARE(author->ledger().spentDollars(), most + 110e-6);
+    }
+
+    void aStopEndsThePauseBeforeAsking()
+    {
+        m_provider.answers.assign(3, ScriptedProvider::failure(ErrorCode::Timeout, "Silence.", true));
+        auto author = open();
+        author->setRetries(2, 60);
+        std::stop_source stop;
+        std::jthread stopper([&] {
+            std::this_thread::sleep_for(std::chrono::milliseconds(50));
+            stop.request_stop();
+        });
+        QElapsedTimer timer;
+        timer.start();
+        QCOMPARE(author->ask(question("a"), stop.get_token()).error().message, std::string("Silence."));
+        QVERIFY(timer.elapsed() < 5000);
+        QCOMPARE(m_provider.asked.size(), 1);
     }
 
     void saysWhatBrokeWhenNoMoneyIsLeftToTryAgain()
@@ -313,7 +339,7 @@ private slots:
     {
         m_provider.answers.assign(3, ScriptedProvider::reply(std::string(maxReplyBytes + 1, 'x'), 1, 1));
         auto author = open();
-        author->setRetries(0);
+        author->setRetries(0, 0);
         const auto reply = author->ask(question("a"));
         QCOMPARE(reply.error().code, ErrorCode::Protocol);
         QVERIFY(author->ledger().spentDollars() > 0.01);

@@ -131,7 +131,8 @@ private slots:
         QTest::addColumn<bool>("anthropic");
         QTest::addColumn<QString>("from");
         QTest::addColumn<QString>("to");
-        for (const char *wrong : {"-1", "1.5", "\"7\"", "1e30", "99999999999999999999", "[]", "true", "null"}) {
+        for (const char *wrong :
+             {"-1", "1.5", "\"7\"", "1e30", "99999999999999999999", "[]", "true", "null"}) {
             QTest::addRow("anthropic input %s", wrong)
                 << true << "\"input_tokens\":120" << QString("\"input_tokens\":") + wrong;
             QTest::addRow("anthropic output %s", wrong)

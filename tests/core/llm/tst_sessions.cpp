@@ -185,6 +185,7 @@ public:
                 if (!opened)
                     return "cannot open: " + opened.error().message;
                 author.emplace(std::move(*opened));
+                author->setRetries(2, 0);
                 next = 0;
             }
             const bool replayed = author->isReplaying();
