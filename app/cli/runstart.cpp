@@ -84,7 +84,9 @@ tl::expected<void, int> takeFile(const Session &session, const Workspace &worksp
         return {};
     std::vector<std::string> platforms;
     for (const lineage::Lineage &lineage : workspace.lineages) {
-        if (lineage.workload == settings.workload && lineage.surface == candidate->surface)
+        const bool isKnown =
+            std::find(platforms.begin(), platforms.end(), lineage.platform) != platforms.end();
+        if (lineage.workload == settings.workload && lineage.surface == candidate->surface && !isKnown)
             platforms.push_back(lineage.platform);
     }
     if (platforms.size() != 1)
