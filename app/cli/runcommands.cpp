@@ -5,12 +5,14 @@
 #include "app/cli/runsession.h"
 #include "app/cli/runstart.h"
 
+#include "core/files/atomicfile.h"
 #include "core/run/perform/author.h"
 #include "core/run/perform/replaycheck.h"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 
@@ -37,8 +39,42 @@ int report(const Session &session, const fs::path &directory, const Result<run::
     return ending->code == "stopped" ? exitNegative : exitOk;
 }
 
+/// A person's answer to one question: the run's own provider answers the ones after it.
+class GivenReply : public llm::Provider
+{
+public:
+    GivenReply(std::string text, llm::Provider &others)
+        : m_text(std::move(text))
+        , m_others(others)
+    {}
+    [[nodiscard]] std::string name() const override { return m_questions > 1 ? m_others.name() : "manual"; }
+    [[nodiscard]] bool isPaid() const override { return m_questions > 0 && m_others.isPaid(); }
+    [[nodiscard]] tl::expected<llm::Reply, llm::ProviderFailure> ask(const llm::Request &request,
+                                                                     std::stop_token stop,
+                                                                     const llm::TextCallback &onText) override
+    {
+        if (m_questions++ > 0)
+            return m_others.ask(request, std::move(stop), onText);
+        llm::Reply reply;
+        reply.text = m_text;
+        return reply;
+    }
+
+private:
+    std::string m_text;
+    llm::Provider &m_others;
+    int m_questions = 0; ///< asked so far
+};
+
+/// How far to go on with a run, and with whose words.
+struct Advance {
+    std::string launcher;
+    int mostNewSteps = 0;  ///< 0: to its end
+    std::string replyFile; ///< answers the next question; empty: the run's provider does
+};
+
 /// Goes on with the run until it ends, Ctrl+C, or so many new steps.
-int goOn(const Session &session, const fs::path &directory, const std::string &launcher, int mostNewSteps)
+int goOn(const Session &session, const fs::path &directory, const Advance &advance)
 {
     const Result<fs::path> workspace = session.workspaceRoot();
     if (!workspace)
@@ -62,15 +98,22 @@ int goOn(const Session &session, const fs::path &directory, const std::string &l
     if (before->settings.provider == "manual")
         std::fprintf(stderr, "Questions come to %s; write each reply beside its question.\n",
                      (directory / "manual").c_str());
-    LazyGate gate(splitWords(launcher));
+    std::unique_ptr<llm::Provider> given;
+    if (!advance.replyFile.empty()) {
+        Result<std::string> text = files::readFile(advance.replyFile, llm::maxReplyBytes);
+        if (!text)
+            return session.usage(text.error().message);
+        given = std::make_unique<GivenReply>(std::move(*text), **provider);
+    }
+    LazyGate gate(splitWords(advance.launcher));
     RunPrinter printer(static_cast<int>(before->steps.size()));
     const Result<run::Ending> ending =
-        run::driveRun(directory, {*workspace, **provider, *prices, gate.function(), interrupts.token(),
-                                  printer.watcher(), mostNewSteps});
+        run::driveRun(directory, {*workspace, given ? *given : **provider, *prices, gate.function(),
+                                  interrupts.token(), printer.watcher(), advance.mostNewSteps});
     printer.clear();
     // After `step` the run is stopped because that was asked for.
-    const bool stepDone =
-        mostNewSteps > 0 && ending && ending->code == "stopped" && !interrupts.token().stop_requested();
+    const bool stepDone = advance.mostNewSteps > 0 && ending && ending->code == "stopped"
+                          && !interrupts.token().stop_requested();
     const int status = report(session, directory, ending);
     return stepDone ? exitOk : status;
 }
@@ -142,7 +185,7 @@ int beginRun(const Session &session, const Workspace &workspace, const run::Sett
                                                                : session.fail(created.error());
     }
     std::fprintf(stderr, "Run %s\n", settings.id.c_str());
-    return goOn(session, runs / settings.id, launcher, 0);
+    return goOn(session, runs / settings.id, {launcher, 0, {}});
 }
 
 void addRunCommands(CLI::App &app, Session &session)
@@ -158,8 +201,7 @@ void addRunCommands(CLI::App &app, Session &session)
 
     struct Named {
         std::string run;
-        std::string launcher;
-        int steps = 1;
+        Advance advance;
         bool check = true;
     };
     const auto named = std::make_shared<Named>();
@@ -168,21 +210,25 @@ void addRunCommands(CLI::App &app, Session &session)
         added->add_option("run", named->run, "Id of a run of the workspace, or its folder")->required();
         return added;
     };
-    const auto advance = [&session, named](int steps) {
+    const auto advance = [&session, named] {
         const auto directory = findRun(session, named->run);
-        return directory ? goOn(session, *directory, named->launcher, steps) : directory.error();
+        return directory ? goOn(session, *directory, named->advance) : directory.error();
     };
-    verb = withRun("resume", "Go on with a run that was stopped or killed; nothing is paid twice",
-                   [advance] { return advance(0); });
-    verb->add_option("--launcher", named->launcher,
-                     "Start the gate through this command, as in \"ssh HOST\"");
-    verb = withRun("step", "Go on with a run for one step, then stop it",
-                   [advance, named] { return advance(named->steps); });
-    verb->add_option("--steps", named->steps, "So many steps")
-        ->check(CLI::Range(1, 100000))
-        ->capture_default_str();
-    verb->add_option("--launcher", named->launcher,
-                     "Start the gate through this command, as in \"ssh HOST\"");
+    const auto withLauncher = [named](CLI::App &added) {
+        added.add_option("--launcher", named->advance.launcher,
+                         "Start the gate through this command, as in \"ssh HOST\"");
+    };
+    withLauncher(
+        *withRun("resume", "Go on with a run that was stopped or killed; nothing is paid twice", advance));
+    verb = withRun("step", "Go on with a run for one step, then stop it", [advance, named] {
+        named->advance.mostNewSteps = std::max(1, named->advance.mostNewSteps);
+        return advance();
+    });
+    verb->add_option("--steps", named->advance.mostNewSteps, "So many steps (default: 1)")
+        ->check(CLI::Range(1, 100000));
+    verb->add_option("--reply", named->advance.replyFile,
+                     "Take over: a file with the reply to the next question, or a candidate file");
+    withLauncher(*verb);
     verb = withRun("replay", "Run a recorded run again from its replies and trials, and compare the steps",
                    [&session, named] { return replay(session, named->run); });
     verb->add_flag("--check", named->check, "Compare (the default; nothing else is done)");

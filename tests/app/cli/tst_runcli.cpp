@@ -243,6 +243,22 @@ private slots:
         QCOMPARE(cli({"run", "replay", "one"}).status, 1);
     }
 
+    void aPersonTakesOver()
+    {
+        // The command would fail: only what the person gives is used.
+        QStringList start = startArguments("by-hand");
+        start[start.indexOf("sh author.sh")] = "exit 3";
+        const Outcome failed = cli(start);
+        QCOMPARE(failed.status, 3);
+        const QString better = QString::fromStdString((m_folder.path() / "better.cl").string());
+        const Outcome step = cli({"run", "step", "by-hand", "--reply", better, "--json"});
+        QVERIFY2(step.status == 0, step.err.constData());
+        QCOMPARE(step.json.value("state").toString(), QString("stopped"));
+        QCOMPARE(step.json.value("valid").toInt(), 1);
+        QVERIFY(readAll(m_folder.path() / "runs/by-hand/transcript.jsonl").find("\"provider\":\"manual\"")
+                != std::string::npos);
+    }
+
     void experimentIsRunAndShown()
     {
         const fs::path experiment = m_folder.path() / "experiments/tiny";
