@@ -35,8 +35,9 @@ int serve(const Session &session, const RunChoice &choice)
     const InterruptWatcher interrupts;
     const auto desk = std::make_shared<GateDesk>(*root);
     std::vector<mcp::Tool> tools = lookupTools(*root);
-    tools.push_back(gateTool(desk));
-    if (!choice.run.empty()) {
+    if (choice.run.empty()) {
+        tools.push_back(gateTool(desk));
+    } else { // trials beside the record would make its steps and dollars mean nothing
         Result<std::vector<mcp::Tool>> more = runTools(desk, choice);
         if (!more)
             return session.fail(more.error());
@@ -61,7 +62,7 @@ void addMcpCommand(CLI::App &app, Session &session)
         [&session, choice] { return serve(session, *choice); });
     verb->add_option(
         "--run", choice->run,
-        "Let the agent submit to this run of runs/; it is created when --workload and --platform are given");
+        "Let the agent submit to this run of runs/ instead of gating freely; it is created when --workload and --platform are given");
     verb->add_option("--workload", choice->workload, "Workload of a new run");
     verb->add_option("--platform", choice->platform, "Platform of a new run, as in pocl or sm90");
     verb->add_option("--max-steps", choice->maxSteps, "Submissions that a new run takes (0: no limit)")

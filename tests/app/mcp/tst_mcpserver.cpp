@@ -213,6 +213,39 @@ private slots:
         QCOMPARE(server.end(), 0);
     }
 
+    void theCommandLineRetrievesToo_data()
+    {
+        QTest::addColumn<QStringList>("arguments");
+        QTest::addColumn<int>("status");
+        QTest::addColumn<QString>("part");
+        const QStringList state{"--state", "toy/pocl/K00", "--hypotheses"};
+        QTest::newRow("a state") << state << 0 << "Taken, best first:\n  stage-rows";
+        QTest::newRow("words") << QStringList{"--workload", "other", "--platform", "pocl", "--prior", "a,b"}
+                               << 0 << "blocked: is a hypothesis";
+        QTest::newRow("nothing") << QStringList{} << 2 << "needs a workload and a platform";
+        QTest::newRow("no state") << QStringList{"--state", "toy/pocl/K77"} << 2 << "has no state 'K77'";
+        QTest::newRow("no lineage") << QStringList{"--state", "x"} << 2 << "names no state of a lineage";
+        QTest::newRow("no feature") << state + QStringList{"--feature", "tile"} << 2 << "expected LOCUS:NAME";
+        QTest::newRow("no language") << QStringList{"--workload", "w", "--platform", "mystery"} << 2
+                                     << "does not say the language";
+    }
+    void theCommandLineRetrievesToo()
+    {
+        QFETCH(QStringList, arguments);
+        QFETCH(int, status);
+        QFETCH(QString, part);
+        QProcess process;
+        process.setProcessChannelMode(QProcess::MergedChannels);
+        process.start(QStringLiteral(KLINEAGE_BIN_DIR "/klineage-cli"),
+                      QStringList{"card", "retrieve", "--workspace",
+                                  QStringLiteral(KLINEAGE_SOURCE_DIR "/tests/data/workspace")}
+                          + arguments);
+        QVERIFY(process.waitForFinished(20000));
+        const QString said = QString::fromUtf8(process.readAll());
+        QVERIFY2(said.contains(part), qPrintable(said));
+        QCOMPARE(process.exitCode(), status);
+    }
+
     void aRunThatIsNotThereNeedsAWorkload()
     {
         Server server({"--run", "nothing"});
