@@ -75,9 +75,10 @@ void readValues(const QCommandLineParser &parser, Options &options)
                            .arg(options.layout, layoutIds().join(QStringLiteral(", "))));
     if (parser.isSet("open"))
         checker.expect(
-            options.open.count(QLatin1Char('/')) >= 1 && options.open.count(QLatin1Char('/')) <= 2,
+            options.open.startsWith(QLatin1String("run:"))
+                || (options.open.count(QLatin1Char('/')) >= 1 && options.open.count(QLatin1Char('/')) <= 2),
             optionText(
-                "--open %1: expected WORKLOAD/PLATFORM or WORKLOAD/PLATFORM/STATE, such as gemm/sm90/K05.")
+                "--open %1: expected WORKLOAD/PLATFORM or WORKLOAD/PLATFORM/STATE, such as gemm/sm90/K05, or run:ID.")
                 .arg(options.open));
 }
 
@@ -99,7 +100,8 @@ Options parseOptions(const QStringList &arguments)
         {"scale", optionText("Scale of the window, 0.5 to 4."), optionText("FACTOR")},
         {"layout", optionText("Layout of the window: %1.").arg(layoutIds().join(QStringLiteral(", "))),
          optionText("NAME")},
-        {"open", optionText("Go to a lineage or one of its states: gemm/sm90/K05."), optionText("TARGET")},
+        {"open", optionText("Go to a lineage, one of its states or a run: gemm/sm90/K05, run:ID."),
+         optionText("TARGET")},
         {"card", optionText("Show this SkillCard."), optionText("NAME")},
     });
     Options options;

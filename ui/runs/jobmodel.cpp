@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/runs/jobmodel.h"
 
+#include "ui/runs/verdicttext.h"
 #include "ui/style/format.h"
 
 #include <algorithm>
@@ -98,21 +99,7 @@ QString JobModel::detail(const Entry &entry)
     QStringList lines = {entry.message};
     if (!entry.trial)
         return lines.join(QLatin1Char('\n'));
-    const gate::Verdict &verdict = entry.trial->verdict;
-    for (const gate::Evidence &evidence : verdict.evidence)
-        lines << QStringLiteral("  %1: %2")
-                     .arg(QString::fromStdString(evidence.name), QString::fromStdString(evidence.value));
-    for (const gate::Comparison &comparison : verdict.comparisons) {
-        lines << tr("  against %1: %2 (%3 to %4), %5")
-                     .arg(QString::fromStdString(comparison.against), formatSpeedup(comparison.speedup.value),
-                          formatSpeedup(comparison.speedup.low), formatSpeedup(comparison.speedup.high),
-                          QString::fromLatin1(gate::toString(comparison.change))
-                              .replace(QLatin1Char('_'), QLatin1Char(' ')));
-    }
-    if (!verdict.hint.empty())
-        lines << tr("What to try: %1").arg(QString::fromStdString(verdict.hint));
-    if (!verdict.log.empty())
-        lines << QString() << QString::fromStdString(verdict.log);
+    lines << verdictDetails(entry.trial->verdict);
     return lines.join(QLatin1Char('\n'));
 }
 

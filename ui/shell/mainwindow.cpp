@@ -8,7 +8,12 @@
 #include "ui/graph/lineagepanel.h"
 #include "ui/models/selection.h"
 #include "ui/models/workspacemodel.h"
+#include "ui/plots/trajectorytabs.h"
 #include "ui/runs/gatecontroller.h"
+#include "ui/runs/runcontroller.h"
+#include "ui/runs/runspanel.h"
+#include "ui/runs/runstepview.h"
+#include "ui/runs/runstore.h"
 #include "ui/shell/breadcrumb.h"
 #include "ui/shell/centre.h"
 #include "ui/shell/commands/quickopen.h"
@@ -27,7 +32,10 @@
 #include <QApplication>
 #include <QCloseEvent>
 #include <QDir>
+#include <QFileInfo>
 #include <QTimer>
+
+#include <utility>
 
 namespace klineage::ui {
 
@@ -44,6 +52,8 @@ MainWindow::MainWindow(QWidget *parent)
     , m_selection(new Selection(this))
     , m_problems(new ProblemsModel(this))
     , m_gate(new GateController(m_workspace, this))
+    , m_runs(new RunStore(m_workspace, this))
+    , m_runner(new RunController(m_runs, this))
     , m_reviewer(new CardReviewer(m_workspace, this))
     , m_devices(new DeviceMonitor(this))
     , m_actions(new ActionRegistry(this))
@@ -63,6 +73,7 @@ MainWindow::MainWindow(QWidget *parent)
     connectPanels();
     connectWorkspace();
     connectGate();
+    connectRuns();
     applyLayout(QStringLiteral("review"));
     panel(QStringLiteral("lineage"))->setFocus();
 }
@@ -71,7 +82,7 @@ MainWindow::~MainWindow() = default;
 
 void MainWindow::buildPanels()
 {
-    const PanelContext context{m_workspace, m_selection, m_gate, m_reviewer, m_problems};
+    const PanelContext context{m_workspace, m_selection, m_gate, m_reviewer, m_problems, m_runs, m_runner};
     std::vector<Centre::Page> pages;
     for (const PanelSpec &spec : panelTable()) {
         const QString id = QLatin1String(spec.id);
@@ -116,6 +127,7 @@ void MainWindow::connectPanels()
     connect(m_status, &StatusLine::problemsRequested, this,
             [this] { showPanel(QStringLiteral("problems")); });
     connect(m_status, &StatusLine::consoleRequested, this, [this] { showPanel(QStringLiteral("console")); });
+    connect(m_status, &StatusLine::runsRequested, this, [this] { showPanel(QStringLiteral("runs")); });
     connect(m_top, &TopBar::layoutChosen, this, [this](int layout) { m_arranger->apply(layout); });
     connect(m_top, &TopBar::goToRequested, this,
             [this] { command(QStringLiteral("window.goTo"))->trigger(); });
@@ -153,7 +165,7 @@ void MainWindow::connectGate()
 {
     auto *editor = qobject_cast<EditorPanel *>(panel(QStringLiteral("editor")));
     connect(m_gate, &GateController::started, this, [this, editor](const GateJob &job) {
-        command(QStringLiteral("window.stop"))->setEnabled(true);
+        updateStop();
         editor->showRunning(tr("Gating %1…").arg(job.candidateName));
     });
     connect(m_gate, &GateController::progressed, editor,
@@ -162,7 +174,7 @@ void MainWindow::connectGate()
             });
     connect(m_gate, &GateController::finished, this,
             [this, editor](quint64, const gate::Trial &trial, const QString &row, const QString &note) {
-                command(QStringLiteral("window.stop"))->setEnabled(false);
+                updateStop();
                 editor->showVerdict(trial);
                 const QString verdict = QString::fromStdString(trial.verdict.message);
                 m_status->say(note.isEmpty() ? verdict : tr("%1 %2").arg(verdict, note));
@@ -171,7 +183,7 @@ void MainWindow::connectGate()
                     m_selection->setRow(row);
             });
     const auto ended = [this, editor](const QString &message) {
-        command(QStringLiteral("window.stop"))->setEnabled(false);
+        updateStop();
         editor->showRunning(message);
         m_status->say(message);
     };
@@ -181,6 +193,51 @@ void MainWindow::connectGate()
     });
     connect(m_gate, &GateController::stopped, this,
             [ended](quint64) { ended(tr("The trial was stopped.")); });
+}
+
+void MainWindow::connectRuns()
+{
+    auto *runs = qobject_cast<RunsPanel *>(panel(QStringLiteral("runs")));
+    auto *step = qobject_cast<RunStepView *>(panel(QStringLiteral("run")));
+    m_status->setRunner(m_runner);
+    // The keys act wherever the focus is, also while the panel is hidden.
+    addActions(runs->commands());
+    auto *trajectory = qobject_cast<TrajectoryTabs *>(panel(QStringLiteral("trajectory")));
+    const auto look = [this, trajectory] {
+        m_centre->showPage(QStringLiteral("run"));
+        trajectory->showRuns(true);
+    };
+    connect(runs, &RunsPanel::message, m_status, &StatusLine::say);
+    connect(runs, &RunsPanel::stepActivated, this, look);
+    connect(step, &RunStepView::message, m_status, &StatusLine::say);
+    connect(step, &RunStepView::questionArrived, this, look);
+    connect(m_runner, &RunController::started, this, [this, look] {
+        updateStop();
+        showPanel(QStringLiteral("runs"));
+        look();
+    });
+    connect(m_runner, &RunController::ended, this,
+            [this](const QString &id, const QString &code, const QString &reason) {
+                updateStop();
+                m_status->say(tr("%1: %2. %3").arg(id, code, reason));
+                // Deoptimization, lifting and admission write lineages and cards.
+                const RunEntryPtr run = m_runs->run(id);
+                if (run && run->record.settings.kind != run::Kind::Materialize)
+                    m_workspace->open(m_root);
+            });
+    connect(m_runner, &RunController::failed, this, [this](const QString &id, const QString &message) {
+        updateStop();
+        m_problems->add({ProblemsModel::Severity::Error, id, message, {}});
+        m_status->say(message);
+    });
+    connect(m_runs, &RunStore::problemFound, this, [this](const QString &text) {
+        m_problems->add({ProblemsModel::Severity::Notice, tr("runs"), text, {}});
+    });
+}
+
+void MainWindow::updateStop()
+{
+    command(QStringLiteral("window.stop"))->setEnabled(m_gate->isRunning() || m_runner->isRunning());
 }
 
 void MainWindow::openWorkspace(const QString &root)
@@ -244,6 +301,8 @@ void MainWindow::selectWanted()
 {
     m_wantedError.clear();
     const Workspace &workspace = m_workspace->workspace();
+    if (m_wantedTarget.startsWith(QLatin1String("run:")))
+        selectRun(std::exchange(m_wantedTarget, {}).mid(4));
     QString key =
         m_workspace->lineage(m_selection->lineageKey()) ? m_selection->lineageKey() : m_session.lineage;
     QString row = m_workspace->lineage(m_selection->lineageKey()) ? m_selection->row() : m_session.row;
@@ -286,6 +345,18 @@ void MainWindow::selectWanted()
         m_selection->setCard(QString::fromStdString(workspace.cards.front().card.name));
     m_wantedTarget.clear();
     m_wantedCard.clear();
+}
+
+void MainWindow::selectRun(const QString &id)
+{
+    if (!QFileInfo::exists(QStringLiteral("%1/runs/%2/run.toml").arg(m_root, id))) {
+        m_wantedError = tr("Cannot open the run %1: the workspace has none of this name.").arg(id);
+        return;
+    }
+    m_runs->setCurrent(id);
+    showPanel(QStringLiteral("runs"));
+    m_centre->showPage(QStringLiteral("run"));
+    qobject_cast<TrajectoryTabs *>(panel(QStringLiteral("trajectory")))->showRuns(true);
 }
 
 /// The card of a transition is looked at together with its step.
@@ -338,7 +409,9 @@ void MainWindow::keepSessionIn(SessionStore *store)
 bool MainWindow::isSettled() const
 {
     const auto *diff = qobject_cast<DiffPanel *>(panel(QStringLiteral("diff")));
-    return !m_reading && (!m_workspace->isLoaded() || diff->isUpToDate());
+    const auto *step = qobject_cast<RunStepView *>(panel(QStringLiteral("run")));
+    return !m_reading && !m_runs->isReading() && step->isUpToDate()
+           && (!m_workspace->isLoaded() || diff->isUpToDate());
 }
 
 bool MainWindow::event(QEvent *event)

@@ -17,6 +17,8 @@ class DockPanel;
 class GateController;
 class ProblemsModel;
 class QuickOpen;
+class RunController;
+class RunStore;
 class Selection;
 class StatusLine;
 class TopBar;
@@ -36,7 +38,7 @@ public:
     void openWorkspace(const QString &root);
     /// There is none: says what to do instead.
     void showNoWorkspace(const QString &why);
-    /// What to select once the workspace is read: "gemm/sm90", "gemm/sm90/K05" and a card's name. Both may be empty.
+    /// What to select once the workspace is read: "gemm/sm90", "gemm/sm90/K05" or "run:ID", and a card's name. Both may be empty.
     void setWanted(const QString &target, const QString &card);
     /// A line of the problems panel about the window itself.
     void sayProblem(const QString &message);
@@ -56,6 +58,8 @@ public:
 
     [[nodiscard]] WorkspaceModel *workspace() const { return m_workspace; }
     [[nodiscard]] Selection *selection() const { return m_selection; }
+    [[nodiscard]] RunStore *runs() const { return m_runs; }
+    [[nodiscard]] RunController *runner() const { return m_runner; }
     [[nodiscard]] ActionRegistry *actions() const { return m_actions; }
     [[nodiscard]] DeviceMonitor *devices() const { return m_devices; }
     [[nodiscard]] ProblemsModel *problems() const { return m_problems; }
@@ -77,6 +81,8 @@ private:
     void connectPanels();
     void connectWorkspace();
     void connectGate();
+    void connectRuns();
+    void updateStop();
 
     // windowactions.cpp
     void buildActions();
@@ -94,12 +100,15 @@ private:
 
     void onWorkspaceLoaded();
     void selectWanted();
+    void selectRun(const QString &id);
     void followRow(const QString &row);
 
     WorkspaceModel *m_workspace;
     Selection *m_selection;
     ProblemsModel *m_problems;
     GateController *m_gate;
+    RunStore *m_runs;
+    RunController *m_runner;
     CardReviewer *m_reviewer;
     DeviceMonitor *m_devices;
     ActionRegistry *m_actions;

@@ -6,9 +6,11 @@
 #include "ui/editor/editorpanel.h"
 #include "ui/graph/lineagepanel.h"
 #include "ui/library/librarypanel.h"
-#include "ui/plots/trajectorypanel.h"
+#include "ui/plots/trajectorytabs.h"
 #include "ui/profile/profilepanel.h"
 #include "ui/runs/runconsole.h"
+#include "ui/runs/runspanel.h"
+#include "ui/runs/runstepview.h"
 #include "ui/shell/problemspanel.h"
 
 #include <QCoreApplication>
@@ -40,6 +42,21 @@ QWidget *console(const C &c)
     return new RunConsole(c.gate, c.selection);
 }
 
+QWidget *trajectory(const C &c)
+{
+    return new TrajectoryTabs(c.workspace, c.selection, c.runs);
+}
+
+QWidget *runs(const C &c)
+{
+    return new RunsPanel(c.workspace, c.selection, c.runs, c.runner);
+}
+
+QWidget *runStep(const C &c)
+{
+    return new RunStepView(c.runs, c.runner);
+}
+
 QWidget *problems(const C &c)
 {
     return new ProblemsPanel(c.problems);
@@ -56,9 +73,11 @@ const std::vector<PanelSpec> &panelTable()
         {"lineage",    panelText("Lineage"),     "lineage",    PanelPlace::Dock,   panelOf<LineagePanel>},
         {"diff",       panelText("Diff"),        "diff",       PanelPlace::Centre, panelOf<DiffPanel>},
         {"editor",     panelText("Editor"),      "editor",     PanelPlace::Centre, panelOf<EditorPanel>},
+        {"run",        panelText("Run"),         "run",        PanelPlace::Centre, runStep},
         {"card",       panelText("SkillCard"),   "card",       PanelPlace::Dock,   card},
         {"profile",    panelText("Profile Δ"),   "profile",    PanelPlace::Dock,   panelOf<ProfilePanel>},
-        {"trajectory", panelText("Trajectory"),  "trajectory", PanelPlace::Dock,   panelOf<TrajectoryPanel>},
+        {"trajectory", panelText("Trajectory"),  "trajectory", PanelPlace::Dock,   trajectory},
+        {"runs",       panelText("Runs"),        "run",        PanelPlace::Dock,   runs},
         {"console",    panelText("Run console"), "console",    PanelPlace::Dock,   console},
         {"problems",   panelText("Problems"),    "problems",   PanelPlace::Dock,   problems},
     };

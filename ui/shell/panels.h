@@ -12,6 +12,8 @@ namespace klineage::ui {
 class CardReviewer;
 class GateController;
 class ProblemsModel;
+class RunController;
+class RunStore;
 class Selection;
 class WorkspaceModel;
 
@@ -22,6 +24,8 @@ struct PanelContext {
     GateController *gate = nullptr;
     CardReviewer *reviewer = nullptr;
     ProblemsModel *problems = nullptr;
+    RunStore *runs = nullptr;
+    RunController *runner = nullptr;
 };
 
 enum class PanelPlace { Dock, Centre };

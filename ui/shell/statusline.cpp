@@ -2,6 +2,8 @@
 #include "ui/shell/statusline.h"
 
 #include "ui/runs/gatecontroller.h"
+#include "ui/runs/runcontroller.h"
+#include "ui/runs/runprogress.h"
 #include "ui/shell/devicemonitor.h"
 #include "ui/shell/problemsmodel.h"
 #include "ui/style/icons.h"
@@ -66,7 +68,7 @@ StatusLine::StatusLine(DeviceMonitor *devices, GateController *gate, ProblemsMod
     m_progress->setAccessibleName(tr("Progress of the running trial"));
     m_stop->setIcon(icon(QStringLiteral("stop")));
     m_stop->setText(tr("Stop"));
-    m_stop->setToolTip(tr("Stop the running trial at once (Shift+Esc)"));
+    m_stop->setToolTip(tr("Stop what is running at once (Shift+Esc)"));
     m_stop->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
     for (QToolButton *button : {m_problems, m_job, m_stop}) {
         button->setIconSize(QSize(13, 13));
@@ -89,8 +91,17 @@ StatusLine::StatusLine(DeviceMonitor *devices, GateController *gate, ProblemsMod
     m_messageTimer->setInterval(messageMs);
     connect(m_messageTimer, &QTimer::timeout, m_message, &QLabel::clear);
     connect(m_problems, &QToolButton::clicked, this, &StatusLine::problemsRequested);
-    connect(m_job, &QToolButton::clicked, this, &StatusLine::consoleRequested);
-    connect(m_stop, &QToolButton::clicked, gate, &GateController::stop);
+    connect(m_job, &QToolButton::clicked, this, [this] {
+        if (m_gate->isRunning())
+            emit consoleRequested();
+        else
+            emit runsRequested();
+    });
+    connect(m_stop, &QToolButton::clicked, this, [this] {
+        m_gate->stop();
+        if (m_runner)
+            m_runner->stop();
+    });
     connect(devices, &DeviceMonitor::changed, this, &StatusLine::showDevices);
     connect(problems, &QAbstractItemModel::modelReset, this, &StatusLine::showProblems);
     connect(problems, &QAbstractItemModel::rowsInserted, this, &StatusLine::showProblems);
@@ -157,7 +168,37 @@ void StatusLine::showJob(const QString &text)
          {static_cast<QWidget *>(m_job), static_cast<QWidget *>(m_progress), static_cast<QWidget *>(m_stop)})
         widget->setVisible(running);
     m_job->setText(text);
+    m_job->setToolTip({});
     m_progress->setRange(0, 0);
+    if (!running)
+        showRun();
+}
+
+void StatusLine::setRunner(RunController *runner)
+{
+    m_runner = runner;
+    connect(runner, &RunController::progressed, this, &StatusLine::showRun);
+    showRun();
+}
+
+/// Dollars and tokens against the cap. A trial that was started by hand goes first.
+void StatusLine::showRun()
+{
+    if (m_gate->isRunning() || !m_runner)
+        return;
+    const bool running = m_runner->isRunning();
+    for (QWidget *widget :
+         {static_cast<QWidget *>(m_job), static_cast<QWidget *>(m_progress), static_cast<QWidget *>(m_stop)})
+        widget->setVisible(running);
+    if (!running)
+        return;
+    const RunProgress &progress = m_runner->progress();
+    m_job->setText(spendingText(progress));
+    m_job->setToolTip(progressLine(progress));
+    m_progress->setRange(0, 1000);
+    m_progress->setValue(progress.capDollars > 0 ? static_cast<int>(
+                             1000 * (progress.spentDollars + progress.reservedDollars) / progress.capDollars)
+                                                 : 0);
 }
 
 void StatusLine::showProgress(const gate::GateProgress &progress)

@@ -15,6 +15,7 @@ namespace klineage::ui {
 class DeviceMonitor;
 class GateController;
 class ProblemsModel;
+class RunController;
 
 /// The bar at the bottom: devices and their state, the last message, problems, the running trial and its stop.
 class StatusLine : public QStatusBar
@@ -25,21 +26,26 @@ public:
     StatusLine(DeviceMonitor *devices, GateController *gate, ProblemsModel *problems,
                QWidget *parent = nullptr);
 
+    /// The run that is shown while no trial is. Called once.
+    void setRunner(RunController *runner);
     /// Shown for a few seconds.
     void say(const QString &message);
 
 signals:
     void problemsRequested();
     void consoleRequested();
+    void runsRequested();
 
 private:
     void showDevices();
     void showProblems();
     void showJob(const QString &text);
+    void showRun();
     void showProgress(const gate::GateProgress &progress);
 
     DeviceMonitor *m_monitor;
     GateController *m_gate;
+    RunController *m_runner = nullptr;
     ProblemsModel *m_problemsModel;
     QLabel *m_devices;
     QLabel *m_message;

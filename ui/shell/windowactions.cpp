@@ -5,6 +5,7 @@
 #include "ui/models/selection.h"
 #include "ui/models/workspacemodel.h"
 #include "ui/runs/gatecontroller.h"
+#include "ui/runs/runcontroller.h"
 #include "ui/shell/centre.h"
 #include "ui/shell/commands/gotoentries.h"
 #include "ui/shell/commands/keylistdialog.h"
@@ -73,8 +74,9 @@ void MainWindow::buildActions()
         if (!m_root.isEmpty())
             openWorkspace(m_root);
     });
-    addCommand("window.stop", tr("Stop the running trial"), key(Qt::SHIFT | Qt::Key_Escape), [this] {
+    addCommand("window.stop", tr("Stop the running trial and run"), key(Qt::SHIFT | Qt::Key_Escape), [this] {
         m_gate->stop();
+        m_runner->stop();
     })->setEnabled(false);
     for (std::size_t i = 0; i < windowLayouts().size(); ++i) {
         const WindowLayout &layout = windowLayouts()[i];
@@ -140,7 +142,7 @@ void MainWindow::buildMenus()
     add(layouts, {"window.resetLayout"});
     add(menu->addMenu(tr("Theme")), {"window.theme.system", "window.theme.light", "window.theme.dark"});
     menu->addSeparator();
-    add(menu, {"window.stop"});
+    add(menu, {"runs.start", "runs.resume", "runs.pause", "window.stop"});
     menu->addSeparator();
     add(menu, {"window.keys", "window.about", "window.quit"});
 }

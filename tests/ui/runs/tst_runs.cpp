@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Runs in the window: listed, looked at, followed, started, paused, stopped, gone on with, answered by hand.
+#include "tests/core/run/materializefixture.h"
+#include "ui/diff/view/diffview.h"
+#include "ui/models/selection.h"
+#include "ui/models/workspacemodel.h"
+#include "ui/plots/runtrajectorypanel.h"
+#include "ui/runs/answerpage.h"
+#include "ui/runs/runcontroller.h"
+#include "ui/runs/runform.h"
+#include "ui/runs/runlistmodel.h"
+#include "ui/runs/runspanel.h"
+#include "ui/runs/runstepmodel.h"
+#include "ui/runs/runstepview.h"
+#include "ui/runs/startdialog.h"
+
+#include <QAbstractItemModelTester>
+#include <QAction>
+#include <QLabel>
+#include <QPlainTextEdit>
+#include <QPushButton>
+#include <QSignalSpy>
+#include <QTableView>
+#include <QTest>
+
+#include <qcustomplot.h>
+
+using namespace klineage;
+using namespace klineage::ui;
+using namespace klineage::tests;
+namespace fs = std::filesystem;
+
+namespace {
+
+run::Settings someRun(const std::string &id = "one")
+{
+    run::Settings settings;
+    settings.id = id;
+    settings.workload = "toy";
+    settings.surface = "opencl";
+    settings.platform = "pocl";
+    settings.policy = "generated-only";
+    settings.subject = "toy/pocl/K00";
+    settings.provider = "exec";
+    settings.model = "test-model";
+    return settings;
+}
+
+/// Three candidates, one of them wrong, then DONE.
+std::string scripted(const llm::Request &request)
+{
+    switch (request.messages.size() / 2) {
+    case 0:
+        return fencedCandidate("a ns(1500)");
+    case 1:
+        return fencedCandidate("is wrong");
+    case 2:
+        return fencedCandidate("b ns(900)");
+    default:
+        return "DONE";
+    }
+}
+
+} // namespace
+
+class TestRuns : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void init()
+    {
+        QTest::failOnWarning(QRegularExpression(QStringLiteral("^(?!This plugin does not support)")));
+        m_folder = std::make_unique<MemoryFolder>();
+        fs::copy(fs::path(KLINEAGE_SOURCE_DIR) / "tests/data/workspace", root(), fs::copy_options::recursive);
+        llm::PriceTable prices = testPriceTable();
+        prices.date = "2026-01-01";
+        prices.source = "this test";
+        writeAll(root() / "prices.toml", llm::writePrices(prices));
+        m_gate = std::make_unique<FakeGate>(judgeByCode);
+        m_workspace = std::make_unique<WorkspaceModel>();
+        m_workspace->openNow(QString::fromStdString(root().string()));
+        QVERIFY(m_workspace->isLoaded());
+        m_store = std::make_unique<RunStore>(m_workspace.get());
+        m_controller = std::make_unique<RunController>(m_store.get());
+        m_controller->setGate(m_gate->function());
+        m_controller->setProviderMaker(
+            [this](const run::Settings &, const fs::path &, const fs::path &,
+                   std::shared_ptr<llm::ManualDesk>) -> Result<std::unique_ptr<llm::Provider>> {
+                auto provider = std::make_unique<FunctionProvider>(scripted);
+                provider->beforeAnswer = m_beforeAnswer;
+                return provider;
+            });
+        QTRY_VERIFY(!m_store->isReading());
+    }
+
+    void cleanup()
+    {
+        m_controller.reset();
+        m_store.reset();
+        m_workspace.reset();
+        m_beforeAnswer = {};
+    }
+
+    void anEmptyWorkspaceSaysWhatToDo()
+    {
+        Selection selection;
+        RunsPanel panel(m_workspace.get(), &selection, m_store.get(), m_controller.get());
+        QVERIFY(panel.isEmpty());
+        RunTrajectoryPanel trajectory(m_store.get());
+        QVERIFY(trajectory.traces().empty());
+    }
+
+    void aRunIsSeenThrough()
+    {
+        RunListModel list(m_store.get());
+        RunStepModel steps(m_store.get());
+        const QAbstractItemModelTester listTester(&list,
+                                                  QAbstractItemModelTester::FailureReportingMode::QtTest);
+        const QAbstractItemModelTester stepTester(&steps,
+                                                  QAbstractItemModelTester::FailureReportingMode::QtTest);
+        Selection selection;
+        RunsPanel panel(m_workspace.get(), &selection, m_store.get(), m_controller.get());
+        RunStepView view(m_store.get(), m_controller.get());
+        finish(someRun(), "complete");
+        QVERIFY(!panel.isEmpty());
+        QCOMPARE(list.rowCount(), 1);
+        QVERIFY(
+            list.index(0, RunListModel::StateColumn).data().toString().contains(QLatin1String("complete")));
+        const RunEntryPtr run = m_store->current();
+        QVERIFY(run);
+        QCOMPARE(static_cast<std::size_t>(steps.rowCount()), run->record.steps.size());
+        QVERIFY(steps.rowCount() >= 4);
+        QVERIFY(run->spentDollars > 0.007);
+        // The failed step: its prompt, its reply, its verdict and its candidate.
+        const int failed = rowWith(steps, QStringLiteral("failed"));
+        QVERIFY(failed >= 0);
+        panel.steps()->selectRow(failed);
+        QCOMPARE(m_store->step(), steps.index(failed, 0).data(RunStepModel::NumberRole).toInt());
+        QTRY_VERIFY(view.isUpToDate());
+        QVERIFY(view.textOf(RunStepView::Reply)->toPlainText().contains(QLatin1String("is wrong")));
+        QVERIFY(view.textOf(RunStepView::Prompt)->toPlainText().contains(QLatin1String("question")));
+        QVERIFY(view.textOf(RunStepView::Verdict)->toPlainText().contains(QLatin1String("It is wrong.")));
+        QVERIFY(view.diff()->hunkCount() >= 1);
+    }
+
+    void theSelectionStaysWhileRunsCome()
+    {
+        Selection selection;
+        RunsPanel panel(m_workspace.get(), &selection, m_store.get(), m_controller.get());
+        finish(someRun("one"), "complete");
+        m_store->setStep(2);
+        // Another program's run appears in the folder.
+        run::Settings other = someRun("two");
+        QVERIFY(run::Journal::create(root() / "runs", other));
+        QTRY_COMPARE(m_store->runs().size(), std::size_t(2));
+        QCOMPARE(m_store->currentId(), QStringLiteral("one"));
+        QCOMPARE(m_store->step(), 2);
+        QCOMPARE(panel.runs()->currentIndex().data(RunListModel::IdRole).toString(), QStringLiteral("one"));
+        QCOMPARE(panel.steps()->currentIndex().data(RunStepModel::NumberRole).toInt(), 2);
+    }
+
+    void aStoppedRunGoesOnWithoutPayingTwice()
+    {
+        std::atomic<int> questions = 0;
+        m_beforeAnswer = [&] {
+            if (++questions == 2)
+                QMetaObject::invokeMethod(m_controller.get(), &RunController::pause);
+            if (questions == 2)
+                QTest::qSleep(50);
+        };
+        finish(someRun(), "stopped");
+        QVERIFY(questions < 4);
+        QTRY_VERIFY(m_store->current() && !m_store->current()->isRunning());
+        const double spent = m_store->current()->spentDollars;
+        QVERIFY(spent > 0);
+        const int asked = questions;
+        QSignalSpy ended(m_controller.get(), &RunController::ended);
+        QCOMPARE(m_controller->resume(QStringLiteral("one")), QString());
+        QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 10'000);
+        QCOMPARE(ended[0][1].toString(), QStringLiteral("complete"));
+        QCOMPARE(questions.load(), 4);
+        QVERIFY(asked < 4);
+        QTRY_VERIFY(m_store->current()->isFinished());
+        QVERIFY(std::abs(m_store->current()->spentDollars - 4 * 0.002) < 1e-9);
+        QVERIFY(!m_controller->resume(QStringLiteral("one")).isEmpty());
+    }
+
+    void stopEndsAWaitingQuestionAtOnce()
+    {
+        QSignalSpy ended(m_controller.get(), &RunController::ended);
+        QSignalSpy asked(m_controller.get(), &RunController::questionChanged);
+        m_beforeAnswer = [this] {
+            QMetaObject::invokeMethod(
+                m_controller.get(), [this] { m_controller->setByHand(true); }, Qt::BlockingQueuedConnection);
+        };
+        QCOMPARE(m_controller->start(someRun()), QString());
+        QTRY_VERIFY_WITH_TIMEOUT(m_controller->question().has_value(), 10'000);
+        m_controller->stop();
+        QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 10'000);
+        QCOMPARE(ended[0][1].toString(), QStringLiteral("stopped"));
+        QVERIFY(!m_controller->isRunning());
+        QTRY_COMPARE(m_store->current() ? m_store->current()->record.state : std::string(),
+                     std::string("stopped"));
+    }
+
+    void aPersonTakesOver()
+    {
+        RunStepView view(m_store.get(), m_controller.get());
+        QSignalSpy ended(m_controller.get(), &RunController::ended);
+        std::atomic<int> questions = 0;
+        m_beforeAnswer = [&] {
+            if (++questions == 1)
+                QMetaObject::invokeMethod(
+                    m_controller.get(), [this] { m_controller->setByHand(true); },
+                    Qt::BlockingQueuedConnection);
+        };
+        QCOMPARE(m_controller->start(someRun()), QString());
+        QTRY_VERIFY_WITH_TIMEOUT(m_controller->question().has_value(), 10'000);
+        QTRY_VERIFY(view.hasTab(RunStepView::Answer));
+        QCOMPARE(view.tab(), RunStepView::Answer);
+        // A blank reply is not handed in.
+        QSignalSpy said(view.answerPage(), &AnswerPage::message);
+        view.answerPage()->handIn();
+        QVERIFY(m_controller->question().has_value());
+        view.answerPage()->field()->setPlainText(QString::fromStdString(fencedCandidate("mine ns(500)")));
+        m_controller->setByHand(false);
+        view.answerPage()->handIn();
+        QCOMPARE(said.count(), 2);
+        QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 10'000);
+        QCOMPARE(ended[0][1].toString(), QStringLiteral("complete"));
+        const auto transcript = llm::readTranscript(root() / "runs/one/transcript.jsonl");
+        QVERIFY(transcript);
+        QCOMPARE(transcript->at(0).provider, std::string("exec"));
+        QCOMPARE(transcript->at(1).provider, std::string("manual"));
+        QCOMPARE(transcript->at(1).dollars, 0.0);
+        QVERIFY(transcript->at(2).dollars > 0);
+        QVERIFY(!view.hasTab(RunStepView::Answer));
+    }
+
+    void theTrajectoryShowsWhatWasRecorded()
+    {
+        finish(someRun("one"), "complete");
+        finish(someRun("two"), "complete");
+        m_store->setCurrent(QStringLiteral("two"));
+        RunTrajectoryPanel panel(m_store.get());
+        panel.resize(500, 300);
+        QCOMPARE(panel.traces().size(), std::size_t(2));
+        QCOMPARE(panel.traces()[0].run, QStringLiteral("two"));
+        QCOMPARE(panel.traces()[0].reference, QStringLiteral("openblas"));
+        QVERIFY(panel.plot()->yAxis->label().contains(QLatin1String("openblas")));
+        const auto &points = panel.traces()[0].points;
+        const auto &record = m_store->current()->record.steps;
+        QCOMPARE(points.size(), record.size());
+        for (std::size_t i = 0; i < points.size(); ++i) {
+            QCOMPARE(points[i].best, record[i].best);
+            QCOMPARE(points[i].dollars, record[i].totalDollars);
+        }
+        QVERIFY(std::any_of(points.begin(), points.end(),
+                            [](const auto &point) { return point.kind == RunTracePoint::Kind::Failed; }));
+    }
+
+    void theDialogSaysWhatIsMissing()
+    {
+        StartDialog dialog(m_workspace->workspace(), QStringLiteral("toy/pocl/K00"));
+        QVERIFY2(dialog.startButton()->isEnabled(), qPrintable(dialog.estimateLabel()->text()));
+        QCOMPARE(dialog.settings().workload, std::string("toy"));
+        RunForm form = dialog.form();
+        form.provider = "exec";
+        dialog.setForm(form);
+        QVERIFY(!dialog.startButton()->isEnabled());
+        form.command = "cat";
+        dialog.setForm(form);
+        QVERIFY(dialog.startButton()->isEnabled());
+        form.provider = "anthropic";
+        form.model = "test-model";
+        form.policy = "generated-only";
+        dialog.setForm(form);
+        if (llm::hasNetworkProviders())
+            QVERIFY2(dialog.estimateLabel()->text().contains(QLatin1Char('$')),
+                     qPrintable(dialog.estimateLabel()->text()));
+        form.model = "nobody-knows";
+        dialog.setForm(form);
+        QVERIFY(!dialog.startButton()->isEnabled() || !llm::hasNetworkProviders());
+    }
+
+private:
+    [[nodiscard]] fs::path root() const { return m_folder->path() / "workspace"; }
+
+    void finish(const run::Settings &settings, const char *code)
+    {
+        QSignalSpy ended(m_controller.get(), &RunController::ended);
+        QSignalSpy failed(m_controller.get(), &RunController::failed);
+        QCOMPARE(m_controller->start(settings), QString());
+        QVERIFY(m_controller->isRunning());
+        QTRY_VERIFY_WITH_TIMEOUT(ended.count() + failed.count() == 1, 10'000);
+        QVERIFY2(failed.isEmpty(), failed.isEmpty() ? "" : qPrintable(failed[0][1].toString()));
+        QCOMPARE(ended[0][1].toString(), QLatin1String(code));
+        const QString id = QString::fromStdString(settings.id);
+        QTRY_VERIFY(m_store->run(id) && !m_store->run(id)->isRunning() && !m_store->isReading());
+    }
+
+    static int rowWith(const QAbstractItemModel &model, const QString &outcome)
+    {
+        for (int row = 0; row < model.rowCount(); ++row) {
+            if (model.index(row, RunStepModel::OutcomeColumn).data().toString().contains(outcome))
+                return row;
+        }
+        return -1;
+    }
+
+    std::unique_ptr<MemoryFolder> m_folder;
+    std::unique_ptr<FakeGate> m_gate;
+    std::unique_ptr<WorkspaceModel> m_workspace;
+    std::unique_ptr<RunStore> m_store;
+    std::unique_ptr<RunController> m_controller;
+    std::function<void()> m_beforeAnswer;
+};
+
+QTEST_MAIN(TestRuns)
+#include "tst_runs.moc"

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/plots/runtrajectorypanel.h"
+
+#include "ui/plots/plotstyle.h"
+#include "ui/runs/runstore.h"
+#include "ui/style/format.h"
+#include "ui/style/theme.h"
+
+#include <QEvent>
+#include <QLabel>
+#include <QMouseEvent>
+#include <QStackedWidget>
+#include <QVBoxLayout>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <qcustomplot.h>
+
+namespace klineage::ui {
+
+namespace {
+
+constexpr std::size_t mostTraces = 6;
+constexpr double hitDistance = 12.0;
+
+using Kind = RunTracePoint::Kind;
+
+QCPScatterStyle glyphOf(Kind kind, const QColor &color)
+{
+    const Theme &theme = Theme::current();
+    switch (kind) {
+    case Kind::Valid:
+        return {QCPScatterStyle::ssDisc, QPen(color, 0), QBrush(color), 6};
+    case Kind::Audited:
+        return {QCPScatterStyle::ssDiamond, QPen(color, 1.6), Qt::NoBrush, 11};
+    case Kind::Wrapper:
+        return {QCPScatterStyle::ssCross, QPen(theme.warn, 1.6), Qt::NoBrush, 7};
+    case Kind::Failed:
+        return {QCPScatterStyle::ssTriangle, QPen(theme.bad, 1.2), Qt::NoBrush, 8};
+    case Kind::Other:
+        break;
+    }
+    return {QCPScatterStyle::ssCircle, QPen(theme.dim, 0), Qt::NoBrush, 4};
+}
+
+void spanHeight(QCPItemLine *line)
+{
+    for (QCPItemPosition *end : {line->start, line->end}) {
+        end->setTypeX(QCPItemPosition::ptPlotCoords);
+        end->setTypeY(QCPItemPosition::ptAxisRectRatio);
+    }
+}
+
+} // namespace
+
+RunTrajectoryPanel::RunTrajectoryPanel(RunStore *store, QWidget *parent)
+    : QWidget(parent)
+    , m_store(store)
+    , m_stack(new QStackedWidget)
+    , m_message(new QLabel)
+    , m_plot(new QCustomPlot)
+    , m_unity(new QCPItemLine(m_plot))
+    , m_unityText(new QCPItemText(m_plot))
+    , m_budget(new QCPItemLine(m_plot))
+    , m_budgetText(new QCPItemText(m_plot))
+    , m_load(new QCPItemRect(m_plot))
+    , m_loadText(new QCPItemText(m_plot))
+    , m_caption(new QCPItemText(m_plot))
+{
+    m_message->setWordWrap(true);
+    m_message->setAlignment(Qt::AlignCenter);
+    m_message->setMargin(16);
+    m_message->setEnabled(false);
+    m_stack->addWidget(m_plot);
+    m_stack->addWidget(m_message);
+    auto *layout = new QVBoxLayout(this);
+    layout->setContentsMargins(0, 0, 0, 0);
+    layout->addWidget(m_stack);
+    m_plot->setAccessibleName(tr("Trajectory of the run"));
+    m_plot->setInteractions(QCP::iRangeDrag | QCP::iRangeZoom);
+    m_plot->axisRect()->insetLayout()->setInsetAlignment(0, Qt::AlignBottom | Qt::AlignRight);
+
+    for (QCPItemPosition *end : {m_unity->start, m_unity->end}) {
+        end->setTypeX(QCPItemPosition::ptAxisRectRatio);
+        end->setTypeY(QCPItemPosition::ptPlotCoords);
+    }
+    m_unity->start->setCoords(0, 1);
+    m_unity->end->setCoords(1, 1);
+    m_unityText->position->setTypeX(QCPItemPosition::ptAxisRectRatio);
+    m_unityText->position->setTypeY(QCPItemPosition::ptPlotCoords);
+    m_unityText->position->setCoords(0.005, 1);
+    m_unityText->setPositionAlignment(Qt::AlignLeft | Qt::AlignBottom);
+    spanHeight(m_budget);
+    for (QCPItemPosition *corner : {m_load->topLeft, m_load->bottomRight}) {
+        corner->setTypeX(QCPItemPosition::ptPlotCoords);
+        corner->setTypeY(QCPItemPosition::ptAxisRectRatio);
+    }
+    for (QCPItemText *text : {m_budgetText, m_loadText}) {
+        text->position->setTypeX(QCPItemPosition::ptPlotCoords);
+        text->position->setTypeY(QCPItemPosition::ptAxisRectRatio);
+    }
+    m_budgetText->setPositionAlignment(Qt::AlignRight | Qt::AlignBottom);
+    m_loadText->setPositionAlignment(Qt::AlignLeft | Qt::AlignBottom);
+    m_caption->position->setType(QCPItemPosition::ptAxisRectRatio);
+    m_caption->position->setCoords(0.005, 0.0);
+    m_caption->setPositionAlignment(Qt::AlignLeft | Qt::AlignTop);
+
+    connect(m_plot, &QCustomPlot::mouseMove, this,
+            [this](QMouseEvent *event) { showCaption(hitAt(event->pos())); });
+    connect(m_plot, &QCustomPlot::mousePress, this, [this](QMouseEvent *event) {
+        const Hit hit = hitAt(event->pos());
+        if (!hit.point || event->button() != Qt::LeftButton)
+            return;
+        // Selecting draws anew: what was hit does not outlive it.
+        const QString run = hit.trace->run;
+        const int step = hit.point->step;
+        m_store->setCurrent(run, step);
+    });
+    connect(m_store, &RunStore::changed, this, &RunTrajectoryPanel::refresh);
+    connect(m_store, &RunStore::currentChanged, this, &RunTrajectoryPanel::refresh);
+    connect(m_store, &RunStore::stepChanged, this, &RunTrajectoryPanel::draw);
+    refresh();
+}
+
+QPointF RunTrajectoryPanel::place(const RunTracePoint &point) const
+{
+    return {m_costs ? point.dollars : point.step, point.speedup};
+}
+
+void RunTrajectoryPanel::refresh()
+{
+    m_traces = tracesBeside(m_store->runs(), m_store->currentId(), mostTraces);
+    m_costs = std::any_of(m_traces.begin(), m_traces.end(), [](const RunTrace &trace) {
+        return !trace.points.empty() && trace.points.back().dollars > 0;
+    });
+    if (m_traces.empty()) {
+        m_message->setText(m_store->current() ? tr("The run has made no step yet.")
+                                              : tr("Choose a run to see what its budget brought."));
+        m_stack->setCurrentIndex(1);
+        return;
+    }
+    double right = 0;
+    double top = 1;
+    for (const RunTrace &trace : m_traces) {
+        for (const RunTracePoint &point : trace.points) {
+            right = std::max(right, place(point).x());
+            top = std::max({top, point.speedup, point.best});
+        }
+    }
+    // The budget's line is shown where it is near; far away it would make the run a line of its own.
+    const double cap = m_traces.front().capDollars;
+    if (m_costs && cap > 0 && cap < 2.5 * right)
+        right = std::max(right, cap);
+    m_plot->xAxis->setRange(m_costs ? -0.02 * right : 0.5, m_costs ? right * 1.06 : right + 0.5);
+    m_plot->yAxis->setRange(-0.06 * top, 1.3 * top);
+    m_plot->xAxis->setLabel(m_costs ? tr("Dollars spent") : tr("Step (this author costs nothing)"));
+    m_plot->yAxis->setLabel(tr("Speedup over %1").arg(m_traces.front().reference));
+    m_unityText->setText(m_traces.front().reference);
+    m_stack->setCurrentIndex(0);
+    draw();
+}
+
+void RunTrajectoryPanel::draw()
+{
+    stylePlot(m_plot, palette());
+    m_plot->clearGraphs();
+    // The run that is looked at is drawn last, above the others.
+    for (std::size_t i = m_traces.size(); i-- > 0;)
+        drawTrace(m_traces[i], i);
+    m_plot->legend->setVisible(m_traces.size() > 1);
+    drawGuides();
+    showCaption({});
+}
+
+void RunTrajectoryPanel::drawTrace(const RunTrace &trace, std::size_t series)
+{
+    QCPGraph *line = m_plot->addGraph();
+    styleSteps(line, series);
+    line->setName(trace.name);
+    QPen pen = line->pen();
+    if (series > 0)
+        pen.setColor(blend(pen.color(), Theme::current().panel, 0.55));
+    line->setPen(pen);
+    for (const RunTracePoint &point : trace.points)
+        line->addData(place(point).x(), point.best);
+    for (const Kind kind : {Kind::Other, Kind::Failed, Kind::Wrapper, Kind::Valid, Kind::Audited}) {
+        QCPGraph *glyphs = m_plot->addGraph();
+        glyphs->removeFromLegend();
+        glyphs->setLineStyle(QCPGraph::lsNone);
+        glyphs->setScatterStyle(glyphOf(kind, pen.color()));
+        for (const RunTracePoint &point : trace.points) {
+            if (point.kind == kind)
+                glyphs->addData(place(point).x(), point.speedup);
+        }
+    }
+    if (trace.run != m_store->currentId())
+        return;
+    for (const RunTracePoint &point : trace.points) {
+        if (point.step != m_store->step())
+            continue;
+        QCPGraph *ring = m_plot->addGraph();
+        ring->removeFromLegend();
+        ring->setLineStyle(QCPGraph::lsNone);
+        ring->setScatterStyle({QCPScatterStyle::ssCircle, QPen(Theme::current().accent, 2), Qt::NoBrush, 13});
+        ring->addData(place(point).x(), point.speedup);
+    }
+}
+
+void RunTrajectoryPanel::drawGuides()
+{
+    const Theme &theme = Theme::current();
+    const double cap = m_traces.empty() ? 0 : m_traces.front().capDollars;
+    const double load = m_traces.empty() ? 0 : m_traces.front().loadDollars;
+    m_unity->setPen(QPen(theme.dim, 0, Qt::DashLine));
+    m_unityText->setColor(theme.dim);
+    m_caption->setColor(theme.text);
+    m_budget->setVisible(m_costs && cap > 0);
+    m_budgetText->setVisible(m_budget->visible());
+    m_budget->setPen(QPen(theme.bad, 0, Qt::DashLine));
+    m_budget->start->setCoords(cap, 0);
+    m_budget->end->setCoords(cap, 1);
+    m_budgetText->setText(tr("budget %1 ").arg(formatDollars(cap)));
+    m_budgetText->setColor(theme.dim);
+    m_budgetText->position->setCoords(cap, 0.98);
+    m_load->setVisible(m_costs && load > 0);
+    m_loadText->setVisible(m_load->visible());
+    m_load->setPen(Qt::NoPen);
+    m_load->setBrush(theme.hover);
+    m_load->topLeft->setCoords(0, 0);
+    m_load->bottomRight->setCoords(load, 1);
+    m_loadText->setText(tr(" reading cards %1").arg(formatDollars(load)));
+    m_loadText->setColor(theme.dim);
+    m_loadText->position->setCoords(0, 0.98);
+}
+
+void RunTrajectoryPanel::showCaption(const Hit &hit)
+{
+    QString caption = tr("running best · ● valid · ◇ audited · × wrapper · △ failed");
+    if (hit.point) {
+        caption = hit.point->label + QStringLiteral(" · ") + formatDollars(hit.point->dollars);
+        if (hit.point->speedup > 0)
+            caption = formatSpeedup(hit.point->speedup) + QStringLiteral(" · ") + caption;
+        if (m_traces.size() > 1)
+            caption = hit.trace->name + QStringLiteral(" · ") + caption;
+        caption = m_plot->fontMetrics().elidedText(caption, Qt::ElideRight, m_plot->axisRect()->width() - 12);
+    }
+    m_caption->setText(caption);
+    m_plot->replot(QCustomPlot::rpQueuedReplot);
+}
+
+RunTrajectoryPanel::Hit RunTrajectoryPanel::hitAt(const QPoint &position) const
+{
+    Hit hit;
+    double distance = hitDistance;
+    for (const RunTrace &trace : m_traces) {
+        for (const RunTracePoint &point : trace.points) {
+            const QPointF at = place(point);
+            const double away = std::hypot(m_plot->xAxis->coordToPixel(at.x()) - position.x(),
+                                           m_plot->yAxis->coordToPixel(at.y()) - position.y());
+            if (away < distance) {
+                distance = away;
+                hit = {&trace, &point};
+            }
+        }
+    }
+    return hit;
+}
+
+void RunTrajectoryPanel::changeEvent(QEvent *event)
+{
+    QWidget::changeEvent(event);
+    if (event->type() == QEvent::PaletteChange)
+        draw();
+}
+
+} // namespace klineage::ui

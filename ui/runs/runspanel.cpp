@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/runs/runspanel.h"
+
+#include "ui/models/selection.h"
+#include "ui/models/workspacemodel.h"
+#include "ui/runs/runcontroller.h"
+#include "ui/runs/runlistmodel.h"
+#include "ui/runs/runprogress.h"
+#include "ui/runs/runstepmodel.h"
+#include "ui/runs/startdialog.h"
+#include "ui/style/icons.h"
+
+#include <QAction>
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QLabel>
+#include <QProgressBar>
+#include <QPushButton>
+#include <QSplitter>
+#include <QStackedWidget>
+#include <QTableView>
+#include <QToolButton>
+#include <QVBoxLayout>
+
+namespace klineage::ui {
+
+namespace {
+
+QTableView *makeTable(QAbstractItemModel *model, const QString &name)
+{
+    auto *table = new QTableView;
+    table->setModel(model);
+    table->setAccessibleName(name);
+    table->setSelectionBehavior(QAbstractItemView::SelectRows);
+    table->setSelectionMode(QAbstractItemView::SingleSelection);
+    table->setEditTriggers(QAbstractItemView::NoEditTriggers);
+    table->setTabKeyNavigation(false);
+    table->setShowGrid(false);
+    table->setWordWrap(false);
+    table->verticalHeader()->hide();
+    table->verticalHeader()->setDefaultSectionSize(table->fontMetrics().height() + 8);
+    table->horizontalHeader()->setStretchLastSection(true);
+    table->horizontalHeader()->setHighlightSections(false);
+    table->setFrameShape(QFrame::NoFrame);
+    return table;
+}
+
+QLabel *dimText(const QString &text)
+{
+    auto *label = new QLabel(text);
+    label->setWordWrap(true);
+    label->setAlignment(Qt::AlignCenter);
+    label->setMargin(16);
+    label->setEnabled(false);
+    return label;
+}
+
+} // namespace
+
+RunsPanel::RunsPanel(WorkspaceModel *workspace, Selection *selection, RunStore *store,
+                     RunController *controller, QWidget *parent)
+    : QWidget(parent)
+    , m_workspace(workspace)
+    , m_selection(selection)
+    , m_store(store)
+    , m_controller(controller)
+    , m_runModel(new RunListModel(store, this))
+    , m_stepModel(new RunStepModel(store, this))
+    , m_stack(new QStackedWidget)
+    , m_runs(makeTable(m_runModel, tr("Runs of the workspace")))
+    , m_steps(makeTable(m_stepModel, tr("Steps of the run")))
+    , m_noSteps(dimText(tr("No step yet.")))
+    , m_stepStack(new QStackedWidget)
+    , m_budget(new QProgressBar)
+    , m_progressText(new QLabel)
+{
+    makeCommands();
+    m_stepStack->addWidget(m_steps);
+    m_stepStack->addWidget(m_noSteps);
+    auto *splitter = new QSplitter(Qt::Horizontal);
+    splitter->addWidget(m_runs);
+    splitter->addWidget(m_stepStack);
+    splitter->setStretchFactor(0, 1);
+    splitter->setStretchFactor(1, 1);
+    splitter->setChildrenCollapsible(false);
+    m_stack->addWidget(splitter);
+    m_stack->addWidget(dimText(
+        tr("No run yet. Start one here (%1) or with klineage-cli run start: an author, a model or "
+           "yourself, rewrites a kernel step by step under a budget, and the gate judges every candidate.")
+            .arg(m_start->shortcut().toString(QKeySequence::NativeText))));
+    auto *layout = new QVBoxLayout(this);
+    layout->setContentsMargins(0, 0, 0, 0);
+    layout->setSpacing(0);
+    layout->addWidget(makeBar());
+    layout->addWidget(m_stack, 1);
+    setFocusProxy(m_runs);
+    connectViews();
+    showRuns();
+    showCurrent();
+    showProgress();
+}
+
+bool RunsPanel::isEmpty() const
+{
+    return m_stack->currentIndex() == 1;
+}
+
+QAction *RunsPanel::command(const QString &name, const QString &text, const QString &tip,
+                            const QKeySequence &key, const std::function<void()> &act)
+{
+    auto *action = new QAction(text, this);
+    action->setObjectName(QStringLiteral("runs.") + name);
+    action->setShortcut(key);
+    action->setShortcutContext(Qt::WindowShortcut);
+    action->setToolTip(
+        key.isEmpty() ? tip : QStringLiteral("%1 (%2)").arg(tip, key.toString(QKeySequence::NativeText)));
+    connect(action, &QAction::triggered, this, act);
+    m_commands << action;
+    return action;
+}
+
+void RunsPanel::makeCommands()
+{
+    const auto key = [](Qt::Key k) { return QKeySequence(Qt::CTRL | Qt::SHIFT | k); };
+    m_start = command(QStringLiteral("start"), tr("Start a run…"),
+                      tr("Choose root, policy, author and budget, and start"), key(Qt::Key_R),
+                      [this] { startRun(); });
+    m_resume = command(QStringLiteral("resume"), tr("Resume"),
+                       tr("Go on with the selected run; nothing is paid twice"), key(Qt::Key_G),
+                       [this] { resumeRun(); });
+    m_pause = command(QStringLiteral("pause"), tr("Pause"), tr("Stop the run after the step it is at"),
+                      key(Qt::Key_U), [this] { m_controller->pause(); });
+    m_stop = command(QStringLiteral("stop"), tr("Stop"),
+                     tr("Stop the run at once; what was recorded stays (Shift+Esc)"), {},
+                     [this] { m_controller->stop(); });
+    m_byHand = command(QStringLiteral("byHand"), tr("By hand"),
+                       tr("Answer the next questions of the run yourself"), key(Qt::Key_H), [this] {
+                           m_controller->setByHand(m_byHand->isChecked());
+                           showProgress();
+                       });
+    m_byHand->setCheckable(true);
+    m_start->setIcon(icon(QStringLiteral("run")));
+    m_stop->setIcon(icon(QStringLiteral("stop")));
+}
+
+QWidget *RunsPanel::makeBar()
+{
+    auto *bar = new QWidget;
+    auto *row = new QHBoxLayout(bar);
+    row->setContentsMargins(4, 3, 8, 3);
+    row->setSpacing(2);
+    for (QAction *action : std::as_const(m_commands)) {
+        auto *button = new QToolButton;
+        button->setDefaultAction(action);
+        button->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+        button->setIconSize(QSize(13, 13));
+        button->setFocusPolicy(Qt::TabFocus);
+        row->addWidget(button);
+    }
+    row->addSpacing(10);
+    m_progressText->setForegroundRole(QPalette::PlaceholderText);
+    m_progressText->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+    m_progressText->setAccessibleName(tr("What the run is doing"));
+    m_budget->setFixedSize(90, 10);
+    m_budget->setTextVisible(false);
+    m_budget->setRange(0, 1000);
+    m_budget->setAccessibleName(tr("Spent of the cap"));
+    row->addWidget(m_progressText, 1);
+    row->addWidget(m_budget);
+    return bar;
+}
+
+void RunsPanel::connectViews()
+{
+    connect(m_store, &RunStore::changed, this, [this] {
+        showRuns();
+        showCurrent();
+        showProgress();
+    });
+    connect(m_store, &RunStore::currentChanged, this, [this] {
+        showCurrent();
+        showProgress();
+    });
+    connect(m_store, &RunStore::stepChanged, this, &RunsPanel::showCurrent);
+    connect(m_controller, &RunController::progressed, this, &RunsPanel::showProgress);
+    connect(m_runs->selectionModel(), &QItemSelectionModel::currentRowChanged, this,
+            [this](const QModelIndex &index) {
+                if (!m_moving && index.isValid())
+                    m_store->setCurrent(index.data(RunListModel::IdRole).toString());
+            });
+    connect(m_steps->selectionModel(), &QItemSelectionModel::currentRowChanged, this,
+            [this](const QModelIndex &index) {
+                if (!m_moving && index.isValid())
+                    m_store->setStep(index.data(RunStepModel::NumberRole).toInt());
+            });
+    connect(m_steps, &QTableView::activated, this, &RunsPanel::stepActivated);
+    connect(m_runs, &QTableView::activated, this, &RunsPanel::stepActivated);
+}
+
+void RunsPanel::showRuns()
+{
+    m_stack->setCurrentIndex(m_store->runs().empty() ? 1 : 0);
+    m_runs->resizeColumnsToContents();
+}
+
+/// The views follow what the store looks at.
+void RunsPanel::showCurrent()
+{
+    m_moving = true;
+    const int row = m_runModel->rowOf(m_store->currentId());
+    if (row >= 0 && m_runs->currentIndex().row() != row)
+        m_runs->selectRow(row);
+    const int step = m_stepModel->rowOf(m_store->step());
+    if (step >= 0 && m_steps->currentIndex().row() != step) {
+        m_steps->selectRow(step);
+        m_steps->scrollTo(m_stepModel->index(step, 0));
+    }
+    m_moving = false;
+    m_stepStack->setCurrentIndex(m_stepModel->rowCount() > 0 ? 0 : 1);
+    m_steps->resizeColumnsToContents();
+}
+
+void RunsPanel::showProgress()
+{
+    const RunEntryPtr run = m_store->current();
+    const bool running = m_controller->isRunning();
+    const RunProgress &progress = m_controller->progress();
+    m_start->setEnabled(!running && m_workspace->isLoaded());
+    m_resume->setEnabled(!running && run && !run->isFinished() && !run->isRunning());
+    m_pause->setEnabled(running && !progress.pausing && !progress.stopping);
+    m_stop->setEnabled(running && !progress.stopping);
+    m_byHand->setEnabled(running);
+    m_byHand->setChecked(running && progress.byHand);
+    m_budget->setVisible(running && progress.capDollars > 0);
+    if (running) {
+        m_progressText->setText(progressLine(progress));
+        m_budget->setValue(static_cast<int>(1000 * (progress.spentDollars + progress.reservedDollars)
+                                            / std::max(progress.capDollars, 1e-9)));
+    } else {
+        m_progressText->setText(run ? endingLine(*run) : QString());
+    }
+    m_progressText->setToolTip(m_progressText->text());
+}
+
+void RunsPanel::startRun()
+{
+    if (m_controller->isRunning() || !m_workspace->isLoaded())
+        return;
+    const QString row = m_selection->row();
+    const lineage::Lineage *lineage = m_workspace->lineage(m_selection->lineageKey());
+    const bool isState = lineage && lineage->findState(row.toStdString());
+    const QString root =
+        QStringLiteral("%1/%2").arg(m_selection->lineageKey(), isState ? row : QStringLiteral("K00"));
+    StartDialog dialog(m_workspace->workspace(), root, this);
+    if (!m_lastForm.root.empty()) {
+        m_lastForm.root = root.toStdString();
+        dialog.setForm(m_lastForm);
+    }
+    if (dialog.exec() != QDialog::Accepted)
+        return;
+    m_lastForm = dialog.form();
+    if (const QString problem = m_controller->start(dialog.settings()); !problem.isEmpty())
+        emit message(problem);
+}
+
+void RunsPanel::resumeRun()
+{
+    if (const QString problem = m_controller->resume(m_store->currentId()); !problem.isEmpty())
+        emit message(problem);
+}
+
+} // namespace klineage::ui
