@@ -3,6 +3,7 @@
 
 #include "core/base/result.h"
 
+#include <cstddef>
 #include <filesystem>
 #include <set>
 #include <string>
@@ -108,6 +109,8 @@ struct CardRecord {
     /// What a redo would revert: the newest standing Revert of an undo, unless something new was done since.
     [[nodiscard]] const Review *redoCandidate() const;
 };
+
+inline constexpr std::size_t maxCarrierBytes = std::size_t{256} << 10;
 
 [[nodiscard]] bool isCardName(std::string_view name); ///< 1 to 64 of [a-z0-9-]
 [[nodiscard]] bool isCitation(

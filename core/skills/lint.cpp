@@ -9,8 +9,6 @@ namespace {
 
 using Severity = LintFinding::Severity;
 
-constexpr std::size_t maxCarrierBytes = std::size_t{256} << 10;
-
 /// The rules, one method a group. What makes a card useless or contradictory is an error; what makes it weak is a warning.
 class Linter
 {

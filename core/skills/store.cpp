@@ -24,7 +24,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t maxCardBytes = std::size_t{1} << 20;
-constexpr std::size_t maxCarrierBytes = std::size_t{256} << 10;
 
 /// A card as its files are, with the event (if any) that a kill left ahead of card.toml.
 struct Loaded {
