@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/llm/providers/manualdesk.h"
-#include "core/llm/provider.h"
 #include "core/llm/network/secrets.h"
+#include "core/llm/provider.h"
+#include "core/llm/providers/manualdesk.h"
 
 #include <filesystem>
 
