@@ -80,7 +80,7 @@ RunTrajectoryPanel::RunTrajectoryPanel(RunStore *store, QWidget *parent)
     layout->addWidget(m_stack);
     m_plot->setAccessibleName(tr("Trajectory of the run"));
     m_plot->setInteractions(QCP::iRangeDrag | QCP::iRangeZoom);
-    m_plot->axisRect()->insetLayout()->setInsetAlignment(0, Qt::AlignBottom | Qt::AlignRight);
+    m_plot->axisRect()->insetLayout()->setInsetAlignment(0, Qt::AlignVCenter | Qt::AlignRight);
 
     for (QCPItemPosition *end : {m_unity->start, m_unity->end}) {
         end->setTypeX(QCPItemPosition::ptAxisRectRatio);
@@ -151,7 +151,7 @@ void RunTrajectoryPanel::refresh()
     }
     // The budget's line is shown where it is near; far away it would make the run a line of its own.
     const double cap = m_traces.front().capDollars;
-    if (m_costs && cap > 0 && cap < 2.5 * right)
+    if (m_costs && cap > 0 && cap < 4 * right)
         right = std::max(right, cap);
     m_plot->xAxis->setRange(m_costs ? -0.02 * right : 0.5, m_costs ? right * 1.06 : right + 0.5);
     m_plot->yAxis->setRange(-0.06 * top, 1.3 * top);
@@ -170,6 +170,8 @@ void RunTrajectoryPanel::draw()
     for (std::size_t i = m_traces.size(); i-- > 0;)
         drawTrace(m_traces[i], i);
     m_plot->legend->setVisible(m_traces.size() > 1);
+    m_plot->legend->setBorderPen(Qt::NoPen);
+    m_plot->legend->setBrush(Qt::NoBrush);
     drawGuides();
     showCaption({});
 }

@@ -17,10 +17,10 @@ public:
         StateColumn,
         SubjectColumn,
         PolicyColumn,
-        AuthorColumn,
         StepsColumn,
         BestColumn,
         CostColumn,
+        AuthorColumn,
         NameColumn,
         ColumnCount
     };

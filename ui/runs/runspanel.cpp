@@ -22,6 +22,8 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 
+#include <utility>
+
 namespace klineage::ui {
 
 namespace {
@@ -80,8 +82,7 @@ RunsPanel::RunsPanel(WorkspaceModel *workspace, Selection *selection, RunStore *
     auto *splitter = new QSplitter(Qt::Horizontal);
     splitter->addWidget(m_runs);
     splitter->addWidget(m_stepStack);
-    splitter->setStretchFactor(0, 1);
-    splitter->setStretchFactor(1, 1);
+    splitter->setSizes({520, 480});
     splitter->setChildrenCollapsible(false);
     m_stack->addWidget(splitter);
     m_stack->addWidget(dimText(
@@ -200,7 +201,9 @@ void RunsPanel::connectViews()
 void RunsPanel::showRuns()
 {
     m_stack->setCurrentIndex(m_store->runs().empty() ? 1 : 0);
-    m_runs->resizeColumnsToContents();
+    // New rows only: a width that a person chose stays while a run grows.
+    if (std::exchange(m_shownRuns, m_runModel->rowCount()) != m_runModel->rowCount())
+        m_runs->resizeColumnsToContents();
 }
 
 /// The views follow what the store looks at.
@@ -217,7 +220,9 @@ void RunsPanel::showCurrent()
     }
     m_moving = false;
     m_stepStack->setCurrentIndex(m_stepModel->rowCount() > 0 ? 0 : 1);
-    m_steps->resizeColumnsToContents();
+    const QString shown = m_store->currentId();
+    if (m_stepModel->rowCount() > 0 && std::exchange(m_shownSteps, shown) != shown)
+        m_steps->resizeColumnsToContents();
 }
 
 void RunsPanel::showProgress()

@@ -74,6 +74,8 @@ private:
     QAction *m_stop = nullptr;
     QAction *m_byHand = nullptr;
     RunForm m_lastForm;
+    int m_shownRuns = 0;   ///< rows that the columns were fitted to
+    QString m_shownSteps;  ///< run whose steps they were fitted to
     bool m_moving = false; ///< the view follows the store
 };
 

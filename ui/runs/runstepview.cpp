@@ -50,6 +50,7 @@ RunStepView::RunStepView(RunStore *store, RunController *controller, QWidget *pa
     , m_title(new QLabel)
     , m_reason(new QLabel)
     , m_tabs(new QTabBar)
+    , m_sides(new QLabel)
     , m_pages(new QStackedWidget)
     , m_diff(new DiffView)
     , m_prompt(readOnlyText(tr("Prompt")))
@@ -62,6 +63,8 @@ RunStepView::RunStepView(RunStore *store, RunController *controller, QWidget *pa
     m_title->setTextInteractionFlags(Qt::TextSelectableByMouse);
     m_reason->setForegroundRole(QPalette::PlaceholderText);
     m_reason->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+    m_sides->setForegroundRole(QPalette::PlaceholderText);
+    m_sides->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
     m_diff->setAccessibleName(tr("Candidate of the step beside the one it was made from"));
     m_tabs->setAccessibleName(tr("Parts of the step"));
     m_tabs->setDrawBase(false);
@@ -85,10 +88,17 @@ RunStepView::RunStepView(RunStore *store, RunController *controller, QWidget *pa
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(0);
     layout->addLayout(head);
-    layout->addWidget(m_tabs);
+    auto *bar = new QHBoxLayout;
+    bar->setContentsMargins(0, 0, 10, 0);
+    bar->addWidget(m_tabs);
+    bar->addWidget(m_sides, 1);
+    layout->addLayout(bar);
     layout->addWidget(m_pages, 1);
 
-    connect(m_tabs, &QTabBar::currentChanged, m_pages, &QStackedWidget::setCurrentIndex);
+    connect(m_tabs, &QTabBar::currentChanged, this, [this](int tab) {
+        m_pages->setCurrentIndex(tab);
+        m_sides->setVisible(tab == Candidate);
+    });
     connect(&m_loader, &DiffLoader::loaded, this, [this](const QString &key, const DocumentPtr &document) {
         if (key != m_wantedKey)
             return;
@@ -192,6 +202,8 @@ void RunStepView::showCandidate(const RunEntry &run, const run::StepRecord &step
         spec.left->file = run.candidateFile(step.parent);
         spec.left->label = QString::fromStdString(step.parent.substr(0, 12));
     }
+    m_sides->setText(spec.left ? tr("%1, which it was made from → %2").arg(spec.left->label, spec.right.label)
+                               : spec.right.label);
     m_wantedKey = spec.key();
     if (const DocumentPtr document = m_loader.load(spec)) {
         m_shownKey = m_wantedKey;
@@ -201,6 +213,7 @@ void RunStepView::showCandidate(const RunEntry &run, const run::StepRecord &step
 
 void RunStepView::showMessage(const QString &text)
 {
+    m_sides->clear();
     m_loader.cancel();
     m_wantedKey.clear();
     m_shownKey.clear();

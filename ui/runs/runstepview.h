@@ -64,6 +64,7 @@ private:
     QLabel *m_title;
     QLabel *m_reason;
     QTabBar *m_tabs;
+    QLabel *m_sides; ///< what the two sides of the candidate are
     QStackedWidget *m_pages;
     DiffView *m_diff;
     QPlainTextEdit *m_prompt;

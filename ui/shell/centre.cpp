@@ -33,6 +33,8 @@ Centre::Centre(WorkspaceModel *workspace, Selection *selection, const std::vecto
     for (const Page &page : pages) {
         m_ids << page.id;
         titles << page.title;
+        if (page.followsLineage)
+            m_lineageIds << page.id;
         page.widget->setAutoFillBackground(true);
         page.widget->setBackgroundRole(QPalette::Base);
         m_pages->addWidget(page.widget);
@@ -47,6 +49,9 @@ Centre::Centre(WorkspaceModel *workspace, Selection *selection, const std::vecto
     bar->setFixedHeight(barHeight);
     auto *row = new QHBoxLayout(bar);
     row->setContentsMargins(0, 0, 6, 1);
+    QSizePolicy kept = m_breadcrumb->sizePolicy();
+    kept.setRetainSizeWhenHidden(true);
+    m_breadcrumb->setSizePolicy(kept);
     row->addWidget(m_breadcrumb, 1);
     row->addWidget(m_switch);
     auto *whole = new QWidget;
@@ -91,6 +96,7 @@ void Centre::showPage(const QString &id)
         return;
     m_pages->setCurrentIndex(index);
     m_switch->setCurrentIndex(index);
+    m_breadcrumb->setVisible(m_lineageIds.contains(id));
     emit pageChanged(id);
 }
 

@@ -25,7 +25,8 @@ public:
     struct Page {
         QString id;
         QString title;
-        QWidget *widget = nullptr; ///< becomes a child
+        QWidget *widget = nullptr;  ///< becomes a child
+        bool followsLineage = true; ///< the breadcrumb stands above it
     };
 
     Centre(WorkspaceModel *workspace, Selection *selection, const std::vector<Page> &pages,
@@ -51,6 +52,7 @@ private:
     [[nodiscard]] QWidget *makeWelcome();
 
     QStringList m_ids;
+    QStringList m_lineageIds; ///< of the pages with the breadcrumb
     Breadcrumb *m_breadcrumb;
     SegmentedSwitch *m_switch;
     QStackedWidget *m_pages;

@@ -90,7 +90,7 @@ void MainWindow::buildPanels()
         m_panels[id] = panel;
         if (spec.place == PanelPlace::Centre) {
             panel->setAccessibleName(spec.title);
-            pages.push_back({id, spec.title, panel});
+            pages.push_back({id, spec.title, panel, id != QLatin1String("run")});
         } else {
             m_docks.push_back(new DockPanel(id, spec.title, panel, this));
         }

@@ -30,7 +30,7 @@ std::vector<WindowLayout> makeLayouts()
         {.id = "run", .name = layoutText("Run"),
          .left = Stacks{{{"library"}, 30}, {{"lineage"}, 70}},
          .right = Stacks{},
-         .bottom = Stacks{{{"runs", "console", "problems"}, 55}, {{"trajectory", "profile"}, 45}},
+         .bottom = Stacks{{{"runs", "console", "problems"}, 62}, {{"trajectory", "profile"}, 38}},
          .leftWidth = 436, .rightWidth = 0, .bottomHeight = 330, .centre = "editor"},
         {.id = "demo", .name = layoutText("Demo"),
          .left = Stacks{{{"lineage"}, 1}},
