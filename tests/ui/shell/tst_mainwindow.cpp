@@ -4,9 +4,12 @@
 #include "ui/models/selection.h"
 #include "ui/models/workspacemodel.h"
 #include "ui/runs/gatecontroller.h"
+#include "ui/runs/runstore.h"
 #include "ui/shell/mainwindow.h"
 #include "ui/shell/session.h"
 
+#include <QDir>
+#include <QFile>
 #include <QPlainTextEdit>
 #include <QSignalSpy>
 #include <QStandardPaths>
@@ -138,6 +141,26 @@ private slots:
         QVERIFY2(failed.isEmpty(), qPrintable(failed.isEmpty() ? QString() : failed[0][1].toString()));
         QCOMPARE(m_window->workspace()->lineage(QStringLiteral("softmax/pocl"))->branches.size(), before + 1);
         QCOMPARE(gate::toString(finished[0][1].value<gate::Trial>().verdict.status), "correct");
+    }
+
+    void runsAreReachedFromEverywhere()
+    {
+        for (const char *id : {"runs.start", "runs.resume", "runs.pause", "runs.stop", "runs.byHand"}) {
+            const auto *entry = std::as_const(*m_window->actions()).find(QLatin1String(id));
+            QVERIFY2(entry, id);
+            QVERIFY2(m_window->QWidget::actions().contains(entry->action), id);
+        }
+        m_window->setWanted(QStringLiteral("run:nothing"), {});
+        QVERIFY(m_window->wantedError().contains(QLatin1String("nothing")));
+        const QString run = m_folder->filePath(QStringLiteral("runs/one"));
+        QVERIFY(QDir().mkpath(run));
+        QFile settings(run + QStringLiteral("/run.toml"));
+        QVERIFY(settings.open(QIODevice::WriteOnly));
+        settings.write("not a run");
+        settings.close();
+        m_window->runs()->refresh();
+        QTRY_VERIFY(!m_window->runs()->problems().isEmpty());
+        QVERIFY(m_window->runs()->runs().empty());
     }
 
 private:
