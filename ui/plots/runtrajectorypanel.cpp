@@ -171,7 +171,7 @@ void RunTrajectoryPanel::draw()
         drawTrace(m_traces[i], i);
     m_plot->legend->setVisible(m_traces.size() > 1);
     m_plot->legend->setBorderPen(Qt::NoPen);
-    m_plot->legend->setBrush(Qt::NoBrush);
+    m_plot->legend->setBrush(palette().color(QPalette::Base));
     drawGuides();
     showCaption({});
 }
@@ -223,7 +223,7 @@ void RunTrajectoryPanel::drawGuides()
     m_budget->setPen(QPen(theme.bad, 0, Qt::DashLine));
     m_budget->start->setCoords(cap, 0);
     m_budget->end->setCoords(cap, 1);
-    m_budgetText->setText(tr("budget %1 ").arg(formatDollars(cap)));
+    m_budgetText->setText(tr("budget $%1 ").arg(cap, 0, 'g', 6));
     m_budgetText->setColor(theme.dim);
     m_budgetText->position->setCoords(cap, 0.98);
     m_load->setVisible(m_costs && load > 0);

@@ -17,9 +17,9 @@ public:
         StateColumn,
         SubjectColumn,
         PolicyColumn,
-        StepsColumn,
         BestColumn,
         CostColumn,
+        StepsColumn,
         AuthorColumn,
         NameColumn,
         ColumnCount

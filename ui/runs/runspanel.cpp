@@ -82,7 +82,7 @@ RunsPanel::RunsPanel(WorkspaceModel *workspace, Selection *selection, RunStore *
     auto *splitter = new QSplitter(Qt::Horizontal);
     splitter->addWidget(m_runs);
     splitter->addWidget(m_stepStack);
-    splitter->setSizes({520, 480});
+    splitter->setSizes({480, 520});
     splitter->setChildrenCollapsible(false);
     m_stack->addWidget(splitter);
     m_stack->addWidget(dimText(

@@ -63,6 +63,8 @@ RunStepView::RunStepView(RunStore *store, RunController *controller, QWidget *pa
     m_title->setTextInteractionFlags(Qt::TextSelectableByMouse);
     m_reason->setForegroundRole(QPalette::PlaceholderText);
     m_reason->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+    m_sides->setToolTip(tr("sha-256 of the text that the candidate was made from, and of its own"));
+    m_sides->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
     m_sides->setForegroundRole(QPalette::PlaceholderText);
     m_sides->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
     m_diff->setAccessibleName(tr("Candidate of the step beside the one it was made from"));
@@ -202,8 +204,7 @@ void RunStepView::showCandidate(const RunEntry &run, const run::StepRecord &step
         spec.left->file = run.candidateFile(step.parent);
         spec.left->label = QString::fromStdString(step.parent.substr(0, 12));
     }
-    m_sides->setText(spec.left ? tr("%1, which it was made from → %2").arg(spec.left->label, spec.right.label)
-                               : spec.right.label);
+    m_sides->setText(spec.left ? tr("%1 → %2").arg(spec.left->label, spec.right.label) : spec.right.label);
     m_wantedKey = spec.key();
     if (const DocumentPtr document = m_loader.load(spec)) {
         m_shownKey = m_wantedKey;
