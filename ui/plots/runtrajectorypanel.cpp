@@ -22,7 +22,7 @@ namespace klineage::ui {
 
 namespace {
 
-constexpr std::size_t mostTraces = 6;
+constexpr std::size_t mostTraces = 4;
 constexpr double hitDistance = 12.0;
 
 using Kind = RunTracePoint::Kind;
@@ -80,7 +80,12 @@ RunTrajectoryPanel::RunTrajectoryPanel(RunStore *store, QWidget *parent)
     layout->addWidget(m_stack);
     m_plot->setAccessibleName(tr("Trajectory of the run"));
     m_plot->setInteractions(QCP::iRangeDrag | QCP::iRangeZoom);
-    m_plot->axisRect()->insetLayout()->setInsetAlignment(0, Qt::AlignVCenter | Qt::AlignRight);
+    // Below the axes, so that it hides no step.
+    m_plot->plotLayout()->addElement(1, 0, m_plot->legend);
+    m_plot->plotLayout()->setRowStretchFactor(1, 0.001);
+    m_plot->plotLayout()->setRowSpacing(0);
+    m_plot->legend->setMargins(QMargins(0, 0, 0, 2));
+    m_plot->legend->setRowSpacing(0);
 
     for (QCPItemPosition *end : {m_unity->start, m_unity->end}) {
         end->setTypeX(QCPItemPosition::ptAxisRectRatio);
@@ -171,7 +176,7 @@ void RunTrajectoryPanel::draw()
         drawTrace(m_traces[i], i);
     m_plot->legend->setVisible(m_traces.size() > 1);
     m_plot->legend->setBorderPen(Qt::NoPen);
-    m_plot->legend->setBrush(palette().color(QPalette::Base));
+    m_plot->legend->setBrush(Qt::NoBrush);
     drawGuides();
     showCaption({});
 }
@@ -181,6 +186,8 @@ void RunTrajectoryPanel::drawTrace(const RunTrace &trace, std::size_t series)
     QCPGraph *line = m_plot->addGraph();
     styleSteps(line, series);
     line->setName(trace.name);
+    if (m_traces.size() < 2)
+        line->removeFromLegend();
     QPen pen = line->pen();
     if (series > 0)
         pen.setColor(blend(pen.color(), Theme::current().panel, 0.55));
