@@ -31,7 +31,8 @@ struct Rederived {
 /// Asks in a conversation of its own. Writes one step a try.
 [[nodiscard]] Result<Rederived> rederive(Conduct &conduct, const Rederivation &wanted);
 
-/// Whether the trial's candidate takes at most (1 + within) times as long as its parent; faster is fine.
+/// Whether the trial's candidate takes at most (1 + within) times as long as its parent, by an interval narrow enough to tell; faster is
+/// fine.
 [[nodiscard]] bool matchesParent(const gate::Trial &trial, double within);
 
 } // namespace klineage::run

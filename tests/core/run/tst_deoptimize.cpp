@@ -292,6 +292,32 @@ private slots:
             QVERIFY(fs::exists(lineage.directory / branch.file));
     }
 
+    void comparesAgainOnAnUnsteadyDevice_data()
+    {
+        QTest::addColumn<int>("unsteady");
+        QTest::addColumn<bool>("kept");
+        QTest::newRow("twice") << 2 << true;
+        QTest::newRow("always") << 1000 << false;
+    }
+
+    void comparesAgainOnAnUnsteadyDevice()
+    {
+        QFETCH(int, unsteady);
+        QFETCH(bool, kept);
+        LearnWorld world;
+        world.settings.maxSteps = 1;
+        world.settings.options["rejections"] = "1";
+        world.settings.options["repairs"] = "0";
+        world.gate.unsteadyMatches = unsteady;
+        BrainProvider author(honest);
+        QCOMPARE(codeOf(world.perform(deoptimize, author)),
+                 std::string(kept ? "step_limit" : "rejection_limit"));
+        const lineage::Lineage lineage = lineageOf(world);
+        QCOMPARE(lineage.states.size(), std::size_t(kept ? 2 : 1));
+        if (!kept)
+            QVERIFY(lineage.attempts[0].reason.find("too unsteady to compare") != std::string::npos);
+    }
+
     void stopsAtItsStepLimit()
     {
         LearnWorld world;
