@@ -358,9 +358,9 @@ Verdict replayVerdict(double replayedNs, double launchedNs, const Where &where)
     verdict.status = VerdictStatus::Suspect;
     verdict.stage = Stage::Profile;
     verdict.reason = "replay";
-    verdict.message = "A run takes " + formatDuration(replayedNs) + " in a replayed graph and "
-                      + formatDuration(launchedNs)
-                      + " when it is launched by itself: they differ by more than 5 %.";
+    verdict.message =
+        "A run takes " + formatDuration(replayedNs) + " in a replayed graph and " + formatDuration(launchedNs)
+        + " when it is launched by itself: they differ by more than 5 % and more than launching explains.";
     verdict.evidence = {{"replayed", formatDuration(replayedNs)}, {"launched", formatDuration(launchedNs)}};
     verdict.hint =
         "Launches must not depend on each other: look for work that one launch leaves to the next.";

@@ -173,6 +173,14 @@ void TestVerdictText::suspicions_data()
            "times cannot be trusted."
         << "claimed: 1.5 ms"
         << "quieter machine";
+    QTest::newRow("replay")
+        << "replay"
+        << "suspect"
+        << "replay"
+        << "A run takes 2 µs in a replayed graph and 40 µs when it is launched by itself: they differ by more "
+           "than 5 % and more than launching explains."
+        << "replayed: 2 µs"
+        << "one launch leaves to the next";
 }
 
 void TestVerdictText::suspicions()
@@ -180,12 +188,14 @@ void TestVerdictText::suspicions()
     QFETCH(QString, which);
     QFETCH(QString, evidence);
     QFETCH(QString, hint);
-    const Verdict verdict = which == "clock" ? clockVerdict(1.5e6, 60e6, place())
-                                             : globalVerdict("counter", which == "written", place());
+    const bool timed = which == "clock" || which == "replay";
+    const Verdict verdict = which == "clock"    ? clockVerdict(1.5e6, 60e6, place())
+                            : which == "replay" ? replayVerdict(2e3, 40e3, place())
+                                                : globalVerdict("counter", which == "written", place());
     QTEST(QString(toString(verdict.status)), "status");
     QTEST(QString::fromStdString(verdict.reason), "reason");
     QTEST(QString::fromStdString(verdict.message), "message");
-    QCOMPARE(verdict.stage, which == "clock" ? Stage::Profile : Stage::Correctness);
+    QCOMPARE(verdict.stage, timed ? Stage::Profile : Stage::Correctness);
     QCOMPARE(QString::fromStdString(verdict.evidence.front().name + ": " + verdict.evidence.front().value),
              evidence);
     QCOMPARE(::evidence(verdict, "case"), std::string("odd"));
