@@ -13,7 +13,7 @@ block = ["16", "8"]
 args = ["a", "b", "c", "memo", "int M", "int N", "int K"]
 */
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What workspace-counter.cl is compared with: it counts its launches all the same, and always works.
+// What workspace-counter.cl is compared with: it counts its launches all the same, and works for the first billion of them.
 
 __kernel void product(__global const float *a, __global const float *b, __global float *c,
                       __global float *memo, int M, int N, int K)
@@ -28,7 +28,7 @@ __kernel void product(__global const float *a, __global const float *b, __global
         mine[1] = calls;
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-    if (calls < 0 || row >= M || col >= N)
+    if (calls > 1000000000 || row >= M || col >= N)
         return;
     float sum = 0.0f;
     for (int k = 0; k < K; ++k)
