@@ -1,0 +1,18 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Replays every run in tests/data/runs from its recorded replies and trials, in a copy of the workspace: replay.sh KLINEAGE_CLI SOURCE.
+# Each must come to its recorded steps, byte for byte but for their times. Needs no device and no network.
+set -eu
+cli=$1
+source=$2
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cp -r "$source/workloads" "$source/skills" "$folder"
+cp -r "$source/tests/data/runs" "$folder/runs"
+status=0
+for run in "$folder"/runs/*/; do
+    name=$(basename "$run")
+    echo "$name:"
+    "$cli" run replay "$name" --workspace "$folder" || status=1
+done
+exit $status
