@@ -3,10 +3,10 @@
 
 #include "core/base/suggest.h"
 #include "core/files/atomicfile.h"
-#include "core/files/utctime.h"
 #include "core/llm/makeprovider.h"
 #include "core/policy/cardtext.h"
 #include "core/policy/policy.h"
+#include "core/run/runid.h"
 #include "core/run/summary.h"
 
 #include <CLI/CLI.hpp>
@@ -132,24 +132,6 @@ tl::expected<void, int> takeSubject(const Session &session, const Workspace &wor
     return Exit(session.unknownName("lineage, file or run", options.subject, known));
 }
 
-std::string freshId(const Workspace &workspace, const run::Settings &settings)
-{
-    std::string what = settings.workload.empty() ? "run" : settings.workload;
-    what += '-' + (settings.policy.empty() ? std::string(run::toString(settings.kind)) : settings.policy);
-    std::replace(what.begin(), what.end(), '_', '-');
-    std::string time;
-    for (const char c : files::nowUtc().substr(0, 19)) {
-        if (c >= '0' && c <= '9')
-            time += c;
-    }
-    const std::string base = what.substr(0, 40) + '-' + time.substr(0, 8) + '-' + time.substr(8);
-    std::string id = base;
-    std::error_code ignored;
-    for (int number = 2; fs::exists(workspace.root / "runs" / id, ignored); ++number)
-        id = base + '-' + std::to_string(number);
-    return id;
-}
-
 tl::expected<void, int> takeOptions(const Session &session, const StartOptions &options,
                                     run::Settings &settings)
 {
@@ -263,7 +245,7 @@ tl::expected<run::Settings, int> settingsFor(const Session &session, const Works
         return Exit(session.usage("The provider 'exec' needs a --command."));
     if (settings.provider == "replay" && options.transcript.empty())
         return Exit(session.usage("The provider 'replay' needs a --transcript."));
-    settings.id = options.id.empty() ? freshId(workspace, settings) : options.id;
+    settings.id = options.id.empty() ? run::freshRunId(workspace.root / "runs", settings) : options.id;
     return settings;
 }
 

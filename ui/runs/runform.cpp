@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/runs/runform.h"
 
-#include "core/files/utctime.h"
 #include "core/policy/cardtext.h"
 #include "core/policy/policy.h"
+#include "core/run/runid.h"
 
 #include <algorithm>
 
@@ -24,23 +24,6 @@ Root findRoot(const Workspace &workspace, const std::string &name)
     const lineage::Lineage *lineage =
         cut == std::string::npos ? nullptr : workspace.findLineage(name.substr(0, cut));
     return {lineage, lineage ? lineage->findState(name.substr(cut + 1)) : nullptr};
-}
-
-std::string freshRunId(const Workspace &workspace, const run::Settings &settings)
-{
-    std::string what = settings.workload + '-' + settings.policy;
-    std::replace(what.begin(), what.end(), '_', '-');
-    std::string time;
-    for (const char c : files::nowUtc().substr(0, 19)) {
-        if (c >= '0' && c <= '9')
-            time += c;
-    }
-    const std::string base = what.substr(0, 40) + '-' + time.substr(0, 8) + '-' + time.substr(8);
-    std::string id = base;
-    std::error_code ignored;
-    for (int number = 2; fs::exists(workspace.root / "runs" / id, ignored); ++number)
-        id = base + '-' + std::to_string(number);
-    return id;
 }
 
 Status checkAuthor(const RunForm &form)
@@ -84,7 +67,7 @@ Result<run::Settings> runSettings(const Workspace &workspace, const RunForm &for
         settings.author["transcript"] = fs::path(form.transcript).string();
     if (llm::needsModel(form.provider) && !form.baseUrl.empty())
         settings.author["base_url"] = form.baseUrl;
-    settings.id = freshRunId(workspace, settings);
+    settings.id = run::freshRunId(workspace.root / "runs", settings);
     return settings;
 }
 
