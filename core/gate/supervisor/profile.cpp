@@ -29,7 +29,7 @@ constexpr int maxRounds = 3000;
 constexpr double shortRunNs = 150e3; ///< as the supervisor sees it, with the exchange around it
 constexpr double shortRuns = 48;
 constexpr double deviceSampleNs = 200e3;
-constexpr double hostSampleNs = 1e6;
+constexpr double hostSampleNs = 2e6;
 constexpr double deadlineMarginSeconds = 2;
 constexpr int replayChecks = 5;
 constexpr double replayTolerance = 0.05;
@@ -410,7 +410,14 @@ tl::expected<void, ProfileEnd> Profiler::run(const ProfileRequest &request)
     m_context.report(Stage::Profile, 0, "preparing buffers");
     if (auto installed = installHelpers(); !installed)
         return installed;
-    m_state.sampleNs = m_candidate.candidate.surface == kernel::Surface::Cuda ? deviceSampleNs : hostSampleNs;
+    if (m_candidate.candidate.surface == kernel::Surface::OpenCl) {
+        // No graphs here; a processor's memory gets faster and slower from one moment to the next, so that many short samples side by
+        // side tell more than a few long ones.
+        m_state.sampleNs = hostSampleNs;
+        m_state.rotationNs = hostSampleNs;
+    } else {
+        m_state.sampleNs = deviceSampleNs;
+    }
     m_state.sets = setCount();
     if (auto allocated = m_buffers.allocate(m_state.sets); !allocated)
         return failed(allocated.error(), Culprit::Candidate);

@@ -11,7 +11,6 @@ namespace klineage::gate {
 
 namespace {
 
-constexpr double longRotationNs = 50e6;
 constexpr double oneMessageNs = 20e6;
 /// Samples of a round whose clocks differ by more than this are not comparable.
 constexpr double steadyClock = 1.02;
@@ -108,11 +107,11 @@ bool isSteady(const std::vector<TimedSample> &samples)
 
 } // namespace
 
-int repeatsFor(double runNs, std::size_t sets, double sampleNs)
+int repeatsFor(double runNs, std::size_t sets, double sampleNs, double rotationNs)
 {
     const double ns = std::max(runNs, 100.0);
     const auto all = static_cast<double>(sets);
-    if (all * ns <= longRotationNs)
+    if (all * ns <= rotationNs)
         return static_cast<int>(sets);
     return static_cast<int>(std::clamp(std::ceil(sampleNs / ns), 1.0, all));
 }
@@ -147,7 +146,7 @@ RoundResult warmUp(std::vector<TimedSubject> &subjects, RoundState &state, const
                 const double ns = taken->front().ns;
                 subject.estimateNs = pass == 0 ? ns : std::min(subject.estimateNs, ns);
             }
-            subject.repeats = repeatsFor(subject.estimateNs, state.sets, state.sampleNs);
+            subject.repeats = repeatsFor(subject.estimateNs, state.sets, state.sampleNs, state.rotationNs);
         }
         const auto taken = take({{i, nextRun(subject, state)}}, subjects, false, context);
         if (!taken)

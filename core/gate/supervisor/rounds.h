@@ -26,9 +26,10 @@ struct RoundLimits {
 
 /// What the rounds of all blocks share.
 struct RoundState {
-    std::size_t sets = 1;               ///< buffer sets of every subject
-    double sampleNs = 200e3;            ///< length of a sample that is no whole rotation
-    std::size_t next = 0;               ///< set that the next sample begins with
+    std::size_t sets = 1;     ///< buffer sets of every subject
+    double sampleNs = 200e3;  ///< length of a sample that is no whole rotation
+    double rotationNs = 50e6; ///< a rotation that is quicker is one sample: one graph then serves them all
+    std::size_t next = 0;     ///< set that the next sample begins with
     std::vector<std::size_t> blockEnds; ///< rounds at the end of each block
     int discarded = 0;                  ///< rounds thrown away because the clock moved
     std::vector<double> clocksMhz;      ///< of the kept samples; empty when the device does not tell
@@ -41,9 +42,9 @@ struct RoundFailure {
 };
 using RoundResult = tl::expected<void, RoundFailure>;
 
-/// How often a subject is run for one sample: once over each set when that is quick, else for about sampleNs. No set is visited
-/// twice, so that no run finds what an earlier one left.
-[[nodiscard]] int repeatsFor(double runNs, std::size_t sets, double sampleNs);
+/// How often a subject is run for one sample: once over each set when that takes rotationNs at most, else for about sampleNs. No set is
+/// visited twice, so that no run finds what an earlier one left.
+[[nodiscard]] int repeatsFor(double runNs, std::size_t sets, double sampleNs, double rotationNs);
 
 /// A word that is a NaN in every floating-point type, and never the same twice in a row.
 [[nodiscard]] std::uint32_t fillWord(std::uint64_t key);

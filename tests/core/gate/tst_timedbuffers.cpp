@@ -274,14 +274,16 @@ void TestTimedBuffers::repeats_data()
     QTest::addColumn<double>("runNs");
     QTest::addColumn<std::size_t>("sets");
     QTest::addColumn<double>("sampleNs");
+    QTest::addColumn<double>("rotationNs");
     QTest::addColumn<int>("expected");
-    QTest::newRow("short: each set once") << 1e4 << std::size_t{48} << 200e3 << 48;
-    QTest::newRow("at the limit of a rotation") << 1e6 << std::size_t{50} << 1e6 << 50;
-    QTest::newRow("long: about a sample") << 2e6 << std::size_t{50} << 7e6 << 4;
-    QTest::newRow("longer than a sample") << 60e6 << std::size_t{2} << 200e3 << 1;
-    QTest::newRow("no set twice") << 1e6 << std::size_t{60} << 1e9 << 60;
-    QTest::newRow("no time at all") << 0.0 << std::size_t{8} << 200e3 << 8;
-    QTest::newRow("one set") << 5.0 << std::size_t{1} << 200e3 << 1;
+    QTest::newRow("short: each set once") << 1e4 << std::size_t{48} << 200e3 << 50e6 << 48;
+    QTest::newRow("at the limit of a rotation") << 1e6 << std::size_t{50} << 1e6 << 50e6 << 50;
+    QTest::newRow("long: about a sample") << 2e6 << std::size_t{50} << 7e6 << 50e6 << 4;
+    QTest::newRow("a rotation is no sample") << 2e6 << std::size_t{20} << 7e6 << 7e6 << 4;
+    QTest::newRow("longer than a sample") << 60e6 << std::size_t{2} << 200e3 << 50e6 << 1;
+    QTest::newRow("no set twice") << 1e6 << std::size_t{60} << 1e9 << 50e6 << 60;
+    QTest::newRow("no time at all") << 0.0 << std::size_t{8} << 200e3 << 50e6 << 8;
+    QTest::newRow("one set") << 5.0 << std::size_t{1} << 200e3 << 50e6 << 1;
 }
 
 void TestTimedBuffers::repeats()
@@ -289,7 +291,8 @@ void TestTimedBuffers::repeats()
     QFETCH(double, runNs);
     QFETCH(std::size_t, sets);
     QFETCH(double, sampleNs);
-    QTEST(repeatsFor(runNs, sets, sampleNs), "expected");
+    QFETCH(double, rotationNs);
+    QTEST(repeatsFor(runNs, sets, sampleNs, rotationNs), "expected");
 }
 
 void TestTimedBuffers::fillWordsAreNaNs()
