@@ -4,6 +4,7 @@
 #include "core/gate/check/attention.h"
 #include "core/gate/check/convolution.h"
 #include "core/gate/check/matmul.h"
+#include "core/gate/check/normalization.h"
 #include "core/gate/check/parallel.h"
 #include "core/gate/check/roles.h"
 #include "core/gate/check/rowoperations.h"
@@ -101,6 +102,9 @@ constexpr Oracle oracles[] = {
     {"matmul_nn", [](OracleRoles roles) { return matmulOracle(roles, false); }},
     {"matmul_nt", [](OracleRoles roles) { return matmulOracle(roles, true); }},
     {"softmax_rows", softmaxOracle},
+    {"layernorm_rows",
+     [](OracleRoles roles) { return normalizationOracle(roles, Normalization::LayerNorm); }},
+    {"rmsnorm_rows", [](OracleRoles roles) { return normalizationOracle(roles, Normalization::RmsNorm); }},
     {"silu", siluOracle},
     {"conv2d_nhwc", convolutionOracle},
     {"attention_varlen", attentionOracle},
