@@ -27,6 +27,8 @@ gate::SupervisorOptions supervisorOptions()
 {
     gate::SupervisorOptions options;
     options.cacheDirectory = gate::cacheDirectory();
+    std::error_code none;
+    options.turnDirectory = std::filesystem::temp_directory_path(none);
     return options;
 }
 

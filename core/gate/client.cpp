@@ -175,7 +175,7 @@ struct GateClient::Private {
     int lastId = 0;
 
     Status ensureConnected(const std::stop_token &stop);
-    Result<Trial> converse(const json &params, Deadline deadline, const std::stop_token &stop,
+    Result<Trial> converse(const json &params, double limitSeconds, const std::stop_token &stop,
                            const ProgressCallback &progress);
 };
 
@@ -200,11 +200,13 @@ Status GateClient::Private::ensureConnected(const std::stop_token &stop)
     return {};
 }
 
-Result<Trial> GateClient::Private::converse(const json &params, Deadline deadline,
+/// limitSeconds: for the trial. It begins anew with each sign of life, because a trial may have to wait for others on the device.
+Result<Trial> GateClient::Private::converse(const json &params, double limitSeconds,
                                             const std::stop_token &stop, const ProgressCallback &progress)
 {
     const int id = ++lastId;
     connection->send({{"id", id}, {"method", "gate"}, {"params", params}});
+    Deadline deadline = Deadline::in(limitSeconds);
     for (;;) {
         const auto message = connection->receive(deadline, stop);
         if (!message)
@@ -217,7 +219,10 @@ Result<Trial> GateClient::Private::converse(const json &params, Deadline deadlin
                 return tl::unexpected(readErrorEvent(*message));
             if (event == "result")
                 return message->at("trial").get<Trial>();
-            if (event == "progress" && progress)
+            if (event != "progress")
+                continue;
+            deadline = Deadline::in(limitSeconds);
+            if (progress)
                 progress({stageFromString(message->at("stage").get<std::string>()).value_or(Stage::Compile),
                           message->at("fraction").get<double>(), message->at("text").get<std::string>()});
         } catch (const std::exception &problem) {
@@ -244,9 +249,8 @@ Result<Trial> GateClient::run(const GateRequest &request, std::stop_token stop, 
         return tl::unexpected(workload.error());
     if (auto connected = m_d->ensureConnected(stop); !connected)
         return tl::unexpected(connected.error());
-    const auto deadline = Deadline::in(request.deadlineSeconds + graceSeconds);
-    auto trial = m_d->converse(protocol::writeRequest(request, workload::writeWorkload(*workload)), deadline,
-                               stop, progress);
+    auto trial = m_d->converse(protocol::writeRequest(request, workload::writeWorkload(*workload)),
+                               request.deadlineSeconds + graceSeconds, stop, progress);
     // After these the conversation cannot go on; the next run starts another gate.
     if (!trial) {
         const ErrorCode code = trial.error().code;

@@ -10,6 +10,7 @@
 #include "core/gate/references/python.h"
 #include "core/gate/roofline/guard.h"
 #include "core/gate/supervisor/compileahead.h"
+#include "core/gate/supervisor/deviceturn.h"
 #include "core/gate/supervisor/profile.h"
 #include "core/gate/supervisor/sandbox.h"
 #include "core/gate/supervisor/sanitizer.h"
@@ -23,6 +24,7 @@ namespace {
 
 constexpr double workerStartSeconds = 60;
 constexpr double longestLaunchSeconds = 20;
+constexpr double turnPatienceSeconds = 1800;
 constexpr const char *self = "/proc/self/exe";
 
 const char *backendName(kernel::Surface surface)
@@ -114,6 +116,9 @@ struct Supervisor::Private {
     Status checkWorkload(const GateJob &job, std::uint64_t seed);
     Trial newTrial(const GateJob &job) const;
 
+    /// Waits until no other gate of this machine is on the device. How long that took counts for nothing in the trial.
+    StageResult<void> awaitTurn(DeviceTurn &turn, const std::stop_token &stop,
+                                const ProgressCallback &progress, Trial &trial) const;
     StageResult<void> perform(const GateJob &job, const std::stop_token &stop,
                               const ProgressCallback &progress, Trial &trial);
     StageResult<void> performOn(WorkerSession &session, PreparedCandidate &prepared, const GateJob &job,
@@ -366,10 +371,32 @@ StageResult<void> Supervisor::Private::performOn(WorkerSession &worker, Prepared
     return {};
 }
 
+StageResult<void> Supervisor::Private::awaitTurn(DeviceTurn &turn, const std::stop_token &stop,
+                                                 const ProgressCallback &progress, Trial &trial) const
+{
+    if (options.turnDirectory.empty())
+        return {};
+    const auto waiting = [&] {
+        if (progress)
+            progress({Stage::Compile, -1, "waiting for another trial on the device"});
+    };
+    switch (
+        turn.take(options.turnDirectory, backendName(trial.surface), turnPatienceSeconds, stop, waiting)) {
+    case DeviceTurn::Outcome::Had:
+        break;
+    case DeviceTurn::Outcome::Cancelled:
+        return tl::unexpected<TrialEnd>(Error{ErrorCode::Cancelled, "The trial was cancelled.", {}});
+    case DeviceTurn::Outcome::NotHad:
+        trial.verdict.evidence.push_back(
+            {"turn", "not had: other trials may have run on the device at the same time"});
+        break;
+    }
+    return {};
+}
+
 StageResult<void> Supervisor::Private::perform(const GateJob &job, const std::stop_token &stop,
                                                const ProgressCallback &progress, Trial &trial)
 {
-    const auto deadline = process::Deadline::in(job.request.deadlineSeconds);
     auto prepared = prepareCandidate("candidate", job.request.candidateText, job.request.candidateName,
                                      job.request.tunables);
     if (!prepared)
@@ -378,6 +405,10 @@ StageResult<void> Supervisor::Private::perform(const GateJob &job, const std::st
     trial.tunables = prepared->tunables;
     if (options.seedPool > 0)
         trial.verdict.evidence.push_back({"seed_pool", std::to_string(options.seedPool)});
+    DeviceTurn turn;
+    if (auto awaited = awaitTurn(turn, stop, progress, trial); !awaited)
+        return awaited;
+    const auto deadline = process::Deadline::in(job.request.deadlineSeconds);
     auto worker = session(trial.surface, stop);
     if (!worker) {
         if (worker.error().kind == FailureKind::Unavailable)

@@ -20,6 +20,8 @@ struct SupervisorOptions {
     /// whose inputs and expected outputs it keeps. Recorded in the evidence.
     int seedPool = 0;
     std::filesystem::path cacheDirectory; ///< empty: no compile cache
+    /// Where gates of this machine meet to take turns on a device (DeviceTurn); empty: nobody is waited for.
+    std::filesystem::path turnDirectory;
 };
 
 /// A request with its workload read. request.workloadDirectory is not used.

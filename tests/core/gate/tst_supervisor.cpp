@@ -144,7 +144,7 @@ void TestSupervisor::workerThatCannotStart()
     const auto trial = supervisor.gate(shortJob());
     QVERIFY(!trial);
     QVERIFY(!trial.error().message.empty());
-    Supervisor missing(SupervisorOptions{{"/nowhere/worker"}, {}, 0, {}});
+    Supervisor missing(SupervisorOptions{{"/nowhere/worker"}, {}, 0, {}, {}});
     QVERIFY(!missing.gate(shortJob()));
 }
 
