@@ -22,7 +22,8 @@ public:
 };
 
 /// Providers: "openblas" with op sgemm_nn (roles a [m, k], b [k, n], out [m, n]) or sgemm_nt (b [n, k]), sizes m, n, k;
-/// "onednn" with op softmax (roles in, out [rows, cols]), sizes rows, cols; all f32, row-major.
+/// "onednn" with op softmax (roles in, out [rows, cols]), sizes rows, cols; layernorm (also gamma, beta [cols]; ε = 1e-5); conv2d_nhwc
+/// (roles data [n, h, w, c], weight [3, 3, c, f], out [n, h, w, f]; stride 1, zeros around), sizes n, h, w, c, f; all f32, row-major.
 /// ErrorCode::Unavailable names the missing package; InvalidInput says what the call lacks.
 [[nodiscard]] Result<std::unique_ptr<CpuReference>> makeCpuReference(const ReferenceCall &call, int threads);
 

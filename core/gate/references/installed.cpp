@@ -2,6 +2,7 @@
 #include "core/gate/references/installed.h"
 
 #include "core/gate/references/cublibrary.h"
+#include "core/gate/references/onednnlibrary.h"
 #include "core/gate/references/python.h"
 
 #include <cstdlib>
@@ -96,15 +97,13 @@ InstalledReference probeOpenBlas()
 
 InstalledReference probeOneDnn()
 {
-    struct Version {
-        int major, minor, patch;
-    };
-    void *library = openLibrary({"libdnnl.so.3", "libdnnl.so.2"});
+    void *library = openLibrary({dnnl::libraryNames.begin(), dnnl::libraryNames.end()});
     const auto version =
-        library ? reinterpret_cast<const Version *(*)()>(::dlsym(library, "dnnl_version")) : nullptr;
+        library ? reinterpret_cast<const dnnl::LibraryVersion *(*)()>(::dlsym(library, "dnnl_version"))
+                : nullptr;
     if (!version)
-        return {"onednn", {}, "There is no libdnnl.so.3 or libdnnl.so.2: install libdnnl3 or libdnnl2."};
-    const Version *v = version();
+        return {"onednn", {}, std::string("Cannot load oneDNN: ") + dnnl::notInstalled};
+    const dnnl::LibraryVersion *v = version();
     return {"onednn",
             std::to_string(v->major) + "." + std::to_string(v->minor) + "." + std::to_string(v->patch),
             {}};

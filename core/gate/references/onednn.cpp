@@ -1,260 +1,369 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// oneDNN's softmax through its C interface, without its headers: Debian 12 has version 2 (libdnnl.so.2), Debian 13 version 3
-// (libdnnl.so.3), and distributions differ in what else they ship. Version 2 describes memory and operations by structures that
-// the caller owns and the library alone fills and reads, so room that is larger than any of them is enough; version 3 returns
-// pointers. The enumerators below have the same values in both.
+// Softmax, layer normalization and convolution of oneDNN, each in both of its versions. The enumerators below have the same values in
+// both, but for the flags of normalizations.
 #include "core/gate/references/cpureference.h"
+#include "core/gate/references/onednnlibrary.h"
 
 #include <array>
-#include <cstdint>
-#include <dlfcn.h>
+#include <tuple>
+#include <vector>
 
 namespace klineage::gate {
 
 namespace {
 
 constexpr int engineCpu = 1;             // dnnl_cpu
-constexpr int forwardInference = 96;     // dnnl_forward_inference
-constexpr int dataTypeF32 = 3;           // dnnl_f32
-constexpr int softmaxAccurate = 0x30000; // dnnl_softmax_accurate
 constexpr int streamDefault = 1;         // dnnl_stream_default_flags
+constexpr int forwardInference = 96;     // dnnl_forward_inference
+constexpr int softmaxAccurate = 0x30000; // dnnl_softmax_accurate
+constexpr int convolutionDirect = 1;     // dnnl_convolution_direct
+constexpr int queryWeights = 131;        // dnnl_query_weights_md
 constexpr int argumentSource = 1;        // DNNL_ARG_SRC
 constexpr int argumentDestination = 17;  // DNNL_ARG_DST
-constexpr int maxDimensions = 12;        // DNNL_MAX_NDIMS
+constexpr int argumentWeights = 33;      // DNNL_ARG_WEIGHTS
+constexpr int argumentScale = 51;        // DNNL_ARG_SCALE
+constexpr int argumentShift = 52;        // DNNL_ARG_SHIFT
+constexpr float layerNormEpsilon = 1e-5f;
+constexpr int missingFunction = -1; // beside oneDNN's own statuses
 
-struct LibraryVersion { // dnnl_version_t begins so
-    int major;
-    int minor;
-    int patch;
-};
-
-struct ExecutionArgument { // dnnl_exec_arg_t
-    int argument;
-    void *memory;
-};
-
-/// Room for version 2's dnnl_memory_desc_t and operation descriptors, which are below 3 KiB.
-struct alignas(16) Descriptor {
-    std::array<std::byte, 8192> bytes{};
-};
-
-template <typename Function>
-bool resolve(void *library, Function &function, const char *name)
-{
-    function = reinterpret_cast<Function>(::dlsym(library, name));
-    return function != nullptr;
-}
-
-/// The entry points that both versions have in the same form.
-struct Common {
-    const LibraryVersion *(*version)() = nullptr;
-    int (*engineCreate)(void **engine, int kind, std::size_t index) = nullptr;
-    int (*engineDestroy)(void *engine) = nullptr;
-    int (*streamCreate)(void **stream, void *engine, unsigned flags) = nullptr;
-    int (*streamWait)(void *stream) = nullptr;
-    int (*streamDestroy)(void *stream) = nullptr;
-    int (*primitiveCreate)(void **primitive, const void *primitiveDescriptor) = nullptr;
-    int (*primitiveDestroy)(void *primitive) = nullptr;
-    int (*primitiveDescriptorDestroy)(void *primitiveDescriptor) = nullptr;
-    int (*primitiveExecute)(const void *primitive, void *stream, int count,
-                            const ExecutionArgument *arguments) = nullptr;
-    int (*memoryCreate)(void **memory, const void *descriptor, void *engine, void *handle) = nullptr;
-    int (*memorySetHandle)(void *memory, void *handle) = nullptr;
-    int (*memoryDestroy)(void *memory) = nullptr;
-
-    bool load(void *library)
-    {
-        return resolve(library, version, "dnnl_version")
-               && resolve(library, engineCreate, "dnnl_engine_create")
-               && resolve(library, engineDestroy, "dnnl_engine_destroy")
-               && resolve(library, streamCreate, "dnnl_stream_create")
-               && resolve(library, streamWait, "dnnl_stream_wait")
-               && resolve(library, streamDestroy, "dnnl_stream_destroy")
-               && resolve(library, primitiveCreate, "dnnl_primitive_create")
-               && resolve(library, primitiveDestroy, "dnnl_primitive_destroy")
-               && resolve(library, primitiveDescriptorDestroy, "dnnl_primitive_desc_destroy")
-               && resolve(library, primitiveExecute, "dnnl_primitive_execute")
-               && resolve(library, memoryCreate, "dnnl_memory_create")
-               && resolve(library, memorySetHandle, "dnnl_memory_set_data_handle")
-               && resolve(library, memoryDestroy, "dnnl_memory_destroy");
-    }
-};
-
-class Softmax : public CpuReference
+/// Primitives that are executed one after another on a call's buffers.
+class Primitives : public CpuReference
 {
 public:
-    Softmax(const Common &dnnl, int threads)
-        : m_dnnl(dnnl)
+    Primitives(const dnnl::Library &library, std::string op, int threads)
+        : m_library(library)
+        , m_op(std::move(op))
         , m_threads(threads)
     {}
-    ~Softmax() override
-    {
-        for (void *memory : {m_in, m_out}) {
-            if (memory)
-                m_dnnl.memoryDestroy(memory);
-        }
-        if (m_primitive)
-            m_dnnl.primitiveDestroy(m_primitive);
-        if (m_stream)
-            m_dnnl.streamDestroy(m_stream);
-        if (m_engine)
-            m_dnnl.engineDestroy(m_engine);
-    }
-    /// 0 when everything was made; oneDNN's status otherwise.
-    int prepare(void *library, std::int64_t rows, std::int64_t columns);
+    ~Primitives() override;
     Status run(const HostBuffers &buffers) override;
     std::string version() const override
     {
-        const LibraryVersion *v = m_dnnl.version();
-        return "onednn " + std::to_string(v->major) + "." + std::to_string(v->minor) + "."
-               + std::to_string(v->patch) + " (" + std::to_string(m_threads) + " threads)";
+        return m_library.name() + " (" + std::to_string(m_threads) + " threads)";
     }
 
-private:
-    int describeV2(void *library, const std::int64_t *dims, const std::int64_t *strides,
-                   void **primitiveDescriptor);
-    int describeV3(void *library, const std::int64_t *dims, const std::int64_t *strides,
-                   void **primitiveDescriptor);
-    int createMemories(const void *memoryDescriptor);
+    // All of these return oneDNN's status.
+    int open();
+    /// Memory that each run points at the buffer of this role.
+    int bind(const char *role, const dnnl::MemoryDescriptor &descriptor, void **memory);
+    /// Memory of its own.
+    int allocate(const void *descriptor, void **memory);
+    /// Takes the primitive descriptor.
+    int append(void *primitiveDescriptor, std::vector<dnnl::Argument> arguments);
 
-    Common m_dnnl;
+    [[nodiscard]] const dnnl::Library &library() const { return m_library; }
+    [[nodiscard]] void *engine() const { return m_engine; }
+
+private:
+    struct Step {
+        void *primitive;
+        std::vector<dnnl::Argument> arguments;
+    };
+    dnnl::Library m_library;
+    std::string m_op;
     int m_threads;
     void *m_engine = nullptr;
     void *m_stream = nullptr;
-    void *m_primitive = nullptr;
-    void *m_in = nullptr;
-    void *m_out = nullptr;
+    std::vector<Step> m_steps;
+    std::vector<void *> m_memories;
+    std::vector<std::pair<std::string, void *>> m_bound; ///< role, memory
 };
 
-int Softmax::createMemories(const void *memoryDescriptor)
+Primitives::~Primitives()
 {
-    if (const int status = m_dnnl.memoryCreate(&m_in, memoryDescriptor, m_engine, nullptr))
-        return status;
-    return m_dnnl.memoryCreate(&m_out, memoryDescriptor, m_engine, nullptr);
+    for (const Step &step : m_steps)
+        m_library.primitiveDestroy(step.primitive);
+    for (void *memory : m_memories)
+        m_library.memoryDestroy(memory);
+    if (m_stream)
+        m_library.streamDestroy(m_stream);
+    if (m_engine)
+        m_library.engineDestroy(m_engine);
 }
 
-int Softmax::describeV2(void *library, const std::int64_t *dims, const std::int64_t *strides,
-                        void **primitiveDescriptor)
+int Primitives::open()
 {
-    int (*initByStrides)(void *, int, const std::int64_t *, int, const std::int64_t *) = nullptr;
-    int (*initSoftmax)(void *, int, const void *, int) = nullptr;
-    int (*create)(void **, const void *, const void *, void *, const void *) = nullptr;
-    if (!resolve(library, initByStrides, "dnnl_memory_desc_init_by_strides")
-        || !resolve(library, initSoftmax, "dnnl_softmax_forward_desc_init")
-        || !resolve(library, create, "dnnl_primitive_desc_create"))
-        return -1;
-    Descriptor memory;
-    Descriptor operation;
-    if (const int status = initByStrides(&memory, 2, dims, dataTypeF32, strides))
-        return status;
-    if (const int status = initSoftmax(&operation, forwardInference, &memory, 1))
-        return status;
-    if (const int status = create(primitiveDescriptor, &operation, nullptr, m_engine, nullptr))
-        return status;
-    return createMemories(&memory);
+    const int status = m_library.engineCreate(&m_engine, engineCpu, 0);
+    return status ? status : m_library.streamCreate(&m_stream, m_engine, streamDefault);
 }
 
-int Softmax::describeV3(void *library, const std::int64_t *dims, const std::int64_t *strides,
-                        void **primitiveDescriptor)
+int Primitives::bind(const char *role, const dnnl::MemoryDescriptor &descriptor, void **memory)
 {
-    int (*createByStrides)(void **, int, const std::int64_t *, int, const std::int64_t *) = nullptr;
-    int (*create)(void **, void *, int, int, const void *, const void *, int, const void *) = nullptr;
-    int (*destroy)(void *) = nullptr;
-    if (!resolve(library, createByStrides, "dnnl_memory_desc_create_with_strides")
-        || !resolve(library, create, "dnnl_softmax_forward_primitive_desc_create")
-        || !resolve(library, destroy, "dnnl_memory_desc_destroy"))
-        return -1;
-    void *memory = nullptr;
-    if (const int status = createByStrides(&memory, 2, dims, dataTypeF32, strides))
+    const int status = m_library.memoryCreate(memory, descriptor.get(), m_engine, nullptr);
+    if (status)
         return status;
-    int status =
-        create(primitiveDescriptor, m_engine, forwardInference, softmaxAccurate, memory, memory, 1, nullptr);
+    m_memories.push_back(*memory);
+    m_bound.emplace_back(role, *memory);
+    return 0;
+}
+
+int Primitives::allocate(const void *descriptor, void **memory)
+{
+    void *const ownMemory = reinterpret_cast<void *>(SIZE_MAX); // DNNL_MEMORY_ALLOCATE
+    const int status = m_library.memoryCreate(memory, descriptor, m_engine, ownMemory);
     if (status == 0)
-        status = createMemories(memory);
-    destroy(memory);
+        m_memories.push_back(*memory);
     return status;
 }
 
-int Softmax::prepare(void *library, std::int64_t rows, std::int64_t columns)
+int Primitives::append(void *primitiveDescriptor, std::vector<dnnl::Argument> arguments)
 {
-    const std::array<std::int64_t, maxDimensions> dims{rows, columns};
-    const std::array<std::int64_t, maxDimensions> strides{columns, 1};
-    void *primitiveDescriptor = nullptr;
-    int status = m_dnnl.engineCreate(&m_engine, engineCpu, 0);
+    void *primitive = nullptr;
+    const int status = m_library.primitiveCreate(&primitive, primitiveDescriptor);
+    m_library.primitiveDescriptorDestroy(primitiveDescriptor);
     if (status == 0)
-        status = m_dnnl.streamCreate(&m_stream, m_engine, streamDefault);
-    if (status == 0)
-        status = m_dnnl.version()->major >= 3
-                     ? describeV3(library, dims.data(), strides.data(), &primitiveDescriptor)
-                     : describeV2(library, dims.data(), strides.data(), &primitiveDescriptor);
-    if (status == 0)
-        status = m_dnnl.primitiveCreate(&m_primitive, primitiveDescriptor);
-    if (primitiveDescriptor)
-        m_dnnl.primitiveDescriptorDestroy(primitiveDescriptor);
+        m_steps.push_back({primitive, std::move(arguments)});
     return status;
 }
 
-Status Softmax::run(const HostBuffers &buffers)
+Status Primitives::run(const HostBuffers &buffers)
 {
-    m_dnnl.memorySetHandle(m_in, buffers.at("in"));
-    m_dnnl.memorySetHandle(m_out, buffers.at("out"));
-    const std::array<ExecutionArgument, 2> arguments{{{argumentSource, m_in}, {argumentDestination, m_out}}};
-    int status =
-        m_dnnl.primitiveExecute(m_primitive, m_stream, static_cast<int>(arguments.size()), arguments.data());
+    for (const auto &[role, memory] : m_bound)
+        m_library.memorySetHandle(memory, buffers.at(role));
+    int status = 0;
+    for (const Step &step : m_steps) {
+        if (status == 0)
+            status = m_library.primitiveExecute(
+                step.primitive, m_stream, static_cast<int>(step.arguments.size()), step.arguments.data());
+    }
     if (status == 0)
-        status = m_dnnl.streamWait(m_stream);
+        status = m_library.streamWait(m_stream);
     if (status != 0)
         return fail(ErrorCode::Internal,
-                    "oneDNN failed to run softmax: status " + std::to_string(status) + ".");
+                    "oneDNN failed to run " + m_op + ": status " + std::to_string(status) + ".");
     return {};
 }
 
-Result<void *> openLibrary()
+/// Version 2: an operation's structure to a primitive descriptor.
+int describeOperation(const Primitives &primitives, const dnnl::Structure &operation,
+                      void **primitiveDescriptor)
 {
-    for (const char *name : {"libdnnl.so.3", "libdnnl.so.2"}) {
-        if (void *library = ::dlopen(name, RTLD_NOW | RTLD_LOCAL))
-            return library;
-    }
-    return fail(ErrorCode::Unavailable,
-                "Cannot load oneDNN (libdnnl.so.3 or libdnnl.so.2): it is not installed. Install libdnnl3 or "
-                "libdnnl2, whichever the system has.");
+    int (*create)(void **, const void *, const void *, void *, const void *) = nullptr;
+    if (!primitives.library().resolve(create, "dnnl_primitive_desc_create"))
+        return missingFunction;
+    return create(primitiveDescriptor, &operation, nullptr, primitives.engine(), nullptr);
 }
 
-/// Debian's oneDNN runs on OpenMP; its number of threads is set there.
-void setOpenMpThreads(void *library, int threads)
+int describeSoftmax(const Primitives &primitives, const void *rows, void **primitiveDescriptor)
 {
-    void (*set)(int) = nullptr;
-    if (resolve(library, set, "omp_set_num_threads"))
-        set(threads);
+    const dnnl::Library &library = primitives.library();
+    if (library.isVersion3()) {
+        int (*create)(void **, void *, int, int, const void *, const void *, int, const void *) = nullptr;
+        if (!library.resolve(create, "dnnl_softmax_forward_primitive_desc_create"))
+            return missingFunction;
+        return create(primitiveDescriptor, primitives.engine(), forwardInference, softmaxAccurate, rows, rows,
+                      1, nullptr);
+    }
+    int (*init)(void *, int, const void *, int) = nullptr;
+    if (!library.resolve(init, "dnnl_softmax_forward_desc_init"))
+        return missingFunction;
+    dnnl::Structure operation;
+    const int status = init(&operation, forwardInference, rows, 1);
+    return status ? status : describeOperation(primitives, operation, primitiveDescriptor);
+}
+
+int describeLayerNorm(const Primitives &primitives, const void *rows, void **primitiveDescriptor)
+{
+    const dnnl::Library &library = primitives.library();
+    if (library.isVersion3()) {
+        constexpr unsigned scaleAndShift = 0x2 | 0x4; // dnnl_use_scale, dnnl_use_shift
+        int (*create)(void **, void *, int, const void *, const void *, const void *, float, unsigned,
+                      const void *) = nullptr;
+        if (!library.resolve(create, "dnnl_layer_normalization_forward_primitive_desc_create"))
+            return missingFunction;
+        return create(primitiveDescriptor, primitives.engine(), forwardInference, rows, rows, nullptr,
+                      layerNormEpsilon, scaleAndShift, nullptr);
+    }
+    constexpr unsigned scaleAndShift = 0x8 | 0x10; // the same two in version 2
+    int (*init)(void *, int, const void *, const void *, float, unsigned) = nullptr;
+    if (!library.resolve(init, "dnnl_layer_normalization_forward_desc_init"))
+        return missingFunction;
+    dnnl::Structure operation;
+    const int status = init(&operation, forwardInference, rows, nullptr, layerNormEpsilon, scaleAndShift);
+    return status ? status : describeOperation(primitives, operation, primitiveDescriptor);
+}
+
+/// Stride 1, a border of one zero on every side.
+int describeConvolution(const Primitives &primitives, const void *in, const void *weight, const void *out,
+                        void **primitiveDescriptor)
+{
+    const std::array<std::int64_t, 12> ones{1, 1};
+    const std::array<std::int64_t, 12> zeros{};
+    const dnnl::Library &library = primitives.library();
+    if (library.isVersion3()) {
+        int (*create)(void **, void *, int, int, const void *, const void *, const void *, const void *,
+                      const std::int64_t *, const std::int64_t *, const std::int64_t *, const std::int64_t *,
+                      const void *) = nullptr;
+        if (!library.resolve(create, "dnnl_convolution_forward_primitive_desc_create"))
+            return missingFunction;
+        return create(primitiveDescriptor, primitives.engine(), forwardInference, convolutionDirect, in,
+                      weight, nullptr, out, ones.data(), zeros.data(), ones.data(), ones.data(), nullptr);
+    }
+    int (*init)(void *, int, int, const void *, const void *, const void *, const void *,
+                const std::int64_t *, const std::int64_t *, const std::int64_t *) = nullptr;
+    if (!library.resolve(init, "dnnl_convolution_forward_desc_init"))
+        return missingFunction;
+    dnnl::Structure operation;
+    const int status = init(&operation, forwardInference, convolutionDirect, in, weight, nullptr, out,
+                            ones.data(), ones.data(), ones.data());
+    return status ? status : describeOperation(primitives, operation, primitiveDescriptor);
+}
+
+using Sizes = std::vector<std::int64_t>;
+
+int prepareSoftmax(Primitives &primitives, const Sizes &sizes)
+{
+    dnnl::MemoryDescriptor rows(primitives.library());
+    void *in = nullptr;
+    void *out = nullptr;
+    void *descriptor = nullptr;
+    int status = rows.describe(sizes, {sizes[1], 1});
+    if (status == 0)
+        status = primitives.bind("in", rows, &in);
+    if (status == 0)
+        status = primitives.bind("out", rows, &out);
+    if (status == 0)
+        status = describeSoftmax(primitives, rows.get(), &descriptor);
+    if (status == 0)
+        status = primitives.append(descriptor, {{argumentSource, in}, {argumentDestination, out}});
+    return status;
+}
+
+int prepareLayerNorm(Primitives &primitives, const Sizes &sizes)
+{
+    dnnl::MemoryDescriptor rows(primitives.library());
+    dnnl::MemoryDescriptor columns(primitives.library());
+    void *in = nullptr;
+    void *gamma = nullptr;
+    void *beta = nullptr;
+    void *out = nullptr;
+    void *descriptor = nullptr;
+    int status = rows.describe(sizes, {sizes[1], 1});
+    if (status == 0)
+        status = columns.describe({sizes[1]}, {1});
+    if (status == 0)
+        status = primitives.bind("in", rows, &in);
+    if (status == 0)
+        status = primitives.bind("gamma", columns, &gamma);
+    if (status == 0)
+        status = primitives.bind("beta", columns, &beta);
+    if (status == 0)
+        status = primitives.bind("out", rows, &out);
+    if (status == 0)
+        status = describeLayerNorm(primitives, rows.get(), &descriptor);
+    if (status == 0)
+        status = primitives.append(descriptor, {{argumentSource, in},
+                                                {argumentScale, gamma},
+                                                {argumentShift, beta},
+                                                {argumentDestination, out}});
+    return status;
+}
+
+/// Weights in the layout that the convolution likes best, which costs a copy of them in every run.
+int appendWeightCopy(Primitives &primitives, const dnnl::MemoryDescriptor &plain, void *from,
+                     const void *wanted, void **weight)
+{
+    void *descriptor = nullptr;
+    int status = primitives.allocate(wanted, weight);
+    if (status == 0)
+        status = primitives.library().reorderDescriptorCreate(&descriptor, plain.get(), primitives.engine(),
+                                                              wanted, primitives.engine(), nullptr);
+    if (status == 0)
+        status = primitives.append(descriptor, {{argumentSource, from}, {argumentDestination, *weight}});
+    return status;
+}
+
+/// The extents are written in oneDNN's order (image, channel, row, column; filter, channel, row, column), the strides say where they
+/// lie: channels innermost, filters innermost.
+int prepareConvolution(Primitives &primitives, const Sizes &sizes)
+{
+    const auto [n, h, w, c, f] = std::tuple{sizes[0], sizes[1], sizes[2], sizes[3], sizes[4]};
+    dnnl::MemoryDescriptor data(primitives.library());
+    dnnl::MemoryDescriptor plainWeight(primitives.library());
+    dnnl::MemoryDescriptor anyWeight(primitives.library());
+    dnnl::MemoryDescriptor result(primitives.library());
+    void *in = nullptr;
+    void *givenWeight = nullptr;
+    void *weight = nullptr;
+    void *out = nullptr;
+    void *descriptor = nullptr;
+    int status = data.describe({n, c, h, w}, {h * w * c, 1, w * c, c});
+    if (status == 0)
+        status = plainWeight.describe({f, c, 3, 3}, {1, f, 3 * c * f, c * f});
+    if (status == 0)
+        status = anyWeight.describeAny({f, c, 3, 3});
+    if (status == 0)
+        status = result.describe({n, f, h, w}, {h * w * f, 1, w * f, f});
+    if (status == 0)
+        status = primitives.bind("data", data, &in);
+    if (status == 0)
+        status = primitives.bind("weight", plainWeight, &givenWeight);
+    if (status == 0)
+        status = primitives.bind("out", result, &out);
+    if (status == 0)
+        status = describeConvolution(primitives, data.get(), anyWeight.get(), result.get(), &descriptor);
+    if (status == 0)
+        status = appendWeightCopy(primitives, plainWeight, givenWeight,
+                                  primitives.library().primitiveDescriptorMemory(descriptor, queryWeights, 0),
+                                  &weight);
+    if (status == 0)
+        status = primitives.append(
+            descriptor, {{argumentSource, in}, {argumentWeights, weight}, {argumentDestination, out}});
+    else if (descriptor)
+        primitives.library().primitiveDescriptorDestroy(descriptor);
+    return status;
+}
+
+struct Operator {
+    const char *name;
+    std::vector<std::string> roles;
+    std::vector<std::string> sizes;
+    int (*prepare)(Primitives &primitives, const Sizes &sizes);
+};
+
+const Operator *findOperator(const std::string &name)
+{
+    static const std::array<Operator, 3> operators{{
+        {"softmax", {"in", "out"}, {"rows", "cols"}, prepareSoftmax},
+        {"layernorm", {"in", "gamma", "beta", "out"}, {"rows", "cols"}, prepareLayerNorm},
+        {"conv2d_nhwc", {"data", "weight", "out"}, {"n", "h", "w", "c", "f"}, prepareConvolution},
+    }};
+    for (const Operator &candidate : operators) {
+        if (candidate.name == name)
+            return &candidate;
+    }
+    return nullptr;
 }
 
 } // namespace
 
 Result<std::unique_ptr<CpuReference>> makeOneDnnReference(const ReferenceCall &call, int threads)
 {
-    if (call.op != "softmax")
-        return fail(ErrorCode::InvalidInput,
-                    "Cannot call onednn: it has no \"" + call.op + "\" here; expected softmax.");
-    if (auto roles = requireRoles(call, {"in", "out"}); !roles)
+    const Operator *op = findOperator(call.op);
+    if (!op)
+        return fail(ErrorCode::InvalidInput, "Cannot call onednn: it has no \"" + call.op
+                                                 + "\" here; expected softmax, layernorm or conv2d_nhwc.");
+    if (auto roles = requireRoles(call, op->roles); !roles)
         return tl::unexpected(roles.error());
-    const auto rows = sizeOf(call, "rows");
-    const auto columns = sizeOf(call, "cols");
-    if (!rows || !columns)
-        return tl::unexpected(!rows ? rows.error() : columns.error());
-    const auto library = openLibrary();
+    Sizes sizes;
+    for (const std::string &name : op->sizes) {
+        const auto size = sizeOf(call, name);
+        if (!size)
+            return tl::unexpected(size.error());
+        sizes.push_back(*size);
+    }
+    const auto library = dnnl::loadLibrary(threads);
     if (!library)
         return tl::unexpected(library.error());
-    Common dnnl;
-    if (!dnnl.load(*library))
+    auto primitives = std::make_unique<Primitives>(*library, call.op, threads);
+    int status = primitives->open();
+    if (status == 0)
+        status = op->prepare(*primitives, sizes);
+    if (status != 0)
         return fail(ErrorCode::Unavailable,
-                    "Cannot use the installed oneDNN: it lacks a function. Versions 2 and 3 are supported.");
-    setOpenMpThreads(*library, threads);
-    auto softmax = std::make_unique<Softmax>(dnnl, threads);
-    if (const int status = softmax->prepare(*library, *rows, *columns))
-        return fail(ErrorCode::Unavailable,
-                    "Cannot prepare softmax in oneDNN: status " + std::to_string(status) + ".");
-    return std::unique_ptr<CpuReference>(std::move(softmax));
+                    "Cannot prepare " + call.op + " in oneDNN: status " + std::to_string(status) + ".");
+    return std::unique_ptr<CpuReference>(std::move(primitives));
 }
 
 } // namespace klineage::gate

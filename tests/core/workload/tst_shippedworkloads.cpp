@@ -94,8 +94,14 @@ void TestShippedWorkloads::everyCandidateHasAPlanForEveryCase()
     std::vector<Case> cases = workload.cases;
     for (const Case &c : workload.cases) {
         for (std::uint64_t i = 1; i < 40 && !c.drawn.empty(); ++i)
-            cases.push_back(
-                drawnAt(c, {{"M", 31 * i}, {"N", 17 * i}, {"K", 13 * i}, {"R", 31 * i}, {"C", 53 * i}}));
+            cases.push_back(drawnAt(c, {{"M", 31 * i},
+                                        {"N", 17 * i},
+                                        {"K", 13 * i},
+                                        {"R", 31 * i},
+                                        {"C", 53 * i},
+                                        {"H", 7 * i},
+                                        {"W", 11 * i},
+                                        {"F", 19 * i}}));
     }
     for (const Case &c : cases) {
         kernel::Bindings bindings = workload.bindings(c);
