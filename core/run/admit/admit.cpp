@@ -13,10 +13,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 
 // Roundtrip admission: an author that is given the card and a state that had no part in it, and nothing else, applies the one to the
-// other. A correct candidate that gains against the state shows the effect; the line in the card's verification log says so, or not. It
-// is the evidence that admits a card. What a person thinks of it is recorded elsewhere, and the card itself is not changed.
+// other. A correct candidate shows the effect when it gains against the state about as much as the card claims: much less is not what was
+// promised, much more is not the card's doing. The line in the card's verification log says so, or not. It is the evidence that
+// admits a card. What a person thinks of it is recorded elsewhere, and the card itself is not changed.
 
 namespace klineage::run {
 
@@ -29,7 +31,7 @@ struct Admission {
     int revision = 0;
     bool heldOut = false;
     std::string heldOutReason;
-    std::vector<double> claimed; ///< factors that its effects name, ascending
+    std::vector<double> claimed; ///< gains that its effects name as factors, ascending
 };
 
 std::string writeAdmission(const Admission &admission)
@@ -70,7 +72,7 @@ std::vector<double> claimedFactors(const skills::Card &card)
     std::vector<double> factors;
     for (const skills::Claim &effect : card.effects) {
         for (const Quantity &quantity : quantitiesIn(effect.text)) {
-            if (quantity.kind == Quantity::Kind::Factor)
+            if (quantity.kind == Quantity::Kind::Factor && quantity.value > 1)
                 factors.push_back(quantity.value);
         }
     }
@@ -125,6 +127,7 @@ private:
     [[nodiscard]] Status log() const;
     [[nodiscard]] Ending conclusion() const;
     [[nodiscard]] std::string claims() const;
+    [[nodiscard]] std::string shortfall(const gate::Comparison *comparison) const;
     [[nodiscard]] Status step(const char *outcome, const std::string &reason, const gate::Trial *trial);
 
     Conduct m_conduct;
@@ -247,13 +250,28 @@ Status Admitter::judge(const std::string &candidate)
         return step("rejected", verdictLine(*trial), &*trial);
     }
     const gate::Comparison *comparison = trial->comparison("parent");
-    m_observed = comparison && comparison->change == gate::Change::Gain;
+    const std::string shortOf = shortfall(comparison);
+    m_observed = shortOf.empty();
     const std::string figures = figuresText(*trial) + claims();
     if (m_observed)
         return step("accepted", figures, &*trial);
-    m_feedback = "It is right, but it does not gain against the kernel that you were given.\n"
-                 + policy::trialText(*trial);
-    return step("rejected", "It does not gain: " + figures, &*trial);
+    m_feedback = "It is right, but " + shortOf + ".\n" + policy::trialText(*trial);
+    return step("rejected", "It is right, but " + shortOf + ": " + figures, &*trial);
+}
+
+/// Why this is not the claimed effect; empty: it is. A factor counts on the scale of its logarithm, and as far as the interval lets
+/// one tell: from half of the smallest claim to twice the largest.
+std::string Admitter::shortfall(const gate::Comparison *comparison) const
+{
+    if (!comparison || comparison->change != gate::Change::Gain)
+        return "it does not gain against the kernel that was given";
+    if (m_admission.claimed.empty())
+        return {};
+    if (comparison->speedup.high < std::sqrt(m_admission.claimed.front()))
+        return "it gains less than half of what the card claims";
+    if (comparison->speedup.low > std::pow(m_admission.claimed.back(), 2))
+        return "it gains more than twice what the card claims, so that more was changed than the card says";
+    return {};
 }
 
 /// The trial becomes a branch of the target's lineage, where the verification's citation is looked up.
@@ -300,7 +318,7 @@ Ending Admitter::conclusion() const
 {
     const std::string name = "The card '" + m_conduct.settings().subject + "'";
     if (!m_observed)
-        return {"rejection_limit", name + " showed no gain on " + m_target.label + " in "
+        return {"rejection_limit", name + " did not show its effect on " + m_target.label + " in "
                                        + std::to_string(m_attempts) + " attempts. The last: " + m_lastReason};
     const std::string figures = sentence(figuresText(*m_trial) + claims());
     if (!m_admission.heldOut)

@@ -64,18 +64,24 @@ public:
     Checker(const LiftedCard &lifted, const LiftGroup &group)
         : m_card(lifted.card)
         , m_carrier(lifted.carrier)
+        , m_sameAs(lifted.sameAs)
         , m_group(group)
     {}
 
     std::vector<std::string> run()
     {
-        check("intent", m_card.intent);
-        check("anchor", m_card.anchor);
+        const bool isWhole = m_sameAs.empty();
+        if (isWhole) {
+            check("intent", m_card.intent);
+            check("anchor", m_card.anchor);
+        }
         checkAll("precondition", m_card.preconditions);
         checkAll("effect", m_card.effects);
         checkAll("risk", m_card.risks);
         for (const Claim &effect : m_card.effects)
             checkFigures(effect);
+        if (!isWhole)
+            return std::move(m_findings);
         for (const skills::LintFinding &finding : skills::lintCard(m_card, m_carrier)) {
             if (finding.severity == skills::LintFinding::Severity::Error)
                 m_findings.push_back(finding.field + ": " + finding.message);
@@ -118,6 +124,7 @@ private:
 
     const skills::Card &m_card;
     const std::string &m_carrier;
+    const std::string &m_sameAs;
     const LiftGroup &m_group;
     std::vector<std::string> m_findings;
 };
@@ -135,7 +142,8 @@ std::vector<Citation> evidenceOf(const skills::Card &card, const LiftGroup &grou
 
 } // namespace
 
-Result<LiftedCard> parseLiftedCard(const std::string &toml, const LiftGroup &group)
+Result<LiftedCard> parseLiftedCard(const std::string &toml, const LiftGroup &group,
+                                   const std::vector<KnownCard> &library)
 {
     const Result<files::TomlDocument> document = files::TomlDocument::parse(toml, "the card");
     if (!document)
@@ -146,6 +154,19 @@ Result<LiftedCard> parseLiftedCard(const std::string &toml, const LiftGroup &gro
         lifted.declined = root.string("declined");
         if (lifted.declined.find_first_not_of(" \t\r\n") == std::string::npos)
             root.fail("declined", "the reason is empty; expected one sentence.");
+    } else if (root.has("same_as")) {
+        lifted.sameAs = root.string("same_as");
+        const bool isKnown = std::any_of(library.begin(), library.end(), [&](const KnownCard &known) {
+            return known.name == lifted.sameAs && known.language == group.language;
+        });
+        if (!isKnown)
+            root.fail("same_as", "the library that you were shown has no card '" + lifted.sameAs + "'.");
+        for (const TomlTable &table : root.tables("effect"))
+            lifted.card.effects.push_back(readClaim(table));
+        for (const TomlTable &table : root.tables("risk"))
+            lifted.card.risks.push_back(readClaim(table));
+        lifted.card.evidence = evidenceOf(lifted.card, group);
+        lifted.card.scope = group.scope;
     } else {
         skills::Card &card = lifted.card;
         card.name = root.string("name");

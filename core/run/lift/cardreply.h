@@ -11,13 +11,16 @@ namespace klineage::run {
 /// What the author lifted: a card without what is not the author's to say (category, scope, revision), or why there is none.
 struct LiftedCard {
     std::string declined; ///< why the transitions hold nothing for others; then the rest is empty
+    std::string
+        sameAs; ///< the card of the library that says this already; then only new effects and risks are there
     skills::Card card;
     std::string carrier;
 };
 
 /// The TOML of a reply; strict. The category, the scope, the carrier's file name and the evidence come from the group: its
 /// transitions, and those of its rejected attempts that the card cites.
-[[nodiscard]] Result<LiftedCard> parseLiftedCard(const std::string &toml, const LiftGroup &group);
+[[nodiscard]] Result<LiftedCard> parseLiftedCard(const std::string &toml, const LiftGroup &group,
+                                                 const std::vector<KnownCard> &library);
 
 /// Why the card cannot be stored, one sentence each: claims that cite nothing, citations that were not given, figures that the cited
 /// trials do not hold, and errors of the lint.

@@ -266,7 +266,9 @@ LiftInput gatherGroups(const Workspace &workspace, const std::vector<std::string
     std::set<Citation> cited;
     for (const skills::CardRecord &record : workspace.cards) {
         const skills::Card &card = record.card;
-        input.library.push_back({card.name, card.category, card.locus, card.intent.text});
+        const std::vector<std::string> &languages = card.scope.languages;
+        input.library.push_back({card.name, languages.empty() ? std::string() : languages.front(),
+                                 card.category, card.locus, card.intent.text});
         for (const Citation &citation : citationsOf(card))
             cited.insert(citation);
     }

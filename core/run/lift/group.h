@@ -36,9 +36,10 @@ struct LiftGroup {
     skills::Scope scope;                         ///< of the transitions: what a card of them claims
 };
 
-/// What duplicates are told by.
+/// What duplicates are told by, by the author and by their words.
 struct KnownCard {
     std::string name;
+    std::string language; ///< "opencl", "cuda"; of the scope, the first of several
     std::string category;
     std::string locus;
     std::string intent;

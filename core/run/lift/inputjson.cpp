@@ -99,6 +99,7 @@ LiftInput readInput(const json &value)
             JsonReader card(entry, {"library"});
             KnownCard known;
             known.name = card.text("name");
+            known.language = card.text("language");
             known.category = card.text("category");
             known.locus = card.text("locus");
             known.intent = card.text("intent");
@@ -135,6 +136,7 @@ std::string writeLiftInput(const LiftInput &input)
     }
     for (const KnownCard &card : input.library)
         out["library"].push_back({{"name", card.name},
+                                  {"language", card.language},
                                   {"category", card.category},
                                   {"locus", card.locus},
                                   {"intent", card.intent}});

@@ -15,6 +15,8 @@ namespace klineage::run {
 
 namespace {
 
+constexpr std::size_t mostShown = 40;
+
 /// "sgemm/pocl, softmax/pocl" -> the keys; empty: all.
 std::vector<std::string> keysOf(const std::string &subject)
 {
@@ -54,6 +56,7 @@ private:
     [[nodiscard]] Result<std::string> gather() const;
     [[nodiscard]] Status lift(const LiftGroup &group);
     [[nodiscard]] Result<std::string> request(const LiftGroup &group) const;
+    [[nodiscard]] std::string libraryText(const LiftGroup &group) const;
     [[nodiscard]] Status shelve(const LiftGroup &group, LiftedCard lifted);
     [[nodiscard]] Status step(const LiftGroup &group, const std::string &title, const char *outcome,
                               const std::string &reason, const std::string &card);
@@ -133,7 +136,29 @@ Result<std::string> Lifter::request(const LiftGroup &group) const
                                    {"transitions", group.transitions},
                                    {"attempts", group.attempts},
                                    {"citations", citations},
+                                   {"library", libraryText(group)},
                                    {"language", group.language}});
+}
+
+/// The cards that the group's may be another one of: those of its language whose words are nearest, most alike first.
+std::string Lifter::libraryText(const LiftGroup &group) const
+{
+    const std::set<std::string> wanted = wordsOf(group.category + ' ' + group.locus);
+    std::vector<std::pair<double, const KnownCard *>> near;
+    for (const KnownCard &card : m_known) {
+        if (card.language == group.language)
+            near.emplace_back(
+                -similarity(wordsOf(card.category + ' ' + card.locus + ' ' + card.intent), wanted), &card);
+    }
+    std::stable_sort(near.begin(), near.end(),
+                     [](const auto &a, const auto &b) { return a.first < b.first; });
+    if (near.size() > mostShown)
+        near.resize(mostShown);
+    std::string text;
+    for (const auto &[distance, card] : near)
+        text +=
+            "- `" + card->name + "` (" + card->category + " at " + card->locus + "): " + card->intent + '\n';
+    return text.empty() ? "It is empty.\n" : text;
 }
 
 Status Lifter::lift(const LiftGroup &group)
@@ -147,7 +172,7 @@ Status Lifter::lift(const LiftGroup &group)
     conversation.user(std::move(*text));
     const Conduct::Reader<LiftedCard> read = [&](const std::string &reply) -> Result<LiftedCard> {
         const Result<std::string> block = blockIn(reply);
-        return block ? parseLiftedCard(*block, group) : tl::unexpected(block.error());
+        return block ? parseLiftedCard(*block, group, m_known) : tl::unexpected(block.error());
     };
     std::string findings;
     for (int attempt = 0; attempt < 2; ++attempt) {
@@ -174,7 +199,8 @@ Status Lifter::lift(const LiftGroup &group)
 
 Status Lifter::shelve(const LiftGroup &group, LiftedCard lifted)
 {
-    const std::optional<std::string> duplicate = duplicateOf(lifted.card, m_known);
+    const std::optional<std::string> duplicate =
+        lifted.sameAs.empty() ? duplicateOf(lifted.card, m_known) : std::optional(lifted.sameAs);
     if (duplicate) {
         if (Status done = mergeCard(m_store, *duplicate, lifted.card, m_conduct.settings().id); !done)
             return done;
@@ -184,8 +210,8 @@ Status Lifter::shelve(const LiftGroup &group, LiftedCard lifted)
         if (Status done = storeCard(m_store, lifted); !done)
             return done;
         ++m_stored;
-        m_known.push_back(
-            {lifted.card.name, lifted.card.category, lifted.card.locus, lifted.card.intent.text});
+        m_known.push_back({lifted.card.name, group.language, lifted.card.category, lifted.card.locus,
+                           lifted.card.intent.text});
     }
     const std::string name = duplicate.value_or(lifted.card.name);
     if (Status linked = linkTransitions(m_context.workspace, name, group.evidence); !linked)

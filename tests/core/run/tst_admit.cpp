@@ -212,6 +212,9 @@ private slots:
             const QString step = QStringLiteral("roundtrip:") + outcome;
             QTest::newRow(name) << QString::fromStdString(reply) << step + ' ' + step << status;
         };
+        row("less than half of the claim", block(toyKernel({"opt_a", "fast_20"})), "rejected", "correct");
+        row("more than the card's doing", block(toyKernel({"opt_a", "opt_b", "opt_c", "opt_d"})), "rejected",
+            "correct");
         row("slower", block(toyKernel({"opt_a", "slow_5"})), "rejected", "correct");
         row("as fast", block(toyKernel({"opt_a", "other"})), "rejected", "correct");
         row("wrong", block(toyKernel({"opt_a", "opt_c", "wrong"})), "rejected", "wrong");

@@ -136,7 +136,7 @@ std::string codeOf(const Result<Ending> &ending)
 
 KnownCard known(const char *name, const char *category, const char *locus, const char *intent)
 {
-    return {name, category, locus, intent};
+    return {name, "opencl", category, locus, intent};
 }
 
 } // namespace
@@ -313,6 +313,7 @@ private slots:
         row("empty", "", "failed");
         row("declined", block("declined = \"They only fit this kernel.\"\n"), "declined");
         row("declined without reason", block("declined = \" \"\n"), "failed");
+        row("the same as nothing", block("same_as = \"add-a\"\n"), "failed");
         row("declined and more", block("declined = \"No.\"\nname = \"x\"\n"), "failed");
     }
 
@@ -366,6 +367,34 @@ private slots:
         world.settings.options["again"] = "1";
         QCOMPARE(codeOf(world.perform(lift, second)), std::string("complete"));
         QVERIFY(second.asked.size() > asked);
+    }
+
+    void theAuthorMayNameTheCardThatSaysTheSame()
+    {
+        LiftWorld world;
+        world.addLineage("toy", {{"opt_a", "inner loop"}});
+        BrainProvider author([](const llm::Request &request) { return cardReply(request); });
+        QCOMPARE(codeOf(world.perform(lift, author)), std::string("complete"));
+        const std::string name = world.cards().front().card.name;
+        // Another category and other words: only who reads both can tell.
+        world.addLineage("other", {{"opt_b", "somewhere else"}});
+        world.settings.id = "run-2";
+        world.settings.subject = "other/pocl";
+        BrainProvider second([&](const llm::Request &) {
+            return block("same_as = \"" + name
+                             + "\"\n[[effect]]\ntext = \"Here it brings 2.00×.\"\nevidence = "
+                               "[\"other/pocl/K01\"]\n",
+                         "toml");
+        });
+        QCOMPARE(codeOf(world.perform(lift, second)), std::string("complete"));
+        QVERIFY(second.asked.front().messages[0].text.find("- `" + name + "` (opt_a at inner loop): ")
+                != std::string::npos);
+        QCOMPARE(world.story(), std::string("lift:merged"));
+        const std::vector<skills::CardRecord> cards = world.cards();
+        QCOMPARE(cards.size(), std::size_t{1});
+        QVERIFY((cards[0].card.evidence == std::vector<std::string>{"toy/pocl/K01", "other/pocl/K01"}));
+        QCOMPARE(cards[0].card.effects.size(), std::size_t{2});
+        QCOMPARE(cards[0].card.intent.text, std::string("Add the optimization to the loop."));
     }
 
     void aVerifiedScopeIsNotWidenedByAMerge()
