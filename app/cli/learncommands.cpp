@@ -3,8 +3,11 @@
 #include "app/cli/commands.h"
 #include "app/cli/runstart.h"
 
+#include "core/run/perform/start.h"
+
 #include <CLI/CLI.hpp>
 
+#include <cstdio>
 #include <memory>
 
 namespace klineage::cli {
@@ -18,10 +21,10 @@ struct LearnOptions {
     std::string name;
     std::string target;
     std::vector<std::string> lineages;
-    int rejections = 5;
-    int repairs = 2;
-    int attempts = 3;
-    int within = 3;
+    int rejections = run::rejectionsOption.absent;
+    int repairs = run::repairsOption.absent;
+    int attempts = run::attemptsOption.absent;
+    int within = run::withinOption.absent;
     bool again = false;
 };
 
@@ -29,6 +32,8 @@ const char *const deoptimizeFooter =
     "Each round asks which optimization to remove (category and locus) and for the simpler kernel, gates it, and has the optimization\n"
     "derived forward again on the simpler kernel by a conversation that never sees the stronger one. A step is kept when what was derived\n"
     "is correct and at most --within percent slower than the stronger kernel; everything else is stored as a rejected attempt.\n"
+    "With exec and manual, each \"rederive\" question wants an author without memory of the others: whoever has seen the stronger\n"
+    "kernel, a person or a conversation that goes on, cannot derive it independently.\n"
     "The lineage is written to workloads/WORKLOAD/lineages/PLATFORM[-NAME]/, also when the run is stopped: `run resume` goes on with it.\n"
     "Exit status: 0 it ended by itself, 1 it was stopped, 3 the gate or the author failed.";
 
@@ -38,8 +43,10 @@ const char *const liftFooter =
     "evidence of that one. All are hypotheses: `card admit` tries them, a person approves them.";
 
 const char *const admitFooter =
-    "The author is given the card and the target, nothing else. The card's verification log gets one line: it admits the card when the\n"
-    "candidate is correct, gains against the target, and the target had no part in the card. A person's approval is separate.\n"
+    "The author is given the card and the target, nothing else. With exec and manual, each such run wants an author without memory of\n"
+    "other runs: from one that has seen a stronger kernel of the target, a gain does not show that the card was enough.\n"
+    "The card's verification log gets one line: it admits the card when the candidate is correct, gains against the target, and the\n"
+    "target had no part in the card. A person's approval is separate.\n"
     "Exit status: 0 the effect was observed, 1 it was not or the run was stopped, 3 the gate or the author failed.";
 
 void put(StartOptions &start, const char *name, const std::string &value)
@@ -47,7 +54,8 @@ void put(StartOptions &start, const char *name, const std::string &value)
     start.options.push_back(std::string(name) + '=' + value);
 }
 
-int begin(const Session &session, const StartOptions &start)
+/// The exit status, and in id the run that was made.
+int begin(const Session &session, const StartOptions &start, std::string *id = nullptr)
 {
     const Result<Workspace> workspace = session.openWorkspace();
     if (!workspace)
@@ -55,6 +63,13 @@ int begin(const Session &session, const StartOptions &start)
     const auto settings = settingsFor(session, *workspace, start);
     if (!settings)
         return settings.error();
+    const auto estimate = estimateFor(session, *workspace, *settings);
+    if (!estimate)
+        return estimate.error();
+    if (*estimate)
+        std::fprintf(stderr, "%s\n", (*estimate)->text.c_str());
+    if (id)
+        *id = settings->id;
     return beginRun(session, *workspace, *settings, start.launcher);
 }
 
@@ -62,9 +77,9 @@ int deoptimize(const Session &session, const LearnOptions &options)
 {
     StartOptions start = options.start;
     start.kind = "deoptimize";
-    put(start, "rejections", std::to_string(options.rejections));
-    put(start, "repairs", std::to_string(options.repairs));
-    put(start, "within_percent", std::to_string(options.within));
+    put(start, run::rejectionsOption.name, std::to_string(options.rejections));
+    put(start, run::repairsOption.name, std::to_string(options.repairs));
+    put(start, run::withinOption.name, std::to_string(options.within));
     if (!options.name.empty())
         put(start, "name", options.name);
     return begin(session, start);
@@ -72,7 +87,7 @@ int deoptimize(const Session &session, const LearnOptions &options)
 
 int lift(const Session &session, const LearnOptions &options)
 {
-    // Names are checked here, before a run is created; all the keys together are its subject.
+    // Says also which lineages cannot be read; all the keys together are the run's subject.
     if (const auto chosen = chooseLineages(session, options.lineages); !chosen)
         return chosen.error();
     StartOptions start = options.start;
@@ -86,44 +101,23 @@ int lift(const Session &session, const LearnOptions &options)
 
 int admit(const Session &session, const LearnOptions &options)
 {
-    const Result<Workspace> workspace = session.openWorkspace();
-    if (!workspace)
-        return session.fail(workspace.error());
-    if (!workspace->findCard(options.start.subject)) {
-        std::vector<std::string> known;
-        for (const skills::CardRecord &record : workspace->cards)
-            known.push_back(record.card.name);
-        return session.unknownName("card", options.start.subject, known);
-    }
     StartOptions start = options.start;
     start.kind = "admit";
-    std::error_code ignored;
-    const bool isFile = fs::is_regular_file(options.target, ignored);
-    const std::string target = isFile ? fs::absolute(options.target, ignored).string() : options.target;
-    put(start, "target", target);
-    put(start, "attempts", std::to_string(options.attempts));
-    auto settings = settingsFor(session, *workspace, start);
-    if (!settings)
-        return settings.error();
-    if (isFile) {
-        const Result<kernel::Candidate> candidate = kernel::readCandidate(target);
-        if (!candidate)
-            return session.usage(candidate.error().message);
-        settings->surface = kernel::toString(candidate->surface);
-    }
-    if (settings->workload.empty() || settings->platform.empty())
-        return session.usage("'" + options.target
-                             + "' is no state of a lineage; for a file, say --workload and --platform too.");
-    const int status = beginRun(session, *workspace, *settings, start.launcher);
+    put(start, "target", options.target);
+    put(start, run::attemptsOption.name, std::to_string(options.attempts));
+    std::string id;
+    const int status = begin(session, start, &id);
     if (status != exitOk)
         return status;
-    const Result<run::RunRecord> record = run::readRun(workspace->root / "runs" / settings->id);
+    const Result<fs::path> root = session.workspaceRoot();
+    const Result<run::RunRecord> record =
+        root ? run::readRun(*root / "runs" / id) : tl::unexpected(root.error());
     return record && record->ending.starts_with("complete") ? exitOk : exitNegative;
 }
 
-void addCount(CLI::App &verb, const char *name, int &value, const char *text, int least)
+void addCount(CLI::App &verb, const char *name, int &value, const char *text, const run::CountOption &range)
 {
-    verb.add_option(name, value, text)->check(CLI::Range(least, 1000))->capture_default_str();
+    verb.add_option(name, value, text)->check(CLI::Range(range.least, range.most))->capture_default_str();
 }
 
 void addGateOption(CLI::App &verb, LearnOptions &options)
@@ -148,13 +142,13 @@ void addDeoptimize(CLI::App &group, Session &session)
     verb->add_option(
         "--name", options->name,
         "Name of the new lineage, after the platform (needed when the platform has one already)");
-    addCount(*verb, "--steps", options->start.steps, "Accepted steps at most (0: no limit)", 0);
-    addCount(*verb, "--rejections", options->rejections, "Give up after so many rejections in a row", 1);
-    addCount(*verb, "--repairs", options->repairs, "Further tries at deriving a step again", 0);
-    verb->add_option("--within", options->within,
-                     "Percent that what was derived again may be slower than the stronger kernel")
-        ->check(CLI::Range(0, 100))
-        ->capture_default_str();
+    addCount(*verb, "--steps", options->start.steps, "Accepted steps at most (0: no limit)", run::learnSteps);
+    addCount(*verb, "--rejections", options->rejections, "Give up after so many rejections in a row",
+             run::rejectionsOption);
+    addCount(*verb, "--repairs", options->repairs, "Further tries at deriving a step again",
+             run::repairsOption);
+    addCount(*verb, "--within", options->within,
+             "Percent that what was derived again may be slower than the stronger kernel", run::withinOption);
     addAuthorOptions(*verb, options->start);
     addGateOption(*verb, *options);
 }
@@ -167,7 +161,8 @@ void addLift(CLI::App &group, Session &session)
     verb->footer(liftFooter);
     verb->add_option("lineages", options->lineages, "WORKLOAD/LINEAGE … (default: all)");
     verb->add_flag("--again", options->again, "Also transitions that some card rests on already");
-    addCount(*verb, "--steps", options->start.steps, "Groups of transitions at most (0: all)", 0);
+    addCount(*verb, "--steps", options->start.steps, "Groups of transitions at most (0: all)",
+             run::learnSteps);
     addAuthorOptions(*verb, options->start);
     addGateOption(*verb, *options);
 }
@@ -186,7 +181,7 @@ void addAdmit(CLI::App &group, Session &session)
     verb->add_option("--workload", options->start.workload, "Name of the workload (for a file)");
     verb->add_option("--platform", options->start.platform, "Platform, as in pocl or sm90 (for a file)");
     addCount(*verb, "--attempts", options->attempts, "Candidates at most; each sees the verdict of the last",
-             1);
+             run::attemptsOption);
     addAuthorOptions(*verb, options->start);
     addGateOption(*verb, *options);
 }

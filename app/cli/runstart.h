@@ -46,7 +46,7 @@ void addAuthorOptions(CLI::App &verb, StartOptions &options);
 /// The settings that the options mean; the exit status, after saying why, when something about them is wrong.
 [[nodiscard]] tl::expected<run::Settings, int> settingsFor(const Session &session, const Workspace &workspace,
                                                            const StartOptions &options);
-/// Nothing when replies cost nothing or the run is no materialization.
+/// Nothing when replies cost nothing.
 [[nodiscard]] tl::expected<std::optional<run::Estimate>, int> estimateFor(const Session &session,
                                                                           const Workspace &workspace,
                                                                           const run::Settings &settings);

@@ -17,33 +17,17 @@ namespace {
 constexpr std::size_t maxCandidateBytes = std::size_t{4} << 20;
 constexpr std::size_t maxWorkloadBytes = std::size_t{1} << 20;
 
-/// "softmax/pocl/K04" -> {softmax, pocl, K04}; the state may be missing. Empty when the name has another shape.
-std::vector<std::string> partsOf(const std::string &name)
-{
-    std::vector<std::string> parts(1);
-    for (const char c : name) {
-        if (c == '/')
-            parts.emplace_back();
-        else
-            parts.back() += c;
-    }
-    const bool isSound = parts.size() >= 2 && parts.size() <= 3
-                         && std::none_of(parts.begin(), parts.end(), [](const std::string &part) {
-                                return part.empty() || part == "." || part == "..";
-                            });
-    return isSound ? parts : std::vector<std::string>();
-}
-
-Status readState(const fs::path &workspace, const std::vector<std::string> &parts, Subject &subject)
+Status readState(const fs::path &workspace, const StateName &name, Subject &subject)
 {
     const Result<lineage::Lineage> lineage =
-        lineage::readLineage(workspace / "workloads" / parts[0] / "lineages" / parts[1]);
+        lineage::readLineage(workspace / "workloads" / name.workload / "lineages" / name.folder);
     if (!lineage)
         return tl::unexpected(lineage.error());
-    const lineage::State *state = parts.size() == 3 ? lineage->findState(parts[2]) : &lineage->states.back();
+    const lineage::State *state =
+        name.state.empty() ? &lineage->states.back() : lineage->findState(name.state);
     if (!state)
         return fail(ErrorCode::NotFound,
-                    "The lineage " + lineage->key() + " has no state '" + parts[2] + "'.");
+                    "The lineage " + lineage->key() + " has no state '" + name.state + "'.");
     Result<std::string> text = files::readFile(lineage->directory / state->file, maxCandidateBytes);
     if (!text)
         return tl::unexpected(text.error());
@@ -72,7 +56,7 @@ Result<Subject> findSubject(const Conduct &conduct, const std::string &name)
     const fs::path &workspace = conduct.context().workspace;
     const std::string &workload = conduct.settings().workload;
     const fs::path file = fs::path(name).is_absolute() ? fs::path(name) : workspace / name;
-    const std::vector<std::string> parts = partsOf(name);
+    const std::optional<StateName> state = stateNameOf(name);
     std::error_code ignored;
     Subject subject;
     Status found;
@@ -82,14 +66,14 @@ Result<Subject> findSubject(const Conduct &conduct, const std::string &name)
         if (!text)
             return tl::unexpected(text.error());
         subject.text = std::move(*text);
-    } else if (parts.empty()) {
+    } else if (!state) {
         return fail(ErrorCode::NotFound, "'" + name
                                              + "' is no candidate file and no state; expected a file, "
                                                "WORKLOAD/LINEAGE or WORKLOAD/LINEAGE/STATE.");
-    } else if (parts[0] != workload) {
-        return fail(ErrorCode::InvalidInput, "'" + name + "' belongs to the workload '" + parts[0]
+    } else if (state->workload != workload) {
+        return fail(ErrorCode::InvalidInput, "'" + name + "' belongs to the workload '" + state->workload
                                                  + "', the run to '" + workload + "'.");
-    } else if (found = readState(workspace, parts, subject); !found) {
+    } else if (found = readState(workspace, *state, subject); !found) {
         return tl::unexpected(found.error());
     }
     if (Status sound = checkCandidate(conduct, subject); !sound)
@@ -129,6 +113,24 @@ Result<Subject> parseFacts(const std::string &text)
 }
 
 } // namespace
+
+std::optional<StateName> stateNameOf(const std::string &text)
+{
+    std::vector<std::string> parts(1);
+    for (const char c : text) {
+        if (c == '/')
+            parts.emplace_back();
+        else
+            parts.back() += c;
+    }
+    const bool isSound = (parts.size() == 2 || parts.size() == 3)
+                         && std::none_of(parts.begin(), parts.end(), [](const std::string &part) {
+                                return part.empty() || part == "." || part == "..";
+                            });
+    if (!isSound)
+        return std::nullopt;
+    return StateName{parts[0], parts[1], parts.size() == 3 ? parts[2] : std::string()};
+}
 
 Result<Subject> keepSubject(const Conduct &conduct, const std::string &name)
 {

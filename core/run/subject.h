@@ -3,9 +3,21 @@
 
 #include "core/run/conduct.h"
 
+#include <optional>
 #include <string>
 
 namespace klineage::run {
+
+/// A lineage by name, "softmax/pocl", or a state of it, "softmax/pocl/K04".
+struct StateName {
+    std::string workload;
+    std::string folder; ///< of the lineage within its workload
+    std::string state;  ///< empty: the lineage
+
+    [[nodiscard]] std::string lineage() const { return workload + '/' + folder; }
+};
+/// Nothing when the text has another shape. Whether there is such a lineage is another question.
+[[nodiscard]] std::optional<StateName> stateNameOf(const std::string &text);
 
 /// A kernel that a run works on, with everything that its prompts say of it. Kept in the run, so that what changes in the workspace
 /// later changes nothing of a run that is gone on with or replayed.

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What a run will probably cost, and what else to know before it starts.
+#include "core/files/atomicfile.h"
+#include "core/policy/cardtext.h"
+#include "core/policy/policy.h"
+#include "core/policy/trialtext.h"
+#include "core/run/admit/heldout.h"
+#include "core/run/lift/group.h"
+#include "core/run/perform/start.h"
+
+#include <algorithm>
+
+namespace klineage::run {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+using MaybeEstimate = Result<std::optional<Estimate>>;
+
+constexpr int questionsOfStep = 3; ///< of a deoptimization: propose, rewrite, derive again
+constexpr std::size_t maxTargetBytes = std::size_t{4} << 20;
+
+std::string optionOf(const Settings &settings, const char *name)
+{
+    const auto it = settings.options.find(name);
+    return it == settings.options.end() ? std::string() : it->second;
+}
+
+std::size_t sizeOf(const fs::path &file)
+{
+    std::error_code problem;
+    const std::uintmax_t size = fs::file_size(file, problem);
+    return problem ? 0 : static_cast<std::size_t>(size);
+}
+
+fs::path fileOf(const Workspace &workspace, const std::string &name)
+{
+    if (const FoundState found = findState(workspace, name); found.state)
+        return found.lineage->directory / found.state->file;
+    return fs::path(name).is_absolute() ? fs::path(name) : workspace.root / name;
+}
+
+/// Of the kernel and of what its workload says.
+std::size_t kernelBytes(const Workspace &workspace, const Settings &settings, const std::string &name)
+{
+    const workload::Workload *workload = workspace.findWorkload(settings.workload);
+    return sizeOf(fileOf(workspace, name)) + (workload ? sizeOf(workload->directory / "workload.toml") : 0);
+}
+
+/// At most what the library has of admitted cards of the language: which of them fit is only known when the run begins.
+std::size_t cardBytes(const Workspace &workspace, const Settings &settings)
+{
+    std::size_t bytes = 0;
+    if (!policy::usesCards(settings.policy, settings.options))
+        return bytes;
+    for (const skills::CardRecord &record : workspace.cards) {
+        const std::vector<std::string> &languages = record.card.scope.languages;
+        if (record.life() == skills::Life::Admitted
+            && std::find(languages.begin(), languages.end(), settings.surface) != languages.end())
+            bytes += policy::cardText(record).size();
+    }
+    return bytes;
+}
+
+MaybeEstimate estimateDeoptimize(const Workspace &workspace, const Settings &settings,
+                                 const llm::PriceTable &prices)
+{
+    Settings asked = settings;
+    asked.maxSteps *= questionsOfStep;
+    MaybeEstimate estimate =
+        estimateCost(asked, true, prices, kernelBytes(workspace, settings, settings.subject), 0);
+    if (estimate && *estimate)
+        (*estimate)->text += " A step that is kept takes three questions or more.";
+    return estimate;
+}
+
+MaybeEstimate estimateAdmit(const Workspace &workspace, const Settings &settings,
+                            const llm::PriceTable &prices)
+{
+    std::size_t bytes = kernelBytes(workspace, settings, optionOf(settings, "target"));
+    if (const skills::CardRecord *card = workspace.findCard(settings.subject))
+        bytes += policy::cardText(*card).size();
+    Settings asked = settings;
+    const std::string attempts = optionOf(settings, attemptsOption.name);
+    asked.maxSteps = attempts.empty() ? attemptsOption.absent : std::atoi(attempts.c_str());
+    return estimateCost(asked, true, prices, bytes, 0);
+}
+
+/// Each group of transitions is a conversation of its own.
+MaybeEstimate estimateLift(const Workspace &workspace, const Settings &settings,
+                           const llm::PriceTable &prices)
+{
+    const LiftInput input =
+        gatherGroups(workspace, liftedLineages(settings.subject), optionOf(settings, "again") == "1");
+    std::size_t bytes = 0;
+    for (const LiftGroup &group : input.groups)
+        bytes += group.transitions.size() + group.attempts.size();
+    const std::size_t count = std::max<std::size_t>(1, input.groups.size());
+    Settings one = settings;
+    one.maxSteps = 1;
+    MaybeEstimate estimate = estimateCost(one, true, prices, bytes / count, 0);
+    if (!estimate || !*estimate)
+        return estimate;
+    Estimate &of = **estimate;
+    int groups = static_cast<int>(input.groups.size());
+    if (settings.maxSteps > 0)
+        groups = std::min(groups, settings.maxSteps);
+    of.laterDollars = of.firstDollars;
+    of.questions = of.firstDollars > 0
+                       ? static_cast<int>(std::min<double>(groups, settings.capDollars / of.firstDollars))
+                       : groups;
+    of.dollars = of.questions * of.firstDollars;
+    of.text = "A card will cost about $" + policy::decimalText(of.firstDollars, 4) + ": about "
+              + std::to_string(of.questions) + " questions and $" + policy::decimalText(of.dollars, 2)
+              + " within the cap of $" + policy::decimalText(settings.capDollars, 2) + ", by the prices of "
+              + prices.date + '.';
+    return estimate;
+}
+
+std::string heldOutNote(const Workspace &workspace, const Settings &settings)
+{
+    const skills::CardRecord *card = workspace.findCard(settings.subject);
+    const std::string name = optionOf(settings, "target");
+    Result<std::string> text = files::readFile(fileOf(workspace, name), maxTargetBytes);
+    if (!card || !text)
+        return {};
+    Subject target;
+    target.label = name;
+    target.text = std::move(*text);
+    if (const FoundState found = findState(workspace, name); found.lineage)
+        target.lineage = found.lineage->key();
+    const HeldOut held = isHeldOut(workspace, card->card, target, settings.workload, settings.platform);
+    return held.value ? "The target is held out: a gain on it admits the card."
+                      : "The target cannot admit the card. " + held.reason;
+}
+
+} // namespace
+
+bool isPaid(const Settings &settings)
+{
+    const auto paid = settings.author.find("paid");
+    return paid == settings.author.end() ? llm::needsModel(settings.provider) : paid->second == "yes";
+}
+
+MaybeEstimate startEstimate(const Workspace &workspace, const Settings &settings)
+{
+    if (!isPaid(settings))
+        return std::optional<Estimate>();
+    const Result<llm::PriceTable> prices = llm::loadPrices(workspace.root);
+    if (!prices)
+        return tl::unexpected(prices.error());
+    switch (settings.kind) {
+    case Kind::Deoptimize:
+        return estimateDeoptimize(workspace, settings, *prices);
+    case Kind::Lift:
+        return estimateLift(workspace, settings, *prices);
+    case Kind::Admit:
+        return estimateAdmit(workspace, settings, *prices);
+    case Kind::Materialize:
+        break;
+    }
+    return estimateCost(settings, true, *prices, kernelBytes(workspace, settings, settings.subject),
+                        cardBytes(workspace, settings));
+}
+
+std::vector<std::string> startNotes(const Workspace &workspace, const Settings &settings)
+{
+    std::vector<std::string> notes;
+    const bool mayRemember = settings.provider == "manual" || settings.provider == "exec";
+    if (settings.kind == Kind::Deoptimize) {
+        const std::string name = optionOf(settings, "name");
+        notes.push_back("The walk becomes the lineage " + settings.workload + '/' + settings.platform
+                        + (name.empty() ? "" : '-' + name) + '.');
+        if (mayRemember)
+            notes.push_back("Each \"rederive\" question wants an author without memory of the others.");
+    } else if (settings.kind == Kind::Admit) {
+        if (std::string note = heldOutNote(workspace, settings); !note.empty())
+            notes.push_back(std::move(note));
+        if (mayRemember)
+            notes.push_back("The run wants an author that has not seen the card's own kernels.");
+    }
+    return notes;
+}
+
+} // namespace klineage::run
