@@ -24,6 +24,7 @@ libcurl4-openssl-dev
 opencl-c-headers
 qt6-base-dev
 qt6-svg-dev
+qtkeychain-qt6-dev
 libqcustomplot-dev
 ocl-icd-libopencl1
 pocl-opencl-icd

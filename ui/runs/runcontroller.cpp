@@ -4,8 +4,11 @@
 #include "core/llm/ledger.h"
 #include "core/run/perform/author.h"
 #include "core/run/perform/drive.h"
+#include "ui/keys/keyring.h"
 #include "ui/runs/runstore.h"
 #include "ui/runs/takeover.h"
+
+#include <QPointer>
 
 #include <mutex>
 #include <thread>
@@ -55,13 +58,13 @@ struct Shared {
 struct RunController::Private {
     RunStore *store = nullptr;
     run::GateFunction gate = lazyGate();
-    ProviderMaker maker = [](const run::Settings &settings, const fs::path &workspace,
-                             const fs::path &directory, std::shared_ptr<llm::ManualDesk> asked) {
-        return run::makeRunProvider(settings, workspace, directory, std::move(asked));
-    };
+    ProviderMaker maker; ///< empty: the providers themselves
+    QPointer<KeyRing> keys;
     RunProgress progress;
     quint64 number = 0; ///< of the run's start: what an earlier one still has to say is dropped
     bool running = false;
+    bool stores = false;    ///< the run's kind writes into the workspace
+    bool hasStored = false; ///< since the last stored()
     std::shared_ptr<llm::ManualDesk> desk;
     std::shared_ptr<std::atomic<bool>> byHand;
     std::shared_ptr<Shared> shared;
@@ -89,6 +92,16 @@ void RunController::setGate(run::GateFunction gate)
 void RunController::setProviderMaker(ProviderMaker maker)
 {
     m_d->maker = std::move(maker);
+}
+
+void RunController::setKeys(KeyRing *keys)
+{
+    m_d->keys = keys;
+}
+
+KeyRing *RunController::keys() const
+{
+    return m_d->keys;
 }
 
 bool RunController::isRunning() const
@@ -130,7 +143,8 @@ QString RunController::resume(const QString &id)
 QString RunController::launch(const QString &id)
 {
     const fs::path runs = m_d->store->directory().toStdString();
-    const fs::path directory = runs / id.toStdString();
+    const RunEntryPtr known = m_d->store->run(id); // an experiment's lies elsewhere
+    const fs::path directory = known ? known->record.directory : runs / id.toStdString();
     const Result<run::RunRecord> record = run::readRun(directory);
     if (!record)
         return wholeSentence(record.error());
@@ -145,9 +159,21 @@ QString RunController::launch(const QString &id)
     m_d->progress.busy = tr("Starting");
     m_d->progress.capDollars = record->settings.capDollars;
     m_d->progress.byHand = record->settings.provider == "manual";
+    m_d->stores = record->settings.kind != run::Kind::Materialize;
+    m_d->hasStored = false;
+    ProviderMaker maker = m_d->maker;
+    if (!maker) {
+        const llm::KeyCallback key =
+            m_d->keys ? m_d->keys->callback(record->settings, m_d->shared->stop.get_token())
+                      : llm::KeyCallback();
+        maker = [key](const run::Settings &settings, const fs::path &workspace, const fs::path &folder,
+                      std::shared_ptr<llm::ManualDesk> asked) {
+            return run::makeRunProvider(settings, workspace, folder, std::move(asked), key);
+        };
+    }
 
     auto body = [this, number, directory, workspace = runs.parent_path(), settings = record->settings,
-                 gate = m_d->gate, maker = m_d->maker, desk = m_d->desk, byHand = m_d->byHand,
+                 gate = m_d->gate, maker = std::move(maker), desk = m_d->desk, byHand = m_d->byHand,
                  shared = m_d->shared, watcher = watcher()] {
         const auto drive = [&]() -> Result<run::Ending> {
             const Result<llm::PriceTable> prices = llm::loadPrices(workspace);
@@ -185,10 +211,13 @@ run::Watcher RunController::watcher()
         });
     };
     run::Watcher watcher;
-    watcher.begins = [post](const std::string &what) {
-        post([what](RunProgress &progress) {
+    watcher.begins = [this, post](const std::string &what) {
+        post([this, what](RunProgress &progress) {
             progress.busy = QString::fromStdString(what);
             progress.written.clear();
+            // What belongs to a step is written after it and before the next thing begins.
+            if (std::exchange(m_d->hasStored, false))
+                emit stored(progress.id);
         });
     };
     watcher.gateProgress = [post](const gate::GateProgress &gate) {
@@ -224,6 +253,7 @@ run::Watcher RunController::watcher()
         post([this, number = step.number](RunProgress &progress) {
             progress.steps = number;
             progress.written.clear();
+            m_d->hasStored = m_d->stores;
             m_d->store->refresh();
         });
     };
@@ -244,6 +274,8 @@ void RunController::finish(const Result<run::Ending> &ending)
     m_d->store->refresh();
     emit questionChanged();
     emit progressed();
+    if (m_d->stores)
+        emit stored(id);
     if (ending)
         emit ended(id, QString::fromStdString(ending->code), QString::fromStdString(ending->reason));
     else

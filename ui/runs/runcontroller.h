@@ -11,6 +11,7 @@
 
 namespace klineage::ui {
 
+class KeyRing;
 class RunStore;
 
 /// What the run of this window is doing.
@@ -42,6 +43,9 @@ public:
     explicit RunController(RunStore *store, QObject *parent = nullptr);
     ~RunController() override; ///< stops at once and waits for the thread
 
+    /// Where providers' keys come from before the environment; it may go before the controller does.
+    void setKeys(KeyRing *keys);
+    [[nodiscard]] KeyRing *keys() const;
     // Replaced in tests.
     void setGate(run::GateFunction gate);
     void setProviderMaker(ProviderMaker maker);
@@ -65,6 +69,8 @@ public:
 
 signals:
     void started(const QString &id);
+    /// A deoptimization, a lift or an admission may have written into the workspace: after each of its steps, and when it ended.
+    void stored(const QString &id);
     void progressed();
     void questionChanged();
     /// code: "complete", "budget", "stopped", …

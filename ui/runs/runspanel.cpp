@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/runs/runspanel.h"
 
+#include "ui/keys/keysdialog.h"
 #include "ui/models/selection.h"
 #include "ui/models/workspacemodel.h"
 #include "ui/runs/runcontroller.h"
 #include "ui/runs/runlistmodel.h"
 #include "ui/runs/runprogress.h"
 #include "ui/runs/runstepmodel.h"
-#include "ui/runs/startdialog.h"
 #include "ui/style/icons.h"
 
 #include <QAction>
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QLabel>
+#include <QMenu>
 #include <QProgressBar>
 #include <QPushButton>
 #include <QSplitter>
@@ -126,6 +127,16 @@ void RunsPanel::makeCommands()
     m_start = command(QStringLiteral("start"), tr("Start a run…"),
                       tr("Choose root, policy, author and budget, and start"), key(Qt::Key_R),
                       [this] { startRun(); });
+    const auto starts = [this](run::Kind kind, const QString &name, const QString &text, const QString &tip) {
+        m_starts << command(name, text, tip, {}, [this, kind] { startRun(kind); });
+    };
+    m_starts << m_start;
+    starts(run::Kind::Deoptimize, QStringLiteral("deoptimize"), tr("Deoptimize lineage…"),
+           tr("Take the selected kernel apart, step by step, into a lineage"));
+    starts(run::Kind::Lift, QStringLiteral("lift"), tr("Lift cards…"),
+           tr("Lift transitions of lineages into cards"));
+    starts(run::Kind::Admit, QStringLiteral("admit"), tr("Admit card…"),
+           tr("Try the selected card on a kernel that had no part in it"));
     m_resume = command(QStringLiteral("resume"), tr("Resume"),
                        tr("Go on with the selected run; nothing is paid twice"), key(Qt::Key_G),
                        [this] { resumeRun(); });
@@ -140,6 +151,11 @@ void RunsPanel::makeCommands()
                            showProgress();
                        });
     m_byHand->setCheckable(true);
+    m_keys = command(QStringLiteral("keys"), tr("API keys…"),
+                     tr("Store and remove the keys of providers in the keychain"), {}, [this] {
+                         if (m_controller->keys())
+                             KeysDialog(m_controller->keys(), this).exec();
+                     });
     m_start->setIcon(icon(QStringLiteral("run")));
     m_stop->setIcon(icon(QStringLiteral("stop")));
 }
@@ -150,9 +166,17 @@ QWidget *RunsPanel::makeBar()
     auto *row = new QHBoxLayout(bar);
     row->setContentsMargins(4, 3, 8, 3);
     row->setSpacing(2);
-    for (QAction *action : std::as_const(m_commands)) {
+    auto *kinds = new QMenu(bar);
+    kinds->addActions(m_starts);
+    kinds->addSeparator();
+    kinds->addAction(m_keys);
+    for (QAction *action : {m_start, m_resume, m_pause, m_stop, m_byHand}) {
         auto *button = new QToolButton;
         button->setDefaultAction(action);
+        if (action == m_start) {
+            button->setMenu(kinds);
+            button->setPopupMode(QToolButton::MenuButtonPopup);
+        }
         button->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
         button->setIconSize(QSize(13, 13));
         button->setFocusPolicy(Qt::TabFocus);
@@ -230,7 +254,9 @@ void RunsPanel::showProgress()
     const RunEntryPtr run = m_store->current();
     const bool running = m_controller->isRunning();
     const RunProgress &progress = m_controller->progress();
-    m_start->setEnabled(!running && m_workspace->isLoaded());
+    for (QAction *action : std::as_const(m_starts))
+        action->setEnabled(!running && m_workspace->isLoaded());
+    m_keys->setEnabled(m_controller->keys());
     m_resume->setEnabled(!running && run && !run->isFinished() && !run->isRunning());
     m_pause->setEnabled(running && !progress.pausing && !progress.stopping);
     m_stop->setEnabled(running && !progress.stopping);
@@ -247,23 +273,49 @@ void RunsPanel::showProgress()
     m_progressText->setToolTip(m_progressText->text());
 }
 
-void RunsPanel::startRun()
+StartDialog::Suggestion RunsPanel::selected() const
+{
+    StartDialog::Suggestion found;
+    found.card = m_selection->card();
+    found.lineage = m_selection->lineageKey();
+    const lineage::Lineage *lineage = m_workspace->lineage(found.lineage);
+    if (!lineage || lineage->states.empty())
+        return found;
+    const auto named = [&](const std::string &state) {
+        return found.lineage + QLatin1Char('/') + QString::fromStdString(state);
+    };
+    const std::string row = m_selection->row().toStdString();
+    const bool isState = lineage->findState(row);
+    found.root = named(isState ? row : lineage->states.front().id);
+    found.strongest = named(isState ? row : lineage->states.back().id);
+    return found;
+}
+
+void RunsPanel::startRun(run::Kind kind)
 {
     if (m_controller->isRunning() || !m_workspace->isLoaded())
         return;
-    const QString row = m_selection->row();
-    const lineage::Lineage *lineage = m_workspace->lineage(m_selection->lineageKey());
-    const bool isState = lineage && lineage->findState(row.toStdString());
-    const QString root =
-        QStringLiteral("%1/%2").arg(m_selection->lineageKey(), isState ? row : QStringLiteral("K00"));
-    StartDialog dialog(m_workspace->workspace(), root, this);
-    if (!m_lastForm.root.empty()) {
-        m_lastForm.root = root.toStdString();
-        dialog.setForm(m_lastForm);
+    StartDialog dialog(m_workspace->workspace(), m_controller->keys(), this);
+    dialog.setKind(kind);
+    dialog.suggest(selected());
+    if (m_last) {
+        // The author and the budget as last time; what is worked on is what is selected now.
+        run::StartRequest request = dialog.request();
+        request.provider = m_last->provider;
+        request.model = m_last->model;
+        request.author = m_last->author;
+        request.capDollars = m_last->capDollars;
+        if (kind == run::Kind::Materialize && m_last->kind == kind) {
+            request.policy = m_last->policy;
+            request.maxSteps = m_last->maxSteps;
+            request.seed = m_last->seed;
+            request.options = m_last->options;
+        }
+        dialog.setRequest(request);
     }
     if (dialog.exec() != QDialog::Accepted)
         return;
-    m_lastForm = dialog.form();
+    m_last = dialog.request();
     if (const QString problem = m_controller->start(dialog.settings()); !problem.isEmpty())
         emit message(problem);
 }

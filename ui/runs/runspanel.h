@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "ui/runs/runform.h"
+#include "ui/runs/startdialog.h"
 
 #include <QWidget>
 
@@ -30,12 +30,14 @@ public:
     RunsPanel(WorkspaceModel *workspace, Selection *selection, RunStore *store, RunController *controller,
               QWidget *parent = nullptr);
 
-    /// Asks what to start, and starts it.
-    void startRun();
+    /// Asks what to start, with what is selected in the window as the first choice, and starts it.
+    void startRun(run::Kind kind = run::Kind::Materialize);
     void resumeRun();
     [[nodiscard]] QTableView *runs() const { return m_runs; }
     [[nodiscard]] QTableView *steps() const { return m_steps; }
     [[nodiscard]] QList<QAction *> commands() const { return m_commands; }
+    /// Those that begin with what is selected: for context menus.
+    [[nodiscard]] QList<QAction *> startCommands() const { return m_starts; }
     [[nodiscard]] bool isEmpty() const;
     [[nodiscard]] QLabel *progressText() const { return m_progressText; }
 
@@ -50,6 +52,7 @@ private:
                      const std::function<void()> &act);
     QWidget *makeBar();
     void connectViews();
+    [[nodiscard]] StartDialog::Suggestion selected() const;
     void showRuns();
     void showCurrent();
     void showProgress();
@@ -68,15 +71,17 @@ private:
     QProgressBar *m_budget;
     QLabel *m_progressText;
     QList<QAction *> m_commands;
+    QList<QAction *> m_starts; ///< one a kind
     QAction *m_start = nullptr;
     QAction *m_resume = nullptr;
     QAction *m_pause = nullptr;
     QAction *m_stop = nullptr;
     QAction *m_byHand = nullptr;
-    RunForm m_lastForm;
-    int m_shownRuns = 0;   ///< rows that the columns were fitted to
-    QString m_shownSteps;  ///< run whose steps they were fitted to
-    bool m_moving = false; ///< the view follows the store
+    QAction *m_keys = nullptr;
+    std::optional<run::StartRequest> m_last; ///< what was started last
+    int m_shownRuns = 0;                     ///< rows that the columns were fitted to
+    QString m_shownSteps;                    ///< run whose steps they were fitted to
+    bool m_moving = false;                   ///< the view follows the store
 };
 
 } // namespace klineage::ui

@@ -1,193 +1,306 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/runs/startdialog.h"
 
-#include "core/llm/makeprovider.h"
 #include "core/policy/policy.h"
-#include "ui/runs/runentry.h"
+#include "core/run/admit/heldout.h"
+#include "ui/keys/keyring.h"
+#include "ui/runs/kernelbox.h"
+#include "ui/runs/lineagechecks.h"
+#include "ui/style/segmentedswitch.h"
 
 #include <QCheckBox>
 #include <QComboBox>
-#include <QDialogButtonBox>
 #include <QDoubleSpinBox>
 #include <QFormLayout>
 #include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
 #include <QSpinBox>
-#include <QVBoxLayout>
+
+#include <algorithm>
+#include <array>
 
 namespace klineage::ui {
 
 namespace {
 
-bool needsNetwork(const std::string &provider)
+constexpr std::array kinds{run::Kind::Materialize, run::Kind::Deoptimize, run::Kind::Lift, run::Kind::Admit};
+
+std::string textOf(const QLineEdit *line)
 {
-    return provider == "anthropic" || provider == "openai";
+    return line->text().trimmed().toStdString();
 }
 
-QString providerText(const std::string &provider)
+void setTextOf(QLineEdit *line, const std::map<std::string, std::string> &values, const char *name)
 {
-    if (provider == "manual")
-        return StartDialog::tr("manual: I answer in this window");
-    if (provider == "exec")
-        return StartDialog::tr("exec: a program answers");
-    if (provider == "replay")
-        return StartDialog::tr("replay: a recorded transcript");
-    return QString::fromStdString(provider);
+    const auto found = values.find(name);
+    line->setText(found == values.end() ? QString() : QString::fromStdString(found->second));
+}
+
+void setCountOf(QSpinBox *box, const std::map<std::string, std::string> &values,
+                const run::CountOption &option)
+{
+    const auto found = values.find(option.name);
+    box->setValue(found == values.end() ? option.absent : QString::fromStdString(found->second).toInt());
+}
+
+bool isYes(const std::map<std::string, std::string> &values, const char *name, const char *yes)
+{
+    const auto found = values.find(name);
+    return found != values.end() && found->second == yes;
+}
+
+/// The weakest state of the first lineage that the card does not cite and whose language it speaks; empty when there is none.
+std::string suggestedTarget(const Workspace &workspace, const skills::Card &card)
+{
+    const std::vector<skills::Citation> citations = run::citationsOf(card);
+    const std::vector<std::string> &languages = card.scope.languages;
+    for (const lineage::Lineage &lineage : workspace.lineages) {
+        const std::string prefix = lineage.workload + '/';
+        const bool isCited =
+            std::any_of(citations.begin(), citations.end(),
+                        [&](const skills::Citation &citation) { return citation.starts_with(prefix); });
+        const bool isSpoken =
+            languages.empty()
+            || std::find(languages.begin(), languages.end(), kernel::toString(lineage.surface))
+                   != languages.end();
+        if (!isCited && isSpoken && !lineage.states.empty())
+            return lineage.key() + '/' + lineage.states.front().id;
+    }
+    return {};
+}
+
+QString wholeText(const Error &error)
+{
+    return QString::fromStdString(error.detail.empty() ? error.message : error.message + "\n" + error.detail);
 }
 
 } // namespace
 
-StartDialog::StartDialog(const Workspace &workspace, const QString &root, QWidget *parent)
-    : QDialog(parent)
-    , m_workspace(workspace)
-    , m_form(new QFormLayout)
-    , m_root(new QComboBox)
-    , m_policy(new QComboBox)
-    , m_provider(new QComboBox)
-    , m_model(new QLineEdit)
-    , m_command(new QLineEdit)
-    , m_baseUrl(new QLineEdit)
-    , m_transcript(new QLineEdit)
-    , m_cap(new QDoubleSpinBox)
-    , m_questions(new QSpinBox)
-    , m_seed(new QSpinBox)
-    , m_heldOut(new QCheckBox(tr("Leave out cards that rest on this workload's own lineages")))
-    , m_estimate(new QLabel)
-    , m_start(nullptr)
+run::Kind StartDialog::kind() const
 {
-    setWindowTitle(tr("Start a run"));
-    for (const lineage::Lineage &lineage : workspace.lineages) {
-        for (const lineage::State &state : lineage.states)
-            m_root->addItem(QString::fromStdString(lineage.key() + '/' + state.id));
-    }
-    m_root->setCurrentIndex(std::max(0, m_root->findText(root)));
-    for (const std::string &policy : policy::policyNames())
-        m_policy->addItem(QString::fromStdString(policy));
-    for (const std::string &provider : llm::providerNames()) {
-        if (!needsNetwork(provider) || llm::hasNetworkProviders())
-            m_provider->addItem(providerText(provider), QString::fromStdString(provider));
-    }
-    m_provider->setCurrentIndex(m_provider->findData(QStringLiteral("manual")));
-    m_cap->setRange(0, 10'000);
-    m_cap->setPrefix(QStringLiteral("$ "));
-    m_cap->setValue(10);
-    m_questions->setRange(0, 100'000);
-    m_questions->setSpecialValueText(tr("until budget or policy end it"));
-    m_seed->setRange(0, 1'000'000);
-    layOut();
+    return kinds[static_cast<std::size_t>(std::clamp(m_kind->currentIndex(), 0, 3))];
+}
 
-    for (QComboBox *box : {m_root, m_policy, m_provider})
-        connect(box, &QComboBox::currentIndexChanged, this, &StartDialog::update);
-    for (QLineEdit *line : {m_model, m_command, m_baseUrl, m_transcript})
-        connect(line, &QLineEdit::textChanged, this, &StartDialog::update);
-    for (QSpinBox *box : {m_questions, m_seed})
-        connect(box, &QSpinBox::valueChanged, this, &StartDialog::update);
-    connect(m_cap, &QDoubleSpinBox::valueChanged, this, &StartDialog::update);
-    connect(m_heldOut, &QCheckBox::toggled, this, &StartDialog::update);
+void StartDialog::setKind(run::Kind kind)
+{
+    const auto found = std::find(kinds.begin(), kinds.end(), kind);
+    m_kind->setCurrentIndex(static_cast<int>(found - kinds.begin()));
+}
+
+run::StartRequest StartDialog::request() const
+{
+    run::StartRequest request;
+    request.kind = kind();
+    const bool walks = request.kind == run::Kind::Materialize || request.kind == run::Kind::Deoptimize;
+    const KernelBox *kernel = walks ? m_kernel : m_target;
+    if (request.kind != run::Kind::Lift && kernel->isFile()) {
+        request.workload = m_workload->currentText().toStdString();
+        request.platform = textOf(m_platform);
+    }
+    const auto count = [&request](const run::CountOption &option, const QSpinBox *box) {
+        request.options[option.name] = std::to_string(box->value());
+    };
+    switch (request.kind) {
+    case run::Kind::Materialize:
+        request.subject = m_kernel->text().toStdString();
+        request.policy = m_policy->currentText().toStdString();
+        request.seed = static_cast<std::uint64_t>(m_seed->value());
+        if (m_heldOut->isChecked())
+            request.options["held_out"] = "yes";
+        break;
+    case run::Kind::Deoptimize:
+        request.subject = m_kernel->text().toStdString();
+        if (const std::string name = textOf(m_name); !name.empty())
+            request.options["name"] = name;
+        count(run::rejectionsOption, m_rejections);
+        count(run::repairsOption, m_repairs);
+        count(run::withinOption, m_within);
+        break;
+    case run::Kind::Lift:
+        request.subject = m_lineages->checked().join(QLatin1Char(',')).toStdString();
+        if (m_again->isChecked())
+            request.options["again"] = "1";
+        break;
+    case run::Kind::Admit:
+        request.subject = m_card->currentText().toStdString();
+        request.options["target"] = m_target->text().toStdString();
+        count(run::attemptsOption, m_attempts);
+        break;
+    }
+    if (request.kind != run::Kind::Admit)
+        request.maxSteps = m_steps->value();
+    request.provider = m_provider->currentData().toString().toStdString();
+    request.capDollars = m_cap->value();
+    if (llm::needsModel(request.provider)) {
+        request.model = textOf(m_model);
+        request.author["base_url"] = textOf(m_baseUrl);
+    }
+    if (request.provider == "exec")
+        request.author["command"] = textOf(m_command);
+    if (request.provider == "replay")
+        request.author["transcript"] = textOf(m_transcript);
+    return request;
+}
+
+void StartDialog::setRequest(const run::StartRequest &request)
+{
+    m_quiet = true;
+    setKind(request.kind);
+    const QString subject = QString::fromStdString(request.subject);
+    if (request.kind == run::Kind::Admit) {
+        m_card->setCurrentIndex(m_card->findText(subject));
+        const auto target = request.options.find("target");
+        m_target->setText(target == request.options.end() ? QString()
+                                                          : QString::fromStdString(target->second));
+        setCountOf(m_attempts, request.options, run::attemptsOption);
+    } else if (request.kind == run::Kind::Lift) {
+        m_lineages->setChecked(subject.split(QLatin1Char(','), Qt::SkipEmptyParts));
+        m_again->setChecked(isYes(request.options, "again", "1"));
+    } else {
+        m_kernel->setText(subject);
+    }
+    if (request.kind == run::Kind::Materialize) {
+        m_policy->setCurrentText(QString::fromStdString(request.policy));
+        m_seed->setValue(static_cast<int>(std::min<std::uint64_t>(request.seed, 1'000'000)));
+        m_heldOut->setChecked(isYes(request.options, "held_out", "yes"));
+    }
+    if (request.kind == run::Kind::Deoptimize) {
+        setTextOf(m_name, request.options, "name");
+        setCountOf(m_rejections, request.options, run::rejectionsOption);
+        setCountOf(m_repairs, request.options, run::repairsOption);
+        setCountOf(m_within, request.options, run::withinOption);
+    }
+    if (!request.workload.empty())
+        m_workload->setCurrentText(QString::fromStdString(request.workload));
+    m_platform->setText(QString::fromStdString(request.platform));
+    m_provider->setCurrentIndex(std::max(0, m_provider->findData(QString::fromStdString(request.provider))));
+    m_model->setText(QString::fromStdString(request.model));
+    setTextOf(m_baseUrl, request.author, "base_url");
+    setTextOf(m_command, request.author, "command");
+    setTextOf(m_transcript, request.author, "transcript");
+    m_cap->setValue(request.capDollars);
+    m_steps->setValue(request.maxSteps);
+    m_quiet = false;
     update();
 }
 
-void StartDialog::layOut()
+void StartDialog::suggest(const Suggestion &suggestion)
 {
-    m_command->setPlaceholderText(tr("reads the request's JSON on stdin, writes the reply to stdout"));
-    m_model->setPlaceholderText(tr("as the server names it"));
-    m_baseUrl->setPlaceholderText(tr("the provider's own; or http://127.0.0.1:8000/v1"));
-    m_transcript->setPlaceholderText(tr("a transcript.jsonl"));
-    m_form->addRow(tr("&Begin with"), m_root);
-    m_form->addRow(tr("&Policy"), m_policy);
-    m_form->addRow(tr("&Author"), m_provider);
-    m_form->addRow(tr("&Model"), m_model);
-    m_form->addRow(tr("Ser&ver"), m_baseUrl);
-    m_form->addRow(tr("C&ommand"), m_command);
-    m_form->addRow(tr("&Transcript"), m_transcript);
-    m_form->addRow(tr("&Cap"), m_cap);
-    m_form->addRow(tr("&Questions"), m_questions);
-    m_form->addRow(tr("S&eed"), m_seed);
-    m_form->addRow(QString(), m_heldOut);
-    m_form->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
-    m_estimate->setWordWrap(true);
-    m_estimate->setMinimumHeight(fontMetrics().lineSpacing() * 4);
-    m_estimate->setAlignment(Qt::AlignTop | Qt::AlignLeft);
-    m_estimate->setAccessibleName(tr("What the run will cost, or what is missing"));
-    auto *buttons = new QDialogButtonBox(QDialogButtonBox::Cancel);
-    m_start = buttons->addButton(tr("Start"), QDialogButtonBox::AcceptRole);
-    m_start->setDefault(true);
-    connect(buttons, &QDialogButtonBox::accepted, this, &QDialog::accept);
-    connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
-    auto *layout = new QVBoxLayout(this);
-    layout->addLayout(m_form);
-    layout->addWidget(m_estimate);
-    layout->addWidget(buttons);
-    setMinimumWidth(520);
+    m_suggestion = suggestion;
+    m_lineages->setChecked({suggestion.lineage});
+    if (const int card = m_card->findText(suggestion.card); card >= 0)
+        m_card->setCurrentIndex(card);
+    cardChanged();
+    kindChanged();
 }
 
-RunForm StartDialog::form() const
+void StartDialog::cardChanged()
 {
-    RunForm form;
-    form.root = m_root->currentText().toStdString();
-    form.policy = m_policy->currentText().toStdString();
-    form.provider = m_provider->currentData().toString().toStdString();
-    form.model = m_model->text().trimmed().toStdString();
-    form.command = m_command->text().trimmed().toStdString();
-    form.baseUrl = m_baseUrl->text().trimmed().toStdString();
-    form.transcript = m_transcript->text().trimmed().toStdString();
-    form.capDollars = m_cap->value();
-    form.maxQuestions = m_questions->value();
-    form.seed = m_seed->value();
-    form.heldOut = m_heldOut->isChecked();
-    return form;
+    const skills::CardRecord *card = m_workspace.findCard(m_card->currentText().toStdString());
+    const QString shown = m_target->text();
+    if (card && (shown.isEmpty() || shown == m_suggestedTarget)) {
+        m_suggestedTarget = QString::fromStdString(suggestedTarget(m_workspace, card->card));
+        m_target->setText(m_suggestedTarget);
+    }
+    update();
 }
 
-void StartDialog::setForm(const RunForm &form)
+/// What the person has not typed follows the kind: a materialization begins with a weak kernel, a deoptimization with a strong one.
+void StartDialog::kindChanged()
 {
-    m_root->setCurrentIndex(std::max(0, m_root->findText(QString::fromStdString(form.root))));
-    m_policy->setCurrentText(QString::fromStdString(form.policy));
-    m_provider->setCurrentIndex(std::max(0, m_provider->findData(QString::fromStdString(form.provider))));
-    m_model->setText(QString::fromStdString(form.model));
-    m_command->setText(QString::fromStdString(form.command));
-    m_baseUrl->setText(QString::fromStdString(form.baseUrl));
-    m_transcript->setText(QString::fromStdString(form.transcript));
-    m_cap->setValue(form.capDollars);
-    m_questions->setValue(form.maxQuestions);
-    m_seed->setValue(form.seed);
-    m_heldOut->setChecked(form.heldOut);
+    const bool materializes = kind() == run::Kind::Materialize;
+    const QString shown = m_kernel->text();
+    if (shown.isEmpty() || shown == (materializes ? m_suggestion.strongest : m_suggestion.root))
+        m_kernel->setText(materializes ? m_suggestion.root : m_suggestion.strongest);
+    const run::CountOption &range = materializes ? run::materializeSteps : run::learnSteps;
+    m_steps->setRange(range.least, range.most);
+    m_steps->setSpecialValueText(materializes                      ? tr("until budget or policy end it")
+                                 : kind() == run::Kind::Deoptimize ? tr("until nothing is left to remove")
+                                                                   : tr("all of them"));
+    update();
 }
 
-/// Fields that the author does not have are away; what is missing, or the estimate, is said at once.
+/// Fields that the kind or the author does not have are away; what is missing, or the estimate, is said at once.
 void StartDialog::update()
 {
-    const RunForm now = form();
-    const bool network = needsNetwork(now.provider);
-    m_form->setRowVisible(m_model, llm::needsModel(now.provider));
-    m_form->setRowVisible(m_baseUrl, network);
-    m_form->setRowVisible(m_command, now.provider == "exec");
-    m_form->setRowVisible(m_transcript, now.provider == "replay");
-    m_form->setRowVisible(m_heldOut, policy::usesCards(now.policy, {}));
-    const Result<run::Settings> settings = runSettings(m_workspace, now);
-    Result<std::optional<run::Estimate>> estimate = std::optional<run::Estimate>();
-    if (settings)
-        estimate = runEstimate(m_workspace, *settings);
-    m_start->setEnabled(settings.has_value() && estimate.has_value());
-    if (!settings) {
-        m_estimate->setText(QString::fromStdString(settings.error().message));
+    if (m_quiet)
+        return;
+    const run::StartRequest now = request();
+    showFields(now);
+    describe(now);
+}
+
+void StartDialog::showFields(const run::StartRequest &now)
+{
+    const bool materializes = now.kind == run::Kind::Materialize;
+    const bool deoptimizes = now.kind == run::Kind::Deoptimize;
+    const bool lifts = now.kind == run::Kind::Lift;
+    const bool admits = now.kind == run::Kind::Admit;
+    const bool fromFile = !lifts && (admits ? m_target : m_kernel)->isFile();
+    const bool network = llm::needsModel(now.provider);
+    const std::pair<QWidget *, bool> rows[] = {
+        {m_kernel, materializes || deoptimizes},
+        {m_card, admits},
+        {m_target, admits},
+        {m_lineages, lifts},
+        {m_again, lifts},
+        {m_workload, fromFile},
+        {m_platform, fromFile},
+        {m_name, deoptimizes},
+        {m_policy, materializes},
+        {m_model, network},
+        {m_baseUrl, network},
+        {m_keyRow, network},
+        {m_command, now.provider == "exec"},
+        {m_transcript, now.provider == "replay"},
+        {m_steps, !admits},
+        {m_rejections, deoptimizes},
+        {m_repairs, deoptimizes},
+        {m_within, deoptimizes},
+        {m_attempts, admits},
+        {m_seed, materializes},
+        {m_heldOut, materializes && policy::usesCards(now.policy, {})},
+    };
+    for (const auto &[field, shown] : rows)
+        m_form->setRowVisible(field, shown);
+    label(m_kernel, deoptimizes ? tr("&Kernel (K*)") : tr("&Begin with"));
+    label(m_steps, materializes ? tr("&Questions") : deoptimizes ? tr("&Steps") : tr("&Groups"));
+    if (network)
+        showKey(now.provider);
+}
+
+void StartDialog::showKey(const std::string &provider)
+{
+    const QString name = QString::fromStdString(provider);
+    if (!m_keys) {
+        m_keyText->setText(tr("The key is taken from the environment: %1.").arg(KeyRing::variable(name)));
         return;
     }
-    if (!estimate) {
-        const Error &error = estimate.error();
-        m_estimate->setText(QString::fromStdString(
-            error.detail.empty() ? error.message : error.message + "\n" + error.detail));
+    if (m_keys->state(name) == KeyState::Unknown) {
+        // The answer may come at once, and updates the dialog again.
+        m_keys->look(name);
+    }
+    m_keyText->setText(m_keys->originText(name));
+}
+
+void StartDialog::describe(const run::StartRequest &now)
+{
+    const Result<run::Settings> settings = run::startSettings(m_workspace, now);
+    Result<std::optional<run::Estimate>> estimate = std::optional<run::Estimate>();
+    if (settings)
+        estimate = run::startEstimate(m_workspace, *settings);
+    m_start->setEnabled(settings.has_value() && estimate.has_value());
+    if (!settings || !estimate) {
+        m_estimate->setText(wholeText(settings ? estimate.error() : settings.error()));
         return;
     }
     m_settings = *settings;
-    QString text =
-        *estimate ? QString::fromStdString((*estimate)->text) : tr("Replies of this author cost nothing.");
-    if (network)
-        text += QLatin1Char(' ')
-                + tr("The key is taken from the environment: %1.")
-                      .arg(now.provider == "anthropic" ? QStringLiteral("ANTHROPIC_API_KEY")
-                                                       : QStringLiteral("OPENAI_API_KEY"));
-    m_estimate->setText(text);
+    QStringList sentences{*estimate ? QString::fromStdString((*estimate)->text)
+                                    : tr("Replies of this author cost nothing.")};
+    for (const std::string &note : run::startNotes(m_workspace, *settings))
+        sentences << QString::fromStdString(note);
+    m_estimate->setText(sentences.join(QLatin1Char(' ')));
 }
 
 } // namespace klineage::ui

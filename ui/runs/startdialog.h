@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "ui/runs/runform.h"
+#include "core/run/perform/start.h"
 
 #include <QDialog>
 
@@ -16,42 +16,90 @@ class QSpinBox;
 
 namespace klineage::ui {
 
-/// Asks for what a run needs, and says what it will cost before it starts.
+class KernelBox;
+class KeyRing;
+class LineageChecks;
+class SegmentedSwitch;
+
+/// Asks for what a run of any kind needs, and says what it will cost before it starts. Only the fields that the kind and its author have
+/// are there.
 class StartDialog : public QDialog
 {
     Q_OBJECT
 
 public:
-    /// root: "sgemm/pocl/K00", chosen at first when there is such a state. The workspace outlives the dialog.
-    StartDialog(const Workspace &workspace, const QString &root, QWidget *parent = nullptr);
+    /// The workspace outlives the dialog. keys: nullptr: without a keychain.
+    StartDialog(const Workspace &workspace, KeyRing *keys, QWidget *parent = nullptr);
 
     /// After it was accepted.
     [[nodiscard]] const run::Settings &settings() const { return m_settings; }
-    [[nodiscard]] RunForm form() const;
-    void setForm(const RunForm &form);
+    [[nodiscard]] run::StartRequest request() const;
+    void setRequest(const run::StartRequest &request);
+    [[nodiscard]] run::Kind kind() const;
+    void setKind(run::Kind kind);
+    /// What the kinds begin with until the person says another: the states of a materialization and of a deoptimization, the lineage that
+    /// is lifted from, the card that is tried. The target of a card is one that had no part in it.
+    struct Suggestion {
+        QString root;
+        QString strongest;
+        QString lineage;
+        QString card;
+    };
+    void suggest(const Suggestion &suggestion);
+
     [[nodiscard]] QLabel *estimateLabel() const { return m_estimate; }
     [[nodiscard]] QPushButton *startButton() const { return m_start; }
+    [[nodiscard]] SegmentedSwitch *kindSwitch() const { return m_kind; }
+    [[nodiscard]] QFormLayout *fields() const { return m_form; }
 
 private:
-    void layOut();
+    void fillChoices();
+    void layOutFields();
+    void layOutFrame();
+    void listen();
     void update();
+    void showFields(const run::StartRequest &now);
+    void describe(const run::StartRequest &now);
+    void showKey(const std::string &provider);
+    void kindChanged();
+    void cardChanged();
+    void label(QWidget *field, const QString &text);
+    [[nodiscard]] QSpinBox *addCount(const run::CountOption &range);
 
     const Workspace &m_workspace;
+    KeyRing *m_keys;
     run::Settings m_settings;
+    SegmentedSwitch *m_kind;
     QFormLayout *m_form;
-    QComboBox *m_root;
+    KernelBox *m_kernel;
+    QComboBox *m_card;
+    KernelBox *m_target;
+    LineageChecks *m_lineages;
+    QCheckBox *m_again;
+    QComboBox *m_workload;
+    QLineEdit *m_platform;
+    QLineEdit *m_name;
     QComboBox *m_policy;
     QComboBox *m_provider;
     QLineEdit *m_model;
-    QLineEdit *m_command;
     QLineEdit *m_baseUrl;
+    QWidget *m_keyRow;
+    QLabel *m_keyText;
+    QLineEdit *m_command;
     QLineEdit *m_transcript;
     QDoubleSpinBox *m_cap;
-    QSpinBox *m_questions;
+    QSpinBox *m_steps;
+    QSpinBox *m_rejections;
+    QSpinBox *m_repairs;
+    QSpinBox *m_within;
+    QSpinBox *m_attempts;
     QSpinBox *m_seed;
     QCheckBox *m_heldOut;
     QLabel *m_estimate;
-    QPushButton *m_start;
+    QPushButton *m_start = nullptr;
+    Suggestion m_suggestion;
+    QString m_suggestedTarget;
+    bool m_quiet = false; ///< fields are being filled
 };
 
 } // namespace klineage::ui

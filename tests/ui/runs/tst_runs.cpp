@@ -7,7 +7,6 @@
 #include "ui/plots/runtrajectorypanel.h"
 #include "ui/runs/answerpage.h"
 #include "ui/runs/runcontroller.h"
-#include "ui/runs/runform.h"
 #include "ui/runs/runlistmodel.h"
 #include "ui/runs/runspanel.h"
 #include "ui/runs/runstepmodel.h"
@@ -16,6 +15,7 @@
 
 #include <QAbstractItemModelTester>
 #include <QAction>
+#include <QFormLayout>
 #include <QLabel>
 #include <QPlainTextEdit>
 #include <QPushButton>
@@ -262,26 +262,102 @@ private slots:
 
     void theDialogSaysWhatIsMissing()
     {
-        StartDialog dialog(m_workspace->workspace(), QStringLiteral("toy/pocl/K00"));
+        StartDialog dialog(m_workspace->workspace(), nullptr);
+        QVERIFY(!dialog.startButton()->isEnabled()); // nothing to begin with
+        dialog.suggest({QStringLiteral("toy/pocl/K00"), QStringLiteral("toy/pocl/K02"), {}, {}});
         QVERIFY2(dialog.startButton()->isEnabled(), qPrintable(dialog.estimateLabel()->text()));
         QCOMPARE(dialog.settings().workload, std::string("toy"));
-        RunForm form = dialog.form();
-        form.provider = "exec";
-        dialog.setForm(form);
+        QCOMPARE(dialog.settings().subject, std::string("toy/pocl/K00"));
+        run::StartRequest request = dialog.request();
+        request.provider = "exec";
+        dialog.setRequest(request);
         QVERIFY(!dialog.startButton()->isEnabled());
-        form.command = "cat";
-        dialog.setForm(form);
+        QVERIFY(dialog.estimateLabel()->text().contains(QLatin1String("needs a command")));
+        request.author["command"] = "cat";
+        dialog.setRequest(request);
         QVERIFY(dialog.startButton()->isEnabled());
-        form.provider = "anthropic";
-        form.model = "test-model";
-        form.policy = "generated-only";
-        dialog.setForm(form);
+        request.provider = "anthropic";
+        request.model = "test-model";
+        request.policy = "generated-only";
+        dialog.setRequest(request);
         if (llm::hasNetworkProviders())
             QVERIFY2(dialog.estimateLabel()->text().contains(QLatin1Char('$')),
                      qPrintable(dialog.estimateLabel()->text()));
-        form.model = "nobody-knows";
-        dialog.setForm(form);
+        request.model = "nobody-knows";
+        dialog.setRequest(request);
         QVERIFY(!dialog.startButton()->isEnabled() || !llm::hasNetworkProviders());
+    }
+
+    void theDialogHasTheFieldsOfTheKind_data()
+    {
+        QTest::addColumn<int>("kind");
+        QTest::addColumn<QStringList>("labels");
+        const auto row = [](run::Kind kind, const QStringList &labels) {
+            QTest::newRow(run::toString(kind)) << static_cast<int>(kind) << labels;
+        };
+        row(run::Kind::Materialize, {"Begin with", "Policy", "Author", "Cap", "Questions", "Seed"});
+        row(run::Kind::Deoptimize,
+            {"Kernel (K*)", "Name", "Author", "Cap", "Steps", "Rejections", "Repairs", "Within"});
+        row(run::Kind::Lift, {"Lineages", "Author", "Cap", "Groups"});
+        row(run::Kind::Admit, {"Card", "Target", "Author", "Cap", "Attempts"});
+    }
+    void theDialogHasTheFieldsOfTheKind()
+    {
+        QFETCH(int, kind);
+        QFETCH(QStringList, labels);
+        StartDialog dialog(m_workspace->workspace(), nullptr);
+        dialog.suggest({QStringLiteral("toy/pocl/K00"), QStringLiteral("toy/pocl/K02"),
+                        QStringLiteral("toy/pocl"), QStringLiteral("stage-rows")});
+        dialog.show();
+        dialog.setKind(static_cast<run::Kind>(kind));
+        QStringList shown;
+        QFormLayout *form = dialog.fields();
+        for (int i = 0; i < form->rowCount(); ++i) {
+            const QLayoutItem *item = form->itemAt(i, QFormLayout::LabelRole);
+            const auto *label = item ? qobject_cast<QLabel *>(item->widget()) : nullptr;
+            if (label && label->isVisible() && !label->text().isEmpty())
+                shown << QString(label->text()).remove(QLatin1Char('&'));
+        }
+        QCOMPARE(shown, labels);
+    }
+
+    void theDialogAsksForWhatTheCommandLineDoes()
+    {
+        StartDialog dialog(m_workspace->workspace(), nullptr);
+        dialog.suggest({QStringLiteral("toy/pocl/K00"), QStringLiteral("toy/pocl/K02"),
+                        QStringLiteral("toy/pocl"), QStringLiteral("stage-rows")});
+        dialog.setKind(run::Kind::Deoptimize);
+        QVERIFY(!dialog.startButton()->isEnabled()); // toy/pocl is there
+        run::StartRequest request = dialog.request();
+        QCOMPARE(request.subject, std::string("toy/pocl/K02"));
+        QCOMPARE(request.options.at("rejections"), std::string("5"));
+        QCOMPARE(request.options.at("repairs"), std::string("2"));
+        QCOMPARE(request.options.at("within_percent"), std::string("3"));
+        request.options = {
+            {"name", "again"}, {"rejections", "7"}, {"repairs", "0"}, {"within_percent", "10"}};
+        request.maxSteps = 4;
+        dialog.setRequest(request);
+        QVERIFY2(dialog.startButton()->isEnabled(), qPrintable(dialog.estimateLabel()->text()));
+        QVERIFY(dialog.settings().options == request.options);
+        QCOMPARE(dialog.settings().maxSteps, 4);
+        // What is of another kind does not come along.
+        dialog.setKind(run::Kind::Lift);
+        QCOMPARE(dialog.settings().subject, std::string("toy/pocl"));
+        QVERIFY(dialog.settings().options.empty());
+        dialog.setKind(run::Kind::Admit);
+        request = dialog.request();
+        QCOMPARE(request.subject, std::string("stage-rows"));
+        QCOMPARE(request.options.at("attempts"), std::string("3"));
+        QCOMPARE(request.maxSteps, 0);
+        QVERIFY(!dialog.startButton()->isEnabled()); // every lineage had a part in the card
+        request.options["target"] = "toy/pocl/K00";
+        request.options["attempts"] = "1";
+        dialog.setRequest(request);
+        QVERIFY2(dialog.startButton()->isEnabled(), qPrintable(dialog.estimateLabel()->text()));
+        QVERIFY(dialog.estimateLabel()->text().contains(QLatin1String("cannot admit the card")));
+        QCOMPARE(dialog.settings().options.at("attempts"), std::string("1"));
+        dialog.setKind(run::Kind::Materialize);
+        QCOMPARE(dialog.settings().subject, std::string("toy/pocl/K00"));
     }
 
 private:
