@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include <cstdio>
+#include <map>
 #include <memory>
 
 namespace klineage::cli {
@@ -27,6 +28,7 @@ struct ExperimentOptions {
     std::string launcher;
     std::string csv;
     std::string trajectories;
+    int jobs = 1;
 };
 
 tl::expected<run::Experiment, int> openExperiment(const Session &session, const std::string &name)
@@ -165,8 +167,9 @@ int runExperiments(const Session &session, const ExperimentOptions &options)
     std::fprintf(stderr, "%.0f runs of at most %s each: at most %s.\n", runs,
                  formatDollars(experiment->budgetDollars).c_str(),
                  formatDollars(runs * experiment->budgetDollars).c_str());
-    std::unique_ptr<RunPrinter> printer;
-    run::ExperimentDriver driver{*workspace, *prices, gate.function(), {}, interrupts.token(), {}, {}};
+    std::map<std::string, std::unique_ptr<RunPrinter>> printers; // by run
+    run::ExperimentDriver driver{*workspace, *prices, gate.function(), {}, interrupts.token(),
+                                 {},         {},      options.jobs};
     driver.makeProvider = [&](const run::Settings &settings, const fs::path &directory) {
         return run::makeRunProvider(settings, *workspace, directory);
     };
@@ -174,11 +177,18 @@ int runExperiments(const Session &session, const ExperimentOptions &options)
         const Result<run::RunRecord> before = run::readRun(experiment->directory / "runs" / cell.runId);
         const std::string prefix =
             '(' + std::to_string(number) + '/' + std::to_string(count) + ") " + cell.runId + ' ';
+        std::unique_ptr<RunPrinter> &printer = printers[cell.runId];
         printer = std::make_unique<RunPrinter>(before ? static_cast<int>(before->steps.size()) : 0, prefix);
-        return printer->watcher();
+        run::Watcher watcher = printer->watcher();
+        if (options.jobs > 1) { // what they are all busy with has no room on one line
+            watcher.begins = {};
+            watcher.gateProgress = {};
+        }
+        return watcher;
     };
     driver.ended = [&](const run::Cell &cell, const Result<run::Ending> &ending) {
-        printer->clear();
+        if (const auto printer = printers.find(cell.runId); printer != printers.end())
+            printer->second->clear();
         std::fprintf(stderr, "%s: %s\n", cell.runId.c_str(),
                      ending ? (ending->code + ": " + ending->reason).c_str()
                             : ending.error().message.c_str());
@@ -210,10 +220,14 @@ void addExperimentCommands(CLI::App &app, Session &session)
                          "Write running best against dollars there, as CSV");
         return verb;
     };
-    add("run", "Run what is not over yet, then show the results (Ctrl+C stops it; run again to go on)",
-        [&session, options] { return runExperiments(session, *options); })
-        ->add_option("--launcher", options->launcher,
-                     "Start the gate through this command, as in \"ssh HOST\"");
+    CLI::App *run =
+        add("run", "Run what is not over yet, then show the results (Ctrl+C stops it; run again to go on)",
+            [&session, options] { return runExperiments(session, *options); });
+    run->add_option("--jobs", options->jobs, "Runs at a time; they share the gate, one trial at a time")
+        ->check(CLI::Range(1, 64))
+        ->capture_default_str();
+    run->add_option("--launcher", options->launcher,
+                    "Start the gate through this command, as in \"ssh HOST\"");
     add("show", "The results so far", [&session, options] { return showExperiment(session, *options); });
 }
 

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/run/experiment/runcells.h"
 
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <thread>
+
 namespace klineage::run {
 
 namespace fs = std::filesystem;
@@ -13,54 +18,105 @@ bool isOver(const fs::path &directory)
     return run && run->state == "finished";
 }
 
-Result<Ending> runCell(const Settings &settings, const fs::path &runs, const ExperimentDriver &driver,
-                       Watcher watcher)
+/// The cells, taken one by one by as many threads as there are jobs.
+class CellRunner
 {
-    const fs::path directory = runs / settings.id;
-    if (Status there = ensureRun(runs, settings); !there)
-        return tl::unexpected(there.error());
-    Result<std::unique_ptr<llm::Provider>> provider = driver.makeProvider(settings, directory);
-    if (!provider)
-        return tl::unexpected(provider.error());
-    return driveRun(directory, {driver.workspace, **provider, driver.prices, driver.gate, driver.stop,
-                                std::move(watcher), 0});
-}
+public:
+    CellRunner(const Experiment &experiment, const ExperimentDriver &driver, std::vector<Settings> settings)
+        : m_driver(driver)
+        , m_cells(cellsOf(experiment))
+        , m_settings(std::move(settings))
+        , m_runs(experiment.directory / "runs")
+    {}
+
+    ExperimentOutcome run()
+    {
+        const auto jobs = std::min<std::size_t>(static_cast<std::size_t>(std::max(m_driver.jobs, 1)),
+                                                std::max<std::size_t>(m_cells.size(), 1));
+        std::vector<std::jthread> others;
+        for (std::size_t i = 1; i < jobs; ++i)
+            others.emplace_back([this] { work(); });
+        work();
+        others.clear();
+        return std::move(m_outcome);
+    }
+
+private:
+    void work()
+    {
+        for (std::size_t i = m_next++; i < m_cells.size(); i = m_next++) {
+            if (isOver(m_runs / m_cells[i].runId)) {
+                const std::scoped_lock lock(m_told);
+                ++m_outcome.finished;
+                continue;
+            }
+            if (m_driver.stop.stop_requested())
+                return;
+            tell(i, runCell(i));
+        }
+    }
+
+    Result<Ending> runCell(std::size_t i)
+    {
+        const Settings &settings = m_settings[i];
+        const fs::path directory = m_runs / settings.id;
+        if (Status there = ensureRun(m_runs, settings); !there)
+            return tl::unexpected(there.error());
+        Result<std::unique_ptr<llm::Provider>> provider = m_driver.makeProvider(settings, directory);
+        if (!provider)
+            return tl::unexpected(provider.error());
+        const GateFunction oneAtATime = [this](const gate::GateRequest &request, std::stop_token stop,
+                                               const gate::ProgressCallback &progress) {
+            const std::scoped_lock lock(m_gate);
+            return m_driver.gate(request, stop, progress);
+        };
+        return driveRun(directory, {m_driver.workspace, **provider, m_driver.prices, oneAtATime,
+                                    m_driver.stop, watcherOf(i), 0});
+    }
+
+    Watcher watcherOf(std::size_t i)
+    {
+        const std::scoped_lock lock(m_told);
+        return m_driver.watch
+                   ? m_driver.watch(m_cells[i], static_cast<int>(i) + 1, static_cast<int>(m_cells.size()))
+                   : Watcher();
+    }
+
+    void tell(std::size_t i, const Result<Ending> &ending)
+    {
+        const std::scoped_lock lock(m_told);
+        if (m_driver.ended)
+            m_driver.ended(m_cells[i], ending);
+        if (!ending)
+            m_outcome.problems.push_back(ending.error());
+        else if (ending->code == "stopped")
+            ++m_outcome.stopped;
+        else
+            ++m_outcome.finished;
+    }
+
+    const ExperimentDriver &m_driver;
+    const std::vector<Cell> m_cells;
+    const std::vector<Settings> m_settings;
+    const fs::path m_runs;
+    std::atomic<std::size_t> m_next = 0;
+    std::mutex m_gate;
+    std::mutex m_told; ///< of the outcome too
+    ExperimentOutcome m_outcome;
+};
 
 } // namespace
 
 Result<ExperimentOutcome> runExperiment(const Experiment &experiment, const ExperimentDriver &driver)
 {
-    const std::vector<Cell> cells = cellsOf(experiment);
     std::vector<Settings> settings; // all of them are looked at before the first one costs anything
-    for (const Cell &cell : cells) {
+    for (const Cell &cell : cellsOf(experiment)) {
         Result<Settings> one = settingsOf(experiment, cell, driver.workspace);
         if (!one)
             return tl::unexpected(one.error());
         settings.push_back(std::move(*one));
     }
-    const fs::path runs = experiment.directory / "runs";
-    ExperimentOutcome outcome;
-    for (std::size_t i = 0; i < cells.size(); ++i) {
-        if (isOver(runs / cells[i].runId)) {
-            ++outcome.finished;
-            continue;
-        }
-        if (driver.stop.stop_requested())
-            break;
-        Watcher watcher =
-            driver.watch ? driver.watch(cells[i], static_cast<int>(i) + 1, static_cast<int>(cells.size()))
-                         : Watcher();
-        const Result<Ending> ending = runCell(settings[i], runs, driver, std::move(watcher));
-        if (driver.ended)
-            driver.ended(cells[i], ending);
-        if (!ending)
-            outcome.problems.push_back(ending.error());
-        else if (ending->code == "stopped")
-            ++outcome.stopped;
-        else
-            ++outcome.finished;
-    }
-    return outcome;
+    return CellRunner(experiment, driver, std::move(settings)).run();
 }
 
 } // namespace klineage::run

@@ -6,7 +6,8 @@
 
 namespace klineage::run {
 
-/// What an experiment is run with. Nothing is owned.
+/// What an experiment is run with. Nothing is owned. With several jobs the functions are called on several threads, the gate and the last two
+/// by one of them at a time.
 struct ExperimentDriver {
     std::filesystem::path workspace;
     const llm::PriceTable &prices;
@@ -19,6 +20,7 @@ struct ExperimentDriver {
     std::function<Watcher(const Cell &, int number, int count)> watch; ///< may be empty
     /// After each run: how it ended, or what went wrong. May be empty.
     std::function<void(const Cell &, const Result<Ending> &)> ended;
+    int jobs = 1; ///< runs at a time: while one waits for its author, another has the gate
 };
 
 struct ExperimentOutcome {
@@ -27,7 +29,7 @@ struct ExperimentOutcome {
     std::vector<Error> problems;
 };
 
-/// Runs every cell that is not over, one after the other; those that are over are left alone. A run that fails is told and the next is
+/// Runs every cell that is not over, in their order; those that are over are left alone. A run that fails is told and the next is
 /// begun; a stop request ends it. Called again, it goes on.
 [[nodiscard]] Result<ExperimentOutcome> runExperiment(const Experiment &experiment,
                                                       const ExperimentDriver &driver);

@@ -5,6 +5,11 @@
 
 #include <QTest>
 
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <thread>
+
 #include <cmath>
 #include <memory>
 #include <set>
@@ -188,6 +193,26 @@ private slots:
         QVERIFY(trajectories.contains("toy/pocl/K00,greedy,1,2,0.002,1,1,suggest,valid\n"));
     }
 
+    void severalAtATimeShareTheGate()
+    {
+        const Experiment experiment = *readExperiment(directory());
+        FunctionProvider provider(answer);
+        FakeGate fake(judgeByCode);
+        int ended = 0;
+        m_askTogether = 2;
+        const Result<ExperimentOutcome> outcome = run(experiment, provider, fake, {}, ended, 3);
+        QVERIFY(outcome);
+        QVERIFY(outcome->problems.empty());
+        QCOMPARE(outcome->finished, 8);
+        QCOMPARE(ended, 8);
+        QVERIFY(m_askTogether <= 0); // two runs waited for their authors at one time
+        QCOMPARE(m_gatedTogether.load(), 0);
+        const std::string several = resultsCsv(readResults(experiment));
+        init();
+        QVERIFY(run(experiment, provider, fake, {}, ended));
+        QCOMPARE(resultsCsv(readResults(experiment)), several);
+    }
+
     void missingLineageIsSaidBeforeAnythingRuns()
     {
         Experiment experiment = *readExperiment(directory());
@@ -204,39 +229,58 @@ private:
     [[nodiscard]] fs::path directory() const { return workspace() / "experiments/cards"; }
 
     Result<ExperimentOutcome> run(const Experiment &experiment, FunctionProvider &provider, FakeGate &fake,
-                                  std::stop_token stop, int &ended) const
+                                  std::stop_token stop, int &ended, int jobs = 1)
     {
         /// The test's provider lives longer than one run.
         class Borrowed : public llm::Provider
         {
         public:
-            explicit Borrowed(llm::Provider &other)
+            Borrowed(llm::Provider &other, TestExperiment &test)
                 : m_other(other)
+                , m_test(test)
             {}
             [[nodiscard]] std::string name() const override { return m_other.name(); }
             [[nodiscard]] bool isPaid() const override { return m_other.isPaid(); }
             [[nodiscard]] tl::expected<llm::Reply, llm::ProviderFailure> ask(
                 const llm::Request &request, std::stop_token token, const llm::TextCallback &onText) override
             {
+                // Until so many have asked, none is answered.
+                --m_test.m_askTogether;
+                for (int i = 0; i < 5000 && m_test.m_askTogether > 0; ++i)
+                    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                const std::scoped_lock lock(m_test.m_asking);
                 return m_other.ask(request, token, onText);
             }
 
         private:
             llm::Provider &m_other;
+            TestExperiment &m_test;
         };
         const llm::PriceTable prices = testPriceTable();
-        ExperimentDriver driver{workspace(), prices, fake.function(), {}, stop, {}, {}};
+        const GateFunction watched = [this, gate = fake.function()](const gate::GateRequest &request,
+                                                                    std::stop_token token,
+                                                                    const gate::ProgressCallback &progress) {
+            m_gatedTogether += m_inGate++ > 0 ? 1 : 0;
+            Result<gate::Trial> trial = gate(request, token, progress);
+            --m_inGate;
+            return trial;
+        };
+        ExperimentDriver driver{workspace(), prices, watched, {}, stop, {}, {}, jobs};
         driver.makeProvider = [&](const Settings &settings,
                                   const fs::path &) -> Result<std::unique_ptr<llm::Provider>> {
             if (settings.author.count("command") == 0)
                 return klineage::fail(ErrorCode::InvalidInput, "The author was lost.");
-            return std::make_unique<Borrowed>(provider);
+            return std::make_unique<Borrowed>(provider, *this);
         };
         driver.ended = [&ended](const Cell &, const Result<Ending> &) { ++ended; };
         return runExperiment(experiment, driver);
     }
 
     std::unique_ptr<MemoryFolder> m_folder;
+    std::mutex m_asking;
+    std::atomic<int> m_askTogether = 0;
+    std::atomic<int> m_inGate = 0;
+    std::atomic<int> m_gatedTogether = 0;
 };
 
 QTEST_GUILESS_MAIN(TestExperiment)
