@@ -76,9 +76,11 @@ void readValues(const QCommandLineParser &parser, Options &options)
     if (parser.isSet("open"))
         checker.expect(
             options.open.startsWith(QLatin1String("run:"))
+                || options.open.startsWith(QLatin1String("experiment:"))
                 || (options.open.count(QLatin1Char('/')) >= 1 && options.open.count(QLatin1Char('/')) <= 2),
             optionText(
-                "--open %1: expected WORKLOAD/PLATFORM or WORKLOAD/PLATFORM/STATE, such as gemm/sm90/K05, or run:ID.")
+                "--open %1: expected WORKLOAD/PLATFORM or WORKLOAD/PLATFORM/STATE, such as gemm/sm90/K05, "
+                "run:ID or experiment:NAME.")
                 .arg(options.open));
 }
 
@@ -100,7 +102,9 @@ Options parseOptions(const QStringList &arguments)
         {"scale", optionText("Scale of the window, 0.5 to 4."), optionText("FACTOR")},
         {"layout", optionText("Layout of the window: %1.").arg(layoutIds().join(QStringLiteral(", "))),
          optionText("NAME")},
-        {"open", optionText("Go to a lineage, one of its states or a run: gemm/sm90/K05, run:ID."),
+        {"open",
+         optionText(
+             "Go to a lineage, one of its states, a run or an experiment: gemm/sm90/K05, run:ID, experiment:NAME."),
          optionText("TARGET")},
         {"card", optionText("Show this SkillCard."), optionText("NAME")},
     });

@@ -16,6 +16,29 @@ namespace {
 constexpr std::array markers = {QCPScatterStyle::ssDisc, QCPScatterStyle::ssSquare,
                                 QCPScatterStyle::ssDiamond, QCPScatterStyle::ssTriangle};
 
+void styleAxis(QCPAxis *axis, const QFont &small)
+{
+    const Theme &theme = Theme::current();
+    axis->setBasePen(QPen(theme.border, 0));
+    axis->setTickPen(QPen(theme.border, 0));
+    axis->setSubTickPen(Qt::NoPen);
+    axis->setTickLabelColor(theme.dim);
+    axis->setLabelColor(theme.dim);
+    axis->setTickLabelFont(small);
+    axis->setLabelFont(small);
+    axis->grid()->setPen(QPen(theme.border, 0, Qt::DotLine));
+    axis->grid()->setZeroLinePen(QPen(theme.border, 0));
+}
+
+QFont plotFont()
+{
+    QFont small = QApplication::font();
+    small.setPointSizeF(small.pointSizeF() * 0.9);
+    return small;
+}
+
+} // namespace
+
 QColor seriesColor(std::size_t series)
 {
     const Theme &theme = Theme::current();
@@ -23,29 +46,51 @@ QColor seriesColor(std::size_t series)
     return colors[series % colors.size()];
 }
 
-} // namespace
+Qt::PenStyle seriesDash(std::size_t series)
+{
+    constexpr std::array dashes = {Qt::SolidLine, Qt::DashLine, Qt::DashDotLine, Qt::DotLine};
+    return dashes[series % dashes.size()];
+}
+
+void styleAxes(QCPAxisRect *rect)
+{
+    for (QCPAxis *axis : rect->axes())
+        styleAxis(axis, plotFont());
+}
 
 void stylePlot(QCustomPlot *plot, const QPalette &palette)
 {
     const Theme &theme = Theme::current();
-    QFont small = QApplication::font();
-    small.setPointSizeF(small.pointSizeF() * 0.9);
+    const QFont small = plotFont();
     plot->setBackground(palette.color(QPalette::Base));
-    for (QCPAxis *axis : {plot->xAxis, plot->yAxis, plot->xAxis2, plot->yAxis2}) {
-        axis->setBasePen(QPen(theme.border, 0));
-        axis->setTickPen(QPen(theme.border, 0));
-        axis->setSubTickPen(Qt::NoPen);
-        axis->setTickLabelColor(theme.dim);
-        axis->setLabelColor(theme.dim);
-        axis->setTickLabelFont(small);
-        axis->setLabelFont(small);
-        axis->grid()->setPen(QPen(theme.border, 0, Qt::DotLine));
-        axis->grid()->setZeroLinePen(QPen(theme.border, 0));
-    }
+    for (QCPAxis *axis : {plot->xAxis, plot->yAxis, plot->xAxis2, plot->yAxis2})
+        styleAxis(axis, small);
     plot->legend->setBrush(palette.color(QPalette::Base));
     plot->legend->setBorderPen(QPen(theme.border, 0));
     plot->legend->setTextColor(theme.text);
     plot->legend->setFont(small);
+}
+
+void nameReference(QCPItemText *text, QCPAxisRect *rect, const QString &name)
+{
+    constexpr int gap = 5;
+    text->setText(name);
+    text->setFont(plotFont());
+    text->setColor(Theme::current().dim);
+    text->setClipToAxisRect(false);
+    text->setPositionAlignment(Qt::AlignLeft | Qt::AlignVCenter);
+    text->setPadding(QMargins(gap, 0, 0, 0));
+    text->position->setTypeX(QCPItemPosition::ptAxisRectRatio);
+    text->position->setTypeY(QCPItemPosition::ptPlotCoords);
+    text->position->setCoords(1, 1);
+    // Outside the axes nothing clips it, so it hides when 1× is scrolled away.
+    QCPAxis *axis = rect->axis(QCPAxis::atLeft);
+    const auto follow = [text, axis] { text->setVisible(axis->range().contains(1)); };
+    QObject::disconnect(axis, qOverload<const QCPRange &>(&QCPAxis::rangeChanged), text, nullptr);
+    QObject::connect(axis, qOverload<const QCPRange &>(&QCPAxis::rangeChanged), text, follow);
+    follow();
+    rect->setAutoMargins(QCP::msLeft | QCP::msTop | QCP::msBottom);
+    rect->setMargins(QMargins(0, 0, QFontMetrics(plotFont()).horizontalAdvance(name) + 2 * gap, 0));
 }
 
 void stylePoints(QCPGraph *graph, std::size_t series)

@@ -7,9 +7,7 @@
 
 namespace klineage::ui {
 
-namespace {
-
-RunTracePoint::Kind kindOf(const std::string &outcome)
+RunTracePoint::Kind traceKind(const std::string &outcome)
 {
     using Kind = RunTracePoint::Kind;
     if (outcome == "valid" || outcome == "accepted" || outcome == "stored")
@@ -23,8 +21,6 @@ RunTracePoint::Kind kindOf(const std::string &outcome)
     return Kind::Other;
 }
 
-} // namespace
-
 RunTrace runTrace(const RunEntry &run)
 {
     RunTrace trace;
@@ -34,8 +30,8 @@ RunTrace runTrace(const RunEntry &run)
     trace.capDollars = run.record.settings.capDollars;
     trace.loadDollars = run.summary.loadDollars;
     for (const run::StepRecord &step : run.record.steps) {
-        RunTracePoint point{step.number,  step.totalDollars,    step.best,
-                            step.speedup, kindOf(step.outcome), {}};
+        RunTracePoint point{step.number,  step.totalDollars,       step.best,
+                            step.speedup, traceKind(step.outcome), {}};
         point.label = QCoreApplication::translate("klineage::ui::RunTrace", "step %1 · %2: %3 · %4")
                           .arg(step.number)
                           .arg(QString::fromStdString(step.action), outcomeStyle(step.outcome).word,

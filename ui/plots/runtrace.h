@@ -26,6 +26,8 @@ struct RunTrace {
     std::vector<RunTracePoint> points;
 };
 
+/// Of a step by its outcome: "valid", "failed", ….
+[[nodiscard]] RunTracePoint::Kind traceKind(const std::string &outcome);
 [[nodiscard]] RunTrace runTrace(const RunEntry &run);
 /// The run first, then the others that can be laid over it: of the same workload, platform and reference, newest first.
 [[nodiscard]] std::vector<RunTrace> tracesBeside(const std::vector<RunEntryPtr> &runs, const QString &current,

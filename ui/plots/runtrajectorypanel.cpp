@@ -2,6 +2,7 @@
 #include "ui/plots/runtrajectorypanel.h"
 
 #include "ui/plots/plotstyle.h"
+#include "ui/plots/runglyph.h"
 #include "ui/runs/runstore.h"
 #include "ui/style/format.h"
 #include "ui/style/theme.h"
@@ -26,24 +27,6 @@ constexpr std::size_t mostTraces = 4;
 constexpr double hitDistance = 12.0;
 
 using Kind = RunTracePoint::Kind;
-
-QCPScatterStyle glyphOf(Kind kind, const QColor &color)
-{
-    const Theme &theme = Theme::current();
-    switch (kind) {
-    case Kind::Valid:
-        return {QCPScatterStyle::ssDisc, QPen(color, 0), QBrush(color), 6};
-    case Kind::Audited:
-        return {QCPScatterStyle::ssDiamond, QPen(color, 1.6), Qt::NoBrush, 11};
-    case Kind::Wrapper:
-        return {QCPScatterStyle::ssCross, QPen(theme.warn, 1.6), Qt::NoBrush, 7};
-    case Kind::Failed:
-        return {QCPScatterStyle::ssTriangle, QPen(theme.bad, 1.2), Qt::NoBrush, 8};
-    case Kind::Other:
-        break;
-    }
-    return {QCPScatterStyle::ssCircle, QPen(theme.dim, 0), Qt::NoBrush, 4};
-}
 
 void spanHeight(QCPItemLine *line)
 {
@@ -93,10 +76,6 @@ RunTrajectoryPanel::RunTrajectoryPanel(RunStore *store, QWidget *parent)
     }
     m_unity->start->setCoords(0, 1);
     m_unity->end->setCoords(1, 1);
-    m_unityText->position->setTypeX(QCPItemPosition::ptAxisRectRatio);
-    m_unityText->position->setTypeY(QCPItemPosition::ptPlotCoords);
-    m_unityText->position->setCoords(0.005, 1);
-    m_unityText->setPositionAlignment(Qt::AlignLeft | Qt::AlignBottom);
     spanHeight(m_budget);
     for (QCPItemPosition *corner : {m_load->topLeft, m_load->bottomRight}) {
         corner->setTypeX(QCPItemPosition::ptPlotCoords);
@@ -162,7 +141,6 @@ void RunTrajectoryPanel::refresh()
     m_plot->yAxis->setRange(-0.06 * top, 1.3 * top);
     m_plot->xAxis->setLabel(m_costs ? tr("Dollars spent") : tr("Step (this author costs nothing)"));
     m_plot->yAxis->setLabel(tr("Speedup over %1").arg(m_traces.front().reference));
-    m_unityText->setText(m_traces.front().reference);
     m_stack->setCurrentIndex(0);
     draw();
 }
@@ -198,7 +176,7 @@ void RunTrajectoryPanel::drawTrace(const RunTrace &trace, std::size_t series)
         QCPGraph *glyphs = m_plot->addGraph();
         glyphs->removeFromLegend();
         glyphs->setLineStyle(QCPGraph::lsNone);
-        glyphs->setScatterStyle(glyphOf(kind, pen.color()));
+        glyphs->setScatterStyle(runGlyph(kind, pen.color()));
         for (const RunTracePoint &point : trace.points) {
             if (point.kind == kind)
                 glyphs->addData(place(point).x(), point.speedup);
@@ -223,7 +201,7 @@ void RunTrajectoryPanel::drawGuides()
     const double cap = m_traces.empty() ? 0 : m_traces.front().capDollars;
     const double load = m_traces.empty() ? 0 : m_traces.front().loadDollars;
     m_unity->setPen(QPen(theme.dim, 0, Qt::DashLine));
-    m_unityText->setColor(theme.dim);
+    nameReference(m_unityText, m_plot->axisRect(), m_traces.empty() ? QString() : m_traces.front().reference);
     m_caption->setColor(theme.text);
     m_budget->setVisible(m_costs && cap > 0);
     m_budgetText->setVisible(m_budget->visible());

@@ -59,10 +59,6 @@ TrajectoryPanel::TrajectoryPanel(WorkspaceModel *workspace, Selection *selection
     m_unity->end->setTypeY(QCPItemPosition::ptPlotCoords);
     m_unity->start->setCoords(0, 1);
     m_unity->end->setCoords(1, 1);
-    m_unityText->position->setTypeX(QCPItemPosition::ptAxisRectRatio);
-    m_unityText->position->setTypeY(QCPItemPosition::ptPlotCoords);
-    m_unityText->position->setCoords(0.01, 1);
-    m_unityText->setPositionAlignment(Qt::AlignLeft | Qt::AlignBottom);
     m_caption->position->setType(QCPItemPosition::ptAxisRectRatio);
     m_caption->position->setCoords(0.01, 0.0);
     m_caption->setPositionAlignment(Qt::AlignLeft | Qt::AlignTop);
@@ -120,7 +116,7 @@ void TrajectoryPanel::refresh()
     m_plot->xAxis->setRange(0.5, static_cast<double>(trials.size()) + 0.5);
     m_plot->yAxis->setRange(-0.06 * top, 1.3 * top);
     m_plot->yAxis->setLabel(tr("Speedup over %1").arg(m_trajectory.reference));
-    m_unityText->setText(m_trajectory.reference);
+    nameReference(m_unityText, m_plot->axisRect(), m_trajectory.reference);
     m_stack->setCurrentIndex(0);
     mark();
 }
@@ -196,7 +192,7 @@ void TrajectoryPanel::applyPalette()
     m_hovered->setScatterStyle(
         QCPScatterStyle(QCPScatterStyle::ssCircle, QPen(theme.warn, 2), Qt::NoBrush, 12));
     m_unity->setPen(QPen(theme.dim, 0, Qt::DashLine));
-    m_unityText->setColor(theme.dim);
+    nameReference(m_unityText, m_plot->axisRect(), m_trajectory.reference);
     m_caption->setColor(theme.text);
     m_plot->replot(QCustomPlot::rpQueuedReplot);
 }

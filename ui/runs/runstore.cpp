@@ -17,6 +17,19 @@ namespace {
 constexpr int settleMs = 120;
 constexpr int aliveMs = 2000;
 
+/// Ids are unique in a folder alone: of two runs with the same one the workspace's is shown.
+void addGuests(RunListing &listing, const RunListing &guests)
+{
+    const std::size_t own = listing.runs.size();
+    for (const RunEntryPtr &guest : guests.runs) {
+        const auto end = listing.runs.begin() + static_cast<std::ptrdiff_t>(own);
+        if (std::none_of(listing.runs.begin(), end,
+                         [&](const RunEntryPtr &run) { return run->id() == guest->id(); }))
+            listing.runs.push_back(guest);
+    }
+    listing.problems << guests.problems;
+}
+
 } // namespace
 
 RunStore::RunStore(WorkspaceModel *workspace, QObject *parent)
@@ -60,6 +73,7 @@ void RunStore::setDirectory(const QString &directory)
 {
     if (directory != m_directory) {
         m_directory = directory;
+        m_guest.clear();
         m_runs.clear();
         m_awaited.clear();
         m_current.clear();
@@ -88,6 +102,15 @@ void RunStore::setCurrent(const QString &id, int step)
     emit stepChanged();
 }
 
+void RunStore::openGuest(const QString &directory, const QString &id)
+{
+    if (directory != m_guest && directory != m_directory) {
+        m_guest = directory;
+        refresh();
+    }
+    setCurrent(id);
+}
+
 void RunStore::setStep(int number)
 {
     if (number == m_step)
@@ -111,10 +134,12 @@ void RunStore::refresh()
         return;
     }
     m_reading = true;
-    m_reader.start(interactivePool(), [this, directory = m_directory,
+    m_reader.start(interactivePool(), [this, directory = m_directory, guest = m_guest,
                                        known = m_runs](const std::stop_token &, const JobSlot::Post &post) {
         auto listing = std::make_shared<RunListing>(
             readRunListing(std::filesystem::path(directory.toStdString()), known));
+        if (!guest.isEmpty())
+            addGuests(*listing, readRunListing(std::filesystem::path(guest.toStdString()), known));
         // Posted to the slot's thread, and only while the slot, which is a member, lives.
         post([this, directory, listing] {
             m_reading = false;
@@ -169,6 +194,8 @@ void RunStore::watch()
     QStringList paths;
     const QDir runs(m_directory);
     paths << (runs.exists() ? m_directory : QFileInfo(m_directory).absolutePath());
+    if (!m_guest.isEmpty() && QDir(m_guest).exists())
+        paths << m_guest;
     bool alive = false;
     for (const RunEntryPtr &entry : m_runs) {
         if (entry->isFinished())

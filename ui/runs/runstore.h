@@ -39,6 +39,10 @@ public:
     /// While the last step is looked at, the next one takes its place.
     [[nodiscard]] bool isFollowing() const;
 
+    /// Shows the runs of another folder too (an experiment's), behind the workspace's, and looks at one of them. Only one other folder
+    /// is shown at a time.
+    void openGuest(const QString &directory, const QString &id);
+
     /// Reads again now; changed() follows.
     void refresh();
 
@@ -61,6 +65,7 @@ private:
     std::vector<RunEntryPtr> m_runs;
     QStringList m_problems;
     QString m_directory;
+    QString m_guest; ///< another folder whose runs are shown
     QString m_current;
     QString m_awaited; ///< current, and not read yet
     int m_step = 0;

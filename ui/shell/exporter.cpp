@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/shell/exporter.h"
 
+#include "ui/plots/plotexport.h"
+
 #include <QAbstractItemView>
 #include <QBuffer>
 #include <QCoreApplication>
 #include <QFileInfo>
-#include <QPainter>
 #include <QPdfWriter>
 #include <QPixmap>
 #include <QSaveFile>
@@ -46,9 +47,7 @@ QByteArray asSvg(QWidget &panel)
     generator.setSize(panel.size());
     generator.setViewBox(panel.rect());
     generator.setTitle(panel.accessibleName());
-    QPainter painter(&generator);
-    panel.render(&painter);
-    painter.end();
+    drawWithPlots(panel, generator);
     return bytes;
 }
 
@@ -62,9 +61,7 @@ QByteArray asPdf(QWidget &panel)
     writer.setPageSize(QPageSize(QSizeF(panel.size()) * 25.4 / 96, QPageSize::Millimeter));
     writer.setPageMargins(QMarginsF());
     writer.setTitle(panel.accessibleName());
-    QPainter painter(&writer);
-    panel.render(&painter);
-    painter.end();
+    drawWithPlots(panel, writer);
     return bytes;
 }
 

@@ -5,6 +5,7 @@
 #include "ui/cards/cardreviewer.h"
 #include "ui/diff/diffpanel.h"
 #include "ui/editor/editorpanel.h"
+#include "ui/experiments/experimentspanel.h"
 #include "ui/graph/lineagepanel.h"
 #include "ui/models/selection.h"
 #include "ui/models/workspacemodel.h"
@@ -90,7 +91,8 @@ void MainWindow::buildPanels()
         m_panels[id] = panel;
         if (spec.place == PanelPlace::Centre) {
             panel->setAccessibleName(spec.title);
-            pages.push_back({id, spec.title, panel, id != QLatin1String("run")});
+            const bool followsLineage = id != QLatin1String("run") && id != QLatin1String("experiments");
+            pages.push_back({id, spec.title, panel, followsLineage});
         } else {
             m_docks.push_back(new DockPanel(id, spec.title, panel, this));
         }
@@ -211,6 +213,14 @@ void MainWindow::connectRuns()
     connect(runs, &RunsPanel::stepActivated, this, look);
     connect(step, &RunStepView::message, m_status, &StatusLine::say);
     connect(step, &RunStepView::questionArrived, this, look);
+    auto *experiments = qobject_cast<ExperimentsPanel *>(panel(QStringLiteral("experiments")));
+    connect(experiments, &ExperimentsPanel::message, m_status, &StatusLine::say);
+    connect(experiments, &ExperimentsPanel::runActivated, this,
+            [this, look](const QString &directory, const QString &id) {
+                m_runs->openGuest(directory, id);
+                showPanel(QStringLiteral("runs"));
+                look();
+            });
     connect(m_runner, &RunController::started, this, [this, look] {
         updateStop();
         showPanel(QStringLiteral("runs"));
@@ -303,6 +313,8 @@ void MainWindow::selectWanted()
     const Workspace &workspace = m_workspace->workspace();
     if (m_wantedTarget.startsWith(QLatin1String("run:")))
         selectRun(std::exchange(m_wantedTarget, {}).mid(4));
+    if (m_wantedTarget.startsWith(QLatin1String("experiment:")))
+        selectExperiment(std::exchange(m_wantedTarget, {}).mid(11));
     QString key =
         m_workspace->lineage(m_selection->lineageKey()) ? m_selection->lineageKey() : m_session.lineage;
     QString row = m_workspace->lineage(m_selection->lineageKey()) ? m_selection->row() : m_session.row;
@@ -359,6 +371,16 @@ void MainWindow::selectRun(const QString &id)
     qobject_cast<TrajectoryTabs *>(panel(QStringLiteral("trajectory")))->showRuns(true);
 }
 
+void MainWindow::selectExperiment(const QString &name)
+{
+    if (!QFileInfo::exists(QStringLiteral("%1/experiments/%2/experiment.toml").arg(m_root, name))) {
+        m_wantedError = tr("Cannot open the experiment %1: the workspace has none of this name.").arg(name);
+        return;
+    }
+    qobject_cast<ExperimentsPanel *>(panel(QStringLiteral("experiments")))->setExperiment(name);
+    m_centre->showPage(QStringLiteral("experiments"));
+}
+
 /// The card of a transition is looked at together with its step.
 void MainWindow::followRow(const QString &row)
 {
@@ -410,7 +432,8 @@ bool MainWindow::isSettled() const
 {
     const auto *diff = qobject_cast<DiffPanel *>(panel(QStringLiteral("diff")));
     const auto *step = qobject_cast<RunStepView *>(panel(QStringLiteral("run")));
-    return !m_reading && !m_runs->isReading() && step->isUpToDate()
+    const auto *experiments = qobject_cast<ExperimentsPanel *>(panel(QStringLiteral("experiments")));
+    return !m_reading && !m_runs->isReading() && step->isUpToDate() && experiments->isUpToDate()
            && (!m_workspace->isLoaded() || diff->isUpToDate());
 }
 

@@ -38,7 +38,8 @@ public:
     void openWorkspace(const QString &root);
     /// There is none: says what to do instead.
     void showNoWorkspace(const QString &why);
-    /// What to select once the workspace is read: "gemm/sm90", "gemm/sm90/K05" or "run:ID", and a card's name. Both may be empty.
+    /// What to select once the workspace is read: "gemm/sm90", "gemm/sm90/K05", "run:ID" or "experiment:NAME", and a card's name.
+    /// Both may be empty.
     void setWanted(const QString &target, const QString &card);
     /// A line of the problems panel about the window itself.
     void sayProblem(const QString &message);
@@ -101,6 +102,7 @@ private:
     void onWorkspaceLoaded();
     void selectWanted();
     void selectRun(const QString &id);
+    void selectExperiment(const QString &name);
     void followRow(const QString &row);
 
     WorkspaceModel *m_workspace;

@@ -4,6 +4,7 @@
 #include "ui/cards/cardpanel.h"
 #include "ui/diff/diffpanel.h"
 #include "ui/editor/editorpanel.h"
+#include "ui/experiments/experimentspanel.h"
 #include "ui/graph/lineagepanel.h"
 #include "ui/library/librarypanel.h"
 #include "ui/plots/trajectorytabs.h"
@@ -57,6 +58,11 @@ QWidget *runStep(const C &c)
     return new RunStepView(c.runs, c.runner);
 }
 
+QWidget *experiments(const C &c)
+{
+    return new ExperimentsPanel(c.workspace);
+}
+
 QWidget *problems(const C &c)
 {
     return new ProblemsPanel(c.problems);
@@ -74,6 +80,7 @@ const std::vector<PanelSpec> &panelTable()
         {"diff",       panelText("Diff"),        "diff",       PanelPlace::Centre, panelOf<DiffPanel>},
         {"editor",     panelText("Editor"),      "editor",     PanelPlace::Centre, panelOf<EditorPanel>},
         {"run",        panelText("Run"),         "run",        PanelPlace::Centre, runStep},
+        {"experiments", panelText("Experiments"), "trajectory", PanelPlace::Centre, experiments},
         {"card",       panelText("SkillCard"),   "card",       PanelPlace::Dock,   card},
         {"profile",    panelText("Profile Δ"),   "profile",    PanelPlace::Dock,   panelOf<ProfilePanel>},
         {"trajectory", panelText("Trajectory"),  "trajectory", PanelPlace::Dock,   trajectory},

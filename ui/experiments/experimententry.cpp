@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/experiments/experimententry.h"
+
+#include <QCoreApplication>
+
+#include <algorithm>
+#include <map>
+
+namespace klineage::ui {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::size_t mostExperiments = 1000;
+
+QString cellText(const char *text)
+{
+    return QCoreApplication::translate("klineage::ui::Experiments", text);
+}
+
+void addStamp(QString &stamp, const fs::path &file)
+{
+    std::error_code ignored;
+    const auto written = fs::last_write_time(file, ignored);
+    const auto size = ignored ? 0 : fs::file_size(file, ignored);
+    stamp += QStringLiteral("%1:%2 ").arg(size).arg(
+        ignored ? 0 : static_cast<qint64>(written.time_since_epoch().count()));
+}
+
+QString experimentStamp(const run::Experiment &experiment)
+{
+    QString stamp;
+    addStamp(stamp, experiment.directory / "experiment.toml");
+    for (const run::Cell &cell : cellsOf(experiment)) {
+        const fs::path run = experiment.directory / "runs" / cell.runId;
+        for (const char *name : {"run.toml", "steps.jsonl", "trials.jsonl", "ending.toml"})
+            addStamp(stamp, run / name);
+    }
+    return stamp;
+}
+
+ExperimentEntryPtr readEntry(const fs::path &directory, const ExperimentEntryPtr &known)
+{
+    Result<run::Experiment> experiment = run::readExperiment(directory);
+    auto entry = std::make_shared<ExperimentEntry>();
+    if (!experiment) {
+        entry->experiment.name = directory.filename().string();
+        entry->experiment.directory = directory;
+        const Error &error = experiment.error();
+        entry->problem = QString::fromStdString(error.detail.empty() ? error.message
+                                                                     : error.message + "\n" + error.detail);
+        return entry;
+    }
+    entry->stamp = experimentStamp(*experiment);
+    // Whether a process holds an unfinished run is not seen from its files.
+    if (known && known->stamp == entry->stamp && known->problem.isEmpty()
+        && known->finished() == static_cast<int>(known->results.cells.size()))
+        return known;
+    entry->results = readResults(*experiment);
+    entry->experiment = std::move(*experiment);
+    return entry;
+}
+
+} // namespace
+
+QString ExperimentEntry::runsDirectory() const
+{
+    return QString::fromStdString((experiment.directory / "runs").string());
+}
+
+bool ExperimentEntry::isRunning() const
+{
+    return std::any_of(results.cells.begin(), results.cells.end(),
+                       [](const run::CellResult &cell) { return cell.state == "running"; });
+}
+
+int ExperimentEntry::finished() const
+{
+    return static_cast<int>(std::count_if(results.cells.begin(), results.cells.end(),
+                                          [](const run::CellResult &cell) { return cell.isOver(); }));
+}
+
+double ExperimentEntry::dollars() const
+{
+    double sum = 0;
+    for (const run::CellResult &cell : results.cells)
+        sum += cell.summary.dollars;
+    return sum;
+}
+
+std::vector<ExperimentEntryPtr> readExperiments(const fs::path &directory,
+                                                const std::vector<ExperimentEntryPtr> &known)
+{
+    std::map<fs::path, ExperimentEntryPtr> before;
+    for (const ExperimentEntryPtr &entry : known)
+        before[entry->experiment.directory] = entry;
+    std::vector<fs::path> folders;
+    std::error_code ignored;
+    for (fs::directory_iterator it(directory, ignored), end; it != end && folders.size() < mostExperiments;
+         it.increment(ignored)) {
+        if (fs::is_regular_file(it->path() / "experiment.toml", ignored))
+            folders.push_back(it->path());
+    }
+    std::sort(folders.begin(), folders.end());
+    std::vector<ExperimentEntryPtr> entries;
+    for (const fs::path &folder : folders) {
+        const auto old = before.find(folder);
+        entries.push_back(readEntry(folder, old == before.end() ? nullptr : old->second));
+    }
+    return entries;
+}
+
+StatusStyle cellStyle(const run::CellResult &cell)
+{
+    if (cell.state == "running")
+        return {cellText("running"), QStringLiteral("▸"), Tone::Accent};
+    if (cell.state == "stopped")
+        return {cellText("stopped"), QStringLiteral("‖"), Tone::Warn};
+    if (cell.state == "unreadable")
+        return {cellText("unreadable"), QStringLiteral("!"), Tone::Bad};
+    if (!cell.isOver())
+        return {cellText("not begun"), QStringLiteral("○"), Tone::Neutral};
+    return cell.isSuccess() ? StatusStyle{cellText("success"), QStringLiteral("✓"), Tone::Good}
+                            : StatusStyle{cellText("failure"), QStringLiteral("✗"), Tone::Bad};
+}
+
+QString policiesCsv(const run::ExperimentResults &results)
+{
+    QString csv = QStringLiteral("policy,root,geometric_mean,successes,failures,unfinished,dollars\n");
+    for (const run::PolicyResult &policy : results.policies) {
+        csv += QStringLiteral("%1,%2,%3,%4,%5,%6,%7\n")
+                   .arg(QString::fromStdString(policy.policy), QString::fromStdString(policy.root),
+                        policy.successes > 0 ? QString::number(policy.geometricMean, 'g', 17) : QString())
+                   .arg(policy.successes)
+                   .arg(policy.failures)
+                   .arg(policy.unfinished)
+                   .arg(QString::number(policy.dollars, 'g', 17));
+    }
+    return csv;
+}
+
+} // namespace klineage::ui

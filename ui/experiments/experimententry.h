@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/run/experiment/results.h"
+#include "ui/style/status.h"
+
+#include <QString>
+#include <QStringList>
+
+#include <memory>
+#include <vector>
+
+namespace klineage::ui {
+
+/// An experiment and what its runs came to, as it was on disk when it was read. Never changed afterwards, so that it can be shared
+/// with worker threads.
+struct ExperimentEntry {
+    run::Experiment experiment;
+    run::ExperimentResults results;
+    QString problem; ///< why experiment.toml could not be read; then only the name is there
+    QString stamp;   ///< changes when one of its files does
+
+    [[nodiscard]] QString name() const { return QString::fromStdString(experiment.name); }
+    [[nodiscard]] QString runsDirectory() const;
+    [[nodiscard]] bool isRunning() const; ///< a live process is at one of its runs
+    [[nodiscard]] int finished() const;
+    [[nodiscard]] double dollars() const;
+};
+using ExperimentEntryPtr = std::shared_ptr<const ExperimentEntry>;
+
+/// All of experiments/, by name, read again only where something may have changed since `known`. Any thread.
+[[nodiscard]] std::vector<ExperimentEntryPtr> readExperiments(const std::filesystem::path &directory,
+                                                              const std::vector<ExperimentEntryPtr> &known);
+
+/// "finished", "running", "missing", …, with a glyph; a finished run without a success says so.
+[[nodiscard]] StatusStyle cellStyle(const run::CellResult &cell);
+
+/// "policy,root,geometric_mean,successes,failures,unfinished,dollars" and a line a row of the table of policies; root empty: all.
+[[nodiscard]] QString policiesCsv(const run::ExperimentResults &results);
+
+} // namespace klineage::ui

@@ -1,0 +1,447 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/experiments/experimentplot.h"
+
+#include "ui/plots/plotstyle.h"
+#include "ui/plots/runglyph.h"
+#include "ui/style/fonts.h"
+#include "ui/style/format.h"
+#include "ui/style/theme.h"
+
+#include <QEvent>
+#include <QLabel>
+#include <QMouseEvent>
+#include <QVBoxLayout>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <qcustomplot.h>
+
+namespace klineage::ui {
+
+namespace {
+
+constexpr double hitPixels = 11.0;
+constexpr double stripLow = 0.03; // of the axis' height: where failures stand, a row a policy
+constexpr double stripStep = 0.045;
+
+using Kind = RunTracePoint::Kind;
+
+/// A failure was not timed: it has a place in dollars alone.
+bool standsInStrip(const RunTracePoint &point)
+{
+    return point.speedup <= 0;
+}
+
+double stripOf(const PolicyCurve &policy)
+{
+    return stripLow + stripStep * static_cast<double>(policy.series);
+}
+
+QCPAxis *xAxisOf(QCPAxisRect *rect)
+{
+    return rect->axis(QCPAxis::atBottom);
+}
+
+QCPAxis *yAxisOf(QCPAxisRect *rect)
+{
+    return rect->axis(QCPAxis::atLeft);
+}
+
+/// From 0 to 1 over the height, whatever is zoomed.
+QCPAxis *heightOf(QCPAxisRect *rect)
+{
+    return rect->axis(QCPAxis::atRight);
+}
+
+QCPItemText *guideText(QCustomPlot *plot, QCPAxisRect *rect, double x, Qt::Alignment alignment,
+                       const QString &text)
+{
+    auto *item = new QCPItemText(plot);
+    item->setClipAxisRect(rect);
+    item->position->setAxes(xAxisOf(rect), heightOf(rect));
+    item->position->setCoords(x, 1);
+    item->setPositionAlignment(alignment | Qt::AlignTop);
+    item->setText(text);
+    item->setColor(Theme::current().dim);
+    item->setFont(captionFont());
+    item->setPadding(QMargins(3, 2, 3, 0));
+    return item;
+}
+
+} // namespace
+
+ExperimentPlot::ExperimentPlot(QWidget *parent)
+    : QWidget(parent)
+    , m_plot(new QCustomPlot)
+    , m_caption(new QLabel)
+{
+    m_plot->setAccessibleName(tr("Running best of the experiment's runs against dollars"));
+    m_plot->setInteractions(QCP::iRangeDrag | QCP::iRangeZoom);
+    m_plot->setAutoAddPlottableToLegend(false);
+    m_caption->setFont(captionFont());
+    m_caption->setForegroundRole(QPalette::PlaceholderText);
+    m_caption->setContentsMargins(10, 1, 8, 4);
+    m_caption->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+    auto *layout = new QVBoxLayout(this);
+    layout->setContentsMargins(0, 0, 0, 0);
+    layout->setSpacing(0);
+    layout->addWidget(m_plot, 1);
+    layout->addWidget(m_caption);
+    connect(m_plot, &QCustomPlot::mouseMove, this,
+            [this](QMouseEvent *event) { showCaption(hitAt(event->pos())); });
+    connect(m_plot, &QCustomPlot::mousePress, this, [this](QMouseEvent *event) {
+        const Hit hit = hitAt(event->pos());
+        if (hit.seed && event->button() == Qt::LeftButton)
+            emit runClicked(hit.seed->run);
+    });
+    connect(m_plot, &QCustomPlot::mouseDoubleClick, this, [this](QMouseEvent *event) {
+        const Hit hit = hitAt(event->pos());
+        if (hit.seed)
+            emit runActivated(hit.seed->run);
+        else
+            fit();
+    });
+    showCaption({});
+}
+
+QString ExperimentPlot::caption() const
+{
+    return m_caption->text();
+}
+
+void ExperimentPlot::show(const ExperimentCurves &curves, const QString &root)
+{
+    m_curves = curves;
+    m_shown.clear();
+    for (std::size_t i = 0; i < m_curves.roots.size(); ++i) {
+        if (root.isEmpty() || m_curves.roots[i].root == root)
+            m_shown.push_back(i);
+    }
+    build();
+}
+
+void ExperimentPlot::setLogarithmic(bool logarithmic)
+{
+    if (logarithmic == m_logarithmic)
+        return;
+    m_logarithmic = logarithmic;
+    build();
+}
+
+void ExperimentPlot::setHighlighted(const QString &run)
+{
+    if (run == m_highlighted)
+        return;
+    m_highlighted = run;
+    build();
+}
+
+void ExperimentPlot::fit()
+{
+    for (std::size_t i = 0; i < m_rects.size(); ++i)
+        setRanges(m_curves.roots[m_shown[i]], m_rects[i]);
+    m_plot->replot(QCustomPlot::rpQueuedReplot);
+}
+
+/// As many side by side as keeps each plot about half again as wide as high.
+int ExperimentPlot::columnsFor(const QSize &size) const
+{
+    const int count = std::max(1, static_cast<int>(m_shown.size()));
+    const double shape = size.height() > 0 ? static_cast<double>(size.width()) / size.height() : 1.5;
+    return std::clamp(static_cast<int>(std::lround(std::sqrt(count * shape / 1.3))), 1, count);
+}
+
+void ExperimentPlot::build()
+{
+    m_plot->clearItems();
+    m_plot->clearGraphs();
+    m_plot->plotLayout()->clear();
+    m_rects.clear();
+    m_plot->setBackground(palette().color(QPalette::Base));
+    auto *grid = new QCPLayoutGrid;
+    grid->setRowSpacing(0);
+    grid->setColumnSpacing(6);
+    m_plot->plotLayout()->addElement(0, 0, grid);
+    m_columns = columnsFor(m_plot->size());
+    for (std::size_t i = 0; i < m_shown.size(); ++i) {
+        const RootCurves &root = m_curves.roots[m_shown[i]];
+        const int row = static_cast<int>(i) / m_columns * 2;
+        const int column = static_cast<int>(i) % m_columns;
+        auto *title = new QCPTextElement(m_plot, root.root, strongFont());
+        title->setTextColor(Theme::current().text);
+        title->setMargins(QMargins(0, 6, 0, 2));
+        auto *rect = new QCPAxisRect(m_plot);
+        rect->setMinimumSize(120, 80);
+        grid->addElement(row, column, title);
+        grid->addElement(row + 1, column, rect);
+        grid->setRowStretchFactor(row, 0.001);
+        m_rects.push_back(rect);
+        addRoot(root, rect);
+    }
+    buildLegend();
+    fit();
+}
+
+void ExperimentPlot::buildLegend()
+{
+    const Theme &theme = Theme::current();
+    auto *legend = new QCPLegend;
+    m_plot->plotLayout()->addElement(1, 0, legend);
+    m_plot->plotLayout()->setRowStretchFactor(1, 0.001);
+    m_plot->plotLayout()->setRowSpacing(0);
+    legend->setLayer(QStringLiteral("legend"));
+    legend->setMargins(QMargins(8, 0, 0, 0));
+    legend->setColumnSpacing(14);
+    legend->setBorderPen(Qt::NoPen);
+    legend->setBrush(Qt::NoBrush);
+    legend->setTextColor(theme.text);
+    legend->setFont(captionFont());
+    if (m_rects.empty())
+        return;
+    legend->setIconSize(26, 14);
+    for (const PolicyCurve &policy : m_curves.roots[m_shown.front()].policies) {
+        QCPGraph *sample = addGlyphs(m_rects.front(), false);
+        sample->setLineStyle(QCPGraph::lsLine);
+        sample->setScatterStyle(QCPScatterStyle::ssNone);
+        sample->setPen(QPen(seriesColor(policy.series), 2, seriesDash(policy.series)));
+        sample->setName(policy.policy);
+        legend->addElement(0, static_cast<int>(policy.series), new QCPPlottableLegendItem(legend, sample));
+    }
+    const std::array<std::pair<Kind, QString>, 4> kinds = {
+        std::pair{Kind::Valid, tr("valid")}, std::pair{Kind::Audited, tr("audited")},
+        std::pair{Kind::Wrapper, tr("wrapper")}, std::pair{Kind::Failed, tr("failed")}};
+    int column = 0;
+    for (const auto &[kind, name] : kinds) {
+        QCPGraph *sample = addGlyphs(m_rects.front(), false);
+        sample->setScatterStyle(runGlyph(kind, theme.text));
+        sample->setName(name);
+        legend->addElement(1, column++, new QCPPlottableLegendItem(legend, sample));
+    }
+}
+
+void ExperimentPlot::addRoot(const RootCurves &root, QCPAxisRect *rect)
+{
+    for (QCPAxis *axis : rect->axes()) {
+        axis->setLayer(QStringLiteral("axes"));
+        axis->grid()->setLayer(QStringLiteral("grid"));
+    }
+    styleAxes(rect);
+    xAxisOf(rect)->setLabel(m_curves.costs ? tr("Dollars spent") : tr("Step (this author costs nothing)"));
+    yAxisOf(rect)->setLabel(root.reference.isEmpty() ? tr("Speedup")
+                                                     : tr("Speedup over %1").arg(root.reference));
+    heightOf(rect)->setRange(0, 1);
+    if (m_logarithmic) {
+        yAxisOf(rect)->setScaleType(QCPAxis::stLogarithmic);
+        yAxisOf(rect)->setTicker(QSharedPointer<QCPAxisTickerLog>::create());
+        yAxisOf(rect)->setNumberFormat(QStringLiteral("gb"));
+        yAxisOf(rect)->setNumberPrecision(2);
+    }
+    addGuides(root, rect);
+    for (const PolicyCurve &policy : root.policies) {
+        for (const SeedCurve &seed : policy.seeds)
+            addSeed(policy, seed, rect);
+    }
+    // The first policy is drawn last, above the others.
+    for (auto policy = root.policies.rbegin(); policy != root.policies.rend(); ++policy)
+        addMedian(*policy, rect);
+    if (root.isEmpty()) {
+        QCPItemText *none = guideText(m_plot, rect, 0.5, Qt::AlignHCenter, tr("No run has made a step yet."));
+        none->position->setCoords(0.5, 0.6);
+    }
+}
+
+void ExperimentPlot::addGuides(const RootCurves &root, QCPAxisRect *rect)
+{
+    const Theme &theme = Theme::current();
+    if (m_curves.costs && root.loadDollars > 0) {
+        auto *load = new QCPItemRect(m_plot);
+        load->setClipAxisRect(rect);
+        load->setPen(Qt::NoPen);
+        load->setBrush(theme.hover);
+        load->setLayer(QStringLiteral("background"));
+        for (QCPItemPosition *corner : {load->topLeft, load->bottomRight})
+            corner->setAxes(xAxisOf(rect), heightOf(rect));
+        load->topLeft->setCoords(0, 1);
+        load->bottomRight->setCoords(root.loadDollars, 0);
+        // Below the budget's line, which may be near.
+        QCPItemText *text = guideText(m_plot, rect, 0, Qt::AlignLeft,
+                                      tr("reading cards $%1").arg(root.loadDollars, 0, 'f', 2));
+        text->setPadding(text->padding() + QMargins(0, QFontMetrics(text->font()).height(), 0, 0));
+    }
+    auto *unity = new QCPItemStraightLine(m_plot);
+    unity->setClipAxisRect(rect);
+    unity->point1->setAxes(xAxisOf(rect), yAxisOf(rect));
+    unity->point2->setAxes(xAxisOf(rect), yAxisOf(rect));
+    unity->point1->setCoords(0, 1);
+    unity->point2->setCoords(1, 1);
+    unity->setPen(QPen(theme.dim, 0, Qt::DashLine));
+    if (m_curves.costs && root.capDollars > 0) {
+        auto *budget = new QCPItemLine(m_plot);
+        budget->setClipAxisRect(rect);
+        budget->setPen(QPen(theme.bad, 0, Qt::DashLine));
+        budget->start->setAxes(xAxisOf(rect), heightOf(rect));
+        budget->end->setAxes(xAxisOf(rect), heightOf(rect));
+        budget->start->setCoords(root.capDollars, 0);
+        budget->end->setCoords(root.capDollars, 1);
+        guideText(m_plot, rect, root.capDollars, Qt::AlignRight,
+                  tr("budget $%1").arg(root.capDollars, 0, 'g', 6));
+    }
+}
+
+QCPGraph *ExperimentPlot::addGlyphs(QCPAxisRect *rect, bool inStrip)
+{
+    QCPGraph *graph = m_plot->addGraph(xAxisOf(rect), inStrip ? heightOf(rect) : yAxisOf(rect));
+    graph->setLineStyle(QCPGraph::lsNone);
+    return graph;
+}
+
+void ExperimentPlot::addSeed(const PolicyCurve &policy, const SeedCurve &seed, QCPAxisRect *rect)
+{
+    const bool isLit = seed.run == m_highlighted;
+    const double strength = isLit ? 1 : m_highlighted.isEmpty() ? 0.55 : 0.2;
+    const QColor color = blend(seriesColor(policy.series), Theme::current().panel, strength);
+    QCPGraph *line = m_plot->addGraph(xAxisOf(rect), yAxisOf(rect));
+    line->setLineStyle(QCPGraph::lsStepLeft);
+    line->setPen(QPen(color, isLit ? 1.6 : 0, seriesDash(policy.series)));
+    for (const RunTracePoint &point : seed.points) {
+        if (point.best > 0)
+            line->addData(m_curves.x(point), point.best);
+    }
+    for (const Kind kind : {Kind::Other, Kind::Failed, Kind::Wrapper, Kind::Valid, Kind::Audited}) {
+        for (const bool inStrip : {false, true}) {
+            QCPGraph *glyphs = nullptr;
+            for (const RunTracePoint &point : seed.points) {
+                // Steps that make no candidate (reading cards, "DONE") have nothing to stand for.
+                const bool isNothing = point.step == 0 || (kind == Kind::Other && standsInStrip(point));
+                if (point.kind != kind || isNothing || standsInStrip(point) != inStrip)
+                    continue;
+                if (!glyphs) {
+                    glyphs = addGlyphs(rect, inStrip);
+                    QCPScatterStyle style = runGlyph(kind, color);
+                    QPen pen = style.pen();
+                    pen.setColor(kind == Kind::Failed || kind == Kind::Wrapper
+                                     ? blend(pen.color(), Theme::current().panel, isLit ? 1 : 0.2 + strength)
+                                     : pen.color());
+                    style.setPen(pen);
+                    if (kind == Kind::Valid || kind == Kind::Failed)
+                        style.setSize(isLit ? 7 : 5);
+                    glyphs->setScatterStyle(style);
+                }
+                glyphs->addData(m_curves.x(point), inStrip ? stripOf(policy) : point.speedup);
+            }
+        }
+    }
+}
+
+void ExperimentPlot::addMedian(const PolicyCurve &policy, QCPAxisRect *rect)
+{
+    if (policy.median.empty())
+        return;
+    QCPGraph *line = m_plot->addGraph(xAxisOf(rect), yAxisOf(rect));
+    line->setLineStyle(QCPGraph::lsStepLeft);
+    QColor color = seriesColor(policy.series);
+    if (!m_highlighted.isEmpty())
+        color = blend(color, Theme::current().panel, 0.6);
+    line->setPen(QPen(color, 2.2, seriesDash(policy.series), Qt::FlatCap));
+    for (const QPointF &point : policy.median) {
+        if (point.y() > 0)
+            line->addData(point.x(), point.y());
+    }
+}
+
+/// The same dollars for every root; speeds as each root has them.
+void ExperimentPlot::setRanges(const RootCurves &root, QCPAxisRect *rect)
+{
+    double right = 0;
+    for (const std::size_t shown : m_shown)
+        right = std::max(right, m_curves.roots[shown].right);
+    // The budget's line is shown where it is near; far away it would squeeze the runs into a corner.
+    if (m_curves.costs && root.capDollars < 4 * right)
+        right = std::max(right, root.capDollars);
+    if (root.isEmpty()) {
+        xAxisOf(rect)->setRange(0, 1);
+        yAxisOf(rect)->setRange(m_logarithmic ? 0.1 : 0, 1.3);
+        return;
+    }
+    const double top = std::max(1.0, root.top);
+    xAxisOf(rect)->setRange(-0.01 * right, 1.03 * right);
+    if (m_logarithmic) {
+        double low = 1;
+        for (const PolicyCurve &policy : root.policies) {
+            for (const SeedCurve &seed : policy.seeds) {
+                for (const RunTracePoint &point : seed.points)
+                    low = point.speedup > 0 ? std::min(low, point.speedup) : low;
+            }
+        }
+        const double span = std::log(top / low) + 0.1;
+        yAxisOf(rect)->setRange(low * std::exp(-0.2 * span), top * std::exp(0.16 * span));
+    } else {
+        yAxisOf(rect)->setRange(-0.16 * top, 1.2 * top);
+    }
+}
+
+QPointF ExperimentPlot::pixelOf(std::size_t shownRoot, const PolicyCurve &policy,
+                                const RunTracePoint &point) const
+{
+    if (shownRoot >= m_rects.size())
+        return {};
+    QCPAxisRect *rect = m_rects[shownRoot];
+    const double x = xAxisOf(rect)->coordToPixel(m_curves.x(point));
+    return {x, standsInStrip(point) ? heightOf(rect)->coordToPixel(stripOf(policy))
+                                    : yAxisOf(rect)->coordToPixel(point.speedup)};
+}
+
+ExperimentPlot::Hit ExperimentPlot::hitAt(const QPoint &position) const
+{
+    Hit hit;
+    double nearest = hitPixels;
+    for (std::size_t i = 0; i < m_rects.size(); ++i) {
+        if (!m_rects[i]->rect().contains(position))
+            continue;
+        for (const PolicyCurve &policy : m_curves.roots[m_shown[i]].policies) {
+            for (const SeedCurve &seed : policy.seeds) {
+                for (const RunTracePoint &point : seed.points) {
+                    const QPointF at = pixelOf(i, policy, point);
+                    const double away = std::hypot(at.x() - position.x(), at.y() - position.y());
+                    if (away >= nearest || (point.kind == Kind::Other && standsInStrip(point)))
+                        continue;
+                    nearest = away;
+                    hit = {&policy, &seed, &point};
+                }
+            }
+        }
+    }
+    return hit;
+}
+
+void ExperimentPlot::showCaption(const Hit &hit)
+{
+    QString text = tr("Thin: runs. Bold: median of those that are over, failures at their root's speed.");
+    if (hit.point) {
+        text = tr("%1, seed %2 · %3 · %4")
+                   .arg(hit.policy->policy)
+                   .arg(hit.seed->seed)
+                   .arg(hit.point->label, formatDollars(hit.point->dollars));
+        if (hit.point->speedup > 0)
+            text += QStringLiteral(" · ") + formatSpeedup(hit.point->speedup);
+    }
+    m_caption->setText(text);
+}
+
+void ExperimentPlot::changeEvent(QEvent *event)
+{
+    QWidget::changeEvent(event);
+    if (event->type() == QEvent::PaletteChange)
+        build();
+}
+
+void ExperimentPlot::resizeEvent(QResizeEvent *event)
+{
+    QWidget::resizeEvent(event);
+    if (m_columns != columnsFor(m_plot->size()))
+        build();
+}
+
+} // namespace klineage::ui

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Widgets and actions of ExperimentsPanel.
+#include "ui/experiments/experimentplot.h"
+#include "ui/experiments/experimentspanel.h"
+#include "ui/experiments/experimentstore.h"
+#include "ui/experiments/policytablemodel.h"
+#include "ui/experiments/runtablemodel.h"
+#include "ui/experiments/spreaddelegate.h"
+#include "ui/style/icons.h"
+
+#include <QAction>
+#include <QComboBox>
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QLabel>
+#include <QMenu>
+#include <QSplitter>
+#include <QStackedWidget>
+#include <QTableView>
+#include <QToolButton>
+
+namespace klineage::ui {
+
+namespace {
+
+QTableView *makeExperimentTable(QAbstractItemModel *model, const QString &name)
+{
+    auto *table = new QTableView;
+    table->setModel(model);
+    table->setAccessibleName(name);
+    table->setSelectionBehavior(QAbstractItemView::SelectRows);
+    table->setSelectionMode(QAbstractItemView::SingleSelection);
+    table->setEditTriggers(QAbstractItemView::NoEditTriggers);
+    table->setTabKeyNavigation(false);
+    table->setShowGrid(false);
+    table->setWordWrap(false);
+    table->setFrameShape(QFrame::NoFrame);
+    table->verticalHeader()->hide();
+    table->verticalHeader()->setDefaultSectionSize(table->fontMetrics().height() + 8);
+    table->horizontalHeader()->setHighlightSections(false);
+    return table;
+}
+
+QToolButton *barButton(QAction *action)
+{
+    auto *button = new QToolButton;
+    button->setDefaultAction(action);
+    button->setFocusPolicy(Qt::TabFocus);
+    button->setIconSize(QSize(13, 13));
+    return button;
+}
+
+} // namespace
+
+QAction *ExperimentsPanel::addPanelAction(const QString &name, const QString &text, const QKeySequence &key,
+                                          const std::function<void()> &act)
+{
+    auto *action = new QAction(text, this);
+    action->setObjectName(QStringLiteral("experiments.") + name);
+    action->setShortcut(key);
+    // Single letters act only while the panel has the focus.
+    action->setShortcutContext(Qt::WidgetWithChildrenShortcut);
+    connect(action, &QAction::triggered, this, act);
+    addAction(action);
+    return action;
+}
+
+void ExperimentsPanel::buildActions()
+{
+    m_refresh = addPanelAction(QStringLiteral("refresh"), tr("Read the experiments again"), {},
+                               [this] { m_store->refresh(); });
+    m_refresh->setIcon(icon(QStringLiteral("reset")));
+    m_logarithmic =
+        addPanelAction(QStringLiteral("logarithmic"), tr("Logarithmic speedups"), QKeySequence(Qt::Key_L),
+                       [this] { m_plot->setLogarithmic(m_logarithmic->isChecked()); });
+    m_logarithmic->setIconText(tr("Log"));
+    m_logarithmic->setCheckable(true);
+    addPanelAction(QStringLiteral("fit"), tr("Fit the plots"), QKeySequence(Qt::Key_F),
+                   [this] { m_plot->fit(); });
+    const auto csv = [this](QString (*make)(const run::ExperimentResults &)) {
+        return [this, make] { return m_shown ? make(m_shown->results) : QString(); };
+    };
+    const auto runs = csv([](const run::ExperimentResults &results) {
+        return QString::fromStdString(run::resultsCsv(results));
+    });
+    const auto trajectories = csv([](const run::ExperimentResults &results) {
+        return QString::fromStdString(run::trajectoriesCsv(results));
+    });
+    const auto policies = csv(&policiesCsv);
+    m_exportMenu->addAction(addPanelAction(QStringLiteral("exportPlot"),
+                                           tr("Export the plot as PNG, SVG or PDF…"), {},
+                                           [this] { exportPlot(); }));
+    m_exportMenu->addSeparator();
+    const auto addExport = [this](const char *name, const QString &text, const QString &what,
+                                  const std::function<QString()> &make) {
+        m_exportMenu->addAction(
+            addPanelAction(QLatin1String(name), text, {}, [this, what, make] { exportText(what, make); }));
+    };
+    addExport("exportPolicies", tr("Export the table of policies as CSV…"), QStringLiteral("policies"),
+              policies);
+    addExport("exportRuns", tr("Export the table of runs as CSV…"), QStringLiteral("runs"), runs);
+    addExport("exportTrajectories", tr("Export all steps as CSV…"), QStringLiteral("trajectories"),
+              trajectories);
+    m_exportMenu->addSeparator();
+    m_exportMenu->addAction(addPanelAction(QStringLiteral("copyPolicies"), tr("Copy the table of policies"),
+                                           {}, [this, policies] { copyText(tr("policies"), policies()); }));
+    m_exportMenu->addAction(addPanelAction(QStringLiteral("copyRuns"), tr("Copy the table of runs"), {},
+                                           [this, runs] { copyText(tr("runs"), runs()); }));
+}
+
+void ExperimentsPanel::buildViews()
+{
+    m_policies = makeExperimentTable(m_policyModel, tr("Policies of the experiment"));
+    m_policies->setItemDelegateForColumn(PolicyTableModel::SpreadColumn, new SpreadDelegate(this));
+    m_policies->setSelectionMode(QAbstractItemView::NoSelection);
+    m_policies->horizontalHeader()->setMinimumSectionSize(30);
+    m_runs = makeExperimentTable(m_runModel, tr("Runs of the experiment"));
+    m_runs->horizontalHeader()->setStretchLastSection(true);
+    m_across = new QSplitter(Qt::Horizontal);
+    m_down = new QSplitter(Qt::Vertical);
+    m_down->addWidget(m_policies);
+    m_down->addWidget(m_runs);
+    m_across->addWidget(m_down);
+    m_across->addWidget(m_plot);
+    m_plot->setMinimumHeight(160);
+    for (QSplitter *splitter : {m_across, m_down}) {
+        splitter->setChildrenCollapsible(false);
+        splitter->setHandleWidth(1);
+    }
+    m_stack->addWidget(m_across);
+    m_empty->setObjectName(QStringLiteral("emptyText"));
+    m_empty->setTextFormat(Qt::RichText);
+    m_empty->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
+    m_empty->setWordWrap(true);
+    m_empty->setMargin(24);
+    m_empty->setAlignment(Qt::AlignCenter);
+    m_stack->addWidget(m_empty);
+    auto *layout = new QVBoxLayout(this);
+    layout->setContentsMargins(0, 0, 0, 0);
+    layout->setSpacing(0);
+    layout->addWidget(makeBar());
+    layout->addWidget(m_stack, 1);
+    setFocusProxy(m_runs);
+}
+
+QWidget *ExperimentsPanel::makeBar()
+{
+    m_experiments->setAccessibleName(tr("Experiment"));
+    m_experiments->setSizeAdjustPolicy(QComboBox::AdjustToContents);
+    m_roots->setAccessibleName(tr("Root"));
+    m_roots->setSizeAdjustPolicy(QComboBox::AdjustToContents);
+    m_summary->setForegroundRole(QPalette::PlaceholderText);
+    m_summary->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+    auto *exports = new QToolButton;
+    exports->setText(tr("Export"));
+    exports->setIcon(icon(QStringLiteral("export")));
+    exports->setIconSize(QSize(13, 13));
+    exports->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+    exports->setPopupMode(QToolButton::InstantPopup);
+    exports->setMenu(m_exportMenu);
+    exports->setFocusPolicy(Qt::TabFocus);
+    QToolButton *logarithmic = barButton(m_logarithmic);
+    logarithmic->setToolButtonStyle(Qt::ToolButtonTextOnly);
+    auto *bar = new QWidget;
+    auto *row = new QHBoxLayout(bar);
+    row->setContentsMargins(8, 4, 8, 4);
+    row->setSpacing(6);
+    row->addWidget(m_experiments);
+    row->addWidget(m_summary, 1);
+    row->addWidget(m_roots);
+    row->addWidget(logarithmic);
+    row->addWidget(exports);
+    row->addWidget(barButton(m_refresh));
+    return bar;
+}
+
+} // namespace klineage::ui

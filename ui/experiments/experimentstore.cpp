@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/experiments/experimentstore.h"
+
+#include "ui/models/workspacemodel.h"
+
+#include <QDir>
+#include <QFileInfo>
+#include <QFileSystemWatcher>
+#include <QTimer>
+
+#include <algorithm>
+#include <utility>
+
+namespace klineage::ui {
+
+namespace {
+
+constexpr int experimentSettleMs = 150;
+constexpr int experimentAliveMs = 2000;
+
+} // namespace
+
+ExperimentStore::ExperimentStore(WorkspaceModel *workspace, QObject *parent)
+    : QObject(parent)
+    , m_workspace(workspace)
+    , m_watcher(new QFileSystemWatcher(this))
+    , m_soon(new QTimer(this))
+    , m_alive(new QTimer(this))
+{
+    m_soon->setSingleShot(true);
+    m_soon->setInterval(experimentSettleMs);
+    m_alive->setInterval(experimentAliveMs);
+    connect(m_soon, &QTimer::timeout, this, &ExperimentStore::refresh);
+    connect(m_alive, &QTimer::timeout, this, &ExperimentStore::refresh);
+    // The first change starts the clock, so that a file that grows all the time is still read.
+    const auto soon = [this] {
+        if (!m_soon->isActive())
+            m_soon->start();
+    };
+    connect(m_watcher, &QFileSystemWatcher::directoryChanged, this, soon);
+    connect(m_watcher, &QFileSystemWatcher::fileChanged, this, soon);
+    connect(workspace, &WorkspaceModel::loaded, this, &ExperimentStore::follow);
+    follow();
+}
+
+ExperimentStore::~ExperimentStore() = default;
+
+ExperimentEntryPtr ExperimentStore::experiment(const QString &name) const
+{
+    const auto found = std::find_if(m_experiments.begin(), m_experiments.end(),
+                                    [&](const ExperimentEntryPtr &entry) { return entry->name() == name; });
+    return found == m_experiments.end() ? nullptr : *found;
+}
+
+void ExperimentStore::follow()
+{
+    const std::filesystem::path &root = m_workspace->workspace().root;
+    const QString directory =
+        root.empty() ? QString() : QString::fromStdString((root / "experiments").string());
+    if (directory != m_directory) {
+        m_directory = directory;
+        m_experiments.clear();
+        emit changed();
+    }
+    if (m_isWanted)
+        refresh();
+}
+
+void ExperimentStore::setCurrent(const QString &name)
+{
+    if (name == m_current)
+        return;
+    m_current = name;
+    emit changed();
+}
+
+void ExperimentStore::refresh()
+{
+    m_isWanted = true;
+    if (m_directory.isEmpty())
+        return;
+    if (m_reading) {
+        m_again = true;
+        return;
+    }
+    m_reading = true;
+    emit readingChanged();
+    m_reader.start(interactivePool(), [this, directory = m_directory, known = m_experiments](
+                                          const std::stop_token &, const JobSlot::Post &post) {
+        auto read = std::make_shared<std::vector<ExperimentEntryPtr>>(
+            readExperiments(std::filesystem::path(directory.toStdString()), known));
+        // Posted to the slot's thread, and only while the slot, which is a member, lives.
+        post([this, directory, read] {
+            m_reading = false;
+            if (directory == m_directory)
+                take(*read);
+            emit readingChanged();
+            if (std::exchange(m_again, false) || directory != m_directory)
+                refresh();
+        });
+    });
+}
+
+void ExperimentStore::take(const std::vector<ExperimentEntryPtr> &experiments)
+{
+    const auto isSame = [](const ExperimentEntryPtr &a, const ExperimentEntryPtr &b) {
+        const auto states = [](const run::CellResult &x, const run::CellResult &y) {
+            return x.state == y.state;
+        };
+        return a->name() == b->name() && a->stamp == b->stamp && a->problem == b->problem
+               && std::equal(a->results.cells.begin(), a->results.cells.end(), b->results.cells.begin(),
+                             b->results.cells.end(), states);
+    };
+    const bool same = std::equal(experiments.begin(), experiments.end(), m_experiments.begin(),
+                                 m_experiments.end(), isSame);
+    if (!same) {
+        m_experiments = experiments;
+        if (!current() && !m_experiments.empty())
+            m_current = m_experiments.front()->name();
+        emit changed();
+    }
+    watch();
+}
+
+void ExperimentStore::watch()
+{
+    QStringList paths;
+    const QDir experiments(m_directory);
+    paths << (experiments.exists() ? m_directory : QFileInfo(m_directory).absolutePath());
+    bool alive = false;
+    for (const ExperimentEntryPtr &entry : m_experiments) {
+        const QDir folder(QString::fromStdString(entry->experiment.directory.string()));
+        paths << folder.path() << folder.filePath(QStringLiteral("experiment.toml"));
+        const QDir runs(entry->runsDirectory());
+        if (runs.exists())
+            paths << runs.path();
+        alive = alive || entry->isRunning();
+        for (const run::CellResult &cell : entry->results.cells) {
+            const QDir run(runs.filePath(QString::fromStdString(cell.cell.runId)));
+            if (cell.isOver() || !run.exists())
+                continue;
+            paths << run.path();
+            if (run.exists(QStringLiteral("steps.jsonl")))
+                paths << run.filePath(QStringLiteral("steps.jsonl"));
+        }
+    }
+    const QStringList watched = m_watcher->files() + m_watcher->directories();
+    QStringList gone;
+    std::copy_if(watched.begin(), watched.end(), std::back_inserter(gone),
+                 [&](const QString &path) { return !paths.contains(path); });
+    QStringList fresh;
+    std::copy_if(paths.begin(), paths.end(), std::back_inserter(fresh),
+                 [&](const QString &path) { return !watched.contains(path) && QFileInfo::exists(path); });
+    if (!gone.isEmpty())
+        m_watcher->removePaths(gone);
+    if (!fresh.isEmpty())
+        m_watcher->addPaths(fresh);
+    alive ? m_alive->start() : m_alive->stop();
+}
+
+} // namespace klineage::ui

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/plots/plotexport.h"
+
+#include <QBuffer>
+#include <QCoreApplication>
+#include <QFileInfo>
+#include <QPdfWriter>
+#include <QSaveFile>
+#include <QSvgGenerator>
+
+#include <qcustomplot.h>
+
+namespace klineage::ui {
+
+namespace {
+
+QString plotText(const char *text)
+{
+    return QCoreApplication::translate("klineage::ui::PlotExport", text);
+}
+
+QByteArray plotAsPng(QCustomPlot &plot)
+{
+    QByteArray bytes;
+    QBuffer buffer(&bytes);
+    buffer.open(QIODevice::WriteOnly);
+    plot.toPixmap(plot.width(), plot.height(), 2).save(&buffer, "PNG");
+    return bytes;
+}
+
+QByteArray plotAsSvg(QCustomPlot &plot)
+{
+    QByteArray bytes;
+    QBuffer buffer(&bytes);
+    buffer.open(QIODevice::WriteOnly);
+    QSvgGenerator generator;
+    generator.setOutputDevice(&buffer);
+    generator.setSize(plot.size());
+    generator.setViewBox(plot.rect());
+    generator.setTitle(plot.accessibleName());
+    drawWithPlots(plot, generator);
+    return bytes;
+}
+
+QByteArray plotAsPdf(QCustomPlot &plot)
+{
+    QByteArray bytes;
+    QBuffer buffer(&bytes);
+    buffer.open(QIODevice::WriteOnly);
+    QPdfWriter writer(&buffer);
+    writer.setResolution(96);
+    writer.setPageSize(QPageSize(QSizeF(plot.size()) * 25.4 / 96, QPageSize::Millimeter));
+    writer.setPageMargins(QMarginsF());
+    writer.setTitle(plot.accessibleName());
+    drawWithPlots(plot, writer);
+    return bytes;
+}
+
+/// While it lives, the plots it is given paint nothing.
+class Unpainted : public QObject
+{
+public:
+    explicit Unpainted(const QList<QCustomPlot *> &plots)
+    {
+        for (QCustomPlot *plot : plots)
+            plot->installEventFilter(this);
+    }
+
+protected:
+    bool eventFilter(QObject *, QEvent *event) override { return event->type() == QEvent::Paint; }
+};
+
+} // namespace
+
+void drawWithPlots(QWidget &widget, QPaintDevice &device)
+{
+    QList<QCustomPlot *> plots = widget.findChildren<QCustomPlot *>();
+    if (auto *self = qobject_cast<QCustomPlot *>(&widget))
+        plots << self;
+    QCPPainter painter;
+    painter.begin(&device);
+    painter.setMode(QCPPainter::pmVectorized);
+    painter.setMode(QCPPainter::pmNoCaching);
+    {
+        const Unpainted unpainted(plots);
+        widget.render(&painter);
+    }
+    for (QCustomPlot *plot : std::as_const(plots)) {
+        if (plot != &widget && !plot->isVisibleTo(&widget))
+            continue;
+        painter.save();
+        painter.translate(plot->mapTo(&widget, QPoint()));
+        plot->toPainter(&painter, plot->width(), plot->height());
+        painter.restore();
+    }
+    painter.end();
+}
+
+QString savePlot(QCustomPlot &plot, const QString &fileName)
+{
+    const QString suffix = QFileInfo(fileName).suffix().toLower();
+    QByteArray bytes;
+    if (suffix == QLatin1String("png"))
+        bytes = plotAsPng(plot);
+    else if (suffix == QLatin1String("svg"))
+        bytes = plotAsSvg(plot);
+    else if (suffix == QLatin1String("pdf"))
+        bytes = plotAsPdf(plot);
+    else
+        return plotText("Cannot export %1: the name must end in .png, .svg or .pdf.").arg(fileName);
+    QSaveFile file(fileName);
+    if (!file.open(QIODevice::WriteOnly) || file.write(bytes) != bytes.size() || !file.commit())
+        return plotText("Cannot export %1: %2.").arg(fileName, file.errorString());
+    return {};
+}
+
+} // namespace klineage::ui
