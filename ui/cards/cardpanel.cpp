@@ -25,6 +25,8 @@ namespace klineage::ui {
 namespace {
 
 enum Tab { FieldsTab, CarrierTab, EvidenceTab, VerificationTab, HistoryTab };
+constexpr int verdictSpacing = 2 * 10 + 2 * 8; // margins of the bar, and between the three verdicts
+
 enum Page { TextPage, CarrierPage, EditorPage, EmptyPage };
 
 QString lifeText(const skills::CardRecord &record)
@@ -75,7 +77,9 @@ CardPanel::CardPanel(WorkspaceModel *workspace, Selection *selection, CardReview
     , m_empty(new QLabel(tr("Select a card in the library, or a state whose step has one.")))
     , m_bar(new QWidget)
     , m_standing(new QLabel)
-    , m_approve(new QPushButton(tr("Approve  A")))
+    , m_approve(new QPushButton)
+    , m_reject(new QPushButton)
+    , m_needs(new QPushButton)
     , m_undo(new QPushButton(tr("Undo")))
     , m_confirm(new QPushButton)
     , m_reasonRow(new QWidget)
@@ -87,7 +91,9 @@ CardPanel::CardPanel(WorkspaceModel *workspace, Selection *selection, CardReview
         m_tabs->addTab(text);
     m_tabs->setDrawBase(false);
     m_tabs->setExpanding(false);
-    m_tabs->setUsesScrollButtons(true);
+    m_tabs->setUsesScrollButtons(false);
+    m_tabs->setElideMode(Qt::ElideRight);
+    m_tabs->setStyleSheet(QStringLiteral("QTabBar::tab { padding: 6px 7px 5px 7px; }"));
     m_tabs->setAccessibleName(tr("Card pages"));
     QFont bold = font();
     bold.setWeight(QFont::DemiBold);
@@ -156,11 +162,12 @@ CardPanel::CardPanel(WorkspaceModel *workspace, Selection *selection, CardReview
 
 void CardPanel::buildVerdictBar()
 {
+    m_bar->setStyleSheet(QStringLiteral("QPushButton { padding: 4px 9px; }"));
     m_approve->setObjectName(QStringLiteral("primaryButton"));
     m_approve->setToolTip(tr("Approve this revision (A)"));
-    auto *reject = new QPushButton(tr("Reject…  X"));
-    reject->setToolTip(tr("Reject with a reason (X)"));
-    auto *needs = new QPushButton(tr("Needs evidence"));
+    m_reject->setToolTip(tr("Reject with a reason (X)"));
+    m_needs->setToolTip(tr("Say what evidence is missing"));
+    nameVerdicts(true);
     auto *edit = new QPushButton(tr("Edit"));
     m_undo->setToolTip(
         tr("Take back the last verdict or edit of this session (Ctrl+Z). The history keeps both."));
@@ -168,22 +175,43 @@ void CardPanel::buildVerdictBar()
     m_standing->setEnabled(false);
     m_standing->setWordWrap(true);
 
-    auto *buttons = new QHBoxLayout;
-    for (QPushButton *button : {m_approve, reject, needs, edit, m_undo}) {
+    // Two rows, so that the panel can be narrow: what one does to the card stands beside how it stands.
+    auto *standing = new QHBoxLayout;
+    standing->addWidget(m_standing, 1);
+    auto *verdicts = new QHBoxLayout;
+    for (QPushButton *button : {m_approve, m_reject, m_needs, edit, m_undo}) {
         button->setAutoDefault(false);
-        buttons->addWidget(button);
+        (button == edit || button == m_undo ? standing : verdicts)->addWidget(button);
     }
-    buttons->addStretch();
+    verdicts->addStretch();
     auto *column = new QVBoxLayout(m_bar);
     column->setContentsMargins(10, 6, 10, 8);
-    column->addWidget(m_standing);
-    column->addLayout(buttons);
+    column->addLayout(standing);
+    column->addLayout(verdicts);
 
     connect(m_approve, &QPushButton::clicked, this, &CardPanel::approve);
-    connect(reject, &QPushButton::clicked, this, &CardPanel::reject);
-    connect(needs, &QPushButton::clicked, this, &CardPanel::needEvidence);
+    connect(m_reject, &QPushButton::clicked, this, &CardPanel::reject);
+    connect(m_needs, &QPushButton::clicked, this, &CardPanel::needEvidence);
     connect(edit, &QPushButton::clicked, this, &CardPanel::edit);
     connect(m_undo, &QPushButton::clicked, m_reviewer, &CardReviewer::undo);
+}
+
+void CardPanel::nameVerdicts(bool whole)
+{
+    m_approve->setText(whole ? tr("Approve  A") : tr("Approve"));
+    m_reject->setText(whole ? tr("Reject…  X") : tr("Reject…"));
+    m_needs->setText(whole ? tr("Needs evidence") : tr("Evidence…"));
+}
+
+/// No verdict is ever cut off: where they do not fit, their names are shorter.
+void CardPanel::resizeEvent(QResizeEvent *event)
+{
+    QWidget::resizeEvent(event);
+    nameVerdicts(true);
+    const int wanted = m_approve->sizeHint().width() + m_reject->sizeHint().width()
+                       + m_needs->sizeHint().width() + verdictSpacing;
+    if (wanted > width())
+        nameVerdicts(false);
 }
 
 void CardPanel::buildReasonRow()

@@ -34,9 +34,13 @@ public slots:
     void needEvidence();
     void edit();
 
+protected:
+    void resizeEvent(QResizeEvent *event) override;
+
 private:
     void buildVerdictBar();
     void buildReasonRow();
+    void nameVerdicts(bool whole);
     void askReason(bool rejecting);
     void refresh();
     void showTab();
@@ -57,6 +61,8 @@ private:
     QWidget *m_bar;
     QLabel *m_standing;
     QPushButton *m_approve;
+    QPushButton *m_reject;
+    QPushButton *m_needs;
     QPushButton *m_undo;
     QPushButton *m_confirm;
     QWidget *m_reasonRow;

@@ -12,6 +12,7 @@
 #include <QLabel>
 #include <QTabBar>
 #include <QTimer>
+#include <QToolButton>
 
 #include <algorithm>
 
@@ -40,6 +41,8 @@ DiffPanel::DiffPanel(WorkspaceModel *workspace, Selection *selection, QWidget *p
     , m_hunks(new QLabel(this))
     , m_busy(new QLabel(tr("Comparing…"), this))
     , m_busyTimer(new QTimer(this))
+    , m_toggles(new QWidget(this))
+    , m_viewMenu(new QToolButton(this))
 {
     setFocusProxy(m_view);
     makeCommands();

@@ -43,6 +43,8 @@ public:
     /// All commands of the panel, for menus and the command palette. Their shortcuts act while the panel has the focus.
     [[nodiscard]] QList<QAction *> commands() const { return m_commands; }
 
+    QSize minimumSizeHint() const override;
+
 signals:
     /// A sentence for the status bar.
     void message(const QString &text);
@@ -50,6 +52,7 @@ signals:
 
 protected:
     bool event(QEvent *event) override;
+    void resizeEvent(QResizeEvent *event) override;
 
 private:
     enum class Arrival { Keep, FirstHunk, LastHunk };
@@ -60,6 +63,7 @@ private:
     QAction *toggle(const QString &name, const QString &text, const QKeySequence &key, bool checked,
                     const std::function<void(bool)> &changed);
     void layOut();
+    void makeRoom();
     void refresh();
     void showDocument(const DocumentPtr &document);
     void showHeadings();
@@ -89,7 +93,9 @@ private:
     QLabel *m_hunks;
     QLabel *m_busy;
     QTimer *m_busyTimer;
-    QList<QToolButton *> m_buttons;
+    QWidget *m_toggles;      ///< buttons of what can be switched on and off, while there is room for them
+    QToolButton *m_viewMenu; ///< the same as a menu
+    QList<QToolButton *> m_buttons; ///< previous and next change
 };
 
 } // namespace klineage::ui

@@ -17,6 +17,12 @@
 
 namespace klineage::ui {
 
+namespace {
+
+constexpr int barSpacing = 24; // between the parts of the bar, all together
+
+} // namespace
+
 QAction *DiffPanel::command(const QString &name, const QString &text, const QKeySequence &key,
                             void (DiffPanel::*slot)())
 {
@@ -44,16 +50,55 @@ QAction *DiffPanel::toggle(const QString &name, const QString &text, const QKeyS
     connect(action, &QAction::toggled, this, changed);
     addAction(action);
     m_commands << action;
-    auto *button = new QToolButton(this);
+    auto *button = new QToolButton;
     button->setDefaultAction(action);
     button->setAutoRaise(true);
     button->setFocusPolicy(Qt::TabFocus);
-    m_buttons << button;
+    m_toggles->layout()->addWidget(button);
+    m_viewMenu->addAction(action);
     return action;
+}
+
+/// The tabs stay whole: where all of it does not fit, the switches become a menu.
+void DiffPanel::makeRoom()
+{
+    const QLayout *bar = m_toggles->layout();
+    // The count's longest form, so that stepping through the changes moves nothing.
+    const int count = m_hunks->fontMetrics().horizontalAdvance(tr("Change %1 of %2").arg(88).arg(88));
+    int rest = m_tabs->sizeHint().width() + count + barSpacing;
+    for (const QToolButton *button : std::as_const(m_buttons))
+        rest += button->sizeHint().width();
+    const bool fits = rest + bar->sizeHint().width() <= width();
+    m_toggles->setVisible(fits);
+    m_viewMenu->setVisible(!fits);
+}
+
+void DiffPanel::resizeEvent(QResizeEvent *event)
+{
+    QWidget::resizeEvent(event);
+    makeRoom();
+}
+
+/// That of the narrow form.
+QSize DiffPanel::minimumSizeHint() const
+{
+    int width = m_tabs->sizeHint().width() + m_viewMenu->sizeHint().width() + barSpacing;
+    for (const QToolButton *button : std::as_const(m_buttons))
+        width += button->sizeHint().width();
+    return {width, QWidget::minimumSizeHint().height()};
 }
 
 void DiffPanel::makeCommands()
 {
+    auto *bar = new QHBoxLayout(m_toggles);
+    bar->setContentsMargins(0, 0, 0, 0);
+    bar->setSpacing(2);
+    m_toggles->setSizePolicy(QSizePolicy::Maximum, QSizePolicy::Preferred);
+    m_viewMenu->setText(tr("View ▾"));
+    m_viewMenu->setToolTip(tr("Unified, folding, moved blocks, whitespace"));
+    m_viewMenu->setPopupMode(QToolButton::InstantPopup);
+    m_viewMenu->setAutoRaise(true);
+    m_viewMenu->setFocusPolicy(Qt::TabFocus);
     QAction *previous = command(QStringLiteral("diff.previousHunk"), tr("Previous change"),
                                 QKeySequence(Qt::SHIFT | Qt::Key_F8), &DiffPanel::goToPreviousHunk);
     QAction *next = command(QStringLiteral("diff.nextHunk"), tr("Next change"), QKeySequence(Qt::Key_F8),
@@ -84,14 +129,18 @@ void DiffPanel::makeCommands()
                refresh();
            });
     toggle(QStringLiteral("diff.whitespace"), tr("Ignore whitespace"), QKeySequence(Qt::Key_W),
-           m_options.ignoreWhitespace, [this](bool on) {
+           m_options.ignoreWhitespace,
+           [this](bool on) {
                m_options.ignoreWhitespace = on;
                refresh();
-           });
+           })
+        ->setIconText(tr("Ignore space"));
 }
 
 void DiffPanel::layOut()
 {
+    m_tabs->setUsesScrollButtons(false);
+    m_tabs->setElideMode(Qt::ElideNone);
     m_tabs->addTab(tr("Source"));
     m_tabs->addTab(tr("Launch plan"));
     m_tabs->addTab(tr("Compiler log"));
@@ -115,6 +164,8 @@ void DiffPanel::layOut()
     top->addWidget(m_hunks);
     for (QToolButton *button : m_buttons)
         top->addWidget(button);
+    top->addWidget(m_toggles);
+    top->addWidget(m_viewMenu);
 
     auto *headers = new QHBoxLayout;
     headers->setContentsMargins(0, 0, 0, 0);

@@ -140,7 +140,7 @@ void LineagePanel::refresh()
     const lineage::Lineage *lineage = m_workspace->lineage(m_selection->lineageKey());
     m_model->refresh(lineage, m_selection->baseline(), m_direction);
     setWindowTitle(lineage ? QStringLiteral("%1 · %2").arg(QString::fromStdString(lineage->workload),
-                                                           QString::fromStdString(lineage->platform))
+                                                           lineageLabel(*lineage))
                            : QString());
     if (lineage && m_model->rowCount() > 0) {
         m_stack->setCurrentWidget(m_view);

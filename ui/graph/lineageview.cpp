@@ -16,6 +16,7 @@ constexpr int cellPadding = 14;
 constexpr int gateWidth = 44;
 constexpr int comfortableTitle = 120;
 constexpr int smallestTitle = 90;
+constexpr int leastTitle = 30;
 
 /// "step" stands above the titles, not above the graph.
 class LineageHeader : public QHeaderView
@@ -88,10 +89,8 @@ LineageView::LineageView(LineageModel *model, QWidget *parent)
 
 int LineageView::contentWidth(int column) const
 {
-    QFont small = font();
-    small.setPointSizeF(8.8);
-    int width = QFontMetrics(small).horizontalAdvance(
-        m_model->headerData(column, Qt::Horizontal, Qt::DisplayRole).toString());
+    // The header's font and margins come from the style sheet.
+    int width = horizontalHeader()->sectionSizeHint(column) - cellPadding;
     for (int row = 0; row < m_model->rowCount(); ++row) {
         if (m_model->row(row).isCorrect)
             width = std::max(width,
@@ -124,8 +123,14 @@ void LineageView::arrange()
     if (!showBaseline)
         numbers -= columnWidth(LineageModel::BaselineColumn) > 0 ? columnWidth(LineageModel::BaselineColumn)
                                                                  : contentWidth(LineageModel::BaselineColumn);
+    // A number that is cut off says something wrong; one that is left out says nothing.
+    const int reference = contentWidth(LineageModel::ReferenceColumn);
+    const bool showReference = available - numbers >= leastTitle;
+    setColumnHidden(LineageModel::ReferenceColumn, !showReference);
+    if (!showReference)
+        numbers -= reference;
     setColumnWidth(LineageModel::StepColumn,
-                   std::max(m_delegate->titleLeft() + 30, viewport()->width() - numbers));
+                   std::max(m_delegate->titleLeft() + leastTitle, viewport()->width() - numbers));
 }
 
 /// A row without numbers says why, over the columns of all numbers.

@@ -3,6 +3,7 @@
 
 #include "core/lineage/table.h"
 #include "core/workspace/workspace.h"
+#include "ui/models/lineagerow.h"
 #include "ui/style/format.h"
 
 #include <QCoreApplication>
@@ -71,13 +72,13 @@ void addWorkloads(Node &root, const Workspace &workspace)
         }
         if (!parent) // a lineage whose workload could not be read is still worth looking at
             parent = section->add(Kind::Workload, text(lineage.workload), text(lineage.workload));
-        Node *row = parent->add(Kind::Lineage, text(lineage.key()), text(lineage.platform));
+        Node *row = parent->add(Kind::Lineage, text(lineage.key()), lineageLabel(lineage));
         fillBest(*row, lineage);
         row->tooltip = text(lineage.title) + QLatin1Char('\n')
                        + (lineage.states.size() == 1 ? libraryText("1 state")
                                                      : libraryText("%1 states").arg(lineage.states.size()))
                        + QLatin1Char('\n') + row->tooltip;
-        row->search = text(lineage.workload + " " + lineage.platform + " " + lineage.title);
+        row->search = text(lineage.workload + " " + lineage.folder() + " " + lineage.title);
     }
 }
 

@@ -185,6 +185,14 @@ bool operator==(const LineageRow &a, const LineageRow &b)
            && a.tooltip == b.tooltip;
 }
 
+QString lineageLabel(const lineage::Lineage &lineage)
+{
+    const QString platform = QString::fromStdString(lineage.platform);
+    return lineage.name.empty()
+               ? platform
+               : QStringLiteral("%1 · %2").arg(platform, QString::fromStdString(lineage.name));
+}
+
 LineageRows makeLineageRows(const lineage::Lineage &lineage, const QString &baseline, Direction direction)
 {
     const std::vector<TableRow> table = lineageTable(lineage, baseline.toStdString());

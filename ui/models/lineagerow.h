@@ -12,6 +12,9 @@
 
 namespace klineage::ui {
 
+/// How a lineage is called beside its workload: "pocl", or "pocl · walked" where it has a name of its own.
+[[nodiscard]] QString lineageLabel(const lineage::Lineage &lineage);
+
 /// How a row's node is drawn. Shapes differ as well as colours.
 enum class NodeShape { Best, State, Ungated, Failed, Rejected, Branch };
 

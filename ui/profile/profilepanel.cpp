@@ -20,9 +20,15 @@
 #include <QTableView>
 #include <QTextBrowser>
 
+#include <algorithm>
+
 namespace klineage::ui {
 
 namespace {
+
+constexpr int headerMargin = 8;
+constexpr int leastBar = 30;
+constexpr int leastName = 90;
 
 enum Page { TablePage, FindingsPage, SamplesPage, MessagePage }; // the first three in the order of the tabs
 
@@ -90,8 +96,10 @@ ProfilePanel::ProfilePanel(WorkspaceModel *workspace, Selection *selection, QWid
     m_stack->insertWidget(SamplesPage, m_samples);
     m_stack->insertWidget(MessagePage, m_message);
 
+    m_tabs->setUsesScrollButtons(false);
+    m_tabs->setElideMode(Qt::ElideNone);
     auto *header = new QHBoxLayout;
-    header->setContentsMargins(8, 0, 8, 0);
+    header->setContentsMargins(headerMargin, 0, headerMargin, 0);
     header->addWidget(m_tabs);
     header->addWidget(m_bound);
     header->addWidget(m_caption, 1);
@@ -110,12 +118,51 @@ ProfilePanel::ProfilePanel(WorkspaceModel *workspace, Selection *selection, QWid
     refresh();
 }
 
+/// The tabs stay whole; what bounds the kernel is left out where there is no room for it, the findings say it too.
+void ProfilePanel::makeRoom()
+{
+    const int room = width() - 2 * headerMargin - m_tabs->sizeHint().width() - headerMargin;
+    const int chip = m_bound->sizeHint().width() + headerMargin;
+    const bool showBound = !m_bound->chip().text.isEmpty() && chip <= room;
+    m_bound->setVisible(showBound);
+    m_caption->setText(
+        m_caption->fontMetrics().elidedText(m_captionText, Qt::ElideRight, room - (showBound ? chip : 0)));
+    m_caption->setToolTip(m_captionText);
+    fitColumns();
+}
+
+/// Numbers are never cut off: bars give way first, then the left side's numbers, then the metrics' names are elided.
+void ProfilePanel::fitColumns()
+{
+    QHeaderView *header = m_table->horizontalHeader();
+    const QAbstractItemView *view = m_table; // where the hint is public
+    const auto wanted = [&](int column) {
+        return std::max(view->sizeHintForColumn(column), header->sectionSizeHint(column));
+    };
+    const int names = wanted(ProfileModel::MetricColumn);
+    const int left = wanted(ProfileModel::LeftColumn);
+    const int rest = wanted(ProfileModel::ChangeColumn) + wanted(ProfileModel::RightColumn);
+    const int room = m_table->viewport()->width() - rest;
+    const bool showBars = room >= names + left + leastBar;
+    m_table->setColumnHidden(ProfileModel::LeftColumn, room < left + leastName);
+    m_table->setColumnHidden(ProfileModel::BarColumn, !showBars);
+    header->setSectionResizeMode(ProfileModel::MetricColumn,
+                                 showBars ? QHeaderView::ResizeToContents : QHeaderView::Stretch);
+}
+
+void ProfilePanel::resizeEvent(QResizeEvent *event)
+{
+    QWidget::resizeEvent(event);
+    makeRoom();
+}
+
 void ProfilePanel::showMessage(const QString &text)
 {
     m_model->setSides(nullptr, {}, nullptr, {});
     m_samples->setTrial(nullptr);
     m_findings->clear();
     m_bound->setChip({});
+    m_captionText.clear();
     m_caption->clear();
     m_message->setText(text);
     m_stack->setCurrentIndex(MessagePage);
@@ -155,7 +202,8 @@ void ProfilePanel::refresh()
     m_samples->setTrial(step->right.trial);
     showFindings(*step->right.trial);
     const QString device = QString::fromStdString(step->right.trial->environment.device);
-    m_caption->setText(step->left ? tr("against %1 · %2").arg(sideName(*step->left), device) : device);
+    m_captionText = step->left ? tr("against %1 · %2").arg(sideName(*step->left), device) : device;
+    makeRoom();
     if (m_tabs->currentIndex() == SamplesPage && step->right.trial->samples.empty())
         m_message->setText(tr("This trial was not timed, so it has no samples: %1")
                                .arg(QString::fromStdString(step->right.trial->verdict.message)));

@@ -33,9 +33,12 @@ public:
 
 protected:
     void changeEvent(QEvent *event) override;
+    void resizeEvent(QResizeEvent *event) override;
 
 private:
     void refresh();
+    void makeRoom();
+    void fitColumns();
     void showMessage(const QString &text);
     void showFindings(const gate::Trial &trial);
 
@@ -45,6 +48,7 @@ private:
     QTabBar *m_tabs;
     ChipLabel *m_bound;
     QLabel *m_caption;
+    QString m_captionText; ///< whole
     QStackedWidget *m_stack;
     QTableView *m_table;
     SamplesPlot *m_samples;

@@ -7,9 +7,13 @@
 #include <QPainter>
 #include <QVBoxLayout>
 
+#include <algorithm>
+
 namespace klineage::ui {
 
 namespace {
+
+constexpr int widestMinimum = 250;
 
 /// Paints the frame around a panel: below a title bar, or below a tab.
 class PanelFrame : public QWidget
@@ -20,6 +24,13 @@ public:
         auto *layout = new QVBoxLayout(this);
         layout->setContentsMargins(1, 0, 1, 1);
         layout->addWidget(panel);
+    }
+
+    /// What a hidden tab would like must not widen the dock in front of it: panels make do with less.
+    QSize minimumSizeHint() const override
+    {
+        const QSize wanted = QWidget::minimumSizeHint();
+        return {std::min(wanted.width(), widestMinimum), wanted.height()};
     }
 
 protected:
