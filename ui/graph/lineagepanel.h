@@ -30,6 +30,7 @@ public:
 
     [[nodiscard]] LineageModel *model() const { return m_model; }
     [[nodiscard]] LineageView *view() const { return m_view; }
+    [[nodiscard]] QMenu *contextMenu() const { return m_menu; } ///< of a row; others may add to it
     [[nodiscard]] Direction direction() const { return m_direction; }
     void setDirection(Direction direction);
 

@@ -108,7 +108,7 @@ private:
     static Error absent()
     {
         return {ErrorCode::Unavailable, storeText("This program was built without a keychain."),
-                storeText("Install qtkeychain-qt6-dev and build again.")};
+                storeText("qtkeychain-qt6-dev was not there")};
     }
 };
 

@@ -30,7 +30,12 @@ struct Answer {
 
 QString problemText(const Error &error)
 {
-    return QString::fromStdString(error.detail.empty() ? error.message : error.message + ' ' + error.detail);
+    QString text = QString::fromStdString(error.message);
+    if (error.detail.empty())
+        return text;
+    if (text.endsWith(QLatin1Char('.')))
+        text.chop(1);
+    return QStringLiteral("%1 (%2).").arg(text, QString::fromStdString(error.detail));
 }
 
 /// Whether the settings' server is somebody else's machine, spoken to over TLS.

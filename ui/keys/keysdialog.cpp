@@ -56,6 +56,8 @@ KeysDialog::KeysDialog(KeyRing *keys, QWidget *parent)
     m_note->setAlignment(Qt::AlignTop | Qt::AlignLeft);
     m_note->setAccessibleName(tr("What the keychain says"));
     auto *buttons = new QDialogButtonBox(QDialogButtonBox::Close);
+    // Return in a field stores the key, and closes nothing.
+    buttons->button(QDialogButtonBox::Close)->setAutoDefault(false);
     connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
     auto *layout = new QVBoxLayout(this);
     layout->setSpacing(12);
@@ -118,8 +120,7 @@ void KeysDialog::refresh()
         unavailable = unavailable || state == KeyState::Unavailable;
     }
     const QString problem = m_keys->problem();
-    m_note->setText(unavailable ? tr("%1\nKeys are taken from the environment alone.").arg(problem)
-                                : problem);
+    m_note->setText(unavailable ? tr("%1 Keys are taken from the environment alone.").arg(problem) : problem);
 }
 
 } // namespace klineage::ui

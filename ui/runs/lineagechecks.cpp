@@ -10,6 +10,7 @@ namespace klineage::ui {
 LineageChecks::LineageChecks(const Workspace &workspace, QWidget *parent)
     : QListWidget(parent)
 {
+    setObjectName(QStringLiteral("lineageChecks"));
     setSelectionMode(QAbstractItemView::NoSelection);
     for (const lineage::Lineage &lineage : workspace.lineages) {
         auto *item = new QListWidgetItem(QString::fromStdString(lineage.key()), this);
@@ -31,8 +32,12 @@ QStringList LineageChecks::checked() const
 
 void LineageChecks::setChecked(const QStringList &keys)
 {
-    for (int row = 0; row < count(); ++row)
-        item(row)->setCheckState(keys.contains(item(row)->text()) ? Qt::Checked : Qt::Unchecked);
+    for (int row = count(); row-- > 0;) {
+        const bool isWanted = keys.contains(item(row)->text());
+        item(row)->setCheckState(isWanted ? Qt::Checked : Qt::Unchecked);
+        if (isWanted)
+            scrollToItem(item(row), QAbstractItemView::PositionAtTop);
+    }
 }
 
 QSize LineageChecks::sizeHint() const

@@ -19,6 +19,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace klineage::ui {
 
@@ -296,11 +297,27 @@ void StartDialog::describe(const run::StartRequest &now)
         return;
     }
     m_settings = *settings;
-    QStringList sentences{*estimate ? QString::fromStdString((*estimate)->text)
-                                    : tr("Replies of this author cost nothing.")};
-    for (const std::string &note : run::startNotes(m_workspace, *settings))
-        sentences << QString::fromStdString(note);
-    m_estimate->setText(sentences.join(QLatin1Char(' ')));
+    const QString cost =
+        *estimate ? QString::fromStdString((*estimate)->text) : tr("Replies of this author cost nothing.");
+    m_estimate->setText(QStringLiteral("%1 %2").arg(cost, notesOf(*settings)).trimmed());
+}
+
+/// Not made again while the author's command or the budget is being typed.
+QString StartDialog::notesOf(const run::Settings &settings)
+{
+    run::Settings what = settings;
+    what.id.clear();
+    what.author.clear();
+    what.model.clear();
+    what.capDollars = 0;
+    const std::string key = run::writeSettings(what);
+    if (std::exchange(m_notedFor, key) != key) {
+        QStringList sentences;
+        for (const std::string &note : run::startNotes(m_workspace, settings))
+            sentences << QString::fromStdString(note);
+        m_notes = sentences.join(QLatin1Char(' '));
+    }
+    return m_notes;
 }
 
 } // namespace klineage::ui

@@ -60,11 +60,12 @@ private:
     void update();
     void showFields(const run::StartRequest &now);
     void describe(const run::StartRequest &now);
+    [[nodiscard]] QString notesOf(const run::Settings &settings);
     void showKey(const std::string &provider);
     void kindChanged();
     void cardChanged();
     void label(QWidget *field, const QString &text);
-    [[nodiscard]] QSpinBox *addCount(const run::CountOption &range);
+    [[nodiscard]] static QSpinBox *addCount(const run::CountOption &range);
 
     const Workspace &m_workspace;
     KeyRing *m_keys;
@@ -99,6 +100,8 @@ private:
     QPushButton *m_start = nullptr;
     Suggestion m_suggestion;
     QString m_suggestedTarget;
+    std::string m_notedFor; ///< what the notes were made for: they read files
+    QString m_notes;
     bool m_quiet = false; ///< fields are being filled
 };
 

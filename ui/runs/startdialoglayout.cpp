@@ -79,7 +79,7 @@ StartDialog::StartDialog(const Workspace &workspace, KeyRing *keys, QWidget *par
 
 QSpinBox *StartDialog::addCount(const run::CountOption &range)
 {
-    auto *box = new QSpinBox(this);
+    auto *box = new QSpinBox;
     box->setRange(range.least, range.most);
     box->setValue(range.absent);
     return box;

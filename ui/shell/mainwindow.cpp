@@ -7,6 +7,7 @@
 #include "ui/editor/editorpanel.h"
 #include "ui/experiments/experimentspanel.h"
 #include "ui/graph/lineagepanel.h"
+#include "ui/keys/keyring.h"
 #include "ui/models/selection.h"
 #include "ui/models/workspacemodel.h"
 #include "ui/plots/trajectorytabs.h"
@@ -34,6 +35,7 @@
 #include <QCloseEvent>
 #include <QDir>
 #include <QFileInfo>
+#include <QMenu>
 #include <QTimer>
 
 #include <utility>
@@ -45,6 +47,14 @@ namespace {
 constexpr int maxRecent = 8;
 constexpr int deviceDelayMs = 250; // after the first paint: asking starts a process that loads drivers
 
+/// A state, an attempt, or a branch ("trial:<id>").
+bool hasRow(const lineage::Lineage &lineage, const QString &id)
+{
+    return lineage.findState(id.toStdString()) || id.startsWith(QLatin1String("trial:"))
+           || std::any_of(lineage.attempts.begin(), lineage.attempts.end(),
+                          [&](const auto &attempt) { return attempt.id == id.toStdString(); });
+}
+
 } // namespace
 
 MainWindow::MainWindow(QWidget *parent)
@@ -55,6 +65,7 @@ MainWindow::MainWindow(QWidget *parent)
     , m_gate(new GateController(m_workspace, this))
     , m_runs(new RunStore(m_workspace, this))
     , m_runner(new RunController(m_runs, this))
+    , m_keys(new KeyRing(makeDesktopKeyStore(), this))
     , m_reviewer(new CardReviewer(m_workspace, this))
     , m_devices(new DeviceMonitor(this))
     , m_actions(new ActionRegistry(this))
@@ -202,6 +213,15 @@ void MainWindow::connectRuns()
     auto *runs = qobject_cast<RunsPanel *>(panel(QStringLiteral("runs")));
     auto *step = qobject_cast<RunStepView *>(panel(QStringLiteral("run")));
     m_status->setRunner(m_runner);
+    m_runner->setKeys(m_keys);
+    QMenu *rowMenu = qobject_cast<LineagePanel *>(panel(QStringLiteral("lineage")))->contextMenu();
+    rowMenu->addSeparator();
+    QWidget *library = panel(QStringLiteral("library"))->focusProxy();
+    library->setContextMenuPolicy(Qt::ActionsContextMenu);
+    for (QAction *start : runs->startCommands()) {
+        rowMenu->addAction(start);
+        library->addAction(start);
+    }
     // The keys act wherever the focus is, also while the panel is hidden.
     addActions(runs->commands());
     auto *trajectory = qobject_cast<TrajectoryTabs *>(panel(QStringLiteral("trajectory")));
@@ -230,11 +250,8 @@ void MainWindow::connectRuns()
             [this](const QString &id, const QString &code, const QString &reason) {
                 updateStop();
                 m_status->say(tr("%1: %2. %3").arg(id, code, reason));
-                // Deoptimization, lifting and admission write lineages and cards.
-                const RunEntryPtr run = m_runs->run(id);
-                if (run && run->record.settings.kind != run::Kind::Materialize)
-                    m_workspace->open(m_root);
             });
+    connect(m_runner, &RunController::stored, this, [this] { m_workspace->open(m_root); });
     connect(m_runner, &RunController::failed, this, [this](const QString &id, const QString &message) {
         updateStop();
         m_problems->add({ProblemsModel::Severity::Error, id, message, {}});
@@ -297,9 +314,13 @@ bool MainWindow::applyLayout(const QString &id)
 
 void MainWindow::onWorkspaceLoaded()
 {
-    m_reading = false;
+    const bool isAnew = std::exchange(m_reading, false);
     m_centre->showWelcome({});
     m_problems->setWorkspace(m_workspace->workspace());
+    // Read again because a run stored something: what a person looks at stays.
+    const lineage::Lineage *shown = m_workspace->lineage(m_selection->lineageKey());
+    if (!isAnew && shown && hasRow(*shown, m_selection->row()))
+        return;
     m_session.recentWorkspaces.removeAll(m_root);
     m_session.recentWorkspaces.prepend(m_root);
     m_session.recentWorkspaces = m_session.recentWorkspaces.mid(0, maxRecent);
@@ -328,14 +349,9 @@ void MainWindow::selectWanted()
     if (!lineage && !workspace.lineages.empty())
         lineage = &workspace.lineages.front();
     if (lineage) {
-        const auto hasRow = [&](const QString &id) {
-            return lineage->findState(id.toStdString()) || id.startsWith(QLatin1String("trial:"))
-                   || std::any_of(lineage->attempts.begin(), lineage->attempts.end(),
-                                  [&](const auto &a) { return a.id == id.toStdString(); });
-        };
-        if (!row.isEmpty() && !hasRow(row) && m_wantedError.isEmpty() && !m_wantedTarget.isEmpty())
+        if (!row.isEmpty() && !hasRow(*lineage, row) && m_wantedError.isEmpty() && !m_wantedTarget.isEmpty())
             m_wantedError = tr("Cannot open %1: the lineage %2 has no row %3.").arg(m_wantedTarget, key, row);
-        if ((row.isEmpty() || !hasRow(row)) && !lineage->states.empty())
+        if ((row.isEmpty() || !hasRow(*lineage, row)) && !lineage->states.empty())
             row = QString::fromStdString(lineage->states.back().id);
         m_selection->setLineage(QString::fromStdString(lineage->key()), row);
         if (m_wantedTarget.isEmpty() && lineage->findState(m_session.baseline.toStdString())

@@ -15,6 +15,7 @@ class DeviceMonitor;
 class DockArranger;
 class DockPanel;
 class GateController;
+class KeyRing;
 class ProblemsModel;
 class QuickOpen;
 class RunController;
@@ -111,6 +112,7 @@ private:
     GateController *m_gate;
     RunStore *m_runs;
     RunController *m_runner;
+    KeyRing *m_keys;
     CardReviewer *m_reviewer;
     DeviceMonitor *m_devices;
     ActionRegistry *m_actions;

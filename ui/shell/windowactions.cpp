@@ -142,7 +142,9 @@ void MainWindow::buildMenus()
     add(layouts, {"window.resetLayout"});
     add(menu->addMenu(tr("Theme")), {"window.theme.system", "window.theme.light", "window.theme.dark"});
     menu->addSeparator();
-    add(menu, {"runs.start", "runs.resume", "runs.pause", "window.stop"});
+    add(menu, {"runs.start", "runs.deoptimize", "runs.lift", "runs.admit"});
+    menu->addSeparator();
+    add(menu, {"runs.resume", "runs.pause", "window.stop", "runs.keys"});
     menu->addSeparator();
     add(menu, {"window.keys", "window.about", "window.quit"});
 }

@@ -87,12 +87,25 @@ MaybeEstimate estimateAdmit(const Workspace &workspace, const Settings &settings
     return estimateCost(asked, true, prices, bytes, 0);
 }
 
+LiftInput groupsOf(const Workspace &workspace, const Settings &settings)
+{
+    return gatherGroups(workspace, liftedLineages(settings.subject), optionOf(settings, "again") == "1");
+}
+
+std::string groupsNote(const Workspace &workspace, const Settings &settings)
+{
+    const std::size_t groups = groupsOf(workspace, settings).groups.size();
+    if (groups == 0)
+        return "Nothing is left to lift: there is no transition that no card rests on yet.";
+    return groups == 1 ? "One group of transitions will be lifted."
+                       : std::to_string(groups) + " groups of transitions can be lifted, a card each.";
+}
+
 /// Each group of transitions is a conversation of its own.
 MaybeEstimate estimateLift(const Workspace &workspace, const Settings &settings,
                            const llm::PriceTable &prices)
 {
-    const LiftInput input =
-        gatherGroups(workspace, liftedLineages(settings.subject), optionOf(settings, "again") == "1");
+    const LiftInput input = groupsOf(workspace, settings);
     std::size_t bytes = 0;
     for (const LiftGroup &group : input.groups)
         bytes += group.transitions.size() + group.attempts.size();
@@ -111,6 +124,10 @@ MaybeEstimate estimateLift(const Workspace &workspace, const Settings &settings,
                        ? static_cast<int>(std::min<double>(groups, settings.capDollars / of.firstDollars))
                        : groups;
     of.dollars = of.questions * of.firstDollars;
+    if (groups == 0) {
+        of.text = "Nothing will be asked.";
+        return estimate;
+    }
     of.text = "A card will cost about $" + policy::decimalText(of.firstDollars, 4) + ": about "
               + std::to_string(of.questions) + " questions and $" + policy::decimalText(of.dollars, 2)
               + " within the cap of $" + policy::decimalText(settings.capDollars, 2) + ", by the prices of "
@@ -174,6 +191,8 @@ std::vector<std::string> startNotes(const Workspace &workspace, const Settings &
                         + (name.empty() ? "" : '-' + name) + '.');
         if (mayRemember)
             notes.push_back("Each \"rederive\" question wants an author without memory of the others.");
+    } else if (settings.kind == Kind::Lift) {
+        notes.push_back(groupsNote(workspace, settings));
     } else if (settings.kind == Kind::Admit) {
         if (std::string note = heldOutNote(workspace, settings); !note.empty())
             notes.push_back(std::move(note));

@@ -249,6 +249,10 @@ private slots:
         trial.options["target"] = "other/pocl/K00";
         QVERIFY(text(trial).find("is held out") != std::string::npos);
         QVERIFY(text(requestOf(Kind::Materialize, "toy/pocl")).empty());
+        StartRequest lift = requestOf(Kind::Lift, "toy/pocl");
+        QCOMPARE(text(lift), std::string("One group of transitions will be lifted.\n"));
+        lift.options["again"] = "1";
+        QVERIFY(text(lift).starts_with("2 groups of transitions"));
     }
 
 private:
