@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "tests/ui/common/sample.h"
+#include "tests/ui/common/uitest.h"
+#include "ui/graph/graphpainter.h"
+#include "ui/graph/lineagepanel.h"
+#include "ui/graph/lineageview.h"
+#include "ui/models/lineagemodel.h"
+#include "ui/models/selection.h"
+#include "ui/models/workspacemodel.h"
+#include "ui/style/theme.h"
+
+#include <QApplication>
+#include <QClipboard>
+#include <QHeaderView>
+#include <QImage>
+#include <QPainter>
+#include <QSignalSpy>
+#include <QTest>
+
+#include <memory>
+
+using namespace klineage;
+using namespace klineage::ui;
+
+namespace {
+
+QImage painted(const LineageRow &row, bool isCurrent)
+{
+    QImage image(120, 24, QImage::Format_ARGB32);
+    image.fill(Qt::transparent);
+    QPainter painter(&image);
+    paintGraphCell(&painter, QRectF(image.rect()), row, isCurrent);
+    return image;
+}
+
+} // namespace
+
+class TestLineagePanel : public UiTest
+{
+    Q_OBJECT
+
+private slots:
+    void theTitleTellsLineagesOfOnePlatformApart()
+    {
+        Shown shown;
+        QCOMPARE(shown.panel->windowTitle(), QStringLiteral("toy · pocl"));
+        Workspace walked = sampleWorkspace();
+        walked.lineages.front().name = "walked";
+        shown.workspace.setWorkspace(walked);
+        shown.selection.setLineage(QStringLiteral("toy/pocl-walked"), QStringLiteral("K03"));
+        QCOMPARE(shown.panel->windowTitle(), QStringLiteral("toy · pocl · walked"));
+    }
+
+    void keysWalkPinAndCopy()
+    {
+        Shown shown;
+        shown.panel->activateWindow();
+        QVERIFY(QTest::qWaitForWindowActive(shown.panel.get()));
+        shown.view->setFocus();
+        shown.selection.setRow(QStringLiteral("K02"));
+        QTest::keyClick(shown.view, Qt::Key_B);
+        QCOMPARE(shown.selection.baseline(), QStringLiteral("K02"));
+        QVERIFY(shown.view->baselineIsPinned());
+        QTest::keyClick(shown.view, Qt::Key_C, Qt::ControlModifier);
+        QCOMPARE(QApplication::clipboard()->text(), QStringLiteral("toy/pocl/K02"));
+        QSignalSpy opened(shown.panel.get(), &LineagePanel::openInEditorRequested);
+        QTest::keyClick(shown.view, Qt::Key_Return);
+        QCOMPARE(opened.value(0).value(1).toString(), QStringLiteral("K02"));
+        // Rows of what was tried are passed by the steps, and walked into by j.
+        QTest::keyClick(shown.view, Qt::Key_J);
+        QVERIFY(shown.selection.row() != QLatin1String("K02"));
+        shown.selection.setRow(QStringLiteral("K02"));
+        shown.panel->step(1);
+        QCOMPARE(shown.selection.row(), QStringLiteral("K01"));
+    }
+
+    void whatWasTriedPinsItsParent()
+    {
+        Shown shown;
+        shown.selection.setRow(QStringLiteral("R01a"));
+        shown.panel->toggleBaseline();
+        QCOMPARE(shown.selection.baseline(), QStringLiteral("K01"));
+    }
+
+    void turningRoundKeepsTheRow()
+    {
+        Shown shown;
+        shown.selection.setRow(QStringLiteral("K01"));
+        QSignalSpy turned(shown.panel.get(), &LineagePanel::directionChanged);
+        shown.panel->setDirection(Direction::Forward);
+        QCOMPARE(turned.count(), 1);
+        QCOMPARE(shown.selection.row(), QStringLiteral("K01"));
+        QCOMPARE(shown.view->currentIndex().data(LineageModel::IdRole).toString(), QStringLiteral("K01"));
+        QCOMPARE(shown.view->model()->index(0, 0).data(LineageModel::IdRole).toString(),
+                 QStringLiteral("K00"));
+    }
+
+    void noNumberIsEverCutOff_data()
+    {
+        QTest::addColumn<int>("width");
+        for (const int width : {180, 240, 300, 360, 440, 700})
+            QTest::addRow("%d", width) << width;
+    }
+
+    void noNumberIsEverCutOff()
+    {
+        QFETCH(int, width);
+        Shown shown;
+        shown.panel->resize(width, 400);
+        const QHeaderView *header = shown.view->horizontalHeader();
+        int sum = 0;
+        for (int column = 0; column < LineageModel::ColumnCount; ++column) {
+            if (shown.view->isColumnHidden(column))
+                continue;
+            sum += shown.view->columnWidth(column);
+            if (column != LineageModel::StepColumn && column != LineageModel::GateColumn)
+                QVERIFY2(shown.view->columnWidth(column) >= header->sectionSizeHint(column),
+                         qPrintable(header->model()->headerData(column, Qt::Horizontal).toString()));
+        }
+        if (width >= 240)
+            QVERIFY2(sum <= shown.view->viewport()->width(), qPrintable(QString::number(sum)));
+        QVERIFY(!shown.view->isColumnHidden(LineageModel::LatencyColumn));
+        if (width >= 700)
+            QVERIFY(!shown.view->isColumnHidden(LineageModel::ReferenceColumn));
+    }
+
+    void nodesDifferInShapeAndTheCurrentOneHasARing()
+    {
+        LineageRow row;
+        QList<QImage> images;
+        for (const NodeShape shape : {NodeShape::Best, NodeShape::State, NodeShape::Ungated,
+                                      NodeShape::Failed, NodeShape::Rejected, NodeShape::Branch}) {
+            row.graph.node = shape;
+            row.graph.lane = shape == NodeShape::Rejected || shape == NodeShape::Branch ? 1 : 0;
+            const QImage image = painted(row, false);
+            QVERIFY(!images.contains(image));
+            images << image;
+            QVERIFY(painted(row, true) != image);
+        }
+    }
+
+private:
+    struct Shown {
+        Shown()
+        {
+            workspace.setWorkspace(sampleWorkspace());
+            panel = std::make_unique<LineagePanel>(&workspace, &selection);
+            selection.setLineage(QStringLiteral("toy/pocl"), QStringLiteral("K03"));
+            panel->resize(440, 400);
+            panel->show();
+            view = panel->findChild<LineageView *>();
+            view->setFocus();
+        }
+        WorkspaceModel workspace;
+        Selection selection;
+        std::unique_ptr<LineagePanel> panel;
+        LineageView *view = nullptr;
+    };
+};
+
+KLINEAGE_UI_TEST(TestLineagePanel)
+#include "tst_lineagepanel.moc"

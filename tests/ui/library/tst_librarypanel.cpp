@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "tests/ui/common/sample.h"
+#include "tests/ui/common/uitest.h"
+#include "ui/library/librarypanel.h"
+#include "ui/models/librarymodel.h"
+#include "ui/models/selection.h"
+#include "ui/models/workspacemodel.h"
+
+#include <QLabel>
+#include <QLineEdit>
+#include <QSignalSpy>
+#include <QTest>
+#include <QTreeView>
+
+#include <memory>
+
+using namespace klineage;
+using namespace klineage::ui;
+
+namespace {
+
+/// What a person sees of the tree, from top to bottom.
+QStringList shownRows(const QTreeView &tree)
+{
+    QStringList rows;
+    for (QModelIndex index = tree.model()->index(0, 0); index.isValid(); index = tree.indexBelow(index))
+        rows << index.data().toString();
+    return rows;
+}
+
+} // namespace
+
+class TestLibraryPanel : public UiTest
+{
+    Q_OBJECT
+
+private slots:
+    void anUnreadWorkspaceIsSaid()
+    {
+        WorkspaceModel workspace;
+        Selection selection;
+        const LibraryPanel panel(&workspace, &selection);
+        QVERIFY(!panel.findChild<QLabel *>()->text().isEmpty());
+    }
+
+    void lineagesOfOnePlatformAreToldApart()
+    {
+        Workspace two = sampleWorkspace();
+        lineage::Lineage walked = two.lineages.front();
+        walked.name = "walked";
+        two.lineages.push_back(walked);
+        Shown shown(two);
+        const QStringList rows = shownRows(*shown.tree);
+        QCOMPARE(rows.count(QStringLiteral("pocl")), 1);
+        QCOMPARE(rows.count(QStringLiteral("pocl · walked")), 1);
+        // The folder's name finds it too.
+        QTest::keyClicks(shown.panel->filterField(), QStringLiteral("pocl-walked"));
+        QVERIFY(shownRows(*shown.tree).contains(QStringLiteral("pocl · walked")));
+        QVERIFY(!shownRows(*shown.tree).contains(QStringLiteral("sm90")));
+    }
+
+    void theFilterIsLiveAndEscapeTakesItBack()
+    {
+        Shown shown(sampleWorkspace());
+        const QStringList all = shownRows(*shown.tree);
+        QLineEdit *field = shown.panel->filterField();
+        QTest::keyClicks(field, QStringLiteral("gamm"));
+        QStringList rows = shownRows(*shown.tree);
+        QVERIFY(rows.contains(QStringLiteral("gamma")));
+        QVERIFY(!rows.contains(QStringLiteral("alpha")));
+        QTest::keyClicks(field, QStringLiteral("zzz"));
+        QVERIFY(!shown.tree->isVisible());
+        const auto labels = shown.panel->findChildren<QLabel *>();
+        QVERIFY(std::any_of(labels.begin(), labels.end(), [](const QLabel *label) {
+            return label->isVisible() && label->text().contains(QLatin1String("gammzzz"));
+        }));
+        QTest::keyClick(field, Qt::Key_Escape);
+        QVERIFY(shown.tree->isVisible());
+        QCOMPARE(shownRows(*shown.tree), all);
+    }
+
+    void downLeavesTheFilterForTheFirstRowThatCanBeChosen()
+    {
+        Shown shown(sampleWorkspace());
+        QTest::keyClicks(shown.panel->filterField(), QStringLiteral("beta"));
+        QTest::keyClick(shown.panel->filterField(), Qt::Key_Down);
+        QCOMPARE(shown.selection.card(), QStringLiteral("beta"));
+    }
+
+    void choosingSetsTheSelectionAndFollowsIt()
+    {
+        Shown shown(sampleWorkspace());
+        QSignalSpy changed(&shown.selection, &Selection::lineageChanged);
+        shown.selection.setLineage(QStringLiteral("toy/sm90"), QStringLiteral("K01"));
+        QCOMPARE(shown.tree->currentIndex().data(LibraryModel::KeyRole).toString(),
+                 QStringLiteral("toy/sm90"));
+        QCOMPARE(changed.count(), 1); // following is no choosing
+        shown.tree->setFocus();
+        QTest::keyClick(shown.tree, Qt::Key_K); // up, to toy/pocl
+        QCOMPARE(shown.selection.lineageKey(), QStringLiteral("toy/pocl"));
+        QCOMPARE(shown.selection.row(), QStringLiteral("K03"));
+    }
+
+    void aClosedWorkloadStaysClosedWhenTheWorkspaceIsReadAgain()
+    {
+        Shown shown(sampleWorkspace());
+        const QModelIndex section = shown.tree->model()->index(0, 0);
+        const QModelIndex toy = shown.tree->model()->index(0, 0, section);
+        QCOMPARE(toy.data().toString(), QStringLiteral("toy"));
+        shown.tree->collapse(toy);
+        QVERIFY(!shownRows(*shown.tree).contains(QStringLiteral("pocl")));
+        Workspace again = sampleWorkspace();
+        again.cards.pop_back();
+        shown.workspace.setWorkspace(again);
+        QVERIFY(!shownRows(*shown.tree).contains(QStringLiteral("pocl")));
+        QCOMPARE(shown.panel->windowTitle(), QStringLiteral("2 to review"));
+    }
+
+private:
+    struct Shown {
+        explicit Shown(const Workspace &content)
+        {
+            workspace.setWorkspace(content);
+            panel = std::make_unique<LibraryPanel>(&workspace, &selection);
+            panel->resize(300, 500);
+            panel->show();
+            tree = panel->findChild<QTreeView *>();
+        }
+        WorkspaceModel workspace;
+        Selection selection;
+        std::unique_ptr<LibraryPanel> panel;
+        QTreeView *tree = nullptr;
+    };
+};
+
+KLINEAGE_UI_TEST(TestLibraryPanel)
+#include "tst_librarypanel.moc"

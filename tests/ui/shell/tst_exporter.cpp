@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "tests/ui/common/sample.h"
+#include "tests/ui/common/uitest.h"
+#include "ui/graph/lineagepanel.h"
+#include "ui/models/selection.h"
+#include "ui/models/workspacemodel.h"
+#include "ui/plots/trajectorypanel.h"
+#include "ui/shell/exporter.h"
+
+#include <QFile>
+#include <QImage>
+#include <QLabel>
+#include <QStandardItemModel>
+#include <QTableView>
+#include <QTemporaryDir>
+#include <QTest>
+#include <QTreeView>
+
+using namespace klineage;
+using namespace klineage::ui;
+
+namespace {
+
+QByteArray bytesOf(const QString &fileName)
+{
+    QFile file(fileName);
+    return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
+}
+
+} // namespace
+
+class TestExporter : public UiTest
+{
+    Q_OBJECT
+
+private slots:
+    void tablesAreWrittenAsTheyAreShown()
+    {
+        QStandardItemModel model(2, 3);
+        model.setHorizontalHeaderLabels({QStringLiteral("a"), QStringLiteral("b, c"), QStringLiteral("d")});
+        model.setItem(0, 0, new QStandardItem(QStringLiteral("plain")));
+        model.setItem(0, 1, new QStandardItem(QStringLiteral("say \"x\"")));
+        model.setItem(1, 0, new QStandardItem(QStringLiteral("two\nlines")));
+        model.setItem(1, 2, new QStandardItem(QStringLiteral("hidden")));
+        QTableView view;
+        view.setModel(&model);
+        view.setColumnHidden(2, true);
+        QCOMPARE(tableAsCsv(view),
+                 QStringLiteral("a,\"b, c\"\r\nplain,\"say \"\"x\"\"\"\r\n\"two\nlines\",\r\n"));
+    }
+
+    void onlyOpenBranchesOfATreeAreWritten()
+    {
+        QStandardItemModel model;
+        auto *open = new QStandardItem(QStringLiteral("open"));
+        open->appendRow(new QStandardItem(QStringLiteral("child")));
+        auto *closed = new QStandardItem(QStringLiteral("closed"));
+        closed->appendRow(new QStandardItem(QStringLiteral("unseen")));
+        model.appendRow(open);
+        model.appendRow(closed);
+        QTreeView view;
+        view.setModel(&model);
+        view.expand(open->index());
+        QCOMPARE(tableAsCsv(view), QStringLiteral("open\r\n  child\r\nclosed\r\n"));
+    }
+
+    void aPanelBecomesEachKindOfFile()
+    {
+        const QTemporaryDir folder;
+        WorkspaceModel workspace;
+        Selection selection;
+        workspace.setWorkspace(sampleWorkspace());
+        selection.setLineage(QStringLiteral("toy/pocl"), QStringLiteral("K03"));
+        LineagePanel panel(&workspace, &selection);
+        panel.resize(700, 300);
+        panel.show();
+        QVERIFY(exportFilters(panel).contains(QLatin1String("*.csv")));
+        for (const char *name : {"p.png", "p.svg", "p.pdf", "p.csv"})
+            QCOMPARE(exportPanel(panel, folder.filePath(QLatin1String(name))), QString());
+        const QImage image(folder.filePath(QStringLiteral("p.png")));
+        QCOMPARE(image.size(), panel.size() * 2);
+        QVERIFY(bytesOf(folder.filePath(QStringLiteral("p.svg"))).contains("<svg"));
+        QVERIFY(bytesOf(folder.filePath(QStringLiteral("p.pdf"))).startsWith("%PDF"));
+        const QString csv = QString::fromUtf8(bytesOf(folder.filePath(QStringLiteral("p.csv"))));
+        QVERIFY(csv.contains(QLatin1String("openblas")));
+        QVERIFY(csv.contains(QLatin1String("K03  unrolled")));
+    }
+
+    void plotsStayLinesAndText()
+    {
+        const QTemporaryDir folder;
+        WorkspaceModel workspace;
+        Selection selection;
+        workspace.setWorkspace(sampleWorkspace());
+        selection.setLineage(QStringLiteral("toy/pocl"), QStringLiteral("K03"));
+        TrajectoryPanel panel(&workspace, &selection);
+        panel.resize(500, 300);
+        panel.show();
+        const QString file = folder.filePath(QStringLiteral("t.svg"));
+        QCOMPARE(exportPanel(panel, file), QString());
+        const QByteArray svg = bytesOf(file);
+        QVERIFY(svg.contains("Speedup over openblas"));
+        QVERIFY(!svg.contains("<image"));
+    }
+
+    void whatCannotBeDoneIsSaid()
+    {
+        QLabel label(QStringLiteral("no table"));
+        QVERIFY(!exportFilters(label).contains(QLatin1String("csv")));
+        QVERIFY(exportPanel(label, QStringLiteral("x.csv")).contains(QLatin1String("shows no table")));
+        QVERIFY(exportPanel(label, QStringLiteral("x.doc")).contains(QLatin1String("must end in")));
+        QVERIFY(
+            exportPanel(label, QStringLiteral("/nowhere/x.png")).startsWith(QLatin1String("Cannot export")));
+    }
+
+    void aFileIsReplacedOnlyByAWholeOne()
+    {
+        const QTemporaryDir folder;
+        const QString file = folder.filePath(QStringLiteral("p.csv"));
+        {
+            QFile old(file);
+            QVERIFY(old.open(QIODevice::WriteOnly));
+            old.write("old");
+        }
+        QLabel label;
+        QVERIFY(!exportPanel(label, file).isEmpty());
+        QCOMPARE(bytesOf(file), QByteArray("old"));
+    }
+};
+
+KLINEAGE_UI_TEST(TestExporter)
+#include "tst_exporter.moc"
