@@ -209,6 +209,18 @@ void ExperimentPlot::buildLegend()
         sample->setName(policy.policy);
         legend->addElement(0, static_cast<int>(policy.series), new QCPPlottableLegendItem(legend, sample));
     }
+    double load = 0;
+    for (const std::size_t shown : m_shown)
+        load = std::max(load, m_curves.roots[shown].loadDollars);
+    if (m_curves.costs && load > 0) {
+        QCPGraph *sample = addGlyphs(m_rects.front(), false);
+        sample->setLineStyle(QCPGraph::lsLine);
+        sample->setPen(Qt::NoPen);
+        sample->setBrush(blend(theme.text, theme.panel, 0.12));
+        sample->setName(tr("reading cards, $%1").arg(load, 0, 'f', 2));
+        const auto policies = m_curves.roots[m_shown.front()].policies.size();
+        legend->addElement(0, static_cast<int>(policies), new QCPPlottableLegendItem(legend, sample));
+    }
     const std::array<std::pair<Kind, QString>, 4> kinds = {
         std::pair{Kind::Valid, tr("valid")}, std::pair{Kind::Audited, tr("audited")},
         std::pair{Kind::Wrapper, tr("wrapper")}, std::pair{Kind::Failed, tr("failed")}};
@@ -259,16 +271,12 @@ void ExperimentPlot::addGuides(const RootCurves &root, QCPAxisRect *rect)
         auto *load = new QCPItemRect(m_plot);
         load->setClipAxisRect(rect);
         load->setPen(Qt::NoPen);
-        load->setBrush(theme.hover);
+        load->setBrush(blend(theme.text, theme.panel, 0.07));
         load->setLayer(QStringLiteral("background"));
         for (QCPItemPosition *corner : {load->topLeft, load->bottomRight})
             corner->setAxes(xAxisOf(rect), heightOf(rect));
         load->topLeft->setCoords(0, 1);
         load->bottomRight->setCoords(root.loadDollars, 0);
-        // Below the budget's line, which may be near.
-        QCPItemText *text = guideText(m_plot, rect, 0, Qt::AlignLeft,
-                                      tr("reading cards $%1").arg(root.loadDollars, 0, 'f', 2));
-        text->setPadding(text->padding() + QMargins(0, QFontMetrics(text->font()).height(), 0, 0));
     }
     auto *unity = new QCPItemStraightLine(m_plot);
     unity->setClipAxisRect(rect);

@@ -14,6 +14,7 @@
 #include <QApplication>
 #include <QClipboard>
 #include <QComboBox>
+#include <QEvent>
 #include <QFileDialog>
 #include <QHeaderView>
 #include <QLabel>
@@ -113,7 +114,7 @@ void ExperimentsPanel::connectViews()
 
 QString ExperimentsPanel::summary() const
 {
-    return m_summary->text();
+    return m_summaryText;
 }
 
 bool ExperimentsPanel::isEmpty() const
@@ -158,8 +159,8 @@ void ExperimentsPanel::refresh()
         action->setEnabled(isShown);
     m_roots->setVisible(isShown && entry->experiment.roots.size() > 1);
     m_logarithmic->setEnabled(isShown);
-    m_summary->setText(isShown ? summaryOf(*entry) : QString());
-    m_summary->setToolTip(m_summary->text());
+    m_summaryText = isShown ? summaryOf(*entry) : QString();
+    showSummary();
     if (!isShown) {
         m_shown.reset();
         m_policyModel->show(nullptr, {});
@@ -227,16 +228,24 @@ void ExperimentsPanel::showExperiment()
         arrange();
 }
 
+void ExperimentsPanel::showSummary()
+{
+    m_summary->setText(
+        m_summary->fontMetrics().elidedText(m_summaryText, Qt::ElideRight, m_summary->width()));
+    m_summary->setToolTip(m_summaryText);
+}
+
 void ExperimentsPanel::fitColumns()
 {
     m_runs->resizeColumnsToContents();
     QHeaderView *header = m_policies->horizontalHeader();
     header->setSectionResizeMode(QHeaderView::ResizeToContents);
     header->setSectionResizeMode(PolicyTableModel::SpreadColumn, QHeaderView::Stretch);
-    // All policies at once where that leaves the runs as much.
+    // All policies at once where that leaves the runs some room.
     const int wanted = header->sizeHint().height() + m_policies->verticalHeader()->length() + 14;
     const int height = m_down->height();
-    m_down->setSizes({std::min(wanted, height / 2), height - std::min(wanted, height / 2)});
+    const int given = std::min(wanted, height * 6 / 10);
+    m_down->setSizes({given, height - given});
 }
 
 void ExperimentsPanel::openRun(const QString &id)
@@ -321,6 +330,13 @@ void ExperimentsPanel::resizeEvent(QResizeEvent *event)
         arrange();
 }
 
+bool ExperimentsPanel::eventFilter(QObject *watched, QEvent *event)
+{
+    if (watched == m_summary && event->type() == QEvent::Resize)
+        showSummary();
+    return QWidget::eventFilter(watched, event);
+}
+
 /// Tables and plot side by side, or where that is too narrow the plot above the tables.
 void ExperimentsPanel::arrange()
 {
@@ -328,7 +344,7 @@ void ExperimentsPanel::arrange()
     m_across->setOrientation(beside ? Qt::Horizontal : Qt::Vertical);
     m_across->insertWidget(beside ? 1 : 0, m_plot);
     if (beside)
-        m_across->setSizes({width() * 54 / 100, width() * 46 / 100});
+        m_across->setSizes({width() * 58 / 100, width() * 42 / 100});
     else
         m_across->setSizes({height() * 52 / 100, height() * 48 / 100});
     fitColumns();

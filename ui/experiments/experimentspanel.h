@@ -54,6 +54,7 @@ signals:
 protected:
     void showEvent(QShowEvent *event) override;
     void resizeEvent(QResizeEvent *event) override;
+    bool eventFilter(QObject *watched, QEvent *event) override;
 
 private:
     // experimentspanellayout.cpp
@@ -68,6 +69,7 @@ private:
     void showLists();
     void showExperiment();
     void arrange();
+    void showSummary();
     void fitColumns();
     void openRun(const QString &id);
     void exportPlot();
@@ -81,6 +83,7 @@ private:
     ExperimentEntryPtr m_shown; ///< what the tables and the plot show
     QString m_shownRoot;
     QString m_root;
+    QString m_summaryText; ///< whole
     QComboBox *m_experiments;
     QComboBox *m_roots;
     QLabel *m_summary;

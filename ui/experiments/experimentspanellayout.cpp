@@ -150,6 +150,7 @@ QWidget *ExperimentsPanel::makeBar()
     m_roots->setAccessibleName(tr("Root"));
     m_roots->setSizeAdjustPolicy(QComboBox::AdjustToContents);
     m_summary->setForegroundRole(QPalette::PlaceholderText);
+    m_summary->installEventFilter(this);
     m_summary->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
     auto *exports = new QToolButton;
     exports->setText(tr("Export"));

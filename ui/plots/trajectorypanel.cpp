@@ -150,7 +150,8 @@ void TrajectoryPanel::mark()
                       ? tr("%1 · %2").arg(point.label, formatSpeedup(point.speedup))
                       : tr("%1 · failed").arg(point.label);
     }
-    m_caption->setText(caption);
+    m_caption->setText(
+        m_plot->fontMetrics().elidedText(caption, Qt::ElideRight, m_plot->axisRect()->width() - 12));
     m_plot->replot(QCustomPlot::rpQueuedReplot);
 }
 

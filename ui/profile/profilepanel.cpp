@@ -125,8 +125,10 @@ void ProfilePanel::makeRoom()
     const int chip = m_bound->sizeHint().width() + headerMargin;
     const bool showBound = !m_bound->chip().text.isEmpty() && chip <= room;
     m_bound->setVisible(showBound);
-    m_caption->setText(
-        m_caption->fontMetrics().elidedText(m_captionText, Qt::ElideRight, room - (showBound ? chip : 0)));
+    const int rest = room - (showBound ? chip : 0);
+    m_caption->setText(rest < leastName
+                           ? QString()
+                           : m_caption->fontMetrics().elidedText(m_captionText, Qt::ElideRight, rest));
     m_caption->setToolTip(m_captionText);
     fitColumns();
 }

@@ -9,6 +9,7 @@
 #include "ui/experiments/runtablemodel.h"
 #include "ui/models/workspacemodel.h"
 #include "ui/plots/plotexport.h"
+#include "ui/runs/runstore.h"
 
 #include <QAbstractItemModelTester>
 #include <QAction>
@@ -199,7 +200,13 @@ private slots:
                            panel->plot()->pixelOf(0, policy, seed.points[2]).toPoint());
         QCOMPARE(opened.count(), 1);
         QCOMPARE(opened[0][1].toString(), seed.run);
-        QVERIFY(fs::exists(fs::path(opened[0][0].toString().toStdString()) / seed.run.toStdString()));
+        // Its folder is shown beside the workspace's runs.
+        RunStore store(m_workspace.get());
+        store.openGuest(opened[0][0].toString(), seed.run);
+        QTRY_VERIFY(store.current());
+        QCOMPARE(store.current()->id(), seed.run);
+        QCOMPARE(store.runs().size(), std::size_t{8});
+        QCOMPARE(store.current()->record.settings.subject, std::string("toy/pocl/K00"));
     }
 
     void growsWhileItRuns()
