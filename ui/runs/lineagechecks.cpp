@@ -32,17 +32,24 @@ QStringList LineageChecks::checked() const
 
 void LineageChecks::setChecked(const QStringList &keys)
 {
-    for (int row = count(); row-- > 0;) {
-        const bool isWanted = keys.contains(item(row)->text());
-        item(row)->setCheckState(isWanted ? Qt::Checked : Qt::Unchecked);
-        if (isWanted)
-            scrollToItem(item(row), QAbstractItemView::PositionAtTop);
+    for (int row = 0; row < count(); ++row)
+        item(row)->setCheckState(keys.contains(item(row)->text()) ? Qt::Checked : Qt::Unchecked);
+}
+
+void LineageChecks::showEvent(QShowEvent *event)
+{
+    QListWidget::showEvent(event);
+    for (int row = 0; row < count(); ++row) {
+        if (item(row)->checkState() == Qt::Checked) {
+            scrollToItem(item(row), QAbstractItemView::PositionAtCenter);
+            break;
+        }
     }
 }
 
 QSize LineageChecks::sizeHint() const
 {
-    const int rows = std::clamp(count(), 2, 7);
+    const int rows = std::clamp(count(), 2, 6);
     return {200, rows * std::max(sizeHintForRow(0), fontMetrics().height() + 4) + 2 * frameWidth() + 2};
 }
 

@@ -20,6 +20,10 @@ public:
     [[nodiscard]] QStringList checked() const;
     void setChecked(const QStringList &keys);
     [[nodiscard]] QSize sizeHint() const override;
+    [[nodiscard]] QSize minimumSizeHint() const override { return sizeHint(); }
+
+protected:
+    void showEvent(QShowEvent *event) override; ///< the first checked one is in sight
 };
 
 } // namespace klineage::ui

@@ -148,7 +148,7 @@ QVariant RunListModel::headerData(int section, Qt::Orientation orientation, int 
     case SubjectColumn:
         return tr("From");
     case PolicyColumn:
-        return tr("Policy");
+        return tr("Kind");
     case AuthorColumn:
         return tr("Author");
     case StepsColumn:

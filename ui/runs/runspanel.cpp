@@ -218,7 +218,10 @@ void RunsPanel::connectViews()
                 if (!m_moving && index.isValid())
                     m_store->setStep(index.data(RunStepModel::NumberRole).toInt());
             });
-    connect(m_steps, &QTableView::activated, this, &RunsPanel::stepActivated);
+    connect(m_steps, &QTableView::activated, this, [this] {
+        showCardOfStep();
+        emit stepActivated();
+    });
     connect(m_runs, &QTableView::activated, this, &RunsPanel::stepActivated);
 }
 
@@ -244,9 +247,22 @@ void RunsPanel::showCurrent()
     }
     m_moving = false;
     m_stepStack->setCurrentIndex(m_stepModel->rowCount() > 0 ? 0 : 1);
+    m_noSteps->setText(m_store->current() ? tr("No step yet.") : tr("Choose a run to see its steps."));
     const QString shown = m_store->currentId();
     if (m_stepModel->rowCount() > 0 && std::exchange(m_shownSteps, shown) != shown)
         m_steps->resizeColumnsToContents();
+}
+
+/// The card that a step of a lift or an admission is about, where the workspace has it.
+void RunsPanel::showCardOfStep()
+{
+    const RunEntryPtr run = m_store->current();
+    const run::StepRecord *step = run ? run->step(m_store->step()) : nullptr;
+    if (!step || step->cards.size() != 1 || run->record.settings.kind == run::Kind::Materialize)
+        return;
+    const QString card = QString::fromStdString(step->cards.front());
+    if (m_workspace->card(card))
+        m_selection->setCard(card);
 }
 
 void RunsPanel::showProgress()

@@ -55,6 +55,7 @@ private:
     [[nodiscard]] StartDialog::Suggestion selected() const;
     void showRuns();
     void showCurrent();
+    void showCardOfStep();
     void showProgress();
 
     WorkspaceModel *m_workspace;

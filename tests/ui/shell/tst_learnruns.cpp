@@ -11,6 +11,7 @@
 #include "ui/models/selection.h"
 #include "ui/models/workspacemodel.h"
 #include "ui/runs/runcontroller.h"
+#include "ui/runs/runspanel.h"
 #include "ui/runs/startdialog.h"
 #include "ui/shell/mainwindow.h"
 
@@ -21,6 +22,7 @@
 #include <QPushButton>
 #include <QSignalSpy>
 #include <QStandardPaths>
+#include <QTableView>
 #include <QTest>
 #include <QTimer>
 
@@ -164,6 +166,16 @@ private slots:
         const QModelIndex card = library->find(LibraryModel::Kind::Card, QStringLiteral("add-opt"));
         QVERIFY(card.isValid() && card.parent() == queue);
         QCOMPARE(m_window->findChild<LibraryPanel *>()->windowTitle(), QStringLiteral("2 to review"));
+    }
+
+    void aStepOfALiftShowsItsCard()
+    {
+        auto *runs = m_window->findChild<RunsPanel *>();
+        QTRY_COMPARE(runs->steps()->model()->rowCount(), 2);
+        m_window->selection()->setCard({});
+        runs->steps()->selectRow(0);
+        emit runs->steps()->activated(runs->steps()->currentIndex());
+        QCOMPARE(m_window->selection()->card(), QStringLiteral("add-opt"));
     }
 
     void aCardIsTriedOnAKernelThatHadNoPartInIt()

@@ -88,9 +88,9 @@ void DiffPainter::paintColumn(Side side, int firstRow, int lastRow)
         if (i == m_state.currentRow && m_hasFocus)
             m_painter.fillRect(rect, m_palette.currentLine);
     }
-    if (m_state.document()->has(side) && !m_state.isUnified()) {
-        const QString &message =
-            m_state.document()->side(m_state.document()->isSingle() ? Side::Right : side).message;
+    const Side told = m_state.document()->isSingle() ? Side::Right : side;
+    if (m_state.document()->has(told) && !m_state.isUnified()) {
+        const QString &message = m_state.document()->side(told).message;
         if (!message.isEmpty())
             paintMessage(column, message);
     }
