@@ -315,6 +315,8 @@ QString StartDialog::notesOf(const run::Settings &settings)
         QStringList sentences;
         for (const std::string &note : run::startNotes(m_workspace, settings))
             sentences << QString::fromStdString(note);
+        if (settings.kind == run::Kind::Lift && settings.subject.empty())
+            sentences.prepend(tr("No lineage is checked: all of them are lifted from."));
         m_notes = sentences.join(QLatin1Char(' '));
     }
     return m_notes;

@@ -12,6 +12,7 @@
 #include "ui/models/workspacemodel.h"
 #include "ui/runs/runcontroller.h"
 #include "ui/runs/runspanel.h"
+#include "ui/runs/runstore.h"
 #include "ui/runs/startdialog.h"
 #include "ui/shell/mainwindow.h"
 
@@ -200,6 +201,26 @@ private slots:
         }));
         QCOMPARE(m_window->workspace()->lineage(QStringLiteral("other/pocl"))->branches.size(),
                  std::size_t{1});
+    }
+
+    void aProgramAnswers()
+    {
+        m_window->runner()->setProviderMaker({}); // the providers themselves
+        const std::size_t cards = m_window->workspace()->workspace().cards.size();
+        finish("runs.lift", [](StartDialog &dialog) {
+            run::StartRequest request = dialog.request();
+            request.subject.clear();
+            request.options["again"] = "1";
+            request.provider = "exec";
+            request.author["command"] =
+                "printf '```toml\\ndeclined = \"It fits this kernel only.\"\\n```\\n'";
+            dialog.setRequest(request);
+            QVERIFY(dialog.estimateLabel()->text().contains(QLatin1String("all of them are lifted from")));
+        });
+        QTRY_VERIFY(m_window->runs()->current() && m_window->runs()->current()->isFinished());
+        for (const run::StepRecord &step : m_window->runs()->current()->record.steps)
+            QCOMPARE(step.outcome, std::string("declined"));
+        QCOMPARE(m_window->workspace()->workspace().cards.size(), cards);
     }
 
 private:
