@@ -9,6 +9,8 @@
 #include <QCoreApplication>
 #include <QPainter>
 
+#include <vector>
+
 namespace klineage::ui {
 
 namespace {
@@ -138,9 +140,19 @@ void SideHeader::paintEvent(QPaintEvent *)
     painter.drawText(area, Qt::AlignLeft | Qt::AlignVCenter, m_heading.label);
     area.setLeft(area.left() + QFontMetrics(strong).horizontalAdvance(m_heading.label) + gap);
 
+    std::vector<const Chip *> shown;
     int chips = 0;
-    for (const Chip *chip : {&m_heading.status, &m_heading.change})
-        chips += chip->text.isEmpty() ? 0 : chipSize(*chip, captionFont()).width() + 6;
+    for (const Chip *chip : {&m_heading.status, &m_heading.change}) {
+        if (chip->text.isEmpty())
+            continue;
+        shown.push_back(chip);
+        chips += chipSize(*chip, captionFont()).width() + 6;
+    }
+    // What was compared is correct: the change says both where there is room for one.
+    if (shown.size() == 2 && chips > area.width() && m_heading.status.tone == Tone::Good) {
+        chips -= chipSize(*shown.front(), captionFont()).width() + 6;
+        shown.erase(shown.begin());
+    }
     painter.setFont(font());
     painter.setPen(theme.dim);
     const int room = area.width() - chips;
@@ -149,8 +161,8 @@ void SideHeader::paintEvent(QPaintEvent *)
         painter.drawText(area, Qt::AlignLeft | Qt::AlignVCenter, title);
         area.setLeft(area.left() + fontMetrics().horizontalAdvance(title) + gap);
     }
-    for (const Chip *chip : {&m_heading.status, &m_heading.change}) {
-        if (chip->text.isEmpty() || area.width() < 30)
+    for (const Chip *chip : shown) {
+        if (area.width() < 30)
             continue;
         painter.save();
         painter.setClipRect(area);

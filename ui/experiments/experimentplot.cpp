@@ -25,6 +25,8 @@ namespace {
 constexpr double hitPixels = 11.0;
 constexpr double stripLow = 0.03; // of the axis' height: where failures stand, a row a policy
 constexpr double stripStep = 0.045;
+constexpr int lowHeight = 200;          // of the plot: below it the glyphs go unexplained
+constexpr std::size_t mostLabelled = 2; // plots whose axes are named one by one
 
 using Kind = RunTracePoint::Kind;
 
@@ -53,21 +55,6 @@ QCPAxis *yAxisOf(QCPAxisRect *rect)
 QCPAxis *heightOf(QCPAxisRect *rect)
 {
     return rect->axis(QCPAxis::atRight);
-}
-
-QCPItemText *guideText(QCustomPlot *plot, QCPAxisRect *rect, double x, Qt::Alignment alignment,
-                       const QString &text)
-{
-    auto *item = new QCPItemText(plot);
-    item->setClipAxisRect(rect);
-    item->position->setAxes(xAxisOf(rect), heightOf(rect));
-    item->position->setCoords(x, 1);
-    item->setPositionAlignment(alignment | Qt::AlignTop);
-    item->setText(text);
-    item->setColor(Theme::current().dim);
-    item->setFont(captionFont());
-    item->setPadding(QMargins(3, 2, 3, 0));
-    return item;
 }
 
 } // namespace
@@ -165,11 +152,15 @@ void ExperimentPlot::build()
     grid->setColumnSpacing(6);
     m_plot->plotLayout()->addElement(0, 0, grid);
     m_columns = columnsFor(m_plot->size());
+    m_isLow = m_plot->height() < lowHeight;
     for (std::size_t i = 0; i < m_shown.size(); ++i) {
         const RootCurves &root = m_curves.roots[m_shown[i]];
         const int row = static_cast<int>(i) / m_columns * 2;
         const int column = static_cast<int>(i) % m_columns;
-        auto *title = new QCPTextElement(m_plot, root.root, strongFont());
+        // Where many are small the title names the reference, and the axis needs no room for it.
+        const bool isLabelled = m_shown.size() <= mostLabelled || root.reference.isEmpty();
+        auto *title = new QCPTextElement(
+            m_plot, isLabelled ? root.root : tr("%1 over %2").arg(root.root, root.reference), strongFont());
         title->setTextColor(Theme::current().text);
         title->setMargins(QMargins(0, 6, 0, 2));
         auto *rect = new QCPAxisRect(m_plot);
@@ -178,71 +169,25 @@ void ExperimentPlot::build()
         grid->addElement(row + 1, column, rect);
         grid->setRowStretchFactor(row, 0.001);
         m_rects.push_back(rect);
-        addRoot(root, rect);
+        addRoot(root, rect, i + static_cast<std::size_t>(m_columns) >= m_shown.size());
     }
     buildLegend();
     fit();
 }
 
-void ExperimentPlot::buildLegend()
-{
-    const Theme &theme = Theme::current();
-    auto *legend = new QCPLegend;
-    m_plot->plotLayout()->addElement(1, 0, legend);
-    m_plot->plotLayout()->setRowStretchFactor(1, 0.001);
-    m_plot->plotLayout()->setRowSpacing(0);
-    legend->setLayer(QStringLiteral("legend"));
-    legend->setMargins(QMargins(8, 0, 0, 0));
-    legend->setColumnSpacing(14);
-    legend->setBorderPen(Qt::NoPen);
-    legend->setBrush(Qt::NoBrush);
-    legend->setTextColor(theme.text);
-    legend->setFont(captionFont());
-    if (m_rects.empty())
-        return;
-    legend->setIconSize(26, 14);
-    for (const PolicyCurve &policy : m_curves.roots[m_shown.front()].policies) {
-        QCPGraph *sample = addGlyphs(m_rects.front(), false);
-        sample->setLineStyle(QCPGraph::lsLine);
-        sample->setScatterStyle(QCPScatterStyle::ssNone);
-        sample->setPen(QPen(seriesColor(policy.series), 2, seriesDash(policy.series)));
-        sample->setName(policy.policy);
-        legend->addElement(0, static_cast<int>(policy.series), new QCPPlottableLegendItem(legend, sample));
-    }
-    double load = 0;
-    for (const std::size_t shown : m_shown)
-        load = std::max(load, m_curves.roots[shown].loadDollars);
-    if (m_curves.costs && load > 0) {
-        QCPGraph *sample = addGlyphs(m_rects.front(), false);
-        sample->setLineStyle(QCPGraph::lsLine);
-        sample->setPen(Qt::NoPen);
-        sample->setBrush(blend(theme.text, theme.panel, 0.12));
-        sample->setName(tr("reading cards, $%1").arg(load, 0, 'f', 2));
-        const auto policies = m_curves.roots[m_shown.front()].policies.size();
-        legend->addElement(0, static_cast<int>(policies), new QCPPlottableLegendItem(legend, sample));
-    }
-    const std::array<std::pair<Kind, QString>, 4> kinds = {
-        std::pair{Kind::Valid, tr("valid")}, std::pair{Kind::Audited, tr("audited")},
-        std::pair{Kind::Wrapper, tr("wrapper")}, std::pair{Kind::Failed, tr("failed")}};
-    int column = 0;
-    for (const auto &[kind, name] : kinds) {
-        QCPGraph *sample = addGlyphs(m_rects.front(), false);
-        sample->setScatterStyle(runGlyph(kind, theme.text));
-        sample->setName(name);
-        legend->addElement(1, column++, new QCPPlottableLegendItem(legend, sample));
-    }
-}
-
-void ExperimentPlot::addRoot(const RootCurves &root, QCPAxisRect *rect)
+void ExperimentPlot::addRoot(const RootCurves &root, QCPAxisRect *rect, bool isLowest)
 {
     for (QCPAxis *axis : rect->axes()) {
         axis->setLayer(QStringLiteral("axes"));
         axis->grid()->setLayer(QStringLiteral("grid"));
     }
     styleAxes(rect);
-    xAxisOf(rect)->setLabel(m_curves.costs ? tr("Dollars spent") : tr("Step (this author costs nothing)"));
-    yAxisOf(rect)->setLabel(root.reference.isEmpty() ? tr("Speedup")
-                                                     : tr("Speedup over %1").arg(root.reference));
+    if (isLowest)
+        xAxisOf(rect)->setLabel(m_curves.costs ? tr("Dollars spent")
+                                               : tr("Step (this author costs nothing)"));
+    if (m_shown.size() <= mostLabelled)
+        yAxisOf(rect)->setLabel(root.reference.isEmpty() ? tr("Speedup")
+                                                         : tr("Speedup over %1").arg(root.reference));
     heightOf(rect)->setRange(0, 1);
     if (m_logarithmic) {
         yAxisOf(rect)->setScaleType(QCPAxis::stLogarithmic);
@@ -259,8 +204,12 @@ void ExperimentPlot::addRoot(const RootCurves &root, QCPAxisRect *rect)
     for (auto policy = root.policies.rbegin(); policy != root.policies.rend(); ++policy)
         addMedian(*policy, rect);
     if (root.isEmpty()) {
-        QCPItemText *none = guideText(m_plot, rect, 0.5, Qt::AlignHCenter, tr("No run has made a step yet."));
+        auto *none = new QCPItemText(m_plot);
+        none->setClipAxisRect(rect);
+        none->position->setAxes(xAxisOf(rect), heightOf(rect));
         none->position->setCoords(0.5, 0.6);
+        none->setText(tr("No run has made a step yet."));
+        none->setColor(Theme::current().dim);
     }
 }
 
@@ -293,8 +242,6 @@ void ExperimentPlot::addGuides(const RootCurves &root, QCPAxisRect *rect)
         budget->end->setAxes(xAxisOf(rect), heightOf(rect));
         budget->start->setCoords(root.capDollars, 0);
         budget->end->setCoords(root.capDollars, 1);
-        guideText(m_plot, rect, root.capDollars, Qt::AlignRight,
-                  tr("budget $%1").arg(root.capDollars, 0, 'g', 6));
     }
 }
 
@@ -384,9 +331,11 @@ void ExperimentPlot::setRanges(const RootCurves &root, QCPAxisRect *rect)
             }
         }
         const double span = std::log(top / low) + 0.1;
-        yAxisOf(rect)->setRange(low * std::exp(-0.2 * span), top * std::exp(0.16 * span));
+        yAxisOf(rect)->setRange(low * std::exp(-0.2 * span), top * std::exp(0.08 * span));
     } else {
-        yAxisOf(rect)->setRange(-0.16 * top, 1.2 * top);
+        // Zero stands above the failures' rows.
+        const double strip = stripLow + stripStep * static_cast<double>(root.policies.size()) + 0.01;
+        yAxisOf(rect)->setRange(-1.1 * top * strip / (1 - strip), 1.1 * top);
     }
 }
 
@@ -448,7 +397,7 @@ void ExperimentPlot::changeEvent(QEvent *event)
 void ExperimentPlot::resizeEvent(QResizeEvent *event)
 {
     QWidget::resizeEvent(event);
-    if (m_columns != columnsFor(m_plot->size()))
+    if (m_columns != columnsFor(m_plot->size()) || m_isLow != (m_plot->height() < lowHeight))
         build();
 }
 

@@ -53,8 +53,11 @@ private:
     };
     [[nodiscard]] int columnsFor(const QSize &size) const;
     void build();
+    struct LegendEntry;
+    using LegendRow = std::vector<LegendEntry>;
     void buildLegend();
-    void addRoot(const RootCurves &root, QCPAxisRect *rect);
+    [[nodiscard]] std::vector<LegendRow> legendRows() const;
+    void addRoot(const RootCurves &root, QCPAxisRect *rect, bool isLowest);
     void addGuides(const RootCurves &root, QCPAxisRect *rect);
     void addSeed(const PolicyCurve &policy, const SeedCurve &seed, QCPAxisRect *rect);
     void addMedian(const PolicyCurve &policy, QCPAxisRect *rect);
@@ -69,6 +72,7 @@ private:
     QString m_highlighted;
     bool m_logarithmic = false;
     int m_columns = 0;
+    bool m_isLow = false;
     QCustomPlot *m_plot;
     QLabel *m_caption;
 };

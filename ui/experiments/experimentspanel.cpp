@@ -309,7 +309,7 @@ QString ExperimentsPanel::emptyText() const
     return tr("<p>An experiment lets policies start from the same roots, with the same author and budget:"
               "<br>each root × policy × seed is a run. This workspace has none yet.</p>"
               "<p>Describe one in <b>experiments/<i>name</i>/experiment.toml</b>:</p>"
-              "<table cellpadding='10'><tr><td align='left'><pre style=\"font-family:'%1'\">%2</pre></td></tr></table>"
+              "<table align='center' cellpadding='10'><tr><td align='left'><pre style=\"font-family:'%1'\">%2</pre></td></tr></table>"
               "<p>and run it with <b>klineage-cli experiment run <i>name</i></b>."
               "<br>Stopped, it goes on when it is run again; it can be watched here as it grows.</p>")
         .arg(codeFont().family(), QString::fromUtf8(exampleFile).toHtmlEscaped());
