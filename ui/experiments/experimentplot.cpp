@@ -397,7 +397,8 @@ void ExperimentPlot::changeEvent(QEvent *event)
 void ExperimentPlot::resizeEvent(QResizeEvent *event)
 {
     QWidget::resizeEvent(event);
-    if (m_columns != columnsFor(m_plot->size()) || m_isLow != (m_plot->height() < lowHeight))
+    if (m_columns != columnsFor(m_plot->size()) || m_isLow != (m_plot->height() < lowHeight)
+        || m_legendFits != legendFits())
         build();
 }
 

@@ -56,6 +56,7 @@ private:
     struct LegendEntry;
     using LegendRow = std::vector<LegendEntry>;
     void buildLegend();
+    [[nodiscard]] bool legendFits() const;
     [[nodiscard]] std::vector<LegendRow> legendRows() const;
     void addRoot(const RootCurves &root, QCPAxisRect *rect, bool isLowest);
     void addGuides(const RootCurves &root, QCPAxisRect *rect);
@@ -73,6 +74,7 @@ private:
     bool m_logarithmic = false;
     int m_columns = 0;
     bool m_isLow = false;
+    bool m_legendFits = true;
     QCustomPlot *m_plot;
     QLabel *m_caption;
 };

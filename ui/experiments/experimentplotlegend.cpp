@@ -43,7 +43,21 @@ int legendWidth(const std::vector<std::vector<Entry>> &rows)
     return width;
 }
 
+/// Guides behind the policies.
+template <typename Entry>
+std::vector<std::vector<Entry>> joined(std::vector<std::vector<Entry>> rows)
+{
+    rows[0].insert(rows[0].end(), rows[1].begin(), rows[1].end());
+    rows.erase(rows.begin() + 1);
+    return rows;
+}
+
 } // namespace
+
+bool ExperimentPlot::legendFits() const
+{
+    return m_shown.empty() || legendWidth(joined(legendRows())) <= m_plot->width();
+}
 
 /// Lines and guides in one row and glyphs below them, or where that is too narrow each in its own.
 void ExperimentPlot::buildLegend()
@@ -63,11 +77,8 @@ void ExperimentPlot::buildLegend()
     legend->setFont(captionFont());
     if (m_rects.empty())
         return;
-    std::vector<LegendRow> rows = legendRows();
-    rows.front().insert(rows.front().end(), rows[1].begin(), rows[1].end());
-    rows.erase(rows.begin() + 1);
-    if (legendWidth(rows) > m_plot->width())
-        rows = legendRows();
+    m_legendFits = legendFits();
+    std::vector<LegendRow> rows = m_legendFits ? joined(legendRows()) : legendRows();
     if (m_isLow)
         rows.resize(1);
     for (std::size_t row = 0; row < rows.size(); ++row) {

@@ -32,6 +32,7 @@ namespace klineage::ui {
 
 namespace {
 
+constexpr int leastSpread = 80;
 constexpr int sideBySideWidth = 1080; // below it the plot stands under the tables
 
 const char *const exampleFile = R"(title = "Cards against none"
@@ -108,6 +109,7 @@ void ExperimentsPanel::connectViews()
         const QString root = QString::fromStdString(m_policyModel->row(index.row()).root);
         setRoot(root == m_root ? QString() : root);
     });
+    connect(m_across, &QSplitter::splitterMoved, this, &ExperimentsPanel::fitSpread);
     connect(m_plot, &ExperimentPlot::runClicked, this, &ExperimentsPanel::setRun);
     connect(m_plot, &ExperimentPlot::runActivated, this, &ExperimentsPanel::openRun);
 }
@@ -241,11 +243,23 @@ void ExperimentsPanel::fitColumns()
     QHeaderView *header = m_policies->horizontalHeader();
     header->setSectionResizeMode(QHeaderView::ResizeToContents);
     header->setSectionResizeMode(PolicyTableModel::SpreadColumn, QHeaderView::Stretch);
+    fitSpread();
     // All policies at once where that leaves the runs some room.
     const int wanted = header->sizeHint().height() + m_policies->verticalHeader()->length() + 14;
     const int height = m_down->height();
     const int given = std::min(wanted, height * 6 / 10);
     m_down->setSizes({given, height - given});
+}
+
+/// A scale that is too narrow to tell speedups apart is left out.
+void ExperimentsPanel::fitSpread()
+{
+    int rest = m_policies->viewport()->width();
+    for (int column = 0; column < PolicyTableModel::ColumnCount; ++column) {
+        if (column != PolicyTableModel::SpreadColumn)
+            rest -= m_policies->columnWidth(column); // 0 while hidden
+    }
+    m_policies->setColumnHidden(PolicyTableModel::SpreadColumn, rest < leastSpread);
 }
 
 void ExperimentsPanel::openRun(const QString &id)
@@ -328,6 +342,8 @@ void ExperimentsPanel::resizeEvent(QResizeEvent *event)
     const Qt::Orientation wanted = width() >= sideBySideWidth ? Qt::Horizontal : Qt::Vertical;
     if (wanted != m_across->orientation())
         arrange();
+    else
+        fitSpread();
 }
 
 bool ExperimentsPanel::eventFilter(QObject *watched, QEvent *event)

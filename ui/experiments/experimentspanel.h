@@ -71,6 +71,7 @@ private:
     void arrange();
     void showSummary();
     void fitColumns();
+    void fitSpread();
     void openRun(const QString &id);
     void exportPlot();
     void exportText(const QString &what, const std::function<QString()> &csv);
