@@ -109,7 +109,6 @@ void ExperimentsPanel::connectViews()
         const QString root = QString::fromStdString(m_policyModel->row(index.row()).root);
         setRoot(root == m_root ? QString() : root);
     });
-    connect(m_across, &QSplitter::splitterMoved, this, &ExperimentsPanel::fitSpread);
     connect(m_plot, &ExperimentPlot::runClicked, this, &ExperimentsPanel::setRun);
     connect(m_plot, &ExperimentPlot::runActivated, this, &ExperimentsPanel::openRun);
 }
@@ -342,14 +341,15 @@ void ExperimentsPanel::resizeEvent(QResizeEvent *event)
     const Qt::Orientation wanted = width() >= sideBySideWidth ? Qt::Horizontal : Qt::Vertical;
     if (wanted != m_across->orientation())
         arrange();
-    else
-        fitSpread();
 }
 
 bool ExperimentsPanel::eventFilter(QObject *watched, QEvent *event)
 {
     if (watched == m_summary && event->type() == QEvent::Resize)
         showSummary();
+    // Afterwards: the table has yet to lay out its own columns.
+    if (watched == m_policies->viewport() && event->type() == QEvent::Resize)
+        QMetaObject::invokeMethod(this, &ExperimentsPanel::fitSpread, Qt::QueuedConnection);
     return QWidget::eventFilter(watched, event);
 }
 

@@ -114,6 +114,7 @@ void ExperimentsPanel::buildViews()
     m_policies->setItemDelegateForColumn(PolicyTableModel::SpreadColumn, new SpreadDelegate(this));
     m_policies->setSelectionMode(QAbstractItemView::NoSelection);
     m_policies->horizontalHeader()->setMinimumSectionSize(30);
+    m_policies->viewport()->installEventFilter(this);
     m_runs = makeExperimentTable(m_runModel, tr("Runs of the experiment"));
     m_runs->horizontalHeader()->setStretchLastSection(true);
     m_across = new QSplitter(Qt::Horizontal);
