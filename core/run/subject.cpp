@@ -61,7 +61,8 @@ Result<Subject> findSubject(const Conduct &conduct, const std::string &name)
     Subject subject;
     Status found;
     if (fs::is_regular_file(file, ignored)) {
-        subject.label = name;
+        // Records travel, folders of this machine do not.
+        subject.label = fs::path(name).is_absolute() ? file.filename().string() : name;
         Result<std::string> text = files::readFile(file, maxCandidateBytes);
         if (!text)
             return tl::unexpected(text.error());

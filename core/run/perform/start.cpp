@@ -53,6 +53,14 @@ std::string absolutePath(const std::string &path)
     return path.empty() ? path : fs::absolute(path, ignored).string();
 }
 
+/// What lies in the workspace is named as seen from there, so that a run's record is as good on another machine.
+std::string pathFrom(const fs::path &workspace, const std::string &path)
+{
+    std::error_code failed;
+    const fs::path relative = fs::proximate(path, workspace, failed);
+    return failed || relative.empty() || *relative.begin() == ".." ? absolutePath(path) : relative.string();
+}
+
 bool isFile(const std::string &path)
 {
     std::error_code ignored;
@@ -171,11 +179,11 @@ Status Starter::takeCard()
             return sound;
         takeScope(*lineage);
     } else if (isFile(target)) {
-        target = absolutePath(target);
         const Result<kernel::Candidate> candidate = kernel::readCandidate(target);
         if (!candidate)
             return tl::unexpected(candidate.error());
         m_settings.surface = kernel::toString(candidate->surface);
+        target = pathFrom(m_workspace.root, target);
     }
     if (m_settings.workload.empty() || m_settings.platform.empty() || m_settings.surface.empty())
         return fail(ErrorCode::InvalidInput, "'" + target + "' is no state of a lineage; for a file, say "
@@ -222,7 +230,7 @@ Status Starter::takeFile()
     if (m_settings.workload.empty())
         return fail(ErrorCode::InvalidInput, "'" + m_settings.subject + "' is a file: say its workload with "
                                                  + field("workload") + '.');
-    m_settings.subject = absolutePath(m_settings.subject);
+    m_settings.subject = pathFrom(m_workspace.root, m_settings.subject);
     m_settings.surface = kernel::toString(candidate->surface);
     if (!m_settings.platform.empty())
         return {};

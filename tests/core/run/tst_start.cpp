@@ -4,6 +4,7 @@
 #include "core/run/subject.h"
 #include "tests/core/run/materializefixture.h"
 
+#include <QTemporaryDir>
 #include <QTest>
 
 using namespace klineage;
@@ -125,7 +126,13 @@ private slots:
         const Result<Settings> settings = startSettings(m_workspace, request);
         QVERIFY2(settings.has_value(), messageOf(request).c_str());
         QCOMPARE(settings->platform, std::string("pocl")); // of the only lineage
-        QCOMPARE(settings->subject, file);
+        // As seen from the workspace, so that the record is as good on another machine; what lies elsewhere keeps its place.
+        QCOMPARE(settings->subject, std::string("workloads/toy/lineages/pocl/R01a.cl"));
+        const QTemporaryDir elsewhere;
+        const std::string other = (elsewhere.path() + QStringLiteral("/K.cl")).toStdString();
+        std::filesystem::copy_file(file, other);
+        request.subject = other;
+        QCOMPARE(startSettings(m_workspace, request)->subject, other);
 
         StartRequest trial = requestOf(Kind::Admit, "stage-rows");
         trial.options["target"] = file;
@@ -137,6 +144,8 @@ private slots:
         trial.workload = "toy";
         trial.platform = "pocl";
         QCOMPARE(startSettings(m_workspace, trial)->surface, std::string("opencl"));
+        QCOMPARE(startSettings(m_workspace, trial)->options.at("target"),
+                 std::string("workloads/toy/lineages/pocl/R01a.cl"));
     }
 
     void refusals_data()
