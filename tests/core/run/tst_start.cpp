@@ -137,10 +137,10 @@ private slots:
         StartRequest trial = requestOf(Kind::Admit, "stage-rows");
         trial.options["target"] = file;
         trial.fieldPrefix = "--";
-        QCOMPARE(messageOf(trial),
-                 "'" + file
-                     + "' is no state of a lineage; for a file, say --workload and --platform "
-                       "too.");
+        QCOMPARE(
+            messageOf(trial),
+            std::string("'workloads/toy/lineages/pocl/R01a.cl' is no state of a lineage; for a file, say "
+                        "--workload and --platform too."));
         trial.workload = "toy";
         trial.platform = "pocl";
         QCOMPARE(startSettings(m_workspace, trial)->surface, std::string("opencl"));
