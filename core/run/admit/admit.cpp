@@ -5,6 +5,7 @@
 #include "core/policy/cardtext.h"
 #include "core/policy/reply.h"
 #include "core/policy/trialtext.h"
+#include "core/run/admit/effect.h"
 #include "core/run/admit/heldout.h"
 #include "core/run/figures.h"
 #include "core/run/lift/quantities.h"
@@ -13,7 +14,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 
 // Roundtrip admission: an author that is given the card and a state that had no part in it, and nothing else, applies the one to the
 // other. A correct candidate shows the effect when it gains against the state about as much as the card claims: much less is not what was
@@ -127,7 +127,6 @@ private:
     [[nodiscard]] Status log() const;
     [[nodiscard]] Ending conclusion() const;
     [[nodiscard]] std::string claims() const;
-    [[nodiscard]] std::string shortfall(const gate::Comparison *comparison) const;
     [[nodiscard]] Status step(const char *outcome, const std::string &reason, const gate::Trial *trial);
 
     Conduct m_conduct;
@@ -250,28 +249,13 @@ Status Admitter::judge(const std::string &candidate)
         return step("rejected", verdictLine(*trial), &*trial);
     }
     const gate::Comparison *comparison = trial->comparison("parent");
-    const std::string shortOf = shortfall(comparison);
+    const std::string shortOf = effectShortfall(m_admission.claimed, comparison);
     m_observed = shortOf.empty();
     const std::string figures = figuresText(*trial) + claims();
     if (m_observed)
         return step("accepted", figures, &*trial);
     m_feedback = "It is right, but " + shortOf + ".\n" + policy::trialText(*trial);
     return step("rejected", "It is right, but " + shortOf + ": " + figures, &*trial);
-}
-
-/// Why this is not the claimed effect; empty: it is. A factor counts on the scale of its logarithm, and as far as the interval lets
-/// one tell: from half of the smallest claim to twice the largest.
-std::string Admitter::shortfall(const gate::Comparison *comparison) const
-{
-    if (!comparison || comparison->change != gate::Change::Gain)
-        return "it does not gain against the kernel that was given";
-    if (m_admission.claimed.empty())
-        return {};
-    if (comparison->speedup.high < std::sqrt(m_admission.claimed.front()))
-        return "it gains less than half of what the card claims";
-    if (comparison->speedup.low > std::pow(m_admission.claimed.back(), 2))
-        return "it gains more than twice what the card claims, so that more was changed than the card says";
-    return {};
 }
 
 /// The trial becomes a branch of the target's lineage, where the verification's citation is looked up.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/lineage/lineage.h"
+#include "core/run/admit/effect.h"
 #include "core/run/lift/quantities.h"
 #include "core/skills/store.h"
 #include "tests/core/run/learnfixture.h"
@@ -243,6 +244,38 @@ private slots:
             QVERIFY(!card.verifications[0].expectedEffectObserved);
             QVERIFY(card.verifications[0].heldOut);
         }
+    }
+
+    void claimedEffects_data()
+    {
+        QTest::addColumn<QList<double>>("claimed");
+        QTest::addColumn<double>("low");
+        QTest::addColumn<double>("high");
+        QTest::addColumn<bool>("shown");
+        const QList<double> large{2.5, 9};
+        QTest::newRow("no claim") << QList<double>() << 1.01 << 1.02 << true;
+        QTest::newRow("as claimed") << large << 3.0 << 3.1 << true;
+        QTest::newRow("half") << large << 1.5 << 1.59 << true;
+        QTest::newRow("less than half") << large << 1.5 << 1.58 << false;
+        QTest::newRow("twice") << large << 80.9 << 90.0 << true;
+        QTest::newRow("more than twice") << large << 81.1 << 90.0 << false;
+        QTest::newRow("a small claim, up to 2x") << QList<double>{1.1} << 1.9 << 2.1 << true;
+        QTest::newRow("a small claim, more") << QList<double>{1.1} << 2.1 << 2.2 << false;
+    }
+
+    void claimedEffects()
+    {
+        QFETCH(QList<double>, claimed);
+        QFETCH(double, low);
+        QFETCH(double, high);
+        gate::Comparison comparison;
+        comparison.speedup = {(low + high) / 2, low, high};
+        comparison.change = gate::Change::Gain;
+        const std::vector<double> claims(claimed.begin(), claimed.end());
+        QTEST(effectShortfall(claims, &comparison).empty(), "shown");
+        comparison.change = gate::Change::Undecided;
+        QVERIFY(!effectShortfall(claims, &comparison).empty());
+        QVERIFY(!effectShortfall(claims, nullptr).empty());
     }
 
     void aKillAtAnyMomentChangesNothing()
