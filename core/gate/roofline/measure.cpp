@@ -304,13 +304,15 @@ std::vector<Probe> Measurer::arithmetic(const std::string &rate) const
         std::vector<Probe> probes;
         for (const std::int64_t width : rate == "fp32"   ? std::vector<std::int64_t>{8, 16}
                                         : rate == "fp64" ? std::vector<std::int64_t>{4, 8}
-                                                         : std::vector<std::int64_t>{})
-            probes.push_back({roofline::fmaCl,
-                              "fma.cl",
-                              {{"DOUBLE", isDouble}, {"WIDTH", width}},
-                              four,
-                              "ROUNDS",
-                              10.0 * 8 * static_cast<double>(width) * 2 * groups});
+                                                         : std::vector<std::int64_t>{}) {
+            for (const std::int64_t fused : {0, 1})
+                probes.push_back({roofline::fmaCl,
+                                  "fma.cl",
+                                  {{"DOUBLE", isDouble}, {"WIDTH", width}, {"FUSED", fused}},
+                                  four,
+                                  "ROUNDS",
+                                  10.0 * 8 * static_cast<double>(width) * 2 * groups});
+        }
         return probes;
     }
     const bool hopper = m_platform == "sm90";

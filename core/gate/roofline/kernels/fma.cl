@@ -11,6 +11,11 @@ name = "WIDTH"
 default = 8
 values = [4, 8, 16]
 
+[[tunable]]
+name = "FUSED"
+default = 1
+values = [0, 1]
+
 [[launch]]
 kernel = "multiply_add"
 grid = ["GROUPS"]
@@ -19,6 +24,12 @@ args = ["b", "int ROUNDS"]
 */
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Independent chains of vectorised multiply-adds, enough of them to hide the latency of each: 10 × 8 × WIDTH × 2 operations a round.
+// mad() may become two instructions, which take longer than one; fma() is one, or a slow call where the device has none.
+#if FUSED
+#define MULTIPLY_ADD fma
+#else
+#define MULTIPLY_ADD mad
+#endif
 #if DOUBLE
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #define SCALAR double
@@ -29,16 +40,16 @@ args = ["b", "int ROUNDS"]
 #define VECTOR_OF(scalar, width) JOIN(scalar, width)
 #define VECTOR VECTOR_OF(SCALAR, WIDTH)
 #define STEP \
-    x0 = mad(x0, m, c); \
-    x1 = mad(x1, m, c); \
-    x2 = mad(x2, m, c); \
-    x3 = mad(x3, m, c); \
-    x4 = mad(x4, m, c); \
-    x5 = mad(x5, m, c); \
-    x6 = mad(x6, m, c); \
-    x7 = mad(x7, m, c); \
-    x8 = mad(x8, m, c); \
-    x9 = mad(x9, m, c);
+    x0 = MULTIPLY_ADD(x0, m, c); \
+    x1 = MULTIPLY_ADD(x1, m, c); \
+    x2 = MULTIPLY_ADD(x2, m, c); \
+    x3 = MULTIPLY_ADD(x3, m, c); \
+    x4 = MULTIPLY_ADD(x4, m, c); \
+    x5 = MULTIPLY_ADD(x5, m, c); \
+    x6 = MULTIPLY_ADD(x6, m, c); \
+    x7 = MULTIPLY_ADD(x7, m, c); \
+    x8 = MULTIPLY_ADD(x8, m, c); \
+    x9 = MULTIPLY_ADD(x9, m, c);
 
 __kernel void multiply_add(__global VECTOR *b, int rounds)
 {
