@@ -3,12 +3,12 @@ surface = "opencl"
 
 [[launch]]
 kernel = "sgemm"
-grid = ["ceil_div(N, 16)", "M"]
-block = ["16", "1"]
+grid = ["N", "M"]
+block = ["1", "1"]
 args = ["a", "b", "c", "int M", "int N", "int K"]
 */
 
-// One work-item computes one element of c.
+// One work-item computes one element of c. A work-group is one work-item.
 __kernel void sgemm(__global const float *restrict a, __global const float *restrict b,
                     __global float *restrict c, int M, int N, int K)
 {

@@ -3,24 +3,25 @@ surface = "opencl"
 
 [[launch]]
 kernel = "sgemm"
-when = "M >= 8 && N >= 16"
-grid = ["ceil_div(N, 4 * 16)", "ceil_div(M, 4 * 8)"]
-block = ["4", "4"]
+when = "M >= 4 && N >= 16"
+grid = ["ceil_div(N, 16)", "ceil_div(M, 4)"]
+block = ["1", "1"]
 args = ["a", "b", "c", "int M", "int N", "int K"]
 
 [[launch]]
 kernel = "sgemm_small"
-when = "M < 8 || N < 16"
+when = "M < 4 || N < 16"
 grid = ["ceil_div(N, 16)", "ceil_div(M, 16)"]
 block = ["16", "16"]
 args = ["a", "b", "c", "int M", "int N", "int K"]
 */
 
-#define MR 8  // rows of c that a work-item computes
+#define MR 4  // rows of c that a work-item computes
 
 // One work-item computes MR rows of 16 columns of c. The 16 are neighbours in b and in c: a float16, as
 // wide as a vector register of AVX-512 (two of AVX), loads, multiplies, adds and stores them at once. An
-// element of b is loaded once for MR rows, and the MR sums do not wait for each other.
+// element of b is loaded once for MR rows, and the MR sums do not wait for each other. A work-group is
+// one tile.
 __kernel void sgemm(__global const float *restrict a, __global const float *restrict b,
                     __global float *restrict c, int M, int N, int K)
 {

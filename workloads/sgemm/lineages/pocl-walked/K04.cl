@@ -1,39 +1,27 @@
 /*klineage
 surface = "opencl"
 
-[[tunable]]
-name = "MR"                      # rows of c that a work-item computes
-default = 12
-values = [4, 6, 8, 12, 16]
-
-[[tunable]]
-name = "WGX"                     # tiles side by side in a work-group: they share rows of a
-default = 4
-values = [1, 2, 4, 8]
-
-[[tunable]]
-name = "WGY"                     # tiles below each other in a work-group: they share columns of b
-default = 4
-values = [1, 2, 4, 8]
-
 [[launch]]
 kernel = "sgemm"
-when = "M >= MR && N >= 16"
-grid = ["ceil_div(N, WGX * 16)", "ceil_div(M, WGY * MR)"]
-block = ["WGX", "WGY"]
+when = "M >= 12 && N >= 16"
+grid = ["ceil_div(N, 16)", "ceil_div(M, 12)"]
+block = ["1", "1"]
 args = ["a", "b", "c", "int M", "int N", "int K"]
 
 [[launch]]
 kernel = "sgemm_small"
-when = "M < MR || N < 16"
+when = "M < 12 || N < 16"
 grid = ["ceil_div(N, 16)", "ceil_div(M, 16)"]
 block = ["16", "16"]
 args = ["a", "b", "c", "int M", "int N", "int K"]
 */
 
+#define MR 12  // rows of c that a work-item computes
+
 // One work-item computes MR rows of 16 columns of c. The 16 are neighbours in b and in c: a float16, as
 // wide as a vector register of AVX-512 (two of AVX), loads, multiplies, adds and stores them at once. An
-// element of b is loaded once for MR rows, and the MR sums do not wait for each other.
+// element of b is loaded once for MR rows, and the MR sums do not wait for each other. A work-group is
+// one tile.
 __kernel void sgemm(__global const float *restrict a, __global const float *restrict b,
                     __global float *restrict c, int M, int N, int K)
 {

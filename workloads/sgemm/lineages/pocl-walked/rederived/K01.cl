@@ -3,52 +3,35 @@ surface = "opencl"
 
 [[launch]]
 kernel = "sgemm"
-when = "N >= 16"
-grid = ["ceil_div(N, 16 * 16)", "M"]
-block = ["16", "1"]
-args = ["a", "b", "c", "int M", "int N", "int K"]
-
-[[launch]]
-kernel = "sgemm_small"
-when = "N < 16"
-grid = ["ceil_div(N, 16)", "ceil_div(M, 16)"]
-block = ["16", "16"]
+grid = ["ceil_div(N, 4)", "M"]
+block = ["1", "1"]
 args = ["a", "b", "c", "int M", "int N", "int K"]
 */
 
-// One work-item computes 16 columns of a row of c. The 16 are neighbours in b and in c: a float16, as
-// wide as a vector register of AVX-512 (two of AVX), loads, multiplies, adds and stores them at once.
+// One work-item computes four neighbouring elements of a row of c, in a float4. A work-group is one work-item.
 __kernel void sgemm(__global const float *restrict a, __global const float *restrict b,
                     __global float *restrict c, int M, int N, int K)
 {
-    int col = get_global_id(0) * 16;
-    int row = get_global_id(1);
-    if (row >= M || col >= N)
-        return;
-    col = min(col, N - 16);  // the last vector slides back and repeats columns of its neighbour
-    a += row * K;
-    b += col;
-    c += row * N + col;
+#pragma OPENCL FP_CONTRACT ON
+    const int col = (int)get_global_id(0) * 4;
+    const int row = get_global_id(1);
 
-    float16 sum = 0.0f;
-    for (int k = 0; k < K; ++k) {
-        float16 bk = vload16(0, b + k * N);
-        sum += a[k] * bk;
+    if (row < M && col + 4 <= N) {
+        __global const float *pa = a + (size_t)row * K;
+        __global const float *const pa_end = pa + K;
+        __global const float *pb = b + col;
+        const size_t stride = (size_t)N;
+        float4 sum = (float4)(0.0f);
+        for (; pa != pa_end; ++pa, pb += stride)
+            sum += (float4)(*pa) * vload4(0, pb);
+        vstore4(sum, 0, c + (size_t)row * N + col);
+    } else if (row < M) {
+        // The last N % 4 columns, one by one.
+        for (int j = col; j < N; ++j) {
+            float sum = 0.0f;
+            for (int k = 0; k < K; ++k)
+                sum += a[row * K + k] * b[k * N + j];
+            c[row * N + j] = sum;
+        }
     }
-    vstore16(sum, 0, c);
-}
-
-// For matrices narrower than a vector: one work-item computes one element.
-__kernel void sgemm_small(__global const float *restrict a, __global const float *restrict b,
-                          __global float *restrict c, int M, int N, int K)
-{
-    int col = get_global_id(0);
-    int row = get_global_id(1);
-    if (row >= M || col >= N)
-        return;
-
-    float sum = 0.0f;
-    for (int k = 0; k < K; ++k)
-        sum += a[row * K + k] * b[k * N + col];
-    c[row * N + col] = sum;
 }

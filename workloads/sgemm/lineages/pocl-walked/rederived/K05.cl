@@ -1,72 +1,64 @@
 /*klineage
 surface = "opencl"
 
-[[tunable]]
-name = "MR"                      # rows of c that a work-item computes
-default = 12
-values = [4, 6, 8, 12, 16]
-
-[[tunable]]
-name = "WGX"                     # tiles side by side in a work-group: they share rows of a
-default = 4
-values = [1, 2, 4, 8]
-
-[[tunable]]
-name = "WGY"                     # tiles below each other in a work-group: they share columns of b
-default = 4
-values = [1, 2, 4, 8]
-
 [[launch]]
 kernel = "sgemm"
-when = "M >= MR && N >= 16"
-grid = ["ceil_div(N, WGX * 16)", "ceil_div(M, WGY * MR)"]
-block = ["WGX", "WGY"]
+when = "M >= 12 && N >= 16"
+grid = ["ceil_div(N, 64)", "ceil_div(M, 48)"]
+block = ["1", "1"]
 args = ["a", "b", "c", "int M", "int N", "int K"]
 
 [[launch]]
 kernel = "sgemm_small"
-when = "M < MR || N < 16"
+when = "M < 12 || N < 16"
 grid = ["ceil_div(N, 16)", "ceil_div(M, 16)"]
 block = ["16", "16"]
 args = ["a", "b", "c", "int M", "int N", "int K"]
 */
 
-// One work-item computes MR rows of 16 columns of c. The 16 are neighbours in b and in c: a float16, as
+#define MR 12   // rows of c in a tile
+#define TILES 4 // a work-group computes TILES x TILES tiles
+
+// A tile is MR rows of 16 columns of c. The 16 are neighbours in b and in c: a float16, as
 // wide as a vector register of AVX-512 (two of AVX), loads, multiplies, adds and stores them at once. An
-// element of b is loaded once for MR rows, and the MR sums do not wait for each other.
+// element of b is loaded once for MR rows, and the MR sums do not wait for each other. A work-group is
+// one work-item that computes 4 x 4 tiles, along the columns first: the MR rows of a stay in the L1 cache
+// for four tiles, the four panels of b in the L2 cache for the next rows of tiles.
 __kernel void sgemm(__global const float *restrict a, __global const float *restrict b,
                     __global float *restrict c, int M, int N, int K)
 {
-    int col = get_global_id(0) * 16;
-    int row = get_global_id(1) * MR;
-    if (row >= M || col >= N)
+    int col_begin = get_global_id(0) * (16 * TILES);
+    int row_begin = get_global_id(1) * (MR * TILES);
+    if (row_begin >= M || col_begin >= N)
         return;
-    row = min(row, M - MR);  // the last tile slides back and repeats rows and columns of its neighbour
-    col = min(col, N - 16);
-    a += row * K;
-    b += col;
-    c += row * N + col;
+    int col_end = min(col_begin + 16 * TILES, N);
+    int row_end = min(row_begin + MR * TILES, M);
 
-    // The work-item after this one computes the tile to the right. Its 16 columns end in the line that this
-    // one prefetches, and begin in it too, or in one that this tile's own columns end in. They go to the
-    // second level, as a column strip is more than the first can keep until then. The last tile asks for
-    // its own columns again, so that no address leaves b.
-    __global const float *right = b + (min(col + 16, N - 16) - col) + 15;
+#pragma unroll 1
+    for (int tile_row = row_begin; tile_row < row_end; tile_row += MR) {
+#pragma unroll 1
+        for (int tile_col = col_begin; tile_col < col_end; tile_col += 16) {
+            int row = min(tile_row, M - MR);  // the last tile slides back and repeats rows and columns of its neighbour
+            int col = min(tile_col, N - 16);
+            __global const float *at = a + row * K;
+            __global const float *bt = b + col;
+            __global float *ct = c + row * N + col;
 
-    float16 sum[MR];
+            float16 sum[MR];
 #pragma unroll
-    for (int i = 0; i < MR; ++i)
-        sum[i] = 0.0f;
-    for (int k = 0; k < K; ++k) {
-        __builtin_prefetch(right + k * N, 0, 2);
-        float16 bk = vload16(0, b + k * N);
+            for (int i = 0; i < MR; ++i)
+                sum[i] = 0.0f;
+            for (int k = 0; k < K; ++k) {
+                float16 bk = vload16(0, bt + k * N);
 #pragma unroll
-        for (int i = 0; i < MR; ++i)
-            sum[i] += a[i * K + k] * bk;
+                for (int i = 0; i < MR; ++i)
+                    sum[i] += at[i * K + k] * bk;
+            }
+#pragma unroll
+            for (int i = 0; i < MR; ++i)
+                vstore16(sum[i], 0, ct + i * N);
+        }
     }
-#pragma unroll
-    for (int i = 0; i < MR; ++i)
-        vstore16(sum[i], 0, c + i * N);
 }
 
 // For matrices smaller than a tile: one work-item computes one element.
