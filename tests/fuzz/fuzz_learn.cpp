@@ -33,7 +33,7 @@ FuzzTarget fuzzTarget()
         "[\"w/p/K01\"]\n[anchor]\ntext = \"A loop.\"\nevidence = [\"w/p/K01\"]\n[[precondition]]\ntext = "
         "\"Fits.\"\nevidence = [\"w/p/K01\"]\n[[effect]]\ntext = \"It brings 2.0×, 14 % of 3 us.\"\nevidence = "
         "[\"w/p/K01\"]\n[[risk]]\ntext = \"None.\"\nevidence = [\"w/p/R00a\"]\n",
-        "declined = \"They fit this kernel only.\""};
+        "same_as = \"stage-tiles\"", "declined = \"They fit this kernel only.\""};
     target.words = {"2.0×",         "0.5x",     "16 × 16", "%",      "µs",  "TFLOP/s",
                     "[[effect]]\n", "evidence", "w/p/K01", "trial:", "'''", "declined",
                     "complete",     "category", "\xc3",    "\"\"\""};
