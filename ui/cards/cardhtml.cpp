@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/cards/cardhtml.h"
 
+#include "core/skills/retrieval.h"
+
 #include "ui/style/theme.h"
 
 #include <QCoreApplication>
@@ -92,6 +94,14 @@ QString verdictWord(skills::ReviewVerdict verdict)
     return {};
 }
 
+QString scope(const QString &title, const skills::Scope &scope)
+{
+    return label(title)
+           + paragraph(tr("cases %1 · languages %2 · platforms %3<br>after %4")
+                           .arg(words(scope.cases), words(scope.languages), words(scope.platforms),
+                                words(scope.priorActions)));
+}
+
 } // namespace
 
 QString fieldsHtml(const skills::CardRecord &record)
@@ -100,12 +110,11 @@ QString fieldsHtml(const skills::CardRecord &record)
     return label(tr("Intent")) + claim(card.intent) + label(tr("Anchor")) + claim(card.anchor)
            + claims(tr("Precondition"), card.preconditions) + claims(tr("Effect"), card.effects)
            + claims(tr("Risk"), card.risks)
-           + label(record.life() == skills::Life::Admitted ? tr("Scope, verified") : tr("Scope, claimed"))
-           + paragraph(tr("cases %1 · languages %2 · platforms %3<br>after %4")
-                           .arg(words(card.scope.cases), words(card.scope.languages),
-                                words(card.scope.platforms), words(card.scope.priorActions)))
-           + features(tr("Requires"), card.requirements) + features(tr("Provides"), card.provides)
-           + features(tr("Conflicts with"), card.conflicts);
+           + (record.life() == skills::Life::Admitted
+                  ? scope(tr("Scope, verified"), skills::verifiedScope(record))
+                  : QString())
+           + scope(tr("Scope, claimed"), card.scope) + features(tr("Requires"), card.requirements)
+           + features(tr("Provides"), card.provides) + features(tr("Conflicts with"), card.conflicts);
 }
 
 QString evidenceHtml(const skills::CardRecord &record)

@@ -126,6 +126,7 @@ private:
     [[nodiscard]] Status recordInLineage(const gate::Trial &trial, const std::string &candidate) const;
     [[nodiscard]] Status log() const;
     [[nodiscard]] Ending conclusion() const;
+    [[nodiscard]] std::string targetName() const;
     [[nodiscard]] std::string claims() const;
     [[nodiscard]] Status step(const char *outcome, const std::string &reason, const gate::Trial *trial);
 
@@ -289,7 +290,7 @@ Status Admitter::log() const
         return {};
     skills::Verification line;
     line.time = m_trial->time;
-    line.target = m_target.label;
+    line.target = targetName();
     line.trial = m_trial->id;
     line.cardRevision = m_admission.revision;
     line.status = gate::toString(m_trial->verdict.status);
@@ -310,6 +311,15 @@ Ending Admitter::conclusion() const
                                 + ", which had a part in it, so that this admits nothing. "
                                 + m_admission.heldOutReason + ' ' + figures};
     return {"complete", name + " is admitted by " + m_target.label + ": " + figures};
+}
+
+/// "layernorm/pocl/K02"; a file, a branch say, is named in its place: the log says on which workload and platform a card was verified.
+std::string Admitter::targetName() const
+{
+    const Settings &settings = m_conduct.settings();
+    return m_target.lineage.empty()
+               ? settings.workload + '/' + settings.platform + '/' + fs::path(m_target.label).stem().string()
+               : m_target.label;
 }
 
 std::string Admitter::claims() const

@@ -179,6 +179,8 @@ private slots:
         QCOMPARE(card.verifications.size(), std::size_t{1});
         QVERIFY(card.verifications[0].expectedEffectObserved);
         QVERIFY(!card.verifications[0].heldOut);
+        QVERIFY(
+            QString::fromStdString(card.verifications[0].target).startsWith(QStringLiteral("other/pocl")));
         QCOMPARE(card.life(), skills::Life::Hypothesis);
     }
 
