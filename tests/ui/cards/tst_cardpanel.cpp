@@ -166,6 +166,21 @@ private slots:
         QVERIFY(!fieldsHtml(hostile).contains(QStringLiteral("<b>")));
     }
 
+    void verifiedScopeIsNotTheClaim()
+    {
+        skills::CardRecord record;
+        record.card.name = "a-card";
+        record.card.scope.cases = {"gemm"};
+        record.card.scope.platforms = {"sm90"};
+        QVERIFY(!fieldsHtml(record).contains(QStringLiteral("verified")));
+        record.verifications.push_back(
+            {"2026-11-21T20:26:07Z", "layernorm/pocl/K00", "0123456789abcdef", 1, "correct", true, true});
+        const QString html = fieldsHtml(record);
+        QVERIFY(html.indexOf(QStringLiteral("layernorm")) > html.indexOf(QStringLiteral("Scope, verified")));
+        QVERIFY(html.indexOf(QStringLiteral("layernorm")) < html.indexOf(QStringLiteral("Scope, claimed")));
+        QVERIFY(html.indexOf(QStringLiteral("gemm")) > html.indexOf(QStringLiteral("Scope, claimed")));
+    }
+
     void citationsLeadToTheirEvidence()
     {
         Workspace value = m_workspace->workspace();
