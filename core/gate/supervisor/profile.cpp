@@ -30,6 +30,7 @@ constexpr double shortRunNs = 150e3; ///< as the supervisor sees it, with the ex
 constexpr double shortRuns = 48;
 constexpr double deviceSampleNs = 200e3;
 constexpr double hostSampleNs = 2e6;
+constexpr std::size_t largeSetBytes = std::size_t{4} << 20;
 constexpr double deadlineMarginSeconds = 2;
 constexpr int replayChecks = 5;
 constexpr double replayTolerance = 0.05;
@@ -411,10 +412,12 @@ tl::expected<void, ProfileEnd> Profiler::run(const ProfileRequest &request)
     if (auto installed = installHelpers(); !installed)
         return installed;
     if (m_candidate.candidate.surface == kernel::Surface::OpenCl) {
-        // No graphs here; a processor's memory gets faster and slower from one moment to the next, so that many short samples side by
-        // side tell more than a few long ones.
+        // A processor's memory gets faster and slower from one moment to the next, so that many short samples side by side tell more than
+        // a few long ones. Where the sets are small a sample is a whole rotation nevertheless: what is refilled for a few of them would
+        // still be in the cache.
         m_state.sampleNs = hostSampleNs;
-        m_state.rotationNs = hostSampleNs;
+        if (CheckedSet::tensorBytes(*m_correct.timed.front()) >= largeSetBytes)
+            m_state.rotationNs = hostSampleNs;
     } else {
         m_state.sampleNs = deviceSampleNs;
     }
