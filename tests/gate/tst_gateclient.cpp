@@ -2,7 +2,7 @@
 //
 // klineage-gate as other programs see it: serve through GateClient, devices, batch; and what a kill leaves behind.
 #include "core/files/jsonlines.h"
-#include "core/gate/client.h"
+#include "core/pool/gateclient.h"
 #include "core/process/childprocess.h"
 
 #include "tests/core/gate/gatefixture.h"

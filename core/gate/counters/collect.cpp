@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/gate/counters/collect.h"
 
-#include "core/gate/check/random.h"
-#include "core/gate/counters/metricsets.h"
-#include "core/gate/supervisor/timedbuffers.h"
+#include "core/base/random.h"
+#include "core/device/counters/metricsets.h"
+#include "core/gate/timing/timedbuffers.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +15,6 @@ namespace {
 constexpr double startLimitSeconds = 60;
 constexpr double longestReadSeconds = 60;
 constexpr double cacheMultiple = 2;
-constexpr std::size_t mostSets = 64;
 constexpr std::size_t deviceBudgetBytes = std::size_t{2} << 30;
 const std::string side = "candidate";
 

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/gate/supervisor/supervisor.h"
 
+#include "core/base/random.h"
+#include "core/device/hostfacts.h"
 #include "core/files/sha256.h"
 #include "core/files/utctime.h"
-#include "core/gate/check/random.h"
 #include "core/gate/check/trivial.h"
 #include "core/gate/counters/collect.h"
-#include "core/gate/hostfacts.h"
 #include "core/gate/references/python.h"
 #include "core/gate/roofline/guard.h"
-#include "core/gate/supervisor/compileahead.h"
-#include "core/gate/supervisor/deviceturn.h"
-#include "core/gate/supervisor/profile.h"
-#include "core/gate/supervisor/sandbox.h"
-#include "core/gate/supervisor/sanitizer.h"
+#include "core/gate/session/compileahead.h"
+#include "core/gate/session/deviceturn.h"
+#include "core/gate/session/sandbox.h"
+#include "core/gate/session/sanitizer.h"
+#include "core/gate/timing/profile.h"
 
 #include <algorithm>
 #include <set>
@@ -241,7 +241,7 @@ Status Supervisor::Private::checkWorkload(const GateJob &job, std::uint64_t seed
 Trial Supervisor::Private::newTrial(const GateJob &job) const
 {
     Trial trial;
-    trial.id = newTrialId();
+    trial.id = randomId();
     trial.time = files::nowUtc();
     trial.workload = job.workload.name;
     trial.candidate = files::sha256Hex(job.request.candidateText);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/gate/supervisor/compileahead.h"
+#include "core/gate/session/compileahead.h"
 
 #include <QtTest>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/gate/supervisor/deviceturn.h"
+#include "core/gate/session/deviceturn.h"
 
 #include <QTemporaryDir>
 #include <QTest>

@@ -2,8 +2,8 @@
 //
 // What the shipped workloads layernorm and rmsnorm accept and what they refuse: honest ways to compute them in f32 pass every case,
 // and each common mistake fails a case that is there for it.
+#include "core/gate/check/caseinstance.h"
 #include "core/gate/check/comparison.h"
-#include "core/gate/supervisor/caseinstance.h"
 
 #include <QtTest>
 

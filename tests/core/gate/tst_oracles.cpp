@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // The oracles against loops that are too plain to be wrong, and the workloads that vendor references are tried on.
-#include "core/gate/supervisor/caseinstance.h"
+#include "core/gate/check/caseinstance.h"
 
 #include <QtTest>
 

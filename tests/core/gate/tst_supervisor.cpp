@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/gate/protocol/messages.h"
-#include "core/gate/protocol/requestjson.h"
-#include "core/gate/supervisor/compilecache.h"
+#include "core/device/worker/messages.h"
+#include "core/gate/session/compilecache.h"
 #include "core/gate/supervisor/supervisor.h"
 #include "core/process/isolation.h"
+#include "core/trial/requestjson.h"
 
 #include "gatefixture.h"
 
@@ -345,7 +345,7 @@ void TestSupervisor::requestSurvivesTheWire()
     request.seeds = 5;
     request.profileSeconds = 1.5;
     request.withReference = false;
-    const auto job = protocol::readRequest(protocol::writeRequest(request, test::smallMatmul));
+    const auto job = readJob(protocol::writeRequest(request, test::smallMatmul));
     QVERIFY2(job, job ? "" : job.error().message.c_str());
     QCOMPARE(job->workload.name, std::string("tiny"));
     QCOMPARE(job->request.candidateName, request.candidateName);
@@ -360,13 +360,13 @@ void TestSupervisor::unknownRequestKeys()
 {
     auto params = protocol::writeRequest({}, test::smallMatmul);
     params["profile_second"] = 3;
-    const auto job = protocol::readRequest(params);
+    const auto job = readJob(params);
     QVERIFY(!job);
     QVERIFY(job.error().message.find("profile_seconds") != std::string::npos);
     params = protocol::writeRequest({}, test::smallMatmul);
     params["seeds"] = "three";
-    QVERIFY(!protocol::readRequest(params));
-    QVERIFY(!protocol::readRequest(nlohmann::json::array()));
+    QVERIFY(!readJob(params));
+    QVERIFY(!readJob(nlohmann::json::array()));
 }
 
 void TestSupervisor::compileCache()
