@@ -245,11 +245,11 @@ void TestWorkload::messages_data()
     row("empty range", "low = -1", "low = 3", "w.toml:14:16: 'low' is not below 'high'.");
     row("fraction", "fraction = 0.5", "fraction = 1.0", "w.toml:29:59: 'fraction' is not below 1.");
     row("share above all", "kind = \"uniform\", low = -1, high = 2.5", "kind = \"log_gates\", share = 1.5",
-        "w.toml:14:38: 'share' is above 1.");
+        "w.toml:14:46: 'share' is above 1.");
     row("divisor of zero", "kind = \"uniform\", low = -1, high = 2.5", "kind = \"log_gates\", divisor = 0",
-        "w.toml:14:38: 'divisor' is not positive.");
+        "w.toml:14:48: 'divisor' is not positive.");
     row("epsilon of zero", "kind = \"uniform\", low = -1, high = 2.5", "kind = \"unit_rows\", epsilon = 0",
-        "w.toml:14:38: 'epsilon' is not positive.");
+        "w.toml:14:48: 'epsilon' is not positive.");
     row("distribution of an output", "shape = [\"R\", \"C\"]",
         "shape = [\"R\", \"C\"]\ndistribution = { kind = \"bits\" }",
         "w.toml:21:16: 'y' is an output; only inputs have a distribution.");
