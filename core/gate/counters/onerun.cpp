@@ -16,7 +16,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::uint64_t seed = 1;
-constexpr std::size_t mostSets = 64;
+constexpr std::size_t mostSetsOfOneRun = 64;
 
 /// The candidate on the device of this process.
 class OneRun
@@ -93,7 +93,7 @@ Status OneRun::resolve()
     std::size_t bytes = 1;
     for (const HostTensor &tensor : m_tensors)
         bytes += tensor.elements() * kernel::sizeOf(tensor.dtype);
-    m_sets = std::clamp<std::size_t>(2 * m_backend->cacheBytes() / bytes + 1, 2, mostSets);
+    m_sets = std::clamp<std::size_t>(2 * m_backend->cacheBytes() / bytes + 1, 2, mostSetsOfOneRun);
     return {};
 }
 
