@@ -103,8 +103,9 @@ function(klineage_add_test name)
         endif()
     endif()
     if(NOT ARG_TIMEOUT)
-        set(ARG_TIMEOUT 300)
+        set(ARG_TIMEOUT 900) # for what hangs: a busy machine takes ten times as long as a quiet one
     endif()
+    math(EXPR _functionMs "${ARG_TIMEOUT} * 1000")
     add_executable(${name} ${ARG_SOURCES})
     set_target_properties(${name} PROPERTIES AUTOMOC ON AUTORCC ON
         RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin/tests)
@@ -122,7 +123,7 @@ function(klineage_add_test name)
     file(MAKE_DIRECTORY ${_results})
     add_test(NAME ${name} COMMAND ${name} -o ${_results}/${name}.xml,junitxml -o -,txt)
     set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT}
-        ENVIRONMENT "QT_QPA_PLATFORM=offscreen;${ARG_ENVIRONMENT}")
+        ENVIRONMENT "QT_QPA_PLATFORM=offscreen;QTEST_FUNCTION_TIMEOUT=${_functionMs};${ARG_ENVIRONMENT}")
 endfunction()
 
 # Every library that target links, directly or not, as far as CMake knows it.

@@ -83,6 +83,13 @@ process::ChildOptions workerSandbox(kernel::Surface surface, const std::filesyst
     // Threads of the CPU references sleep after a call, and leave the cores to what is timed next.
     options.environment.insert(options.environment.end(),
                                {{"OMP_WAIT_POLICY", "PASSIVE"}, {"OPENBLAS_THREAD_TIMEOUT", "10"}});
+    if (surface == kernel::Surface::OpenCl) {
+        // PoCL starts the system's linker by its name. These folders are what the sandbox lets it start programs from, so they come
+        // first, and are there when the gate itself was started without any PATH.
+        const char *path = std::getenv("PATH");
+        options.environment.emplace_back("PATH", std::string("/usr/bin:/bin") + (path && *path ? ":" : "")
+                                                     + (path ? path : ""));
+    }
     // Its own, because a kernel on the CPU can write to it: what one candidate left must not be another one's program.
     std::error_code ignored;
     std::filesystem::create_directories(scratch / "pocl", ignored);

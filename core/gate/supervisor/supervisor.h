@@ -21,6 +21,9 @@ struct SupervisorOptions {
     std::filesystem::path cacheDirectory; ///< empty: no compile cache
     /// Where gates of this machine meet to take turns on a device (DeviceTurn); empty: nobody is waited for.
     std::filesystem::path turnDirectory;
+    /// The first worker of each surface runs a kernel of the gate's own, and what fails there makes the device unavailable instead of
+    /// being told as the candidate's crash. False: for workers of tests that compute nothing.
+    bool trustedKernel = true;
 };
 
 /// The trusted half of the gate: seeds, inputs, oracle, comparison and decision; starts workers and compilers and keeps them warm.

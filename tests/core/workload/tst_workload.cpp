@@ -324,10 +324,10 @@ void TestWorkload::messages()
 
 void TestWorkload::readingNamesTheMissingFile()
 {
-    const Result<Workload> workload = readWorkload("/nonexistent/gemm");
+    const Result<Workload> workload = readWorkload("/proc/nonexistent/gemm");
     QVERIFY(!workload);
     QCOMPARE(workload.error().code, ErrorCode::NotFound);
-    QVERIFY(messageOf(workload).contains("/nonexistent/gemm/workload.toml"));
+    QVERIFY(messageOf(workload).contains("/proc/nonexistent/gemm/workload.toml"));
 }
 
 QTEST_GUILESS_MAIN(TestWorkload)

@@ -3,6 +3,7 @@
 #include "core/files/atomicfile.h"
 #include "core/files/sha256.h"
 #include "core/files/utctime.h"
+#include "tests/patience.h"
 #include "ui/models/selection.h"
 #include "ui/models/workspacemodel.h"
 #include "ui/runs/gatecontroller.h"
