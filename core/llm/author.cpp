@@ -219,7 +219,7 @@ Result<Exchange> Author::ask(const Request &request, std::stop_token stop, const
         before = exchange.error();
     }
     // When no money is left for another try, what went wrong before says more.
-    if (!exchange && before && exchange.error().message.starts_with("The budget"))
+    if (!exchange && before && exchange.error().code == ErrorCode::Budget)
         return fail(before->code, before->message, exchange.error().message + '\n' + before->detail);
     return exchange;
 }

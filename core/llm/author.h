@@ -46,7 +46,7 @@ public:
     /// How often a request that may have been charged for nothing is asked again, and the pause before the first time (it doubles).
     void setRetries(int retries, double pauseSeconds);
 
-    /// ErrorCode::Unavailable with the message beginning "The budget" when the request could pass the cap: nothing was sent.
+    /// ErrorCode::Budget when the request could pass the cap: nothing was sent.
     /// onText hears what the provider streams, and nothing while replaying; what comes after a failed attempt is from the beginning again.
     [[nodiscard]] Result<Exchange> ask(const Request &request, std::stop_token stop = {},
                                        const TextCallback &onText = {});

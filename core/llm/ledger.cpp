@@ -233,9 +233,9 @@ Result<std::string> Ledger::reserve(double dollars, const std::string &purpose)
     const std::int64_t micro = microDollars(dollars);
     const std::int64_t left = std::max<std::int64_t>(0, m_capMicro - m_spentMicro - m_openMicro);
     if (micro > left)
-        return fail(ErrorCode::Unavailable, "The budget of " + written(m_capMicro) + " has " + written(left)
-                                                + " left; a request that can cost up to " + written(micro)
-                                                + " is not sent.");
+        return fail(ErrorCode::Budget, "The budget of " + written(m_capMicro) + " has " + written(left)
+                                           + " left; a request that can cost up to " + written(micro)
+                                           + " is not sent.");
     std::size_t number = m_reservations.size() + 1;
     while (knows("r" + std::to_string(number)))
         ++number;

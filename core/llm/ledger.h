@@ -35,7 +35,7 @@ public:
     [[nodiscard]] const Usage &usage() const;     ///< tokens, settled
     [[nodiscard]] int requests() const;           ///< settled
 
-    /// Sets aside the most that a request can cost. Unavailable ("The budget …") when that would pass the cap; then nothing is written.
+    /// Sets aside the most that a request can cost. ErrorCode::Budget when that would pass the cap; then nothing is written.
     [[nodiscard]] Result<std::string> reserve(double dollars, const std::string &purpose);
     /// What it did cost, at most the reservation (Internal otherwise; it then goes on counting in full); gives back the rest.
     /// note: why nothing came of it; may be empty.

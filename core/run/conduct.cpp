@@ -227,7 +227,7 @@ std::optional<Ending> orderlyEnd(const Error &error)
 {
     if (error.code == ErrorCode::Cancelled)
         return Ending{"stopped", error.message};
-    if (error.code == ErrorCode::Unavailable && error.message.starts_with("The budget"))
+    if (error.code == ErrorCode::Budget)
         return Ending{"budget", error.message};
     return std::nullopt;
 }

@@ -17,7 +17,7 @@ Error endOfRecord(const RunRecord &recorded, const std::string &missing)
 {
     constexpr std::string_view budget = "budget: ";
     if (recorded.ending.starts_with(budget))
-        return {ErrorCode::Unavailable, recorded.ending.substr(budget.size()), {}};
+        return {ErrorCode::Budget, recorded.ending.substr(budget.size()), {}};
     if (recorded.state != "finished")
         return {ErrorCode::Cancelled, "The record ends here.", {}};
     return {ErrorCode::NotFound, missing, {}};
