@@ -13,6 +13,7 @@ namespace klineage::llm {
 namespace {
 
 using gate::JsonReader;
+using files::OrderedJson;
 using nlohmann::json;
 
 constexpr std::size_t maxIdBytes = 64;
@@ -60,7 +61,7 @@ Entry readEntry(const json &value)
     return entry;
 }
 
-json reserveEntry(const std::string &id, std::int64_t micro, const std::string &purpose)
+OrderedJson reserveEntry(const std::string &id, std::int64_t micro, const std::string &purpose)
 {
     return {{"id", id},
             {"time", files::nowUtc()},
@@ -68,9 +69,11 @@ json reserveEntry(const std::string &id, std::int64_t micro, const std::string &
             {"purpose", purpose.substr(0, maxNoteBytes)}};
 }
 
-json settleEntry(const std::string &id, std::int64_t micro, const Usage &usage, const std::string &note)
+OrderedJson settleEntry(const std::string &id, std::int64_t micro, const Usage &usage,
+                        const std::string &note)
 {
-    json entry{{"id", id}, {"time", files::nowUtc()}, {"micro_dollars", micro}, {"usage", toJson(usage)}};
+    OrderedJson entry{
+        {"id", id}, {"time", files::nowUtc()}, {"micro_dollars", micro}, {"usage", toJson(usage)}};
     if (!note.empty())
         entry["note"] = note.substr(0, maxNoteBytes);
     return entry;
@@ -221,9 +224,9 @@ bool Ledger::isOpen(const std::string &reservation) const
     return found != m_reservations.end() && !found->second.settled;
 }
 
-Status Ledger::append(const char *what, const json &entry) const
+Status Ledger::append(const char *what, const OrderedJson &entry) const
 {
-    return files::appendLine(m_file, dumped({{what, entry}}));
+    return files::appendLine(m_file, files::oneLine(OrderedJson{{what, entry}}));
 }
 
 Result<std::string> Ledger::reserve(double dollars, const std::string &purpose)

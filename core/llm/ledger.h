@@ -55,7 +55,7 @@ private:
     Status readLines(const files::Lines &lines, const std::string &where);
     Status readLine(std::string_view line, const std::string &where);
     void applySettlement(Reservation &reservation, std::int64_t micro, const Usage &usage);
-    Status append(const char *what, const nlohmann::json &entry) const;
+    Status append(const char *what, const nlohmann::ordered_json &entry) const;
 
     std::filesystem::path m_file;
     std::int64_t m_capMicro = 0;
