@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/files/jsontext.h"
 #include "core/gate/jsonreader.h"
 #include "core/gate/verdict.h"
 
@@ -8,7 +9,8 @@ namespace klineage::gate {
 
 // The pieces of a trial's JSON that know their place in it; they throw JsonFormatError.
 
-[[nodiscard]] nlohmann::json writeInterval(const Interval &interval); ///< {"value", "low", "high"}
+[[nodiscard]] files::OrderedJson writeInterval(const Interval &interval); ///< {"value", "low", "high"}
+[[nodiscard]] files::OrderedJson writeVerdict(const Verdict &verdict);
 [[nodiscard]] Interval readInterval(const nlohmann::json &value, const JsonPath &path);
 [[nodiscard]] Verdict readVerdict(const nlohmann::json &value, const JsonPath &path);
 
