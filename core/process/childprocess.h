@@ -3,7 +3,7 @@
 
 #include "core/base/result.h"
 #include "core/process/deadline.h"
-#include "core/process/filedescriptor.h"
+#include "core/base/filedescriptor.h"
 #include "core/process/isolation.h"
 
 #include <cstdint>

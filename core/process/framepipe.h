@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/process/deadline.h"
-#include "core/process/filedescriptor.h"
+#include "core/base/filedescriptor.h"
 #include "core/process/framereader.h"
 
 #include <stop_token>

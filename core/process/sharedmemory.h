@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/base/result.h"
-#include "core/process/filedescriptor.h"
+#include "core/base/filedescriptor.h"
 
 #include <cstddef>
 #include <span>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/run/files.h"
 
+#include "core/base/filelock.h"
 #include "core/files/filehandle.h"
 
 #include <algorithm>
 
 #include <fcntl.h>
-#include <sys/file.h>
 
 namespace klineage::run {
 
@@ -17,8 +17,8 @@ namespace {
 /// Whether a live process holds the folder's lock. A lock that cannot be looked at is nobody's.
 bool isHeld(const fs::path &directory)
 {
-    const files::FileHandle handle = files::openFile(directory / lockFile, O_RDONLY);
-    return handle.isOpen() && ::flock(handle.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    const FileDescriptor handle = files::openFile(directory / lockFile, O_RDONLY);
+    return handle && lockFile(handle, LockKind::Shared) == LockOutcome::Busy;
 }
 
 bool isFinished(const std::string &ending)
