@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/runsession.h"
 
+#include "core/base/numbertext.h"
 #include "core/gate/client.h"
 
 #include <nlohmann/json.hpp>
@@ -113,18 +114,12 @@ run::GateFunction LazyGate::function()
 
 std::string formatDollars(double dollars)
 {
-    char text[40];
-    std::snprintf(text, sizeof text, "$%.4f", dollars);
-    return text;
+    return '$' + fixedText(dollars, 4);
 }
 
 std::string formatFactor(double speedup)
 {
-    if (speedup <= 0)
-        return "–";
-    char text[40];
-    std::snprintf(text, sizeof text, "%.3f×", speedup);
-    return text;
+    return speedup <= 0 ? "–" : fixedText(speedup, 3) + "×";
 }
 
 json stepJson(const run::StepRecord &step)

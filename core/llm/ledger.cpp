@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/llm/ledger.h"
 
+#include "core/base/numbertext.h"
 #include "core/files/utctime.h"
 #include "core/llm/messagejson.h"
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 namespace klineage::llm {
 
@@ -33,9 +33,7 @@ double inDollars(std::int64_t micro)
 
 std::string written(std::int64_t micro)
 {
-    char text[64];
-    std::snprintf(text, sizeof text, micro % 10000 == 0 ? "$%.2f" : "$%.6f", inDollars(micro));
-    return text;
+    return '$' + fixedText(inDollars(micro), micro % 10000 == 0 ? 2 : 6);
 }
 
 Entry readEntry(const json &value)

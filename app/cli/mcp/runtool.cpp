@@ -4,6 +4,7 @@
 // be measured here, so it is what the agent declares. A run that goes on is first led through what is recorded, as a run is.
 #include "app/cli/mcp/tools.h"
 
+#include "core/base/numbertext.h"
 #include "core/files/atomicfile.h"
 #include "core/kernel/candidate.h"
 #include "core/policy/trialtext.h"
@@ -113,9 +114,9 @@ public:
     {
         std::string text = "Run " + settings().id + ": " + std::to_string(m_journal.steps().size())
                            + (settings().maxSteps > 0 ? " of " + std::to_string(settings().maxSteps) : "")
-                           + " steps, $" + policy::decimalText(spent(), 2) + " of $"
-                           + policy::decimalText(settings().capDollars, 2) + ", best "
-                           + policy::decimalText(best(), 3) + "× of the reference.";
+                           + " steps, $" + fixedText(spent(), 2) + " of $"
+                           + fixedText(settings().capDollars, 2) + ", best " + fixedText(best(), 3)
+                           + "× of the reference.";
         return m_ending.empty() ? text : text + " It has ended: " + m_ending;
     }
 
@@ -137,8 +138,8 @@ private:
             return "The run " + settings().id + " has ended: " + m_ending;
         if (spent() + dollars > settings().capDollars)
             return "The budget of the run " + settings().id + " does not cover this: $"
-                   + policy::decimalText(spent(), 2) + " of $" + policy::decimalText(settings().capDollars, 2)
-                   + " are spent, and $" + policy::decimalText(dollars, 2) + " more are declared.";
+                   + fixedText(spent(), 2) + " of $" + fixedText(settings().capDollars, 2)
+                   + " are spent, and $" + fixedText(dollars, 2) + " more are declared.";
         return {};
     }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/run/lift/group.h"
 
+#include "core/base/numbertext.h"
 #include "core/files/atomicfile.h"
-#include "core/policy/trialtext.h"
 #include "core/run/admit/heldout.h"
 #include "core/run/figures.h"
 #include "core/run/lift/difftext.h"
@@ -183,8 +183,8 @@ private:
         text += "trial:" + after->id + ": " + figuresText(*after) + ".\n";
         for (const MetricChange &change :
              before ? metricChanges(*before, *after) : std::vector<MetricChange>())
-            text += "- " + change.name + ": " + policy::decimalText(change.before, 2) + " → "
-                    + policy::decimalText(change.after, 2) + '\n';
+            text += "- " + change.name + ": " + fixedText(change.before, 2) + " → "
+                    + fixedText(change.after, 2) + '\n';
         const gate::Trial *match = lineage.findTrial(member.transition().rederivedMatch);
         const gate::Comparison *comparison = match ? match->comparison("parent") : nullptr;
         if (comparison)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What a run will probably cost, and what else to know before it starts.
+#include "core/base/numbertext.h"
 #include "core/files/atomicfile.h"
 #include "core/policy/cardtext.h"
 #include "core/policy/policy.h"
-#include "core/policy/trialtext.h"
 #include "core/run/admit/heldout.h"
 #include "core/run/lift/group.h"
 #include "core/run/perform/start.h"
@@ -128,9 +128,9 @@ MaybeEstimate estimateLift(const Workspace &workspace, const Settings &settings,
         of.text = "Nothing will be asked.";
         return estimate;
     }
-    of.text = "A card will cost about $" + policy::decimalText(of.firstDollars, 4) + ": about "
-              + std::to_string(of.questions) + " questions and $" + policy::decimalText(of.dollars, 2)
-              + " within the cap of $" + policy::decimalText(settings.capDollars, 2) + ", by the prices of "
+    of.text = "A card will cost about $" + fixedText(of.firstDollars, 4) + ": about "
+              + std::to_string(of.questions) + " questions and $" + fixedText(of.dollars, 2)
+              + " within the cap of $" + fixedText(settings.capDollars, 2) + ", by the prices of "
               + prices.date + '.';
     return estimate;
 }
