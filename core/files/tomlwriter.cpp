@@ -132,6 +132,15 @@ void TomlWriter::beginArrayTable(std::string_view name)
     m_text += "]]\n";
 }
 
+void TomlWriter::stringTable(std::string_view name, const std::map<std::string, std::string> &values)
+{
+    if (values.empty())
+        return;
+    beginTable(name);
+    for (const auto &[key, value] : values)
+        string(key, value);
+}
+
 void TomlWriter::string(std::string_view key, std::string_view value)
 {
     written(key, tomlString(value));

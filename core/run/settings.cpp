@@ -110,15 +110,8 @@ std::string writeSettings(const Settings &settings)
     out.number("cap_dollars", settings.capDollars);
     out.integer("seed", static_cast<std::int64_t>(settings.seed));
     out.integer("max_steps", settings.maxSteps);
-    const auto table = [&out](const char *title, const std::map<std::string, std::string> &values) {
-        if (values.empty())
-            return;
-        out.beginTable(title);
-        for (const auto &[name, value] : values)
-            out.string(name, value);
-    };
-    table("author", settings.author);
-    table("options", settings.options);
+    out.stringTable("author", settings.author);
+    out.stringTable("options", settings.options);
     return out.text();
 }
 

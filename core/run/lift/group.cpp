@@ -260,6 +260,19 @@ std::vector<std::vector<Member>> groupsOf(const Workspace &workspace,
 
 } // namespace
 
+std::vector<std::string> liftedLineages(const std::string &subject)
+{
+    std::vector<std::string> keys;
+    std::string key;
+    for (const char c : subject + ',') {
+        if (c != ',' && c != ' ')
+            key += c;
+        else if (!key.empty())
+            keys.push_back(std::exchange(key, {}));
+    }
+    return keys;
+}
+
 LiftInput gatherGroups(const Workspace &workspace, const std::vector<std::string> &lineages, bool again)
 {
     LiftInput input;

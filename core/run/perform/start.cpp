@@ -17,20 +17,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t mostListedNames = 12;
 constexpr std::string_view earlierRun = "run:";
 
 tl::unexpected<Error> unknownName(const std::string &what, const std::string &name,
                                   const std::vector<std::string> &known)
 {
-    std::string message = "There is no " + what + " '" + name + "'";
-    if (const std::string near = didYouMean(name, known); !near.empty())
-        message += near;
-    else if (!known.empty() && known.size() <= mostListedNames)
-        message += "; there is " + quotedList(known) + '.';
-    else
-        message += '.';
-    return fail(ErrorCode::NotFound, message);
+    return fail(ErrorCode::NotFound, noSuchName(what, name, known));
 }
 
 template <typename Records, typename NameOf>
@@ -320,17 +312,6 @@ Status Starter::checkAuthor() const
 Result<Settings> startSettings(const Workspace &workspace, const StartRequest &request)
 {
     return Starter(workspace, request).run();
-}
-
-std::vector<std::string> liftedLineages(const std::string &subject)
-{
-    std::vector<std::string> keys;
-    for (std::size_t begin = 0; begin < subject.size();) {
-        const std::size_t comma = std::min(subject.find(',', begin), subject.size());
-        keys.push_back(subject.substr(begin, comma - begin));
-        begin = comma + 1;
-    }
-    return keys;
 }
 
 FoundState findState(const Workspace &workspace, const std::string &name)
