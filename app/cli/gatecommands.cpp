@@ -53,7 +53,7 @@ using Exit = tl::unexpected<int>;
 
 Result<std::string> readText(const fs::path &path)
 {
-    return files::readFile(path, std::size_t{4} << 20);
+    return files::readFile(path, kernel::maxCandidateBytes);
 }
 
 std::vector<std::string> splitWords(const std::string &text)

@@ -112,7 +112,7 @@ int admit(const Session &session, const LearnOptions &options)
     const Result<fs::path> root = session.workspaceRoot();
     const Result<run::RunRecord> record =
         root ? run::readRun(*root / "runs" / id) : tl::unexpected(root.error());
-    return record && record->ending.starts_with("complete") ? exitOk : exitNegative;
+    return record && record->ending.code == "complete" ? exitOk : exitNegative;
 }
 
 void addCount(CLI::App &verb, const char *name, int &value, const char *text, const run::CountOption &range)

@@ -85,7 +85,7 @@ int goOn(const Session &session, const fs::path &directory, const Advance &advan
     if (before->state == "finished") {
         if (!session.json())
             std::fprintf(stderr, "The run is finished; there is nothing to go on with.\n");
-        return report(session, directory, run::Ending{before->ending, {}});
+        return report(session, directory, before->ending);
     }
     const InterruptWatcher interrupts;
     const Result<llm::PriceTable> prices = llm::loadPrices(*workspace);
@@ -161,11 +161,11 @@ int replay(const Session &session, const std::string &name)
         session.print({{"ok", check->ok()},
                        {"steps", check->steps},
                        {"recorded", check->recorded},
-                       {"ending", check->ending},
+                       {"ending", check->ending.text()},
                        {"difference", check->difference.empty() ? json() : json(check->difference)}});
     else if (check->ok())
         std::printf("%d steps came out the same, byte for byte but for their times; it ended with: %s\n",
-                    check->steps, check->ending.c_str());
+                    check->steps, check->ending.text().c_str());
     else
         std::printf("%d of %d steps came out the same.\n%s\n", check->steps, check->recorded,
                     check->difference.c_str());

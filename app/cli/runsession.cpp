@@ -144,7 +144,7 @@ json summaryJson(const run::RunRecord &record)
             {"seed", settings.seed},
             {"created", textOrNull(settings.created)},
             {"state", record.state},
-            {"ending", textOrNull(record.ending)},
+            {"ending", textOrNull(record.ending.text())},
             {"reference", textOrNull(summary.reference.name)},
             {"root_speedup", summary.rootSpeedup},
             {"best", summary.best},
@@ -168,7 +168,7 @@ void printSummary(const run::RunRecord &record)
     const run::Summary summary = run::summarize(record);
     const run::Settings &settings = record.settings;
     std::printf("Run %s: %s%s%s\n", settings.id.c_str(), record.state.c_str(),
-                record.ending.empty() ? "" : ", ", record.ending.c_str());
+                record.ending.code.empty() ? "" : ", ", record.ending.text().c_str());
     std::printf("  %s of %s, %s, %s%s%s\n", run::toString(settings.kind), settings.subject.c_str(),
                 settings.policy.empty() ? "no policy" : settings.policy.c_str(), settings.provider.c_str(),
                 settings.model.empty() ? "" : " ", settings.model.c_str());

@@ -47,7 +47,7 @@ Result<ImportRecord> parseRecord(const std::string &line, const std::string &whe
         gate::JsonReader reader(object, {});
         ImportRecord record;
         static_cast<void>(reader.optionalText("id")); // of the batch, not of the trial
-        record.candidateText = reader.optionalText("text", std::size_t{4} << 20);
+        record.candidateText = reader.optionalText("text", kernel::maxCandidateBytes);
         if (const json *error = reader.find("error"))
             record.error =
                 error->is_object() && error->contains("message") ? (*error)["message"].dump() : error->dump();

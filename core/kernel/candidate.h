@@ -5,6 +5,7 @@
 #include "core/kernel/dtype.h"
 #include "core/kernel/expression.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -98,7 +99,9 @@ struct Candidate {
     [[nodiscard]] Bindings defaultTunables() const;
 };
 
-/// Limits on what is read: 4 MiB of source, 256 launches, 64 tunables, workspaces and tensor maps each.
+inline constexpr std::size_t maxCandidateBytes = std::size_t{4} << 20;
+
+/// Limits on what is read: maxCandidateBytes of source, 256 launches, 64 tunables, workspaces and tensor maps each.
 /// fileName is used in messages: "file:line:column: what, and what was expected".
 [[nodiscard]] Result<Candidate> parseCandidate(std::string_view text, const std::string &fileName);
 [[nodiscard]] Result<Candidate> readCandidate(const std::filesystem::path &path);

@@ -67,11 +67,6 @@ std::string difference(const gate::Trial &recorded, const gate::GateRequest &req
     return {};
 }
 
-bool endsAnywhere(const std::string &ending)
-{
-    return ending.starts_with("stopped") || ending.starts_with("error");
-}
-
 } // namespace
 
 struct Journal::Private {
@@ -293,31 +288,29 @@ Result<std::string> Journal::keep(const std::string &fileName,
     return made;
 }
 
-Status Journal::finish(const std::string &ending)
+Status Journal::finish(const Ending &ending)
 {
-    if (!endsAnywhere(ending) && isReplaying())
+    if (ending.isOver() && isReplaying())
         return klineage::fail(ErrorCode::Conflict,
-                              "The run '" + m_d->settings.id + "' ends here (" + ending
+                              "The run '" + m_d->settings.id + "' ends here (" + ending.text()
                                   + "), but its record goes on with "
                                   + (m_d->steps.size() < m_d->recordedSteps.size()
                                          ? "step " + std::to_string(m_d->steps.size() + 1)
                                          : "trial " + std::to_string(m_d->trialsAnswered + 1))
                                   + '.');
-    if (const Result<std::string> there = readEnding(m_d->directory)) {
+    if (const Result<Ending> there = readEnding(m_d->directory)) {
         // Who looks at a finished run again and stops half-way has not undone it.
-        const bool keepsIt = !there->empty() && !endsAnywhere(*there) && endsAnywhere(ending);
-        if (*there == ending || keepsIt)
+        if (*there == ending || (there->isOver() && !ending.isOver()))
             return {};
     }
     return writeEnding(m_d->directory, ending);
 }
 
-Status writeEnding(const fs::path &directory, const std::string &ending)
+Status writeEnding(const fs::path &directory, const Ending &ending)
 {
-    const std::size_t colon = ending.find(": ");
     files::TomlWriter out;
-    out.string("ending", ending.substr(0, colon));
-    out.optionalString("reason", colon == std::string::npos ? std::string() : ending.substr(colon + 2));
+    out.string("ending", ending.code);
+    out.optionalString("reason", ending.reason);
     out.string("time", files::nowUtc());
     return files::writeFileAtomic(directory / endingFile, out.text());
 }

@@ -21,12 +21,17 @@ bool isHeld(const fs::path &directory)
     return handle && lockFile(handle, LockKind::Shared) == LockOutcome::Busy;
 }
 
-bool isFinished(const std::string &ending)
+} // namespace
+
+bool Ending::isOver() const
 {
-    return !ending.empty() && !ending.starts_with("stopped") && !ending.starts_with("error");
+    return !code.empty() && code != "stopped" && code != "error";
 }
 
-} // namespace
+std::string Ending::text() const
+{
+    return code.empty() || reason.empty() ? code + reason : code + ": " + reason;
+}
 
 std::string candidateFileName(const std::string &sha, kernel::Surface surface)
 {
@@ -49,13 +54,13 @@ Result<RunRecord> readRun(const fs::path &directory)
     Result<std::vector<gate::Trial>> trials = readTrials(directory, &run.notices);
     if (!trials)
         return tl::unexpected(trials.error());
-    Result<std::string> ending = readEnding(directory);
+    Result<Ending> ending = readEnding(directory);
     if (!ending)
         return tl::unexpected(ending.error());
     run.steps = std::move(*steps);
     run.trials = std::move(*trials);
     run.ending = std::move(*ending);
-    run.state = held ? "running" : isFinished(run.ending) ? "finished" : "stopped";
+    run.state = held ? "running" : run.ending.isOver() ? "finished" : "stopped";
     const std::string folder = fs::weakly_canonical(directory).filename().string();
     if (!folder.empty() && folder != run.settings.id)
         run.notices.push_back("The folder '" + folder + "' holds the run '" + run.settings.id + "'.");

@@ -17,8 +17,6 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::size_t maxSourceBytes = std::size_t{4} << 20;
-
 json textSchema(const std::string &description, std::size_t most = 256)
 {
     return {{"type", "string"}, {"description", description}, {"minLength", 1}, {"maxLength", most}};
@@ -34,10 +32,7 @@ json objectSchema(json properties, json required = json::array())
 
 ToolResult unknown(const std::string &what, const std::string &name, const std::vector<std::string> &known)
 {
-    return mcp::toolError("There is no " + what + " '" + name + "'"
-                          + (nearestName(name, known).empty()
-                                 ? (known.empty() ? "." : "; there is " + quotedList(known) + '.')
-                                 : didYouMean(name, known)));
+    return mcp::toolError(noSuchName(what, name, known));
 }
 
 template <typename T, typename Name>
@@ -117,7 +112,7 @@ ToolResult getState(const lineage::Lineage &lineage, const std::string &id)
             known.push_back(attempt.id);
         return unknown("state or attempt of " + lineage.key(), id, known);
     }
-    const Result<std::string> text = files::readFile(row->file, maxSourceBytes);
+    const Result<std::string> text = files::readFile(row->file, kernel::maxCandidateBytes);
     if (!text)
         return toolErrorOf(text.error());
     json out{{"lineage", lineage.key()}, {"id", row->id},

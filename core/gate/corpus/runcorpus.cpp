@@ -14,8 +14,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t maxCandidateBytes = std::size_t{4} << 20;
-
 bool isWanted(const CorpusEntry &entry, const CorpusOptions &options)
 {
     return (!options.surface || *options.surface == entry.surface)
@@ -36,13 +34,13 @@ Result<GateJob> jobOf(const Corpus &corpus, const CorpusEntry &entry, const Corp
     if (!workload)
         return tl::unexpected(workload.error());
     job.workload = std::move(*workload);
-    auto candidate = files::readFile(corpus.directory / entry.file, maxCandidateBytes);
+    auto candidate = files::readFile(corpus.directory / entry.file, kernel::maxCandidateBytes);
     if (!candidate)
         return tl::unexpected(candidate.error());
     job.request.candidateText = std::move(*candidate);
     if (entry.parent.empty())
         return job;
-    auto parent = files::readFile(corpus.directory / entry.parent, maxCandidateBytes);
+    auto parent = files::readFile(corpus.directory / entry.parent, kernel::maxCandidateBytes);
     if (!parent)
         return tl::unexpected(parent.error());
     job.request.parentText = std::move(*parent);

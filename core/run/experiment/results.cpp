@@ -9,11 +9,6 @@ namespace klineage::run {
 
 namespace {
 
-std::string codeOf(const std::string &ending)
-{
-    return ending.substr(0, ending.find(':'));
-}
-
 CellResult readCell(const Experiment &experiment, const Cell &cell)
 {
     CellResult result;
@@ -27,7 +22,7 @@ CellResult readCell(const Experiment &experiment, const Cell &cell)
     const Result<RunRecord> run = readRun(directory);
     if (!run) {
         result.state = "unreadable";
-        result.ending = run.error().message;
+        result.ending.reason = run.error().message;
         return result;
     }
     result.state = run->state;
@@ -107,8 +102,7 @@ std::string resultsCsv(const ExperimentResults &results)
         "failed,wrappers,questions,dollars\n";
     for (const CellResult &cell : results.cells) {
         const Summary &s = cell.summary;
-        const std::string ending = cell.state == "unreadable" ? std::string() : codeOf(cell.ending);
-        text += cellText(cell.cell) + ',' + cell.state + ',' + ending + ',' + s.reference.name + ','
+        text += cellText(cell.cell) + ',' + cell.state + ',' + cell.ending.code + ',' + s.reference.name + ','
                 + shortestText(s.rootSpeedup) + ',' + shortestText(s.finalSpeedup) + ','
                 + shortestText(s.best) + ',' + (s.audited ? "yes" : "no") + ',' + std::to_string(s.valid)
                 + ',' + std::to_string(s.failed) + ',' + std::to_string(s.wrappers) + ','

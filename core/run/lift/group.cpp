@@ -18,7 +18,6 @@ namespace {
 
 using skills::Citation;
 
-constexpr std::size_t maxQuotedBytes = std::size_t{4} << 20;
 constexpr int contextLines = 8; // the local code around a change
 constexpr std::size_t maxDiffBytes = std::size_t{24} << 10;
 constexpr std::size_t maxAttemptDiffBytes = std::size_t{4} << 10;
@@ -105,7 +104,7 @@ void addUnique(std::vector<std::string> &values, const std::string &value)
 
 std::string readText(const lineage::Lineage &lineage, const std::string &file)
 {
-    return files::readFile(lineage.directory / file, maxQuotedBytes).value_or(std::string());
+    return files::readFile(lineage.directory / file, kernel::maxCandidateBytes).value_or(std::string());
 }
 
 std::vector<std::string> categoriesBefore(const Member &member)

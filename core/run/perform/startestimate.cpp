@@ -19,7 +19,6 @@ namespace fs = std::filesystem;
 using MaybeEstimate = Result<std::optional<Estimate>>;
 
 constexpr int questionsOfStep = 3; ///< of a deoptimization: propose, rewrite, derive again
-constexpr std::size_t maxTargetBytes = std::size_t{4} << 20;
 
 std::string optionOf(const Settings &settings, const char *name)
 {
@@ -139,7 +138,7 @@ std::string heldOutNote(const Workspace &workspace, const Settings &settings)
 {
     const skills::CardRecord *card = workspace.findCard(settings.subject);
     const std::string name = optionOf(settings, "target");
-    Result<std::string> text = files::readFile(fileOf(workspace, name), maxTargetBytes);
+    Result<std::string> text = files::readFile(fileOf(workspace, name), kernel::maxCandidateBytes);
     if (!card || !text)
         return {};
     Subject target;
