@@ -48,7 +48,6 @@ public:
 signals:
     /// A sentence for the status bar.
     void message(const QString &text);
-    void documentShown();
 
 protected:
     bool event(QEvent *event) override;

@@ -58,11 +58,4 @@ std::optional<Roof> recordedRoof(const Environment &environment)
     return roof;
 }
 
-Roof roofFrom(const Ceilings &ceilings, double footprintBytes, const std::string &precision)
-{
-    Environment environment;
-    recordRoof(ceilings, footprintBytes, precision, environment);
-    return recordedRoof(environment).value_or(Roof{});
-}
-
 } // namespace klineage::gate
