@@ -84,8 +84,7 @@ struct Launch {
     int line = 0; ///< 1-based line of the [[launch]] header in the file
 };
 
-/// A parsed candidate file: device code plus a declarative launch plan. Format: core/README.md, "Candidate
-/// file".
+/// A parsed candidate file: device code plus a declarative launch plan. Format: core/kernel/README.md.
 struct Candidate {
     Surface surface = Surface::OpenCl;
     std::vector<Tunable> tunables;

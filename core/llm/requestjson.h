@@ -8,7 +8,7 @@ namespace klineage::llm {
 
 // The request of a line of transcript.jsonl. A request that shares text with that of an earlier line says "after", that line's number:
 // what it leaves out is as there, and its messages come behind the first "keep" ones of that chat (left out: all of it), which ends
-// with the reply as the assistant's. "cache": which of the kept messages are marked, counted from 1. core/README.md, "transcript.jsonl".
+// with the reply as the assistant's. "cache": which of the kept messages are marked, counted from 1. core/llm/README.md, "transcript.jsonl".
 
 [[nodiscard]] files::OrderedJson writeRequest(const Request &request, std::span<const Exchange> before);
 /// Throws gate::JsonFormatError, as what messagejson.h reads.

@@ -6,7 +6,7 @@
 
 #include <cstddef>
 
-/// Internal to the journal: the files of a run's folder and how they are read. Format: core/README.md, "Runs".
+/// Internal to the journal: the files of a run's folder and how they are read. Format: core/run/README.md, "Runs".
 namespace klineage::run {
 
 inline constexpr const char *settingsFile = "run.toml";

@@ -256,7 +256,7 @@ Verdict planVerdict(const Error &error)
     verdict.reason = "bad_plan";
     verdict.message = "The launch plan cannot be used: " + error.message;
     verdict.hint =
-        "The plan is the TOML in the comment that opens the file; its format is described in core/README.md.";
+        "The plan is the TOML in the comment that opens the file; its format is described in core/kernel/README.md.";
     verdict.log = error.detail;
     return verdict;
 }
