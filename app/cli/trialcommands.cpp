@@ -151,12 +151,8 @@ int importTrials(const Session &session, const ImportOptions &options)
     Result<Workspace> workspace = session.openWorkspace();
     if (!workspace)
         return session.fail(workspace.error());
-    if (!options.lineage.empty() && !workspace->findLineage(options.lineage)) {
-        std::vector<std::string> known;
-        for (const lineage::Lineage &other : workspace->lineages)
-            known.push_back(other.key());
-        return session.unknownName("lineage", options.lineage, known);
-    }
+    if (!options.lineage.empty() && !workspace->findLineage(options.lineage))
+        return session.unknownName("lineage", options.lineage, workspace->lineageKeys());
     const Result<files::Lines> lines = files::readLines(options.file);
     if (!lines)
         return lines.error().code == ErrorCode::NotFound ? session.usage(lines.error().message)

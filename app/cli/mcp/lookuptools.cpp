@@ -35,15 +35,6 @@ ToolResult unknown(const std::string &what, const std::string &name, const std::
     return mcp::toolError(noSuchName(what, name, known));
 }
 
-template <typename T, typename Name>
-std::vector<std::string> namesOf(const std::vector<T> &items, Name name)
-{
-    std::vector<std::string> names;
-    for (const T &item : items)
-        names.push_back(name(item));
-    return names;
-}
-
 json lineageKeys(const Workspace &workspace, const std::string &workload)
 {
     json keys = json::array();
@@ -70,7 +61,7 @@ ToolResult getWorkload(const Workspace &workspace, const json &arguments)
     const std::string name = arguments.at("workload").get<std::string>();
     const workload::Workload *workload = workspace.findWorkload(name);
     if (!workload)
-        return unknown("workload", name, namesOf(workspace.workloads, [](const auto &w) { return w.name; }));
+        return unknown("workload", name, workspace.workloadNames());
     json tensors = json::array();
     for (const workload::Tensor &tensor : workload->tensors)
         tensors.push_back({{"name", tensor.name},
@@ -106,8 +97,9 @@ ToolResult getState(const lineage::Lineage &lineage, const std::string &id)
 {
     const std::optional<lineage::RowRef> row = lineage::findRow(lineage, id);
     if (!row) {
-        std::vector<std::string> known =
-            namesOf(lineage.states, [](const lineage::State &state) { return state.id; });
+        std::vector<std::string> known;
+        for (const lineage::State &state : lineage.states)
+            known.push_back(state.id);
         for (const lineage::Attempt &attempt : lineage.attempts)
             known.push_back(attempt.id);
         return unknown("state or attempt of " + lineage.key(), id, known);
@@ -131,7 +123,7 @@ ToolResult getLineage(const Workspace &workspace, const json &arguments)
     const std::string key = arguments.at("lineage").get<std::string>();
     const lineage::Lineage *lineage = workspace.findLineage(key);
     if (!lineage)
-        return unknown("lineage", key, namesOf(workspace.lineages, [](const auto &l) { return l.key(); }));
+        return unknown("lineage", key, workspace.lineageKeys());
     if (arguments.contains("state"))
         return getState(*lineage, arguments.at("state").get<std::string>());
     json out{{"lineage", key},
@@ -169,7 +161,7 @@ ToolResult getCard(const Workspace &workspace, const json &arguments)
     const std::string name = arguments.at("card").get<std::string>();
     const skills::CardRecord *record = workspace.findCard(name);
     if (!record)
-        return unknown("card", name, namesOf(workspace.cards, [](const auto &r) { return r.card.name; }));
+        return unknown("card", name, workspace.cardNames());
     return mcp::toolData(cardJson(*record));
 }
 

@@ -25,20 +25,6 @@ tl::unexpected<Error> unknownName(const std::string &what, const std::string &na
     return fail(ErrorCode::NotFound, noSuchName(what, name, known));
 }
 
-template <typename Records, typename NameOf>
-std::vector<std::string> namesOf(const Records &records, const NameOf &nameOf)
-{
-    std::vector<std::string> names;
-    for (const auto &record : records)
-        names.push_back(nameOf(record));
-    return names;
-}
-
-std::vector<std::string> lineageKeys(const Workspace &workspace)
-{
-    return namesOf(workspace.lineages, [](const lineage::Lineage &lineage) { return lineage.key(); });
-}
-
 std::string absolutePath(const std::string &path)
 {
     std::error_code ignored;
@@ -152,7 +138,7 @@ Status Starter::takeKernel(const std::string &name)
     }
     if (isFile(name))
         return takeFile();
-    return unknownName("lineage, file or run", name, lineageKeys(m_workspace));
+    return unknownName("lineage, file or run", name, m_workspace.lineageKeys());
 }
 
 Status Starter::takeCard()
@@ -188,7 +174,7 @@ Status Starter::takeLineages()
     const std::vector<std::string> keys = liftedLineages(m_settings.subject);
     for (const std::string &key : keys) {
         if (!m_workspace.findLineage(key))
-            return unknownName("lineage", key, lineageKeys(m_workspace));
+            return unknownName("lineage", key, m_workspace.lineageKeys());
     }
     if (keys.size() == 1)
         takeScope(*m_workspace.findLineage(keys.front()));
@@ -253,8 +239,10 @@ Status Starter::checkState(const lineage::Lineage &lineage, const std::string &n
     const std::string state = stateNameOf(name)->state;
     if (state.empty() || lineage.findState(state))
         return {};
-    return unknownName("state of " + lineage.key(), state,
-                       namesOf(lineage.states, [](const lineage::State &known) { return known.id; }));
+    std::vector<std::string> known;
+    for (const lineage::State &other : lineage.states)
+        known.push_back(other.id);
+    return unknownName("state of " + lineage.key(), state, known);
 }
 
 void Starter::takeScope(const lineage::Lineage &lineage)
