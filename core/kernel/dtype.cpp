@@ -216,23 +216,6 @@ std::uint16_t floatToBf16(float value)
     return static_cast<std::uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-float f16ToFloat(std::uint16_t bits)
-{
-    if ((bits & 0x7c00) == 0x7c00 && (bits & 0x3ff) != 0) // NaN: payload kept
-        return std::bit_cast<float>(std::uint32_t{bits & 0x8000u} << 16 | 0x7f800000u
-                                    | std::uint32_t{bits & 0x3ffu} << 13);
-    return static_cast<float>(Half::decode(bits));
-}
-
-std::uint16_t floatToF16(float value)
-{
-    if (std::isnan(value)) {
-        const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
-        return static_cast<std::uint16_t>((bits >> 16 & 0x8000u) | 0x7e00u | (bits >> 13 & 0x3ffu));
-    }
-    return static_cast<std::uint16_t>(Half::encode(value));
-}
-
 double loadElement(const std::byte *data, DType dtype, std::size_t index)
 {
     switch (dtype) {

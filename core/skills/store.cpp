@@ -16,7 +16,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 
-// The order of writes, and what a kill between them leaves: core/README.md, "reviews.jsonl".
+// The order of writes, and what a kill between them leaves: core/skills/README.md, "reviews.jsonl".
 
 namespace klineage::skills {
 
