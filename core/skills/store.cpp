@@ -3,6 +3,7 @@
 #include "core/base/random.h"
 
 #include "core/files/atomicfile.h"
+#include "core/files/filehandle.h"
 #include "core/files/jsonlines.h"
 #include "core/files/utctime.h"
 #include "core/skills/cardlock.h"
