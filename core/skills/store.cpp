@@ -2,6 +2,7 @@
 #include "core/skills/store.h"
 
 #include "core/files/atomicfile.h"
+#include "core/files/filehandle.h"
 #include "core/files/jsonlines.h"
 #include "core/files/utctime.h"
 #include "core/gate/trial.h"
