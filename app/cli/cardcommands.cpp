@@ -175,7 +175,7 @@ int lint(const Session &session, const CardOptions &options)
     }
     json out{{"cards", json::array()}};
     bool ok = true;
-    for (const std::string &name : options.names.empty() ? known : options.names) {
+    for (const std::string &name : options.names.empty() ? workspace->cardNames() : options.names) {
         json findings = json::array();
         for (const skills::LintFinding &finding : findingsOf(*workspace, *workspace->findCard(name))) {
             const bool isError = finding.severity == skills::LintFinding::Severity::Error;

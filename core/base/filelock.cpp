@@ -29,7 +29,7 @@ bool locks(const FileDescriptor &file, int operation)
 
 } // namespace
 
-LockOutcome lockFile(const FileDescriptor &file, LockKind kind, const LockWait &wait)
+LockOutcome lockDescriptor(const FileDescriptor &file, LockKind kind, const LockWait &wait)
 {
     using Clock = std::chrono::steady_clock;
     const auto begin = Clock::now();
@@ -51,7 +51,7 @@ LockOutcome lockFile(const FileDescriptor &file, LockKind kind, const LockWait &
     return LockOutcome::Had;
 }
 
-LockOutcome lockFileForever(const FileDescriptor &file, LockKind kind)
+LockOutcome lockDescriptorForever(const FileDescriptor &file, LockKind kind)
 {
     return locks(file, operationOf(kind)) ? LockOutcome::Had : LockOutcome::Refused;
 }

@@ -27,8 +27,9 @@ struct LockWait {
 };
 
 /// Takes the advisory lock (flock) of an open file. The system lets go of it when the process dies, however it dies.
-[[nodiscard]] LockOutcome lockFile(const FileDescriptor &file, LockKind kind, const LockWait &wait = {});
+[[nodiscard]] LockOutcome lockDescriptor(const FileDescriptor &file, LockKind kind,
+                                         const LockWait &wait = {});
 /// The same, waiting for as long as it takes: Had or Refused.
-[[nodiscard]] LockOutcome lockFileForever(const FileDescriptor &file, LockKind kind);
+[[nodiscard]] LockOutcome lockDescriptorForever(const FileDescriptor &file, LockKind kind);
 
 } // namespace klineage

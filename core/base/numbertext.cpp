@@ -58,4 +58,11 @@ std::string durationText(double ns, int digits)
     return digitsText(ns / std::pow(1000.0, step), digits) + units[step];
 }
 
+double numberIn(std::string_view text)
+{
+    double value = 0;
+    std::from_chars(text.data(), text.data() + text.size(), value);
+    return value;
+}
+
 } // namespace klineage

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace klineage {
 
@@ -17,5 +18,8 @@ namespace klineage {
 [[nodiscard]] std::string digitsText(double value, int digits);
 /// "209.4 µs": so many digits that count, and the unit that leaves a number below 1000 (of ns, µs, ms, s; more than 999 s stay s).
 [[nodiscard]] std::string durationText(double ns, int digits);
+
+/// The number that a text begins with; 0 when it begins with none.
+[[nodiscard]] double numberIn(std::string_view text);
 
 } // namespace klineage

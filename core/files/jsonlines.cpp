@@ -162,7 +162,7 @@ Result<Lines> readLines(const fs::path &path)
     const FileDescriptor handle = openFile(path, O_RDONLY | O_NONBLOCK);
     if (!handle)
         return systemError("read", path, errno);
-    static_cast<void>(lockFile(handle, LockKind::Shared, {std::chrono::milliseconds(500)}));
+    static_cast<void>(lockDescriptor(handle, LockKind::Shared, {std::chrono::milliseconds(500)}));
     const Result<std::string> text = readFile(path, maxLinesFileBytes);
     if (!text)
         return tl::unexpected(text.error());
@@ -183,7 +183,7 @@ Status appendLine(const fs::path &path, std::string_view line)
     const FileDescriptor handle = openFile(path, O_RDWR | O_CREAT | O_APPEND);
     if (!handle)
         return systemError("open for appending", path, errno);
-    if (lockFileForever(handle, LockKind::Exclusive) != LockOutcome::Had)
+    if (lockDescriptorForever(handle, LockKind::Exclusive) != LockOutcome::Had)
         return systemError("lock", path, errno);
     const Result<off_t> size = repairTail(handle, path);
     if (!size)

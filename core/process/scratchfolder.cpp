@@ -25,7 +25,7 @@ constexpr std::chrono::minutes youngest{1}; // its maker may not have locked it 
 FileDescriptor locked(const fs::path &folder)
 {
     FileDescriptor fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    if (fd && lockFile(fd, LockKind::Exclusive) != LockOutcome::Had)
+    if (fd && lockDescriptor(fd, LockKind::Exclusive) != LockOutcome::Had)
         fd.close();
     return fd;
 }

@@ -26,8 +26,8 @@ Result<FileDescriptor> takeLock(const fs::path &directory)
     FileDescriptor handle = files::openFile(path, O_RDWR | O_CREAT);
     if (!handle)
         return files::systemError("lock the run with", path, errno);
-    const LockOutcome outcome = lockFile(handle, LockKind::Exclusive,
-                                         {std::chrono::milliseconds(500), std::chrono::milliseconds(10)});
+    const LockOutcome outcome = lockDescriptor(
+        handle, LockKind::Exclusive, {std::chrono::milliseconds(500), std::chrono::milliseconds(10)});
     if (outcome == LockOutcome::Refused)
         return files::systemError("lock the run with", path, errno);
     if (outcome != LockOutcome::Had)

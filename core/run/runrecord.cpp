@@ -18,7 +18,7 @@ namespace {
 bool isHeld(const fs::path &directory)
 {
     const FileDescriptor handle = files::openFile(directory / lockFile, O_RDONLY);
-    return handle && lockFile(handle, LockKind::Shared) == LockOutcome::Busy;
+    return handle && lockDescriptor(handle, LockKind::Shared) == LockOutcome::Busy;
 }
 
 } // namespace

@@ -18,7 +18,7 @@ Result<CardLock> CardLock::exclusive(const std::filesystem::path &cardDirectory)
     FileDescriptor handle = files::openFile(path, O_RDWR | O_CREAT);
     if (!handle)
         return files::systemError("lock the card with", path, errno);
-    const LockOutcome outcome = lockFile(handle, LockKind::Exclusive, {10s, 1ms});
+    const LockOutcome outcome = lockDescriptor(handle, LockKind::Exclusive, {10s, 1ms});
     if (outcome == LockOutcome::Refused)
         return files::systemError("lock the card with", path, errno);
     if (outcome != LockOutcome::Had)
@@ -31,7 +31,7 @@ Result<CardLock> CardLock::exclusive(const std::filesystem::path &cardDirectory)
 CardLock CardLock::shared(const std::filesystem::path &cardDirectory)
 {
     FileDescriptor handle = files::openFile(cardDirectory / ".lock", O_RDONLY);
-    if (handle && lockFile(handle, LockKind::Shared, {200ms, 1ms}) != LockOutcome::Had)
+    if (handle && lockDescriptor(handle, LockKind::Shared, {200ms, 1ms}) != LockOutcome::Had)
         handle.close();
     return CardLock(std::move(handle));
 }

@@ -41,7 +41,7 @@ DeviceTurn::Outcome DeviceTurn::take(const std::filesystem::path &folder, const 
                   waiting};
     const auto begin = std::chrono::steady_clock::now();
     for (const FileDescriptor *lock : {&next, &turn}) {
-        const LockOutcome outcome = lockFile(*lock, LockKind::Exclusive, wait);
+        const LockOutcome outcome = lockDescriptor(*lock, LockKind::Exclusive, wait);
         if (outcome != LockOutcome::Had)
             return outcome == LockOutcome::Stopped ? Outcome::Cancelled : Outcome::NotHad;
         wait.patience =

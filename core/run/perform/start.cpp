@@ -5,6 +5,7 @@
 #include "core/base/suggest.h"
 #include "core/kernel/candidate.h"
 #include "core/run/deoptimize/walk.h"
+#include "core/run/lift/group.h"
 #include "core/run/runid.h"
 #include "core/run/subject.h"
 #include "core/run/summary.h"
@@ -144,9 +145,7 @@ Status Starter::takeKernel(const std::string &name)
 Status Starter::takeCard()
 {
     if (!m_workspace.findCard(m_settings.subject))
-        return unknownName(
-            "card", m_settings.subject,
-            namesOf(m_workspace.cards, [](const skills::CardRecord &record) { return record.card.name; }));
+        return unknownName("card", m_settings.subject, m_workspace.cardNames());
     std::string &target = m_settings.options["target"];
     if (target.empty())
         return fail(ErrorCode::InvalidInput, "Choose the kernel that the card is tried on, the "
@@ -258,9 +257,7 @@ Status Starter::checkWorkload() const
 {
     if (m_settings.workload.empty() || m_workspace.findWorkload(m_settings.workload))
         return {};
-    return unknownName(
-        "workload", m_settings.workload,
-        namesOf(m_workspace.workloads, [](const workload::Workload &known) { return known.name; }));
+    return unknownName("workload", m_settings.workload, m_workspace.workloadNames());
 }
 
 /// What the run itself would find out after its first trial: where its lineage goes must be free.

@@ -4,8 +4,6 @@
 #include "core/base/numbertext.h"
 #include "core/trial/analysis/floor.h"
 
-#include <cstdlib>
-
 namespace klineage::gate {
 
 namespace {
@@ -13,7 +11,7 @@ namespace {
 double numberOf(const Environment &environment, const std::string &name)
 {
     const auto fact = environment.facts.find(name);
-    const double value = fact == environment.facts.end() ? 0 : std::strtod(fact->second.c_str(), nullptr);
+    const double value = fact == environment.facts.end() ? 0 : numberIn(fact->second);
     return value > 0 && value < 1e30 ? value : 0;
 }
 

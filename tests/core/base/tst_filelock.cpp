@@ -47,20 +47,20 @@ private slots:
         const auto kind = [](bool shared) { return shared ? LockKind::Shared : LockKind::Exclusive; };
         FileDescriptor first = opened();
         const FileDescriptor second = opened();
-        QVERIFY(lockFile(first, kind(firstShared)) == LockOutcome::Had);
-        QVERIFY(lockFile(second, kind(secondShared)) == (had ? LockOutcome::Had : LockOutcome::Busy));
+        QVERIFY(lockDescriptor(first, kind(firstShared)) == LockOutcome::Had);
+        QVERIFY(lockDescriptor(second, kind(secondShared)) == (had ? LockOutcome::Had : LockOutcome::Busy));
         first.close();
-        QVERIFY(lockFile(second, kind(secondShared)) == LockOutcome::Had);
+        QVERIFY(lockDescriptor(second, kind(secondShared)) == LockOutcome::Had);
     }
 
     void waitsAsLongAsItMay()
     {
         const FileDescriptor first = opened();
-        QVERIFY(lockFile(first, LockKind::Exclusive) == LockOutcome::Had);
+        QVERIFY(lockDescriptor(first, LockKind::Exclusive) == LockOutcome::Had);
         int told = 0;
         const auto begin = std::chrono::steady_clock::now();
         const LockWait wait{50ms, 1ms, {}, [&told] { ++told; }};
-        QVERIFY(lockFile(opened(), LockKind::Exclusive, wait) == LockOutcome::Busy);
+        QVERIFY(lockDescriptor(opened(), LockKind::Exclusive, wait) == LockOutcome::Busy);
         QVERIFY(std::chrono::steady_clock::now() - begin >= 50ms);
         QCOMPARE(told, 1);
     }
@@ -68,35 +68,35 @@ private slots:
     void getsWhatIsLetGo()
     {
         FileDescriptor first = opened();
-        QVERIFY(lockFile(first, LockKind::Exclusive) == LockOutcome::Had);
+        QVERIFY(lockDescriptor(first, LockKind::Exclusive) == LockOutcome::Had);
         // The first is let go of when the second is known to wait.
         const LockWait wait{600s, 1ms, {}, [&first] { first.close(); }};
-        QVERIFY(lockFile(opened(), LockKind::Exclusive, wait) == LockOutcome::Had);
+        QVERIFY(lockDescriptor(opened(), LockKind::Exclusive, wait) == LockOutcome::Had);
 
         FileDescriptor held = opened();
-        QVERIFY(lockFile(held, LockKind::Exclusive) == LockOutcome::Had);
+        QVERIFY(lockDescriptor(held, LockKind::Exclusive) == LockOutcome::Had);
         std::jthread later([&held] {
             std::this_thread::sleep_for(20ms);
             held.close();
         });
-        QVERIFY(lockFileForever(opened(), LockKind::Shared) == LockOutcome::Had);
+        QVERIFY(lockDescriptorForever(opened(), LockKind::Shared) == LockOutcome::Had);
     }
 
     void stops()
     {
         const FileDescriptor first = opened();
-        QVERIFY(lockFile(first, LockKind::Exclusive) == LockOutcome::Had);
+        QVERIFY(lockDescriptor(first, LockKind::Exclusive) == LockOutcome::Had);
         std::stop_source stop;
         const LockWait wait{600s, 1ms, stop.get_token(), [&stop] { stop.request_stop(); }};
-        QVERIFY(lockFile(opened(), LockKind::Exclusive, wait) == LockOutcome::Stopped);
+        QVERIFY(lockDescriptor(opened(), LockKind::Exclusive, wait) == LockOutcome::Stopped);
     }
 
     void saysWhatCannotBeLocked()
     {
         const FileDescriptor none;
-        QVERIFY(lockFile(none, LockKind::Exclusive, {600s}) == LockOutcome::Refused);
+        QVERIFY(lockDescriptor(none, LockKind::Exclusive, {600s}) == LockOutcome::Refused);
         QCOMPARE(errno, EBADF);
-        QVERIFY(lockFileForever(none, LockKind::Exclusive) == LockOutcome::Refused);
+        QVERIFY(lockDescriptorForever(none, LockKind::Exclusive) == LockOutcome::Refused);
     }
 };
 

@@ -68,6 +68,9 @@ private slots:
         QCOMPARE(fixedText(std::numeric_limits<double>::max(), 6).size(), std::size_t{316});
         QCOMPARE(shortestText(0.1), std::string("0.1"));
         QCOMPARE(shortestText(1e21), std::string("1e+21"));
+        QCOMPARE(numberIn("4095881394324"), 4095881394324.0);
+        QCOMPARE(numberIn("1.25e9 B/s"), 1.25e9);
+        QCOMPARE(numberIn("none"), 0.0);
     }
 };
 
