@@ -218,10 +218,11 @@ std::uint16_t floatToBf16(float value)
 
 float f16ToFloat(std::uint16_t bits)
 {
-    if ((bits & 0x7c00) == 0x7c00 && (bits & 0x3ff) != 0) // NaN: payload kept
-        return std::bit_cast<float>(std::uint32_t{bits & 0x8000u} << 16 | 0x7f800000u
-                                    | std::uint32_t{bits & 0x3ffu} << 13);
-    return static_cast<float>(Half::decode(bits));
+    const std::uint32_t sign = std::uint32_t{bits & 0x8000u} << 16;
+    const std::uint32_t magnitude = std::uint32_t{bits & 0x7fffu} << 13;
+    if (magnitude >= 0x0f800000u) // infinity, or a NaN with its payload
+        return std::bit_cast<float>(sign | 0x7f800000u | magnitude);
+    return std::bit_cast<float>(sign | magnitude) * 0x1p112f; // exact, subnormals too
 }
 
 std::uint16_t floatToF16(float value)
@@ -242,7 +243,7 @@ double loadElement(const std::byte *data, DType dtype, std::size_t index)
     case DType::TF32:
         return loadAs<float>(data, index);
     case DType::F16:
-        return Half::decode(loadAs<std::uint16_t>(data, index));
+        return f16ToFloat(loadAs<std::uint16_t>(data, index));
     case DType::BF16:
         return bf16ToFloat(loadAs<std::uint16_t>(data, index));
     case DType::F8E4M3:

@@ -31,6 +31,11 @@ double load(const std::byte *data, kernel::DType dtype, std::size_t index)
         std::memcpy(&value, data + index * sizeof value, sizeof value);
         return value;
     }
+    if (dtype == kernel::DType::F16) {
+        std::uint16_t bits = 0;
+        std::memcpy(&bits, data + index * sizeof bits, sizeof bits);
+        return kernel::f16ToFloat(bits);
+    }
     if (dtype == kernel::DType::BF16) {
         std::uint16_t bits = 0;
         std::memcpy(&bits, data + index * sizeof bits, sizeof bits);
@@ -39,17 +44,20 @@ double load(const std::byte *data, kernel::DType dtype, std::size_t index)
     return kernel::loadElement(data, dtype, index);
 }
 
-double rootMeanSquare(std::span<const double> values)
+double rootMeanSquare(const ExpectedView &values)
 {
     const std::size_t pieces = (values.size() + usualGrain - 1) / usualGrain;
     std::vector<Partial> partials(pieces);
     parallelFor(pieces, [&](std::size_t piece) {
+        Partial mine;
         for (std::size_t i = piece * usualGrain; i < std::min(values.size(), (piece + 1) * usualGrain); ++i) {
-            if (!std::isfinite(values[i]))
+            const double value = values[i];
+            if (!std::isfinite(value))
                 continue;
-            partials[piece].expectedSquares += values[i] * values[i];
-            ++partials[piece].finite;
+            mine.expectedSquares += value * value;
+            ++mine.finite;
         }
+        partials[piece] = mine;
     });
     double squares = 0;
     double count = 0;
@@ -76,7 +84,7 @@ bool sameSpecial(double a, double b)
 struct Comparer {
     std::span<const std::byte> out;
     kernel::DType dtype;
-    std::span<const double> expected;
+    ExpectedView expected;
     double absolute; ///< atol · RMS
     double relative;
     PoisonImage poison;
@@ -160,7 +168,7 @@ void checkRowSums(const Comparer &comparer, std::size_t rowLength, double limit,
 } // namespace
 
 OutputCheck compareOutput(std::span<const std::byte> out, kernel::DType dtype, std::size_t rowLength,
-                          std::span<const double> expected, const workload::Tolerance &tolerance,
+                          ExpectedView expected, const workload::Tolerance &tolerance,
                           PoisonImage poison)
 {
     OutputCheck check;

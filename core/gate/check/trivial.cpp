@@ -16,7 +16,7 @@ constexpr std::uint64_t fillKey = 1; // any will do: nothing here is hidden from
 /// One output of a case, and what it is compared with.
 struct Subject {
     const HostTensor &output;
-    std::span<const double> expected;
+    ExpectedView expected;
     const workload::Tolerance &tolerance;
 
     [[nodiscard]] std::size_t bytes() const { return output.elements() * kernel::sizeOf(output.dtype); }
@@ -49,12 +49,12 @@ std::vector<std::byte> copyOf(const Subject &subject, const HostTensor &input)
     return content;
 }
 
-double meanOf(std::span<const double> values)
+double meanOf(const ExpectedView &values)
 {
     double sum = 0;
     std::size_t count = 0;
-    for (const double value : values) {
-        if (std::isfinite(value)) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        if (const double value = values[i]; std::isfinite(value)) {
             sum += value;
             ++count;
         }
@@ -71,7 +71,7 @@ bool passesUntouched(const Subject &subject)
 
 std::optional<std::string> passOf(const Subject &subject, const std::vector<HostTensor> &tensors)
 {
-    const double first = subject.expected.empty() ? 0 : subject.expected.front();
+    const double first = subject.expected.empty() ? 0 : subject.expected[0];
     const std::pair<const char *, double> constants[] = {
         {"zeros", 0},
         {"ones", 1},
@@ -94,7 +94,8 @@ std::optional<std::string> passOf(const Subject &subject, const std::vector<Host
 
 } // namespace
 
-std::optional<std::string> trivialPass(const std::vector<HostTensor> &tensors, const Expected &expected,
+std::optional<std::string> trivialPass(const std::vector<HostTensor> &tensors,
+                                       const ExpectedOutputs &expected,
                                        const workload::Tolerance &tolerance)
 {
     std::string passes;

@@ -84,6 +84,8 @@ public:
 
     /// Stop token and deadline of the calls that follow, until the next call of this. What the worker printed so far is forgotten.
     void beginTrial(std::stop_token stop, process::Deadline deadline);
+    /// Another deadline for the calls that follow.
+    void setDeadline(process::Deadline deadline) { m_deadline = deadline; }
     [[nodiscard]] bool alive() const { return !m_failure; }
     [[nodiscard]] pid_t pid() const { return m_child.pid(); }
 
