@@ -12,13 +12,13 @@ namespace klineage::gate {
 
 namespace {
 
-constexpr double startLimitSeconds = 60;
-constexpr double compileLimitSeconds = 60;
-constexpr double runLimitSeconds = 60;
-constexpr double computeLimitSeconds = 120;
+constexpr double oracleStartSeconds = 60;
+constexpr double oracleCompileSeconds = 60;
+constexpr double oracleRunSeconds = 60;
+constexpr double oracleTotalSeconds = 120;
 
 /// One compiled kernel.
-std::string keyOf(const OracleJob &job)
+std::string kernelKeyOf(const OracleJob &job)
 {
     std::string key = job.name;
     for (const auto &[name, value] : job.tunables)
@@ -29,7 +29,7 @@ std::string keyOf(const OracleJob &job)
 /// What the small cases are like.
 std::string checkKeyOf(const OracleJob &job)
 {
-    std::string key = keyOf(job);
+    std::string key = kernelKeyOf(job);
     for (const char *size : {"WINDOW", "DIM"}) {
         if (const auto found = job.sizes.find(size); found != job.sizes.end())
             key += " " + std::string(size) + "=" + std::to_string(std::get<std::int64_t>(found->second));
@@ -45,7 +45,7 @@ tl::unexpected<Error> because(const WorkerFailure &failure)
 }
 
 template <typename T>
-std::vector<T> valuesOf(std::span<const std::byte> bytes)
+std::vector<T> copiedAs(std::span<const std::byte> bytes)
 {
     std::vector<T> values(bytes.size() / sizeof(T));
     std::memcpy(values.data(), bytes.data(), bytes.size());
@@ -78,14 +78,14 @@ Result<WorkerSession *> DeviceOracle::session(const std::stop_token &stop)
     launch();
     WorkerResult<void> ready;
     if (m_session)
-        ready = m_session->await(startLimitSeconds, stop);
+        ready = m_session->await(oracleStartSeconds, stop);
     if (!m_session || !ready) {
         m_session.reset();
         if (!ready && ready.error().kind == FailureKind::Cancelled)
             return because(ready.error());
         // A driver that wants more files than the sandbox knows gets them where the kernel offers nothing else, as for a candidate.
         auto again =
-            WorkerSession::start(m_workerCommand, kernel::Surface::Cuda, startLimitSeconds, stop);
+            WorkerSession::start(m_workerCommand, kernel::Surface::Cuda, oracleStartSeconds, stop);
         if (!again) {
             if (again.error().kind == FailureKind::Unavailable)
                 m_broken = "its process found no device: " + again.error().error.message;
@@ -93,13 +93,13 @@ Result<WorkerSession *> DeviceOracle::session(const std::stop_token &stop)
         }
         m_session = std::move(*again);
     }
-    m_session->beginTrial(stop, process::Deadline::in(computeLimitSeconds));
+    m_session->beginTrial(stop, process::Deadline::in(oracleTotalSeconds));
     return m_session.get();
 }
 
 Result<DeviceOracle::Loaded *> DeviceOracle::load(const OracleJob &job, const std::stop_token &stop)
 {
-    const std::string key = keyOf(job);
+    const std::string key = kernelKeyOf(job);
     if (const auto known = m_modules.find(key); known != m_modules.end())
         return &known->second;
     auto candidate = kernel::parseCandidate(job.text, job.name);
@@ -107,13 +107,13 @@ Result<DeviceOracle::Loaded *> DeviceOracle::load(const OracleJob &job, const st
         return tl::unexpected(candidate.error());
     const auto target = compileTarget(m_session->helloEnvironment().platform);
     const auto compiled =
-        m_compiler.compile(job.source(), job.name, job.tunables, target, compileLimitSeconds, stop);
+        m_compiler.compile(job.source(), job.name, job.tunables, target, oracleCompileSeconds, stop);
     if (!compiled)
         return because(compiled.error());
     if (!compiled->ok)
         return fail(ErrorCode::Unavailable,
                     std::string(job.name) + " does not compile for " + target + ": " + compiled->log);
-    const auto loaded = m_session->load(compiled->binary, {}, job.tunables, compileLimitSeconds);
+    const auto loaded = m_session->load(compiled->binary, {}, job.tunables, oracleCompileSeconds);
     if (!loaded)
         return because(loaded.error());
     if (!loaded->module)
@@ -146,16 +146,16 @@ WorkerResult<ExpectedOutputs> DeviceOracle::performOn(WorkerSession &session, co
     const auto subject = session.addPlan(loaded.module, plan, {set});
     if (!subject)
         return tl::unexpected(subject.error());
-    if (auto ran = session.run(*subject, 0, runLimitSeconds); !ran)
+    if (auto ran = session.run(*subject, 0, oracleRunSeconds); !ran)
         return tl::unexpected(ran.error());
     const auto image = session.download(*out, bytes);
     if (!image)
         return tl::unexpected(image.error());
     ExpectedOutputs expected;
     if (job.wide)
-        expected[job.output] = valuesOf<double>(*image);
+        expected[job.output] = copiedAs<double>(*image);
     else
-        expected[job.output] = valuesOf<float>(*image);
+        expected[job.output] = copiedAs<float>(*image);
     if (auto removed = session.removeSubject(*subject); !removed)
         return tl::unexpected(removed.error());
     for (const auto &[name, binding] : set) {

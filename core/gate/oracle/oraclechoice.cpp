@@ -9,7 +9,7 @@ namespace klineage::gate {
 
 namespace {
 
-std::string listOf(const std::set<std::string> &names)
+std::string namesOf(const std::set<std::string> &names)
 {
     std::string text;
     for (const std::string &name : names)
@@ -57,7 +57,7 @@ Result<ExpectedOutputs> OracleChoice::compute(const workload::Workload &workload
 
 std::string OracleChoice::summary() const
 {
-    std::string text = m_onDevice.empty() ? std::string() : "device: " + listOf(m_onDevice);
+    std::string text = m_onDevice.empty() ? std::string() : "device: " + namesOf(m_onDevice);
     for (const auto &[name, why] : m_failed)
         text += (text.empty() ? "cpu for " : "; cpu for ") + name + ": " + why;
     return text.empty() ? "cpu: too little work for the device" : text;

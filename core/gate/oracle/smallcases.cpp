@@ -11,7 +11,7 @@ namespace klineage::gate {
 
 namespace {
 
-using Shape = std::vector<std::int64_t>;
+using Extents = std::vector<std::int64_t>;
 
 constexpr double wideLimit = 1e-11;
 constexpr double narrowLimit = 0x1p-24 + wideLimit;
@@ -34,7 +34,7 @@ public:
         });
         return found == m_tensors.end() ? nullptr : &*found;
     }
-    void shape(const char *role, Shape shape)
+    void shape(const char *role, Extents shape)
     {
         HostTensor *const changed = tensor(role);
         if (!changed)
@@ -63,7 +63,7 @@ private:
 };
 
 /// The same without the bytes, which are large.
-std::vector<HostTensor> outlines(const std::vector<HostTensor> &tensors)
+std::vector<HostTensor> withoutBytes(const std::vector<HostTensor> &tensors)
 {
     std::vector<HostTensor> result;
     for (const HostTensor &tensor : tensors)
@@ -76,7 +76,7 @@ std::vector<HostTensor> outlines(const std::vector<HostTensor> &tensors)
 std::vector<std::vector<HostTensor>> smallCasesOf(const workload::Workload &workload,
                                                   const std::vector<HostTensor> &tensors)
 {
-    const auto outlined = outlines(tensors);
+    const auto outlined = withoutBytes(tensors);
     std::vector<std::vector<HostTensor>> cases;
     const auto add = [&](const auto &shaped) {
         SmallCase small(workload, outlined);
@@ -88,7 +88,7 @@ std::vector<std::vector<HostTensor>> smallCasesOf(const workload::Workload &work
         for (const auto &[m, n, k] : {std::tuple{1, 1, 1}, std::tuple{70, 67, 35}, std::tuple{65, 130, 17}})
             add([&, m = m, n = n, k = k](SmallCase &small) {
                 small.shape("a", {m, k});
-                small.shape("b", transposed ? Shape{n, k} : Shape{k, n});
+                small.shape("b", transposed ? Extents{n, k} : Extents{k, n});
                 small.shape("out", {m, n});
             });
     }
