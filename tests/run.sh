@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Installs what is missing, then checks everything: format, core under the sanitizers, all tests of the release build.
-# The last line counts test functions. Exits 0 only when all is well.
+# The last line counts test functions. Exits 0 only when all is well. KLINEAGE_WERROR=ON makes warnings errors, as .ci/run does.
 set -eu
 
 root=$(cd "$(dirname "$(readlink -f "$0")")/.." && pwd)
@@ -15,7 +15,8 @@ complain() { echo "$*" >&2; failed=yes; }
 "$root/resources/setup/check-format.sh" || complain "The format check failed."
 
 echo "Building and testing core under the sanitizers (log: build/asan/build.log) ..."
-KLINEAGE_CMAKE_FLAGS="-DKLINEAGE_BUILD_TESTS=ON"
+werror="-DKLINEAGE_WERROR=${KLINEAGE_WERROR:-OFF}"
+KLINEAGE_CMAKE_FLAGS="-DKLINEAGE_BUILD_TESTS=ON $werror"
 if klineage_build asan; then
     if ! ctest --preset asan >build/asan/test.log 2>&1; then
         tail -n 60 build/asan/test.log
@@ -26,7 +27,7 @@ else
 fi
 
 echo "Building everything (log: build/release/build.log) ..."
-KLINEAGE_CMAKE_FLAGS="-DKLINEAGE_BUILD_UI=ON -DKLINEAGE_BUILD_TESTS=ON"
+KLINEAGE_CMAKE_FLAGS="-DKLINEAGE_BUILD_UI=ON -DKLINEAGE_BUILD_TESTS=ON $werror"
 klineage_build release || exit 1
 rm -rf build/release/test-results
 mkdir -p build/release/test-results

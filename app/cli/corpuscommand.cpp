@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/commands.h"
 
-#include "core/gate/client.h"
+#include "core/pool/gateclient.h"
 
 #include <CLI/CLI.hpp>
 

@@ -2,15 +2,15 @@
 #include "app/cli/commands.h"
 #include "app/cli/texttable.h"
 
-#include "core/gate/analysis/text.h"
-#include "core/gate/client.h"
 #include "core/gate/references/installed.h"
-#include "core/gate/roofline/store.h"
-#include "core/gate/supervisor/sandbox.h"
+#include "core/gate/session/sandbox.h"
 #include "core/llm/curlprobe.h"
 #include "core/llm/network/secrets.h"
 #include "core/llm/prices.h"
+#include "core/pool/gateclient.h"
 #include "core/process/isolation.h"
+#include "core/trial/analysis/store.h"
+#include "core/trial/analysis/text.h"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>

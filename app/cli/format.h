@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/gate/verdict.h"
+#include "core/trial/verdict.h"
 
 #include <nlohmann/json_fwd.hpp>
 

@@ -6,9 +6,9 @@
 #include "app/cli/texttable.h"
 
 #include "core/files/atomicfile.h"
-#include "core/gate/analysis/analysis.h"
-#include "core/gate/client.h"
 #include "core/lineage/record.h"
+#include "core/pool/gateclient.h"
+#include "core/trial/analysis/analysis.h"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>

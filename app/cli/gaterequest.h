@@ -3,7 +3,7 @@
 
 #include "app/cli/session.h"
 
-#include "core/gate/client.h"
+#include "core/pool/gateclient.h"
 
 namespace klineage::cli {
 

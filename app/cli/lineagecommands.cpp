@@ -3,9 +3,9 @@
 #include "app/cli/format.h"
 #include "app/cli/texttable.h"
 
-#include "core/gate/analysis/analysis.h"
 #include "core/lineage/recordjobs.h"
 #include "core/lineage/verify.h"
+#include "core/trial/analysis/analysis.h"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>

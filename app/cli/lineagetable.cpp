@@ -3,8 +3,8 @@
 #include "app/cli/format.h"
 #include "app/cli/texttable.h"
 
-#include "core/gate/analysis/analysis.h"
 #include "core/lineage/table.h"
+#include "core/trial/analysis/analysis.h"
 
 #include <nlohmann/json.hpp>
 

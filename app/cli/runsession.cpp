@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/runsession.h"
 
-#include "core/gate/client.h"
+#include "core/pool/gateclient.h"
 
 #include <nlohmann/json.hpp>
 

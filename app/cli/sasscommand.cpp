@@ -2,9 +2,9 @@
 #include "app/cli/commands.h"
 
 #include "core/files/atomicfile.h"
-#include "core/gate/client.h"
 #include "core/gate/counters/sass.h"
-#include "core/gate/supervisor/compilersession.h"
+#include "core/gate/session/compilersession.h"
+#include "core/pool/gateclient.h"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>

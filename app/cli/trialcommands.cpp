@@ -4,7 +4,7 @@
 #include "app/cli/texttable.h"
 
 #include "core/files/jsonlines.h"
-#include "core/gate/jsonreader.h"
+#include "core/files/jsonreader.h"
 #include "core/lineage/record.h"
 
 #include <CLI/CLI.hpp>
@@ -43,8 +43,8 @@ Result<ImportRecord> parseRecord(const std::string &line, const std::string &whe
             return tl::unexpected(trial.error());
         return ImportRecord{std::move(*trial), {}, {}};
     }
-    return gate::parseJsonLine(line, where, [](const json &object) {
-        gate::JsonReader reader(object, {});
+    return files::parseJsonLine(line, where, [](const json &object) {
+        files::JsonReader reader(object, {});
         ImportRecord record;
         static_cast<void>(reader.optionalText("id")); // of the batch, not of the trial
         record.candidateText = reader.optionalText("text", std::size_t{4} << 20);

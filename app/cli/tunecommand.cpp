@@ -4,7 +4,7 @@
 #include "app/cli/gaterequest.h"
 #include "app/cli/interrupt.h"
 
-#include "core/gate/tune/sweep.h"
+#include "core/tune/sweep.h"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>

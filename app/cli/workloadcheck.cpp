@@ -2,10 +2,10 @@
 #include "app/cli/commands.h"
 #include "app/cli/texttable.h"
 
-#include "core/gate/check/random.h"
+#include "core/base/random.h"
+#include "core/gate/check/caseinstance.h"
 #include "core/gate/check/shapes.h"
 #include "core/gate/check/trivial.h"
-#include "core/gate/supervisor/caseinstance.h"
 
 #include <nlohmann/json.hpp>
 
@@ -21,7 +21,7 @@ int checkWorkload(const Session &session, const workload::Workload &workload)
     TextTable table({{"CASE"}, {"OUTPUTS THAT TAKE NO WORK"}});
     std::optional<Error> refused;
     for (const workload::Case &c : workload.cases) {
-        const std::uint64_t seed = gate::entropy();
+        const std::uint64_t seed = entropy();
         const workload::Case drawn = gate::drawCase(c, seed);
         const auto instance = gate::makeInstance(workload, drawn, seed);
         if (!instance)

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gate/roofline.h"
 
-#include "core/gate/bench/runbench.h"
-#include "core/gate/corpus/runcorpus.h"
+#include "core/device/worker/worker.h"
 #include "core/gate/counters/onerun.h"
-#include "core/gate/protocol/requestjson.h"
+#include "core/gate/selftest/runbench.h"
+#include "core/gate/selftest/runcorpus.h"
 #include "core/gate/service/batch.h"
 #include "core/gate/service/serve.h"
-#include "core/gate/supervisor/sandbox.h"
-#include "core/gate/worker/worker.h"
+#include "core/gate/session/sandbox.h"
+#include "core/trial/requestjson.h"
 
 #include <CLI/CLI.hpp>
 

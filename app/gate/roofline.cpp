@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gate/roofline.h"
 
-#include "core/gate/analysis/text.h"
-#include "core/gate/roofline/ceilings.h"
+#include "core/trial/analysis/ceilings.h"
+#include "core/trial/analysis/text.h"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>

@@ -16,6 +16,9 @@
 
 namespace klineage::files {
 
+/// A TOML file is at most this large, unless its reader says otherwise.
+inline constexpr std::size_t maxTomlBytes = std::size_t{1} << 20;
+
 /// A string of the file with its place, for values that have a grammar of their own (expressions, arguments).
 /// Integers written bare are accepted and arrive as their text.
 struct TomlText {
@@ -111,7 +114,7 @@ private:
 
 /// Limits on what is read; going over them is an error, not a crash.
 struct TomlLimits {
-    std::size_t maxBytes = std::size_t{1} << 20;
+    std::size_t maxBytes = maxTomlBytes;
     int maxNesting = 12;            ///< tables and arrays inside each other
     std::size_t maxItems = 100'000; ///< values in the whole document
 };

@@ -15,6 +15,9 @@
 
 namespace klineage::kernel {
 
+/// A candidate file is at most this large.
+inline constexpr std::size_t maxSourceBytes = std::size_t{4} << 20;
+
 enum class Surface { Cuda, OpenCl };
 [[nodiscard]] const char *toString(Surface surface); ///< "cuda", "opencl"
 [[nodiscard]] std::optional<Surface> surfaceFromString(std::string_view name);

@@ -11,7 +11,6 @@
 
 namespace klineage::kernel {
 
-inline constexpr std::size_t maxSourceBytes = std::size_t{4} << 20;
 inline constexpr std::string_view opening = "/*klineage";
 
 /// Words of the plan and what they mean; the reader and the writer share them, so that they cannot drift

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/base/result.h"
-#include "core/gate/trial.h"
+#include "core/trial/trial.h"
 
 #include <filesystem>
 #include <optional>

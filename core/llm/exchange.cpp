@@ -7,7 +7,7 @@
 
 namespace klineage::llm {
 
-using gate::JsonReader;
+using files::JsonReader;
 using nlohmann::json;
 
 std::string writeExchange(const Exchange &exchange)
@@ -26,7 +26,7 @@ std::string writeExchange(const Exchange &exchange)
 
 Result<Exchange> parseExchange(std::string_view line, const std::string &where)
 {
-    return gate::parseJsonLine(line, where, [](const json &value) {
+    return files::parseJsonLine(line, where, [](const json &value) {
         JsonReader reader(value, {});
         Exchange exchange;
         exchange.number = static_cast<int>(readCount(reader, "number", std::numeric_limits<int>::max()));

@@ -12,7 +12,7 @@ namespace klineage::llm {
 
 namespace {
 
-using gate::JsonReader;
+using files::JsonReader;
 using nlohmann::json;
 
 constexpr std::size_t maxIdBytes = 64;
@@ -138,7 +138,7 @@ Status Ledger::readLines(const files::Lines &lines, const std::string &where)
 
 Status Ledger::readLine(std::string_view line, const std::string &where)
 {
-    const Result<Entry> entry = gate::parseJsonLine(line, where, readEntry);
+    const Result<Entry> entry = files::parseJsonLine(line, where, readEntry);
     if (!entry)
         return tl::unexpected(entry.error());
     const auto refuse = [&](const std::string &why) {

@@ -5,8 +5,8 @@
 
 namespace klineage::llm {
 
-using gate::JsonPath;
-using gate::JsonReader;
+using files::JsonPath;
+using files::JsonReader;
 using nlohmann::json;
 
 namespace {
@@ -107,7 +107,7 @@ Request readRequest(const json &value, const JsonPath &path)
     const json *messages = reader.optionalArray("messages", maxMessages);
     for (std::size_t i = 0; i < messages->size(); ++i)
         request.messages.push_back(
-            readMessage((*messages)[i], gate::childPath(reader.pathOf("messages"), std::to_string(i))));
+            readMessage((*messages)[i], files::childPath(reader.pathOf("messages"), std::to_string(i))));
     request.maxOutputTokens = static_cast<int>(readCount(reader, "max_output_tokens", maxOutputTokensLimit));
     if (reader.find("temperature"))
         request.temperature = reader.number("temperature");

@@ -61,11 +61,12 @@ Price readPrice(const TomlTable &table, std::set<std::string> &seen)
         table.fail("name", "there are two prices for '" + price.model + "'.");
     readRates(table, price);
     if (const std::optional<TomlTable> dearer = table.table("long_prompt")) {
-        Price::LongPrompt &rates = price.longPrompt.emplace();
+        Price::LongPrompt rates;
         rates.aboveTokens = dearer->integer("above");
         if (rates.aboveTokens < 1 || rates.aboveTokens > maxUsageTokens)
             dearer->fail("above", "'above' is no number of tokens from 1.");
         readRates(*dearer, rates);
+        price.longPrompt = rates;
     }
     return price;
 }

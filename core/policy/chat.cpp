@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/policy/chat.h"
 
-#include "core/policy/trialtext.h"
-#include "core/run/prompt.h"
+#include "core/talk/prompt.h"
+#include "core/talk/trialtext.h"
 
 namespace klineage::policy {
 

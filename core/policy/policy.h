@@ -2,8 +2,8 @@
 #pragma once
 
 #include "core/base/result.h"
-#include "core/gate/trial.h"
 #include "core/llm/message.h"
+#include "core/trial/trial.h"
 
 #include <cstdint>
 #include <map>

@@ -2,8 +2,8 @@
 #include "core/run/conduct.h"
 
 #include "core/base/suggest.h"
-#include "core/policy/reply.h"
-#include "core/run/prompt.h"
+#include "core/talk/prompt.h"
+#include "core/talk/reply.h"
 
 #include <algorithm>
 #include <charconv>

@@ -2,7 +2,8 @@
 #pragma once
 
 #include "core/base/result.h"
-#include "core/gate/client.h"
+#include "core/trial/request.h"
+#include "core/trial/trial.h"
 
 #include <nlohmann/json_fwd.hpp>
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/run/files.h"
 
-#include "core/gate/jsonreader.h"
+#include "core/files/jsonreader.h"
 
 #include <limits>
 
 namespace klineage::run {
 
-using gate::JsonReader;
+using files::JsonReader;
 using nlohmann::json;
 
 namespace {
@@ -29,11 +29,11 @@ std::string readSha(JsonReader &reader, const char *key)
     return sha;
 }
 
-int readPositive(const json &value, const gate::JsonPath &path)
+int readPositive(const json &value, const files::JsonPath &path)
 {
-    const std::int64_t number = gate::readInteger(value, path);
+    const std::int64_t number = files::readInteger(value, path);
     if (number < 1 || number > std::numeric_limits<int>::max())
-        throw gate::JsonFormatError{path, path.back() + " is no number from 1"};
+        throw files::JsonFormatError{path, path.back() + " is no number from 1"};
     return static_cast<int>(number);
 }
 
@@ -64,7 +64,7 @@ StepRecord readStep(const json &value)
     }
     if (const json *list = reader.optionalArray("cards", maxList)) {
         for (const json &card : *list)
-            step.cards.push_back(gate::readText(card, reader.pathOf("cards"), 256));
+            step.cards.push_back(files::readText(card, reader.pathOf("cards"), 256));
     }
     step.dollars = readAmount(reader, "dollars");
     step.totalDollars = readAmount(reader, "total_dollars");
@@ -110,7 +110,7 @@ std::string writeStep(const StepRecord &step)
 
 Result<StepRecord> parseStep(std::string_view line, const std::string &where)
 {
-    return gate::parseJsonLine(line, where, [](const json &value) { return readStep(value); });
+    return files::parseJsonLine(line, where, [](const json &value) { return readStep(value); });
 }
 
 Result<std::vector<StepRecord>> readSteps(const std::filesystem::path &directory,

@@ -2,14 +2,14 @@
 #include "core/skills/logs.h"
 
 #include "core/base/suggest.h"
-#include "core/gate/jsonreader.h"
+#include "core/files/jsonreader.h"
 
 #include <array>
 #include <limits>
 
 namespace klineage::skills {
 
-using gate::JsonReader;
+using files::JsonReader;
 using nlohmann::json;
 
 namespace {
@@ -64,7 +64,7 @@ std::string writeReview(const Review &review)
 
 Result<Review> parseReview(std::string_view line, const std::string &where)
 {
-    return gate::parseJsonLine(line, where, [](const json &value) {
+    return files::parseJsonLine(line, where, [](const json &value) {
         JsonReader reader(value, {});
         Review review;
         review.id = reader.text("id", 256);
@@ -99,7 +99,7 @@ std::string writeVerification(const Verification &verification)
 
 Result<Verification> parseVerification(std::string_view line, const std::string &where)
 {
-    return gate::parseJsonLine(line, where, [](const json &value) {
+    return files::parseJsonLine(line, where, [](const json &value) {
         JsonReader reader(value, {});
         Verification run;
         run.time = reader.text("time", 256);

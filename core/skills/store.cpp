@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/skills/store.h"
+#include "core/base/random.h"
 
 #include "core/files/atomicfile.h"
 #include "core/files/jsonlines.h"
 #include "core/files/utctime.h"
-#include "core/gate/trial.h"
 #include "core/skills/cardlock.h"
 #include "core/skills/logs.h"
+#include "core/trial/trial.h"
 
 #include <algorithm>
 #include <optional>
@@ -130,7 +131,7 @@ Status appendReview(const fs::path &directory, const Review &review)
 Review newEvent(ReviewVerdict verdict, std::string author, int cardRevision)
 {
     Review event;
-    event.id = gate::newTrialId();
+    event.id = randomId();
     event.time = files::nowUtc();
     event.author = std::move(author);
     event.cardRevision = cardRevision;
@@ -383,7 +384,7 @@ Result<CardRecord> CardStore::create(const Card &card, std::string_view carrier)
         return tl::unexpected(readable.error());
     const fs::path directory = m_directory / card.name;
     // Filled under another name and renamed: a kill leaves a whole card or none.
-    const fs::path draft = m_directory / (".new-" + card.name + '-' + gate::newTrialId());
+    const fs::path draft = m_directory / (".new-" + card.name + '-' + randomId());
     std::error_code problem;
     if (fs::exists(directory, problem))
         return fail(ErrorCode::Conflict, "There is a card '" + card.name + "' already.");

@@ -26,6 +26,9 @@ enum class DistributionKind {
     NegInfinity, ///< normal, a `fraction` of elements is -inf, at least one finite element a row
     Integers,    ///< whole numbers from low to high, both included: sums can be exact, so that lost bits show
     Offsets,     ///< one-dimensional, of integers: 0, then ascending by at least 1, up to the axis `end`
+    UnitRows,    ///< normal, each row divided by √(its sum of squares + `epsilon`)
+    Sigmoid,     ///< 1 / (1 + exp(−normal))
+    LogGates, ///< log(sigmoid(normal)) / `divisor` in ⌈`share` · row length⌉ random columns, 0 in the others
 };
 
 /// How an input is filled. Unused parameters keep their defaults.
@@ -37,8 +40,11 @@ struct Distribution {
     double high = 1.0;
     double scale = 1e4;
     double fraction = 0.25;
-    std::string end;   ///< Offsets: an axis, the last element
-    bool even = false; ///< Offsets: steps differ by at most 1; otherwise they are random
+    double epsilon = 1e-6; ///< UnitRows
+    double share = 0.75;   ///< LogGates: (0, 1]
+    double divisor = 16.0; ///< LogGates
+    std::string end;       ///< Offsets: an axis, the last element
+    bool even = false;     ///< Offsets: steps differ by at most 1; otherwise they are random
 
     friend bool operator==(const Distribution &, const Distribution &) = default;
 };

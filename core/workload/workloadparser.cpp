@@ -146,6 +146,16 @@ private:
                 table.fail("end", "'" + distribution.end + "' is no axis of the workload"
                                       + orListed(distribution.end, m_workload.axes));
             return distribution;
+        case DistributionKind::UnitRows:
+            distribution.epsilon = positive(table, "epsilon", distribution.epsilon);
+            break;
+        case DistributionKind::LogGates:
+            distribution.share = positive(table, "share", distribution.share);
+            distribution.divisor = positive(table, "divisor", distribution.divisor);
+            if (distribution.share > 1)
+                table.fail("share", "'share' is above 1.");
+            break;
+        case DistributionKind::Sigmoid:
         case DistributionKind::Normal:
             break;
         }

@@ -16,6 +16,9 @@ inline const kernel::Words<DistributionKind> distributionWords = {
     {"neg_infinity", DistributionKind::NegInfinity},
     {"integers", DistributionKind::Integers},
     {"offsets", DistributionKind::Offsets},
+    {"unit_rows", DistributionKind::UnitRows},
+    {"sigmoid", DistributionKind::Sigmoid},
+    {"log_gates", DistributionKind::LogGates},
 };
 
 /// Vendor libraries that references can name, and the surface each belongs to.

@@ -42,6 +42,14 @@ std::string distributionText(const Distribution &distribution)
         if (distribution.even)
             fields.emplace_back("even", "true");
         return tomlInlineTable(fields);
+    case DistributionKind::UnitRows:
+        add("epsilon", distribution.epsilon, absent.epsilon);
+        break;
+    case DistributionKind::LogGates:
+        add("share", distribution.share, absent.share);
+        add("divisor", distribution.divisor, absent.divisor);
+        break;
+    case DistributionKind::Sigmoid:
     case DistributionKind::Normal:
         break;
     }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/files/sha256.h"
-#include "core/gate/trial.h"
+#include "core/trial/trial.h"
 
 #include <filesystem>
 #include <string>

@@ -2,25 +2,18 @@
 // Runs a fuzz target without a fuzzing engine: the shipped files and the target's seeds, then a fixed number
 // of mutations of them from a fixed random seed, so that a failure repeats. KLINEAGE_FUZZ_RUNS sets another
 // number of mutations, KLINEAGE_FUZZ_SEED another random seed. A crash leaves the input in <program>.crash.
-#include "tests/fuzz/target.h"
+#include "tests/fuzz/seeds.h"
 
 #include <QTest>
 
 #include <algorithm>
 #include <csignal>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <random>
 
 #include <fcntl.h>
 #include <unistd.h>
 
 namespace {
-
-namespace fs = std::filesystem;
-
-constexpr std::size_t longestInput = 64 * 1024;
 
 std::string g_input; // what the target is reading
 std::string g_crashFile;
@@ -55,8 +48,8 @@ public:
         std::string text = m_seeds[below(m_seeds.size())];
         for (std::size_t step = 1 + below(6); step > 0; --step)
             mutate(text);
-        if (text.size() > longestInput)
-            text.resize(longestInput);
+        if (text.size() > longestFuzzInput)
+            text.resize(longestFuzzInput);
         return text;
     }
 
@@ -134,7 +127,7 @@ private slots:
         g_crashFile = QCoreApplication::applicationFilePath().toStdString() + ".crash";
         for (const int number : {SIGABRT, SIGSEGV, SIGFPE, SIGBUS})
             std::signal(number, saveInput);
-        collectSeeds();
+        m_seeds = collectSeeds(m_target);
     }
 
     void seedsAreHandled()
@@ -160,39 +153,6 @@ private slots:
     }
 
 private:
-    void collectSeeds()
-    {
-        m_seeds = m_target.seeds;
-        for (const char *folder : {"workloads", "skills"}) {
-            const fs::path root = fs::path(KLINEAGE_SOURCE_DIR) / folder;
-            if (!fs::is_directory(root))
-                continue;
-            std::vector<fs::path> paths;
-            for (const auto &entry : fs::recursive_directory_iterator(root)) {
-                const std::string name = entry.path().filename().string();
-                const auto matches = [&name](const std::string &end) { return name.ends_with(end); };
-                if (entry.is_regular_file()
-                    && std::any_of(m_target.seedFiles.begin(), m_target.seedFiles.end(), matches))
-                    paths.push_back(entry.path());
-            }
-            std::sort(paths.begin(), paths.end()); // the same order on every machine
-            for (const fs::path &path : paths)
-                addFile(path);
-        }
-    }
-
-    void addFile(const fs::path &path)
-    {
-        std::ifstream file(path, std::ios::binary);
-        const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-        const std::vector<std::string> seeds =
-            m_target.cut ? m_target.cut(text) : std::vector<std::string>{text};
-        for (const std::string &seed : seeds) {
-            if (seed.size() <= longestInput)
-                m_seeds.push_back(seed);
-        }
-    }
-
     FuzzTarget m_target = fuzzTarget();
     std::vector<std::string> m_seeds;
 };

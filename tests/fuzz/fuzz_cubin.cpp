@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/gate/cuda/cubinglobals.h"
-#include "tests/core/gate/elffixture.h"
+#include "core/device/cuda/cubinglobals.h"
+#include "tests/core/device/elffixture.h"
 #include "tests/fuzz/target.h"
 
 using namespace klineage;

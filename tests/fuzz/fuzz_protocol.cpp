@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // Messages of a worker, which is not trusted: reading gives a value that can be written again, or throws a std::exception.
-#include "core/gate/protocol/messages.h"
+#include "core/device/worker/messages.h"
 #include "tests/fuzz/target.h"
 
 using namespace klineage;

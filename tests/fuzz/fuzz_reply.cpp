@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/policy/plan.h"
-#include "core/policy/reply.h"
+#include "core/talk/reply.h"
 #include "tests/fuzz/target.h"
 
 using namespace klineage;

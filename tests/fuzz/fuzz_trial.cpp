@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/gate/trial.h"
+#include "core/trial/trial.h"
 #include "tests/fuzz/target.h"
 
 #include <sstream>

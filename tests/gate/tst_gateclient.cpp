@@ -2,10 +2,11 @@
 //
 // klineage-gate as other programs see it: serve through GateClient, devices, batch; and what a kill leaves behind.
 #include "core/files/jsonlines.h"
-#include "core/gate/client.h"
+#include "core/pool/gateclient.h"
 #include "core/process/childprocess.h"
 
 #include "tests/core/gate/gatefixture.h"
+#include "tests/patience.h"
 
 #include <nlohmann/json.hpp>
 
@@ -123,7 +124,7 @@ void TestGateClient::runsACandidate()
     QVERIFY(wrong);
     QCOMPARE(wrong->verdict.status, VerdictStatus::Wrong);
     GateRequest missing = request(test::naive());
-    missing.workloadDirectory = "/nowhere";
+    missing.workloadDirectory = "/proc/nowhere";
     QVERIFY(!client.run(missing));
 }
 
@@ -138,16 +139,13 @@ void TestGateClient::cancelKillsEverything()
         std::this_thread::sleep_for(std::chrono::milliseconds(500));
         stop.request_stop();
     });
-    QElapsedTimer timer;
-    timer.start();
     const auto trial =
         client.run(request(test::naive(";", "volatile int go = 1; while (go) { }")), stop.get_token());
     stopper.join();
     QVERIFY(!trial);
     QCOMPARE(trial.error().code, ErrorCode::Cancelled);
-    QVERIFY(timer.elapsed() < 4000);
     for (const pid_t pid : before)
-        QTRY_VERIFY_WITH_TIMEOUT(!runs(pid), 5000);
+        QTRY_VERIFY_WITH_TIMEOUT(!runs(pid), patienceMs);
     const auto next = client.run(request(test::naive()));
     QVERIFY2(next, next ? "" : next.error().message.c_str());
     QCOMPARE(client.run(request(test::naive()), stop.get_token()).error().code, ErrorCode::Cancelled);
@@ -182,11 +180,11 @@ void TestGateClient::launcherPrefix()
 
 void TestGateClient::missingProgram()
 {
-    GateClient client("/nowhere/klineage-gate");
+    GateClient client("/proc/nowhere/klineage-gate");
     const auto trial = client.run(request(test::naive()));
     QVERIFY(!trial);
     QCOMPARE(trial.error().code, ErrorCode::NotFound);
-    QVERIFY(!queryDevices("/nowhere/klineage-gate"));
+    QVERIFY(!queryDevices("/proc/nowhere/klineage-gate"));
 }
 
 void TestGateClient::programThatIsNoGate()
@@ -211,7 +209,8 @@ void TestGateClient::helpNamesEveryMode()
         options.command = {program.string()};
         options.command.insert(options.command.end(), arguments.begin(), arguments.end());
         auto child = process::ChildProcess::start(options);
-        return child && child->wait(process::Deadline::in(20)) ? child->standardOutput().text : std::string();
+        return child && child->wait(process::Deadline::in(patienceSeconds)) ? child->standardOutput().text
+                                                                            : std::string();
     };
     const std::string all = help({"--help"});
     for (const char *mode : {"serve", "batch", "devices"})
@@ -237,9 +236,9 @@ void TestGateClient::serveAnswersBadLines()
     QTRY_VERIFY_WITH_TIMEOUT(
         (child->drain(),
          std::count(child->standardOutput().text.begin(), child->standardOutput().text.end(), '\n') == 7),
-        20000);
+        patienceMs);
     child->closeStdin();
-    const auto status = child->wait(process::Deadline::in(20));
+    const auto status = child->wait(process::Deadline::in(patienceSeconds));
     QVERIFY(status && status->ok());
     const std::string &text = child->standardOutput().text;
     QVERIFY(text.find("\"hello\"") != std::string::npos);
@@ -267,7 +266,7 @@ void TestGateClient::batchIsResumable()
     const fs::path out = path("resumed.jsonl");
     auto child = process::ChildProcess::start(batch(path("in.jsonl"), out));
     QVERIFY(child);
-    auto status = child->wait(process::Deadline::in(120));
+    auto status = child->wait(process::Deadline::in(2 * patienceSeconds));
     QVERIFY(status);
     QCOMPARE(status->exitCode, 1); // c has no file
     auto lines = files::readLines(out);
@@ -282,7 +281,7 @@ void TestGateClient::batchIsResumable()
     writeText(path("missing.cl"), test::naive());
     child = process::ChildProcess::start(batch(path("in.jsonl"), out));
     QVERIFY(child);
-    status = child->wait(process::Deadline::in(120));
+    status = child->wait(process::Deadline::in(2 * patienceSeconds));
     QVERIFY(status && status->ok());
     QVERIFY(child->standardError().text.find("1 done, 2 skipped") != std::string::npos);
     lines = files::readLines(out);
@@ -300,7 +299,7 @@ void TestGateClient::batchRefusesBadFiles()
         if (!outText.empty())
             writeText(out, outText);
         auto child = process::ChildProcess::start(batch(path("refused.jsonl"), out));
-        const auto status = child->wait(process::Deadline::in(60));
+        const auto status = child->wait(process::Deadline::in(patienceSeconds));
         return status && status->exitCode == 1 ? child->standardError().text : std::string("accepted");
     };
     QVERIFY(run("{\"id\":\"a\",\"workload\":\"tiny\"}\n").find(":1:") != std::string::npos);
@@ -324,12 +323,20 @@ void TestGateClient::killsLoseAtMostTheTrialInFlight()
     std::size_t finished = 0;
     QElapsedTimer timer;
     timer.start();
-    int kills = 0;
-    int workerKills = 0;
-    for (; kills < 50 && timer.elapsed() < 55'000; ++kills) {
+    // How long the first trial takes here and now, so that the kills fall around the ends of trials on slow and fast machines.
+    unsigned firstTrialMs = 0;
+    {
         auto child = process::ChildProcess::start(batch(path("kill.jsonl"), out));
         QVERIFY(child);
-        std::this_thread::sleep_for(std::chrono::milliseconds(50 + random() % 900));
+        QTRY_VERIFY_WITH_TIMEOUT(fs::exists(out) && fs::file_size(out) > 0, patienceMs);
+        firstTrialMs = static_cast<unsigned>(timer.restart());
+    }
+    int kills = 0;
+    int workerKills = 0;
+    for (; kills < 50 && (kills < 20 || timer.elapsed() < 55'000); ++kills) {
+        auto child = process::ChildProcess::start(batch(path("kill.jsonl"), out));
+        QVERIFY(child);
+        std::this_thread::sleep_for(std::chrono::milliseconds(random() % (2 * firstTrialMs)));
         const auto workers = descendants(child->pid());
         if (kills % 2 == 1 && !workers.empty()) {
             // The worker dies under the supervisor: a verdict, and the batch goes on until it is killed too.
@@ -339,7 +346,7 @@ void TestGateClient::killsLoseAtMostTheTrialInFlight()
         }
         child->kill();
         for (const pid_t pid : workers)
-            QTRY_VERIFY_WITH_TIMEOUT(!runs(pid), 5000);
+            QTRY_VERIFY_WITH_TIMEOUT(!runs(pid), patienceMs);
         const auto lines = files::readLines(out);
         if (!lines) {
             QCOMPARE(lines.error().code, ErrorCode::NotFound);
@@ -362,7 +369,6 @@ void TestGateClient::killsLoseAtMostTheTrialInFlight()
     }
     qInfo("%d kills, %d of them of workers first, %zu trials kept", kills, workerKills, finished);
     QVERIFY(finished > 0);
-    QVERIFY(kills >= 20);
 }
 
 QTEST_GUILESS_MAIN(TestGateClient)

@@ -113,9 +113,9 @@ void TestGateOpenCl::correctCandidate()
 void TestGateOpenCl::comparedWithItsParentAndTheReference()
 {
     GateJob job = test::quickJob(test::naive());
-    // Three times the work, and the same result.
+    // So much more work, with the same result, that it shows on a busy machine too.
     job.request.parentText = test::naive(
-        "c[row * N + col] = sum;", "for (int r = 0; r < 20; ++r) { float t = 0; for (int k = 0; k < K; ++k) "
+        "c[row * N + col] = sum;", "for (int r = 0; r < 400; ++r) { float t = 0; for (int k = 0; k < K; ++k) "
                                    "t += a[row * K + k] * b[k * N + col]; sum += 1e-30f * t; }");
     const auto trial = gate(job);
     QVERIFY2(trial, trial ? "" : trial.error().message.c_str());
@@ -211,14 +211,12 @@ void TestGateOpenCl::endlessLoopAndThenAFreshWorker()
     const pid_t before = m_supervisor.workerPid(kernel::Surface::OpenCl);
     GateJob job =
         test::quickJob(test::naive("c[row * N + col] = sum;", "volatile int go = 1; while (go) { }"));
-    job.request.deadlineSeconds = 16; // a launch gets four
-    QElapsedTimer timer;
-    timer.start();
+    job.request.deadlineSeconds = 40; // a launch gets ten
     const auto trial = gate(job);
     QVERIFY(trial);
     QCOMPARE(trial->verdict.status, VerdictStatus::Timeout);
     QCOMPARE(trial->verdict.reason, std::string("deadline"));
-    QVERIFY(timer.elapsed() < 16000);
+    QCOMPARE(evidence(*trial, "limit_s"), std::string("10"));
     const auto next = gate(test::quickJob(test::naive()));
     QVERIFY(next);
     QVERIFY2(next->verdict.status == VerdictStatus::Correct, next->verdict.message.c_str());

@@ -199,6 +199,14 @@ void DiffPanel::prefetchNeighbours()
     m_loader.prefetch(wishes);
 }
 
+bool DiffPanel::isAtHand(const QString &row) const
+{
+    const lineage::Lineage *lineage = m_workspace->lineage(m_selection->lineageKey());
+    const auto spec =
+        lineage ? diffSpec(*lineage, row, m_selection->baseline(), tab(), m_options) : std::nullopt;
+    return spec && m_loader.has(*spec);
+}
+
 void DiffPanel::goToNextHunk()
 {
     if (m_view->goToNextHunk())

@@ -39,6 +39,8 @@ public:
     [[nodiscard]] DiffView *view() const { return m_view; }
     /// Whether the document on the screen is the one that was asked for.
     [[nodiscard]] bool isUpToDate() const { return m_wantedKey == m_shownKey; }
+    /// The row was read ahead: it is shown as soon as it is selected.
+    [[nodiscard]] bool isAtHand(const QString &row) const;
 
     /// All commands of the panel, for menus and the command palette. Their shortcuts act while the panel has the focus.
     [[nodiscard]] QList<QAction *> commands() const { return m_commands; }

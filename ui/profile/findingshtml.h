@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/gate/analysis/analysis.h"
+#include "core/trial/analysis/analysis.h"
 #include "ui/style/chip.h"
 
 #include <QString>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/profile/profilepanel.h"
 
-#include "core/gate/analysis/analysis.h"
 #include "core/lineage/step.h"
+#include "core/trial/analysis/analysis.h"
 #include "ui/models/selection.h"
 #include "ui/models/workspacemodel.h"
 #include "ui/profile/changedelegate.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/gate/verdict.h"
 #include "core/skills/card.h"
+#include "core/trial/verdict.h"
 
 #include <QColor>
 #include <QString>

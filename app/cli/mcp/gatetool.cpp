@@ -3,9 +3,9 @@
 
 #include "core/base/suggest.h"
 #include "core/files/atomicfile.h"
-#include "core/gate/analysis/analysis.h"
 #include "core/kernel/candidate.h"
-#include "core/policy/trialtext.h"
+#include "core/talk/trialtext.h"
+#include "core/trial/analysis/analysis.h"
 
 #include <algorithm>
 

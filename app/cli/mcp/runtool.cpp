@@ -6,9 +6,9 @@
 
 #include "core/files/atomicfile.h"
 #include "core/kernel/candidate.h"
-#include "core/policy/trialtext.h"
 #include "core/run/journal.h"
 #include "core/skills/retrieval/similarity.h"
+#include "core/talk/trialtext.h"
 
 #include <algorithm>
 

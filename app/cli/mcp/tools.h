@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/gate/client.h"
 #include "core/interop/mcp/tool.h"
+#include "core/pool/gateclient.h"
 #include "core/workspace/workspace.h"
 
 #include <filesystem>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/gate/check/bufferimage.h"
 
+#include "core/base/random.h"
 #include "core/gate/check/parallel.h"
-#include "core/gate/check/random.h"
 
 #include <algorithm>
 #include <cstring>

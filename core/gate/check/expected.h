@@ -63,6 +63,7 @@ public:
     }
     // NOLINTEND(google-explicit-constructor)
     [[nodiscard]] std::size_t size() const { return ExpectedView(*this).size(); }
+    [[nodiscard]] double operator[](std::size_t i) const { return ExpectedView(*this)[i]; }
     /// Empty when they are in single precision.
     [[nodiscard]] const std::vector<double> &doubles() const
     {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/gate/check/inputs.h"
 
+#include "core/base/random.h"
 #include "core/gate/check/parallel.h"
-#include "core/gate/check/random.h"
+#include "core/gate/check/randomorder.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -47,6 +49,39 @@ void maskRows(std::span<float> out, std::uint64_t first, std::uint64_t rowLength
     }
 }
 
+/// `out` begins with a row and ends with one.
+void normalizeRows(std::span<float> out, std::uint64_t rowLength, double epsilon)
+{
+    for (std::size_t row = 0; row < out.size(); row += rowLength) {
+        double squares = epsilon;
+        for (std::size_t i = 0; i < rowLength; ++i)
+            squares += static_cast<double>(out[row + i]) * static_cast<double>(out[row + i]);
+        for (std::size_t i = 0; i < rowLength; ++i)
+            out[row + i] = static_cast<float>(static_cast<double>(out[row + i]) / std::sqrt(squares));
+    }
+}
+
+/// The same columns for every piece of a tensor.
+std::vector<bool> gatedColumns(std::uint64_t rowLength, double share, const CounterRandom &random)
+{
+    std::uint64_t drawn = 0;
+    const auto order = randomOrder(rowLength, [&] { return random.bits(drawn++); });
+    const auto count = static_cast<std::size_t>(std::ceil(share * static_cast<double>(rowLength)));
+    std::vector<bool> gated(rowLength, false);
+    for (std::size_t i = 0; i < std::min<std::size_t>(count, rowLength); ++i)
+        gated[order[i]] = true;
+    return gated;
+}
+
+void logGates(std::span<float> out, std::uint64_t first, const std::vector<bool> &gated, double divisor)
+{
+    for (std::size_t i = 0; i < out.size(); ++i) {
+        const double x = out[i];
+        const double logSigmoid = std::min(x, 0.0) - std::log1p(std::exp(-std::abs(x)));
+        out[i] = gated[(first + i) % gated.size()] ? static_cast<float>(logSigmoid / divisor) : 0.0f;
+    }
+}
+
 void fillPiece(std::span<float> out, std::uint64_t first, std::uint64_t rowLength, const Distribution &d,
                std::uint64_t seed, std::uint64_t stream)
 {
@@ -64,6 +99,20 @@ void fillPiece(std::span<float> out, std::uint64_t first, std::uint64_t rowLengt
     case DistributionKind::NegInfinity:
         fillNormal(out, first, random, mean, stddev);
         maskRows(out, first, rowLength, CounterRandom(seed, 2 * stream + 1), d.fraction);
+        break;
+    case DistributionKind::UnitRows:
+        fillNormal(out, first, random, mean, stddev);
+        normalizeRows(out, rowLength, d.epsilon);
+        break;
+    case DistributionKind::Sigmoid:
+        fillNormal(out, first, random, mean, stddev);
+        for (float &value : out)
+            value = static_cast<float>(1 / (1 + std::exp(-static_cast<double>(value))));
+        break;
+    case DistributionKind::LogGates:
+        fillNormal(out, first, random, mean, stddev);
+        logGates(out, first, gatedColumns(rowLength, d.share, CounterRandom(seed, 2 * stream + 1)),
+                 d.divisor);
         break;
     case DistributionKind::Uniform:
         for (std::size_t i = 0; i < out.size(); ++i)
@@ -136,7 +185,12 @@ void generate(HostTensor &tensor, const Distribution &distribution, std::uint64_
     tensor.bytes.resize(count * size);
     if (distribution.kind == DistributionKind::Offsets)
         return fillOffsets(tensor, distribution, seed, stream);
-    parallelRanges(count, usualGrain, [&](std::size_t begin, std::size_t end) {
+    // Whole rows a piece where rows matter, and an even number of them for the pairs of fillNormal().
+    const std::size_t rows = 2 * tensor.rowLength();
+    const std::size_t grain = distribution.kind == DistributionKind::UnitRows
+                                  ? rows * std::max<std::size_t>(1, usualGrain / rows)
+                                  : usualGrain;
+    parallelRanges(count, grain, [&](std::size_t begin, std::size_t end) {
         std::vector<float> values(end - begin);
         fillPiece(values, begin, tensor.rowLength(), distribution, seed, stream);
         store(values, tensor.bytes.data() + begin * size, tensor.dtype);

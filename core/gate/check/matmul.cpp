@@ -6,14 +6,9 @@
 #include "core/gate/check/matmul.h"
 
 #include "core/gate/check/parallel.h"
+#include "core/gate/check/vectorclones.h"
 
 #include <cstring>
-
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
-#define KLINEAGE_VECTOR_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define KLINEAGE_VECTOR_CLONES
-#endif
 
 namespace klineage::gate {
 

@@ -3,6 +3,7 @@
 
 #include "core/gate/check/attention.h"
 #include "core/gate/check/convolution.h"
+#include "core/gate/check/gateddelta.h"
 #include "core/gate/check/matmul.h"
 #include "core/gate/check/normalization.h"
 #include "core/gate/check/parallel.h"
@@ -108,6 +109,7 @@ constexpr Oracle oracles[] = {
     {"silu", siluOracle},
     {"conv2d_nhwc", convolutionOracle},
     {"attention_varlen", attentionOracle},
+    {"gated_delta_rule", gatedDeltaOracle},
     {"sum_rows", [](OracleRoles roles) { return rowOracle(roles, RowOperation::Sum); }},
     {"cumsum_rows", [](OracleRoles roles) { return rowOracle(roles, RowOperation::CumulativeSum); }},
     {"sort_rows", [](OracleRoles roles) { return rowOracle(roles, RowOperation::Sort); }},

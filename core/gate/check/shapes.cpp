@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/gate/check/shapes.h"
 
-#include "core/gate/check/random.h"
+#include "core/base/random.h"
 
 namespace klineage::gate {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/gate/counters/collect.h"
 
-#include "core/gate/check/random.h"
-#include "core/gate/counters/metricsets.h"
-#include "core/gate/supervisor/timedbuffers.h"
+#include "core/base/random.h"
+#include "core/device/counters/metricsets.h"
+#include "core/gate/timing/timedbuffers.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +15,6 @@ namespace {
 constexpr double startLimitSeconds = 60;
 constexpr double longestReadSeconds = 60;
 constexpr double cacheMultiple = 2;
-constexpr std::size_t mostBufferSets = 64;
 constexpr std::size_t deviceBudgetBytes = std::size_t{2} << 30;
 const std::string side = "candidate";
 
@@ -88,7 +87,7 @@ Told<SubjectId> Bench::place()
     const double wanted = std::ceil(cacheMultiple * static_cast<double>(m_session->cacheBytes()) / bytes);
     const double affordable = std::max(1.0, static_cast<double>(deviceBudgetBytes) / bytes);
     const auto sets =
-        std::min(mostBufferSets, static_cast<std::size_t>(std::min(std::max(wanted, 2.0), affordable)));
+        std::min(mostSets, static_cast<std::size_t>(std::min(std::max(wanted, 2.0), affordable)));
     m_buffers = std::make_unique<TimedBuffers>(*m_session, std::vector<CaseInstancePtr>{m_timed});
     if (auto allocated = m_buffers->allocate(sets); !allocated)
         return told(allocated.error());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/gate/supervisor/correctness.h"
+#include "core/gate/check/correctness.h"
 
 namespace klineage::gate::counters {
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/gate/counters/onerun.h"
 
-#include "core/gate/backend.h"
+#include "core/device/backend.h"
+#include "core/device/counters/metricsets.h"
+#include "core/device/worker/messages.h"
 #include "core/gate/check/inputs.h"
-#include "core/gate/counters/metricsets.h"
-#include "core/gate/protocol/messages.h"
 #include "core/gate/supervisor/trialcontext.h"
 
 #include <algorithm>
@@ -16,7 +16,6 @@ namespace {
 using nlohmann::json;
 
 constexpr std::uint64_t seed = 1;
-constexpr std::size_t mostSets = 64;
 
 /// The candidate on the device of this process.
 class OneRun

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/gate/counters/sass.h"
 
+#include "core/device/counters/pcsampler.h"
 #include "core/files/atomicfile.h"
-#include "core/gate/counters/pcsampler.h"
 #include "core/process/childprocess.h"
 #include "core/process/scratchfolder.h"
 

@@ -3,8 +3,8 @@
 
 #include "core/gate/check/expected.h"
 #include "core/gate/oracle/oraclejob.h"
-#include "core/gate/supervisor/compilersession.h"
-#include "core/gate/supervisor/workersession.h"
+#include "core/gate/session/compilersession.h"
+#include "core/gate/session/workersession.h"
 
 #include <map>
 #include <memory>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/gate/oracle/oraclechoice.h"
 
-#include "core/gate/supervisor/caseinstance.h"
+#include "core/gate/check/caseinstance.h"
 
 #include <algorithm>
 

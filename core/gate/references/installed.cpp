@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/gate/references/installed.h"
 
-#include "core/gate/references/cublibrary.h"
-#include "core/gate/references/onednnlibrary.h"
+#include "core/device/references/cublibrary.h"
+#include "core/device/references/onednnlibrary.h"
 #include "core/gate/references/python.h"
 
 #include <cstdlib>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/gate/references/python.h"
 
-#include "core/gate/protocol/messages.h"
-#include "core/gate/supervisor/outputjudge.h"
+#include "core/device/worker/messages.h"
+#include "core/gate/check/outputjudge.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/gate/supervisor/caseinstance.h"
-#include "core/gate/supervisor/workersession.h"
+#include "core/gate/check/caseinstance.h"
+#include "core/gate/session/workersession.h"
 
 #include <nlohmann/json_fwd.hpp>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/gate/roofline/guard.h"
 
-#include "core/gate/analysis/roof.h"
-#include "core/gate/analysis/text.h"
 #include "core/gate/roofline/measure.h"
+#include "core/trial/analysis/roof.h"
+#include "core/trial/analysis/text.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/gate/roofline/floor.h"
-#include "core/gate/roofline/store.h"
 #include "core/gate/supervisor/trialcontext.h"
+#include "core/trial/analysis/floor.h"
+#include "core/trial/analysis/store.h"
 
 namespace klineage::gate {
 

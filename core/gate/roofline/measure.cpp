@@ -3,8 +3,8 @@
 
 #include "core/files/utctime.h"
 #include "core/gate/roofline/kernels.h"
-#include "core/gate/statistics.h"
 #include "core/gate/supervisor/trialcontext.h"
+#include "core/trial/statistics.h"
 
 #include <algorithm>
 #include <chrono>
@@ -16,7 +16,6 @@ namespace {
 
 using Tunables = std::map<std::string, std::int64_t>;
 
-constexpr double compileLimitSeconds = 60;
 constexpr double runLimitSeconds = 20;
 constexpr double mebibyte = 1 << 20;
 constexpr std::int64_t vectorsOfCl = 64; ///< bytes of a float16

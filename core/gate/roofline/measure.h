@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/gate/roofline/ceilings.h"
-#include "core/gate/supervisor/compilersession.h"
+#include "core/gate/session/compilersession.h"
+#include "core/trial/analysis/ceilings.h"
 
 #include <functional>
 

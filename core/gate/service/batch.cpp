@@ -3,8 +3,8 @@
 
 #include "core/files/atomicfile.h"
 #include "core/files/jsonlines.h"
-#include "core/gate/protocol/requestjson.h"
 #include "core/process/deadline.h"
+#include "core/trial/requestjson.h"
 
 #include <set>
 
@@ -14,7 +14,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t maxCandidateBytes = std::size_t{4} << 20;
 
 struct Item {
     std::string id;
@@ -103,7 +102,7 @@ void compileAhead(const std::vector<Item> &items, std::size_t after, const std::
             continue;
         --wanted;
         GateRequest request = items[i].request;
-        if (auto text = files::readFile(items[i].candidate, maxCandidateBytes)) {
+        if (auto text = files::readFile(items[i].candidate, kernel::maxSourceBytes)) {
             request.candidateText = std::move(*text);
             supervisor.compileAhead(request);
         }
@@ -118,12 +117,12 @@ Result<Trial> gateItem(const Item &item, Supervisor &supervisor, const std::stop
     if (!workload)
         return tl::unexpected(workload.error());
     job.workload = std::move(*workload);
-    auto candidate = files::readFile(item.candidate, maxCandidateBytes);
+    auto candidate = files::readFile(item.candidate, kernel::maxSourceBytes);
     if (!candidate)
         return tl::unexpected(candidate.error());
     job.request.candidateText = std::move(*candidate);
     if (!item.parent.empty()) {
-        auto parent = files::readFile(item.parent, maxCandidateBytes);
+        auto parent = files::readFile(item.parent, kernel::maxSourceBytes);
         if (!parent)
             return tl::unexpected(parent.error());
         job.request.parentText = std::move(*parent);

@@ -3,7 +3,7 @@
 // The main thread reads requests, so that a cancellation or the end of stdin is seen at once; one other thread works.
 #include "core/gate/service/serve.h"
 
-#include "core/gate/protocol/requestjson.h"
+#include "core/trial/requestjson.h"
 
 #include <condition_variable>
 #include <csignal>
@@ -107,7 +107,7 @@ void Server::cancel(const json &id, const json &target)
 
 void Server::prepare(const json &request)
 {
-    const auto job = protocol::readRequest(request.value("params", json()));
+    const auto job = readJob(request.value("params", json()));
     if (!job) {
         m_output.error(request["id"], job.error());
         return;
@@ -158,7 +158,7 @@ void Server::perform(Job &job)
                         {"devices", protocol::writeDevices(m_supervisor.devices(job.stop.get_token()))}});
         return;
     }
-    const auto request = protocol::readRequest(job.request.value("params", json()));
+    const auto request = readJob(job.request.value("params", json()));
     if (!request) {
         m_output.error(job.id, request.error());
         return;
@@ -199,7 +199,8 @@ int serve(SupervisorOptions options)
 {
     ::signal(SIGPIPE, SIG_IGN);
     Server server(std::move(options));
-    server.output().write({{"event", "hello"}, {"version", serveVersion}, {"gate", KLINEAGE_VERSION}});
+    server.output().write(
+        {{"event", "hello"}, {"version", protocol::serveVersion}, {"gate", KLINEAGE_VERSION}});
     std::string pending;
     char buffer[65536];
     for (;;) {

@@ -16,6 +16,4 @@ namespace klineage::gate {
 /// Returns the exit code.
 [[nodiscard]] int serve(SupervisorOptions options);
 
-inline constexpr int serveVersion = 1;
-
 } // namespace klineage::gate

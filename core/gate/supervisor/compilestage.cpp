@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/gate/supervisor/sandbox.h"
+#include "core/gate/session/sandbox.h"
 #include "core/gate/supervisor/trialcontext.h"
 
 #include <algorithm>
@@ -10,7 +10,6 @@ namespace klineage::gate {
 
 namespace {
 
-constexpr double compileLimitSeconds = 60;
 
 std::string replaceAll(std::string text, const std::string &what, const std::string &with)
 {

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/gate/supervisor/supervisor.h"
 
+#include "core/base/random.h"
+#include "core/device/hostfacts.h"
 #include "core/files/sha256.h"
 #include "core/files/utctime.h"
-#include "core/gate/check/random.h"
 #include "core/gate/check/trivial.h"
 #include "core/gate/counters/collect.h"
-#include "core/gate/hostfacts.h"
 #include "core/gate/oracle/oraclechoice.h"
 #include "core/gate/references/python.h"
 #include "core/gate/roofline/guard.h"
-#include "core/gate/supervisor/compileahead.h"
-#include "core/gate/supervisor/deviceturn.h"
-#include "core/gate/supervisor/profile.h"
-#include "core/gate/supervisor/sandbox.h"
-#include "core/gate/supervisor/sanitizer.h"
+#include "core/gate/session/compileahead.h"
+#include "core/gate/session/deviceturn.h"
+#include "core/gate/session/sandbox.h"
+#include "core/gate/session/sanitizer.h"
 #include "core/gate/supervisor/stageclock.h"
+#include "core/gate/supervisor/trustedrun.h"
+#include "core/gate/timing/profile.h"
 
 #include <algorithm>
 #include <set>
@@ -66,9 +67,11 @@ Verdict unavailableVerdict(const Error &error, const PreparedCandidate &prepared
         verdict.message += " The candidate compiles for " + target + ".";
         verdict.evidence = {{"compiler", prepared.compiled.compiler}, {"target", target}};
     }
-    verdict.log = prepared.compiled.log;
+    verdict.log = prepared.compiled.log + error.detail;
     verdict.hint =
-        prepared.candidate.surface == kernel::Surface::Cuda
+        !error.detail.empty()
+            ? "The log has what the device's compiler, linker or driver said. `klineage-cli doctor` checks the same."
+        : prepared.candidate.surface == kernel::Surface::Cuda
             ? "Gate it where the device is: start klineage-gate through a launcher such as `ssh host`, or run "
               "`klineage-gate batch in.jsonl --out out.jsonl` there and import the trials."
             : "Install pocl-opencl-icd to use this machine's CPU.";
@@ -107,7 +110,9 @@ struct Supervisor::Private {
         return command;
     }
 
+    /// A worker that is ready, on a device on which a trusted kernel was seen to work.
     WorkerResult<WorkerSession *> session(kernel::Surface surface, const std::stop_token &stop);
+    WorkerResult<void> ensureStarted(kernel::Surface surface, const std::stop_token &stop);
     /// A kernel on the CPU runs in the worker's own process, and could leave something there for the next candidate. So each gets
     /// a fresh worker, which starts while the one before compiles and is checked.
     void launchSpare(kernel::Surface surface);
@@ -148,6 +153,7 @@ struct Supervisor::Private {
     StageClock clock;
     RooflineGuard roofline;
     std::map<kernel::Surface, std::unique_ptr<WorkerSession>> sessions;
+    std::set<kernel::Surface> trusted; ///< where the gate's own kernel ran and was right
     std::unique_ptr<WorkerSession>
         spare; ///< a worker for the next OpenCL candidate, launched during this one's trial
     NoiseFloors noise;
@@ -161,23 +167,36 @@ struct Supervisor::Private {
     CaseInstancePtr first; ///< of the timed case of the present trial, when the workload was just checked
 };
 
-WorkerResult<WorkerSession *> Supervisor::Private::session(kernel::Surface surface,
-                                                           const std::stop_token &stop)
+WorkerResult<void> Supervisor::Private::ensureStarted(kernel::Surface surface, const std::stop_token &stop)
 {
     auto &slot = sessions[surface];
     if (slot && slot->alive())
-        return slot.get();
+        return {};
     slot.reset();
     if (surface == kernel::Surface::OpenCl && spare) {
         slot = std::move(spare);
         if (slot->await(workerStartSeconds, stop))
-            return slot.get();
+            return {};
         slot.reset(); // another one may do better, or say better what is wrong
     }
     auto started = WorkerSession::start(workerCommand(surface), surface, workerStartSeconds, stop);
     if (!started)
         return tl::unexpected(started.error());
     slot = std::move(*started);
+    return {};
+}
+
+WorkerResult<WorkerSession *> Supervisor::Private::session(kernel::Surface surface,
+                                                           const std::stop_token &stop)
+{
+    if (auto started = ensureStarted(surface, stop); !started)
+        return tl::unexpected(started.error());
+    auto &slot = sessions[surface];
+    if (options.trustedKernel && !trusted.contains(surface)) {
+        if (auto ran = runTrustedKernel(*slot, compiler, surface, stop); !ran)
+            return tl::unexpected(ran.error());
+        trusted.insert(surface);
+    }
     return slot.get();
 }
 
@@ -261,7 +280,7 @@ Status Supervisor::Private::checkWorkload(const GateJob &job, std::uint64_t seed
 Trial Supervisor::Private::newTrial(const GateJob &job) const
 {
     Trial trial;
-    trial.id = newTrialId();
+    trial.id = randomId();
     trial.time = files::nowUtc();
     trial.workload = job.workload.name;
     trial.candidate = files::sha256Hex(job.request.candidateText);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/gate/client.h"
-#include "core/gate/trial.h"
-#include "core/workload/workload.h"
+#include "core/gate/supervisor/job.h"
+#include "core/trial/trial.h"
 
 #include <filesystem>
 #include <memory>
@@ -22,12 +21,9 @@ struct SupervisorOptions {
     std::filesystem::path cacheDirectory; ///< empty: no compile cache
     /// Where gates of this machine meet to take turns on a device (DeviceTurn); empty: nobody is waited for.
     std::filesystem::path turnDirectory;
-};
-
-/// A request with its workload read. request.workloadDirectory is not used.
-struct GateJob {
-    workload::Workload workload;
-    GateRequest request;
+    /// The first worker of each surface runs a kernel of the gate's own, and what fails there makes the device unavailable instead of
+    /// being told as the candidate's crash. False: for workers of tests that compute nothing.
+    bool trustedKernel = true;
 };
 
 /// The trusted half of the gate: seeds, inputs, oracle, comparison and decision; starts workers and compilers and keeps them warm.

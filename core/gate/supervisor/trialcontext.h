@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/gate/cuda/cubinglobals.h"
-#include "core/gate/supervisor/compilersession.h"
+#include "core/device/cuda/cubinglobals.h"
+#include "core/gate/session/compilersession.h"
+#include "core/gate/session/verdicttext.h"
 #include "core/gate/supervisor/supervisor.h"
-#include "core/gate/supervisor/verdicttext.h"
 
 #include <chrono>
 #include <functional>

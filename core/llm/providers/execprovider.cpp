@@ -110,7 +110,7 @@ Result<Reply> parseExecOutput(std::string_view output)
         return reply;
     }
     try {
-        gate::JsonReader reader(value, {});
+        files::JsonReader reader(value, {});
         reply.text = reader.text("text", maxReplyBytes);
         reply.model = reader.optionalText("model", 256);
         if (const json *usage = reader.find("usage")) {
@@ -125,7 +125,7 @@ Result<Reply> parseExecOutput(std::string_view output)
         }
         reader.finish();
         return reply;
-    } catch (const gate::JsonFormatError &problem) {
+    } catch (const files::JsonFormatError &problem) {
         return fail(ErrorCode::InvalidInput, "The reply is no {\"text\": …}: " + problem.message + '.');
     }
 }

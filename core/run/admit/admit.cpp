@@ -2,15 +2,15 @@
 #include "core/files/tomlreader.h"
 #include "core/files/tomlwriter.h"
 #include "core/lineage/record.h"
-#include "core/policy/cardtext.h"
-#include "core/policy/reply.h"
-#include "core/policy/trialtext.h"
 #include "core/run/admit/effect.h"
 #include "core/run/admit/heldout.h"
-#include "core/run/figures.h"
 #include "core/run/lift/quantities.h"
-#include "core/run/prompt.h"
 #include "core/skills/store.h"
+#include "core/talk/cardtext.h"
+#include "core/talk/figures.h"
+#include "core/talk/prompt.h"
+#include "core/talk/reply.h"
+#include "core/talk/trialtext.h"
 
 #include <algorithm>
 #include <charconv>

@@ -2,7 +2,7 @@
 #include "core/run/admit/heldout.h"
 
 #include "core/files/atomicfile.h"
-#include "core/policy/reply.h"
+#include "core/talk/reply.h"
 
 #include <algorithm>
 

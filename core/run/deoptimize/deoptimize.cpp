@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/identifier.h"
-#include "core/policy/reply.h"
-#include "core/policy/trialtext.h"
 #include "core/run/deoptimize/proposal.h"
 #include "core/run/deoptimize/rederive.h"
 #include "core/run/deoptimize/walk.h"
-#include "core/run/figures.h"
-#include "core/run/prompt.h"
+#include "core/talk/figures.h"
+#include "core/talk/prompt.h"
+#include "core/talk/reply.h"
+#include "core/talk/trialtext.h"
 
 // Guided deoptimization walks from K* backward. One round:
 //

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/run/deoptimize/proposal.h"
 
-#include "core/gate/jsonreader.h"
+#include "core/files/jsonreader.h"
 
 #include <algorithm>
 
@@ -42,7 +42,7 @@ constexpr Category categories[] = {
     {"work_distribution", "how rows, tiles or reductions are spread over threads"},
 };
 
-std::string lineOf(gate::JsonReader &reader, const char *key, std::size_t limit)
+std::string lineOf(files::JsonReader &reader, const char *key, std::size_t limit)
 {
     std::string text = reader.text(key, limit);
     const bool isLine =
@@ -62,7 +62,7 @@ bool isCategory(const std::string &name)
 
 Proposal readProposal(const nlohmann::json &json)
 {
-    gate::JsonReader reader(json, {});
+    files::JsonReader reader(json, {});
     Proposal proposal;
     if (reader.find("complete") && reader.boolean("complete")) {
         proposal.complete = true;
@@ -86,7 +86,7 @@ Result<Proposal> parseProposal(const std::string &json)
 {
     if (json.size() > maxProposalBytes)
         return fail(ErrorCode::InvalidInput, "The JSON of the reply is longer than 64 KiB.");
-    return gate::parseJsonLine(json, "the JSON of the reply", readProposal);
+    return files::parseJsonLine(json, "the JSON of the reply", readProposal);
 }
 
 std::string categoryList()

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/run/deoptimize/rederive.h"
 
-#include "core/policy/reply.h"
-#include "core/policy/trialtext.h"
-#include "core/run/figures.h"
-#include "core/run/prompt.h"
+#include "core/talk/figures.h"
+#include "core/talk/prompt.h"
+#include "core/talk/reply.h"
+#include "core/talk/trialtext.h"
 
 namespace klineage::run {
 

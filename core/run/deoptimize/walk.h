@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/gate/trial.h"
 #include "core/run/subject.h"
+#include "core/trial/trial.h"
 
 #include <cstddef>
 #include <map>

@@ -2,12 +2,12 @@
 #include "core/run/lift/group.h"
 
 #include "core/files/atomicfile.h"
-#include "core/policy/trialtext.h"
 #include "core/run/admit/heldout.h"
-#include "core/run/figures.h"
 #include "core/run/lift/difftext.h"
 #include "core/run/lift/figuresof.h"
-#include "core/run/prompt.h"
+#include "core/talk/figures.h"
+#include "core/talk/prompt.h"
+#include "core/talk/trialtext.h"
 
 #include <algorithm>
 #include <cmath>

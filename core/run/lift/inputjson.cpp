@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/run/lift/group.h"
 
-#include "core/gate/jsonreader.h"
+#include "core/files/jsonreader.h"
 
 namespace klineage::run {
 
 namespace {
 
-using gate::JsonReader;
+using files::JsonReader;
 using nlohmann::json;
 
 constexpr std::size_t maxItems = 100'000;
@@ -26,7 +26,7 @@ std::vector<std::string> readTexts(JsonReader &reader, const char *key)
     std::vector<std::string> texts;
     if (const json *items = reader.optionalArray(key, maxItems)) {
         for (const json &item : *items)
-            texts.push_back(gate::readText(item, reader.pathOf(key)));
+            texts.push_back(files::readText(item, reader.pathOf(key)));
     }
     return texts;
 }
@@ -36,7 +36,7 @@ std::vector<double> readNumbers(JsonReader &reader, const char *key)
     std::vector<double> numbers;
     if (const json *items = reader.optionalArray(key, maxItems)) {
         for (const json &item : *items)
-            numbers.push_back(gate::readNumber(item, reader.pathOf(key)));
+            numbers.push_back(files::readNumber(item, reader.pathOf(key)));
     }
     return numbers;
 }
@@ -145,7 +145,7 @@ std::string writeLiftInput(const LiftInput &input)
 
 Result<LiftInput> parseLiftInput(const std::string &text)
 {
-    return gate::parseJsonLine(text, "groups.json", readInput);
+    return files::parseJsonLine(text, "groups.json", readInput);
 }
 
 } // namespace klineage::run

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/run/conduct.h"
-#include "core/run/figures.h"
 #include "core/run/lift/shelve.h"
-#include "core/run/prompt.h"
+#include "core/talk/figures.h"
+#include "core/talk/prompt.h"
 
 #include <algorithm>
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/run/materialize/cards.h"
 
-#include "core/gate/jsonreader.h"
-#include "core/policy/cardtext.h"
+#include "core/files/jsonreader.h"
 #include "core/skills/retrieval/sources.h"
+#include "core/talk/cardtext.h"
 #include "core/workspace/workspace.h"
 
 #include <algorithm>
 
 namespace klineage::run {
 
-using gate::JsonReader;
+using files::JsonReader;
 using nlohmann::json;
 
 namespace {
@@ -24,12 +24,12 @@ std::vector<std::string> readTexts(JsonReader &reader, const char *key)
     std::vector<std::string> texts;
     if (const json *list = reader.optionalArray(key, mostListed)) {
         for (const json &item : *list)
-            texts.push_back(gate::readText(item, reader.pathOf(key)));
+            texts.push_back(files::readText(item, reader.pathOf(key)));
     }
     return texts;
 }
 
-TakenCard readTaken(const json &value, const gate::JsonPath &path)
+TakenCard readTaken(const json &value, const files::JsonPath &path)
 {
     JsonReader reader(value, path);
     TakenCard taken;
@@ -42,7 +42,7 @@ TakenCard readTaken(const json &value, const gate::JsonPath &path)
     return taken;
 }
 
-BlockedCard readBlocked(const json &value, const gate::JsonPath &path)
+BlockedCard readBlocked(const json &value, const files::JsonPath &path)
 {
     JsonReader reader(value, path);
     BlockedCard blocked;
@@ -59,12 +59,12 @@ CardChoice readChoice(const json &value)
     const auto each = [&reader](const char *key, const auto &take) {
         const json *list = reader.optionalArray(key, mostListed);
         for (std::size_t i = 0; list && i < list->size(); ++i)
-            take((*list)[i], gate::childPath(reader.pathOf(key), std::to_string(i)));
+            take((*list)[i], files::childPath(reader.pathOf(key), std::to_string(i)));
     };
-    each("taken", [&](const json &item, const gate::JsonPath &path) {
+    each("taken", [&](const json &item, const files::JsonPath &path) {
         choice.taken.push_back(readTaken(item, path));
     });
-    each("blocked", [&](const json &item, const gate::JsonPath &path) {
+    each("blocked", [&](const json &item, const files::JsonPath &path) {
         choice.blocked.push_back(readBlocked(item, path));
     });
     reader.finish();
@@ -217,7 +217,7 @@ std::string writeCardChoice(const CardChoice &choice)
 
 Result<CardChoice> parseCardChoice(const std::string &text, const std::string &fileName)
 {
-    return gate::parseJsonLine(text, fileName, [](const json &value) { return readChoice(value); });
+    return files::parseJsonLine(text, fileName, [](const json &value) { return readChoice(value); });
 }
 
 Result<CardChoice> keepCards(const Conduct &conduct, const Subject &root)

@@ -5,13 +5,13 @@
 // of strategy. What is asked depends only on the run's settings, on what was kept from the workspace when it began, on replies and on
 // trials, so a run that is gone on with asks the same again.
 #include "core/policy/policy.h"
-#include "core/policy/reply.h"
-#include "core/policy/trialtext.h"
 #include "core/run/conduct.h"
-#include "core/run/figures.h"
 #include "core/run/materialize/cards.h"
 #include "core/run/subject.h"
 #include "core/run/summary.h"
+#include "core/talk/figures.h"
+#include "core/talk/reply.h"
+#include "core/talk/trialtext.h"
 
 #include <algorithm>
 #include <map>

@@ -3,7 +3,7 @@
 
 #include "core/base/suggest.h"
 #include "core/files/filehandle.h"
-#include "core/policy/trialtext.h"
+#include "core/talk/trialtext.h"
 
 #include <algorithm>
 #include <cmath>

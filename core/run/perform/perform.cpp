@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/run/context.h"
 
-#include "core/run/figures.h"
+#include "core/talk/figures.h"
 
 namespace klineage::run {
 

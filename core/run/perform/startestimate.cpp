@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What a run will probably cost, and what else to know before it starts.
 #include "core/files/atomicfile.h"
-#include "core/policy/cardtext.h"
 #include "core/policy/policy.h"
-#include "core/policy/trialtext.h"
 #include "core/run/admit/heldout.h"
 #include "core/run/lift/group.h"
 #include "core/run/perform/start.h"
+#include "core/talk/cardtext.h"
+#include "core/talk/trialtext.h"
 
 #include <algorithm>
 

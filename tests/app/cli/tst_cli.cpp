@@ -3,6 +3,7 @@
 #include "core/files/atomicfile.h"
 #include "core/lineage/lineage.h"
 #include "tests/core/trialfixture.h"
+#include "tests/patience.h"
 
 #include <QJsonArray>
 #include <QJsonDocument>
@@ -34,7 +35,7 @@ Outcome runCli(const QStringList &arguments, const std::filesystem::path &folder
     QProcess process;
     process.setWorkingDirectory(QString::fromStdString(folder.string()));
     process.start(QStringLiteral(KLINEAGE_BIN_DIR "/klineage-cli"), arguments);
-    if (!process.waitForFinished(60000))
+    if (!process.waitForFinished(4 * patienceMs))
         qFatal("klineage-cli did not end");
     Outcome outcome;
     outcome.status = process.exitStatus() == QProcess::NormalExit ? process.exitCode() : -1;
@@ -376,7 +377,7 @@ private slots:
                                                << "nothing")
                      .out,
                  QByteArray());
-        QCOMPARE(runCli({"gate", "corpus", "/nonexistent"}).status, 1);
+        QCOMPARE(runCli({"gate", "corpus", "/proc/nonexistent"}).status, 1);
     }
 
     void workloadCheckNamesWhatTakesNoWork()

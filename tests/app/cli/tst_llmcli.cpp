@@ -2,6 +2,7 @@
 // `llm ask` and `llm prices`, from outside.
 #include "core/llm/prices.h"
 #include "tests/core/llm/loopbackserver.h"
+#include "tests/patience.h"
 
 #include <QJsonArray>
 #include <QJsonDocument>
@@ -29,14 +30,14 @@ Outcome runCli(const QStringList &arguments, const QByteArray &input = {},
     QProcessEnvironment variables = QProcessEnvironment::systemEnvironment();
     for (const char *name : {"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "KLINEAGE_LOCAL_API_KEY"})
         variables.remove(name);
-    variables.insert("XDG_CONFIG_HOME", "/nonexistent");
+    variables.insert("XDG_CONFIG_HOME", "/proc/nonexistent");
     for (const QString &entry : environment)
         variables.insert(entry.section('=', 0, 0), entry.section('=', 1));
     process.setProcessEnvironment(variables);
     process.start(QStringLiteral(KLINEAGE_BIN_DIR "/klineage-cli"), arguments);
     process.write(input);
     process.closeWriteChannel();
-    if (!process.waitForFinished(60000))
+    if (!process.waitForFinished(4 * patienceMs))
         qFatal("klineage-cli did not end");
     Outcome outcome;
     outcome.status = process.exitStatus() == QProcess::NormalExit ? process.exitCode() : -1;

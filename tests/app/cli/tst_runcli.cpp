@@ -2,6 +2,7 @@
 // Runs through the program itself, on a real OpenCL device, with a shell script as the author: started, killed, interrupted, gone on
 // with, looked at, replayed; and an experiment.
 #include "tests/core/run/runfixture.h"
+#include "tests/patience.h"
 
 #include <QElapsedTimer>
 #include <QJsonArray>
@@ -191,7 +192,7 @@ private slots:
             begin(process, start);
             QVERIFY(waitForQuestions(2));
             process.kill();
-            QVERIFY(process.waitForFinished(30000));
+            QVERIFY(process.waitForFinished(4 * patienceMs));
         }
         Outcome shown = cli({"run", "show", "one", "--json"});
         QCOMPARE(shown.json.value("state").toString(), QString("stopped"));
@@ -202,7 +203,7 @@ private slots:
             begin(process, {"run", "resume", "one", "--json"});
             QVERIFY(waitForQuestions(3));
             ::kill(static_cast<pid_t>(process.processId()), SIGINT);
-            QVERIFY(process.waitForFinished(30000));
+            QVERIFY(process.waitForFinished(4 * patienceMs));
             QCOMPARE(process.exitCode(), 1);
             const QJsonObject stopped = QJsonDocument::fromJson(process.readAllStandardOutput()).object();
             QCOMPARE(stopped.value("state").toString(), QString("stopped"));
@@ -296,7 +297,7 @@ private:
     {
         QProcess process;
         begin(process, arguments);
-        if (!process.waitForFinished(120000))
+        if (!process.waitForFinished(4 * patienceMs))
             qFatal("klineage-cli did not end");
         Outcome outcome;
         outcome.status = process.exitStatus() == QProcess::NormalExit ? process.exitCode() : -1;
@@ -316,7 +317,7 @@ private:
     {
         QElapsedTimer timer;
         timer.start();
-        while (questions() < count && timer.elapsed() < 60000)
+        while (questions() < count && timer.elapsed() < 4 * patienceMs)
             QThread::msleep(20);
         return questions() >= count;
     }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // `klineage-cli mcp` from outside: lines in, lines out, and nothing else on stdout.
+#include "tests/patience.h"
+
 #include <QElapsedTimer>
 #include <QJsonArray>
 #include <QJsonDocument>
@@ -39,7 +41,7 @@ public:
     {
         QElapsedTimer elapsed;
         elapsed.start();
-        while (!m_process->canReadLine() && elapsed.elapsed() < 30000
+        while (!m_process->canReadLine() && elapsed.elapsed() < 4 * patienceMs
                && m_process->state() != QProcess::NotRunning)
             m_process->waitForReadyRead(200);
         const QByteArray line = m_process->readLine();
@@ -64,7 +66,7 @@ public:
     int end()
     {
         m_process->closeWriteChannel();
-        if (!m_process->waitForFinished(20000))
+        if (!m_process->waitForFinished(4 * patienceMs))
             qFatal("the server did not end with its input");
         return m_process->exitStatus() == QProcess::NormalExit ? m_process->exitCode() : -1;
     }
@@ -240,7 +242,7 @@ private slots:
                       QStringList{"card", "retrieve", "--workspace",
                                   QStringLiteral(KLINEAGE_SOURCE_DIR "/tests/data/workspace")}
                           + arguments);
-        QVERIFY(process.waitForFinished(20000));
+        QVERIFY(process.waitForFinished(4 * patienceMs));
         const QString said = QString::fromUtf8(process.readAll());
         QVERIFY2(said.contains(part), qPrintable(said));
         QCOMPARE(process.exitCode(), status);
@@ -249,7 +251,7 @@ private slots:
     void aRunThatIsNotThereNeedsAWorkload()
     {
         Server server({"--run", "nothing"});
-        QVERIFY(server.process().waitForFinished(20000));
+        QVERIFY(server.process().waitForFinished(4 * patienceMs));
         QCOMPARE(server.process().exitCode(), 3);
         QVERIFY(server.process().readAllStandardError().contains("--workload and --platform"));
     }

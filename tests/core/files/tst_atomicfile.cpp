@@ -121,11 +121,11 @@ void TestAtomicFile::readRefusesWhatIsTooLargeOrNoFile()
 
 void TestAtomicFile::readSaysWhatIsMissing()
 {
-    const Result<std::string> text = readFile("/nonexistent/a.txt", 10);
+    const Result<std::string> text = readFile("/proc/nonexistent/a.txt", 10);
     QVERIFY(!text);
     QCOMPARE(text.error().code, ErrorCode::NotFound);
     QCOMPARE(text.error().message,
-             std::string("Cannot read '/nonexistent/a.txt': No such file or directory."));
+             std::string("Cannot read '/proc/nonexistent/a.txt': No such file or directory."));
 }
 
 void TestAtomicFile::aKillLeavesOldBytesOrNewBytes()

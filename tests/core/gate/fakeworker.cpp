@@ -2,7 +2,7 @@
 //
 // A worker that speaks the protocol as long as its mode lets it: fakeworker MODE --backend NAME. It computes nothing.
 // In the mode "memory" its buffers hold what is written to them.
-#include "core/gate/protocol/messages.h"
+#include "core/device/worker/messages.h"
 #include "core/process/framepipe.h"
 #include "core/process/sharedmemory.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/base/random.h"
 #include "core/gate/check/bufferimage.h"
 #include "core/gate/check/comparison.h"
 #include "core/gate/check/matmul.h"
 #include "core/gate/check/oracle.h"
-#include "core/gate/check/random.h"
 
 #include "gatefixture.h"
 

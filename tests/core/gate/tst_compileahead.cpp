@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/gate/supervisor/compileahead.h"
+#include "core/gate/session/compileahead.h"
+#include "tests/patience.h"
 
 #include <QtTest>
 
@@ -13,6 +14,11 @@ const std::map<std::string, std::int64_t> noTunables;
 CompileKey keyOf(const std::string &source)
 {
     return {source, noTunables, "compiler", "sm_90a"};
+}
+
+std::vector<std::string> noSuchCompiler()
+{
+    return {QTemporaryDir().filePath("compiler").toStdString()}; // the folder is gone when this returns
 }
 
 CompileOutput outputOf(const std::string &log)
@@ -57,19 +63,38 @@ private slots:
 
     void awaitOfNothingReturnsAtOnce()
     {
-        CompileAhead ahead({"/nonexistent"}, CompileCache({}).ahead());
+        const CompileCache cache({});
+        CompileAhead ahead(noSuchCompiler(), cache.ahead());
+        QElapsedTimer timer;
+        timer.start();
         ahead.await("source", noTunables, 1e8, {});
         ahead.add({"source", "a.cu", noTunables}); // waits: the target is not known
         ahead.await("source", noTunables, 1e8, {});
+        QVERIFY(timer.elapsed() < patienceMs); // either would wait for a minute at most
+        // It was taken out of the queue: with a target there is nothing left that could be compiled.
+        ahead.setTarget("sm_90a");
+        ahead.await("source", noTunables, 1e8, {});
+        QVERIFY(timer.elapsed() < patienceMs);
+        QVERIFY(!cache.find({"source", noTunables, {}, "sm_90a"}));
     }
 
     void aCompilerThatCannotStartIsNoHarm()
     {
-        CompileAhead ahead({"/nonexistent"}, CompileCache({}).ahead());
-        ahead.setTarget("sm_90a");
-        for (const char *source : {"a", "b", "c"})
-            ahead.add({source, "a.cu", noTunables});
-        ahead.await("c", noTunables, 60, {});
+        const CompileCache cache({});
+        QElapsedTimer timer;
+        timer.start();
+        {
+            CompileAhead ahead(noSuchCompiler(), cache.ahead());
+            ahead.setTarget("sm_90a");
+            for (const char *source : {"a", "b", "c"})
+                ahead.add({source, "a.cu", noTunables});
+            ahead.await("c", noTunables, 1e8, {});
+            ahead.add({"d", "d.cu", noTunables}); // still takes what comes
+            ahead.await("d", noTunables, 1e8, {});
+        }
+        QVERIFY(timer.elapsed() < patienceMs);
+        for (const char *source : {"a", "b", "c", "d"})
+            QVERIFY(!cache.find({source, noTunables, {}, "sm_90a"})); // no output is made up
     }
 
     void compiledByTheRealCompiler()
@@ -90,7 +115,7 @@ private slots:
         const CompileKey key{source, {{"N", 3}}, probe->compiler, "sm_90a"};
         std::optional<CompileOutput> found;
         // The macro asks again after it was told yes, and an entry is given out once.
-        QTRY_VERIFY_WITH_TIMEOUT(found || (found = cache.find(key)), 60000);
+        QTRY_VERIFY_WITH_TIMEOUT(found || (found = cache.find(key)), patienceMs);
         QVERIFY(found->ok && !found->binary.empty());
         QVERIFY(!cache.find({"this is no CUDA", noTunables, probe->compiler, "sm_90a"}));
     }

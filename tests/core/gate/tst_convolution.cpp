@@ -2,8 +2,8 @@
 //
 // What the shipped workload conv2d accepts and what it refuses: the definition and Winograd's F(2 × 2, 3 × 3), both in f32, pass every
 // case (the exact ones too), and each common mistake fails a case that is there for it.
+#include "core/gate/check/caseinstance.h"
 #include "core/gate/check/comparison.h"
-#include "core/gate/supervisor/caseinstance.h"
 
 #include <QtTest>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/gate/corpus/corpusfile.h"
+#include "core/gate/selftest/corpusfile.h"
 
 #include "core/kernel/candidate.h"
 

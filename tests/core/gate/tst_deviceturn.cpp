@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/gate/supervisor/deviceturn.h"
+#include "core/gate/session/deviceturn.h"
+#include "tests/patience.h"
 
 #include <QTemporaryDir>
 #include <QTest>
@@ -80,7 +81,7 @@ void TestDeviceTurn::isFair()
         }
     });
     DeviceTurn turn;
-    const Outcome outcome = turn.take(pathOf(folder), "opencl", 20, {});
+    const Outcome outcome = turn.take(pathOf(folder), "opencl", patienceSeconds, {});
     turn.release();
     stop = true;
     QVERIFY(outcome == Outcome::Had);
@@ -116,7 +117,7 @@ void TestDeviceTurn::patienceEnds()
 void TestDeviceTurn::withoutALock()
 {
     DeviceTurn turn;
-    QVERIFY(turn.take("/nowhere/at/all", "opencl", 60, {}) == Outcome::NotHad);
+    QVERIFY(turn.take("/proc/nowhere/at/all", "opencl", 60, {}) == Outcome::NotHad);
     // What somebody else put there in its place is neither followed nor waited for.
     const QTemporaryDir folder;
     std::filesystem::create_symlink("/dev/null", pathOf(folder) / "klineage-opencl.turn");

@@ -2,8 +2,8 @@
 //
 // What the shipped workloads layernorm and rmsnorm accept and what they refuse: honest ways to compute them in f32 pass every case,
 // and each common mistake fails a case that is there for it.
+#include "core/gate/check/caseinstance.h"
 #include "core/gate/check/comparison.h"
-#include "core/gate/supervisor/caseinstance.h"
 
 #include <QtTest>
 
@@ -219,7 +219,7 @@ void TestNormalization::definition()
     const HostTensor &x = *find(*instance, "x");
     const Row gamma = floats(*find(*instance, "gamma"));
     const std::size_t length = x.rowLength();
-    const std::vector<double> &expected = instance->expected.at("y");
+    const std::vector<double> &expected = instance->expected.at("y").doubles();
     QCOMPARE(expected.size(), x.elements());
     for (std::size_t i = 0; i < expected.size(); i += 1 + i / 7) {
         const Row row = floats(x).subspan(i / length * length, length);

@@ -101,7 +101,7 @@ void TestPythonReferences::providers()
 
 void TestPythonReferences::missingPython()
 {
-    qputenv("KLINEAGE_PYTHON", "/nowhere/python3");
+    qputenv("KLINEAGE_PYTHON", "/proc/nowhere/python3");
     const auto session = PythonSession::start("torch", 60, {});
     QVERIFY(!session);
     QVERIFY2(session.error().error.message.find("KLINEAGE_PYTHON") != std::string::npos,

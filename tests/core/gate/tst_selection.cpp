@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // Choices of elements: what is free (order, ties) passes, and everything else is told.
-#include "core/gate/supervisor/outputjudge.h"
+#include "core/gate/check/outputjudge.h"
 
 #include <QtTest>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // What timed runs read and write, in a worker that has memory and nothing else; and how the runs are laid out.
-#include "core/gate/supervisor/rounds.h"
-#include "core/gate/supervisor/timedbuffers.h"
+#include "core/gate/timing/rounds.h"
+#include "core/gate/timing/timedbuffers.h"
 
 #include "gatefixture.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/gate/check/random.h"
+#include "core/base/random.h"
+#include "core/gate/check/caseinstance.h"
 #include "core/gate/check/shapes.h"
 #include "core/gate/check/trivial.h"
-#include "core/gate/supervisor/caseinstance.h"
 
 #include "gatefixture.h"
 

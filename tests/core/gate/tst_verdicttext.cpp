@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/gate/supervisor/verdicttext.h"
+#include "core/gate/session/verdicttext.h"
 
 #include <QtTest>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/interop/mcp/schema.h"
 #include "core/interop/mcp/server.h"
+#include "tests/patience.h"
 
 #include <QTest>
 
@@ -373,8 +374,7 @@ private slots:
         Session session;
         session.initialize();
         session.call(1, "sleep");
-        while (!session.started)
-            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        QTRY_VERIFY(session.started);
         session.call(2, "sleep");
         for (const int id : {2, 1})
             session.write(
@@ -406,8 +406,7 @@ private slots:
             other.receive(
                 R"({"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}})");
             other.receive(R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"sleep"}})");
-            while (!session.started)
-                std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            QTRY_VERIFY(session.started);
         }
         QCOMPARE(session.stopped.load(), 1);
     }

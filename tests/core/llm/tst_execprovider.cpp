@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/llm/providers/execprovider.h"
 #include "tests/core/llm/scriptedprovider.h"
+#include "tests/patience.h"
 
 #include <QElapsedTimer>
 #include <QTest>
@@ -113,7 +114,7 @@ private slots:
     void aProgramThatIsNotThereCostsNothing()
     {
         ExecOptions options;
-        options.command = {"/nonexistent/author"};
+        options.command = {QTemporaryDir().filePath("author").toStdString()};
         options.paid = true;
         QVERIFY(!ask(options).error().mayBeCharged);
         options.command.clear();
@@ -129,10 +130,10 @@ private slots:
         });
         QElapsedTimer timer;
         timer.start();
-        ExecProvider provider(shell("sleep 60 & sleep 60"));
+        ExecProvider provider(shell("sleep 600 & sleep 600"));
         const auto reply = provider.ask(question("q"), stop.get_token());
         QCOMPARE(reply.error().error.code, ErrorCode::Cancelled);
-        QVERIFY(timer.elapsed() < 2000);
+        QVERIFY(timer.elapsed() < patienceMs);
     }
 
     void aLargePromptArrivesWhole()

@@ -27,7 +27,7 @@ class TestPrices : public QObject
 private slots:
     void shippedTableIsBuiltIn()
     {
-        qputenv("XDG_CONFIG_HOME", "/nonexistent");
+        qputenv("XDG_CONFIG_HOME", "/proc/nonexistent");
         const auto table = loadPrices({});
         QVERIFY2(table, table ? "" : table.error().message.c_str());
         QCOMPARE(table->date, std::string("2026-11-21"));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Policies alone: what they ask after what they observed. The gate is a number that the test makes up.
-#include "core/policy/cardtext.h"
 #include "core/policy/policy.h"
-#include "core/policy/trialtext.h"
+#include "core/talk/cardtext.h"
+#include "core/talk/trialtext.h"
 
 #include <QTest>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/process/childprocess.h"
 #include "core/process/sharedmemory.h"
+#include "tests/patience.h"
 
 #include <QtTest>
 
@@ -74,7 +75,7 @@ void TestChildProcess::exitCodeAndOutput()
 {
     auto child = ChildProcess::start(shell("echo out; echo err >&2; exit 3"));
     QVERIFY(child);
-    const auto status = child->wait(Deadline::in(10));
+    const auto status = child->wait(Deadline::in(patienceSeconds));
     QVERIFY(status);
     QCOMPARE(status->exitCode, 3);
     QCOMPARE(status->signal, 0);
@@ -87,7 +88,7 @@ void TestChildProcess::signalsAreNamed()
 {
     auto child = ChildProcess::start(shell("kill -SEGV $$"));
     QVERIFY(child);
-    const auto status = child->wait(Deadline::in(10));
+    const auto status = child->wait(Deadline::in(patienceSeconds));
     QVERIFY(status);
     QCOMPARE(status->signal, SIGSEGV);
     QVERIFY(status->describe().find("SIGSEGV") != std::string::npos);
@@ -107,14 +108,14 @@ void TestChildProcess::missingProgram()
 
 void TestChildProcess::deadlineLeavesTheChildRunning()
 {
-    auto child = ChildProcess::start(shell("sleep 30"));
+    auto child = ChildProcess::start(shell("sleep 600"));
     QVERIFY(child);
     QElapsedTimer timer;
     timer.start();
     const auto status = child->wait(Deadline::in(0.2));
     QVERIFY(!status);
     QCOMPARE(status.error().code, ErrorCode::Timeout);
-    QVERIFY(timer.elapsed() < 5000);
+    QVERIFY(timer.elapsed() < patienceMs);
     QVERIFY(!child->tryWait());
     const auto killed = child->kill();
     QCOMPARE(killed.signal, SIGKILL);
@@ -126,7 +127,7 @@ void TestChildProcess::outputIsCapped()
     options.outputCapBytes = 1000;
     auto child = ChildProcess::start(options);
     QVERIFY(child);
-    QVERIFY(child->wait(Deadline::in(20)));
+    QVERIFY(child->wait(Deadline::in(patienceSeconds)));
     QCOMPARE(child->standardOutput().text.size(), std::size_t{1000});
     QCOMPARE(child->standardOutput().droppedBytes, std::uint64_t{299000});
 }
@@ -139,27 +140,27 @@ void TestChildProcess::floodDoesNotBlockTheDeadline()
     timer.start();
     const auto status = child->wait(Deadline::in(0.3));
     QVERIFY(!status);
-    QVERIFY(timer.elapsed() < 5000);
+    QVERIFY(timer.elapsed() < patienceMs);
     QVERIFY(child->standardOutput().text.size() <= std::size_t{1} << 20);
     QVERIFY(child->standardOutput().droppedBytes > 0);
 }
 
 void TestChildProcess::killTakesTheWholeGroup()
 {
-    auto child = ChildProcess::start(shell("sleep 60 & echo $!; wait"));
+    auto child = ChildProcess::start(shell("sleep 600 & echo $!; wait"));
     QVERIFY(child);
-    QTRY_VERIFY_WITH_TIMEOUT((child->drain(), !child->standardOutput().text.empty()), 5000);
+    QTRY_VERIFY_WITH_TIMEOUT((child->drain(), !child->standardOutput().text.empty()), patienceMs);
     const pid_t grandchild = std::stoi(child->standardOutput().text);
     QVERIFY(processRuns(grandchild));
     child->kill();
-    QTRY_VERIFY_WITH_TIMEOUT(!processRuns(grandchild), 5000);
+    QTRY_VERIFY_WITH_TIMEOUT(!processRuns(grandchild), patienceMs);
 }
 
 void TestChildProcess::destructionKills()
 {
     pid_t pid = -1;
     {
-        auto child = ChildProcess::start(shell("sleep 60"));
+        auto child = ChildProcess::start(shell("sleep 600"));
         QVERIFY(child);
         pid = child->pid();
         ChildProcess moved = std::move(*child);
@@ -176,7 +177,7 @@ void TestChildProcess::stdinReachesTheChild()
     QVERIFY(child);
     QCOMPARE(::write(child->stdinFd(), "hello", 5), ssize_t{5});
     child->closeStdin();
-    QVERIFY(child->wait(Deadline::in(10)));
+    QVERIFY(child->wait(Deadline::in(patienceSeconds)));
     QCOMPARE(child->standardOutput().text, std::string("hello"));
 }
 
@@ -187,7 +188,7 @@ void TestChildProcess::environmentAndFolder()
     options.workingDirectory = "/";
     auto child = ChildProcess::start(options);
     QVERIFY(child);
-    QVERIFY(child->wait(Deadline::in(10)));
+    QVERIFY(child->wait(Deadline::in(patienceSeconds)));
     QCOMPARE(child->standardOutput().text, std::string("set /\n"));
 }
 
@@ -201,7 +202,7 @@ void TestChildProcess::onlyInheritedDescriptorsAreOpen()
     options.inherited = {{memory->fd(), 7}};
     auto child = ChildProcess::start(options);
     QVERIFY(child);
-    QVERIFY(child->wait(Deadline::in(10)));
+    QVERIFY(child->wait(Deadline::in(patienceSeconds)));
     ::close(leaky);
     // ls opens the folder as the next free number, 3
     QCOMPARE(QString::fromStdString(child->standardOutput().text).trimmed(), QString("0 1 2 3 7"));
@@ -213,7 +214,7 @@ void TestChildProcess::limitsApply()
     options.limits = {{RLIMIT_NOFILE, 64}, {RLIMIT_CORE, 0}};
     auto child = ChildProcess::start(options);
     QVERIFY(child);
-    QVERIFY(child->wait(Deadline::in(10)));
+    QVERIFY(child->wait(Deadline::in(patienceSeconds)));
     QCOMPARE(child->standardOutput().text, std::string("64\n0\n"));
 }
 
@@ -221,7 +222,7 @@ void TestChildProcess::childSurvivesTheStartingThread()
 {
     std::optional<ChildProcess> child;
     std::thread([&] {
-        auto started = ChildProcess::start(shell("sleep 60"));
+        auto started = ChildProcess::start(shell("sleep 600"));
         if (started)
             child = std::move(*started);
     }).join();
@@ -232,7 +233,7 @@ void TestChildProcess::childSurvivesTheStartingThread()
 
 void TestChildProcess::noDescriptorsLeakOverManyChildren()
 {
-    QVERIFY(ChildProcess::start(shell("true"))->wait(Deadline::in(10)));
+    QVERIFY(ChildProcess::start(shell("true"))->wait(Deadline::in(patienceSeconds)));
     const std::size_t before = openDescriptors();
     for (int i = 0; i < 100; ++i) {
         auto options = shell("true");
@@ -240,7 +241,7 @@ void TestChildProcess::noDescriptorsLeakOverManyChildren()
         auto child = ChildProcess::start(options);
         QVERIFY(child);
         if (i % 3 != 0)
-            QVERIFY(child->wait(Deadline::in(10)));
+            QVERIFY(child->wait(Deadline::in(patienceSeconds)));
     }
     QCOMPARE(openDescriptors(), before);
 }
@@ -256,7 +257,7 @@ void TestChildProcess::sharedMemoryIsSharedAndCannotShrink()
     options.inherited = {{memory->fd(), 5}};
     auto child = ChildProcess::start(options);
     QVERIFY(child);
-    QVERIFY(child->wait(Deadline::in(10)));
+    QVERIFY(child->wait(Deadline::in(patienceSeconds)));
     QCOMPARE(child->standardOutput().text, std::string("a"));
     QCOMPARE(memory->bytes()[9], std::byte{'z'});
     QVERIFY(memory->ensure(std::size_t{3} << 20));

@@ -2,6 +2,7 @@
 #include "core/process/childprocess.h"
 #include "core/process/landlock.h"
 #include "core/process/scratchfolder.h"
+#include "tests/patience.h"
 
 #include <QFile>
 #include <QTemporaryDir>
@@ -39,7 +40,7 @@ int attempt(const Isolation &isolation, const std::string &what, const std::stri
         qWarning("%s", child.error().message.c_str());
         return -1;
     }
-    const auto status = child->wait(Deadline::in(20));
+    const auto status = child->wait(Deadline::in(patienceSeconds));
     if (status && status->exitCode > 1)
         qWarning("%s: %s%s", what.c_str(), child->standardOutput().text.c_str(),
                  child->standardError().text.c_str());
@@ -164,7 +165,7 @@ void TestIsolation::variables()
         if (!all)
             options.inheritedVariables = {"PATH", "KLINEAGE_KEPT_*"};
         auto child = ChildProcess::start(options);
-        const auto status = child->wait(Deadline::in(20));
+        const auto status = child->wait(Deadline::in(patienceSeconds));
         return status && status->ok();
     };
     QVERIFY(has("KLINEAGE_TEST_SECRET", true));

@@ -246,7 +246,7 @@ private:
             {
                 // Until so many have asked, none is answered.
                 --m_test.m_askTogether;
-                for (int i = 0; i < 5000 && m_test.m_askTogether > 0; ++i)
+                for (int i = 0; i < 60'000 && m_test.m_askTogether > 0; ++i)
                     std::this_thread::sleep_for(std::chrono::milliseconds(1));
                 const std::scoped_lock lock(m_test.m_asking);
                 return m_other.ask(request, token, onText);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A process that edits cards and records trials is killed at random moments, fifty times on the same files.
+#include "core/base/random.h"
 #include "core/files/atomicfile.h"
 #include "core/files/jsonlines.h"
 #include "core/lineage/lineage.h"
@@ -49,13 +50,13 @@ struct Counts {
         Result<CardRecord> record = store.read(name);
         if (!record)
             ::_exit(1);
-        record->card.locus = "place " + gate::newTrialId(); // never what it was
+        record->card.locus = "place " + randomId(); // never what it was
         const Result<CardRecord> saved = store.save(record->card, "child", "again");
         say('e', saved.has_value());
         if (i % 3 == 0 && saved)
             say('e', store.revert(name, saved->reviews.back().id, "child").has_value());
 
-        gate::Trial trial = makeTrial(gate::newTrialId(), "candidate " + std::to_string(i));
+        gate::Trial trial = makeTrial(randomId(), "candidate " + std::to_string(i));
         trial.verdict.log = std::string(20000, 'x'); // long enough to be cut
         say('t', lineage::appendTrial(copy.lineage(), trial).has_value());
     }

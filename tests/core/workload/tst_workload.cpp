@@ -71,6 +71,8 @@ private slots:
     void everyKeyIsRead();
     void shapesAndTolerancesOfACase();
     void writingAndReadingAgree();
+    void distributionsRoundTrip_data();
+    void distributionsRoundTrip();
     void drawnAxesAndExactCases();
     void tolerancesComeFromTheOutputsType_data();
     void tolerancesComeFromTheOutputsType();
@@ -131,6 +133,26 @@ void TestWorkload::writingAndReadingAgree()
     QCOMPARE(again->cases[1].distributions.at("x"), workload.cases[1].distributions.at("x"));
     QCOMPARE(again->tolerance.atol, workload.tolerance.atol);
     QVERIFY(written.find("axes = { R = 1024, C = 512 }") != std::string::npos);
+}
+
+void TestWorkload::distributionsRoundTrip_data()
+{
+    QTest::addColumn<QString>("written");
+    QTest::newRow("unit rows") << "{ kind = \"unit_rows\", epsilon = 0.5, mean = 0.0 }";
+    QTest::newRow("sigmoid") << "{ kind = \"sigmoid\", stddev = 3.0 }";
+    QTest::newRow("log gates") << "{ kind = \"log_gates\", share = 1.0, divisor = 0.25, mean = 0.0 }";
+    QTest::newRow("defaults") << "{ kind = \"log_gates\" }";
+}
+
+void TestWorkload::distributionsRoundTrip()
+{
+    QFETCH(const QString, written);
+    QString text = everything;
+    text.replace("{ kind = \"uniform\", low = -1, high = 2.5 }", written);
+    const Workload workload = parseWorkload(text.toStdString(), "w.toml").value();
+    const std::string again = writeWorkload(workload);
+    QVERIFY2(again.find("distribution = " + written.toStdString()) != std::string::npos, again.c_str());
+    QCOMPARE(parseWorkload(again, "again.toml")->tensors[0].distribution, workload.tensors[0].distribution);
 }
 
 void TestWorkload::drawnAxesAndExactCases()
@@ -216,12 +238,18 @@ void TestWorkload::messages_data()
     row("shape of no axis", "\"2 * C\"", "\"2 * D\"",
         "w.toml:12:9: 'D' in '2 * D' is no axis of the workload; did you mean 'R'?");
     row("distribution kind", "\"uniform\"", "\"unifrom\"",
-        "w.toml:14:25: 'kind' is 'unifrom'; expected one of 'normal', 'uniform', 'bits', 'large', 'neg_infinity', 'integers' or 'offsets'; did you mean "
+        "w.toml:14:25: 'kind' is 'unifrom'; expected one of 'normal', 'uniform', 'bits', 'large', 'neg_infinity', 'integers', 'offsets', 'unit_rows', 'sigmoid' or 'log_gates'; did you mean "
         "'uniform'?");
     row("parameter of another kind", "low = -1", "stddev = 1",
         "w.toml:14:36: the key 'stddev' is unknown; expected one of 'kind', 'low' or 'high'.");
     row("empty range", "low = -1", "low = 3", "w.toml:14:16: 'low' is not below 'high'.");
     row("fraction", "fraction = 0.5", "fraction = 1.0", "w.toml:29:59: 'fraction' is not below 1.");
+    row("share above all", "kind = \"uniform\", low = -1, high = 2.5", "kind = \"log_gates\", share = 1.5",
+        "w.toml:14:46: 'share' is above 1.");
+    row("divisor of zero", "kind = \"uniform\", low = -1, high = 2.5", "kind = \"log_gates\", divisor = 0",
+        "w.toml:14:48: 'divisor' is not positive.");
+    row("epsilon of zero", "kind = \"uniform\", low = -1, high = 2.5", "kind = \"unit_rows\", epsilon = 0",
+        "w.toml:14:48: 'epsilon' is not positive.");
     row("distribution of an output", "shape = [\"R\", \"C\"]",
         "shape = [\"R\", \"C\"]\ndistribution = { kind = \"bits\" }",
         "w.toml:21:16: 'y' is an output; only inputs have a distribution.");
@@ -296,10 +324,10 @@ void TestWorkload::messages()
 
 void TestWorkload::readingNamesTheMissingFile()
 {
-    const Result<Workload> workload = readWorkload("/nonexistent/gemm");
+    const Result<Workload> workload = readWorkload("/proc/nonexistent/gemm");
     QVERIFY(!workload);
     QCOMPARE(workload.error().code, ErrorCode::NotFound);
-    QVERIFY(messageOf(workload).contains("/nonexistent/gemm/workload.toml"));
+    QVERIFY(messageOf(workload).contains("/proc/nonexistent/gemm/workload.toml"));
 }
 
 QTEST_GUILESS_MAIN(TestWorkload)

@@ -71,7 +71,7 @@ private slots:
         QCOMPARE(findings[0].field, std::string("effect[0]"));
     }
 
-    void fiftyLineagesAndTwoHundredCardsOpenQuickly()
+    void fiftyLineagesAndTwoHundredCardsOpen()
     {
         const WorkspaceCopy copy;
         const fs::path lineages = copy.root() / "workloads/toy/lineages";
@@ -83,15 +83,10 @@ private slots:
             fs::copy(copy.skills() / "stage-rows", copy.skills() / card.name, fs::copy_options::recursive);
             std::ofstream(copy.skills() / card.name / "card.toml") << skills::writeCard(card);
         }
-        QElapsedTimer timer;
-        timer.start();
-        const Result<Workspace> workspace = openWorkspace(copy.root());
-        const qint64 elapsedMs = timer.elapsed();
+        const Result<Workspace> workspace = openWorkspace(copy.root()); // how fast: klineage-bench workspace
         QVERIFY(workspace.has_value());
         QCOMPARE(workspace->lineages.size(), std::size_t{50});
         QCOMPARE(workspace->cards.size(), std::size_t{200});
-        qInfo("%lld ms", static_cast<long long>(elapsedMs));
-        QVERIFY2(elapsedMs < 1000, "ten times the goal, for sanitizers and busy machines");
     }
 };
 

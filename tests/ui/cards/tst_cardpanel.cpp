@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "tests/patience.h"
 #include "ui/cards/cardeditor.h"
 #include "ui/cards/cardhtml.h"
 #include "ui/cards/cardpanel.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "tests/patience.h"
 #include "ui/editor/codeedit.h"
 #include "ui/editor/editorpanel.h"
 #include "ui/editor/verdictstrip.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/files/atomicfile.h"
+#include "tests/patience.h"
 #include "ui/editor/brackets.h"
 #include "ui/editor/diagnostics.h"
 #include "ui/editor/documenthighlighter.h"

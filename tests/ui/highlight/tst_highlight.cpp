@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "tests/patience.h"
 #include "ui/highlight/codepalette.h"
 #include "ui/highlight/linehighlighter.h"
 #include "ui/highlight/texthighlighter.h"
@@ -199,7 +200,7 @@ private slots:
                 });
         QSignalSpy finished(&highlighter, &TextHighlighter::finished);
         highlighter.start(std::make_shared<TextLines>(text), Language::CudaCpp, 15000, 60);
-        QVERIFY(finished.wait(20000));
+        QVERIFY(finished.wait(patienceMs));
         QVERIFY(order.front() <= 15000 && order.front() > 14000);
         QCOMPARE(order.at(1), 0);
         QVERIFY(lines >= 20000);
@@ -208,15 +209,17 @@ private slots:
     void staleJobsSayNothing()
     {
         JobSlot slot;
+        std::atomic<bool> running = false;
         std::atomic<bool> stopped = false;
         QString heard;
         slot.start(interactivePool(), [&](const std::stop_token &stop, const JobSlot::Post &post) {
+            running = true;
             while (!stop.stop_requested())
                 QThread::msleep(1);
             stopped = true;
             post([&] { heard += QLatin1String("old"); });
         });
-        QTest::qWait(5);
+        QTRY_VERIFY(running);
         slot.start(interactivePool(), [&](const std::stop_token &, const JobSlot::Post &post) {
             post([&] { heard += QLatin1String("new"); });
         });

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // API keys in the keychain, with a keychain made for the test.
+#include "tests/patience.h"
 #include "tests/ui/common/uitest.h"
 #include "ui/keys/keyring.h"
 #include "ui/keys/keysdialog.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "tests/patience.h"
 #include "tests/ui/common/sample.h"
 #include "ui/models/librarymodel.h"
 #include "ui/models/lineagemodel.h"
@@ -128,7 +129,7 @@ private slots:
     {
         WorkspaceModel model;
         QSignalSpy failed(&model, &WorkspaceModel::failed);
-        model.open(QStringLiteral("/nonexistent/folder"));
+        model.open(QStringLiteral("/proc/nonexistent/folder"));
         QTRY_COMPARE(failed.count(), 1);
         QVERIFY(!model.isLoaded());
     }

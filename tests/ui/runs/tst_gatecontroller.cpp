@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/base/random.h"
 #include "core/files/atomicfile.h"
 #include "core/files/sha256.h"
 #include "core/files/utctime.h"
+#include "tests/patience.h"
 #include "ui/models/selection.h"
 #include "ui/models/workspacemodel.h"
 #include "ui/runs/gatecontroller.h"
@@ -29,7 +31,7 @@ constexpr auto candidateText = "/*klineage\nsurface = \"opencl\"\n*/\n";
 gate::Trial verdict(gate::VerdictStatus status)
 {
     gate::Trial trial;
-    trial.id = gate::newTrialId();
+    trial.id = randomId();
     trial.workload = "sgemm";
     trial.surface = kernel::Surface::OpenCl;
     trial.candidate = files::sha256Hex(candidateText);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Runs in the window: listed, looked at, followed, started, paused, stopped, gone on with, answered by hand.
 #include "tests/core/run/materializefixture.h"
+#include "tests/patience.h"
 #include "ui/diff/view/diffview.h"
 #include "ui/models/selection.h"
 #include "ui/models/workspacemodel.h"
@@ -165,9 +166,8 @@ private slots:
         std::atomic<int> questions = 0;
         m_beforeAnswer = [&] {
             if (++questions == 2)
-                QMetaObject::invokeMethod(m_controller.get(), &RunController::pause);
-            if (questions == 2)
-                QTest::qSleep(50);
+                QMetaObject::invokeMethod(m_controller.get(), &RunController::pause,
+                                          Qt::BlockingQueuedConnection);
         };
         finish(someRun(), "stopped");
         QVERIFY(questions < 4);
@@ -177,7 +177,7 @@ private slots:
         const int asked = questions;
         QSignalSpy ended(m_controller.get(), &RunController::ended);
         QCOMPARE(m_controller->resume(QStringLiteral("one")), QString());
-        QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 10'000);
+        QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, patienceMs);
         QCOMPARE(ended[0][1].toString(), QStringLiteral("complete"));
         QCOMPARE(questions.load(), 4);
         QVERIFY(asked < 4);
@@ -195,9 +195,9 @@ private slots:
                 m_controller.get(), [this] { m_controller->setByHand(true); }, Qt::BlockingQueuedConnection);
         };
         QCOMPARE(m_controller->start(someRun()), QString());
-        QTRY_VERIFY_WITH_TIMEOUT(m_controller->question().has_value(), 10'000);
+        QTRY_VERIFY_WITH_TIMEOUT(m_controller->question().has_value(), patienceMs);
         m_controller->stop();
-        QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 10'000);
+        QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, patienceMs);
         QCOMPARE(ended[0][1].toString(), QStringLiteral("stopped"));
         QVERIFY(!m_controller->isRunning());
         QTRY_COMPARE(m_store->current() ? m_store->current()->record.state : std::string(),
@@ -216,7 +216,7 @@ private slots:
                     Qt::BlockingQueuedConnection);
         };
         QCOMPARE(m_controller->start(someRun()), QString());
-        QTRY_VERIFY_WITH_TIMEOUT(m_controller->question().has_value(), 10'000);
+        QTRY_VERIFY_WITH_TIMEOUT(m_controller->question().has_value(), patienceMs);
         QTRY_VERIFY(view.hasTab(RunStepView::Answer));
         QCOMPARE(view.tab(), RunStepView::Answer);
         // A blank reply is not handed in.
@@ -227,7 +227,7 @@ private slots:
         m_controller->setByHand(false);
         view.answerPage()->handIn();
         QCOMPARE(said.count(), 2);
-        QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 10'000);
+        QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, patienceMs);
         QCOMPARE(ended[0][1].toString(), QStringLiteral("complete"));
         const auto transcript = llm::readTranscript(root() / "runs/one/transcript.jsonl");
         QVERIFY(transcript);
@@ -369,7 +369,7 @@ private:
         QSignalSpy failed(m_controller.get(), &RunController::failed);
         QCOMPARE(m_controller->start(settings), QString());
         QVERIFY(m_controller->isRunning());
-        QTRY_VERIFY_WITH_TIMEOUT(ended.count() + failed.count() == 1, 10'000);
+        QTRY_VERIFY_WITH_TIMEOUT(ended.count() + failed.count() == 1, patienceMs);
         QVERIFY2(failed.isEmpty(), failed.isEmpty() ? "" : qPrintable(failed[0][1].toString()));
         QCOMPARE(ended[0][1].toString(), QLatin1String(code));
         const QString id = QString::fromStdString(settings.id);

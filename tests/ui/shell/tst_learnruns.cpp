@@ -3,6 +3,7 @@
 // What they store is seen in the window.
 #include "core/lineage/lineage.h"
 #include "tests/core/run/learnfixture.h"
+#include "tests/patience.h"
 #include "ui/cards/cardpanel.h"
 #include "ui/graph/lineagepanel.h"
 #include "ui/library/librarypanel.h"
@@ -266,7 +267,7 @@ private:
         });
         command(id)->trigger();
         QVERIFY(asked);
-        QTRY_VERIFY_WITH_TIMEOUT(ended.count() + failed.count() == 1, 20'000);
+        QTRY_VERIFY_WITH_TIMEOUT(ended.count() + failed.count() == 1, patienceMs);
         QVERIFY2(failed.isEmpty(), failed.isEmpty() ? "" : qPrintable(failed[0][1].toString()));
         QVERIFY2(ended[0][1].toString() == QLatin1String("complete"), qPrintable(ended[0][2].toString()));
     }

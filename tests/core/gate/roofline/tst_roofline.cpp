@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/gate/analysis/roof.h"
-#include "core/gate/roofline/floor.h"
-#include "core/gate/roofline/store.h"
+#include "core/trial/analysis/floor.h"
+#include "core/trial/analysis/roof.h"
+#include "core/trial/analysis/store.h"
 
 #include <QFile>
 #include <QTemporaryDir>

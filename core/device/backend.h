@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/base/result.h"
+#include "core/kernel/plan.h"
+#include "core/trial/trial.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace klineage::gate {
+
+/// What the compiler made of a candidate. A candidate that does not compile is a value, not an Error.
+struct CompileOutput {
+    bool ok = false;
+    std::string log;
+    std::vector<std::byte>
+        binary; ///< cubin, or the OpenCL program binary (may be empty when the backend keeps it)
+    std::vector<Metric> metrics; ///< registers, static_shared, spills, binary_bytes, per kernel where known
+    std::string compiler;        ///< "nvrtc 13.0", "pocl 3.1 (LLVM 15.0.6)"
+};
+
+/// A vendor routine bound to concrete sizes. args: role -> buffer name; sizes: "m", "n", "k", "rows", "cols", …
+struct ReferenceCall {
+    std::string provider;
+    std::string op;
+    std::map<std::string, std::string> buffers;
+    std::map<std::string, std::int64_t> sizes;
+};
+
+using BufferId = std::uint32_t;
+using ModuleId = std::uint32_t;
+using SubjectId = std::uint32_t;
+
+/// Name -> (buffer, offset in bytes of the first element: red zones come before and after it).
+struct BufferBinding {
+    BufferId buffer = 0;
+    std::size_t offsetBytes = 0;
+};
+using BufferSet = std::map<std::string, BufferBinding>;
+
+/// Bytes that the worker refills before each timed sample: those of an output, or of a workspace that is not cleared.
+struct FillRegion {
+    BufferId buffer = 0;
+    std::size_t offsetBytes = 0;
+    std::size_t bytes = 0;
+};
+/// One entry a buffer set.
+using FillSets = std::vector<std::vector<FillRegion>>;
+
+/// Bytes to copy from one buffer to another.
+struct CopyRange {
+    BufferId to = 0;
+    std::size_t toOffset = 0;
+    BufferId from = 0;
+    std::size_t fromOffset = 0;
+    std::size_t bytes = 0;
+};
+
+/// One sample: `repeats` runs back to back, over the sets first, first + 1, … (modulo their number).
+struct TimedRun {
+    SubjectId subject = 0;
+    std::size_t first = 0;
+    int repeats = 1;
+    std::uint32_t fillWord =
+        0; ///< the fill regions of these sets are filled with it first, untimed; 0: they are left
+    bool replay = true; ///< CUDA: as a graph; false: launched one by one
+};
+
+/// Where the warps of some runs stood.
+struct SampledLines {
+    std::vector<Hotspot> hotspots;
+    std::vector<Metric> metrics; ///< pc_samples, pc_samples_dropped, pc_sample_period
+};
+
+struct TimedSample {
+    double ns = 0;       ///< of one run
+    double clockMhz = 0; ///< cycles over nanoseconds around the sample; 0: not known
+};
+
+/// What the device says that replaying a subject for a while used.
+struct EnergyReading {
+    double joules = 0;
+    double seconds = 0;
+    std::int64_t runs = 0;
+    double resolutionJoules = 0; ///< the smallest step that the counter was seen to make
+};
+
+/// A device in the worker process: it executes, and judges nothing. One thread. Any Error from it ends the worker.
+/// An error the *candidate* causes (illegal address, launch failure) has ErrorCode::InvalidInput and the driver's words.
+class Backend
+{
+public:
+    virtual ~Backend() = default;
+
+    /// sm_count, warp_size, max_shared: names for expressions.
+    [[nodiscard]] virtual kernel::Bindings deviceFacts() const = 0;
+    /// Device, driver, clocks, temperature as they are now.
+    [[nodiscard]] virtual Environment environment() const = 0;
+    /// Bytes of the last-level cache that timing must not reuse (0: unknown).
+    [[nodiscard]] virtual std::size_t cacheBytes() const = 0;
+
+    /// Loads a module. CUDA: binary is a cubin; OpenCL: binary may be empty, then source is compiled. Logs go to output.
+    [[nodiscard]] virtual Result<ModuleId> load(std::span<const std::byte> binary, const std::string &source,
+                                                const std::map<std::string, std::int64_t> &tunables,
+                                                CompileOutput &output) = 0;
+    virtual void unload(ModuleId module) = 0;
+    /// The bytes that a module's variable holds now. Only CUDA modules have such.
+    [[nodiscard]] virtual Status readGlobal(ModuleId, const std::string &name, std::span<std::byte>)
+    {
+        return fail(ErrorCode::InvalidInput,
+                    "Cannot read the variable " + name + ": modules of this surface have none.");
+    }
+
+    [[nodiscard]] virtual Result<BufferId> allocate(std::size_t bytes) = 0; ///< at least 256-byte aligned
+    virtual void release(BufferId buffer) = 0;
+    [[nodiscard]] virtual Status upload(BufferId buffer, std::span<const std::byte> image) = 0;
+    [[nodiscard]] virtual Status download(BufferId buffer, std::span<std::byte> image) = 0;
+    [[nodiscard]] virtual Status copy(std::span<const CopyRange> ranges) = 0;
+    /// Modules of the gate itself (binary), such as those that refill and probe. Backends that need none ignore it.
+    [[nodiscard]] virtual Status installHelpers(std::span<const std::byte>) { return {}; }
+
+    /// A subject is something that can be run and timed: a plan over rotating buffer sets, or a vendor reference. Tensor maps are
+    /// encoded here. All sets have the same names: the tensors' and the plan's workspaces'. Workspaces with WorkspaceInit::Zero are
+    /// cleared by the backend before each run, inside the timed region; the others are left as they are.
+    [[nodiscard]] virtual Result<SubjectId> addPlan(ModuleId module, const kernel::ResolvedPlan &plan,
+                                                    const std::vector<BufferSet> &sets) = 0;
+    /// ErrorCode::Unavailable when the library is not installed.
+    [[nodiscard]] virtual Result<SubjectId> addReference(const ReferenceCall &call,
+                                                         const std::vector<BufferSet> &sets) = 0;
+    virtual void removeSubject(SubjectId subject) = 0;
+    /// Gives a reference other buffers (plans are added anew). fills: see TimedRun.
+    [[nodiscard]] virtual Status rebind(SubjectId subject, const std::vector<BufferSet> &sets) = 0;
+    [[nodiscard]] virtual Status setFills(SubjectId subject, const FillSets &fills) = 0;
+    /// "openblas 0.3.21 (2 threads)"; empty for plans.
+    [[nodiscard]] virtual std::string subjectVersion(SubjectId subject) const = 0;
+    /// Facts known once a plan exists: occupancy, blocks, waves per launch.
+    [[nodiscard]] virtual std::vector<Metric> subjectMetrics(SubjectId subject) const = 0;
+
+    /// Runs once on the given set and waits.
+    [[nodiscard]] virtual Status run(SubjectId subject, std::size_t set) = 0;
+    /// Device time of one run. Outside the timed region: the refill, and what makes earlier launches' leftovers on the chip useless.
+    [[nodiscard]] virtual Result<TimedSample> time(const TimedRun &run) = 0;
+
+    // Counters and samples load the vendor's profiler into the process, which slows launches down: never in a worker that times.
+    // ErrorCode::Unavailable says what is missing or not allowed.
+
+    /// Hardware counters, one metric a kernel of the plan; see counters/metricsets.h for the sets. Runs over the sets in turn.
+    [[nodiscard]] virtual Result<std::vector<Metric>> counters(SubjectId, const std::vector<std::string> &)
+    {
+        return fail(ErrorCode::Unavailable, "Cannot read hardware counters: OpenCL offers none.");
+    }
+    /// To be called before the module is loaded that sample() is about.
+    [[nodiscard]] virtual Status prepareSampling()
+    {
+        return fail(ErrorCode::Unavailable, "Cannot sample the program counter: OpenCL offers no way.");
+    }
+    /// Samples the program counter during runs of a plan from the module with these bytes.
+    [[nodiscard]] virtual Result<SampledLines> sample(SubjectId, std::span<const std::byte>)
+    {
+        return fail(ErrorCode::Unavailable, "Cannot sample the program counter: OpenCL offers no way.");
+    }
+    /// Repeats the sample for about so long and reads the device's energy counter around it.
+    [[nodiscard]] virtual Result<EnergyReading> energy(const TimedRun &, double)
+    {
+        return fail(ErrorCode::Unavailable, "This device has no energy counter.");
+    }
+};
+
+/// nullptr with ErrorCode::Unavailable and what is missing and how to get it.
+[[nodiscard]] Result<std::unique_ptr<Backend>> openOpenClBackend();
+[[nodiscard]] Result<std::unique_ptr<Backend>> openCudaBackend();
+
+/// NVRTC, in the compiler process: needs no device. target: "sm_90a". Never throws; loads libnvrtc at run time.
+[[nodiscard]] Result<CompileOutput> compileCuda(const std::string &source, const std::string &name,
+                                                const std::map<std::string, std::int64_t> &tunables,
+                                                const std::string &target);
+
+} // namespace klineage::gate

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/device/cuda/cudabackend.h"
+
+#include "core/device/counters/rangeprofiler.h"
+#include "core/device/cuda/nvml.h"
+#include "core/device/cuda/vendor.h"
+
+#include <algorithm>
+
+namespace klineage::gate {
+
+namespace cuda {
+
+CudaBackend::~CudaBackend()
+{
+    while (!m_subjects.empty())
+        removeSubject(m_subjects.begin()->first);
+    while (!m_modules.empty())
+        unload(m_modules.begin()->first);
+    while (!m_buffers.empty())
+        release(m_buffers.begin()->first);
+}
+
+Status CudaBackend::open()
+{
+    const std::string hint = " Check that the NVIDIA driver runs: nvidia-smi must list a device.";
+    if (const CUresult result = m_driver.init(0); result != CUDA_SUCCESS)
+        return fail(ErrorCode::Unavailable,
+                    "Cannot start the CUDA driver: " + m_driver.describe(result) + "." + hint);
+    int count = 0;
+    if (m_driver.deviceGetCount(&count) != CUDA_SUCCESS || count == 0)
+        return fail(ErrorCode::Unavailable, "Cannot find a CUDA device." + hint);
+    if (auto done = m_driver.check(m_driver.deviceGet(&m_device, 0), "open CUDA device 0"); !done)
+        return done;
+    if (auto done =
+            m_driver.check(m_driver.devicePrimaryCtxRetain(&m_context, m_device), "create a CUDA context");
+        !done)
+        return done;
+    if (auto done = m_driver.check(m_driver.ctxSetCurrent(m_context), "make the CUDA context current"); !done)
+        return done;
+    // A kernel that allocates on the device's heap could keep things there from launch to launch, and no part of the L2 may be
+    // set aside for it. Both are the least that the driver grants.
+    m_driver.ctxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, 0);
+    m_driver.ctxSetLimit(CU_LIMIT_PERSISTING_L2_CACHE_SIZE, 0);
+    char busId[64] = {};
+    m_driver.deviceGetPCIBusId(busId, sizeof busId, m_device);
+    m_pciBusId = busId;
+    if (auto done =
+            m_driver.check(m_driver.streamCreate(&m_stream, CU_STREAM_NON_BLOCKING), "create a CUDA stream");
+        !done)
+        return done;
+    if (auto done = m_driver.check(m_driver.eventCreate(&m_begin, CU_EVENT_DEFAULT), "create a CUDA event");
+        !done)
+        return done;
+    return m_driver.check(m_driver.eventCreate(&m_end, CU_EVENT_DEFAULT), "create a CUDA event");
+}
+
+int CudaBackend::attribute(CUdevice_attribute name) const
+{
+    int value = 0;
+    m_driver.deviceGetAttribute(&value, name, m_device);
+    return value;
+}
+
+kernel::Bindings CudaBackend::deviceFacts() const
+{
+    return {
+        {"sm_count", std::int64_t{attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)}},
+        {"warp_size", std::int64_t{attribute(CU_DEVICE_ATTRIBUTE_WARP_SIZE)}},
+        {"max_shared", std::int64_t{attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)}},
+    };
+}
+
+Environment CudaBackend::environment() const
+{
+    Environment environment;
+    char name[256] = {};
+    m_driver.deviceGetName(name, sizeof name, m_device);
+    environment.device = name;
+    environment.platform = "sm" + std::to_string(attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR))
+                           + std::to_string(attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR));
+    environment.facts = nvmlFacts(m_pciBusId);
+    int version = 0;
+    m_driver.driverGetVersion(&version);
+    environment.facts["cuda_driver"] =
+        std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+    environment.facts["sm_count"] = std::to_string(attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
+    environment.facts["l2_bytes"] = std::to_string(attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE));
+    if (std::size_t bytes = 0; m_driver.deviceTotalMem(&bytes, m_device) == CUDA_SUCCESS)
+        environment.facts["memory_bytes"] = std::to_string(bytes);
+    environment.facts["timing"] = "graph replay between events";
+    return environment;
+}
+
+Result<ModuleId> CudaBackend::load(std::span<const std::byte> binary, const std::string &,
+                                   const std::map<std::string, std::int64_t> &, CompileOutput &output)
+{
+    if (binary.empty())
+        return fail(ErrorCode::InvalidInput, "Cannot load an empty cubin.");
+    CUmodule module = nullptr;
+    if (auto done = m_driver.check(m_driver.moduleLoadData(&module, binary.data()), "load the cubin"); !done)
+        return tl::unexpected(done.error());
+    output.ok = true;
+    const ModuleId id = m_nextId++;
+    m_modules[id] = module;
+    return id;
+}
+
+void CudaBackend::unload(ModuleId module)
+{
+    if (const auto found = m_modules.find(module); found != m_modules.end()) {
+        m_driver.moduleUnload(found->second);
+        m_driver.ctxResetPersistingL2Cache();
+        m_modules.erase(found);
+    }
+}
+
+Status CudaBackend::readGlobal(ModuleId module, const std::string &name, std::span<std::byte> bytes)
+{
+    const auto found = m_modules.find(module);
+    if (found == m_modules.end())
+        return fail(ErrorCode::Internal, "Cannot read the variable " + name + ": its module is not loaded.");
+    CUdeviceptr address = 0;
+    std::size_t size = 0;
+    const CUresult result = m_driver.moduleGetGlobal(&address, &size, found->second, name.c_str());
+    if (result != CUDA_SUCCESS || size < bytes.size())
+        return fail(ErrorCode::InvalidInput, "Cannot find the variable " + name
+                                                 + " in the module: " + m_driver.describe(result) + ".");
+    return m_driver.check(m_driver.memcpyDtoH(bytes.data(), address, bytes.size()),
+                          "read the variable " + name);
+}
+
+Result<BufferId> CudaBackend::allocate(std::size_t bytes)
+{
+    Allocation allocation{0, bytes};
+    const CUresult result = m_driver.memAlloc(&allocation.address, std::max<std::size_t>(bytes, 1));
+    if (auto done = m_driver.check(result, "allocate " + std::to_string(bytes) + " bytes of device memory");
+        !done)
+        return tl::unexpected(done.error());
+    const BufferId id = m_nextId++;
+    m_buffers[id] = allocation;
+    return id;
+}
+
+void CudaBackend::release(BufferId buffer)
+{
+    if (const auto found = m_buffers.find(buffer); found != m_buffers.end()) {
+        m_driver.memFree(found->second.address);
+        m_buffers.erase(found);
+    }
+}
+
+Result<Allocation> CudaBackend::allocation(BufferId buffer, std::size_t bytes) const
+{
+    const auto found = m_buffers.find(buffer);
+    if (found == m_buffers.end() || bytes > found->second.bytes)
+        return fail(ErrorCode::Internal,
+                    "Cannot copy " + std::to_string(bytes) + " bytes: no such buffer or it is smaller.");
+    return found->second;
+}
+
+Status CudaBackend::upload(BufferId buffer, std::span<const std::byte> image)
+{
+    const auto target = allocation(buffer, image.size());
+    if (!target)
+        return tl::unexpected(target.error());
+    return m_driver.check(m_driver.memcpyHtoD(target->address, image.data(), image.size()),
+                          "copy to the device");
+}
+
+Status CudaBackend::download(BufferId buffer, std::span<std::byte> image)
+{
+    const auto source = allocation(buffer, image.size());
+    if (!source)
+        return tl::unexpected(source.error());
+    return m_driver.check(m_driver.memcpyDtoH(image.data(), source->address, image.size()),
+                          "copy from the device");
+}
+
+Result<std::vector<AddressSet>> CudaBackend::addresses(const std::vector<BufferSet> &sets) const
+{
+    std::vector<AddressSet> result;
+    for (const BufferSet &set : sets) {
+        AddressSet addresses;
+        for (const auto &[name, binding] : set) {
+            const auto buffer = allocation(binding.buffer, binding.offsetBytes);
+            if (!buffer)
+                return tl::unexpected(buffer.error());
+            addresses[name] = buffer->address + binding.offsetBytes;
+        }
+        result.push_back(std::move(addresses));
+    }
+    return result;
+}
+
+SubjectId CudaBackend::add(std::unique_ptr<Subject> subject)
+{
+    const SubjectId id = m_nextId++;
+    m_subjects[id].subject = std::move(subject);
+    return id;
+}
+
+Result<SubjectId> CudaBackend::addPlan(ModuleId module, const kernel::ResolvedPlan &plan,
+                                       const std::vector<BufferSet> &sets)
+{
+    const auto found = m_modules.find(module);
+    if (found == m_modules.end())
+        return fail(ErrorCode::Internal, "Cannot prepare a plan: its module is not loaded.");
+    auto bound = addresses(sets);
+    if (!bound)
+        return tl::unexpected(bound.error());
+    auto subject = makePlanSubject(m_driver, m_device, found->second, plan, std::move(*bound));
+    if (!subject)
+        return tl::unexpected(subject.error());
+    return add(std::move(*subject));
+}
+
+Result<SubjectId> CudaBackend::addReference(const ReferenceCall &call, const std::vector<BufferSet> &sets)
+{
+    auto bound = addresses(sets);
+    if (!bound)
+        return tl::unexpected(bound.error());
+    auto subject = makeVendorSubject({m_driver, m_stream}, call, std::move(*bound));
+    if (!subject)
+        return tl::unexpected(subject.error());
+    return add(std::move(*subject));
+}
+
+Result<Entry *> CudaBackend::entry(SubjectId subject)
+{
+    const auto found = m_subjects.find(subject);
+    if (found == m_subjects.end())
+        return fail(ErrorCode::Internal,
+                    "Cannot run subject " + std::to_string(subject) + ": it does not exist.");
+    return &found->second;
+}
+
+void CudaBackend::removeSubject(SubjectId subject)
+{
+    const auto found = m_subjects.find(subject);
+    if (found == m_subjects.end())
+        return;
+    dropReplays(found->second);
+    m_subjects.erase(found);
+}
+
+void CudaBackend::dropReplays(Entry &entry)
+{
+    for (const Replay &replay : entry.replays)
+        m_driver.graphExecDestroy(replay.graph);
+    entry.replays.clear();
+}
+
+Status CudaBackend::rebind(SubjectId subject, const std::vector<BufferSet> &sets)
+{
+    const auto found = entry(subject);
+    if (!found)
+        return tl::unexpected(found.error());
+    auto bound = addresses(sets);
+    if (!bound)
+        return tl::unexpected(bound.error());
+    dropReplays(**found);
+    (*found)->subject->rebind(std::move(*bound));
+    return {};
+}
+
+Status CudaBackend::setFills(SubjectId subject, const FillSets &fills)
+{
+    const auto found = entry(subject);
+    if (!found)
+        return tl::unexpected(found.error());
+    if (!m_helpers.installed())
+        return fail(ErrorCode::Internal, "Cannot refill buffers: the gate's own kernels are not loaded.");
+    if (fills.size() != (*found)->subject->setCount())
+        return fail(ErrorCode::Internal, "Cannot refill: there is not one list of regions for each set.");
+    std::vector<std::vector<std::pair<CUdeviceptr, std::size_t>>> regions;
+    for (const auto &set : fills) {
+        auto &out = regions.emplace_back();
+        for (const FillRegion &region : set) {
+            const auto buffer = allocation(region.buffer, region.offsetBytes + region.bytes);
+            if (!buffer)
+                return tl::unexpected(buffer.error());
+            out.emplace_back(buffer->address + region.offsetBytes, region.bytes);
+        }
+    }
+    auto table = m_helpers.makeTable(regions);
+    if (!table)
+        return tl::unexpected(table.error());
+    (*found)->fills = std::move(*table);
+    return {};
+}
+
+std::string CudaBackend::subjectVersion(SubjectId subject) const
+{
+    const auto found = m_subjects.find(subject);
+    return found == m_subjects.end() ? std::string() : found->second.subject->version();
+}
+
+std::vector<Metric> CudaBackend::subjectMetrics(SubjectId subject) const
+{
+    const auto found = m_subjects.find(subject);
+    return found == m_subjects.end() ? std::vector<Metric>() : found->second.subject->metrics();
+}
+
+Status CudaBackend::run(SubjectId subject, std::size_t set)
+{
+    const auto found = entry(subject);
+    if (!found)
+        return tl::unexpected(found.error());
+    if (set >= (*found)->subject->setCount())
+        return fail(ErrorCode::Internal,
+                    "Cannot run on buffer set " + std::to_string(set) + ": there is no such set.");
+    if (auto enqueued = (*found)->subject->enqueueChecked(m_stream, set); !enqueued)
+        return enqueued;
+    return m_driver.check(m_driver.streamSynchronize(m_stream), "finish the kernel");
+}
+
+Result<std::vector<Metric>> CudaBackend::counters(SubjectId subject, const std::vector<std::string> &sets)
+{
+    const auto found = entry(subject);
+    if (!found)
+        return tl::unexpected(found.error());
+    const Subject &plan = *(*found)->subject;
+    const std::size_t count = plan.setCount();
+    counters::ProfiledRun profiled{plan.kernels(),
+                                   [&](std::size_t pass) { return run(subject, (pass + 2) % count); }};
+    if (profiled.kernels.empty())
+        return fail(ErrorCode::Unavailable,
+                    "Cannot read hardware counters of a vendor routine: its launches are not known.");
+    // The passes find the caches as a run over another set left them.
+    for (std::size_t i = 0; i < 2; ++i) {
+        if (auto warmed = run(subject, i % count); !warmed)
+            return tl::unexpected(warmed.error());
+    }
+    return counters::readCounters(m_context, m_device, profiled, sets);
+}
+
+Status CudaBackend::prepareSampling()
+{
+    auto sampler = counters::PcSampler::enable(m_context);
+    if (!sampler)
+        return tl::unexpected(sampler.error());
+    m_sampler = std::move(*sampler);
+    return {};
+}
+
+Result<SampledLines> CudaBackend::sample(SubjectId subject, std::span<const std::byte> binary)
+{
+    const auto found = entry(subject);
+    if (!found)
+        return tl::unexpected(found.error());
+    if (!m_sampler)
+        return fail(ErrorCode::Internal, "Cannot sample the program counter: sampling was not prepared.");
+    const std::size_t count = (*found)->subject->setCount();
+    auto samples = m_sampler->sample([&](std::size_t pass) { return run(subject, pass % count); }, binary);
+    if (!samples)
+        return tl::unexpected(samples.error());
+    return SampledLines{std::move(samples->hotspots),
+                        {{"pc_samples", static_cast<double>(samples->samples), "", ""},
+                         {"pc_samples_dropped", static_cast<double>(samples->dropped), "", ""},
+                         {"pc_sample_period", static_cast<double>(samples->periodCycles), "cycles", ""}}};
+}
+
+Status CudaBackend::copy(std::span<const CopyRange> ranges)
+{
+    for (const CopyRange &range : ranges) {
+        const auto from = allocation(range.from, range.fromOffset + range.bytes);
+        const auto to = allocation(range.to, range.toOffset + range.bytes);
+        if (!from || !to)
+            return tl::unexpected(from ? to.error() : from.error());
+        if (auto copied = m_driver.check(m_driver.memcpyDtoDAsync(to->address + range.toOffset,
+                                                                  from->address + range.fromOffset,
+                                                                  range.bytes, m_stream),
+                                         "copy between buffers");
+            !copied)
+            return copied;
+    }
+    return m_driver.check(m_driver.streamSynchronize(m_stream), "copy between buffers");
+}
+
+} // namespace cuda
+
+Result<std::unique_ptr<Backend>> openCudaBackend()
+{
+    auto driver = cuda::Driver::load();
+    if (!driver)
+        return tl::unexpected(driver.error());
+    auto backend = std::make_unique<cuda::CudaBackend>(*driver);
+    if (auto opened = backend->open(); !opened)
+        return tl::unexpected(opened.error());
+    return std::unique_ptr<Backend>(std::move(backend));
+}
+
+} // namespace klineage::gate

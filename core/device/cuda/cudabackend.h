@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// The CUDA device in the worker process. Driver API only; the primary context is used because cuBLAS shares it.
+#pragma once
+
+#include "core/device/backend.h"
+#include "core/device/counters/pcsampler.h"
+#include "core/device/cuda/helpers.h"
+#include "core/device/cuda/subject.h"
+
+namespace klineage::gate::cuda {
+
+struct Allocation {
+    CUdeviceptr address = 0;
+    std::size_t bytes = 0;
+};
+
+/// A captured sequence of `repeats` runs over the sets from `first` on.
+struct Replay {
+    std::size_t first = 0;
+    int repeats = 0;
+    CUgraphExec graph = nullptr;
+};
+
+struct Entry {
+    std::unique_ptr<Subject> subject;
+    std::vector<Replay> replays;
+    FillTable fills;
+};
+
+class CudaBackend : public Backend
+{
+public:
+    explicit CudaBackend(Driver driver)
+        : m_driver(driver)
+        , m_helpers(m_driver)
+    {}
+    ~CudaBackend() override;
+
+    Status open();
+
+    kernel::Bindings deviceFacts() const override;
+    Environment environment() const override;
+    std::size_t cacheBytes() const override
+    {
+        return static_cast<std::size_t>(attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE));
+    }
+
+    Result<ModuleId> load(std::span<const std::byte> binary, const std::string &source,
+                          const std::map<std::string, std::int64_t> &tunables,
+                          CompileOutput &output) override;
+    void unload(ModuleId module) override;
+    Status readGlobal(ModuleId module, const std::string &name, std::span<std::byte> bytes) override;
+    Result<BufferId> allocate(std::size_t bytes) override;
+    void release(BufferId buffer) override;
+    Status upload(BufferId buffer, std::span<const std::byte> image) override;
+    Status download(BufferId buffer, std::span<std::byte> image) override;
+    Status copy(std::span<const CopyRange> ranges) override;
+    Status installHelpers(std::span<const std::byte> binary) override
+    {
+        return m_helpers.install(m_device, binary);
+    }
+    Result<SubjectId> addPlan(ModuleId module, const kernel::ResolvedPlan &plan,
+                              const std::vector<BufferSet> &sets) override;
+    Result<SubjectId> addReference(const ReferenceCall &call, const std::vector<BufferSet> &sets) override;
+    void removeSubject(SubjectId subject) override;
+    Status rebind(SubjectId subject, const std::vector<BufferSet> &sets) override;
+    Status setFills(SubjectId subject, const FillSets &fills) override;
+    std::string subjectVersion(SubjectId subject) const override;
+    std::vector<Metric> subjectMetrics(SubjectId subject) const override;
+    Status run(SubjectId subject, std::size_t set) override;
+    Result<TimedSample> time(const TimedRun &run) override;
+    Result<EnergyReading> energy(const TimedRun &run, double seconds) override;
+    Result<std::vector<Metric>> counters(SubjectId subject, const std::vector<std::string> &sets) override;
+    Status prepareSampling() override;
+    Result<SampledLines> sample(SubjectId subject, std::span<const std::byte> binary) override;
+
+private:
+    int attribute(CUdevice_attribute name) const;
+    Result<std::vector<AddressSet>> addresses(const std::vector<BufferSet> &sets) const;
+    Result<Allocation> allocation(BufferId buffer, std::size_t bytes) const;
+    Result<Entry *> entry(SubjectId subject);
+    Status enqueueRuns(Entry &entry, const TimedRun &run);
+    Result<CUgraphExec> replay(Entry &entry, const TimedRun &run);
+    void dropReplays(Entry &entry);
+    SubjectId add(std::unique_ptr<Subject> subject);
+
+    Driver m_driver;
+    Helpers m_helpers;
+    CUdevice m_device = 0;
+    CUcontext m_context = nullptr;
+    std::unique_ptr<counters::PcSampler> m_sampler;
+    CUstream m_stream = nullptr;
+    CUevent m_begin = nullptr;
+    CUevent m_end = nullptr;
+    std::string m_pciBusId;
+    std::map<ModuleId, CUmodule> m_modules;
+    std::map<BufferId, Allocation> m_buffers;
+    std::map<SubjectId, Entry> m_subjects;
+    std::uint32_t m_nextId = 1;
+};
+
+} // namespace klineage::gate::cuda

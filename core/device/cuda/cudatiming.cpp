@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// Timing of subjects: graph replays between events, with the clocks read around them, and the energy of a long replay.
+#include "core/device/cuda/cudabackend.h"
+#include "core/device/cuda/nvml.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace klineage::gate::cuda {
+
+namespace {
+
+constexpr double betweenReadingsNs = 10e6; ///< of the energy counter
+
+} // namespace
+
+Status CudaBackend::enqueueRuns(Entry &entry, const TimedRun &run)
+{
+    const std::size_t count = entry.subject->setCount();
+    for (std::size_t i = 0; i < static_cast<std::size_t>(run.repeats); ++i) {
+        if (auto enqueued = entry.subject->enqueue(m_stream, (run.first + i) % count); !enqueued)
+            return enqueued;
+    }
+    return {};
+}
+
+Result<CUgraphExec> CudaBackend::replay(Entry &entry, const TimedRun &run)
+{
+    const std::size_t first = run.first % entry.subject->setCount();
+    for (const Replay &replay : entry.replays) {
+        if (replay.repeats == run.repeats && replay.first == first)
+            return replay.graph;
+    }
+    if (auto begun = m_driver.check(
+            m_driver.streamBeginCapture(m_stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), "capture a graph");
+        !begun)
+        return tl::unexpected(begun.error());
+    const Status enqueued = enqueueRuns(entry, run);
+    CUgraph graph = nullptr;
+    const CUresult ended = m_driver.streamEndCapture(m_stream, &graph);
+    if (!enqueued)
+        return tl::unexpected(enqueued.error());
+    if (auto done = m_driver.check(ended, "capture a graph"); !done)
+        return tl::unexpected(done.error());
+    Replay made{first, run.repeats, nullptr};
+    const CUresult instantiated = m_driver.graphInstantiate(&made.graph, graph, 0);
+    m_driver.graphDestroy(graph);
+    if (auto done = m_driver.check(instantiated, "instantiate a graph"); !done)
+        return tl::unexpected(done.error());
+    entry.replays.push_back(made);
+    // The first replay uploads the graph and warms caches: it is never a sample.
+    m_driver.graphLaunch(made.graph, m_stream);
+    if (auto done = m_driver.check(m_driver.streamSynchronize(m_stream), "finish the kernel"); !done)
+        return tl::unexpected(done.error());
+    return made.graph;
+}
+
+Result<TimedSample> CudaBackend::time(const TimedRun &run)
+{
+    const auto found = entry(run.subject);
+    if (!found)
+        return tl::unexpected(found.error());
+    if (run.repeats < 1 || run.repeats > 100'000)
+        return fail(ErrorCode::Internal,
+                    "Cannot time " + std::to_string(run.repeats) + " repeats: expected 1 to 100000.");
+    Entry &subject = **found;
+    CUgraphExec graph = nullptr;
+    if (run.replay) {
+        const auto made = replay(subject, run);
+        if (!made)
+            return tl::unexpected(made.error());
+        graph = *made;
+    }
+    const bool helped = m_helpers.installed();
+    if (helped && run.fillWord != 0) {
+        if (auto filled = m_helpers.refill(m_stream, subject.fills, run.first,
+                                           static_cast<std::size_t>(run.repeats), run.fillWord);
+            !filled)
+            return tl::unexpected(filled.error());
+    }
+    Status done = helped ? m_helpers.mark(m_stream, 0) : Status();
+    m_driver.eventRecord(m_begin, m_stream);
+    if (done)
+        done = graph ? m_driver.check(m_driver.graphLaunch(graph, m_stream), "replay a graph")
+                     : enqueueRuns(subject, run);
+    m_driver.eventRecord(m_end, m_stream);
+    if (done && helped)
+        done = m_helpers.mark(m_stream, 1);
+    if (done)
+        done = m_driver.check(m_driver.streamSynchronize(m_stream), "finish the kernel");
+    if (!done)
+        return tl::unexpected(done.error());
+    float elapsedMs = 0;
+    if (auto read =
+            m_driver.check(m_driver.eventElapsedTime(&elapsedMs, m_begin, m_end), "read the timing events");
+        !read)
+        return tl::unexpected(read.error());
+    return TimedSample{static_cast<double>(elapsedMs) * 1e6 / run.repeats, helped ? m_helpers.clockMhz() : 0};
+}
+
+/// Begins and ends at a step of the counter, which moves some ten times a second.
+Result<EnergyReading> CudaBackend::energy(const TimedRun &run, double seconds)
+{
+    using Clock = std::chrono::steady_clock;
+    if (!nvmlEnergyJoules(m_pciBusId))
+        return fail(ErrorCode::Unavailable, "NVML does not tell the energy of this device.");
+    const auto first = time(run);
+    if (!first)
+        return tl::unexpected(first.error());
+    const auto graph = replay(m_subjects.at(run.subject), run);
+    if (!graph)
+        return tl::unexpected(graph.error());
+    const int launches =
+        std::clamp(static_cast<int>(betweenReadingsNs / (first->ns * run.repeats)), 1, 10'000);
+    EnergyReading reading;
+    double last = -1;
+    double begun = -1;
+    Clock::time_point beginTime;
+    for (const auto entered = Clock::now();;) {
+        for (int i = 0; i < launches; ++i)
+            m_driver.graphLaunch(*graph, m_stream);
+        if (auto done = m_driver.check(m_driver.streamSynchronize(m_stream), "finish the kernel"); !done)
+            return tl::unexpected(done.error());
+        const double now = nvmlEnergyJoules(m_pciBusId).value_or(last);
+        const auto at = Clock::now();
+        if (begun >= 0)
+            reading.runs += static_cast<std::int64_t>(launches) * run.repeats;
+        if (last >= 0 && now > last) {
+            if (begun < 0) {
+                begun = now;
+                beginTime = at;
+            } else {
+                const double step = now - last;
+                reading.resolutionJoules =
+                    reading.resolutionJoules == 0 ? step : std::min(reading.resolutionJoules, step);
+                reading.joules = now - begun;
+                reading.seconds = std::chrono::duration<double>(at - beginTime).count();
+                if (reading.seconds >= seconds)
+                    return reading;
+            }
+        }
+        last = now;
+        if (std::chrono::duration<double>(at - entered).count() > 2 * seconds + 2)
+            return fail(ErrorCode::Unavailable, "The energy counter of this device does not move.");
+    }
+}
+
+} // namespace klineage::gate::cuda

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/device/cuda/helpers.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+namespace klineage::gate::cuda {
+
+namespace {
+
+struct Region {
+    std::uint64_t address;
+    std::uint64_t bytes;
+};
+struct Mark {
+    std::uint64_t sm;
+    std::uint64_t cycles;
+    std::uint64_t nanoseconds;
+};
+
+constexpr unsigned fillThreads = 256;
+
+} // namespace
+
+FillTable::FillTable(const Driver &driver, CUdeviceptr address, std::vector<std::size_t> firsts)
+    : m_driver(&driver)
+    , m_address(address)
+    , m_firsts(std::move(firsts))
+{}
+
+FillTable::FillTable(FillTable &&other) noexcept
+    : m_driver(other.m_driver)
+    , m_address(std::exchange(other.m_address, 0))
+    , m_firsts(std::move(other.m_firsts))
+{}
+
+FillTable &FillTable::operator=(FillTable &&other) noexcept
+{
+    std::swap(m_driver, other.m_driver);
+    std::swap(m_address, other.m_address);
+    std::swap(m_firsts, other.m_firsts);
+    return *this;
+}
+
+FillTable::~FillTable()
+{
+    if (m_address)
+        m_driver->memFree(m_address);
+}
+
+Helpers::~Helpers()
+{
+    if (m_marks)
+        m_driver.memFree(m_marks);
+    if (m_module)
+        m_driver.moduleUnload(m_module);
+}
+
+Status Helpers::install(CUdevice device, std::span<const std::byte> cubin)
+{
+    if (m_module)
+        return {};
+    int multiprocessors = 0;
+    int shared = 0;
+    m_driver.deviceGetAttribute(&multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
+    m_driver.deviceGetAttribute(&shared, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, device);
+    m_multiprocessors = static_cast<unsigned>(multiprocessors);
+    m_sharedBytes = static_cast<unsigned>(shared);
+    CUmodule module = nullptr;
+    if (auto done = m_driver.check(m_driver.moduleLoadData(&module, cubin.data()), "load the gate's kernels");
+        !done)
+        return done;
+    m_module = module;
+    for (const auto &[function, name] :
+         {std::pair{&m_fill, "klineage_fill"}, {&m_scrub, "klineage_scrub"}, {&m_probe, "klineage_probe"}}) {
+        if (auto found = m_driver.check(m_driver.moduleGetFunction(function, m_module, name),
+                                        std::string("find the gate's kernel ") + name);
+            !found)
+            return found;
+    }
+    if (auto done =
+            m_driver.check(m_driver.funcSetAttribute(m_scrub, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                                     static_cast<int>(m_sharedBytes)),
+                           "prepare the gate's kernels");
+        !done)
+        return done;
+    return m_driver.check(m_driver.memAlloc(&m_marks, 2 * m_multiprocessors * sizeof(Mark)),
+                          "allocate the clock readings");
+}
+
+Result<FillTable> Helpers::makeTable(
+    const std::vector<std::vector<std::pair<CUdeviceptr, std::size_t>>> &regions) const
+{
+    std::vector<Region> flat;
+    std::vector<std::size_t> firsts{0};
+    for (const auto &set : regions) {
+        for (const auto &[address, bytes] : set)
+            flat.push_back({address, bytes});
+        firsts.push_back(flat.size());
+    }
+    if (flat.empty())
+        return FillTable();
+    CUdeviceptr address = 0;
+    if (auto done = m_driver.check(m_driver.memAlloc(&address, flat.size() * sizeof(Region)),
+                                   "allocate the table of what to refill");
+        !done)
+        return tl::unexpected(done.error());
+    FillTable table(m_driver, address, std::move(firsts));
+    if (auto done = m_driver.check(m_driver.memcpyHtoD(address, flat.data(), flat.size() * sizeof(Region)),
+                                   "copy the table of what to refill");
+        !done)
+        return tl::unexpected(done.error());
+    return table;
+}
+
+Status Helpers::launch(CUfunction function, unsigned gridX, unsigned gridY, unsigned threads, unsigned shared,
+                       CUstream stream, void **arguments, const char *name) const
+{
+    CUlaunchConfig config{};
+    config.gridDimX = gridX;
+    config.gridDimY = gridY;
+    config.gridDimZ = 1;
+    config.blockDimX = threads;
+    config.blockDimY = 1;
+    config.blockDimZ = 1;
+    config.sharedMemBytes = shared;
+    config.hStream = stream;
+    return m_driver.check(m_driver.launchKernelEx(&config, function, arguments, nullptr),
+                          std::string("launch the gate's kernel ") + name);
+}
+
+Status Helpers::refill(CUstream stream, const FillTable &table, std::size_t first, std::size_t count,
+                       std::uint32_t word) const
+{
+    const std::size_t sets = table.setCount();
+    if (sets > 0 && !table.empty()) {
+        first %= sets;
+        count = std::min(count, sets);
+        const std::size_t straight = std::min(count, sets - first);
+        const std::array<std::pair<std::size_t, std::size_t>, 2> spans{std::pair{first, first + straight},
+                                                                       {std::size_t{0}, count - straight}};
+        for (const auto &[begin, end] : spans) {
+            const std::size_t regions = table.m_firsts[end] - table.m_firsts[begin];
+            if (begin == end || regions == 0)
+                continue;
+            CUdeviceptr address = table.m_address + table.m_firsts[begin] * sizeof(Region);
+            void *arguments[] = {&address, &word};
+            const auto chunks = std::max(1u, 4 * m_multiprocessors / static_cast<unsigned>(regions));
+            if (auto done = launch(m_fill, chunks, static_cast<unsigned>(regions), fillThreads, 0, stream,
+                                   arguments, "klineage_fill");
+                !done)
+                return done;
+        }
+    }
+    unsigned bytes = m_sharedBytes;
+    void *arguments[] = {&word, &bytes};
+    return launch(m_scrub, m_multiprocessors, 1, 1024, m_sharedBytes, stream, arguments, "klineage_scrub");
+}
+
+Status Helpers::mark(CUstream stream, int which) const
+{
+    CUdeviceptr marks = m_marks + static_cast<std::size_t>(which) * m_multiprocessors * sizeof(Mark);
+    void *arguments[] = {&marks};
+    return launch(m_probe, m_multiprocessors, 1, 1, 0, stream, arguments, "klineage_probe");
+}
+
+double Helpers::clockMhz() const
+{
+    std::vector<Mark> marks(2 * m_multiprocessors);
+    if (m_driver.memcpyDtoH(marks.data(), m_marks, marks.size() * sizeof(Mark)) != CUDA_SUCCESS)
+        return 0;
+    const auto middle = marks.begin() + m_multiprocessors;
+    std::map<std::uint64_t, const Mark *> before;
+    for (auto mark = marks.begin(); mark != middle; ++mark)
+        before[mark->sm] = &*mark;
+    std::vector<double> rates;
+    for (auto mark = middle; mark != marks.end(); ++mark) {
+        const auto found = before.find(mark->sm);
+        if (found == before.end() || mark->nanoseconds <= found->second->nanoseconds)
+            continue;
+        rates.push_back(1e3 * static_cast<double>(mark->cycles - found->second->cycles)
+                        / static_cast<double>(mark->nanoseconds - found->second->nanoseconds));
+    }
+    if (rates.empty())
+        return 0;
+    std::nth_element(rates.begin(), rates.begin() + static_cast<std::ptrdiff_t>(rates.size() / 2),
+                     rates.end());
+    return rates[rates.size() / 2];
+}
+
+} // namespace klineage::gate::cuda

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/device/backend.h"
+#include "core/device/cuda/driver.h"
+
+#include <cstddef>
+#include <vector>
+
+namespace klineage::gate::cuda {
+
+/// The regions that one subject's sets are refilled in, on the device.
+class FillTable
+{
+public:
+    FillTable() = default;
+    FillTable(const Driver &driver, CUdeviceptr address, std::vector<std::size_t> firsts);
+    FillTable(FillTable &&other) noexcept;
+    FillTable &operator=(FillTable &&other) noexcept;
+    ~FillTable();
+
+    [[nodiscard]] bool empty() const { return m_firsts.size() < 2 || m_firsts.back() == 0; }
+    [[nodiscard]] std::size_t setCount() const { return m_firsts.empty() ? 0 : m_firsts.size() - 1; }
+
+private:
+    friend class Helpers;
+    const Driver *m_driver = nullptr;
+    CUdeviceptr m_address = 0;
+    std::vector<std::size_t> m_firsts; ///< regions of set i are [m_firsts[i], m_firsts[i + 1])
+};
+
+/// The gate's own kernels in a worker: what makes each timed sample start from nothing, and what reads the clocks around it.
+class Helpers
+{
+public:
+    explicit Helpers(const Driver &driver)
+        : m_driver(driver)
+    {}
+    ~Helpers();
+    Helpers(const Helpers &) = delete;
+    Helpers &operator=(const Helpers &) = delete;
+
+    [[nodiscard]] Status install(CUdevice device, std::span<const std::byte> cubin);
+    [[nodiscard]] bool installed() const { return m_module != nullptr; }
+
+    /// regions[set]: (address, bytes).
+    [[nodiscard]] Result<FillTable> makeTable(
+        const std::vector<std::vector<std::pair<CUdeviceptr, std::size_t>>> &regions) const;
+    /// Enqueues the refill of `count` sets from `first` on (modulo), and overwrites the shared memory of every SM.
+    [[nodiscard]] Status refill(CUstream stream, const FillTable &table, std::size_t first, std::size_t count,
+                                std::uint32_t word) const;
+    /// Enqueues a reading of the clocks: 0 before the sample, 1 after it.
+    [[nodiscard]] Status mark(CUstream stream, int which) const;
+    /// Median over the SMs of cycles / nanoseconds between the two readings, in MHz; 0 when they say nothing. The stream has finished.
+    [[nodiscard]] double clockMhz() const;
+
+private:
+    [[nodiscard]] Status launch(CUfunction function, unsigned gridX, unsigned gridY, unsigned threads,
+                                unsigned shared, CUstream stream, void **arguments, const char *name) const;
+
+    const Driver &m_driver;
+    CUmodule m_module = nullptr;
+    CUfunction m_fill = nullptr;
+    CUfunction m_scrub = nullptr;
+    CUfunction m_probe = nullptr;
+    unsigned m_multiprocessors = 0;
+    unsigned m_sharedBytes = 0; ///< the most that one block may have
+    CUdeviceptr m_marks = 0;    ///< two readings, m_multiprocessors marks each
+};
+
+} // namespace klineage::gate::cuda

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/device/cuda/subject.h"
+
+#include <cstddef>
+#include <functional>
+#include <utility>
+
+namespace klineage::gate::cuda {
+
+/// What a vendor routine needs of the device. The driver outlives every subject.
+struct VendorContext {
+    const Driver &driver;
+    CUstream stream = nullptr; ///< everything runs on it
+};
+
+/// Device memory that belongs to a vendor routine: workspace, other layouts of its operands.
+class DeviceMemory
+{
+public:
+    DeviceMemory() = default;
+    [[nodiscard]] static Result<DeviceMemory> allocate(const Driver &driver, std::size_t bytes);
+    DeviceMemory(DeviceMemory &&other) noexcept
+        : m_driver(std::exchange(other.m_driver, nullptr))
+        , m_address(std::exchange(other.m_address, 0))
+    {}
+    DeviceMemory &operator=(DeviceMemory &&other) noexcept
+    {
+        std::swap(m_driver, other.m_driver);
+        std::swap(m_address, other.m_address);
+        return *this;
+    }
+    ~DeviceMemory();
+
+    [[nodiscard]] CUdeviceptr address() const { return m_address; }
+    [[nodiscard]] void *get() const { return reinterpret_cast<void *>(m_address); }
+
+private:
+    const Driver *m_driver = nullptr;
+    CUdeviceptr m_address = 0;
+};
+
+/// Which of `count` ways to enqueue one run takes the least device time, measured as replays of a graph. Ways that fail, or cannot be
+/// captured, are left out; fails when none is left, with what the first of them said.
+[[nodiscard]] Result<std::size_t> fastest(const VendorContext &context, std::size_t count,
+                                          const std::function<Status(std::size_t)> &enqueue);
+
+/// ErrorCode::InvalidInput unless the call has these sizes, and every set a buffer for each of these roles.
+[[nodiscard]] Status requireRoles(const ReferenceCall &call, const std::vector<AddressSet> &sets,
+                                  const std::vector<std::string> &sizes,
+                                  const std::vector<std::string> &roles);
+
+/// The routine that a call names, on CUDA: cublas, cublaslt, cudnn, cub. ErrorCode::Unavailable when its library is not installed.
+[[nodiscard]] Result<std::unique_ptr<Subject>> makeVendorSubject(const VendorContext &context,
+                                                                 const ReferenceCall &call,
+                                                                 std::vector<AddressSet> sets);
+
+/// cuBLASLt "gemm_nt": as that of cuBLAS, with the fastest of the algorithms that its heuristics propose.
+[[nodiscard]] Result<std::unique_ptr<Subject>> makeCublasLtSubject(const VendorContext &context,
+                                                                   const ReferenceCall &call,
+                                                                   std::vector<AddressSet> sets);
+
+/// CUB over rows of f32: sum_rows, cumsum_rows, sort_rows, topk_rows (roles in, out, and indices of topk; sizes rows, columns, and k of
+/// topk; cub/cublibrary.h says what they do), each with the fastest of the routines that do it.
+[[nodiscard]] Result<std::unique_ptr<Subject>> makeCubSubject(const VendorContext &context,
+                                                              const ReferenceCall &call,
+                                                              std::vector<AddressSet> sets);
+
+/// cuDNN, in f16 with f32 accumulation, each with the fastest of the plans that its heuristics propose:
+///   conv2d_nhwc, conv2d_nchw   out[n, h, w, f] = data[n, h, w, c] ∗ weight[3·3·c, f], stride 1, padding 1; sizes n, h, w, c, f. The
+///                              weights, and for nchw the data, are laid out as the kernels want them before anything is timed.
+///   sdpa                       roles q, k, v, out [t, h, d]; sizes b, t, h, d: b sequences of t / b tokens each
+[[nodiscard]] Result<std::unique_ptr<Subject>> makeCudnnSubject(const VendorContext &context,
+                                                                const ReferenceCall &call,
+                                                                std::vector<AddressSet> sets);
+
+} // namespace klineage::gate::cuda

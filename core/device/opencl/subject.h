@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/device/opencl/device.h"
+#include "core/device/opencl/handle.h"
+#include "core/device/references/cpureference.h"
+
+#include <memory>
+
+namespace klineage::gate::opencl {
+
+/// Where a named tensor or workspace lies: inside an allocation, after its red zone.
+struct Region {
+    cl_mem buffer = nullptr; ///< view; the backend owns it
+    std::size_t bufferBytes = 0;
+    std::size_t offsetBytes = 0;
+};
+using RegionSet = std::map<std::string, Region>;
+
+/// Something the OpenCL backend can run on a buffer set.
+class Subject
+{
+public:
+    virtual ~Subject() = default;
+    /// Runs once on each of the sets, in order, and waits; returns the nanoseconds of all of them together.
+    [[nodiscard]] virtual Result<double> run(const std::vector<std::size_t> &sets) = 0;
+    [[nodiscard]] virtual std::size_t setCount() const = 0;
+    /// Other buffers of the same names and sizes; not for plans, which are made anew.
+    virtual void rebind(std::vector<RegionSet>) {}
+    [[nodiscard]] virtual std::string version() const { return {}; }
+    [[nodiscard]] virtual std::vector<Metric> metrics() const { return {}; }
+};
+
+[[nodiscard]] Result<std::unique_ptr<Subject>> makePlanSubject(const Device &device, cl_command_queue queue,
+                                                               cl_program program,
+                                                               const kernel::ResolvedPlan &plan,
+                                                               const std::vector<RegionSet> &sets);
+
+/// A CPU library on the buffers' own bytes: they are mapped for the time of the call, which on a CPU device copies nothing.
+[[nodiscard]] std::unique_ptr<Subject> makeReferenceSubject(const Device &device, cl_command_queue queue,
+                                                            std::unique_ptr<CpuReference> reference,
+                                                            std::map<std::string, std::string> roles,
+                                                            std::vector<RegionSet> sets);
+
+} // namespace klineage::gate::opencl

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/device/worker/messages.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+namespace klineage::gate::protocol {
+
+using nlohmann::json;
+
+json write(const kernel::Bindings &bindings)
+{
+    json out = json::object();
+    for (const auto &[name, value] : bindings)
+        std::visit([&, &key = name](auto number) { out[key] = number; }, value);
+    return out;
+}
+
+json write(const Environment &environment)
+{
+    return {{"platform", environment.platform}, {"device", environment.device}, {"facts", environment.facts}};
+}
+
+json write(const std::vector<Metric> &metrics)
+{
+    json out = json::array();
+    for (const Metric &metric : metrics)
+        out.push_back({{"name", metric.name},
+                       {"value", metric.value},
+                       {"unit", metric.unit},
+                       {"kernel", metric.kernel}});
+    return out;
+}
+
+json write(const std::vector<Hotspot> &hotspots)
+{
+    json out = json::array();
+    for (const Hotspot &spot : hotspots)
+        out.push_back({{"kernel", spot.kernel},
+                       {"line", spot.line},
+                       {"samples", spot.samples},
+                       {"stalls", spot.stalls}});
+    return out;
+}
+
+json write(const CompileOutput &output)
+{
+    return {{"ok", output.ok},
+            {"log", output.log},
+            {"metrics", write(output.metrics)},
+            {"compiler", output.compiler}};
+}
+
+json write(const ReferenceCall &call)
+{
+    return {{"provider", call.provider}, {"op", call.op}, {"buffers", call.buffers}, {"sizes", call.sizes}};
+}
+
+json write(const Error &error)
+{
+    return {{"code", static_cast<int>(error.code)}, {"message", error.message}, {"detail", error.detail}};
+}
+
+json write(const std::vector<BufferSet> &sets)
+{
+    json out = json::array();
+    for (const BufferSet &set : sets) {
+        json entry = json::object();
+        for (const auto &[name, binding] : set)
+            entry[name] = {binding.buffer, binding.offsetBytes};
+        out.push_back(std::move(entry));
+    }
+    return out;
+}
+
+json write(const FillSets &fills)
+{
+    json out = json::array();
+    for (const auto &regions : fills) {
+        json set = json::array();
+        for (const FillRegion &region : regions)
+            set.push_back({region.buffer, region.offsetBytes, region.bytes});
+        out.push_back(std::move(set));
+    }
+    return out;
+}
+
+json write(const std::vector<CopyRange> &ranges)
+{
+    json out = json::array();
+    for (const CopyRange &range : ranges)
+        out.push_back({range.to, range.toOffset, range.from, range.fromOffset, range.bytes});
+    return out;
+}
+
+json write(const TimedRun &run)
+{
+    return {run.subject, run.first, run.repeats, run.fillWord, run.replay};
+}
+
+json write(const TimedSample &sample)
+{
+    return {sample.ns, sample.clockMhz};
+}
+
+json write(const EnergyReading &reading)
+{
+    return {{"joules", reading.joules},
+            {"seconds", reading.seconds},
+            {"runs", reading.runs},
+            {"resolution", reading.resolutionJoules}};
+}
+
+kernel::Bindings readBindings(const json &in)
+{
+    kernel::Bindings bindings;
+    for (const auto &item : in.items()) {
+        if (item.value().is_number_integer())
+            bindings[item.key()] = item.value().get<std::int64_t>();
+        else
+            bindings[item.key()] = item.value().get<double>();
+    }
+    return bindings;
+}
+
+Environment readEnvironment(const json &in)
+{
+    Environment environment;
+    environment.platform = in.at("platform").get<std::string>();
+    environment.device = in.at("device").get<std::string>();
+    environment.facts = in.at("facts").get<std::map<std::string, std::string>>();
+    return environment;
+}
+
+std::vector<Metric> readMetrics(const json &in)
+{
+    std::vector<Metric> metrics;
+    for (const json &entry : in) {
+        Metric metric;
+        metric.name = entry.at("name").get<std::string>();
+        metric.value = entry.at("value").get<double>();
+        metric.unit = entry.at("unit").get<std::string>();
+        metric.kernel = entry.at("kernel").get<std::string>();
+        if (!std::isfinite(metric.value) || metrics.size() >= 2048)
+            throw std::invalid_argument("metrics");
+        metrics.push_back(std::move(metric));
+    }
+    return metrics;
+}
+
+std::vector<Hotspot> readHotspots(const json &in)
+{
+    std::vector<Hotspot> hotspots;
+    for (const json &entry : in) {
+        Hotspot spot;
+        spot.kernel = entry.at("kernel").get<std::string>();
+        spot.line = entry.at("line").get<int>();
+        spot.samples = entry.at("samples").get<std::int64_t>();
+        spot.stalls = entry.at("stalls").get<std::map<std::string, std::int64_t>>();
+        const bool negative =
+            std::any_of(spot.stalls.begin(), spot.stalls.end(), [](const auto &s) { return s.second < 0; });
+        if (spot.line < 0 || spot.samples < 0 || negative || spot.stalls.size() > 64
+            || hotspots.size() >= 1024)
+            throw std::invalid_argument("hotspots");
+        hotspots.push_back(std::move(spot));
+    }
+    return hotspots;
+}
+
+CompileOutput readCompileOutput(const json &in)
+{
+    CompileOutput output;
+    output.ok = in.at("ok").get<bool>();
+    output.log = in.at("log").get<std::string>();
+    output.metrics = readMetrics(in.at("metrics"));
+    output.compiler = in.at("compiler").get<std::string>();
+    return output;
+}
+
+std::vector<BufferSet> readSets(const json &in)
+{
+    std::vector<BufferSet> sets;
+    for (const json &entry : in) {
+        BufferSet set;
+        for (const auto &item : entry.items())
+            set[item.key()] = {item.value().at(0).get<BufferId>(), item.value().at(1).get<std::size_t>()};
+        sets.push_back(std::move(set));
+    }
+    return sets;
+}
+
+ReferenceCall readReferenceCall(const json &in)
+{
+    ReferenceCall call;
+    call.provider = in.at("provider").get<std::string>();
+    call.op = in.at("op").get<std::string>();
+    call.buffers = in.at("buffers").get<std::map<std::string, std::string>>();
+    call.sizes = in.at("sizes").get<std::map<std::string, std::int64_t>>();
+    return call;
+}
+
+FillSets readFills(const json &in)
+{
+    FillSets fills;
+    for (const json &set : in) {
+        auto &regions = fills.emplace_back();
+        for (const json &entry : set)
+            regions.push_back({entry.at(0).get<BufferId>(), entry.at(1).get<std::size_t>(),
+                               entry.at(2).get<std::size_t>()});
+    }
+    return fills;
+}
+
+std::vector<CopyRange> readRanges(const json &in)
+{
+    std::vector<CopyRange> ranges;
+    for (const json &entry : in)
+        ranges.push_back({entry.at(0).get<BufferId>(), entry.at(1).get<std::size_t>(),
+                          entry.at(2).get<BufferId>(), entry.at(3).get<std::size_t>(),
+                          entry.at(4).get<std::size_t>()});
+    return ranges;
+}
+
+TimedRun readTimedRun(const json &in)
+{
+    return {in.at(0).get<SubjectId>(), in.at(1).get<std::size_t>(), in.at(2).get<int>(),
+            in.at(3).get<std::uint32_t>(), in.at(4).get<bool>()};
+}
+
+TimedSample readTimedSample(const json &in)
+{
+    const TimedSample sample{in.at(0).get<double>(), in.at(1).get<double>()};
+    if (!std::isfinite(sample.ns) || sample.ns <= 0 || !std::isfinite(sample.clockMhz) || sample.clockMhz < 0)
+        throw std::invalid_argument("sample");
+    return sample;
+}
+
+EnergyReading readEnergy(const json &in)
+{
+    EnergyReading reading{in.at("joules").get<double>(), in.at("seconds").get<double>(),
+                          in.at("runs").get<std::int64_t>(), in.at("resolution").get<double>()};
+    const auto sound = [](double value) { return std::isfinite(value) && value > 0; };
+    if (!sound(reading.joules) || !sound(reading.seconds) || reading.runs < 1
+        || !sound(reading.resolutionJoules))
+        throw std::invalid_argument("energy");
+    return reading;
+}
+
+Error readError(const json &in)
+{
+    const int code = in.at("code").get<int>();
+    if (code < 0 || code > static_cast<int>(ErrorCode::Internal))
+        throw std::invalid_argument("code");
+    return {static_cast<ErrorCode>(code), in.at("message").get<std::string>(),
+            in.at("detail").get<std::string>()};
+}
+
+} // namespace klineage::gate::protocol

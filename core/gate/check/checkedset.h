@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/gate/check/bufferimage.h"
+#include "core/gate/check/comparison.h"
+#include "core/gate/check/outputjudge.h"
+#include "core/gate/session/workersession.h"
+
+#include <variant>
+
+namespace klineage::gate {
+
+/// Something that a launch must not have done.
+struct Finding {
+    enum class Kind { RedZone, InputChanged, Mismatch };
+    Kind kind = Kind::Mismatch;
+    std::string buffer; ///< tensor or workspace
+    BufferKind bufferKind = BufferKind::Output;
+    RedZoneHit redZone;            ///< RedZone
+    std::string element;           ///< "c[3, 17]": of InputChanged and Mismatch
+    OutputCheck check;             ///< Mismatch
+    workload::Tolerance tolerance; ///< Mismatch
+};
+
+[[nodiscard]] BufferLayout layoutOf(const HostTensor &tensor);
+
+/// What a launch did to one buffer that it must not have done. tensor: nullptr for a workspace. judge: of this launch. poison: what an
+/// output held before.
+[[nodiscard]] std::optional<Finding> judgeBuffer(const BufferLayout &layout, std::uint64_t key,
+                                                 const HostTensor *tensor, OutputJudge &judge,
+                                                 std::span<const std::byte> image, PoisonImage poison);
+
+/// The buffers of one case instance on the device: every tensor, and the workspaces of each plan that will run on it, all between
+/// red zones. The session must outlive it; the buffers are released with release() (or die with the worker).
+class CheckedSet
+{
+public:
+    CheckedSet(WorkerSession &session, CaseInstancePtr instance);
+
+    [[nodiscard]] WorkerResult<void> allocateTensors();
+    /// Allocates the workspaces of a plan and returns the names that it sees.
+    [[nodiscard]] WorkerResult<BufferSet> addPlan(const kernel::ResolvedPlan &plan);
+    /// Uploads everything afresh: inputs, poisoned outputs and workspaces, red zones under new keys.
+    [[nodiscard]] WorkerResult<void> arm(Fill fill);
+    /// Downloads everything and looks at every byte: red zones, inputs, outputs. The worst finding first; nothing when all is well.
+    [[nodiscard]] WorkerResult<std::optional<Finding>> inspect();
+    [[nodiscard]] WorkerResult<void> release();
+
+    [[nodiscard]] const CaseInstance &instance() const { return *m_instance; }
+    /// The tensors alone.
+    [[nodiscard]] const BufferSet &tensorBindings() const { return m_tensorBindings; }
+    /// Device bytes of the tensors of an instance, red zones included.
+    [[nodiscard]] static std::size_t tensorBytes(const CaseInstance &instance);
+
+private:
+    struct Buffer {
+        BufferLayout layout;
+        BufferId id = 0;
+        std::uint64_t key = 0;
+        const HostTensor *tensor = nullptr; ///< nullptr: a workspace
+        std::vector<std::byte> poison;      ///< what an output was filled with
+    };
+    [[nodiscard]] WorkerResult<BufferBinding> allocate(BufferLayout layout, const HostTensor *tensor);
+
+    WorkerSession &m_session;
+    CaseInstancePtr m_instance;
+    std::vector<Buffer> m_buffers;
+    BufferSet m_tensorBindings;
+};
+
+} // namespace klineage::gate

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/gate/check/correctness.h"
+
+#include "core/base/random.h"
+#include "core/gate/check/shapes.h"
+
+#include <chrono>
+
+namespace klineage::gate {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// One case with one seed.
+struct Step {
+    const workload::Case *theCase = nullptr;
+    std::uint64_t seed = 0;
+    bool timed = false;
+    std::shared_ptr<const workload::Case> drawn = nullptr; ///< where theCase points when it has drawn axes
+};
+
+/// Shapes are drawn here, after the candidate was fixed.
+Step drawnStep(const workload::Case &c)
+{
+    const std::uint64_t seed = entropy();
+    if (c.drawn.empty())
+        return {&c, seed, false};
+    auto drawn = std::make_shared<const workload::Case>(drawCase(c, seed));
+    const workload::Case *shape = drawn.get();
+    return {shape, seed, false, std::move(drawn)};
+}
+
+std::vector<Step> stepsOf(const TrialContext &context)
+{
+    std::vector<Step> steps;
+    const auto &cases = context.job.workload.cases;
+    for (std::size_t i = 1; i < cases.size(); ++i)
+        steps.push_back(drawnStep(cases[i]));
+    for (const std::uint64_t seed : context.timedSeeds)
+        steps.push_back({&cases.front(), seed, true});
+    return steps;
+}
+
+StageResult<CaseInstancePtr> checkStep(const Step &step, const PreparedCandidate &prepared, ModuleId module,
+                                       const TrialContext &context, double &roughNs)
+{
+    auto instance = [&] {
+        const OwnTime own(context);
+        return context.instance(*step.theCase, step.seed);
+    }();
+    if (!instance)
+        return tl::unexpected<TrialEnd>(instance.error());
+    const auto plan = resolveFor(prepared, context, *step.theCase);
+    if (!plan)
+        return tl::unexpected(plan.error());
+    Where where;
+    where.subject = prepared.label;
+    where.caseName = step.theCase->name;
+    where.seed = step.seed;
+    const auto failed = [&](const WorkerFailure &failure) -> tl::unexpected<TrialEnd> {
+        if (failure.kind == FailureKind::Candidate)
+            return tl::unexpected<TrialEnd>(launchVerdict(failure.error, where));
+        return tl::unexpected(failureEnd(failure, where));
+    };
+    CheckedSet set(context.session, *instance);
+    if (auto allocated = set.allocateTensors(); !allocated)
+        return tl::unexpected(failureEnd(allocated.error(), where));
+    const auto bindings = set.addPlan(*plan);
+    if (!bindings)
+        return failed(bindings.error());
+    const auto subject = context.session.addPlan(module, *plan, {*bindings});
+    if (!subject)
+        return failed(subject.error());
+    for (const Fill fill : {Fill::Nan, Fill::Garbage}) {
+        if (auto checked = checkedRun(set, *subject, 0, fill, where, context, &roughNs); !checked)
+            return tl::unexpected(checked.error());
+    }
+    if (auto clean = checkGlobals(prepared, module, context, where); !clean)
+        return tl::unexpected(clean.error());
+    if (auto removed = context.session.removeSubject(*subject); !removed)
+        return failed(removed.error());
+    if (auto released = set.release(); !released)
+        return failed(released.error());
+    return *instance;
+}
+
+} // namespace
+
+StageResult<void> checkedRun(CheckedSet &set, SubjectId subject, std::size_t setIndex, Fill fill,
+                             const Where &where, const TrialContext &context, double *elapsedNs)
+{
+    const auto armed = [&] {
+        const OwnTime own(context);
+        return set.arm(fill);
+    }();
+    if (!armed)
+        return tl::unexpected(failureEnd(armed.error(), where));
+    const auto begin = Clock::now();
+    if (auto ran = context.session.run(subject, setIndex, context.launchLimitSeconds); !ran)
+        return tl::unexpected(failureEnd(ran.error(), where));
+    if (elapsedNs)
+        *elapsedNs = std::chrono::duration<double, std::nano>(Clock::now() - begin).count();
+    const auto finding = [&] {
+        const OwnTime own(context);
+        return set.inspect();
+    }();
+    if (!finding)
+        return tl::unexpected(failureEnd(finding.error(), where));
+    if (*finding)
+        return tl::unexpected<TrialEnd>(findingVerdict(**finding, where));
+    return {};
+}
+
+StageResult<void> checkCorrectness(const PreparedCandidate &prepared, ModuleId module,
+                                   const TrialContext &context, CorrectnessResult &result)
+{
+    const std::vector<Step> steps = stepsOf(context);
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+        const Step &step = steps[i];
+        context.report(Stage::Correctness, static_cast<double>(i) / static_cast<double>(steps.size()),
+                       "case " + step.theCase->name + ", " + std::to_string(i + 1) + " of "
+                           + std::to_string(steps.size()));
+        if (context.stop.stop_requested())
+            return tl::unexpected<TrialEnd>(Error{ErrorCode::Cancelled, "The trial was cancelled.", {}});
+        result.seeds.push_back(step.seed);
+        if (step.drawn)
+            result.drawn.push_back(step.drawn->name);
+        const auto instance = checkStep(step, prepared, module, context, result.roughNs);
+        if (!instance)
+            return tl::unexpected(instance.error());
+        if (step.timed)
+            result.timed.push_back(*instance);
+    }
+    return {};
+}
+
+} // namespace klineage::gate

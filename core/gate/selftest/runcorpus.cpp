@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/gate/selftest/runcorpus.h"
+
+#include "core/files/atomicfile.h"
+
+#include <nlohmann/json.hpp>
+
+#include <chrono>
+#include <cmath>
+
+namespace klineage::gate {
+
+namespace {
+
+using nlohmann::json;
+
+
+bool isWanted(const CorpusEntry &entry, const CorpusOptions &options)
+{
+    return (!options.surface || *options.surface == entry.surface)
+           && entry.file.find(options.filter) != std::string::npos && !options.except.contains(entry.file);
+}
+
+Result<GateJob> jobOf(const Corpus &corpus, const CorpusEntry &entry, const CorpusOptions &options)
+{
+    GateJob job;
+    job.request = options.defaults;
+    job.request.candidateName = std::filesystem::path(entry.file).filename().string();
+    if (entry.deadlineSeconds > 0)
+        job.request.deadlineSeconds = entry.deadlineSeconds;
+    const auto directory = corpus.workloadDirectory(entry.workload);
+    if (!directory)
+        return tl::unexpected(directory.error());
+    auto workload = workload::readWorkload(*directory);
+    if (!workload)
+        return tl::unexpected(workload.error());
+    job.workload = std::move(*workload);
+    auto candidate = files::readFile(corpus.directory / entry.file, kernel::maxSourceBytes);
+    if (!candidate)
+        return tl::unexpected(candidate.error());
+    job.request.candidateText = std::move(*candidate);
+    if (entry.parent.empty())
+        return job;
+    auto parent = files::readFile(corpus.directory / entry.parent, kernel::maxSourceBytes);
+    if (!parent)
+        return tl::unexpected(parent.error());
+    job.request.parentText = std::move(*parent);
+    job.request.profileSeconds = options.compareSeconds;
+    job.request.minRounds = options.compareRounds;
+    return job;
+}
+
+bool isUnavailable(const std::vector<DeviceInfo> &devices, kernel::Surface surface, std::string &why)
+{
+    for (const DeviceInfo &device : devices) {
+        if (device.surface == surface) {
+            why = device.detail;
+            return !device.available;
+        }
+    }
+    why = std::string("This build has no ") + kernel::toString(surface) + " surface.";
+    return true;
+}
+
+Result<CorpusOutcome> judge(Supervisor &supervisor, const Corpus &corpus, const CorpusEntry &entry,
+                            const CorpusOptions &options, const std::stop_token &stop)
+{
+    const auto job = jobOf(corpus, entry, options);
+    if (!job)
+        return tl::unexpected(job.error());
+    const auto begin = std::chrono::steady_clock::now();
+    const auto trial = supervisor.gate(*job, stop);
+    if (!trial)
+        return tl::unexpected(trial.error());
+    CorpusOutcome outcome;
+    outcome.entry = &entry;
+    outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    outcome.verdict = trial->verdict;
+    outcome.mismatch = mismatch(entry, outcome.verdict);
+    outcome.message =
+        outcome.mismatch.empty() ? outcome.verdict.message : outcome.mismatch + " " + outcome.verdict.message;
+    return outcome;
+}
+
+} // namespace
+
+std::string writeOutcome(const CorpusOutcome &outcome)
+{
+    json expected = json::array();
+    for (const VerdictStatus status : outcome.entry->expected)
+        expected.push_back(toString(status));
+    const json line = {{"file", outcome.entry->file},
+                       {"kind", toString(outcome.entry->kind)},
+                       {"expected", expected},
+                       {"got", outcome.skipped ? "skipped" : toString(outcome.verdict.status)},
+                       {"stage", outcome.skipped ? "" : toString(outcome.verdict.stage)},
+                       {"ok", outcome.ok()},
+                       {"message", outcome.message},
+                       {"seconds", std::round(outcome.seconds * 1000) / 1000}};
+    return line.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+Result<CorpusSummary> runCorpus(const Corpus &corpus, const CorpusOptions &options,
+                                const std::stop_token &stop,
+                                const std::function<void(const CorpusOutcome &)> &report)
+{
+    Supervisor supervisor(options.supervisor);
+    const std::vector<DeviceInfo> devices = supervisor.devices(stop);
+    CorpusSummary summary;
+    for (const CorpusEntry &entry : corpus.entries) {
+        if (!isWanted(entry, options))
+            continue;
+        std::string why;
+        if (isUnavailable(devices, entry.surface, why)) {
+            report({&entry, true, {}, {}, why, 0});
+            ++summary.skipped;
+            continue;
+        }
+        const auto outcome = judge(supervisor, corpus, entry, options, stop);
+        if (!outcome)
+            return tl::unexpected(outcome.error());
+        ++(outcome->ok() ? summary.asExpected : summary.mismatches);
+        report(*outcome);
+    }
+    return summary;
+}
+
+} // namespace klineage::gate

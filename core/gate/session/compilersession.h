@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/device/backend.h"
+#include "core/gate/session/compilecache.h"
+#include "core/gate/session/workersession.h"
+
+namespace klineage::gate {
+
+/// How long one compile may take.
+inline constexpr double compileLimitSeconds = 60;
+
+/// NVRTC in a process of its own, with limits on time, memory and output, and a cache in front of it. The process is started on
+/// first use, stays warm, and is replaced after it hung or died. One thread.
+class CompilerSession
+{
+public:
+    /// command: program and arguments of the compiler process.
+    CompilerSession(std::vector<std::string> command, CompileCache cache);
+
+    /// A source that does not compile is a value (ok false). FailureKind::Unavailable when NVRTC is missing; Timeout and Died are
+    /// the candidate's doing.
+    [[nodiscard]] WorkerResult<CompileOutput> compile(const std::string &source, const std::string &name,
+                                                      const std::map<std::string, std::int64_t> &tunables,
+                                                      const std::string &target, double limitSeconds,
+                                                      const std::stop_token &stop);
+
+private:
+    struct Process {
+        process::ScratchFolder scratch; // before the child, which is gone when it is removed
+        process::ChildProcess child;
+        process::FramePipe pipe;
+        process::SharedMemory memory;
+    };
+    [[nodiscard]] WorkerResult<void> ensureStarted(const std::stop_token &stop);
+    [[nodiscard]] tl::unexpected<WorkerFailure> end(const Error &error, double limitSeconds);
+    [[nodiscard]] WorkerResult<CompileOutput> ask(nlohmann::json request, double limitSeconds,
+                                                  const std::stop_token &stop);
+
+    std::vector<std::string> m_command;
+    CompileCache m_cache;
+    std::unique_ptr<Process> m_process;
+    std::string m_compiler;
+};
+
+} // namespace klineage::gate

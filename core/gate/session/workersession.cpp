@@ -1,0 +1,487 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/gate/session/workersession.h"
+
+#include "core/base/random.h"
+#include "core/device/worker/messages.h"
+#include "core/gate/session/sandbox.h"
+
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+namespace klineage::gate {
+
+using nlohmann::json;
+using process::Deadline;
+
+namespace {
+
+constexpr double quickLimitSeconds = 20;      // allocations, copies, descriptions
+constexpr double referenceLimitSeconds = 120; // vendor libraries compile and try out what they propose
+constexpr std::size_t answerLimitBytes = std::size_t{16} << 20;
+constexpr std::size_t initialMemoryBytes = std::size_t{1} << 20;
+
+} // namespace
+
+WorkerResult<std::unique_ptr<WorkerSession>> WorkerSession::start(const std::vector<std::string> &command,
+                                                                  kernel::Surface surface,
+                                                                  double limitSeconds,
+                                                                  const std::stop_token &stop,
+                                                                  Confinement confinement)
+{
+    auto session = launch(command, surface, confinement);
+    if (!session)
+        return session;
+    const auto ready = (*session)->await(limitSeconds, stop);
+    if (ready)
+        return session;
+    if (confinement == Confinement::Full && surface == kernel::Surface::Cuda
+        && ready.error().kind == FailureKind::Unavailable && process::isolationSupport().landlockAbi > 0) {
+        // A CUDA kernel runs on the device and cannot open files, so a driver that will not start under Landlock is let off it;
+        // the trial records what was enforced.
+        auto again = start(command, surface, limitSeconds, stop, Confinement::WithoutFiles);
+        if (again)
+            return again;
+    }
+    return tl::unexpected(ready.error());
+}
+
+WorkerResult<void> WorkerSession::await(double limitSeconds, const std::stop_token &stop)
+{
+    if (m_failure)
+        return tl::unexpected(*m_failure);
+    if (m_introduced)
+        return {};
+    m_stop = stop;
+    return readHello(limitSeconds);
+}
+
+WorkerResult<std::unique_ptr<WorkerSession>> WorkerSession::launch(const std::vector<std::string> &command,
+                                                                   kernel::Surface surface,
+                                                                   Confinement confinement)
+{
+    const auto failed = [](const Error &error) {
+        return tl::unexpected(WorkerFailure{FailureKind::Machine, error, {}, {}, 0});
+    };
+    auto sockets = process::socketPair();
+    if (!sockets)
+        return failed(sockets.error());
+    auto memory = process::SharedMemory::create(initialMemoryBytes);
+    if (!memory)
+        return failed(memory.error());
+    auto scratch = process::ScratchFolder::create(cacheDirectory()); // kernels of the CPU are compiled there
+    if (!scratch)
+        return failed(scratch.error());
+    process::ChildOptions options = workerSandbox(surface, scratch->path());
+    process::IsolationSupport used = process::isolationSupport();
+    if (confinement == Confinement::LimitsOnly) {
+        options.isolation.reset();
+        used = {};
+    } else if (confinement == Confinement::WithoutFiles) {
+        options.isolation->confinesFiles = false;
+        used.landlockAbi = 0;
+    }
+    options.command = command;
+    options.inherited = {{sockets->second.get(), protocol::socketFd}, {memory->fd(), protocol::memoryFd}};
+    auto child = process::ChildProcess::start(options);
+    if (!child)
+        return failed(child.error());
+    std::unique_ptr<WorkerSession> session(new WorkerSession);
+    session->m_scratch = std::move(*scratch);
+    session->m_child = std::move(*child);
+    session->m_memory = std::move(*memory);
+    session->m_pipe = process::FramePipe(std::move(sockets->first), answerLimitBytes);
+    sockets->second.close(); // so that the worker's death shows as end of file
+    session->m_isolation = process::describe(used);
+    return session;
+}
+
+WorkerResult<void> WorkerSession::readHello(double limitSeconds)
+{
+    const auto hello = m_pipe.receive(Deadline::in(limitSeconds), &m_child, m_stop);
+    if (!hello)
+        return endOf(hello.error(), limitSeconds);
+    try {
+        if (hello->at("version").get<int>() != protocol::version)
+            return end(FailureKind::Protocol,
+                       {ErrorCode::Protocol, "The worker speaks another version of the protocol.", {}});
+        if (hello->contains("error")) {
+            const Error error = protocol::readError(hello->at("error"));
+            return end(error.code == ErrorCode::Unavailable ? FailureKind::Unavailable : FailureKind::Machine,
+                       error);
+        }
+        m_facts = protocol::readBindings(hello->at("facts"));
+        m_environment = protocol::readEnvironment(hello->at("environment"));
+        m_environment.facts["isolation"] = m_isolation;
+        m_cacheBytes = hello->at("cache_bytes").get<std::size_t>();
+    } catch (const std::exception &) {
+        return end(FailureKind::Protocol,
+                   {ErrorCode::Protocol, "The worker did not introduce itself as the protocol demands.", {}});
+    }
+    m_introduced = true;
+    return {};
+}
+
+WorkerResult<void> WorkerSession::clear()
+{
+    while (!m_subjects.empty()) {
+        if (auto done = removeSubject(m_subjects.back()); !done)
+            return done;
+    }
+    while (!m_modules.empty()) {
+        if (auto done = unload(m_modules.back()); !done)
+            return done;
+    }
+    while (!m_buffers.empty()) {
+        if (auto done = release(m_buffers.back()); !done)
+            return done;
+    }
+    return {};
+}
+
+std::string WorkerSession::finish(double limitSeconds)
+{
+    if (m_failure)
+        return m_failure->output;
+    m_pipe = process::FramePipe(); // its end is the worker's sign to stop
+    (void)m_child.wait(Deadline::in(limitSeconds));
+    (void)end(FailureKind::Machine, {ErrorCode::Protocol, "The worker was told to end.", {}});
+    return m_failure->output;
+}
+
+void WorkerSession::discard()
+{
+    if (!m_failure)
+        (void)end(FailureKind::Machine, {ErrorCode::Protocol, "The worker was discarded.", {}});
+}
+
+void WorkerSession::beginTrial(std::stop_token stop, Deadline deadline)
+{
+    m_stop = std::move(stop);
+    m_deadline = deadline;
+    m_child.forgetOutput();
+}
+
+std::string WorkerSession::output()
+{
+    m_child.drain();
+    std::string text;
+    for (const auto *stream : {&m_child.standardOutput(), &m_child.standardError()}) {
+        text += stream->text;
+        if (stream->droppedBytes > 0)
+            text += "\n[" + std::to_string(stream->droppedBytes) + " more bytes of output were cut]\n";
+    }
+    return text;
+}
+
+tl::unexpected<WorkerFailure> WorkerSession::end(FailureKind kind, Error error, double limitSeconds)
+{
+    WorkerFailure failure{kind, std::move(error), {}, {}, limitSeconds};
+    if (kind == FailureKind::Died) {
+        // The socket closes a moment before the process can be waited for.
+        if (const auto status = m_child.wait(Deadline::in(2)))
+            failure.exit = *status;
+        // It cannot do that to itself, where calls are filtered.
+        if (failure.exit && failure.exit->signal == SIGKILL && process::isolationSupport().seccomp) {
+            failure.kind = FailureKind::Killed;
+            failure.error = {
+                ErrorCode::Internal,
+                "The worker was killed from outside, by the system when memory ran out or by somebody.",
+                {}};
+        }
+    }
+    m_child.kill();
+    failure.output = output();
+    m_failure = failure;
+    return tl::unexpected(failure);
+}
+
+tl::unexpected<WorkerFailure> WorkerSession::endOf(const Error &error, double limitSeconds)
+{
+    switch (error.code) {
+    case ErrorCode::Timeout:
+        return end(FailureKind::Timeout, error, limitSeconds);
+    case ErrorCode::Cancelled:
+        return end(FailureKind::Cancelled, error);
+    default:
+        break;
+    }
+    // Ending in the middle of a message is a broken protocol; ending between two is a death.
+    return end(m_pipe.ended() && !m_pipe.cut() ? FailureKind::Died : FailureKind::Protocol, error);
+}
+
+WorkerResult<json> WorkerSession::call(json request, double limitSeconds)
+{
+    if (m_failure)
+        return tl::unexpected(*m_failure);
+    const auto unasked = [this] {
+        return end(FailureKind::Protocol,
+                   {ErrorCode::Protocol, "The worker sent something that was not asked for.", {}});
+    };
+    if (!m_pipe.quiet())
+        return unasked();
+    const std::uint64_t id = entropy();
+    request["id"] = id;
+    const double seconds = std::min(limitSeconds, m_deadline.secondsLeft());
+    const Deadline deadline = Deadline::in(seconds);
+    if (auto sent = m_pipe.send(request, deadline, &m_child); !sent)
+        return endOf(sent.error(), seconds);
+    auto answer = m_pipe.receive(deadline, &m_child, m_stop);
+    if (!answer)
+        return endOf(answer.error(), seconds);
+    if (const auto echoed = answer->find("id");
+        echoed == answer->end() || *echoed != json(id) || !m_pipe.quiet())
+        return unasked();
+    return std::move(*answer);
+}
+
+template <typename Read>
+auto WorkerSession::ask(const json &request, double limitSeconds, Read &&read)
+    -> WorkerResult<std::invoke_result_t<Read, const json &>>
+{
+    const auto answer = call(request, limitSeconds);
+    if (!answer)
+        return tl::unexpected(answer.error());
+    try {
+        if (answer->contains("error")) {
+            const Error error = protocol::readError(answer->at("error"));
+            if (error.code == ErrorCode::InvalidInput) // a value: what it means depends on the operation
+                return tl::unexpected(WorkerFailure{FailureKind::Candidate, error, {}, {}, 0});
+            if (error.code == ErrorCode::Unavailable)
+                return tl::unexpected(WorkerFailure{FailureKind::Unavailable, error, {}, {}, 0});
+            return end(FailureKind::Machine, error);
+        }
+        if (!answer->at("ok").template get<bool>())
+            throw std::invalid_argument("ok");
+        if constexpr (std::is_void_v<std::invoke_result_t<Read, const json &>>) {
+            read(*answer);
+            return {};
+        } else {
+            return read(*answer);
+        }
+    } catch (const std::exception &) {
+        return end(FailureKind::Protocol,
+                   {ErrorCode::Protocol, "The worker sent an answer that does not follow the protocol.", {}});
+    }
+}
+
+WorkerResult<LoadedModule> WorkerSession::load(std::span<const std::byte> binary, const std::string &source,
+                                               const std::map<std::string, std::int64_t> &tunables,
+                                               double limitSeconds)
+{
+    const auto room = staging(binary.size());
+    if (!room)
+        return tl::unexpected(room.error());
+    std::copy(binary.begin(), binary.end(), room->begin());
+    const auto answer = call(
+        {{"op", "load"}, {"offset", 0}, {"bytes", binary.size()}, {"source", source}, {"tunables", tunables}},
+        limitSeconds);
+    if (!answer)
+        return tl::unexpected(answer.error());
+    try {
+        LoadedModule loaded;
+        loaded.output = protocol::readCompileOutput(answer->at("compile"));
+        if (answer->contains("error")) {
+            loaded.error = protocol::readError(answer->at("error"));
+            if (loaded.error.code != ErrorCode::InvalidInput)
+                return end(FailureKind::Machine, loaded.error);
+        } else {
+            loaded.module = answer->at("module").get<ModuleId>();
+            m_modules.push_back(*loaded.module);
+        }
+        return loaded;
+    } catch (const std::exception &) {
+        return end(FailureKind::Protocol,
+                   {ErrorCode::Protocol, "The worker sent an answer that does not follow the protocol.", {}});
+    }
+}
+
+WorkerResult<void> WorkerSession::unload(ModuleId module)
+{
+    std::erase(m_modules, module);
+    return ask({{"op", "unload"}, {"module", module}}, quickLimitSeconds, [](const json &) {});
+}
+
+WorkerResult<std::vector<std::byte>> WorkerSession::readGlobal(ModuleId module, const std::string &name,
+                                                               std::size_t bytes)
+{
+    const auto room = staging(bytes);
+    if (!room)
+        return tl::unexpected(room.error());
+    return ask({{"op", "read_global"}, {"module", module}, {"name", name}, {"offset", 0}, {"bytes", bytes}},
+               quickLimitSeconds,
+               [&](const json &) { return std::vector<std::byte>(room->begin(), room->end()); });
+}
+
+WorkerResult<BufferId> WorkerSession::allocate(std::size_t bytes)
+{
+    return ask({{"op", "allocate"}, {"bytes", bytes}}, quickLimitSeconds, [this](const json &answer) {
+        return m_buffers.emplace_back(answer.at("buffer").get<BufferId>());
+    });
+}
+
+WorkerResult<void> WorkerSession::release(BufferId buffer)
+{
+    std::erase(m_buffers, buffer);
+    return ask({{"op", "release"}, {"buffer", buffer}}, quickLimitSeconds, [](const json &) {});
+}
+
+WorkerResult<std::span<std::byte>> WorkerSession::staging(std::size_t bytes)
+{
+    if (m_failure)
+        return tl::unexpected(*m_failure);
+    if (auto mapped = m_memory.ensure(bytes); !mapped)
+        return end(FailureKind::Machine, mapped.error());
+    return m_memory.bytes().first(bytes);
+}
+
+WorkerResult<void> WorkerSession::uploadStaged(BufferId buffer, std::size_t bytes)
+{
+    return ask({{"op", "upload"}, {"buffer", buffer}, {"offset", 0}, {"bytes", bytes}}, quickLimitSeconds,
+               [](const json &) {});
+}
+
+WorkerResult<std::vector<std::byte>> WorkerSession::download(BufferId buffer, std::size_t bytes)
+{
+    const auto room = staging(bytes);
+    if (!room)
+        return tl::unexpected(room.error());
+    return ask({{"op", "download"}, {"buffer", buffer}, {"offset", 0}, {"bytes", bytes}}, quickLimitSeconds,
+               [&](const json &) { return std::vector<std::byte>(room->begin(), room->end()); });
+}
+
+WorkerResult<SubjectId> WorkerSession::addPlan(ModuleId module, const kernel::ResolvedPlan &plan,
+                                               const std::vector<BufferSet> &sets)
+{
+    return ask({{"op", "add_plan"},
+                {"module", module},
+                {"plan", protocol::write(plan)},
+                {"sets", protocol::write(sets)}},
+               quickLimitSeconds, [this](const json &answer) {
+                   return m_subjects.emplace_back(answer.at("subject").get<SubjectId>());
+               });
+}
+
+WorkerResult<SubjectId> WorkerSession::addReference(const ReferenceCall &reference,
+                                                    const std::vector<BufferSet> &sets)
+{
+    return ask(
+        {{"op", "add_reference"}, {"call", protocol::write(reference)}, {"sets", protocol::write(sets)}},
+        referenceLimitSeconds, [this](const json &answer) {
+            return m_subjects.emplace_back(answer.at("subject").get<SubjectId>());
+        });
+}
+
+WorkerResult<void> WorkerSession::removeSubject(SubjectId subject)
+{
+    std::erase(m_subjects, subject);
+    return ask({{"op", "remove_subject"}, {"subject", subject}}, quickLimitSeconds, [](const json &) {});
+}
+
+WorkerResult<void> WorkerSession::rebind(SubjectId subject, const std::vector<BufferSet> &sets)
+{
+    return ask({{"op", "rebind"}, {"subject", subject}, {"sets", protocol::write(sets)}}, quickLimitSeconds,
+               [](const json &) {});
+}
+
+WorkerResult<void> WorkerSession::setFills(SubjectId subject, const FillSets &fills)
+{
+    return ask({{"op", "set_fills"}, {"subject", subject}, {"fills", protocol::write(fills)}},
+               quickLimitSeconds, [](const json &) {});
+}
+
+WorkerResult<void> WorkerSession::copy(const std::vector<CopyRange> &ranges)
+{
+    return ask({{"op", "copy"}, {"ranges", protocol::write(ranges)}}, quickLimitSeconds, [](const json &) {});
+}
+
+WorkerResult<void> WorkerSession::installHelpers(std::span<const std::byte> binary)
+{
+    const auto room = staging(binary.size());
+    if (!room)
+        return tl::unexpected(room.error());
+    std::copy(binary.begin(), binary.end(), room->begin());
+    return ask({{"op", "install_helpers"}, {"offset", 0}, {"bytes", binary.size()}}, quickLimitSeconds,
+               [](const json &) {});
+}
+
+WorkerResult<SubjectInfo> WorkerSession::subjectInfo(SubjectId subject)
+{
+    return ask({{"op", "subject_info"}, {"subject", subject}}, quickLimitSeconds, [](const json &answer) {
+        return SubjectInfo{answer.at("version").get<std::string>(),
+                           protocol::readMetrics(answer.at("metrics"))};
+    });
+}
+
+WorkerResult<void> WorkerSession::run(SubjectId subject, std::size_t set, double limitSeconds)
+{
+    auto done = ask({{"op", "run"}, {"subject", subject}, {"set", set}}, limitSeconds, [](const json &) {});
+    if (!done && done.error().kind == FailureKind::Candidate)
+        return end(FailureKind::Candidate,
+                   done.error().error); // a failed launch can leave the device context unusable
+    return done;
+}
+
+WorkerResult<std::vector<TimedSample>> WorkerSession::time(const std::vector<TimedRun> &sequence,
+                                                           double limitSeconds)
+{
+    json entries = json::array();
+    for (const TimedRun &run : sequence)
+        entries.push_back(protocol::write(run));
+    auto samples =
+        ask({{"op", "time"}, {"sequence", std::move(entries)}}, limitSeconds, [&](const json &answer) {
+            std::vector<TimedSample> values;
+            for (const json &sample : answer.at("samples"))
+                values.push_back(protocol::readTimedSample(sample));
+            if (values.size() != sequence.size())
+                throw std::invalid_argument("samples");
+            return values;
+        });
+    if (!samples && samples.error().kind == FailureKind::Candidate)
+        return end(FailureKind::Candidate, samples.error().error);
+    return samples;
+}
+
+WorkerResult<EnergyReading> WorkerSession::energy(const TimedRun &run, double seconds)
+{
+    return ask({{"op", "energy"}, {"run", protocol::write(run)}, {"seconds", seconds}},
+               quickLimitSeconds + 2 * seconds,
+               [](const json &answer) { return protocol::readEnergy(answer.at("energy")); });
+}
+
+WorkerResult<std::vector<Metric>> WorkerSession::counters(SubjectId subject,
+                                                          const std::vector<std::string> &sets,
+                                                          double limitSeconds)
+{
+    return ask({{"op", "counters"}, {"subject", subject}, {"sets", sets}}, limitSeconds,
+               [](const json &answer) { return protocol::readMetrics(answer.at("metrics")); });
+}
+
+WorkerResult<void> WorkerSession::prepareSampling(double limitSeconds)
+{
+    return ask({{"op", "prepare_sampling"}}, limitSeconds, [](const json &) {});
+}
+
+WorkerResult<SampledLines> WorkerSession::sample(SubjectId subject, std::span<const std::byte> binary,
+                                                 double limitSeconds)
+{
+    const auto room = staging(binary.size());
+    if (!room)
+        return tl::unexpected(room.error());
+    std::copy(binary.begin(), binary.end(), room->begin());
+    return ask({{"op", "sample"}, {"subject", subject}, {"offset", 0}, {"bytes", binary.size()}},
+               limitSeconds, [](const json &answer) {
+                   return SampledLines{protocol::readHotspots(answer.at("hotspots")),
+                                       protocol::readMetrics(answer.at("metrics"))};
+               });
+}
+
+WorkerResult<Environment> WorkerSession::environment()
+{
+    return ask({{"op", "environment"}}, quickLimitSeconds,
+               [](const json &answer) { return protocol::readEnvironment(answer.at("environment")); });
+}
+
+} // namespace klineage::gate

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/device/backend.h"
+#include "core/process/childprocess.h"
+#include "core/process/framepipe.h"
+#include "core/process/scratchfolder.h"
+#include "core/process/sharedmemory.h"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+namespace klineage::gate {
+
+enum class FailureKind {
+    Candidate,   ///< the device or its compiler refused or failed what the candidate asked for
+    Timeout,     ///< no answer in time
+    Died,        ///< the worker ended
+    Protocol,    ///< the worker sent something that is no answer
+    Unavailable, ///< no device, driver or library
+    Machine,     ///< the device or the system failed where it should not
+    Cancelled,
+    Killed, ///< the worker was killed from outside: by the system when memory ran out, or by somebody
+};
+
+/// Why an operation of the worker did not succeed.
+struct WorkerFailure {
+    FailureKind kind = FailureKind::Machine;
+    Error error;
+    std::optional<process::ExitStatus> exit; ///< Died
+    std::string output;                      ///< what the worker printed, capped
+    double limitSeconds = 0;                 ///< Timeout
+};
+template <typename T>
+using WorkerResult = tl::expected<T, WorkerFailure>;
+
+struct LoadedModule {
+    std::optional<ModuleId> module; ///< nothing when it did not compile or load
+    CompileOutput output;
+    Error error; ///< why there is no module
+};
+
+struct SubjectInfo {
+    std::string version;
+    std::vector<Metric> metrics;
+};
+
+enum class Confinement {
+    Full,         ///< the sandbox of workers
+    WithoutFiles, ///< without Landlock: for drivers that need a file which the sandbox does not know
+    LimitsOnly, ///< resource limits alone: for a worker that a debugging tool of the vendor starts, whose candidate runs on a GPU
+};
+
+/// A worker process and the conversation with it. Every answer is checked; after a timeout, a death, a protocol error, a machine
+/// failure or a failed launch the process is killed, and every later call fails the same way. One thread.
+///
+/// Each request carries a random number, which its answer must repeat. What arrives without having been asked for is a protocol
+/// error, also when nobody is waiting for an answer.
+class WorkerSession
+{
+public:
+    /// Starts the command (program and arguments) and waits for its hello.
+    [[nodiscard]] static WorkerResult<std::unique_ptr<WorkerSession>> start(
+        const std::vector<std::string> &command, kernel::Surface surface, double limitSeconds,
+        const std::stop_token &stop, Confinement confinement = Confinement::Full);
+    /// Starts the command without waiting: nothing but await() may be called before that has succeeded.
+    [[nodiscard]] static WorkerResult<std::unique_ptr<WorkerSession>> launch(
+        const std::vector<std::string> &command, kernel::Surface surface,
+        Confinement confinement = Confinement::Full);
+    /// Waits for the hello; at once when it has been read already.
+    [[nodiscard]] WorkerResult<void> await(double limitSeconds, const std::stop_token &stop);
+
+    /// Removes every subject, module and buffer that this session made: the end of a trial.
+    [[nodiscard]] WorkerResult<void> clear();
+    /// Lets the process end by itself and returns what it printed; kills it when it does not end in time.
+    [[nodiscard]] std::string finish(double limitSeconds);
+    /// Kills the process: after a candidate that may have damaged it.
+    void discard();
+
+    /// Stop token and deadline of the calls that follow, until the next call of this. What the worker printed so far is forgotten.
+    void beginTrial(std::stop_token stop, process::Deadline deadline);
+    /// Another deadline for the calls that follow.
+    void setDeadline(process::Deadline deadline) { m_deadline = deadline; }
+    [[nodiscard]] bool alive() const { return !m_failure; }
+    [[nodiscard]] pid_t pid() const { return m_child.pid(); }
+
+    [[nodiscard]] const kernel::Bindings &facts() const { return m_facts; }
+    [[nodiscard]] const Environment &helloEnvironment() const { return m_environment; }
+    [[nodiscard]] std::size_t cacheBytes() const { return m_cacheBytes; }
+
+    [[nodiscard]] WorkerResult<LoadedModule> load(std::span<const std::byte> binary,
+                                                  const std::string &source,
+                                                  const std::map<std::string, std::int64_t> &tunables,
+                                                  double limitSeconds);
+    [[nodiscard]] WorkerResult<void> unload(ModuleId module);
+    /// FailureKind::Candidate when the module has no such variable.
+    [[nodiscard]] WorkerResult<std::vector<std::byte>> readGlobal(ModuleId module, const std::string &name,
+                                                                  std::size_t bytes);
+    [[nodiscard]] WorkerResult<BufferId> allocate(std::size_t bytes);
+    [[nodiscard]] WorkerResult<void> release(BufferId buffer);
+    /// Memory to compose an upload in; valid until the next call of this or download().
+    [[nodiscard]] WorkerResult<std::span<std::byte>> staging(std::size_t bytes);
+    [[nodiscard]] WorkerResult<void> uploadStaged(BufferId buffer, std::size_t bytes);
+    /// A copy that the worker can no longer change.
+    [[nodiscard]] WorkerResult<std::vector<std::byte>> download(BufferId buffer, std::size_t bytes);
+    [[nodiscard]] WorkerResult<SubjectId> addPlan(ModuleId module, const kernel::ResolvedPlan &plan,
+                                                  const std::vector<BufferSet> &sets);
+    [[nodiscard]] WorkerResult<SubjectId> addReference(const ReferenceCall &call,
+                                                       const std::vector<BufferSet> &sets);
+    [[nodiscard]] WorkerResult<void> removeSubject(SubjectId subject);
+    [[nodiscard]] WorkerResult<void> rebind(SubjectId subject, const std::vector<BufferSet> &sets);
+    [[nodiscard]] WorkerResult<void> setFills(SubjectId subject, const FillSets &fills);
+    [[nodiscard]] WorkerResult<void> copy(const std::vector<CopyRange> &ranges);
+    [[nodiscard]] WorkerResult<void> installHelpers(std::span<const std::byte> binary);
+    [[nodiscard]] WorkerResult<SubjectInfo> subjectInfo(SubjectId subject);
+    [[nodiscard]] WorkerResult<void> run(SubjectId subject, std::size_t set, double limitSeconds);
+    /// One sample for each, measured in this order.
+    [[nodiscard]] WorkerResult<std::vector<TimedSample>> time(const std::vector<TimedRun> &sequence,
+                                                              double limitSeconds);
+    [[nodiscard]] WorkerResult<EnergyReading> energy(const TimedRun &run, double seconds);
+    [[nodiscard]] WorkerResult<Environment> environment();
+    // See Backend. Unavailable leaves the session as it is.
+    [[nodiscard]] WorkerResult<std::vector<Metric>> counters(SubjectId subject,
+                                                             const std::vector<std::string> &sets,
+                                                             double limitSeconds);
+    [[nodiscard]] WorkerResult<void> prepareSampling(double limitSeconds);
+    [[nodiscard]] WorkerResult<SampledLines> sample(SubjectId subject, std::span<const std::byte> binary,
+                                                    double limitSeconds);
+
+private:
+    WorkerSession() = default;
+    [[nodiscard]] WorkerResult<nlohmann::json> call(nlohmann::json request, double limitSeconds);
+    /// Runs read(answer); anything it throws is a protocol failure.
+    template <typename Read>
+    [[nodiscard]] auto ask(const nlohmann::json &request, double limitSeconds, Read &&read)
+        -> WorkerResult<std::invoke_result_t<Read, const nlohmann::json &>>;
+    [[nodiscard]] tl::unexpected<WorkerFailure> end(FailureKind kind, Error error, double limitSeconds = 0);
+    [[nodiscard]] tl::unexpected<WorkerFailure> endOf(const Error &error, double limitSeconds);
+    [[nodiscard]] WorkerResult<void> readHello(double limitSeconds);
+    [[nodiscard]] std::string output();
+
+    process::ScratchFolder m_scratch; // before the child, which is gone when it is removed
+    process::ChildProcess m_child;
+    process::FramePipe m_pipe;
+    process::SharedMemory m_memory;
+    std::stop_token m_stop;
+    process::Deadline m_deadline = process::Deadline::never();
+    std::optional<WorkerFailure> m_failure;
+    bool m_introduced = false;
+    std::vector<SubjectId> m_subjects;
+    std::vector<ModuleId> m_modules;
+    std::vector<BufferId> m_buffers;
+    kernel::Bindings m_facts;
+    Environment m_environment;
+    std::string m_isolation; ///< what the kernel enforces for it
+    std::size_t m_cacheBytes = 0;
+};
+
+} // namespace klineage::gate

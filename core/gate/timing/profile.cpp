@@ -1,0 +1,459 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// Rounds come in blocks. Before each block the buffers are drawn anew and every module is loaded again, in another order; within it the
+// sides run over the same buffers, whose outputs and workspaces are refilled before each sample. After it a set whose result is
+// known is looked at, as the last timed sample left it.
+#include "core/gate/timing/profile.h"
+
+#include "core/base/random.h"
+#include "core/device/cuda/helperkernels.h"
+#include "core/files/sha256.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+
+namespace klineage::gate {
+
+namespace {
+
+constexpr double cacheMultiple = 5;
+constexpr std::size_t maxSets = 256;
+constexpr double longestRotationNs = 250e6;
+constexpr std::size_t hostBudgetBytes = std::size_t{512} << 20;
+constexpr std::size_t deviceBudgetBytes = std::size_t{4} << 30;
+constexpr std::size_t fewestBlocks = 5;
+constexpr std::size_t usualBlocks = 6;
+constexpr int maxRounds = 3000;
+constexpr double shortRunNs = 150e3; ///< as the supervisor sees it, with the exchange around it
+constexpr double shortRuns = 48;
+constexpr double deviceSampleNs = 200e3;
+constexpr double hostSampleNs = 2e6;
+constexpr std::size_t largeSetBytes = std::size_t{4} << 20;
+constexpr double deadlineMarginSeconds = 2;
+constexpr int replayChecks = 5;
+constexpr double replayTolerance = 0.05;
+constexpr double launchNs = 3000; ///< what launching one by one may add to a run for each of its launches
+constexpr double energySeconds = 1.5;
+constexpr double clockRunNs = 20e6;   ///< least length of one sample of the clock check
+constexpr double clockCheckNs = 60e6; ///< least length of the whole of it
+constexpr double clockTolerance =
+    2.5; ///< a busy machine waits between launches, which no clock of the worker sees
+constexpr double clockSlackNs = 5e6;
+constexpr int clockAttempts = 5;
+constexpr int resamples = 2000;
+
+std::string percent(double ratio)
+{
+    return formatNumber(std::round(ratio * 1e5) / 1e3) + " %";
+}
+
+Where whereOf(const TrialContext &context, const CorrectnessResult &correct)
+{
+    Where where;
+    where.stage = Stage::Profile;
+    where.caseName = context.job.workload.cases.front().name;
+    where.seed = correct.timed.front()->seed;
+    return where;
+}
+
+class Profiler
+{
+public:
+    Profiler(PreparedCandidate &candidate, const CorrectnessResult &correct, CompilerSession &compiler,
+             const TrialContext &context, NoiseFloors &noise, Trial &trial)
+        : m_candidate(candidate)
+        , m_correct(correct)
+        , m_compiler(compiler)
+        , m_context(context)
+        , m_noise(noise)
+        , m_trial(trial)
+        , m_where(whereOf(context, correct))
+        , m_buffers(context.session, correct.timed)
+        , m_lineup(candidate, correct, compiler, context, m_buffers, trial, m_where)
+        , m_subjects(m_lineup.subjects())
+    {}
+    tl::expected<void, ProfileEnd> run(const ProfileRequest &request);
+
+private:
+    using Step = tl::expected<void, ProfileEnd>;
+
+    const workload::Case &timedCase() const { return m_context.job.workload.cases.front(); }
+    std::string noiseKey() const
+    {
+        // The spread depends on how long a run takes and what it touches, so one candidate's says little of another's.
+        // Tunables make another kernel of it, and what a rough measurement saw says too little for a fine one.
+        std::string key = m_context.job.workload.name + "/" + m_context.session.helloEnvironment().platform
+                          + "/" + m_trial.candidate + "/"
+                          + std::to_string(m_context.job.request.targetHalfWidth);
+        for (const auto &[name, value] : m_trial.tunables)
+            key += "/" + name + "=" + std::to_string(value);
+        return key;
+    }
+    void note(const std::string &name, const std::string &value)
+    {
+        m_trial.verdict.evidence.push_back({name, value});
+    }
+    tl::unexpected<ProfileEnd> failed(const WorkerFailure &failure, Culprit culprit) const
+    {
+        return tl::unexpected(ProfileEnd{failureEnd(failure, m_where), culprit});
+    }
+    std::size_t setCount() const;
+    Step installHelpers();
+    int roundsPerBlock(double secondsLeft) const;
+    Step measure();
+    Step measureBlock(const process::Deadline &limit);
+    void decideStop(const process::Deadline &limit);
+    Step checkReplay();
+    Step measureEnergy();
+    Step audit(std::size_t set);
+    Step checkClock();
+    Step finish();
+    Step compare(std::optional<double> spread);
+
+    PreparedCandidate &m_candidate;
+    const CorrectnessResult &m_correct;
+    CompilerSession &m_compiler;
+    const TrialContext &m_context;
+    NoiseFloors &m_noise;
+    Trial &m_trial;
+    Where m_where;
+    TimedBuffers m_buffers;
+    Lineup m_lineup;
+    std::vector<TimedSubject> &m_subjects;
+    RoundState m_state;
+    std::string m_stoppedBy;
+};
+
+std::size_t Profiler::setCount() const
+{
+    const auto bytes = static_cast<double>(CheckedSet::tensorBytes(*m_correct.timed.front()));
+    const double cold =
+        std::ceil(cacheMultiple * static_cast<double>(m_context.session.cacheBytes()) / bytes);
+    const double roughNs = std::max(m_correct.roughNs, 1.0);
+    const bool host = m_candidate.candidate.surface == kernel::Surface::OpenCl;
+    // A sample visits no set twice, and short kernels need many runs a sample: events tell half a microsecond at best.
+    const double wanted =
+        std::max(cold, host || roughNs > shortRunNs ? m_state.sampleNs / roughNs : shortRuns);
+    double everything = bytes;
+    if (const auto plan = resolveFor(m_candidate, m_context, timedCase())) {
+        for (const kernel::ResolvedBuffer &workspace : plan->workspaces)
+            everything += static_cast<double>(workspace.bytes());
+    }
+    const double affordable = static_cast<double>(host ? hostBudgetBytes : deviceBudgetBytes) / everything;
+    const double quick = longestRotationNs / roughNs;
+    const auto seeds = static_cast<double>(m_correct.timed.size());
+    const double count =
+        std::min({std::max(wanted, seeds), std::max(quick, seeds), std::max(affordable, 1.0)});
+    return std::clamp<std::size_t>(static_cast<std::size_t>(count), 1, maxSets);
+}
+
+Profiler::Step Profiler::installHelpers()
+{
+    if (m_candidate.candidate.surface != kernel::Surface::Cuda)
+        return {};
+    const auto target = compileTarget(m_context.session.helloEnvironment().platform);
+    const auto compiled = m_compiler.compile(cuda::helperKernels, "gate.cu", {}, target,
+                                             m_context.deadline.secondsLeft(), m_context.stop);
+    if (!compiled)
+        return tl::unexpected(ProfileEnd{environmentEnd(compiled.error()), Culprit::Candidate});
+    if (!compiled->ok)
+        return tl::unexpected(
+            ProfileEnd{Error{ErrorCode::Internal, "Cannot compile the gate's own kernels for " + target + ".",
+                             compiled->log},
+                       Culprit::Candidate});
+    if (auto installed = m_context.session.installHelpers(compiled->binary); !installed)
+        return tl::unexpected(ProfileEnd{environmentEnd(installed.error()), Culprit::Candidate});
+    return {};
+}
+
+int Profiler::roundsPerBlock(double secondsLeft) const
+{
+    const GateRequest &wanted = m_context.job.request;
+    const int usual = std::max(1, wanted.minRounds / static_cast<int>(usualBlocks));
+    const double seconds = std::max(1e-9 * roundNs(m_subjects), 1e-6);
+    const double blocksLeft =
+        std::max(1.0, static_cast<double>(usualBlocks) - static_cast<double>(m_state.blockEnds.size()));
+    return std::clamp(static_cast<int>(secondsLeft / blocksLeft / seconds), 1, usual);
+}
+
+Profiler::Step Profiler::audit(std::size_t set)
+{
+    Where where = m_where;
+    where.seed = m_buffers.seedOf(set);
+    const auto finding = [&] {
+        const OwnTime own(m_context);
+        return m_buffers.inspect(set, "candidate");
+    }();
+    if (!finding)
+        return failed(finding.error(), Culprit::Candidate);
+    if (*finding)
+        return tl::unexpected(ProfileEnd{findingVerdict(**finding, where), Culprit::Candidate});
+    if (auto clean = checkGlobals(m_candidate, *m_lineup.sides().front().module(), m_context, where); !clean)
+        return tl::unexpected(ProfileEnd{clean.error(), Culprit::Candidate});
+    return {};
+}
+
+/// What the worker says of its own clock is compared with the supervisor's: a kernel that runs in the worker's process could change it.
+Profiler::Step Profiler::checkClock()
+{
+    if (m_candidate.candidate.surface != kernel::Surface::OpenCl)
+        return {};
+    const int repeats = static_cast<int>(
+        std::clamp(clockRunNs / std::max(m_correct.roughNs, 1.0), 1.0, static_cast<double>(m_state.sets)));
+    double claimed = 0;
+    double elapsed = 0;
+    for (int attempt = 0; attempt < clockAttempts; ++attempt) {
+        std::size_t samples = 2;
+        for (;; samples *= 2) {
+            const std::vector<TimedRun> runs(samples, {m_subjects.front().id, 0, repeats, 0, true});
+            const auto begin = std::chrono::steady_clock::now();
+            const auto taken = m_context.session.time(runs, m_context.deadline.secondsLeft());
+            elapsed =
+                std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count();
+            if (!taken)
+                return failed(taken.error(), Culprit::Candidate);
+            claimed = 0;
+            for (const TimedSample &sample : *taken)
+                claimed += sample.ns * repeats;
+            if (elapsed > clockCheckNs || samples >= 4096)
+                break;
+        }
+        if (elapsed <= clockTolerance * claimed + clockSlackNs)
+            return {};
+    }
+    return tl::unexpected(ProfileEnd{clockVerdict(claimed, elapsed, m_where), Culprit::Candidate});
+}
+
+/// Graph replay must not flatter: the same runs, launched one by one, have to take about as long.
+Profiler::Step Profiler::checkReplay()
+{
+    if (m_candidate.candidate.surface != kernel::Surface::Cuda)
+        return {};
+    const TimedSubject &candidate = m_subjects.front();
+    std::vector<TimedRun> runs;
+    for (int i = 0; i < 2 * replayChecks; ++i)
+        runs.push_back({candidate.id, 0, candidate.repeats, fillWord(entropy()), i % 2 == 0});
+    const double limit =
+        m_context.launchLimitSeconds + 5e-9 * candidate.estimateNs * candidate.repeats * 2 * replayChecks;
+    const auto taken = m_context.session.time(runs, limit);
+    if (!taken)
+        return failed(taken.error(), Culprit::Candidate);
+    std::vector<double> replayed;
+    std::vector<double> launched;
+    for (std::size_t i = 0; i < taken->size(); ++i)
+        (runs[i].replay ? replayed : launched).push_back((*taken)[i].ns);
+    const double excess = median(launched) - median(replayed);
+    const auto plan = resolveFor(m_candidate, m_context, timedCase());
+    const double allowed = launchNs * static_cast<double>(plan ? plan->launches.size() : 1);
+    note("launched_one_by_one",
+         formatDuration(median(launched)) + ", replayed " + formatDuration(median(replayed)));
+    if (std::abs(excess) > replayTolerance * median(replayed) && std::abs(excess) > allowed)
+        return tl::unexpected(
+            ProfileEnd{replayVerdict(median(replayed), median(launched), m_where), Culprit::Candidate});
+    return {};
+}
+
+Profiler::Step Profiler::measureEnergy()
+{
+    if (!m_context.job.request.energy)
+        return {};
+    const TimedSubject &candidate = m_subjects.front();
+    m_context.report(Stage::Profile, 1, "measuring energy");
+    const TimedRun run{candidate.id, 0, candidate.repeats, 0, true};
+    const auto reading = m_context.session.energy(run, energySeconds);
+    if (!reading) {
+        if (!m_context.session.alive())
+            return failed(reading.error(), Culprit::Candidate);
+        note("energy", "not measured: " + reading.error().error.message);
+        return {};
+    }
+    m_trial.metrics.push_back({"energy", reading->joules / static_cast<double>(reading->runs), "J", ""});
+    m_trial.metrics.push_back(
+        {"energy_resolution", reading->resolutionJoules / static_cast<double>(reading->runs), "J", ""});
+    m_trial.metrics.push_back({"power", reading->joules / reading->seconds, "W", ""});
+    return {};
+}
+
+Profiler::Step Profiler::measureBlock(const process::Deadline &limit)
+{
+    const double secondsLeft = std::max(0.0, limit.secondsLeft());
+    if (auto placed = m_lineup.place(); !placed)
+        return placed;
+    const auto blamed = [&](const RoundFailure &failure) {
+        return failed(failure.failure, m_lineup.sides()[failure.subject].culprit());
+    };
+    const bool first = m_state.blockEnds.empty();
+    if (auto warm = warmUp(m_subjects, m_state, m_context); !warm)
+        return blamed(warm.error());
+    if (first) {
+        const auto info = m_context.session.subjectInfo(m_subjects.front().id);
+        if (!info)
+            return failed(info.error(), Culprit::Candidate);
+        m_trial.metrics.insert(m_trial.metrics.end(), info->metrics.begin(), info->metrics.end());
+        if (auto checked = checkClock(); !checked)
+            return checked;
+    }
+    std::vector<std::size_t> audited;
+    for (std::size_t set = 0; set < m_state.sets; ++set) {
+        if (m_buffers.audited(set))
+            audited.push_back(set);
+    }
+    const std::size_t set = audited[entropy() % audited.size()];
+    if (auto ran = runBlock(m_subjects, roundsPerBlock(secondsLeft), set, m_state, m_context); !ran)
+        return blamed(ran.error());
+    decideStop(limit);
+    // Looking takes longer than many a block, so it is done after the first, after the last, and after some that nobody can foresee.
+    if (first || !m_stoppedBy.empty() || entropy() % 3 == 0) {
+        if (auto checked = audit(set); !checked)
+            return checked;
+    }
+    if (!m_stoppedBy.empty()) {
+        if (auto checked = checkReplay(); !checked)
+            return checked;
+        if (auto measured = measureEnergy(); !measured)
+            return measured;
+    }
+    return m_lineup.remove();
+}
+
+void Profiler::decideStop(const process::Deadline &limit)
+{
+    const GateRequest &wanted = m_context.job.request;
+    const std::size_t rounds = m_subjects.front().ns.size();
+    const std::size_t blocks = m_state.blockEnds.size();
+    const double width = blocks >= 2 ? widestHalfWidth(m_subjects, m_state) : 0;
+    char text[80];
+    std::snprintf(text, sizeof text, "round %zu, ±%.2f %%", rounds, 100 * width);
+    m_context.report(Stage::Profile,
+                     std::min(1.0, 1.0 - limit.secondsLeft() / std::max(wanted.profileSeconds, 0.1)), text);
+    if (blocks >= fewestBlocks && rounds >= static_cast<std::size_t>(wanted.minRounds)
+        && width <= wanted.targetHalfWidth)
+        m_stoppedBy = "half_width";
+    else if (blocks >= fewestBlocks && limit.passed())
+        m_stoppedBy = "time_limit";
+    else if (rounds >= maxRounds || m_context.deadline.secondsLeft() < deadlineMarginSeconds / 2)
+        m_stoppedBy = "round_limit";
+}
+
+Profiler::Step Profiler::measure()
+{
+    const auto limit = process::Deadline::in(std::min(
+        m_context.job.request.profileSeconds, m_context.deadline.secondsLeft() - deadlineMarginSeconds));
+    while (m_stoppedBy.empty()) {
+        if (auto measured = measureBlock(limit); !measured)
+            return measured;
+    }
+    return {};
+}
+
+Profiler::Step Profiler::compare(std::optional<double> spread)
+{
+    const TimedSubject &candidate = m_subjects.front();
+    for (const TimedSubject &subject : m_subjects) {
+        m_trial.samples.push_back({subject.name, subject.ns});
+        if (subject.name == "candidate" || subject.name == "copy")
+            continue;
+        Comparison comparison;
+        comparison.against = subject.name;
+        comparison.subject = subject.name == "parent" ? files::sha256Hex(m_context.job.request.parentText)
+                                                      : m_lineup.versions().at(subject.name);
+        comparison.speedup =
+            blockedMedian(pairedRatios(subject.ns, candidate.ns), m_state.blockEnds, 1, resamples);
+        comparison.otherNs = median(subject.ns);
+        comparison.change = decide(comparison.speedup, subject.ns.size(), spread);
+        m_trial.verdict.comparisons.push_back(std::move(comparison));
+    }
+    return {};
+}
+
+Profiler::Step Profiler::finish()
+{
+    const TimedSubject &candidate = m_subjects.front();
+    const auto copy =
+        std::find_if(m_subjects.begin(), m_subjects.end(), [](const auto &s) { return s.name == "copy"; });
+    if (copy != m_subjects.end() && m_state.blockEnds.size() >= fewestBlocks)
+        m_noise[noiseKey()] =
+            noiseFloor(blockedMedian(pairedRatios(copy->ns, candidate.ns), m_state.blockEnds, 1, resamples));
+    std::optional<double> spread;
+    if (const auto known = m_noise.find(noiseKey()); known != m_noise.end())
+        spread = known->second;
+    m_trial.latencyNs = blockedMedian(candidate.ns, m_state.blockEnds, 1, resamples);
+    const kernel::Bindings bindings = m_context.job.workload.bindings(timedCase());
+    const double seconds = m_trial.latencyNs.value * 1e-9;
+    if (const auto flops = m_context.job.workload.flops.evaluateReal(bindings); flops && seconds > 0)
+        m_trial.achievedFlops = *flops / seconds;
+    if (const auto bytes = m_context.job.workload.bytes.evaluateReal(bindings); bytes && seconds > 0)
+        m_trial.achievedBytes = *bytes / seconds;
+    note("rounds", std::to_string(candidate.ns.size()));
+    note("runs_a_sample", std::to_string(candidate.repeats));
+    note("blocks", std::to_string(m_state.blockEnds.size()));
+    note("buffer_sets", std::to_string(m_state.sets));
+    if (m_state.discarded > 0)
+        note("discarded_rounds", std::to_string(m_state.discarded));
+    note("stopped_by", m_stoppedBy);
+    note("aa_spread", spread ? percent(*spread) : "not measured: too few blocks");
+    note("least_change", percent(significantChange(spread)));
+    const auto environment = m_context.session.environment();
+    if (!environment)
+        return failed(environment.error(), Culprit::Candidate);
+    // As it is after timing; what was known before and is not said again (compiler, host) stays.
+    auto before = std::move(m_trial.environment.facts);
+    m_trial.environment = *environment;
+    m_trial.environment.facts.merge(before);
+    for (const auto &[provider, version] : m_lineup.versions())
+        m_trial.environment.facts[provider] = version;
+    if (!m_state.clocksMhz.empty())
+        m_trial.environment.facts["timed_sm_clock_mhz"] = formatNumber(std::round(median(m_state.clocksMhz)));
+    return compare(spread);
+}
+
+tl::expected<void, ProfileEnd> Profiler::run(const ProfileRequest &request)
+{
+    m_context.report(Stage::Profile, 0, "preparing buffers");
+    if (auto installed = installHelpers(); !installed)
+        return installed;
+    if (m_candidate.candidate.surface == kernel::Surface::OpenCl) {
+        // A processor's memory gets faster and slower from one moment to the next, so that many short samples side by side tell more than
+        // a few long ones. Where the sets are small a sample is a whole rotation nevertheless: what is refilled for a few of them would
+        // still be in the cache.
+        m_state.sampleNs = hostSampleNs;
+        if (CheckedSet::tensorBytes(*m_correct.timed.front()) >= largeSetBytes)
+            m_state.rotationNs = hostSampleNs;
+    } else {
+        m_state.sampleNs = deviceSampleNs;
+    }
+    m_state.sets = setCount();
+    const auto allocated = [&] {
+        const OwnTime own(m_context);
+        return m_buffers.allocate(m_state.sets);
+    }();
+    if (!allocated)
+        return failed(allocated.error(), Culprit::Candidate);
+    if (auto added = m_lineup.addCandidate(!m_noise.contains(noiseKey())); !added)
+        return added;
+    if (request.withParent && !m_context.job.request.parentText.empty()) {
+        if (auto added = m_lineup.addParent(); !added)
+            return added;
+    }
+    if (request.withReference && m_context.job.request.withReference) {
+        if (auto added = m_lineup.addReferences(); !added)
+            return added;
+    }
+    if (auto measured = measure(); !measured)
+        return measured;
+    return finish();
+}
+
+} // namespace
+
+tl::expected<void, ProfileEnd> profileCandidate(PreparedCandidate &candidate,
+                                                const CorrectnessResult &correct, CompilerSession &compiler,
+                                                const ProfileRequest &request, const TrialContext &context,
+                                                NoiseFloors &noise, Trial &trial)
+{
+    return Profiler(candidate, correct, compiler, context, noise, trial).run(request);
+}
+
+} // namespace klineage::gate

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/gate/timing/rounds.h"
+
+#include "core/base/random.h"
+#include "core/gate/check/randomorder.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace klineage::gate {
+
+namespace {
+
+constexpr double oneMessageNs = 20e6;
+/// Samples of a round whose clocks differ by more than this are not comparable.
+constexpr double steadyClock = 1.02;
+constexpr int mostDiscards = 200;
+
+struct Sample {
+    std::size_t subject = 0;
+    TimedRun run;
+};
+
+/// Limit of one exchange with the worker: the launch limit, and what the work is expected to take several times over.
+double limitFor(const std::vector<Sample> &samples, const std::vector<TimedSubject> &subjects,
+                const TrialContext &context)
+{
+    double ns = 0;
+    for (const Sample &sample : samples)
+        ns += subjects[sample.subject].estimateNs * sample.run.repeats;
+    return context.launchLimitSeconds + 5e-9 * ns;
+}
+
+/// Takes the samples one by one, which says whose fault a failure is, or (short ones of the worker's subjects) in one message.
+tl::expected<std::vector<TimedSample>, RoundFailure> take(const std::vector<Sample> &samples,
+                                                          const std::vector<TimedSubject> &subjects,
+                                                          bool together, const TrialContext &context)
+{
+    if (together) {
+        std::vector<TimedRun> runs;
+        for (const Sample &sample : samples)
+            runs.push_back(sample.run);
+        auto taken = context.session.time(runs, limitFor(samples, subjects, context));
+        if (!taken)
+            return tl::unexpected(RoundFailure{taken.error(), 0});
+        return std::move(*taken);
+    }
+    std::vector<TimedSample> results;
+    for (const Sample &sample : samples) {
+        const TimedSubject &subject = subjects[sample.subject];
+        const double limit = limitFor({sample}, subjects, context);
+        if (subject.sampler) {
+            const auto taken = subject.sampler(sample.run, limit);
+            if (!taken)
+                return tl::unexpected(RoundFailure{taken.error(), sample.subject});
+            results.push_back(*taken);
+            continue;
+        }
+        const auto taken = context.session.time({sample.run}, limit);
+        if (!taken)
+            return tl::unexpected(RoundFailure{taken.error(), sample.subject});
+        results.push_back(taken->front());
+    }
+    return results;
+}
+
+TimedRun nextRun(const TimedSubject &subject, RoundState &state)
+{
+    TimedRun run;
+    run.subject = subject.id;
+    run.repeats = subject.repeats;
+    run.fillWord = fillWord(entropy());
+    // A whole rotation always begins at the same place, so that one graph serves; the sets are drawn anew for each block anyway.
+    const auto repeats = static_cast<std::size_t>(subject.repeats);
+    if (repeats < state.sets) {
+        run.first = state.next % state.sets;
+        state.next = (run.first + repeats) % state.sets;
+    }
+    return run;
+}
+
+/// All subjects in a random order, then in the opposite one. Who comes first finds the device idle, which costs a thousandth, so the order
+/// is not the same twice.
+std::vector<Sample> roundOf(const std::vector<TimedSubject> &subjects, RoundState &state)
+{
+    const std::vector<std::size_t> order = randomOrder(subjects.size(), entropy);
+    std::vector<Sample> samples;
+    for (const std::size_t subject : order)
+        samples.push_back({subject, nextRun(subjects[subject], state)});
+    for (std::size_t i = order.size(); i-- > 0;)
+        samples.push_back({order[i], nextRun(subjects[order[i]], state)});
+    return samples;
+}
+
+bool isSteady(const std::vector<TimedSample> &samples)
+{
+    double low = 0;
+    double high = 0;
+    for (const TimedSample &sample : samples) {
+        if (sample.clockMhz <= 0)
+            return true;
+        low = low == 0 ? sample.clockMhz : std::min(low, sample.clockMhz);
+        high = std::max(high, sample.clockMhz);
+    }
+    return high <= low * steadyClock;
+}
+
+} // namespace
+
+int repeatsFor(double runNs, std::size_t sets, double sampleNs, double rotationNs)
+{
+    const double ns = std::max(runNs, 100.0);
+    const auto all = static_cast<double>(sets);
+    if (all * ns <= rotationNs)
+        return static_cast<int>(sets);
+    return static_cast<int>(std::clamp(std::ceil(sampleNs / ns), 1.0, all));
+}
+
+std::uint32_t fillWord(std::uint64_t key)
+{
+    // 0x7ff1 … 0x7fff: NaN in half, bfloat16 and fp8, and as the upper half of float and double.
+    const auto low = static_cast<std::uint32_t>(1 + key % 15);
+    const auto high = static_cast<std::uint32_t>(1 + (key >> 8) % 15);
+    return 0x7ff07ff0u | low | (high << 16) | ((key >> 16) % 2 ? 0x80000000u : 0u);
+}
+
+double roundNs(const std::vector<TimedSubject> &subjects)
+{
+    double ns = 0;
+    for (const TimedSubject &subject : subjects)
+        ns += 2 * subject.estimateNs * subject.repeats;
+    return ns;
+}
+
+RoundResult warmUp(std::vector<TimedSubject> &subjects, RoundState &state, const TrialContext &context)
+{
+    for (std::size_t i = 0; i < subjects.size(); ++i) {
+        TimedSubject &subject = subjects[i];
+        const bool first = subject.repeats == 0;
+        if (first) {
+            subject.repeats = 1;
+            for (int pass = 0; pass < 2; ++pass) {
+                const auto taken = take({{i, nextRun(subject, state)}}, subjects, false, context);
+                if (!taken)
+                    return tl::unexpected(taken.error());
+                const double ns = taken->front().ns;
+                subject.estimateNs = pass == 0 ? ns : std::min(subject.estimateNs, ns);
+            }
+            subject.repeats = repeatsFor(subject.estimateNs, state.sets, state.sampleNs, state.rotationNs);
+        }
+        const auto taken = take({{i, nextRun(subject, state)}}, subjects, false, context);
+        if (!taken)
+            return tl::unexpected(taken.error());
+        if (first)
+            subject.estimateNs = taken->front().ns;
+    }
+    return {};
+}
+
+RoundResult runBlock(std::vector<TimedSubject> &subjects, int rounds, std::size_t audited, RoundState &state,
+                     const TrialContext &context)
+{
+    const bool together =
+        roundNs(subjects) < oneMessageNs
+        && std::none_of(subjects.begin(), subjects.end(), [](const auto &s) { return bool(s.sampler); });
+    for (int kept = 0; kept < rounds;) {
+        auto samples = roundOf(subjects, state);
+        const bool lastRound = kept + 1 == rounds;
+        if (lastRound) { // the candidate once more, like any other sample, so that its results are there to be looked at
+            samples.push_back({0, nextRun(subjects.front(), state)});
+            TimedRun &last = samples.back().run;
+            const auto repeats = static_cast<std::size_t>(last.repeats);
+            if (repeats < state.sets)
+                last.first = (audited + state.sets - entropy() % repeats) % state.sets;
+        }
+        const auto taken = take(samples, subjects, together, context);
+        if (!taken)
+            return tl::unexpected(taken.error());
+        if (!isSteady(*taken) && state.discarded < mostDiscards) {
+            ++state.discarded;
+            if (context.stop.stop_requested() || context.deadline.secondsLeft() < 1)
+                return {};
+            continue;
+        }
+        std::vector<double> sums(subjects.size(), 0.0);
+        for (std::size_t i = 0; i < 2 * subjects.size(); ++i) {
+            sums[samples[i].subject] += (*taken)[i].ns;
+            if ((*taken)[i].clockMhz > 0)
+                state.clocksMhz.push_back((*taken)[i].clockMhz);
+        }
+        for (std::size_t i = 0; i < subjects.size(); ++i)
+            subjects[i].ns.push_back(0.5 * sums[i]);
+        ++kept;
+    }
+    state.blockEnds.push_back(subjects.front().ns.size());
+    return {};
+}
+
+double widestHalfWidth(const std::vector<TimedSubject> &subjects, const RoundState &state)
+{
+    const auto &candidate = subjects.front().ns;
+    if (subjects.size() == 1) {
+        const Interval own = bootstrapMedian(candidate);
+        return halfWidth(own) / own.value;
+    }
+    double width = 0;
+    for (std::size_t i = 1; i < subjects.size(); ++i) {
+        const Interval ratio = blockedMedian(pairedRatios(subjects[i].ns, candidate), state.blockEnds);
+        width = std::max(width, halfWidth(ratio) / ratio.value);
+    }
+    return width;
+}
+
+} // namespace klineage::gate

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/gate/supervisor/trialcontext.h"
+#include "core/trial/statistics.h"
+
+namespace klineage::gate {
+
+/// One side of the measurement.
+struct TimedSubject {
+    std::string
+        name; ///< "candidate", "copy" (a second copy of the candidate), "parent", or the reference's provider
+    SubjectId id = 0;       ///< in this block
+    int repeats = 0;        ///< runs a sample; 0: not estimated yet
+    std::vector<double> ns; ///< of one run, one entry a round
+    double estimateNs = 0;
+    /// Takes a sample elsewhere than in the session's worker (a reference with a process of its own); empty: in the worker.
+    std::function<WorkerResult<TimedSample>(const TimedRun &run, double limitSeconds)> sampler;
+};
+
+struct RoundLimits {
+    int minRounds = 30;
+    double targetHalfWidth = 0.002;
+    double seconds = 10;
+};
+
+/// What the rounds of all blocks share.
+struct RoundState {
+    std::size_t sets = 1;     ///< buffer sets of every subject
+    double sampleNs = 200e3;  ///< length of a sample that is no whole rotation
+    double rotationNs = 50e6; ///< a rotation that is quicker is one sample: one graph then serves them all
+    std::size_t next = 0;     ///< set that the next sample begins with
+    std::vector<std::size_t> blockEnds; ///< rounds at the end of each block
+    int discarded = 0;                  ///< rounds thrown away because the clock moved
+    std::vector<double> clocksMhz;      ///< of the kept samples; empty when the device does not tell
+};
+
+/// A failure and the subject that was being timed.
+struct RoundFailure {
+    WorkerFailure failure;
+    std::size_t subject = 0;
+};
+using RoundResult = tl::expected<void, RoundFailure>;
+
+/// How often a subject is run for one sample: once over each set when that takes rotationNs at most, else for about sampleNs. No set is
+/// visited twice, so that no run finds what an earlier one left.
+[[nodiscard]] int repeatsFor(double runNs, std::size_t sets, double sampleNs, double rotationNs);
+
+/// A word that is a NaN in every floating-point type, and never the same twice in a row.
+[[nodiscard]] std::uint32_t fillWord(std::uint64_t key);
+
+/// Warms the subjects up in their present placement; the first time it also estimates their latencies and sets their repeats.
+[[nodiscard]] RoundResult warmUp(std::vector<TimedSubject> &subjects, RoundState &state,
+                                 const TrialContext &context);
+
+/// Interleaves the subjects in ABBA rounds (all of them in a random order, then in the opposite one; a round's entry is the mean of a
+/// subject's two samples). After the last round the candidate is sampled once more, over sets of which `audited` is one.
+[[nodiscard]] RoundResult runBlock(std::vector<TimedSubject> &subjects, int rounds, std::size_t audited,
+                                   RoundState &state, const TrialContext &context);
+
+/// Expected nanoseconds of one round.
+[[nodiscard]] double roundNs(const std::vector<TimedSubject> &subjects);
+
+/// The widest relative half-width of the comparisons with the first subject; of its own latency when it is alone.
+[[nodiscard]] double widestHalfWidth(const std::vector<TimedSubject> &subjects, const RoundState &state);
+
+} // namespace klineage::gate

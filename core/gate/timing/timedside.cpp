@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/gate/timing/timedside.h"
+
+namespace klineage::gate {
+
+using Placed = tl::expected<void, ProfileEnd>;
+
+tl::unexpected<ProfileEnd> TimedSide::failed(const WorkerFailure &failure, const Where &where) const
+{
+    if (failure.kind == FailureKind::Candidate)
+        return tl::unexpected(ProfileEnd{launchVerdict(failure.error, where), m_culprit});
+    return tl::unexpected(ProfileEnd{failureEnd(failure, where), m_culprit});
+}
+
+tl::expected<TimedSide, ProfileEnd> TimedSide::plan(const std::string &name, Culprit culprit,
+                                                    PreparedCandidate &prepared, TimedBuffers &buffers,
+                                                    const TrialContext &context, const Where &where)
+{
+    TimedSide side(name, culprit);
+    side.m_prepared = &prepared;
+    auto plan = resolveFor(prepared, context, context.job.workload.cases.front());
+    if (!plan)
+        return tl::unexpected(ProfileEnd{plan.error(), culprit});
+    side.m_plan = std::move(*plan);
+    if (auto allocated = buffers.allocateWorkspaces(name, side.m_plan); !allocated)
+        return side.failed(allocated.error(), where);
+    return side;
+}
+
+TimedSide TimedSide::reference(const std::string &provider, SubjectId subject)
+{
+    TimedSide side(provider, Culprit::Reference);
+    side.m_subject = subject;
+    return side;
+}
+
+Placed TimedSide::place(const TimedBuffers &buffers, const TrialContext &context, const Where &where)
+{
+    if (!m_prepared && !m_subject)
+        return {};
+    if (auto placed =
+            m_prepared ? placePlan(buffers, context, where) : placeReference(buffers, context, where);
+        !placed)
+        return placed;
+    if (auto set = context.session.setFills(*m_subject, buffers.fills(m_name)); !set)
+        return failed(set.error(), where);
+    return {};
+}
+
+Placed TimedSide::placePlan(const TimedBuffers &buffers, const TrialContext &context, const Where &where)
+{
+    const auto module = loadCandidate(*m_prepared, context);
+    if (!module)
+        return tl::unexpected(ProfileEnd{module.error(), m_culprit});
+    m_module = *module;
+    const auto subject = context.session.addPlan(*m_module, m_plan, buffers.bindings(m_name));
+    if (!subject)
+        return failed(subject.error(), where);
+    m_subject = *subject;
+    return {};
+}
+
+Placed TimedSide::placeReference(const TimedBuffers &buffers, const TrialContext &context, const Where &where)
+{
+    if (auto bound = context.session.rebind(*m_subject, buffers.bindings(m_name)); !bound)
+        return failed(bound.error(), where);
+    return {};
+}
+
+Placed TimedSide::remove(const TrialContext &context, const Where &where)
+{
+    if (!m_prepared || !m_subject)
+        return {};
+    if (auto removed = context.session.removeSubject(*m_subject); !removed)
+        return failed(removed.error(), where);
+    m_subject.reset();
+    if (auto unloaded = context.session.unload(*m_module); !unloaded)
+        return failed(unloaded.error(), where);
+    m_module.reset();
+    return {};
+}
+
+} // namespace klineage::gate

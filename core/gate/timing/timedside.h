@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/gate/supervisor/trialcontext.h"
+#include "core/gate/timing/timedbuffers.h"
+
+#include <optional>
+
+namespace klineage::gate {
+
+enum class Culprit { Candidate, Parent, Reference };
+
+/// Why profiling stopped, and who did it. When it was not the candidate, profile again without that side.
+struct ProfileEnd {
+    TrialEnd end;
+    Culprit culprit = Culprit::Candidate;
+};
+
+/// A plan or a vendor routine that is measured, and its place in the worker: the module's code and the buffers that it sees.
+/// Placement alone can make two copies of one kernel differ by half a percent, so every block of rounds places all sides anew.
+class TimedSide
+{
+public:
+    /// A plan over the buffers; allocates its workspaces. prepared must outlive this.
+    [[nodiscard]] static tl::expected<TimedSide, ProfileEnd> plan(const std::string &name, Culprit culprit,
+                                                                  PreparedCandidate &prepared,
+                                                                  TimedBuffers &buffers,
+                                                                  const TrialContext &context,
+                                                                  const Where &where);
+    /// A vendor routine that the worker already has.
+    [[nodiscard]] static TimedSide reference(const std::string &provider, SubjectId subject);
+    /// A vendor routine in a process of its own, with buffers of its own: there is nothing to place.
+    [[nodiscard]] static TimedSide elsewhere(const std::string &name)
+    {
+        return TimedSide(name, Culprit::Reference);
+    }
+
+    [[nodiscard]] const std::string &name() const { return m_name; }
+    [[nodiscard]] Culprit culprit() const { return m_culprit; }
+    [[nodiscard]] SubjectId subject() const { return m_subject.value_or(0); } ///< 0: elsewhere
+    [[nodiscard]] std::optional<ModuleId> module() const { return m_module; } ///< of a plan that is placed
+
+    /// Loads the module and binds the buffers as they are drawn now.
+    [[nodiscard]] tl::expected<void, ProfileEnd> place(const TimedBuffers &buffers,
+                                                       const TrialContext &context, const Where &where);
+    /// Unloads the module; a vendor routine stays.
+    [[nodiscard]] tl::expected<void, ProfileEnd> remove(const TrialContext &context, const Where &where);
+
+private:
+    TimedSide(std::string name, Culprit culprit)
+        : m_name(std::move(name))
+        , m_culprit(culprit)
+    {}
+    [[nodiscard]] tl::unexpected<ProfileEnd> failed(const WorkerFailure &failure, const Where &where) const;
+    [[nodiscard]] tl::expected<void, ProfileEnd> placePlan(const TimedBuffers &buffers,
+                                                           const TrialContext &context, const Where &where);
+    [[nodiscard]] tl::expected<void, ProfileEnd> placeReference(const TimedBuffers &buffers,
+                                                                const TrialContext &context,
+                                                                const Where &where);
+
+    std::string m_name;
+    Culprit m_culprit;
+    PreparedCandidate *m_prepared = nullptr;
+    kernel::ResolvedPlan m_plan;
+    std::optional<ModuleId> m_module;
+    std::optional<SubjectId> m_subject;
+};
+
+} // namespace klineage::gate

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/trial/trial.h"
+
+#include <cstddef>
+#include <string>
+
+namespace klineage::policy {
+
+/// What a candidate's author is told about its trial: the verdict with its evidence, hint and log; when it was timed, latency, speedups
+/// and what bounds it. Never the seeds, inputs or raw samples. The same text in every locale.
+[[nodiscard]] std::string trialText(const gate::Trial &trial, std::size_t mostLogBytes = 4096);
+
+/// "12.34 µs", "1.52": a fixed number of digits, in every locale.
+[[nodiscard]] std::string durationText(double ns);
+[[nodiscard]] std::string decimalText(double value, int digits);
+
+} // namespace klineage::policy

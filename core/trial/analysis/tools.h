@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/trial/analysis/analysis.h"
+#include "core/trial/analysis/figures.h"
+
+#include <initializer_list>
+
+namespace klineage::gate {
+
+/// Of the compute units, used on average over all rounds of work: from here on as good as full.
+inline constexpr double tailShare = 0.85;
+
+/// What a tool sees: one kernel, or the run.
+struct ToolScope {
+    const Trial &trial;
+    const std::optional<Roof> &roof;
+    const Analysis &analysis; ///< classified
+    const Figures &figures;
+    const KernelFigures &kernel; ///< of the run for tools that look at the whole
+
+    [[nodiscard]] std::optional<double> find(const std::string &name) const { return kernel.find(name); }
+    [[nodiscard]] double get(const std::string &name) const { return kernel.find(name).value_or(0); }
+    /// A number among the environment's facts; 0: not there.
+    [[nodiscard]] double fact(const std::string &name) const;
+};
+
+/// A micro-profiling tool. look() is called when all that it needs is there, and gives one sentence or, when its trigger does not fire,
+/// nothing.
+struct Tool {
+    enum class Surfaces { Cuda, OpenCl, Both };
+    enum class Looks { EachKernel, WholeRun };
+    const char *name;
+    Surfaces surfaces;
+    Looks looks;
+    std::vector<const char *>
+        metrics; ///< needed, all of them, of the kernel (or of any kernel, for the whole run)
+    bool roof;   ///< needs measured ceilings
+    std::optional<std::string> (*look)(const ToolScope &);
+};
+
+[[nodiscard]] const std::vector<Tool> &allTools();
+
+// Their two halves.
+[[nodiscard]] std::vector<Tool> sharedTools(); ///< either surface, and OpenCL's own
+[[nodiscard]] std::vector<Tool> cudaTools();
+
+} // namespace klineage::gate

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/kernel/candidate.h"
+#include "core/trial/verdict.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+
+namespace klineage::gate {
+
+/// What to gate. Files are named by path; text wins when it is not empty.
+struct GateRequest {
+    std::filesystem::path workloadDirectory;
+    std::string candidateText;
+    std::string candidateName;                    ///< for messages: "K03.cl"
+    std::string parentText;                       ///< empty: not compared with a parent
+    std::map<std::string, std::int64_t> tunables; ///< overrides of the defaults
+    int seeds = 3;
+    int minRounds = 30;             ///< ABBA rounds
+    double targetHalfWidth = 0.002; ///< stop when the 95 % half-width of the speedup is below this
+    double profileSeconds = 10;     ///< …or after this long
+    double deadlineSeconds = 120;   ///< for the whole trial; a hang is a timeout verdict
+    bool withReference = true;
+    bool counters = false; ///< after a correct verdict, read hardware counters and PC samples too
+    bool sanitize = false; ///< run the smallest case under compute-sanitizer, where it is installed
+    bool energy = false;   ///< read the device's energy counter over a long replay
+};
+
+/// Progress of a trial in flight.
+struct GateProgress {
+    Stage stage = Stage::Compile;
+    double fraction = 0; ///< of the stage, 0…1; negative: unknown
+    std::string text;    ///< "case odd, seed 2 of 3"
+};
+
+using ProgressCallback = std::function<void(const GateProgress &)>;
+
+/// One device the gate can use, as `doctor` and the status bar show it.
+struct DeviceInfo {
+    kernel::Surface surface = kernel::Surface::OpenCl;
+    bool available = false;
+    std::string name;   ///< "NVIDIA H200", "pthread-…"
+    std::string detail; ///< versions when available; otherwise what is missing and how to get it
+};
+
+} // namespace klineage::gate

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/trial/verdict.h"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace klineage::gate {
+
+/// Median of the values (mean of the middle two when there is an even number); 0 for none. Pure.
+[[nodiscard]] double median(std::span<const double> values);
+
+/// Median with a percentile bootstrap interval of 95 % (Efron 1979). The resampling is seeded by `seed` alone, so that the same
+/// samples always give the same interval. Below five samples the interval is the whole range.
+[[nodiscard]] Interval bootstrapMedian(std::span<const double> values, std::uint64_t seed = 1,
+                                       int resamples = 1000);
+
+/// The same for rounds that come in blocks, between which something that shifts all rounds of a block was drawn anew (placement).
+/// blockEnds: count of values at the end of each block, increasing. Blocks are resampled, then the rounds within them, and the interval
+/// is widened about the median by what Student's t asks of so few blocks: t(0.975, B − 1)/1.96 · √(B/(B − 1)). One block: the whole range.
+[[nodiscard]] Interval blockedMedian(std::span<const double> values, std::span<const std::size_t> blockEnds,
+                                     std::uint64_t seed = 1, int resamples = 1000);
+
+[[nodiscard]] inline double halfWidth(const Interval &interval)
+{
+    return 0.5 * (interval.high - interval.low);
+}
+
+/// How far two copies of one candidate seemed apart: the larger of |median − 1| and the half-width of their paired ratios.
+[[nodiscard]] double noiseFloor(const Interval &ratioOfCopies);
+
+/// The least gain or loss that counts: max(0.3 %, twice the spread of two copies of one candidate).
+[[nodiscard]] double significantChange(std::optional<double> copySpread);
+
+/// Judges speedup = T_other / T_candidate against t = significantChange():
+///   gain       low > 1 + t
+///   loss       high < 1 − t
+///   no_gain    high ≤ 1.003: a gain that would count is ruled out, a loss is not shown
+///   undecided  otherwise (too wide, or too noisy a session), or fewer than five rounds
+/// The interval should come from blockedMedian(): one over rounds alone does not see what placement does.
+[[nodiscard]] Change decide(const Interval &speedup, std::size_t rounds, std::optional<double> copySpread);
+
+/// other[i] / candidate[i]; both have the same length and positive values.
+[[nodiscard]] std::vector<double> pairedRatios(std::span<const double> other,
+                                               std::span<const double> candidate);
+
+} // namespace klineage::gate
