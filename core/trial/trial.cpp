@@ -157,10 +157,10 @@ struct NamedStage {
     double StageSeconds::*seconds;
 };
 constexpr NamedStage stageFields[] = {{"start", &StageSeconds::start},
-                                     {"compile", &StageSeconds::compile},
-                                     {"oracle", &StageSeconds::oracle},
-                                     {"check", &StageSeconds::check},
-                                     {"profile", &StageSeconds::profile}};
+                                      {"compile", &StageSeconds::compile},
+                                      {"oracle", &StageSeconds::oracle},
+                                      {"check", &StageSeconds::check},
+                                      {"profile", &StageSeconds::profile}};
 
 void readStages(JsonReader &reader, Trial &trial)
 {

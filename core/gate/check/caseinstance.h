@@ -21,9 +21,9 @@ struct CaseInstance {
 using CaseInstancePtr = std::shared_ptr<const CaseInstance>;
 
 /// Computes what a case's outputs have to be.
-using ExpectedSource = std::function<Result<ExpectedOutputs>(
-    const workload::Workload &, const workload::Case &, const std::vector<HostTensor> &,
-    const workload::Tolerance &)>;
+using ExpectedSource =
+    std::function<Result<ExpectedOutputs>(const workload::Workload &, const workload::Case &,
+                                          const std::vector<HostTensor> &, const workload::Tolerance &)>;
 
 /// The CPU does.
 [[nodiscard]] inline Result<ExpectedOutputs> expectedOnCpu(const workload::Workload &workload,

@@ -44,30 +44,6 @@ double load(const std::byte *data, kernel::DType dtype, std::size_t index)
     return kernel::loadElement(data, dtype, index);
 }
 
-double rootMeanSquare(const ExpectedView &values)
-{
-    const std::size_t pieces = (values.size() + usualGrain - 1) / usualGrain;
-    std::vector<Partial> partials(pieces);
-    parallelFor(pieces, [&](std::size_t piece) {
-        Partial mine;
-        for (std::size_t i = piece * usualGrain; i < std::min(values.size(), (piece + 1) * usualGrain); ++i) {
-            const double value = values[i];
-            if (!std::isfinite(value))
-                continue;
-            mine.expectedSquares += value * value;
-            ++mine.finite;
-        }
-        partials[piece] = mine;
-    });
-    double squares = 0;
-    double count = 0;
-    for (const Partial &partial : partials) {
-        squares += partial.expectedSquares;
-        count += static_cast<double>(partial.finite);
-    }
-    return count > 0 ? std::sqrt(squares / count) : 0;
-}
-
 double rounded(double value, kernel::DType dtype)
 {
     std::byte element[sizeof(double)] = {};
@@ -167,9 +143,32 @@ void checkRowSums(const Comparer &comparer, std::size_t rowLength, double limit,
 
 } // namespace
 
+double rootMeanSquare(const ExpectedView &values)
+{
+    const std::size_t pieces = (values.size() + usualGrain - 1) / usualGrain;
+    std::vector<Partial> partials(pieces);
+    parallelFor(pieces, [&](std::size_t piece) {
+        Partial mine;
+        for (std::size_t i = piece * usualGrain; i < std::min(values.size(), (piece + 1) * usualGrain); ++i) {
+            const double value = values[i];
+            if (!std::isfinite(value))
+                continue;
+            mine.expectedSquares += value * value;
+            ++mine.finite;
+        }
+        partials[piece] = mine;
+    });
+    double squares = 0;
+    double count = 0;
+    for (const Partial &partial : partials) {
+        squares += partial.expectedSquares;
+        count += static_cast<double>(partial.finite);
+    }
+    return count > 0 ? std::sqrt(squares / count) : 0;
+}
+
 OutputCheck compareOutput(std::span<const std::byte> out, kernel::DType dtype, std::size_t rowLength,
-                          ExpectedView expected, const workload::Tolerance &tolerance,
-                          PoisonImage poison)
+                          ExpectedView expected, const workload::Tolerance &tolerance, PoisonImage poison)
 {
     OutputCheck check;
     check.elements = expected.size();

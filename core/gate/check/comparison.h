@@ -41,6 +41,9 @@ struct OutputCheck {
                                         std::size_t rowLength, ExpectedView expected,
                                         const workload::Tolerance &tolerance, PoisonImage poison = {});
 
+/// Of the finite ones; 0 when there are none. Multi-threaded.
+[[nodiscard]] double rootMeanSquare(const ExpectedView &values);
+
 /// "c[3, 17]".
 [[nodiscard]] std::string elementName(const std::string &tensor, const std::vector<std::int64_t> &shape,
                                       std::size_t index);

@@ -6,8 +6,6 @@
 #include "core/gate/oracle/smallcases.h"
 #include "core/gate/supervisor/trialcontext.h"
 
-#include <cstring>
-
 namespace klineage::gate {
 
 namespace {
@@ -48,7 +46,7 @@ template <typename T>
 std::vector<T> copiedAs(std::span<const std::byte> bytes)
 {
     std::vector<T> values(bytes.size() / sizeof(T));
-    std::memcpy(values.data(), bytes.data(), bytes.size());
+    parallelCopy(reinterpret_cast<std::byte *>(values.data()), bytes);
     return values;
 }
 
@@ -84,8 +82,7 @@ Result<WorkerSession *> DeviceOracle::session(const std::stop_token &stop)
         if (!ready && ready.error().kind == FailureKind::Cancelled)
             return because(ready.error());
         // A driver that wants more files than the sandbox knows gets them where the kernel offers nothing else, as for a candidate.
-        auto again =
-            WorkerSession::start(m_workerCommand, kernel::Surface::Cuda, oracleStartSeconds, stop);
+        auto again = WorkerSession::start(m_workerCommand, kernel::Surface::Cuda, oracleStartSeconds, stop);
         if (!again) {
             if (again.error().kind == FailureKind::Unavailable)
                 m_broken = "its process found no device: " + again.error().error.message;

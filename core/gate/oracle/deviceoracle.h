@@ -51,8 +51,9 @@ private:
     std::vector<std::string> m_workerCommand;
     CompilerSession m_compiler;
     std::unique_ptr<WorkerSession> m_session;
-    std::map<std::string, Loaded> m_modules;       ///< in the session, by key
-    std::map<std::string, std::string> m_verdicts; ///< key of what was checked in the session -> why not; empty: it is right
+    std::map<std::string, Loaded> m_modules; ///< in the session, by key
+    std::map<std::string, std::string>
+        m_verdicts;       ///< key of what was checked in the session -> why not; empty: it is right
     std::string m_broken; ///< why no worker can be had; empty: not known to be so
 };
 

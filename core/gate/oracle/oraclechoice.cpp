@@ -24,7 +24,8 @@ bool OracleChoice::isLarge(const workload::Workload &workload, const workload::C
     return workload.flops.evaluateReal(workload.bindings(c)).value_or(0) >= leastDeviceWork;
 }
 
-void OracleChoice::beginTrial(kernel::Surface surface, const workload::Workload &workload, std::stop_token stop)
+void OracleChoice::beginTrial(kernel::Surface surface, const workload::Workload &workload,
+                              std::stop_token stop)
 {
     m_surface = surface;
     m_stop = std::move(stop);

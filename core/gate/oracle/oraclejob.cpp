@@ -53,7 +53,8 @@ std::vector<const HostTensor *> roleTensorsOf(OracleRoles &roles, std::initializ
 
 bool typesAreKnown(std::initializer_list<const HostTensor *> inputs)
 {
-    return std::all_of(inputs.begin(), inputs.end(), [](const auto *tensor) { return elementTypeOf(*tensor) >= 0; });
+    return std::all_of(inputs.begin(), inputs.end(),
+                       [](const auto *tensor) { return elementTypeOf(*tensor) >= 0; });
 }
 
 const char *const unfit = "the tensors are not such as it takes";
@@ -92,9 +93,12 @@ Result<OracleJob> matmulJob(OracleRoles &roles, bool transposeB, bool wide)
                          {"TYPE_B", elementTypeOf(b)},
                          {"TRANSPOSE_B", transposeB ? 1 : 0},
                          {"GATHER", 0}});
-    job.sizes = {{"M", a.shape[0]},           {"N", n},
-                 {"K", k},                    {"HEIGHT", std::int64_t{1}},
-                 {"WIDTH", std::int64_t{1}},  {"CHANNELS", std::int64_t{1}},
+    job.sizes = {{"M", a.shape[0]},
+                 {"N", n},
+                 {"K", k},
+                 {"HEIGHT", std::int64_t{1}},
+                 {"WIDTH", std::int64_t{1}},
+                 {"CHANNELS", std::int64_t{1}},
                  {"WINDOW", std::int64_t{1}}};
     job.inputs = {{"a", a.bytes}, {"b", b.bytes}};
     return job;
@@ -123,8 +127,10 @@ Result<OracleJob> convolutionJob(OracleRoles &roles, bool wide)
     OracleJob job = jobOf(out, wide);
     job.text = oracle::matmulCu;
     job.name = "matmul.cu";
-    job.tunables.insert(
-        {{"TYPE_A", elementTypeOf(data)}, {"TYPE_B", elementTypeOf(weight)}, {"TRANSPOSE_B", 0}, {"GATHER", 1}});
+    job.tunables.insert({{"TYPE_A", elementTypeOf(data)},
+                         {"TYPE_B", elementTypeOf(weight)},
+                         {"TRANSPOSE_B", 0},
+                         {"GATHER", 1}});
     job.sizes = {{"M", data.shape[0] * data.shape[1] * data.shape[2]},
                  {"N", filters},
                  {"K", weight.shape[0]},
@@ -186,7 +192,9 @@ Result<OracleJob> attentionJob(OracleRoles &roles, bool wide)
     job.tunables.insert({{"TYPE_Q", elementTypeOf(q)},
                          {"TYPE_K", elementTypeOf(k)},
                          {"TYPE_V", elementTypeOf(v)},
-                         {"COLUMNS", dim <= 64 ? 4 : dim <= 128 ? 8 : 16}});
+                         {"COLUMNS", dim <= 64    ? 4
+                                     : dim <= 128 ? 8
+                                                  : 16}});
     job.sizes = {{"QUERIES", q.shape[0]},
                  {"SEQUENCES", static_cast<std::int64_t>(queries.size() - 1)},
                  {"HEADS", q.shape[1]},
