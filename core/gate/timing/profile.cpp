@@ -190,7 +190,10 @@ Profiler::Step Profiler::audit(std::size_t set)
 {
     Where where = m_where;
     where.seed = m_buffers.seedOf(set);
-    const auto finding = m_buffers.inspect(set, "candidate");
+    const auto finding = [&] {
+        const OwnTime own(m_context);
+        return m_buffers.inspect(set, "candidate");
+    }();
     if (!finding)
         return failed(finding.error(), Culprit::Candidate);
     if (*finding)
@@ -430,7 +433,11 @@ tl::expected<void, ProfileEnd> Profiler::run(const ProfileRequest &request)
         m_state.sampleNs = deviceSampleNs;
     }
     m_state.sets = setCount();
-    if (auto allocated = m_buffers.allocate(m_state.sets); !allocated)
+    const auto allocated = [&] {
+        const OwnTime own(m_context);
+        return m_buffers.allocate(m_state.sets);
+    }();
+    if (!allocated)
         return failed(allocated.error(), Culprit::Candidate);
     if (auto added = m_lineup.addCandidate(!m_noise.contains(noiseKey())); !added)
         return added;
