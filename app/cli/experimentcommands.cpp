@@ -161,14 +161,14 @@ int runExperiments(const Session &session, const ExperimentOptions &options)
     const Result<llm::PriceTable> prices = llm::loadPrices(*workspace);
     if (!prices)
         return session.fail(prices.error());
-    LazyGate gate(splitWords(options.launcher));
+    gate::GatePool pool({{splitWords(options.launcher), {}}});
     const double runs = static_cast<double>(run::cellsOf(*experiment).size());
     std::fprintf(stderr, "%.0f runs of at most %s each: at most %s.\n", runs,
                  formatDollars(experiment->budgetDollars).c_str(),
                  formatDollars(runs * experiment->budgetDollars).c_str());
     std::map<std::string, std::unique_ptr<RunPrinter>> printers; // by run
-    run::ExperimentDriver driver{*workspace, *prices, gate.function(), {}, interrupts.token(),
-                                 {},         {},      options.jobs};
+    run::ExperimentDriver driver{*workspace,         *prices, gateOf(pool), {},
+                                 interrupts.token(), {},      {},           options.jobs};
     driver.makeProvider = [&](const run::Settings &settings, const fs::path &directory) {
         return run::makeRunProvider(settings, *workspace, directory);
     };

@@ -3,11 +3,13 @@
 #include "app/cli/format.h"
 #include "app/cli/gaterequest.h"
 #include "app/cli/interrupt.h"
+#include "app/cli/runsession.h"
 #include "app/cli/texttable.h"
 
 #include "core/files/atomicfile.h"
 #include "core/lineage/record.h"
 #include "core/pool/gateclient.h"
+#include "core/pool/gatepool.h"
 #include "core/trial/analysis/analysis.h"
 
 #include <CLI/CLI.hpp>
@@ -54,12 +56,6 @@ using Exit = tl::unexpected<int>;
 Result<std::string> readText(const fs::path &path)
 {
     return files::readFile(path, kernel::maxCandidateBytes);
-}
-
-std::vector<std::string> splitWords(const std::string &text)
-{
-    std::istringstream stream(text);
-    return {std::istream_iterator<std::string>(stream), {}};
 }
 
 /// The lineage that --lineage names, the one whose folder holds the file, or the only one of the workload on that surface.
@@ -254,12 +250,9 @@ int runGate(const Session &session, const RunOptions &options)
     const auto request = makeRequest(session, *workspace, options);
     if (!request)
         return request.error();
-    const Result<fs::path> program = gate::findGateProgram();
-    if (!program)
-        return session.fail(program.error());
     const InterruptWatcher interrupts;
-    gate::GateClient client(*program, splitWords(options.launcher));
-    const Result<gate::Trial> trial = client.run(*request, interrupts.token(), showProgress);
+    gate::GatePool pool({{splitWords(options.launcher), {}}});
+    const Result<gate::Trial> trial = pool.run(*request, interrupts.token(), showProgress);
     if (::isatty(STDERR_FILENO))
         std::fprintf(stderr, "\r\033[K");
     if (!trial)

@@ -3,7 +3,7 @@
 
 #include "app/cli/session.h"
 
-#include "core/pool/gateclient.h"
+#include "core/trial/request.h"
 
 namespace klineage::cli {
 

@@ -105,10 +105,10 @@ int goOn(const Session &session, const fs::path &directory, const Advance &advan
             return session.usage(text.error().message);
         given = std::make_unique<GivenReply>(std::move(*text), **provider);
     }
-    LazyGate gate(splitWords(advance.launcher));
+    gate::GatePool pool({{splitWords(advance.launcher), {}}});
     RunPrinter printer(static_cast<int>(before->steps.size()));
     const Result<run::Ending> ending =
-        run::driveRun(directory, {*workspace, given ? *given : **provider, *prices, gate.function(),
+        run::driveRun(directory, {*workspace, given ? *given : **provider, *prices, gateOf(pool),
                                   interrupts.token(), printer.watcher(), advance.mostNewSteps});
     printer.clear();
     // After `step` the run is stopped because that was asked for.

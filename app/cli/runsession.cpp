@@ -2,7 +2,6 @@
 #include "app/cli/runsession.h"
 
 #include "core/base/numbertext.h"
-#include "core/pool/gateclient.h"
 
 #include <nlohmann/json.hpp>
 
@@ -85,30 +84,11 @@ std::vector<std::string> splitWords(const std::string &text)
     return {std::istream_iterator<std::string>(stream), {}};
 }
 
-struct LazyGate::Private {
-    std::vector<std::string> launcher;
-    std::unique_ptr<gate::GateClient> client;
-};
-
-LazyGate::LazyGate(std::vector<std::string> launcher)
-    : m_d(std::make_unique<Private>())
+run::GateFunction gateOf(gate::GatePool &pool)
 {
-    m_d->launcher = std::move(launcher);
-}
-
-LazyGate::~LazyGate() = default;
-
-run::GateFunction LazyGate::function()
-{
-    return [d = m_d.get()](const gate::GateRequest &request, std::stop_token stop,
-                           const gate::ProgressCallback &progress) -> Result<gate::Trial> {
-        if (!d->client) {
-            const Result<fs::path> program = gate::findGateProgram();
-            if (!program)
-                return tl::unexpected(program.error());
-            d->client = std::make_unique<gate::GateClient>(*program, d->launcher);
-        }
-        return d->client->run(request, stop, progress);
+    return [&pool](const gate::GateRequest &request, std::stop_token stop,
+                   const gate::ProgressCallback &progress) {
+        return pool.run(request, std::move(stop), progress);
     };
 }
 

@@ -3,6 +3,7 @@
 
 #include "app/cli/session.h"
 
+#include "core/pool/gatepool.h"
 #include "core/run/perform/drive.h"
 #include "core/run/summary.h"
 
@@ -34,18 +35,8 @@ private:
     bool m_isTerminal;
 };
 
-/// A gate that is started when it is first needed.
-class LazyGate
-{
-public:
-    explicit LazyGate(std::vector<std::string> launcher);
-    ~LazyGate();
-    [[nodiscard]] run::GateFunction function();
-
-private:
-    struct Private;
-    std::unique_ptr<Private> m_d;
-};
+/// What a run asks for trials; the pool must outlive it.
+[[nodiscard]] run::GateFunction gateOf(gate::GatePool &pool);
 
 /// The words of a --launcher.
 [[nodiscard]] std::vector<std::string> splitWords(const std::string &text);

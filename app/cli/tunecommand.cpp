@@ -3,7 +3,9 @@
 #include "app/cli/format.h"
 #include "app/cli/gaterequest.h"
 #include "app/cli/interrupt.h"
+#include "app/cli/runsession.h"
 
+#include "core/pool/gatepool.h"
 #include "core/tune/sweep.h"
 
 #include <CLI/CLI.hpp>
@@ -160,18 +162,17 @@ void showProgress(const gate::GateProgress &progress)
 }
 
 Result<tune::SweepResult> sweep(const Session &session, const TuneOptions &options,
-                                const tune::SweepOptions &wanted, const std::filesystem::path &program)
+                                const tune::SweepOptions &wanted)
 {
     const InterruptWatcher interrupts;
-    std::istringstream words(options.launcher);
-    gate::GateClient client(program, {std::istream_iterator<std::string>(words), {}});
+    gate::GatePool pool({{splitWords(options.launcher), {}}});
     tune::Gate gate;
     gate.run = [&](const gate::GateRequest &request) {
-        return client.run(request, interrupts.token(), showProgress);
+        return pool.run(request, interrupts.token(), showProgress);
     };
     const auto candidate = kernel::parseCandidate(wanted.request.candidateText, wanted.request.candidateName);
     if (candidate && candidate->surface == kernel::Surface::Cuda)
-        gate.prepare = [&client](const gate::GateRequest &request) { client.prepare(request); };
+        gate.prepare = [&pool](const gate::GateRequest &request) { pool.prepare(request); };
     Rows rows(wanted.request);
     return tune::runSweep(
         wanted, gate, interrupts.token(), [&](const tune::PointResult &result, const std::string &role) {
@@ -207,10 +208,7 @@ int runTune(const Session &session, const TuneOptions &options)
         if (!readSet(set, wanted.only))
             return session.usage("'" + set + "' is no choice of values; expected NAME=INTEGER,INTEGER,…");
     }
-    const auto program = gate::findGateProgram();
-    if (!program)
-        return session.fail(program.error());
-    const auto result = sweep(session, options, wanted, *program);
+    const auto result = sweep(session, options, wanted);
     if (!result)
         return result.error().code == ErrorCode::InvalidInput ? session.usage(result.error().message)
                                                               : session.fail(result.error());

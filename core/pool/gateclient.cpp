@@ -24,6 +24,7 @@ constexpr double startLimitSeconds = 60; // a launcher may queue or ask for a co
 constexpr double graceSeconds =
     120; // what a trial may take beyond its own deadline: oracle, start of workers
 constexpr double devicesLimitSeconds = 90;
+constexpr double cancelLimitSeconds = 2; // how soon a gate has to say that a trial is over
 
 Error cancelled()
 {
@@ -177,6 +178,7 @@ struct GateClient::Private {
     Status ensureConnected(const std::stop_token &stop);
     Result<Trial> converse(const json &params, double limitSeconds, const std::stop_token &stop,
                            const ProgressCallback &progress);
+    bool endTrial();
 };
 
 Status GateClient::Private::ensureConnected(const std::stop_token &stop)
@@ -231,6 +233,22 @@ Result<Trial> GateClient::Private::converse(const json &params, double limitSeco
     }
 }
 
+/// Asks the gate to end the last trial; true when it has said so.
+bool GateClient::Private::endTrial()
+{
+    const int id = lastId;
+    connection->send({{"id", ++lastId}, {"method", "cancel"}, {"target", id}});
+    const Deadline deadline = Deadline::in(cancelLimitSeconds);
+    for (;;) {
+        const auto message = connection->receive(deadline, {});
+        if (!message)
+            return false;
+        const std::string event = message->value("event", std::string());
+        if (message->value("id", json()) == id && (event == "error" || event == "result"))
+            return true;
+    }
+}
+
 GateClient::GateClient(std::filesystem::path gateProgram, std::vector<std::string> launcher)
     : m_d(std::make_unique<Private>())
 {
@@ -254,7 +272,9 @@ Result<Trial> GateClient::run(const GateRequest &request, std::stop_token stop, 
     // After these the conversation cannot go on; the next run starts another gate.
     if (!trial) {
         const ErrorCode code = trial.error().code;
-        if (code == ErrorCode::Protocol || code == ErrorCode::Timeout || code == ErrorCode::Cancelled)
+        const bool isOver = code == ErrorCode::Cancelled && m_d->endTrial();
+        if (code == ErrorCode::Protocol || code == ErrorCode::Timeout
+            || (code == ErrorCode::Cancelled && !isOver))
             m_d->connection.reset();
     }
     return trial;
@@ -268,6 +288,11 @@ void GateClient::prepare(const GateRequest &request)
             {{"id", ++m_d->lastId},
              {"method", "prepare"},
              {"params", protocol::writeRequest(request, workload::writeWorkload(*workload))}});
+}
+
+bool GateClient::isUp() const
+{
+    return m_d->connection != nullptr;
 }
 
 Result<std::filesystem::path> findGateProgram()

@@ -24,14 +24,17 @@ public:
     GateClient(const GateClient &) = delete;
     GateClient &operator=(const GateClient &) = delete;
 
-    /// A verdict of any status is a success; an Error means the gate itself could not run. A stop request kills the
-    /// trial at once and returns ErrorCode::Cancelled.
+    /// A verdict of any status is a success; an Error means the gate itself could not run. A stop request ends
+    /// the trial at once and returns ErrorCode::Cancelled; the supervisor stays warm unless it does not answer within two seconds.
     [[nodiscard]] Result<Trial> run(const GateRequest &request, std::stop_token stop = {},
                                     ProgressCallback progress = {});
 
     /// A request that is likely to be run soon: the gate may compile its candidate while the next run() is measured. Says nothing and
     /// fails silently; it does nothing before the first run().
     void prepare(const GateRequest &request);
+
+    /// The supervisor was started and has not been given up.
+    [[nodiscard]] bool isUp() const;
 
 private:
     struct Private;

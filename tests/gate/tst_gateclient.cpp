@@ -66,7 +66,7 @@ class TestGateClient : public QObject
 private slots:
     void initTestCase();
     void runsACandidate();
-    void cancelKillsEverything();
+    void cancelKillsTheTrial();
     void survivesTheDeathOfTheGate();
     void launcherPrefix();
     void missingProgram();
@@ -128,7 +128,7 @@ void TestGateClient::runsACandidate()
     QVERIFY(!client.run(missing));
 }
 
-void TestGateClient::cancelKillsEverything()
+void TestGateClient::cancelKillsTheTrial()
 {
     GateClient client(program);
     QVERIFY(client.run(request(test::naive())));
@@ -144,8 +144,15 @@ void TestGateClient::cancelKillsEverything()
     stopper.join();
     QVERIFY(!trial);
     QCOMPARE(trial.error().code, ErrorCode::Cancelled);
-    for (const pid_t pid : before)
+    // The gate itself stays warm; the workers that ran candidates are gone.
+    int gone = 0;
+    for (const pid_t pid : before) {
+        if (pid == before.front())
+            continue;
         QTRY_VERIFY_WITH_TIMEOUT(!runs(pid), patienceMs);
+        ++gone;
+    }
+    QVERIFY(gone >= 1);
     const auto next = client.run(request(test::naive()));
     QVERIFY2(next, next ? "" : next.error().message.c_str());
     QCOMPARE(client.run(request(test::naive()), stop.get_token()).error().code, ErrorCode::Cancelled);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/pool/gateclient.h"
+#include "core/trial/request.h"
+#include "core/trial/trial.h"
 #include "ui/editor/diagnostics.h"
 #include "ui/editor/draft.h"
 #include "ui/highlight/jobslot.h"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/runs/gatecontroller.h"
 
+#include "core/pool/gatepool.h"
+
 #include "core/lineage/record.h"
 #include "ui/models/workspacemodel.h"
 
@@ -42,19 +44,9 @@ Recorded record(const std::filesystem::path &lineageDirectory, const std::string
 
 GateController::Runner defaultRunner()
 {
-    struct Shared {
-        std::unique_ptr<gate::GateClient> client;
-    };
-    const auto shared = std::make_shared<Shared>();
-    return [shared](const gate::GateRequest &request, std::stop_token stop,
-                    gate::ProgressCallback progress) -> Result<gate::Trial> {
-        if (!shared->client) {
-            const auto program = gate::findGateProgram();
-            if (!program)
-                return tl::unexpected(program.error());
-            shared->client = std::make_unique<gate::GateClient>(*program);
-        }
-        return shared->client->run(request, std::move(stop), std::move(progress));
+    const auto pool = std::make_shared<gate::GatePool>();
+    return [pool](const gate::GateRequest &request, std::stop_token stop, gate::ProgressCallback progress) {
+        return pool->run(request, std::move(stop), std::move(progress));
     };
 }
 

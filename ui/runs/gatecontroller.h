@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/pool/gateclient.h"
+#include "core/base/result.h"
+#include "core/trial/request.h"
+#include "core/trial/trial.h"
 
 #include <QObject>
 #include <QString>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/runs/runcontroller.h"
 
+#include "core/pool/gatepool.h"
+
 #include "core/llm/ledger.h"
 #include "core/run/perform/author.h"
 #include "core/run/perform/drive.h"
@@ -26,21 +28,13 @@ QString wholeSentence(const Error &error)
     return QString::fromStdString(error.detail.empty() ? error.message : error.message + "\n" + error.detail);
 }
 
-run::GateFunction lazyGate()
+/// Gates for runs of their own, so that a person's trial need not wait for a run's.
+run::GateFunction gatesForRuns()
 {
-    struct Shared {
-        std::unique_ptr<gate::GateClient> client;
-    };
-    const auto shared = std::make_shared<Shared>();
-    return [shared](const gate::GateRequest &request, std::stop_token stop,
-                    const gate::ProgressCallback &progress) -> Result<gate::Trial> {
-        if (!shared->client) {
-            const auto program = gate::findGateProgram();
-            if (!program)
-                return tl::unexpected(program.error());
-            shared->client = std::make_unique<gate::GateClient>(*program);
-        }
-        return shared->client->run(request, std::move(stop), progress);
+    const auto pool = std::make_shared<gate::GatePool>();
+    return [pool](const gate::GateRequest &request, std::stop_token stop,
+                  const gate::ProgressCallback &progress) {
+        return pool->run(request, std::move(stop), progress);
     };
 }
 
@@ -57,7 +51,7 @@ struct Shared {
 
 struct RunController::Private {
     RunStore *store = nullptr;
-    run::GateFunction gate = lazyGate();
+    run::GateFunction gate = gatesForRuns();
     ProviderMaker maker; ///< empty: the providers themselves
     QPointer<KeyRing> keys;
     RunProgress progress;

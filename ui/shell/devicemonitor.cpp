@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/shell/devicemonitor.h"
 
+#include "core/pool/gateclient.h"
+
 #include <memory>
 
 namespace klineage::ui {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/pool/gateclient.h"
+#include "core/trial/request.h"
 
 #include <QStatusBar>
 

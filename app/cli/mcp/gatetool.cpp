@@ -81,13 +81,7 @@ GateDesk::~GateDesk() = default;
 
 Result<gate::Trial> GateDesk::run(const gate::GateRequest &request, const Call &call)
 {
-    if (!m_client) {
-        const Result<std::filesystem::path> program = gate::findGateProgram();
-        if (!program)
-            return tl::unexpected(program.error());
-        m_client = std::make_unique<gate::GateClient>(*program);
-    }
-    return m_client->run(request, call.stop, [&call](const gate::GateProgress &progress) {
+    return m_gates.run(request, call.stop, [&call](const gate::GateProgress &progress) {
         call.progress(wholeFraction(progress),
                       std::string(gate::toString(progress.stage)) + ": " + progress.text);
     });

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/interop/mcp/tool.h"
-#include "core/pool/gateclient.h"
+#include "core/pool/gatepool.h"
 #include "core/workspace/workspace.h"
 
 #include <filesystem>
@@ -17,7 +17,7 @@ namespace klineage::cli {
 /// list_workloads, get_workload, get_lineage, get_card, retrieve_cards. Each reads the workspace anew, so that what others write is seen.
 [[nodiscard]] std::vector<mcp::Tool> lookupTools(const std::filesystem::path &workspace);
 
-/// The gate as the tools use it: one trial at a time, on the server's own thread; the supervisor is kept warm between trials.
+/// The gate as the tools use it: one trial at a time, on the server's own thread; it is kept warm between trials.
 class GateDesk
 {
 public:
@@ -29,7 +29,7 @@ public:
 
 private:
     std::filesystem::path m_workspace;
-    std::unique_ptr<gate::GateClient> m_client;
+    gate::GatePool m_gates;
 };
 
 /// Properties of the schema that say how to gate: tunables, seeds, rounds, profile_seconds, timeout_seconds, reference, counters.
