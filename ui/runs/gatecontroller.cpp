@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/runs/gatecontroller.h"
 
-#include "core/pool/gatepool.h"
-
 #include "core/lineage/record.h"
+#include "core/pool/gatepool.h"
 #include "ui/models/workspacemodel.h"
 
 #include <QPointer>

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/runs/runcontroller.h"
 
-#include "core/pool/gatepool.h"
-
 #include "core/llm/ledger.h"
+#include "core/pool/gatepool.h"
 #include "core/run/perform/author.h"
 #include "core/run/perform/drive.h"
 #include "ui/keys/keyring.h"
