@@ -8,6 +8,12 @@
 
 namespace klineage::gate {
 
+namespace {
+
+constexpr std::size_t largeInputBytes = std::size_t{32} << 20;
+
+} // namespace
+
 BufferLayout layoutOf(const HostTensor &tensor)
 {
     const bool input = tensor.role == workload::Role::Input;
@@ -66,8 +72,11 @@ WorkerResult<BufferSet> CheckedSet::addPlan(const kernel::ResolvedPlan &plan)
 WorkerResult<void> CheckedSet::arm(Fill fill)
 {
     for (Buffer &buffer : m_buffers) {
-        buffer.key = entropy();
         const bool input = buffer.layout.kind == BufferKind::Input;
+        // A large input that was found as it was uploaded need not travel again.
+        if (input && buffer.key != 0 && buffer.layout.bytes >= largeInputBytes)
+            continue;
+        buffer.key = entropy();
         std::vector<std::byte> poisoned;
         if (!input)
             poisoned = poison(buffer.layout, buffer.key, fill);
@@ -130,11 +139,13 @@ WorkerResult<std::optional<Finding>> CheckedSet::inspect()
 {
     std::optional<Finding> worst;
     OutputJudge judge(*m_instance);
-    for (const Buffer &buffer : m_buffers) {
+    for (Buffer &buffer : m_buffers) {
         const auto image = m_session.download(buffer.id, buffer.layout.total());
         if (!image)
             return tl::unexpected(image.error());
         auto finding = judgeBuffer(buffer.layout, buffer.key, buffer.tensor, judge, *image, buffer.poison);
+        if (finding)
+            buffer.key = 0;
         // Memory faults explain wrong results, so they are told first.
         if (finding && (!worst || static_cast<int>(finding->kind) < static_cast<int>(worst->kind)))
             worst = std::move(finding);
