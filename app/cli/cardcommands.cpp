@@ -169,16 +169,13 @@ int lint(const Session &session, const CardOptions &options)
     const Result<Workspace> workspace = session.openWorkspace();
     if (!workspace)
         return session.fail(workspace.error());
-    std::vector<std::string> known;
-    for (const CardRecord &record : workspace->cards)
-        known.push_back(record.card.name);
     for (const std::string &name : options.names) {
         if (!workspace->findCard(name))
-            return session.unknownName("card", name, known);
+            return session.unknownName("card", name, workspace->cardNames());
     }
     json out{{"cards", json::array()}};
     bool ok = true;
-    for (const std::string &name : options.names.empty() ? known : options.names) {
+    for (const std::string &name : options.names.empty() ? workspace->cardNames() : options.names) {
         json findings = json::array();
         for (const skills::LintFinding &finding : findingsOf(*workspace, *workspace->findCard(name))) {
             const bool isError = finding.severity == skills::LintFinding::Severity::Error;

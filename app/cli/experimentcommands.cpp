@@ -59,7 +59,7 @@ json cellJson(const run::CellResult &cell)
             {"seed", cell.cell.seed},
             {"run", cell.cell.runId},
             {"state", cell.state},
-            {"ending", cell.ending.empty() ? json() : json(cell.ending)},
+            {"ending", cell.ending == run::Ending() ? json() : json(cell.ending.text())},
             {"success", cell.isSuccess()},
             {"reference", summary.reference.name.empty() ? json() : json(summary.reference.name)},
             {"root_speedup", summary.rootSpeedup},
@@ -110,8 +110,7 @@ void printResults(const run::Experiment &experiment, const run::ExperimentResult
         runs.addRow({cell.cell.root, cell.cell.policy, std::to_string(cell.cell.seed), cell.state,
                      summary.reference.name, formatFactor(summary.rootSpeedup),
                      cell.isOver() && !cell.isSuccess() ? "failure" : formatFactor(summary.finalSpeedup),
-                     std::to_string(summary.questions), formatDollars(summary.dollars),
-                     cell.ending.substr(0, cell.ending.find(':'))});
+                     std::to_string(summary.questions), formatDollars(summary.dollars), cell.ending.code});
     }
     std::printf("%s\n", runs.text().c_str());
     TextTable policies({{"POLICY"},

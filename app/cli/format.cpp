@@ -1,37 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/format.h"
 
+#include "core/base/numbertext.h"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
 
 namespace klineage::cli {
 
-namespace {
-
-/// Four significant digits, never an exponent for the magnitudes that units leave (1 to 9999).
-std::string fourDigits(double value)
-{
-    const double magnitude = std::fabs(value);
-    const int decimals = magnitude >= 1000 ? 0 : magnitude >= 100 ? 1 : magnitude >= 10 ? 2 : 3;
-    char buffer[64] = {};
-    std::snprintf(buffer, sizeof buffer, "%.*f", decimals, value);
-    return buffer;
-}
-
-} // namespace
-
 std::string formatNs(double ns)
 {
-    if (ns < 1e3)
-        return fourDigits(ns) + " ns";
-    if (ns < 1e6)
-        return fourDigits(ns / 1e3) + " µs";
-    if (ns < 1e9)
-        return fourDigits(ns / 1e6) + " ms";
-    return fourDigits(ns / 1e9) + " s";
+    return durationText(ns, 4);
 }
 
 std::string formatLatency(const gate::Interval &ns)
@@ -39,15 +19,13 @@ std::string formatLatency(const gate::Interval &ns)
     if (ns.value <= 0)
         return "–";
     const double halfWidth = std::max(ns.high - ns.value, ns.value - ns.low) / ns.value * 100;
-    char buffer[32] = {};
-    std::snprintf(buffer, sizeof buffer, " ±%.2f %%", halfWidth);
-    return formatNs(ns.value) + buffer;
+    return formatNs(ns.value) + " ±" + fixedText(halfWidth, 2) + " %";
 }
 
 std::string formatSpeedup(const gate::Interval &speedup)
 {
-    return fourDigits(speedup.value) + "× [" + fourDigits(speedup.low) + ", " + fourDigits(speedup.high)
-           + "]";
+    return digitsText(speedup.value, 4) + "× [" + digitsText(speedup.low, 4) + ", "
+           + digitsText(speedup.high, 4) + "]";
 }
 
 std::string formatRate(double perSecond, const char *unit)
@@ -58,7 +36,7 @@ std::string formatRate(double perSecond, const char *unit)
         perSecond /= 1e3;
         ++index;
     }
-    return fourDigits(perSecond) + ' ' + prefixes[index] + unit + "/s";
+    return digitsText(perSecond, 4) + ' ' + prefixes[index] + unit + "/s";
 }
 
 std::string formatLatency(const std::optional<gate::Interval> &ns)

@@ -53,7 +53,7 @@ using Exit = tl::unexpected<int>;
 
 Result<std::string> readText(const fs::path &path)
 {
-    return files::readFile(path, std::size_t{4} << 20);
+    return files::readFile(path, kernel::maxCandidateBytes);
 }
 
 std::vector<std::string> splitWords(const std::string &text)
@@ -136,12 +136,8 @@ tl::expected<gate::GateRequest, int> makeRequest(const Session &session, const W
                                                  const RunOptions &options)
 {
     const workload::Workload *workload = workspace.findWorkload(options.workload);
-    if (!workload) {
-        std::vector<std::string> known;
-        for (const workload::Workload &other : workspace.workloads)
-            known.push_back(other.name);
-        return Exit(session.unknownName("workload", options.workload, known));
-    }
+    if (!workload)
+        return Exit(session.unknownName("workload", options.workload, workspace.workloadNames()));
     gate::GateRequest request;
     request.workloadDirectory = workload->directory;
     request.candidateName = fs::path(options.file).filename().string();

@@ -57,20 +57,12 @@ void put(StartOptions &start, const char *name, const std::string &value)
 /// The exit status, and in id the run that was made.
 int begin(const Session &session, const StartOptions &start, std::string *id = nullptr)
 {
-    const Result<Workspace> workspace = session.openWorkspace();
-    if (!workspace)
-        return session.fail(workspace.error());
-    const auto settings = settingsFor(session, *workspace, start);
-    if (!settings)
-        return settings.error();
-    const auto estimate = estimateFor(session, *workspace, *settings);
-    if (!estimate)
-        return estimate.error();
-    if (*estimate)
-        std::fprintf(stderr, "%s\n", (*estimate)->text.c_str());
+    const auto prepared = prepareRun(session, start);
+    if (!prepared)
+        return prepared.error();
     if (id)
-        *id = settings->id;
-    return beginRun(session, *workspace, *settings, start.launcher);
+        *id = prepared->settings.id;
+    return beginRun(session, prepared->workspace, prepared->settings, start.launcher);
 }
 
 int deoptimize(const Session &session, const LearnOptions &options)
@@ -112,7 +104,7 @@ int admit(const Session &session, const LearnOptions &options)
     const Result<fs::path> root = session.workspaceRoot();
     const Result<run::RunRecord> record =
         root ? run::readRun(*root / "runs" / id) : tl::unexpected(root.error());
-    return record && record->ending.starts_with("complete") ? exitOk : exitNegative;
+    return record && record->ending.code == "complete" ? exitOk : exitNegative;
 }
 
 void addCount(CLI::App &verb, const char *name, int &value, const char *text, const run::CountOption &range)

@@ -32,10 +32,7 @@ tl::expected<std::vector<lineage::Lineage>, int> chooseLineages(const Session &s
             chosen.push_back(*found);
             continue;
         }
-        std::vector<std::string> known;
-        for (const lineage::Lineage &other : workspace->lineages)
-            known.push_back(other.key());
-        return tl::unexpected(session.unknownName("lineage", key, known));
+        return tl::unexpected(session.unknownName("lineage", key, workspace->lineageKeys()));
     }
     return chosen;
 }

@@ -3,6 +3,7 @@
 #include "app/cli/interrupt.h"
 #include "app/cli/texttable.h"
 
+#include "core/base/numbertext.h"
 #include "core/files/atomicfile.h"
 #include "core/llm/author.h"
 #include "core/llm/makeprovider.h"
@@ -202,9 +203,7 @@ json jsonOf(const llm::Price &price)
 
 std::string amount(double dollars)
 {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.3f", dollars);
-    return text;
+    return fixedText(dollars, 3);
 }
 
 int listPrices(const Session &session, bool asToml)

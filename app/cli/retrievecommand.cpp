@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/retrieval.h"
 
+#include "core/base/numbertext.h"
 #include "core/base/suggest.h"
 #include "core/skills/retrieval/similarity.h"
 #include "core/skills/retrieval/sources.h"
@@ -66,13 +67,6 @@ std::string reasonsText(const std::vector<skills::Reason> &reasons)
         out += std::string("    ") + skills::toString(reason.dimension) + " #" + std::to_string(reason.rank)
                + ": " + reason.text + '\n';
     return out;
-}
-
-std::string decimal(double value)
-{
-    char buffer[32];
-    std::snprintf(buffer, sizeof buffer, "%.2f", value);
-    return buffer;
 }
 
 Result<std::vector<skills::Feature>> parseFeatures(const std::vector<std::string> &texts)
@@ -176,7 +170,7 @@ std::string retrievalText(const skills::Retrieval &retrieval)
 {
     std::string out = retrieval.taken.empty() ? "No card was taken.\n" : "Taken, best first:\n";
     for (const skills::Retrieved &one : retrieval.taken)
-        out += "  " + one.card + " (" + decimal(one.score) + ")\n" + reasonsText(one.reasons);
+        out += "  " + one.card + " (" + fixedText(one.score, 2) + ")\n" + reasonsText(one.reasons);
     if (!retrieval.blocked.empty())
         out += "Blocked, nearest first:\n";
     for (const skills::Blocked &one : retrieval.blocked) {

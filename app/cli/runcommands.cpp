@@ -85,7 +85,7 @@ int goOn(const Session &session, const fs::path &directory, const Advance &advan
     if (before->state == "finished") {
         if (!session.json())
             std::fprintf(stderr, "The run is finished; there is nothing to go on with.\n");
-        return report(session, directory, run::Ending{before->ending, {}});
+        return report(session, directory, before->ending);
     }
     const InterruptWatcher interrupts;
     const Result<llm::PriceTable> prices = llm::loadPrices(*workspace);
@@ -120,29 +120,22 @@ int goOn(const Session &session, const fs::path &directory, const Advance &advan
 
 int start(const Session &session, const StartOptions &options)
 {
-    const Result<Workspace> workspace = session.openWorkspace();
-    if (!workspace)
-        return session.fail(workspace.error());
-    const auto settings = settingsFor(session, *workspace, options);
-    if (!settings)
-        return settings.error();
-    const auto estimate = estimateFor(session, *workspace, *settings);
-    if (!estimate)
-        return estimate.error();
-    if (*estimate)
-        std::fprintf(stderr, "%s\n", (*estimate)->text.c_str());
+    const auto prepared = prepareRun(session, options);
+    if (!prepared)
+        return prepared.error();
     if (options.estimateOnly) {
+        const std::optional<run::Estimate> &estimate = prepared->estimate;
         if (session.json())
-            session.print({{"estimate", *estimate ? json{{"first_dollars", (*estimate)->firstDollars},
-                                                         {"later_dollars", (*estimate)->laterDollars},
-                                                         {"questions", (*estimate)->questions},
-                                                         {"dollars", (*estimate)->dollars}}
-                                                  : json()}});
-        else if (!*estimate)
-            std::fprintf(stderr, "Replies of '%s' cost nothing.\n", settings->provider.c_str());
+            session.print({{"estimate", estimate ? json{{"first_dollars", estimate->firstDollars},
+                                                        {"later_dollars", estimate->laterDollars},
+                                                        {"questions", estimate->questions},
+                                                        {"dollars", estimate->dollars}}
+                                                 : json()}});
+        else if (!estimate)
+            std::fprintf(stderr, "Replies of '%s' cost nothing.\n", prepared->settings.provider.c_str());
         return exitOk;
     }
-    return beginRun(session, *workspace, *settings, options.launcher);
+    return beginRun(session, prepared->workspace, prepared->settings, options.launcher);
 }
 
 int replay(const Session &session, const std::string &name)
@@ -161,11 +154,11 @@ int replay(const Session &session, const std::string &name)
         session.print({{"ok", check->ok()},
                        {"steps", check->steps},
                        {"recorded", check->recorded},
-                       {"ending", check->ending},
+                       {"ending", check->ending.text()},
                        {"difference", check->difference.empty() ? json() : json(check->difference)}});
     else if (check->ok())
         std::printf("%d steps came out the same, byte for byte but for their times; it ended with: %s\n",
-                    check->steps, check->ending.c_str());
+                    check->steps, check->ending.text().c_str());
     else
         std::printf("%d of %d steps came out the same.\n%s\n", check->steps, check->recorded,
                     check->difference.c_str());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/runsession.h"
 
+#include "core/base/numbertext.h"
 #include "core/pool/gateclient.h"
 
 #include <nlohmann/json.hpp>
@@ -113,18 +114,12 @@ run::GateFunction LazyGate::function()
 
 std::string formatDollars(double dollars)
 {
-    char text[40];
-    std::snprintf(text, sizeof text, "$%.4f", dollars);
-    return text;
+    return '$' + fixedText(dollars, 4);
 }
 
 std::string formatFactor(double speedup)
 {
-    if (speedup <= 0)
-        return "–";
-    char text[40];
-    std::snprintf(text, sizeof text, "%.3f×", speedup);
-    return text;
+    return speedup <= 0 ? "–" : fixedText(speedup, 3) + "×";
 }
 
 json stepJson(const run::StepRecord &step)
@@ -149,7 +144,7 @@ json summaryJson(const run::RunRecord &record)
             {"seed", settings.seed},
             {"created", textOrNull(settings.created)},
             {"state", record.state},
-            {"ending", textOrNull(record.ending)},
+            {"ending", textOrNull(record.ending.text())},
             {"reference", textOrNull(summary.reference.name)},
             {"root_speedup", summary.rootSpeedup},
             {"best", summary.best},
@@ -173,7 +168,7 @@ void printSummary(const run::RunRecord &record)
     const run::Summary summary = run::summarize(record);
     const run::Settings &settings = record.settings;
     std::printf("Run %s: %s%s%s\n", settings.id.c_str(), record.state.c_str(),
-                record.ending.empty() ? "" : ", ", record.ending.c_str());
+                record.ending.code.empty() ? "" : ", ", record.ending.text().c_str());
     std::printf("  %s of %s, %s, %s%s%s\n", run::toString(settings.kind), settings.subject.c_str(),
                 settings.policy.empty() ? "no policy" : settings.policy.c_str(), settings.provider.c_str(),
                 settings.model.empty() ? "" : " ", settings.model.c_str());

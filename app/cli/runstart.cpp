@@ -7,6 +7,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include <cstdio>
+
 namespace klineage::cli {
 
 namespace {
@@ -74,6 +76,8 @@ void addStartOptions(CLI::App &verb, StartOptions &options)
     verb.add_flag("--estimate", options.estimateOnly, "Say what it will probably cost, and start nothing");
 }
 
+namespace {
+
 tl::expected<run::Settings, int> settingsFor(const Session &session, const Workspace &workspace,
                                              const StartOptions &options)
 {
@@ -112,14 +116,22 @@ tl::expected<run::Settings, int> settingsFor(const Session &session, const Works
     return std::move(*settings);
 }
 
-tl::expected<std::optional<run::Estimate>, int> estimateFor(const Session &session,
-                                                            const Workspace &workspace,
-                                                            const run::Settings &settings)
+} // namespace
+
+tl::expected<PreparedRun, int> prepareRun(const Session &session, const StartOptions &options)
 {
-    Result<std::optional<run::Estimate>> estimate = run::startEstimate(workspace, settings);
+    Result<Workspace> workspace = session.openWorkspace();
+    if (!workspace)
+        return Exit(session.fail(workspace.error()));
+    auto settings = settingsFor(session, *workspace, options);
+    if (!settings)
+        return Exit(settings.error());
+    Result<std::optional<run::Estimate>> estimate = run::startEstimate(*workspace, *settings);
     if (!estimate)
         return Exit(session.fail(estimate.error()));
-    return std::move(*estimate);
+    if (*estimate)
+        std::fprintf(stderr, "%s\n", (*estimate)->text.c_str());
+    return PreparedRun{std::move(*workspace), std::move(*settings), std::move(*estimate)};
 }
 
 } // namespace klineage::cli

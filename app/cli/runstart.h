@@ -5,6 +5,7 @@
 
 #include "core/run/perform/author.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,13 +44,14 @@ void addStartOptions(CLI::App &verb, StartOptions &options);
 /// Those of them that say who answers, within which budget: for the verbs that start a run of one kind.
 void addAuthorOptions(CLI::App &verb, StartOptions &options);
 
-/// The settings that the options mean; the exit status, after saying why, when something about them is wrong.
-[[nodiscard]] tl::expected<run::Settings, int> settingsFor(const Session &session, const Workspace &workspace,
-                                                           const StartOptions &options);
-/// Nothing when replies cost nothing.
-[[nodiscard]] tl::expected<std::optional<run::Estimate>, int> estimateFor(const Session &session,
-                                                                          const Workspace &workspace,
-                                                                          const run::Settings &settings);
+/// What a run is started with, and what it will probably cost; no estimate when replies cost nothing.
+struct PreparedRun {
+    Workspace workspace;
+    run::Settings settings;
+    std::optional<run::Estimate> estimate;
+};
+/// What the options mean, with the estimate said on stderr; the exit status, after saying why, when something about them is wrong.
+[[nodiscard]] tl::expected<PreparedRun, int> prepareRun(const Session &session, const StartOptions &options);
 
 /// Creates the run and sees it through; the exit status.
 [[nodiscard]] int beginRun(const Session &session, const Workspace &workspace, const run::Settings &settings,

@@ -43,8 +43,7 @@ int listRuns(const Session &session)
         out["runs"].push_back(summaryJson(record));
         table.addRow({record.settings.id, record.state, run::toString(record.settings.kind),
                       record.settings.subject, record.settings.policy, std::to_string(record.steps.size()),
-                      formatFactor(summary.best), formatDollars(summary.dollars),
-                      record.ending.substr(0, record.ending.find(':'))});
+                      formatFactor(summary.best), formatDollars(summary.dollars), record.ending.code});
     }
     for (const Error &problem : problems)
         out["problems"].push_back(problem.message);
@@ -122,7 +121,7 @@ int exportRun(const Session &session, const ExportOptions &options)
         const kernel::Surface surface =
             kernel::surfaceFromString(record->settings.surface).value_or(kernel::Surface::OpenCl);
         const Result<std::string> text = files::readFile(
-            *directory / run::candidateFileName(summary.candidate, surface), std::size_t{4} << 20);
+            *directory / run::candidateFileName(summary.candidate, surface), kernel::maxCandidateBytes);
         if (!text)
             return session.fail(text.error());
         if (Status done = files::writeFileAtomic(options.best, *text); !done)

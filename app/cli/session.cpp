@@ -87,14 +87,7 @@ int Session::usage(const std::string &message) const
 int Session::unknownName(const std::string &what, const std::string &name,
                          const std::vector<std::string> &known) const
 {
-    std::string message = "There is no " + what + " '" + name + "'";
-    if (const std::string near = nearestName(name, known); !near.empty())
-        message += "; did you mean '" + near + "'?";
-    else if (!known.empty() && known.size() <= 12)
-        message += "; there is " + quotedList(known) + '.';
-    else
-        message += '.';
-    printProblem({ErrorCode::NotFound, message, {}});
+    printProblem({ErrorCode::NotFound, noSuchName(what, name, known), {}});
     return exitUsage;
 }
 

@@ -47,7 +47,7 @@ Result<ImportRecord> parseRecord(const std::string &line, const std::string &whe
         files::JsonReader reader(object, {});
         ImportRecord record;
         static_cast<void>(reader.optionalText("id")); // of the batch, not of the trial
-        record.candidateText = reader.optionalText("text", std::size_t{4} << 20);
+        record.candidateText = reader.optionalText("text", kernel::maxCandidateBytes);
         if (const json *error = reader.find("error"))
             record.error =
                 error->is_object() && error->contains("message") ? (*error)["message"].dump() : error->dump();
@@ -151,12 +151,8 @@ int importTrials(const Session &session, const ImportOptions &options)
     Result<Workspace> workspace = session.openWorkspace();
     if (!workspace)
         return session.fail(workspace.error());
-    if (!options.lineage.empty() && !workspace->findLineage(options.lineage)) {
-        std::vector<std::string> known;
-        for (const lineage::Lineage &other : workspace->lineages)
-            known.push_back(other.key());
-        return session.unknownName("lineage", options.lineage, known);
-    }
+    if (!options.lineage.empty() && !workspace->findLineage(options.lineage))
+        return session.unknownName("lineage", options.lineage, workspace->lineageKeys());
     const Result<files::Lines> lines = files::readLines(options.file);
     if (!lines)
         return lines.error().code == ErrorCode::NotFound ? session.usage(lines.error().message)

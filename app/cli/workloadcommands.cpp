@@ -167,10 +167,7 @@ int withWorkload(Session &session, const std::string &name,
         return session.fail(workspace.error());
     if (const workload::Workload *workload = workspace->findWorkload(name))
         return verb(*workspace, *workload);
-    std::vector<std::string> known;
-    for (const workload::Workload &other : workspace->workloads)
-        known.push_back(other.name);
-    return session.unknownName("workload", name, known);
+    return session.unknownName("workload", name, workspace->workloadNames());
 }
 
 int show(Session &session, const std::string &name)

@@ -22,6 +22,8 @@ const char *toString(ErrorCode code)
         return "protocol";
     case ErrorCode::Conflict:
         return "conflict";
+    case ErrorCode::Budget:
+        return "budget";
     case ErrorCode::Internal:
         return "internal";
     }

@@ -16,6 +16,7 @@ enum class ErrorCode {
     Cancelled,    ///< the caller asked to stop
     Protocol,     ///< a peer process broke the protocol or died
     Conflict,     ///< the state on disk is newer than the caller's
+    Budget,       ///< it could cost more than may be spent
     Internal,     ///< a driver API failed where it should not
 };
 

@@ -10,6 +10,7 @@ namespace {
 
 // Names come from files; a distance between longer ones is of no use and quadratic to compute.
 constexpr std::size_t longestComparedName = 64;
+constexpr std::size_t mostListedNames = 12;
 
 } // namespace
 
@@ -56,6 +57,17 @@ std::string didYouMean(std::string_view name, const std::vector<std::string> &kn
 {
     const std::string nearest = nearestName(name, known);
     return nearest.empty() ? std::string() : "; did you mean '" + nearest + "'?";
+}
+
+std::string noSuchName(const std::string &what, const std::string &name,
+                       const std::vector<std::string> &known)
+{
+    const std::string message = "There is no " + what + " '" + name + "'";
+    if (const std::string near = didYouMean(name, known); !near.empty())
+        return message + near;
+    if (!known.empty() && known.size() <= mostListedNames)
+        return message + "; there is " + quotedList(known) + '.';
+    return message + '.';
 }
 
 std::string quotedList(const std::vector<std::string> &names)

@@ -18,6 +18,10 @@ namespace klineage {
 /// "; did you mean 'x'?" or an empty string: to be appended to a message.
 [[nodiscard]] std::string didYouMean(std::string_view name, const std::vector<std::string> &known);
 
+/// "There is no <what> '<name>'; did you mean 'x'?", or with what there is when that is a short list.
+[[nodiscard]] std::string noSuchName(const std::string &what, const std::string &name,
+                                     const std::vector<std::string> &known);
+
 /// 'a', 'b' or 'c' — for "expected one of …".
 [[nodiscard]] std::string quotedList(const std::vector<std::string> &names);
 

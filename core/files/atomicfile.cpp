@@ -62,7 +62,7 @@ void removeStaleTemporaries(const fs::path &target)
     }
 }
 
-Status writeAll(const FileHandle &handle, std::string_view bytes, const fs::path &path)
+Status writeAll(const FileDescriptor &handle, std::string_view bytes, const fs::path &path)
 {
     while (!bytes.empty()) {
         const ssize_t written = ::write(handle.get(), bytes.data(), bytes.size());
@@ -93,8 +93,8 @@ Status writeFileAtomic(const fs::path &path, std::string_view bytes)
     // A recycled process id may meet the leftover of its namesake; nobody else uses that name.
     ::unlink(temporary.path().c_str());
 
-    FileHandle handle = openFile(temporary.path(), O_WRONLY | O_CREAT | O_EXCL);
-    if (!handle.isOpen()) {
+    FileDescriptor handle = openFile(temporary.path(), O_WRONLY | O_CREAT | O_EXCL);
+    if (!handle) {
         const int reason = errno;
         temporary.release();
         return systemError("create a file beside", target, reason);
@@ -106,7 +106,7 @@ Status writeFileAtomic(const fs::path &path, std::string_view bytes)
         return written;
     if (::fsync(handle.get()) != 0)
         return systemError("flush", target, errno);
-    handle.reset();
+    handle.close();
     if (::rename(temporary.path().c_str(), target.c_str()) != 0)
         return systemError("replace", target, errno);
     temporary.release();
@@ -116,8 +116,8 @@ Status writeFileAtomic(const fs::path &path, std::string_view bytes)
 Result<std::string> readFile(const fs::path &path, std::size_t maxBytes)
 {
     // O_NONBLOCK: opening a named pipe must not hang; it is refused below. It changes nothing for regular files.
-    const FileHandle handle = openFile(path, O_RDONLY | O_NONBLOCK);
-    if (!handle.isOpen())
+    const FileDescriptor handle = openFile(path, O_RDONLY | O_NONBLOCK);
+    if (!handle)
         return systemError("read", path, errno);
     struct stat info {};
     if (::fstat(handle.get(), &info) != 0)

@@ -8,13 +8,13 @@
 
 namespace klineage::files {
 
-FileHandle openFile(const std::filesystem::path &path, int flags, unsigned mode)
+FileDescriptor openFile(const std::filesystem::path &path, int flags, unsigned mode)
 {
     int descriptor = -1;
     do {
         descriptor = ::open(path.c_str(), flags | O_CLOEXEC, static_cast<mode_t>(mode));
     } while (descriptor < 0 && errno == EINTR);
-    return FileHandle(descriptor);
+    return FileDescriptor(descriptor);
 }
 
 tl::unexpected<Error> systemError(std::string_view what, const std::filesystem::path &path, int errorNumber)
@@ -28,8 +28,8 @@ tl::unexpected<Error> systemError(std::string_view what, const std::filesystem::
 Status syncFolder(const std::filesystem::path &folder)
 {
     const std::filesystem::path name = folder.empty() ? std::filesystem::path(".") : folder;
-    const FileHandle handle = openFile(name, O_RDONLY | O_DIRECTORY);
-    if (!handle.isOpen())
+    const FileDescriptor handle = openFile(name, O_RDONLY | O_DIRECTORY);
+    if (!handle)
         return systemError("open the folder", name, errno);
     // Some file systems (network, FUSE) have no fsync of folders and say EINVAL: nothing more can be done there.
     if (::fsync(handle.get()) != 0 && errno != EINVAL)

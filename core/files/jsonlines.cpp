@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/files/jsonlines.h"
 
+#include "core/base/filelock.h"
 #include "core/files/atomicfile.h"
 #include "core/files/filehandle.h"
 
@@ -9,10 +10,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <thread>
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 
 namespace klineage::files {
@@ -32,17 +31,8 @@ bool isWholeRecord(std::string_view tail)
     return nlohmann::json::accept(tail.begin(), tail.end());
 }
 
-Status lockExclusively(const FileHandle &handle, const fs::path &path)
-{
-    while (::flock(handle.get(), LOCK_EX) != 0) {
-        if (errno != EINTR)
-            return systemError("lock", path, errno);
-    }
-    return {};
-}
-
 /// One write(2); a short one (full disk) is undone, so that the file never keeps half a record of ours.
-Status writeOnce(const FileHandle &handle, std::string_view bytes, off_t sizeBefore, const fs::path &path)
+Status writeOnce(const FileDescriptor &handle, std::string_view bytes, off_t sizeBefore, const fs::path &path)
 {
     ssize_t written = 0;
     do {
@@ -56,7 +46,8 @@ Status writeOnce(const FileHandle &handle, std::string_view bytes, off_t sizeBef
     return systemError("append to", path, reason);
 }
 
-Result<std::string> readAt(const FileHandle &handle, off_t offset, std::size_t length, const fs::path &path)
+Result<std::string> readAt(const FileDescriptor &handle, off_t offset, std::size_t length,
+                           const fs::path &path)
 {
     std::string bytes(length, '\0');
     std::size_t used = 0;
@@ -76,7 +67,7 @@ Result<std::string> readAt(const FileHandle &handle, off_t offset, std::size_t l
 }
 
 /// Everything after the last newline of a file of this size.
-Result<std::string> readTail(const FileHandle &handle, off_t size, const fs::path &path)
+Result<std::string> readTail(const FileDescriptor &handle, off_t size, const fs::path &path)
 {
     constexpr off_t blockBytes = 64 * 1024;
     std::string tail;
@@ -102,8 +93,8 @@ Result<std::string> readTail(const FileHandle &handle, off_t size, const fs::pat
 Status setAside(const fs::path &path, std::string_view tornText)
 {
     const fs::path aside = path.string() + ".torn";
-    const FileHandle handle = openFile(aside, O_WRONLY | O_CREAT | O_APPEND);
-    if (!handle.isOpen())
+    const FileDescriptor handle = openFile(aside, O_WRONLY | O_CREAT | O_APPEND);
+    if (!handle)
         return systemError("create", aside, errno);
     struct stat info {};
     if (::fstat(handle.get(), &info) != 0)
@@ -116,7 +107,7 @@ Status setAside(const fs::path &path, std::string_view tornText)
 }
 
 /// Leaves the file empty or ended by a newline; returns its size then. The lock is held.
-Result<off_t> repairTail(const FileHandle &handle, const fs::path &path)
+Result<off_t> repairTail(const FileDescriptor &handle, const fs::path &path)
 {
     struct stat info {};
     if (::fstat(handle.get(), &info) != 0)
@@ -168,14 +159,10 @@ Result<Lines> readLines(const fs::path &path)
 {
     // A writer holds its lock for one write and one fsync. If somebody holds it longer (or the file system
     // has no locks), reading without it is still safe: at worst the record in flight reads as a torn tail.
-    const FileHandle handle = openFile(path, O_RDONLY | O_NONBLOCK);
-    if (!handle.isOpen())
+    const FileDescriptor handle = openFile(path, O_RDONLY | O_NONBLOCK);
+    if (!handle)
         return systemError("read", path, errno);
-    for (int attempt = 0; attempt < 100; ++attempt) {
-        if (::flock(handle.get(), LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK)
-            break;
-        std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
+    static_cast<void>(lockDescriptor(handle, LockKind::Shared, {std::chrono::milliseconds(500)}));
     const Result<std::string> text = readFile(path, maxLinesFileBytes);
     if (!text)
         return tl::unexpected(text.error());
@@ -193,11 +180,11 @@ Status appendLine(const fs::path &path, std::string_view line)
                                                  + std::to_string(maxLineBytes) + " bytes.");
     std::error_code ignored;
     const bool existed = fs::exists(path, ignored);
-    const FileHandle handle = openFile(path, O_RDWR | O_CREAT | O_APPEND);
-    if (!handle.isOpen())
+    const FileDescriptor handle = openFile(path, O_RDWR | O_CREAT | O_APPEND);
+    if (!handle)
         return systemError("open for appending", path, errno);
-    if (Status locked = lockExclusively(handle, path); !locked)
-        return locked;
+    if (lockDescriptorForever(handle, LockKind::Exclusive) != LockOutcome::Had)
+        return systemError("lock", path, errno);
     const Result<off_t> size = repairTail(handle, path);
     if (!size)
         return tl::unexpected(size.error());

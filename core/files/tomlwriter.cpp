@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/files/tomlwriter.h"
 
+#include "core/base/numbertext.h"
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -94,13 +96,9 @@ std::string tomlKey(std::string_view key)
 std::string tomlNumber(double value)
 {
     if (std::isnan(value))
-        return "nan";
-    if (std::isinf(value))
-        return value > 0 ? "inf" : "-inf";
-    char buffer[40] = {};
-    const auto [end, status] = std::to_chars(buffer, buffer + sizeof buffer, value);
-    std::string text(buffer, status == std::errc() ? end : buffer);
-    if (text.find_first_of(".e") == std::string::npos)
+        return "nan"; // without its sign
+    std::string text = shortestText(value);
+    if (std::isfinite(value) && text.find_first_of(".e") == std::string::npos)
         text += ".0";
     return text;
 }
@@ -132,6 +130,15 @@ void TomlWriter::beginArrayTable(std::string_view name)
     m_text += m_text.empty() ? "[[" : "\n[[";
     m_text += name;
     m_text += "]]\n";
+}
+
+void TomlWriter::stringTable(std::string_view name, const std::map<std::string, std::string> &values)
+{
+    if (values.empty())
+        return;
+    beginTable(name);
+    for (const auto &[key, value] : values)
+        string(key, value);
 }
 
 void TomlWriter::string(std::string_view key, std::string_view value)

@@ -30,6 +30,8 @@ public:
     /// `[name]` or `[[name]]`, with a blank line before it. name is written as it is (dots separate levels).
     void beginTable(std::string_view name);
     void beginArrayTable(std::string_view name);
+    /// A table of its own for the map; nothing when it is empty.
+    void stringTable(std::string_view name, const std::map<std::string, std::string> &values);
 
     void string(std::string_view key, std::string_view value);
     void integer(std::string_view key, std::int64_t value);

@@ -93,7 +93,7 @@ Bindings Candidate::defaultTunables() const
 
 Result<Candidate> readCandidate(const std::filesystem::path &path)
 {
-    const Result<std::string> text = files::readFile(path, maxSourceBytes);
+    const Result<std::string> text = files::readFile(path, maxCandidateBytes);
     if (!text)
         return tl::unexpected(text.error());
     return parseCandidate(*text, path.string());

@@ -5,6 +5,7 @@
 #include "core/kernel/dtype.h"
 #include "core/kernel/expression.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -14,9 +15,6 @@
 #include <vector>
 
 namespace klineage::kernel {
-
-/// A candidate file is at most this large.
-inline constexpr std::size_t maxSourceBytes = std::size_t{4} << 20;
 
 enum class Surface { Cuda, OpenCl };
 [[nodiscard]] const char *toString(Surface surface); ///< "cuda", "opencl"
@@ -86,8 +84,7 @@ struct Launch {
     int line = 0; ///< 1-based line of the [[launch]] header in the file
 };
 
-/// A parsed candidate file: device code plus a declarative launch plan. Format: core/README.md, "Candidate
-/// file".
+/// A parsed candidate file: device code plus a declarative launch plan. Format: core/kernel/README.md.
 struct Candidate {
     Surface surface = Surface::OpenCl;
     std::vector<Tunable> tunables;
@@ -101,7 +98,9 @@ struct Candidate {
     [[nodiscard]] Bindings defaultTunables() const;
 };
 
-/// Limits on what is read: 4 MiB of source, 256 launches, 64 tunables, workspaces and tensor maps each.
+inline constexpr std::size_t maxCandidateBytes = std::size_t{4} << 20;
+
+/// Limits on what is read: maxCandidateBytes of source, 256 launches, 64 tunables, workspaces and tensor maps each.
 /// fileName is used in messages: "file:line:column: what, and what was expected".
 [[nodiscard]] Result<Candidate> parseCandidate(std::string_view text, const std::string &fileName);
 [[nodiscard]] Result<Candidate> readCandidate(const std::filesystem::path &path);

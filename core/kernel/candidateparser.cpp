@@ -214,9 +214,9 @@ Result<Candidate> parseCandidate(std::string_view text, const std::string &fileN
     const auto refuse = [&fileName](TextPosition position, const std::string &message) {
         return fail(ErrorCode::InvalidInput, located(fileName, position, message));
     };
-    if (text.size() > maxSourceBytes)
-        return refuse({},
-                      "the file is larger than the limit of " + std::to_string(maxSourceBytes) + " bytes.");
+    if (text.size() > maxCandidateBytes)
+        return refuse({}, "the file is larger than the limit of " + std::to_string(maxCandidateBytes)
+                              + " bytes.");
     if (!text.starts_with(opening))
         return refuse({1, 1}, "the launch plan is missing; expected the file to begin with '/*klineage'.");
     const std::size_t end = text.find(closing, opening.size());

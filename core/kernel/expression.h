@@ -20,7 +20,7 @@ using Value = std::variant<std::int64_t, double>;
 using Bindings = std::map<std::string, Value, std::less<>>;
 
 /// A parsed arithmetic expression over shape names, tunables and device facts, such as "ceil_div(M, BM)".
-/// Grammar and functions: core/README.md, "Candidate file". Immutable and cheap to copy; thread-safe.
+/// Grammar and functions: core/kernel/README.md, "Candidate file". Immutable and cheap to copy; thread-safe.
 class Expression
 {
 public:

@@ -84,6 +84,8 @@ struct Lineage {
     [[nodiscard]] const Transition *transitionTo(std::string_view stateId) const;
 };
 
+/// 1 to 32 letters, digits, '-' or '_': what states and attempts may be called.
+[[nodiscard]] bool isStateId(std::string_view text);
 [[nodiscard]] Result<Lineage> parseLineage(std::string_view text,
                                            const std::string &fileName); ///< lineage.toml alone
 [[nodiscard]] std::string writeLineage(const Lineage &lineage);

@@ -21,22 +21,12 @@ const std::vector<std::pair<std::string, std::string>> terminationWords{
     {"rejection_limit", "rejection_limit"},
     {"unknown", "unknown"}};
 
-constexpr std::size_t maxIdLength = 32;
-
-bool isId(std::string_view text)
-{
-    return !text.empty() && text.size() <= maxIdLength && std::all_of(text.begin(), text.end(), [](char c) {
-        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'
-               || c == '-';
-    });
-}
-
 std::string readId(const TomlTable &table, const char *key, std::set<std::string> &taken)
 {
     std::string id = table.string(key);
     if (!table.has(key))
         return id;
-    if (!isId(id))
+    if (!isStateId(id))
         table.fail(key, "'" + id + "' is no id; expected 1 to 32 letters, digits, '-' or '_'.");
     else if (!taken.insert(id).second)
         table.fail(key, "the id '" + id + "' is used twice; expected unique ids of states and attempts.");
@@ -147,6 +137,15 @@ void writeStates(files::TomlWriter &out, const Lineage &lineage)
 }
 
 } // namespace
+
+bool isStateId(std::string_view text)
+{
+    constexpr std::size_t maxIdLength = 32;
+    return !text.empty() && text.size() <= maxIdLength && std::all_of(text.begin(), text.end(), [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'
+               || c == '-';
+    });
+}
 
 Result<Lineage> parseLineage(std::string_view text, const std::string &fileName)
 {

@@ -15,7 +15,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t maxTomlBytes = std::size_t{1} << 20;
-constexpr std::size_t maxCandidateBytes = std::size_t{4} << 20;
 
 void readTrials(Lineage &lineage, const fs::path &path)
 {
@@ -48,7 +47,7 @@ void readTrials(Lineage &lineage, const fs::path &path)
 std::string checkNamed(Lineage &lineage, const std::string &who, const std::string &file,
                        const std::string &trialId)
 {
-    const Result<std::string> text = files::readFile(lineage.directory / file, maxCandidateBytes);
+    const Result<std::string> text = files::readFile(lineage.directory / file, kernel::maxCandidateBytes);
     std::string sha;
     if (text)
         sha = files::sha256Hex(*text);
@@ -174,7 +173,7 @@ Result<std::string> storeBranch(const fs::path &lineageDirectory, std::string_vi
     if (problem)
         return fail(ErrorCode::Io,
                     "Cannot create '" + path.parent_path().string() + "': " + problem.message() + '.');
-    if (const Result<std::string> stored = files::readFile(path, maxCandidateBytes);
+    if (const Result<std::string> stored = files::readFile(path, kernel::maxCandidateBytes);
         stored && *stored == candidateText)
         return name;
     if (Status written = files::writeFileAtomic(path, candidateText); !written)

@@ -10,11 +10,9 @@ namespace klineage::lineage {
 
 namespace {
 
-constexpr std::size_t maxHashedBytes = std::size_t{4} << 20;
-
 std::string shaOfFile(const std::filesystem::path &path)
 {
-    const Result<std::string> text = files::readFile(path, maxHashedBytes);
+    const Result<std::string> text = files::readFile(path, kernel::maxCandidateBytes);
     return text ? files::sha256Hex(*text) : std::string();
 }
 

@@ -150,8 +150,8 @@ Result<Exchange> Author::Private::keep(Exchange exchange, double most, const Pri
     if (!reply.usageKnown)
         reply.usage = {};
     exchange.dollars = price ? reply.usageKnown ? dollars(*price, reply.usage) : most : 0;
-    const std::string line = writeExchange(exchange);
-    Result<Exchange> written = parseExchange(line, "the exchange");
+    const std::string line = writeExchange(exchange, exchanges);
+    Result<Exchange> written = parseExchange(line, "the exchange", exchanges);
     if (!written)
         return tl::unexpected(written.error());
     if (Status appended = files::appendLine(transcriptFile, line); !appended)
@@ -174,7 +174,9 @@ Result<Exchange> Author::Private::askOnce(const Request &request, const Price *p
     if (!reservation)
         return tl::unexpected(reservation.error());
     tl::expected<Reply, ProviderFailure> reply = provider->ask(request, stop, onText);
-    if (reply && (reply->text.size() > maxReplyBytes || dumped(reply->text).size() > maxWrittenReply))
+    if (reply
+        && (reply->text.size() > maxReplyBytes
+            || files::oneLine(nlohmann::json(reply->text)).size() > maxWrittenReply))
         reply = tl::unexpected(
             ProviderFailure{{ErrorCode::Protocol, "The reply is longer than 2 MiB.", {}}, {}, true});
     if (!reply) {
@@ -200,7 +202,7 @@ Result<Exchange> Author::ask(const Request &request, std::stop_token stop, const
 {
     if (Status sound = checkRequest(request); !sound)
         return tl::unexpected(sound.error());
-    if (dumped(toJson(request)).size() > maxWrittenRequest)
+    if (files::oneLine(toJson(request)).size() > maxWrittenRequest)
         return fail(ErrorCode::InvalidInput,
                     "Cannot ask: the prompt is longer than 8 MiB when it is written down.");
     if (isReplaying())
@@ -219,7 +221,7 @@ Result<Exchange> Author::ask(const Request &request, std::stop_token stop, const
         before = exchange.error();
     }
     // When no money is left for another try, what went wrong before says more.
-    if (!exchange && before && exchange.error().message.starts_with("The budget"))
+    if (!exchange && before && exchange.error().code == ErrorCode::Budget)
         return fail(before->code, before->message, exchange.error().message + '\n' + before->detail);
     return exchange;
 }

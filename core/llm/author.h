@@ -6,6 +6,7 @@
 #include "core/llm/provider.h"
 
 #include <filesystem>
+#include <span>
 
 namespace klineage::llm {
 
@@ -21,8 +22,11 @@ struct Exchange {
     std::string reservation; ///< in the ledger
 };
 
-[[nodiscard]] std::string writeExchange(const Exchange &exchange); ///< one line, no newline
-[[nodiscard]] Result<Exchange> parseExchange(std::string_view line, const std::string &where);
+/// One line, no newline. before: the lines above it, in their order. What the request has in common with one of them is named and
+/// not written again, so that a chat stands in its transcript once.
+[[nodiscard]] std::string writeExchange(const Exchange &exchange, std::span<const Exchange> before = {});
+[[nodiscard]] Result<Exchange> parseExchange(std::string_view line, const std::string &where,
+                                             std::span<const Exchange> before = {});
 /// All of a transcript.jsonl, numbered 1, 2, …; NotFound when there is no such file.
 [[nodiscard]] Result<std::vector<Exchange>> readTranscript(const std::filesystem::path &file);
 /// "Exchange 3 of 'file' answered another prompt: …" (Conflict) when the request has not the fingerprint of the recorded one.
@@ -46,7 +50,7 @@ public:
     /// How often a request that may have been charged for nothing is asked again, and the pause before the first time (it doubles).
     void setRetries(int retries, double pauseSeconds);
 
-    /// ErrorCode::Unavailable with the message beginning "The budget" when the request could pass the cap: nothing was sent.
+    /// ErrorCode::Budget when the request could pass the cap: nothing was sent.
     /// onText hears what the provider streams, and nothing while replaying; what comes after a failed attempt is from the beginning again.
     [[nodiscard]] Result<Exchange> ask(const Request &request, std::stop_token stop = {},
                                        const TextCallback &onText = {});

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/llm/ledger.h"
 
+#include "core/base/numbertext.h"
 #include "core/files/utctime.h"
 #include "core/llm/messagejson.h"
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 namespace klineage::llm {
 
 namespace {
 
 using files::JsonReader;
+using files::OrderedJson;
 using nlohmann::json;
 
 constexpr std::size_t maxIdBytes = 64;
@@ -32,9 +33,7 @@ double inDollars(std::int64_t micro)
 
 std::string written(std::int64_t micro)
 {
-    char text[64];
-    std::snprintf(text, sizeof text, micro % 10000 == 0 ? "$%.2f" : "$%.6f", inDollars(micro));
-    return text;
+    return '$' + fixedText(inDollars(micro), micro % 10000 == 0 ? 2 : 6);
 }
 
 Entry readEntry(const json &value)
@@ -60,7 +59,7 @@ Entry readEntry(const json &value)
     return entry;
 }
 
-json reserveEntry(const std::string &id, std::int64_t micro, const std::string &purpose)
+OrderedJson reserveEntry(const std::string &id, std::int64_t micro, const std::string &purpose)
 {
     return {{"id", id},
             {"time", files::nowUtc()},
@@ -68,9 +67,11 @@ json reserveEntry(const std::string &id, std::int64_t micro, const std::string &
             {"purpose", purpose.substr(0, maxNoteBytes)}};
 }
 
-json settleEntry(const std::string &id, std::int64_t micro, const Usage &usage, const std::string &note)
+OrderedJson settleEntry(const std::string &id, std::int64_t micro, const Usage &usage,
+                        const std::string &note)
 {
-    json entry{{"id", id}, {"time", files::nowUtc()}, {"micro_dollars", micro}, {"usage", toJson(usage)}};
+    OrderedJson entry{
+        {"id", id}, {"time", files::nowUtc()}, {"micro_dollars", micro}, {"usage", toJson(usage)}};
     if (!note.empty())
         entry["note"] = note.substr(0, maxNoteBytes);
     return entry;
@@ -221,9 +222,9 @@ bool Ledger::isOpen(const std::string &reservation) const
     return found != m_reservations.end() && !found->second.settled;
 }
 
-Status Ledger::append(const char *what, const json &entry) const
+Status Ledger::append(const char *what, const OrderedJson &entry) const
 {
-    return files::appendLine(m_file, dumped({{what, entry}}));
+    return files::appendLine(m_file, files::oneLine(OrderedJson{{what, entry}}));
 }
 
 Result<std::string> Ledger::reserve(double dollars, const std::string &purpose)
@@ -233,9 +234,9 @@ Result<std::string> Ledger::reserve(double dollars, const std::string &purpose)
     const std::int64_t micro = microDollars(dollars);
     const std::int64_t left = std::max<std::int64_t>(0, m_capMicro - m_spentMicro - m_openMicro);
     if (micro > left)
-        return fail(ErrorCode::Unavailable, "The budget of " + written(m_capMicro) + " has " + written(left)
-                                                + " left; a request that can cost up to " + written(micro)
-                                                + " is not sent.");
+        return fail(ErrorCode::Budget, "The budget of " + written(m_capMicro) + " has " + written(left)
+                                           + " left; a request that can cost up to " + written(micro)
+                                           + " is not sent.");
     std::size_t number = m_reservations.size() + 1;
     while (knows("r" + std::to_string(number)))
         ++number;

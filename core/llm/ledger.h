@@ -35,7 +35,7 @@ public:
     [[nodiscard]] const Usage &usage() const;     ///< tokens, settled
     [[nodiscard]] int requests() const;           ///< settled
 
-    /// Sets aside the most that a request can cost. Unavailable ("The budget …") when that would pass the cap; then nothing is written.
+    /// Sets aside the most that a request can cost. ErrorCode::Budget when that would pass the cap; then nothing is written.
     [[nodiscard]] Result<std::string> reserve(double dollars, const std::string &purpose);
     /// What it did cost, at most the reservation (Internal otherwise; it then goes on counting in full); gives back the rest.
     /// note: why nothing came of it; may be empty.
@@ -55,7 +55,7 @@ private:
     Status readLines(const files::Lines &lines, const std::string &where);
     Status readLine(std::string_view line, const std::string &where);
     void applySettlement(Reservation &reservation, std::int64_t micro, const Usage &usage);
-    Status append(const char *what, const nlohmann::json &entry) const;
+    Status append(const char *what, const nlohmann::ordered_json &entry) const;
 
     std::filesystem::path m_file;
     std::int64_t m_capMicro = 0;

@@ -7,37 +7,19 @@ namespace klineage::llm {
 
 using files::JsonPath;
 using files::JsonReader;
+using files::OrderedJson;
 using nlohmann::json;
 
 namespace {
-
-/// Texts are limited in bytes when they are made; replaced bytes grow threefold at most.
-constexpr std::size_t maxText = 3 * maxRequestBytes;
-constexpr std::size_t maxName = 1024;
 
 bool optionalBoolean(JsonReader &reader, const std::string &key, bool missing)
 {
     return reader.find(key) ? reader.boolean(key) : missing;
 }
 
-Message readMessage(const json &value, const JsonPath &path)
-{
-    JsonReader reader(value, path);
-    Message message;
-    const std::string role = reader.text("role", 64);
-    const std::optional<Role> known = roleFromString(role);
-    if (!known)
-        reader.refuse("role", "is '" + role + "'; expected 'user' or 'assistant'");
-    message.role = *known;
-    message.text = reader.text("text", maxText);
-    message.cacheUpToHere = optionalBoolean(reader, "cache", false);
-    reader.finish();
-    return message;
-}
-
 } // namespace
 
-json toJson(const Usage &usage)
+OrderedJson toJson(const Usage &usage)
 {
     return {{"input", usage.input},
             {"cache_read", usage.cacheRead},
@@ -45,30 +27,34 @@ json toJson(const Usage &usage)
             {"output", usage.output}};
 }
 
-json toJson(const Request &request)
+OrderedJson toJson(const Message &message)
 {
-    json messages = json::array();
-    for (const Message &message : request.messages) {
-        json out{{"role", toString(message.role)}, {"text", message.text}};
-        if (message.cacheUpToHere)
-            out["cache"] = true;
-        messages.push_back(std::move(out));
-    }
-    json out{{"purpose", request.purpose},      {"model", request.model},
-             {"system", request.system},        {"cache_system", request.cacheSystem},
-             {"messages", std::move(messages)}, {"max_output_tokens", request.maxOutputTokens}};
+    OrderedJson out{{"role", toString(message.role)}, {"text", message.text}};
+    if (message.cacheUpToHere)
+        out["cache"] = true;
+    return out;
+}
+
+OrderedJson toJson(const Request &request)
+{
+    OrderedJson messages = OrderedJson::array();
+    for (const Message &message : request.messages)
+        messages.push_back(toJson(message));
+    OrderedJson out{{"purpose", request.purpose},      {"model", request.model},
+                    {"system", request.system},        {"cache_system", request.cacheSystem},
+                    {"messages", std::move(messages)}, {"max_output_tokens", request.maxOutputTokens}};
     if (request.temperature)
         out["temperature"] = *request.temperature;
     return out;
 }
 
-json toJson(const Reply &reply)
+OrderedJson toJson(const Reply &reply)
 {
-    json out{{"text", reply.text},
-             {"stop", toString(reply.stop)},
-             {"model", reply.model},
-             {"request_id", reply.requestId},
-             {"seconds", reply.seconds}};
+    OrderedJson out{{"text", reply.text},
+                    {"stop", toString(reply.stop)},
+                    {"model", reply.model},
+                    {"request_id", reply.requestId},
+                    {"seconds", reply.seconds}};
     if (reply.usageKnown)
         out["usage"] = toJson(reply.usage);
     return out;
@@ -95,24 +81,19 @@ Usage readUsage(const json &value, const JsonPath &path)
     return usage;
 }
 
-Request readRequest(const json &value, const JsonPath &path)
+Message readMessage(const json &value, const JsonPath &path)
 {
     JsonReader reader(value, path);
-    Request request;
-    request.purpose = reader.text("purpose", maxName);
-    request.model = reader.text("model", maxName);
-    request.system = reader.text("system", maxText);
-    request.cacheSystem = reader.boolean("cache_system");
-    reader.require("messages");
-    const json *messages = reader.optionalArray("messages", maxMessages);
-    for (std::size_t i = 0; i < messages->size(); ++i)
-        request.messages.push_back(
-            readMessage((*messages)[i], files::childPath(reader.pathOf("messages"), std::to_string(i))));
-    request.maxOutputTokens = static_cast<int>(readCount(reader, "max_output_tokens", maxOutputTokensLimit));
-    if (reader.find("temperature"))
-        request.temperature = reader.number("temperature");
+    Message message;
+    const std::string role = reader.text("role", 64);
+    const std::optional<Role> known = roleFromString(role);
+    if (!known)
+        reader.refuse("role", "is '" + role + "'; expected 'user' or 'assistant'");
+    message.role = *known;
+    message.text = reader.text("text", maxWrittenText);
+    message.cacheUpToHere = optionalBoolean(reader, "cache", false);
     reader.finish();
-    return request;
+    return message;
 }
 
 Reply readReply(const json &value, const JsonPath &path)
@@ -127,8 +108,8 @@ Reply readReply(const json &value, const JsonPath &path)
                                   + quotedList({"end", "max_tokens", "refusal", "other"})
                                   + didYouMean(stop, {"end", "max_tokens", "refusal", "other"}));
     reply.stop = *known;
-    reply.model = reader.text("model", maxName);
-    reply.requestId = reader.text("request_id", maxName);
+    reply.model = reader.text("model", maxWrittenName);
+    reply.requestId = reader.text("request_id", maxWrittenName);
     reply.seconds = reader.number("seconds");
     if (reply.seconds < 0)
         reader.refuse("seconds", "is below 0");
@@ -138,11 +119,6 @@ Reply readReply(const json &value, const JsonPath &path)
         reply.usage = readUsage(*usage, reader.pathOf("usage"));
     reader.finish();
     return reply;
-}
-
-std::string dumped(const json &value)
-{
-    return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 } // namespace klineage::llm

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/files/jsonreader.h"
+#include "core/files/jsontext.h"
 #include "core/llm/message.h"
 
 namespace klineage::llm {
@@ -9,17 +10,18 @@ namespace klineage::llm {
 // Requests, replies and usage as they stand in transcripts, in ledgers and on the stdin of `exec`. Reading throws
 // files::JsonFormatError and is called inside files::parseJsonLine().
 
-[[nodiscard]] nlohmann::json toJson(const Usage &usage);
-[[nodiscard]] nlohmann::json toJson(const Request &request);
-[[nodiscard]] nlohmann::json toJson(const Reply &reply);
+[[nodiscard]] files::OrderedJson toJson(const Usage &usage);
+[[nodiscard]] files::OrderedJson toJson(const Message &message);
+[[nodiscard]] files::OrderedJson toJson(const Request &request);
+[[nodiscard]] files::OrderedJson toJson(const Reply &reply);
 
 [[nodiscard]] Usage readUsage(const nlohmann::json &value, const files::JsonPath &path);
-[[nodiscard]] Request readRequest(const nlohmann::json &value, const files::JsonPath &path);
+[[nodiscard]] Message readMessage(const nlohmann::json &value, const files::JsonPath &path);
 [[nodiscard]] Reply readReply(const nlohmann::json &value, const files::JsonPath &path);
 
 /// A whole number from 0 to most.
 [[nodiscard]] std::int64_t readCount(files::JsonReader &reader, const std::string &key, std::int64_t most);
-/// One line; bytes that are no UTF-8 become U+FFFD.
-[[nodiscard]] std::string dumped(const nlohmann::json &value);
+inline constexpr std::size_t maxWrittenText = 3 * maxRequestBytes; ///< replaced bytes grow threefold at most
+inline constexpr std::size_t maxWrittenName = 1024;
 
 } // namespace klineage::llm

@@ -24,7 +24,6 @@ public:
     /// Whether the next ask() would be better begun anew.
     [[nodiscard]] bool isLong() const { return m_turnBytes > m_mostTurnBytes || m_turns.size() > 200; }
     void restart();
-    [[nodiscard]] bool isNew() const { return m_turns.empty(); }
 
 private:
     std::string m_system;

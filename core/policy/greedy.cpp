@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/policy/greedy.h"
 
+#include "core/base/numbertext.h"
 #include "core/talk/prompt.h"
 #include "core/talk/trialtext.h"
 
@@ -15,7 +16,7 @@ std::string noteOf(const Outcome &outcome)
     const gate::Verdict &verdict = outcome.tried.trial.verdict;
     if (verdict.status != gate::VerdictStatus::Correct)
         return std::string(gate::toString(verdict.status)) + ": " + verdict.message;
-    return outcome.improved ? "a new best, " + decimalText(outcome.tried.speedup, 3) + "× the reference"
+    return outcome.improved ? "a new best, " + fixedText(outcome.tried.speedup, 3) + "× the reference"
                             : "correct, but no faster";
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/policy/lineagepolicy.h"
 
+#include "core/base/numbertext.h"
 #include "core/talk/prompt.h"
 #include "core/talk/trialtext.h"
 
@@ -18,9 +19,9 @@ std::string resultOf(const Outcome &outcome)
     const gate::Trial &trial = outcome.tried.trial;
     if (trial.verdict.status != gate::VerdictStatus::Correct)
         return std::string(gate::toString(trial.verdict.status)) + ": " + trial.verdict.message;
-    std::string text = "correct, " + durationText(trial.latencyNs.value);
+    std::string text = "correct, " + latencyText(trial.latencyNs.value);
     if (outcome.tried.speedup > 0)
-        text += ", " + decimalText(outcome.tried.speedup, 3) + "× the reference";
+        text += ", " + fixedText(outcome.tried.speedup, 3) + "× the reference";
     return text + (outcome.improved ? ", a new best" : ", no new best");
 }
 

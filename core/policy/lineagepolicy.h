@@ -59,7 +59,6 @@ private:
     [[nodiscard]] std::string show(const Tried &state) const;
     [[nodiscard]] const LoadedCard *card(const std::string &name) const;
 
-    void observePlan(const Outcome &outcome);
     void observeGated(const Outcome &outcome);
     void observeUnusable(const Outcome &outcome);
     void take(const Tried &tried);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/base/filedescriptor.h"
 #include "core/base/result.h"
 #include "core/process/deadline.h"
-#include "core/process/filedescriptor.h"
 #include "core/process/isolation.h"
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/base/filedescriptor.h"
 #include "core/process/deadline.h"
-#include "core/process/filedescriptor.h"
 #include "core/process/framereader.h"
 
 #include <stop_token>

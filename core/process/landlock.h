@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/base/filedescriptor.h"
 #include "core/base/result.h"
-#include "core/process/filedescriptor.h"
 #include "core/process/isolation.h"
 
 namespace klineage::process {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/process/scratchfolder.h"
 
+#include "core/base/filelock.h"
+
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
@@ -8,7 +10,6 @@
 #include <fcntl.h>
 #include <mutex>
 #include <string>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
@@ -24,7 +25,7 @@ constexpr std::chrono::minutes youngest{1}; // its maker may not have locked it 
 FileDescriptor locked(const fs::path &folder)
 {
     FileDescriptor fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    if (fd && ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0)
+    if (fd && lockDescriptor(fd, LockKind::Exclusive) != LockOutcome::Had)
         fd.close();
     return fd;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/process/filedescriptor.h"
+#include "core/base/filedescriptor.h"
 
 #include <cstdint>
 #include <optional>

@@ -59,22 +59,17 @@ Result<llm::Reply> Conduct::ask(Conversation &conversation, const std::string &w
         option(tokensOption.name, conversation.maxOutputTokens, tokensOption.least, tokensOption.most);
     if (!tokens)
         return tl::unexpected(tokens.error());
-    if (m_context.watcher.begins)
-        m_context.watcher.begins(what);
     llm::Request request;
     request.purpose = conversation.purpose;
     request.model = settings().model;
     request.system = conversation.system;
     request.messages = conversation.messages;
     request.maxOutputTokens = conversation.maxOutputTokens = *tokens;
-    const Result<llm::Exchange> exchange =
-        m_context.author.ask(request, m_context.stop, m_context.watcher.replyText);
+    const Result<llm::Exchange> exchange = send(request, what);
     if (!exchange)
         return tl::unexpected(exchange.error());
     m_exchanges.push_back(exchange->number);
     m_dollars += exchange->dollars;
-    if (m_context.watcher.spent)
-        m_context.watcher.spent(m_context.author.ledger());
     conversation.assistant(exchange->reply.text);
     return exchange->reply;
 }
@@ -133,15 +128,36 @@ Status Conduct::step(StepRecord step, const gate::Trial *trial)
     step.dollars = std::exchange(m_dollars, 0);
     step.totalDollars = m_totalDollars;
     if (trial) {
-        step.trial = trial->id;
-        step.candidate = trial->candidate;
-        step.parent = trial->parent;
+        name(*trial, step);
         const gate::Comparison *reference = trial->referenceComparison();
         if (trial->verdict.status == gate::VerdictStatus::Correct && reference)
             step.speedup = reference->speedup.value;
     }
     m_best = std::max(m_best, step.speedup);
     step.best = m_best;
+    return write(std::move(step));
+}
+
+void Conduct::name(const gate::Trial &trial, StepRecord &step)
+{
+    step.trial = trial.id;
+    step.candidate = trial.candidate;
+    step.parent = trial.parent;
+}
+
+Result<llm::Exchange> Conduct::send(const llm::Request &request, const std::string &what)
+{
+    if (m_context.watcher.begins)
+        m_context.watcher.begins(what);
+    Result<llm::Exchange> exchange =
+        m_context.author.ask(request, m_context.stop, m_context.watcher.replyText);
+    if (exchange && m_context.watcher.spent)
+        m_context.watcher.spent(m_context.author.ledger());
+    return exchange;
+}
+
+Status Conduct::write(StepRecord step)
+{
     const Result<StepRecord> written = m_context.journal.step(std::move(step));
     if (!written)
         return tl::unexpected(written.error());
@@ -223,13 +239,16 @@ Result<std::string> candidateIn(const std::string &reply, kernel::Surface surfac
     return text;
 }
 
-std::optional<Ending> orderlyEnd(const Error &error)
+Result<Ending> orderly(Result<Ending> ending)
 {
+    if (ending)
+        return ending;
+    const Error &error = ending.error();
     if (error.code == ErrorCode::Cancelled)
         return Ending{"stopped", error.message};
-    if (error.code == ErrorCode::Unavailable && error.message.starts_with("The budget"))
+    if (error.code == ErrorCode::Budget)
         return Ending{"budget", error.message};
-    return std::nullopt;
+    return ending;
 }
 
 std::string candidateName(const std::string &stem, kernel::Surface surface)

@@ -56,6 +56,12 @@ public:
     /// Writes the step with the exchanges since the last one, their dollars and the trial's figures.
     [[nodiscard]] Status step(StepRecord step, const gate::Trial *trial = nullptr);
 
+    /// What ask() and step() are made of, for whoever counts dollars and figures in another way.
+    [[nodiscard]] Result<llm::Exchange> send(const llm::Request &request, const std::string &what);
+    [[nodiscard]] Status write(StepRecord step);
+    /// The step's trial and candidate.
+    static void name(const gate::Trial &trial, StepRecord &step);
+
     /// A whole number among the run's options.
     [[nodiscard]] Result<int> option(const char *name, int absent, int least, int most) const;
     /// InvalidInput, with a suggestion, when the run has an option that is none of these or of the gate's.
@@ -80,8 +86,8 @@ private:
 /// The candidate file in a reply: one fenced block that parses as a candidate of the surface.
 [[nodiscard]] Result<std::string> candidateIn(const std::string &reply, kernel::Surface surface);
 
-/// The end of a run that was stopped, or whose budget is used up; nothing for an error that is none of these.
-[[nodiscard]] std::optional<Ending> orderlyEnd(const Error &error);
+/// The same, but that a run was stopped or has used up its budget is an ending and no error.
+[[nodiscard]] Result<Ending> orderly(Result<Ending> ending);
 
 /// "K03.cl": a candidate's name for messages.
 [[nodiscard]] std::string candidateName(const std::string &stem, kernel::Surface surface);

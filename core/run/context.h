@@ -28,12 +28,6 @@ struct Context {
     Watcher watcher;
 };
 
-/// How a procedure ended; also Journal::finish()'s text.
-struct Ending {
-    std::string code;   ///< "complete", "step_limit", "rejection_limit", "budget", "stopped"
-    std::string reason; ///< one sentence
-};
-
 [[nodiscard]] Result<Ending> materialize(Context &context);
 [[nodiscard]] Result<Ending> deoptimize(Context &context);
 [[nodiscard]] Result<Ending> lift(Context &context);

@@ -6,7 +6,7 @@
 
 #include <cstddef>
 
-/// Internal to the journal: the files of a run's folder and how they are read. Format: core/README.md, "Runs".
+/// Internal to the journal: the files of a run's folder and how they are read. Format: core/run/README.md, "Runs".
 namespace klineage::run {
 
 inline constexpr const char *settingsFile = "run.toml";
@@ -25,8 +25,8 @@ inline constexpr std::size_t maxSteps = 100'000;
                                                         std::vector<std::string> *notices);
 [[nodiscard]] Result<std::vector<gate::Trial>> readTrials(const std::filesystem::path &directory,
                                                           std::vector<std::string> *notices);
-/// Empty when there is none.
-[[nodiscard]] Result<std::string> readEnding(const std::filesystem::path &directory);
-[[nodiscard]] Status writeEnding(const std::filesystem::path &directory, const std::string &ending);
+/// Without a code when there is none.
+[[nodiscard]] Result<Ending> readEnding(const std::filesystem::path &directory);
+[[nodiscard]] Status writeEnding(const std::filesystem::path &directory, const Ending &ending);
 
 } // namespace klineage::run

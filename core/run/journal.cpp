@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/run/files.h"
 
+#include "core/base/filelock.h"
 #include "core/files/atomicfile.h"
 #include "core/files/filehandle.h"
 #include "core/files/sha256.h"
 #include "core/files/tomlwriter.h"
 #include "core/files/utctime.h"
 
-#include <chrono>
 #include <cmath>
-#include <thread>
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 namespace klineage::run {
@@ -22,20 +20,19 @@ namespace fs = std::filesystem;
 namespace {
 
 /// A reader looks at the lock for an instant, so a busy one is asked for again for a while.
-Result<files::FileHandle> takeLock(const fs::path &directory)
+Result<FileDescriptor> takeLock(const fs::path &directory)
 {
     const fs::path path = directory / lockFile;
-    files::FileHandle handle = files::openFile(path, O_RDWR | O_CREAT);
-    if (!handle.isOpen())
+    FileDescriptor handle = files::openFile(path, O_RDWR | O_CREAT);
+    if (!handle)
         return files::systemError("lock the run with", path, errno);
-    for (int attempt = 0; ::flock(handle.get(), LOCK_EX | LOCK_NB) != 0; ++attempt) {
-        if (errno != EWOULDBLOCK && errno != EINTR)
-            return files::systemError("lock the run with", path, errno);
-        if (attempt == 50)
-            return fail(ErrorCode::Conflict, "Cannot go on with the run in '" + directory.string()
-                                                 + "': another program is running it; stop that one first.");
-        std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
+    const LockOutcome outcome = lockDescriptor(
+        handle, LockKind::Exclusive, {std::chrono::milliseconds(500), std::chrono::milliseconds(10)});
+    if (outcome == LockOutcome::Refused)
+        return files::systemError("lock the run with", path, errno);
+    if (outcome != LockOutcome::Had)
+        return fail(ErrorCode::Conflict, "Cannot go on with the run in '" + directory.string()
+                                             + "': another program is running it; stop that one first.");
     return handle;
 }
 
@@ -70,17 +67,12 @@ std::string difference(const gate::Trial &recorded, const gate::GateRequest &req
     return {};
 }
 
-bool endsAnywhere(const std::string &ending)
-{
-    return ending.starts_with("stopped") || ending.starts_with("error");
-}
-
 } // namespace
 
 struct Journal::Private {
     Settings settings;
     fs::path directory;
-    files::FileHandle lock;
+    FileDescriptor lock;
     std::vector<StepRecord> recordedSteps;
     std::vector<gate::Trial> recordedTrials;
     std::size_t trialsAnswered = 0;
@@ -134,7 +126,7 @@ Result<Journal> Journal::create(const fs::path &runsDirectory, const Settings &s
     if (d->settings.created.empty())
         d->settings.created = files::nowUtc();
     d->directory = directory;
-    Result<files::FileHandle> lock = takeLock(hidden);
+    Result<FileDescriptor> lock = takeLock(hidden);
     if (!lock)
         return tl::unexpected(lock.error());
     d->lock = std::move(*lock);
@@ -159,7 +151,7 @@ Result<Journal> Journal::open(const fs::path &directory)
     Result<Settings> settings = readSettings(directory);
     if (!settings)
         return tl::unexpected(settings.error());
-    Result<files::FileHandle> lock = takeLock(directory);
+    Result<FileDescriptor> lock = takeLock(directory);
     if (!lock)
         return tl::unexpected(lock.error());
     Result<std::vector<StepRecord>> steps = readSteps(directory, nullptr);
@@ -296,31 +288,29 @@ Result<std::string> Journal::keep(const std::string &fileName,
     return made;
 }
 
-Status Journal::finish(const std::string &ending)
+Status Journal::finish(const Ending &ending)
 {
-    if (!endsAnywhere(ending) && isReplaying())
+    if (ending.isOver() && isReplaying())
         return klineage::fail(ErrorCode::Conflict,
-                              "The run '" + m_d->settings.id + "' ends here (" + ending
+                              "The run '" + m_d->settings.id + "' ends here (" + ending.text()
                                   + "), but its record goes on with "
                                   + (m_d->steps.size() < m_d->recordedSteps.size()
                                          ? "step " + std::to_string(m_d->steps.size() + 1)
                                          : "trial " + std::to_string(m_d->trialsAnswered + 1))
                                   + '.');
-    if (const Result<std::string> there = readEnding(m_d->directory)) {
+    if (const Result<Ending> there = readEnding(m_d->directory)) {
         // Who looks at a finished run again and stops half-way has not undone it.
-        const bool keepsIt = !there->empty() && !endsAnywhere(*there) && endsAnywhere(ending);
-        if (*there == ending || keepsIt)
+        if (*there == ending || (there->isOver() && !ending.isOver()))
             return {};
     }
     return writeEnding(m_d->directory, ending);
 }
 
-Status writeEnding(const fs::path &directory, const std::string &ending)
+Status writeEnding(const fs::path &directory, const Ending &ending)
 {
-    const std::size_t colon = ending.find(": ");
     files::TomlWriter out;
-    out.string("ending", ending.substr(0, colon));
-    out.optionalString("reason", colon == std::string::npos ? std::string() : ending.substr(colon + 2));
+    out.string("ending", ending.code);
+    out.optionalString("reason", ending.reason);
     out.string("time", files::nowUtc());
     return files::writeFileAtomic(directory / endingFile, out.text());
 }

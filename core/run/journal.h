@@ -75,6 +75,18 @@ struct StepRecord {
 [[nodiscard]] std::string writeStep(const StepRecord &step);
 [[nodiscard]] Result<StepRecord> parseStep(std::string_view line, const std::string &where);
 
+/// How a run ended, and how a procedure did.
+struct Ending {
+    std::string
+        code; ///< "complete", "step_limit", "rejection_limit", "budget", "stopped", "error"; empty: it has not
+    std::string reason; ///< one sentence; may be empty
+
+    /// A run that was stopped or failed can be gone on with; the others are over.
+    [[nodiscard]] bool isOver() const;
+    [[nodiscard]] std::string text() const; ///< "complete: Nothing is left.", "complete"
+    friend bool operator==(const Ending &, const Ending &) = default;
+};
+
 /// The folder of a run: run.toml, steps.jsonl, transcript.jsonl, ledger.jsonl, trials.jsonl, candidates/<sha-256, 12 digits>.<ext>,
 /// ending.toml.
 struct RunRecord {
@@ -83,8 +95,7 @@ struct RunRecord {
     std::vector<gate::Trial> trials;
     std::filesystem::path directory;
     std::string state; ///< "running" (a live process holds its lock), "stopped", "finished"
-    /// Why it ended, "complete", "step_limit", "rejection_limit", "budget", "stopped" or "error", and after a colon the reason.
-    std::string ending;
+    Ending ending;
     std::vector<std::string> notices;
 };
 [[nodiscard]] Result<RunRecord> readRun(const std::filesystem::path &directory);
@@ -124,9 +135,9 @@ public:
     /// what make() says; every later one, in this process or another, answers with those bytes.
     [[nodiscard]] Result<std::string> keep(const std::string &fileName,
                                            const std::function<Result<std::string>()> &make);
-    /// Writes why the run ended, "code" or "code: reason"; a run without this was stopped or killed. Conflict when the record goes
-    /// on, unless the code is "stopped" or "error". The last call counts; but a run that is finished stays finished.
-    [[nodiscard]] Status finish(const std::string &ending);
+    /// Writes why the run ended; a run without this was stopped or killed. Conflict when the run is over and its record goes on. The
+    /// last call counts; but a run that is over stays over.
+    [[nodiscard]] Status finish(const Ending &ending);
 
     Journal(Journal &&) noexcept;
     Journal &operator=(Journal &&) noexcept;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/run/files.h"
 
+#include "core/base/filelock.h"
 #include "core/files/filehandle.h"
 
 #include <algorithm>
 
 #include <fcntl.h>
-#include <sys/file.h>
 
 namespace klineage::run {
 
@@ -17,16 +17,21 @@ namespace {
 /// Whether a live process holds the folder's lock. A lock that cannot be looked at is nobody's.
 bool isHeld(const fs::path &directory)
 {
-    const files::FileHandle handle = files::openFile(directory / lockFile, O_RDONLY);
-    return handle.isOpen() && ::flock(handle.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-}
-
-bool isFinished(const std::string &ending)
-{
-    return !ending.empty() && !ending.starts_with("stopped") && !ending.starts_with("error");
+    const FileDescriptor handle = files::openFile(directory / lockFile, O_RDONLY);
+    return handle && lockDescriptor(handle, LockKind::Shared) == LockOutcome::Busy;
 }
 
 } // namespace
+
+bool Ending::isOver() const
+{
+    return !code.empty() && code != "stopped" && code != "error";
+}
+
+std::string Ending::text() const
+{
+    return code.empty() || reason.empty() ? code + reason : code + ": " + reason;
+}
 
 std::string candidateFileName(const std::string &sha, kernel::Surface surface)
 {
@@ -49,13 +54,13 @@ Result<RunRecord> readRun(const fs::path &directory)
     Result<std::vector<gate::Trial>> trials = readTrials(directory, &run.notices);
     if (!trials)
         return tl::unexpected(trials.error());
-    Result<std::string> ending = readEnding(directory);
+    Result<Ending> ending = readEnding(directory);
     if (!ending)
         return tl::unexpected(ending.error());
     run.steps = std::move(*steps);
     run.trials = std::move(*trials);
     run.ending = std::move(*ending);
-    run.state = held ? "running" : isFinished(run.ending) ? "finished" : "stopped";
+    run.state = held ? "running" : run.ending.isOver() ? "finished" : "stopped";
     const std::string folder = fs::weakly_canonical(directory).filename().string();
     if (!folder.empty() && folder != run.settings.id)
         run.notices.push_back("The folder '" + folder + "' holds the run '" + run.settings.id + "'.");

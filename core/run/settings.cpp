@@ -110,15 +110,8 @@ std::string writeSettings(const Settings &settings)
     out.number("cap_dollars", settings.capDollars);
     out.integer("seed", static_cast<std::int64_t>(settings.seed));
     out.integer("max_steps", settings.maxSteps);
-    const auto table = [&out](const char *title, const std::map<std::string, std::string> &values) {
-        if (values.empty())
-            return;
-        out.beginTable(title);
-        for (const auto &[name, value] : values)
-            out.string(name, value);
-    };
-    table("author", settings.author);
-    table("options", settings.options);
+    out.stringTable("author", settings.author);
+    out.stringTable("options", settings.options);
     return out.text();
 }
 
@@ -133,24 +126,23 @@ Result<Settings> readSettings(const std::filesystem::path &directory)
     return parseSettings(*text, file.string());
 }
 
-Result<std::string> readEnding(const std::filesystem::path &directory)
+Result<Ending> readEnding(const std::filesystem::path &directory)
 {
     const std::filesystem::path file = directory / endingFile;
     const Result<std::string> text = files::readFile(file, maxSettingsBytes);
     if (!text && text.error().code == ErrorCode::NotFound)
-        return std::string();
+        return Ending();
     if (!text)
-        return text;
+        return tl::unexpected(text.error());
     const Result<files::TomlDocument> document = files::TomlDocument::parse(*text, file.string());
     if (!document)
         return tl::unexpected(document.error());
     const files::TomlTable root = document->root();
-    const std::string code = root.string("ending");
-    const std::string reason = root.string("reason", "");
+    Ending ending{root.string("ending"), root.string("reason", "")};
     static_cast<void>(root.string("time", ""));
     if (Status ok = document->finish(); !ok)
         return tl::unexpected(ok.error());
-    return reason.empty() ? code : code + ": " + reason;
+    return ending;
 }
 
 } // namespace klineage::run

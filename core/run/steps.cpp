@@ -2,6 +2,7 @@
 #include "core/run/files.h"
 
 #include "core/files/jsonreader.h"
+#include "core/files/jsontext.h"
 
 #include <limits>
 
@@ -13,12 +14,6 @@ using nlohmann::json;
 namespace {
 
 constexpr std::size_t maxList = 4096;
-
-void setUnlessEmpty(json &out, const char *key, const std::string &value)
-{
-    if (!value.empty())
-        out[key] = value;
-}
 
 std::string readSha(JsonReader &reader, const char *key)
 {
@@ -89,13 +84,13 @@ Result<files::Lines> readLog(const std::filesystem::path &file, std::vector<std:
 
 std::string writeStep(const StepRecord &step)
 {
-    json out{{"step", step.number},     {"time", step.time},       {"action", step.action},
-             {"outcome", step.outcome}, {"dollars", step.dollars}, {"total_dollars", step.totalDollars}};
-    setUnlessEmpty(out, "title", step.title);
-    setUnlessEmpty(out, "reason", step.reason);
-    setUnlessEmpty(out, "candidate", step.candidate);
-    setUnlessEmpty(out, "parent", step.parent);
-    setUnlessEmpty(out, "trial", step.trial);
+    files::OrderedJson out{{"step", step.number}, {"time", step.time}, {"action", step.action}};
+    files::setUnlessEmpty(out, "title", step.title);
+    out["outcome"] = step.outcome;
+    files::setUnlessEmpty(out, "reason", step.reason);
+    files::setUnlessEmpty(out, "candidate", step.candidate);
+    files::setUnlessEmpty(out, "parent", step.parent);
+    files::setUnlessEmpty(out, "trial", step.trial);
     if (!step.exchanges.empty())
         out["exchanges"] = step.exchanges;
     if (!step.cards.empty())
@@ -104,8 +99,9 @@ std::string writeStep(const StepRecord &step)
         out["speedup"] = step.speedup;
     if (step.best != 0)
         out["best"] = step.best;
-    // Titles and reasons may quote a reply: what is no UTF-8 becomes U+FFFD.
-    return out.dump(-1, ' ', false, json::error_handler_t::replace);
+    out["dollars"] = step.dollars;
+    out["total_dollars"] = step.totalDollars;
+    return files::oneLine(out); // titles and reasons may quote a reply, which need not be UTF-8
 }
 
 Result<StepRecord> parseStep(std::string_view line, const std::string &where)

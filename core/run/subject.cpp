@@ -14,7 +14,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::size_t maxCandidateBytes = std::size_t{4} << 20;
 constexpr std::size_t maxWorkloadBytes = std::size_t{1} << 20;
 
 Status readState(const fs::path &workspace, const StateName &name, Subject &subject)
@@ -28,7 +27,7 @@ Status readState(const fs::path &workspace, const StateName &name, Subject &subj
     if (!state)
         return fail(ErrorCode::NotFound,
                     "The lineage " + lineage->key() + " has no state '" + name.state + "'.");
-    Result<std::string> text = files::readFile(lineage->directory / state->file, maxCandidateBytes);
+    Result<std::string> text = files::readFile(lineage->directory / state->file, kernel::maxCandidateBytes);
     if (!text)
         return tl::unexpected(text.error());
     subject.label = lineage->key() + '/' + state->id;
@@ -63,7 +62,7 @@ Result<Subject> findSubject(const Conduct &conduct, const std::string &name)
     if (fs::is_regular_file(file, ignored)) {
         // Records travel, folders of this machine do not.
         subject.label = fs::path(name).is_absolute() ? file.filename().string() : name;
-        Result<std::string> text = files::readFile(file, maxCandidateBytes);
+        Result<std::string> text = files::readFile(file, kernel::maxCandidateBytes);
         if (!text)
             return tl::unexpected(text.error());
         subject.text = std::move(*text);

@@ -1,20 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/run/summary.h"
 
+#include "core/base/numbertext.h"
+
 #include <algorithm>
-#include <charconv>
 
 namespace klineage::run {
 
 namespace {
-
-/// The shortest text that reads back as the same number, in every locale.
-std::string numberText(double value)
-{
-    char buffer[40];
-    const auto [end, status] = std::to_chars(buffer, buffer + sizeof buffer, value);
-    return std::string(buffer, status == std::errc() ? end : buffer);
-}
 
 void countOutcome(const StepRecord &step, Summary &summary)
 {
@@ -80,8 +73,9 @@ std::string trajectoryCsv(const Summary &summary)
 {
     std::string text = "step,dollars,best,speedup,action,outcome\n";
     for (const TrajectoryPoint &point : summary.trajectory)
-        text += std::to_string(point.step) + ',' + numberText(point.dollars) + ',' + numberText(point.best)
-                + ',' + numberText(point.speedup) + ',' + point.action + ',' + point.outcome + '\n';
+        text += std::to_string(point.step) + ',' + shortestText(point.dollars) + ','
+                + shortestText(point.best) + ',' + shortestText(point.speedup) + ',' + point.action + ','
+                + point.outcome + '\n';
     return text;
 }
 

@@ -2,6 +2,7 @@
 #include "core/files/tomlreader.h"
 #include "core/files/tomlwriter.h"
 #include "core/skills/card.h"
+#include "core/skills/cardtables.h"
 
 #include <limits>
 
@@ -10,41 +11,6 @@ namespace klineage::skills {
 namespace {
 
 using files::TomlTable;
-
-Claim readClaim(const TomlTable &table)
-{
-    Claim claim;
-    claim.text = table.string("text");
-    claim.evidence = table.strings("evidence");
-    return claim;
-}
-
-Claim readSingleClaim(const TomlTable &root, const char *key)
-{
-    root.require(key);
-    const std::optional<TomlTable> table = root.table(key);
-    return table ? readClaim(*table) : Claim{};
-}
-
-std::vector<Claim> readClaims(const TomlTable &root, const char *key)
-{
-    std::vector<Claim> claims;
-    for (const TomlTable &table : root.tables(key))
-        claims.push_back(readClaim(table));
-    return claims;
-}
-
-std::vector<Feature> readFeatures(const TomlTable &root, const char *key)
-{
-    std::vector<Feature> features;
-    for (const TomlTable &table : root.tables(key)) {
-        Feature feature;
-        feature.locus = table.string("locus");
-        feature.name = table.string("name");
-        features.push_back(std::move(feature));
-    }
-    return features;
-}
 
 Scope readScope(const TomlTable &root)
 {
@@ -94,6 +60,41 @@ void writeFeatures(files::TomlWriter &out, std::string_view key, const std::vect
 }
 
 } // namespace
+
+Claim readClaim(const TomlTable &table)
+{
+    Claim claim;
+    claim.text = table.string("text");
+    claim.evidence = table.strings("evidence");
+    return claim;
+}
+
+Claim readSingleClaim(const TomlTable &root, const char *key)
+{
+    root.require(key);
+    const std::optional<TomlTable> table = root.table(key);
+    return table ? readClaim(*table) : Claim{};
+}
+
+std::vector<Claim> readClaims(const TomlTable &root, const char *key)
+{
+    std::vector<Claim> claims;
+    for (const TomlTable &table : root.tables(key))
+        claims.push_back(readClaim(table));
+    return claims;
+}
+
+std::vector<Feature> readFeatures(const TomlTable &root, const char *key)
+{
+    std::vector<Feature> features;
+    for (const TomlTable &table : root.tables(key)) {
+        Feature feature;
+        feature.locus = table.string("locus");
+        feature.name = table.string("name");
+        features.push_back(std::move(feature));
+    }
+    return features;
+}
 
 Result<Card> parseCard(std::string_view text, const std::string &fileName)
 {

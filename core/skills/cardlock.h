@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/base/filedescriptor.h"
 #include "core/base/result.h"
-#include "core/files/filehandle.h"
 
 #include <filesystem>
 
 namespace klineage::skills {
 
-/// Holds skills/<name>/.lock (flock) while it lives; the system lets go of it when the process dies.
+/// Holds skills/<name>/.lock (core/base/filelock.h) while it lives.
 class CardLock
 {
 public:
@@ -19,11 +19,11 @@ public:
     [[nodiscard]] static CardLock shared(const std::filesystem::path &cardDirectory);
 
 private:
-    explicit CardLock(files::FileHandle handle)
+    explicit CardLock(FileDescriptor handle)
         : m_handle(std::move(handle))
     {}
 
-    files::FileHandle m_handle;
+    FileDescriptor m_handle;
 };
 
 } // namespace klineage::skills

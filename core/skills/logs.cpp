@@ -3,6 +3,7 @@
 
 #include "core/base/suggest.h"
 #include "core/files/jsonreader.h"
+#include "core/files/jsontext.h"
 
 #include <array>
 #include <limits>
@@ -10,6 +11,7 @@
 namespace klineage::skills {
 
 using files::JsonReader;
+using files::OrderedJson;
 using nlohmann::json;
 
 namespace {
@@ -39,27 +41,19 @@ int readRevision(JsonReader &reader)
     return static_cast<int>(revision);
 }
 
-std::string dumped(const json &value)
-{
-    return value.dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
 } // namespace
 
 std::string writeReview(const Review &review)
 {
-    json out{{"id", review.id},
-             {"time", review.time},
-             {"author", review.author},
-             {"card_revision", review.cardRevision},
-             {"verdict", toString(review.verdict)}};
-    if (!review.reason.empty())
-        out["reason"] = review.reason;
-    if (!review.reverts.empty())
-        out["reverts"] = review.reverts;
-    if (!review.before.empty())
-        out["before"] = review.before;
-    return dumped(out);
+    OrderedJson out{{"id", review.id},
+                    {"time", review.time},
+                    {"author", review.author},
+                    {"card_revision", review.cardRevision},
+                    {"verdict", toString(review.verdict)}};
+    files::setUnlessEmpty(out, "reason", review.reason);
+    files::setUnlessEmpty(out, "reverts", review.reverts);
+    files::setUnlessEmpty(out, "before", review.before);
+    return files::oneLine(out);
 }
 
 Result<Review> parseReview(std::string_view line, const std::string &where)
@@ -88,13 +82,13 @@ Result<Review> parseReview(std::string_view line, const std::string &where)
 
 std::string writeVerification(const Verification &verification)
 {
-    return dumped({{"time", verification.time},
-                   {"target", verification.target},
-                   {"trial", verification.trial},
-                   {"card_revision", verification.cardRevision},
-                   {"status", verification.status},
-                   {"expected_effect_observed", verification.expectedEffectObserved},
-                   {"held_out", verification.heldOut}});
+    return files::oneLine(OrderedJson{{"time", verification.time},
+                                      {"target", verification.target},
+                                      {"trial", verification.trial},
+                                      {"card_revision", verification.cardRevision},
+                                      {"status", verification.status},
+                                      {"expected_effect_observed", verification.expectedEffectObserved},
+                                      {"held_out", verification.heldOut}});
 }
 
 Result<Verification> parseVerification(std::string_view line, const std::string &where)

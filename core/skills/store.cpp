@@ -3,6 +3,7 @@
 #include "core/base/random.h"
 
 #include "core/files/atomicfile.h"
+#include "core/files/filehandle.h"
 #include "core/files/jsonlines.h"
 #include "core/files/utctime.h"
 #include "core/skills/cardlock.h"
@@ -16,7 +17,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 
-// The order of writes, and what a kill between them leaves: core/README.md, "reviews.jsonl".
+// The order of writes, and what a kill between them leaves: core/skills/README.md, "reviews.jsonl".
 
 namespace klineage::skills {
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/talk/figures.h"
 
+#include "core/base/numbertext.h"
 #include "core/talk/trialtext.h"
 
 #include <algorithm>
@@ -9,7 +10,7 @@ namespace klineage::run {
 
 std::string factorText(double factor)
 {
-    return policy::decimalText(factor, 3) + "×";
+    return fixedText(factor, 3) + "×";
 }
 
 std::string figuresText(const gate::Trial &trial)
@@ -18,12 +19,11 @@ std::string figuresText(const gate::Trial &trial)
     if (trial.verdict.status != gate::VerdictStatus::Correct)
         return text;
     if (trial.latencyNs.value > 0)
-        text += ", " + policy::durationText(trial.latencyNs.value);
+        text += ", " + policy::latencyText(trial.latencyNs.value);
     for (const gate::Comparison &comparison : trial.verdict.comparisons) {
         const std::string other = comparison.against == "parent" ? "its parent" : comparison.against;
-        text += ", " + factorText(comparison.speedup.value) + " ["
-                + policy::decimalText(comparison.speedup.low, 3) + ", "
-                + policy::decimalText(comparison.speedup.high, 3) + "] against " + other + " ("
+        text += ", " + factorText(comparison.speedup.value) + " [" + fixedText(comparison.speedup.low, 3)
+                + ", " + fixedText(comparison.speedup.high, 3) + "] against " + other + " ("
                 + gate::toString(comparison.change) + ')';
     }
     return text;

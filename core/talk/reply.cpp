@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/talk/reply.h"
 
+#include "core/kernel/candidate.h"
+
 #include <algorithm>
 #include <cctype>
 #include <optional>
@@ -154,7 +156,7 @@ Result<Reading> readCandidateReply(std::string_view reply)
         return refused(
             "The fenced block of the reply does not begin with '/*klineage': it must hold the whole candidate "
             "file, launch plan first.");
-    if (text.size() > maxCandidateBytes)
+    if (text.size() > kernel::maxCandidateBytes)
         return refused("The candidate in the reply is longer than 4 MiB.");
     return reading;
 }

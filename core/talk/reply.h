@@ -9,9 +9,8 @@
 
 namespace klineage::policy {
 
-/// More than a candidate file may have, with room for words around it.
+/// More than a candidate file may have (kernel::maxCandidateBytes), with room for words around it.
 inline constexpr std::size_t maxReplyBytes = std::size_t{8} << 20;
-inline constexpr std::size_t maxCandidateBytes = std::size_t{4} << 20;
 
 /// What an author's reply says.
 struct Reading {

@@ -12,8 +12,7 @@ namespace klineage::policy {
 /// and what bounds it. Never the seeds, inputs or raw samples. The same text in every locale.
 [[nodiscard]] std::string trialText(const gate::Trial &trial, std::size_t mostLogBytes = 4096);
 
-/// "12.34 µs", "1.52": a fixed number of digits, in every locale.
-[[nodiscard]] std::string durationText(double ns);
-[[nodiscard]] std::string decimalText(double value, int digits);
+/// "12.340 µs": three decimals of µs, ms or s. Prompts and steps of recorded runs hold it, so it never changes.
+[[nodiscard]] std::string latencyText(double ns);
 
 } // namespace klineage::policy

@@ -14,6 +14,7 @@ using files::readInteger;
 using files::readNumber;
 using files::readText;
 
+using files::OrderedJson;
 using nlohmann::json;
 
 namespace {
@@ -212,13 +213,7 @@ Trial readTrial(const json &value)
     return trial;
 }
 
-void setUnlessEmpty(json &out, const char *key, const std::string &value)
-{
-    if (!value.empty())
-        out[key] = value;
-}
-
-void writeMeasurements(json &out, const Trial &trial)
+void writeMeasurements(OrderedJson &out, const Trial &trial)
 {
     if (trial.latencyNs.value != 0)
         out["latency_ns"] = writeInterval(trial.latencyNs);
@@ -227,9 +222,9 @@ void writeMeasurements(json &out, const Trial &trial)
     if (trial.achievedBytes != 0)
         out["achieved_bytes"] = trial.achievedBytes;
     for (const Metric &metric : trial.metrics) {
-        json entry{{"name", metric.name}, {"value", metric.value}};
-        setUnlessEmpty(entry, "unit", metric.unit);
-        setUnlessEmpty(entry, "kernel", metric.kernel);
+        OrderedJson entry{{"name", metric.name}, {"value", metric.value}};
+        files::setUnlessEmpty(entry, "unit", metric.unit);
+        files::setUnlessEmpty(entry, "kernel", metric.kernel);
         out["metrics"].push_back(std::move(entry));
     }
     for (const Hotspot &spot : trial.hotspots)
@@ -243,6 +238,30 @@ void writeMeasurements(json &out, const Trial &trial)
     }
     for (const Samples &samples : trial.samples)
         out["samples"].push_back({{"subject", samples.subject}, {"ns", samples.ns}});
+}
+
+/// What was tried and what came of it first, the figures behind that, the long lists last.
+OrderedJson ordered(const Trial &trial)
+{
+    OrderedJson out{{"id", trial.id},
+                    {"time", trial.time},
+                    {"workload", trial.workload},
+                    {"surface", kernel::toString(trial.surface)}};
+    files::setUnlessEmpty(out, "file", trial.file);
+    out["candidate"] = trial.candidate;
+    files::setUnlessEmpty(out, "parent", trial.parent);
+    if (!trial.tunables.empty())
+        out["tunables"] = trial.tunables;
+    out["verdict"] = writeVerdict(trial.verdict);
+    OrderedJson &environment = out["environment"];
+    environment = {{"platform", trial.environment.platform}, {"device", trial.environment.device}};
+    if (!trial.environment.facts.empty())
+        environment["facts"] = trial.environment.facts;
+    files::setUnlessEmpty(out, "gate_version", trial.gateVersion);
+    if (!trial.seeds.empty())
+        out["seeds"] = trial.seeds;
+    writeMeasurements(out, trial);
+    return out;
 }
 
 } // namespace
@@ -266,24 +285,7 @@ const Comparison *Trial::referenceComparison() const
 
 void to_json(json &out, const Trial &trial)
 {
-    out = json{
-        {"id", trial.id},
-        {"time", trial.time},
-        {"workload", trial.workload},
-        {"candidate", trial.candidate},
-        {"surface", kernel::toString(trial.surface)},
-        {"environment", {{"platform", trial.environment.platform}, {"device", trial.environment.device}}},
-        {"verdict", trial.verdict}};
-    setUnlessEmpty(out, "file", trial.file);
-    setUnlessEmpty(out, "parent", trial.parent);
-    setUnlessEmpty(out, "gate_version", trial.gateVersion);
-    if (!trial.environment.facts.empty())
-        out["environment"]["facts"] = trial.environment.facts;
-    if (!trial.tunables.empty())
-        out["tunables"] = trial.tunables;
-    if (!trial.seeds.empty())
-        out["seeds"] = trial.seeds;
-    writeMeasurements(out, trial);
+    out = ordered(trial);
 }
 
 void from_json(const json &value, Trial &trial)
@@ -293,8 +295,7 @@ void from_json(const json &value, Trial &trial)
 
 std::string writeTrial(const Trial &trial)
 {
-    // Compiler and worker logs are bytes of any kind: what is no UTF-8 becomes U+FFFD.
-    return json(trial).dump(-1, ' ', false, json::error_handler_t::replace);
+    return files::oneLine(ordered(trial)); // compiler and worker logs are bytes of any kind
 }
 
 Result<Trial> parseTrial(std::string_view line, const std::string &where)

@@ -90,7 +90,7 @@ std::optional<Change> changeFromString(std::string_view name)
     return enumFromString<Change>(changeNames, name);
 }
 
-json writeInterval(const Interval &interval)
+files::OrderedJson writeInterval(const Interval &interval)
 {
     return {{"value", interval.value}, {"low", interval.low}, {"high", interval.high}};
 }
@@ -138,27 +138,29 @@ Verdict readVerdict(const json &value, const JsonPath &path)
     return verdict;
 }
 
-void to_json(json &out, const Verdict &verdict)
+files::OrderedJson writeVerdict(const Verdict &verdict)
 {
-    out = json{
+    files::OrderedJson out{
         {"status", toString(verdict.status)}, {"stage", toString(verdict.stage)}, {"reason", verdict.reason}};
-    if (!verdict.message.empty())
-        out["message"] = verdict.message;
-    if (!verdict.hint.empty())
-        out["hint"] = verdict.hint;
-    if (!verdict.log.empty())
-        out["log"] = verdict.log;
+    files::setUnlessEmpty(out, "message", verdict.message);
     for (const Evidence &fact : verdict.evidence)
         out["evidence"].push_back({{"name", fact.name}, {"value", fact.value}});
     for (const Comparison &comparison : verdict.comparisons) {
-        json entry{{"against", comparison.against},
-                   {"speedup", writeInterval(comparison.speedup)},
-                   {"other_ns", comparison.otherNs},
-                   {"change", toString(comparison.change)}};
-        if (!comparison.subject.empty())
-            entry["subject"] = comparison.subject;
+        files::OrderedJson entry{{"against", comparison.against}};
+        files::setUnlessEmpty(entry, "subject", comparison.subject);
+        entry["speedup"] = writeInterval(comparison.speedup);
+        entry["other_ns"] = comparison.otherNs;
+        entry["change"] = toString(comparison.change);
         out["comparisons"].push_back(std::move(entry));
     }
+    files::setUnlessEmpty(out, "hint", verdict.hint);
+    files::setUnlessEmpty(out, "log", verdict.log);
+    return out;
+}
+
+void to_json(json &out, const Verdict &verdict)
+{
+    out = writeVerdict(verdict);
 }
 
 void from_json(const json &value, Verdict &verdict)

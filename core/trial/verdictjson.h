@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/files/jsonreader.h"
+#include "core/files/jsontext.h"
 #include "core/trial/verdict.h"
 
 namespace klineage::gate {
@@ -12,7 +13,8 @@ using files::JsonReader;
 
 // The pieces of a trial's JSON that know their place in it; they throw JsonFormatError.
 
-[[nodiscard]] nlohmann::json writeInterval(const Interval &interval); ///< {"value", "low", "high"}
+[[nodiscard]] files::OrderedJson writeInterval(const Interval &interval); ///< {"value", "low", "high"}
+[[nodiscard]] files::OrderedJson writeVerdict(const Verdict &verdict);
 [[nodiscard]] Interval readInterval(const nlohmann::json &value, const JsonPath &path);
 [[nodiscard]] Verdict readVerdict(const nlohmann::json &value, const JsonPath &path);
 

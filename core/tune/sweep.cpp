@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/tune/sweep.h"
 
+#include "core/base/numbertext.h"
 #include "core/files/sha256.h"
 #include "core/process/deadline.h"
 #include "core/tune/pointfile.h"
 #include "core/workload/workload.h"
 
 #include <algorithm>
-#include <cstdio>
 
 namespace klineage::gate::tune {
 
@@ -19,9 +19,7 @@ constexpr std::size_t preparedAhead = 2;
 /// "1.25×"
 std::string times(double speedup)
 {
-    char text[40];
-    std::snprintf(text, sizeof text, "%.4g×", speedup);
-    return text;
+    return significantText(speedup, 4) + "×";
 }
 
 class Sweep

@@ -83,7 +83,7 @@ struct Case {
 /// Its name says which: "hidden (M = 17, N = 40)".
 [[nodiscard]] Case drawnAt(const Case &c, const std::map<std::string, std::uint64_t> &indices);
 
-/// Error limits; both metrics must hold for every output. Table: core/README.md, "Tolerances".
+/// Error limits; both metrics must hold for every output. Table: core/workload/README.md, "Tolerances".
 struct Tolerance {
     double relL2 = 1e-5;  ///< ‖out − oracle‖₂ / ‖oracle‖₂
     double rtol = 1.3e-6; ///< elementwise: |out − oracle| ≤ atol·RMS(oracle) + rtol·|oracle|
@@ -96,8 +96,8 @@ struct Tolerance {
     bool exact = false; ///< of a case: the other limits are 0 and the oracle is rounded to the output's type
 };
 
-/// The limits of the error class of an output of this type; integers must be exact. Table: core/README.md,
-/// "Tolerances".
+/// The limits of the error class of an output of this type; integers must be exact. Table:
+/// core/workload/README.md, "Tolerances".
 [[nodiscard]] Tolerance classTolerance(kernel::DType dtype);
 
 /// A vendor routine that computes the same operator; loaded at run time.
@@ -108,7 +108,7 @@ struct Reference {
     std::map<std::string, std::string> args; ///< role in the op -> tensor or axis name
 };
 
-/// An operator to optimize. File: workloads/<name>/workload.toml, schema in core/README.md.
+/// An operator to optimize. File: workloads/<name>/workload.toml, schema in core/workload/README.md.
 struct Workload {
     std::string name;
     std::string title;

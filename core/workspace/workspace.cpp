@@ -55,7 +55,31 @@ const T *findSorted(const std::vector<T> &items, Key &&matches)
     return it == items.end() ? nullptr : &*it;
 }
 
+template <typename T, typename NameOf>
+std::vector<std::string> namesOf(const std::vector<T> &items, const NameOf &nameOf)
+{
+    std::vector<std::string> names;
+    for (const T &item : items)
+        names.push_back(nameOf(item));
+    return names;
+}
+
 } // namespace
+
+std::vector<std::string> Workspace::workloadNames() const
+{
+    return namesOf(workloads, [](const workload::Workload &workload) { return workload.name; });
+}
+
+std::vector<std::string> Workspace::lineageKeys() const
+{
+    return namesOf(lineages, [](const lineage::Lineage &lineage) { return lineage.key(); });
+}
+
+std::vector<std::string> Workspace::cardNames() const
+{
+    return namesOf(cards, [](const skills::CardRecord &record) { return record.card.name; });
+}
 
 const workload::Workload *Workspace::findWorkload(std::string_view name) const
 {

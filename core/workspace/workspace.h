@@ -6,6 +6,7 @@
 #include "core/workload/workload.h"
 
 #include <filesystem>
+#include <string>
 #include <vector>
 
 namespace klineage {
@@ -21,6 +22,11 @@ struct Workspace {
     [[nodiscard]] const workload::Workload *findWorkload(std::string_view name) const;
     [[nodiscard]] const lineage::Lineage *findLineage(std::string_view key) const; ///< "gemm/sm90"
     [[nodiscard]] const skills::CardRecord *findCard(std::string_view name) const;
+
+    /// All of them, for messages about a name that is none.
+    [[nodiscard]] std::vector<std::string> workloadNames() const;
+    [[nodiscard]] std::vector<std::string> lineageKeys() const;
+    [[nodiscard]] std::vector<std::string> cardNames() const;
 };
 
 /// Reads everything; fails only when root is no workspace. 50 lineages and 200 cards take well under 100 ms.

@@ -5,7 +5,9 @@
 using namespace klineage;
 using namespace klineage::llm;
 
-FuzzTarget fuzzTarget()
+namespace {
+
+Exchange firstExchange()
 {
     Exchange exchange;
     exchange.number = 1;
@@ -22,30 +24,58 @@ FuzzTarget fuzzTarget()
     exchange.reply.seconds = 1.5;
     exchange.dollars = 0.0123;
     exchange.reservation = "r1";
+    return exchange;
+}
+
+} // namespace
+
+FuzzTarget fuzzTarget()
+{
+    const std::vector<Exchange> before{firstExchange()};
+    Exchange exchange = firstExchange();
     FuzzTarget target;
-    target.seeds = {writeExchange(exchange)};
+    target.seeds = {writeExchange(exchange), writeExchange(exchange, before)};
     exchange.request.temperature = 0.5;
     exchange.fingerprint = fingerprint(exchange.request);
     exchange.reply.usageKnown = false;
     target.seeds.push_back(writeExchange(exchange));
-    target.words = {
-        "{",       "}",   "\"", ",", "null", "true", "1e9", "-1", "\"cache\":true", "\"temperature\":1",
-        "\\u0000", "\xff"};
+    exchange.request.messages.push_back({Role::Assistant, exchange.reply.text, false});
+    exchange.request.messages.push_back({Role::User, "fourth", true});
+    exchange.fingerprint = fingerprint(exchange.request);
+    target.seeds.push_back(writeExchange(exchange, before));
+    target.words = {"{",
+                    "}",
+                    "\"",
+                    ",",
+                    "null",
+                    "true",
+                    "1e9",
+                    "-1",
+                    "\"cache\":true",
+                    "\"temperature\":1",
+                    "\"after\":1,",
+                    "\"keep\":2,",
+                    "\"cache\":[1],",
+                    "\\u0000",
+                    "\xff"};
     target.runs = 8'000;
     return target;
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size)
 {
+    static const std::vector<Exchange> before{firstExchange()};
     const std::string_view line(reinterpret_cast<const char *>(data), size);
-    const Result<Exchange> exchange = parseExchange(line, "transcript.jsonl:1");
+    const Result<Exchange> exchange = parseExchange(line, "transcript.jsonl:2", before);
     if (!exchange) {
-        requireLocated(exchange.error(), "transcript.jsonl:1:");
+        requireLocated(exchange.error(), "transcript.jsonl:2:");
         return 0;
     }
     require(exchange->fingerprint == fingerprint(exchange->request), "the fingerprint is the request's");
-    const Result<Exchange> again = parseExchange(writeExchange(*exchange), "written");
-    require(again && writeExchange(*again) == writeExchange(*exchange),
-            "writing and reading keep the exchange");
+    for (const std::vector<Exchange> &above : {before, std::vector<Exchange>()}) {
+        const std::string written = writeExchange(*exchange, above);
+        const Result<Exchange> again = parseExchange(written, "written", above);
+        require(again && writeExchange(*again, above) == written, "writing and reading keep the exchange");
+    }
     return 0;
 }

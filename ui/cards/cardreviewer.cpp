@@ -51,11 +51,6 @@ QString CardReviewer::author()
     return user.isEmpty() ? tr("unknown") : user;
 }
 
-void CardReviewer::setAuthor(const QString &name)
-{
-    QSettings().setValue(authorKey, name.trimmed());
-}
-
 void CardReviewer::run(const QString &card, const QString &text, bool undoable, Task task)
 {
     ++m_pending;

@@ -134,7 +134,6 @@ void DiffPanel::showDocument(const DocumentPtr &document)
     if (m_find->isVisible())
         search();
     prefetchNeighbours();
-    emit documentShown();
 }
 
 void DiffPanel::showHeadings()

@@ -50,7 +50,6 @@ public:
 signals:
     /// A sentence for the status bar.
     void message(const QString &text);
-    void documentShown();
 
 protected:
     bool event(QEvent *event) override;

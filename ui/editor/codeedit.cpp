@@ -97,22 +97,6 @@ void CodeEdit::setDiagnostics(std::vector<Diagnostic> diagnostics)
     m_gutter->update();
 }
 
-void CodeEdit::goTo(int line, int column)
-{
-    const QTextBlock block = document()->findBlockByNumber(std::max(0, line - 1));
-    if (!block.isValid())
-        return;
-    const QString text = block.text();
-    int unit = std::clamp(column - 1, 0, static_cast<int>(text.size()));
-    while (column == 0 && unit < text.size() && text.at(unit).isSpace())
-        ++unit;
-    QTextCursor cursor(block);
-    cursor.setPosition(block.position() + unit);
-    setTextCursor(cursor);
-    centerCursor();
-    setFocus();
-}
-
 QString CodeEdit::diagnosticsOfLine(int line) const
 {
     QStringList messages;

@@ -22,7 +22,6 @@ public:
     void setSource(QTextDocument *document, DocumentHighlighter *highlighter);
     /// Wavy underlines and gutter marks.
     void setDiagnostics(std::vector<Diagnostic> diagnostics);
-    void goTo(int line, int column); ///< 1-based; column 0: the first word
 
     [[nodiscard]] int gutterWidth() const;
     void paintGutter(QPaintEvent *event);

@@ -28,8 +28,6 @@ namespace klineage::ui {
 
 namespace {
 
-constexpr std::size_t largestCandidate = 4u << 20;
-
 /// What a recorded trial knows about the device, for expressions of the plan.
 kernel::Bindings factsOf(const gate::Trial *trial)
 {
@@ -211,7 +209,7 @@ bool EditorPanel::openRow(const QString &lineageKey, const QString &row)
         emit message(tr("Choose a state in the lineage first."));
         return false;
     }
-    const auto bytes = files::readFile(found->file, largestCandidate);
+    const auto bytes = files::readFile(found->file, kernel::maxCandidateBytes);
     if (!bytes) {
         emit message(QString::fromStdString(bytes.error().message));
         return false;

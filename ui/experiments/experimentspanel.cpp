@@ -271,7 +271,7 @@ void ExperimentsPanel::openRun(const QString &id)
         emit message(cell.state == "missing"
                          ? tr("The run %1 has not begun: klineage-cli experiment run %2 runs it.")
                                .arg(id, m_shown->name())
-                         : QString::fromStdString(cell.ending));
+                         : QString::fromStdString(cell.ending.reason));
     else
         emit runActivated(m_shown->runsDirectory(), id);
 }

@@ -114,8 +114,7 @@ QString RunTableModel::text(const run::CellResult &cell, int column)
     case CostColumn:
         return formatDollars(summary.dollars);
     default:
-        return QString::fromStdString(cell.ending.substr(0, cell.ending.find(':')))
-            .replace(QLatin1Char('_'), QLatin1Char(' '));
+        return QString::fromStdString(cell.ending.code).replace(QLatin1Char('_'), QLatin1Char(' '));
     }
 }
 
@@ -124,7 +123,8 @@ QString RunTableModel::tip(const run::CellResult &cell, int column)
     switch (column) {
     case StateColumn:
     case EndingColumn:
-        return cell.ending.empty() ? text(cell, StateColumn) : QString::fromStdString(cell.ending);
+        return cell.ending == run::Ending() ? text(cell, StateColumn)
+                                            : QString::fromStdString(cell.ending.text());
     case FinalColumn:
         if (cell.summary.audited)
             return tr("The candidate was timed once more at the end of the run (◇): this is that figure.");

@@ -24,7 +24,6 @@ public:
     /// Another question empties the field; the same one, and none, leave what was written.
     void setQuestion(const std::optional<llm::ManualDesk::Pending> &question);
     [[nodiscard]] QPlainTextEdit *field() const { return m_field; }
-    [[nodiscard]] QPlainTextEdit *questionText() const { return m_question; }
     void handIn();
 
 signals:

@@ -120,8 +120,7 @@ StatusStyle runStateStyle(const RunEntry &run)
         return {runText("running"), QStringLiteral("▸"), Tone::Accent};
     if (!run.isFinished())
         return {runText("stopped"), QStringLiteral("‖"), Tone::Warn};
-    const std::string &ending = run.record.ending;
-    const QString code = QString::fromStdString(ending.substr(0, ending.find(':')));
+    const QString code = QString::fromStdString(run.record.ending.code);
     const QString words = QString(code).replace(QLatin1Char('_'), QLatin1Char(' '));
     if (code == QLatin1String("complete"))
         return {words, QStringLiteral("✓"), Tone::Good};

@@ -109,8 +109,8 @@ QVariant RunListModel::data(const QModelIndex &index, int role) const
     case Qt::DisplayRole:
         return text(run, index.column());
     case Qt::ToolTipRole:
-        if (index.column() == StateColumn && !run.record.ending.empty())
-            return QString::fromStdString(run.record.ending);
+        if (index.column() == StateColumn && !run.record.ending.code.empty())
+            return QString::fromStdString(run.record.ending.text());
         if (index.column() == StepsColumn)
             return tr("%1 questions: %2 valid, %3 failed, %4 wrappers")
                 .arg(run.summary.questions)

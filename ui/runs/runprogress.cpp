@@ -43,14 +43,11 @@ QString progressLine(const RunProgress &progress)
 
 QString endingLine(const RunEntry &run)
 {
-    const std::string &ending = run.record.ending;
     const StatusStyle style = runStateStyle(run);
     if (run.isRunning())
         return progressText("%1 is being run by another program.").arg(run.id());
-    const std::size_t colon = ending.find(": ");
-    if (colon != std::string::npos)
-        return QStringLiteral("%1 %2 · %3")
-            .arg(style.glyph, style.word, QString::fromStdString(ending.substr(colon + 2)));
+    if (const std::string &reason = run.record.ending.reason; !reason.empty())
+        return QStringLiteral("%1 %2 · %3").arg(style.glyph, style.word, QString::fromStdString(reason));
     return run.isFinished() ? QStringLiteral("%1 %2").arg(style.glyph, style.word)
                             : progressText("‖ stopped · Resume goes on where the record ends.");
 }

@@ -49,7 +49,6 @@ public:
 
     [[nodiscard]] QLabel *estimateLabel() const { return m_estimate; }
     [[nodiscard]] QPushButton *startButton() const { return m_start; }
-    [[nodiscard]] SegmentedSwitch *kindSwitch() const { return m_kind; }
     [[nodiscard]] QFormLayout *fields() const { return m_form; }
 
 private:

@@ -97,7 +97,6 @@ void Centre::showPage(const QString &id)
     m_pages->setCurrentIndex(index);
     m_switch->setCurrentIndex(index);
     m_breadcrumb->setVisible(m_lineageIds.contains(id));
-    emit pageChanged(id);
 }
 
 QString Centre::page() const

@@ -42,7 +42,6 @@ public:
     [[nodiscard]] bool isWelcoming() const;
 
 signals:
-    void pageChanged(const QString &id);
     void openWorkspaceRequested();
 
 protected:

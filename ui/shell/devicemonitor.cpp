@@ -19,23 +19,17 @@ Result<std::vector<gate::DeviceInfo>> askGate(std::stop_token stop)
 
 DeviceMonitor::DeviceMonitor(QObject *parent)
     : QObject(parent)
-    , m_query(askGate)
 {}
 
 DeviceMonitor::~DeviceMonitor() = default; // the thread is stopped and joined by its own destructor
-
-void DeviceMonitor::setQuery(Query query)
-{
-    m_query = std::move(query);
-}
 
 void DeviceMonitor::refresh()
 {
     if (m_running)
         return;
     m_running = true;
-    m_thread = std::jthread([this, query = m_query](std::stop_token stop) {
-        auto answer = std::make_shared<Result<std::vector<gate::DeviceInfo>>>(query(stop));
+    m_thread = std::jthread([this](std::stop_token stop) {
+        auto answer = std::make_shared<Result<std::vector<gate::DeviceInfo>>>(askGate(stop));
         if (stop.stop_requested())
             return;
         QMetaObject::invokeMethod(

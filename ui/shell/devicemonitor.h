@@ -19,13 +19,10 @@ class DeviceMonitor : public QObject
     Q_OBJECT
 
 public:
-    using Query = std::function<Result<std::vector<gate::DeviceInfo>>(std::stop_token)>;
-
     explicit DeviceMonitor(QObject *parent = nullptr);
     ~DeviceMonitor() override; ///< stops a query under way and waits for it
 
-    void setQuery(Query query); ///< replaced in tests
-    void refresh();             ///< does nothing while a query is under way
+    void refresh(); ///< does nothing while a query is under way
 
     [[nodiscard]] bool hasAnswer() const { return m_hasAnswer; }
     [[nodiscard]] const std::vector<gate::DeviceInfo> &devices() const { return m_devices; }
@@ -35,7 +32,6 @@ signals:
     void changed();
 
 private:
-    Query m_query;
     std::jthread m_thread;
     std::vector<gate::DeviceInfo> m_devices;
     QString m_error; ///< why the gate could not be asked; empty when it could

@@ -197,7 +197,7 @@ void MainWindow::connectGate()
             });
     const auto ended = [this, editor](const QString &message) {
         updateStop();
-        editor->showRunning(message);
+        editor->showFailure(message);
         m_status->say(message);
     };
     connect(m_gate, &GateController::failed, this, [this, ended](quint64, const QString &message) {

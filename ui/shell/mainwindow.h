@@ -65,9 +65,7 @@ public:
     [[nodiscard]] ActionRegistry *actions() const { return m_actions; }
     [[nodiscard]] DeviceMonitor *devices() const { return m_devices; }
     [[nodiscard]] ProblemsModel *problems() const { return m_problems; }
-    [[nodiscard]] DockArranger *arranger() const { return m_arranger; }
     [[nodiscard]] Centre *centre() const { return m_centre; }
-    [[nodiscard]] QuickOpen *quickOpen() const { return m_quickOpen; }
     [[nodiscard]] QWidget *panel(const QString &id) const { return m_panels.value(id); }
 
 signals:

@@ -63,12 +63,6 @@ void ProblemsModel::add(const Problem &problem)
     endInsertRows();
 }
 
-int ProblemsModel::errorCount() const
-{
-    return static_cast<int>(std::count_if(m_problems.begin(), m_problems.end(),
-                                          [](const Problem &p) { return p.severity == Severity::Error; }));
-}
-
 int ProblemsModel::rowCount(const QModelIndex &parent) const
 {
     return parent.isValid() ? 0 : static_cast<int>(m_problems.size());

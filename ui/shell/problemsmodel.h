@@ -35,7 +35,6 @@ public:
     void setWorkspace(const Workspace &workspace);
     /// Adds something about the window; said once only.
     void add(const Problem &problem);
-    [[nodiscard]] int errorCount() const;
 
     int rowCount(const QModelIndex &parent = {}) const override;
     int columnCount(const QModelIndex &parent = {}) const override;

@@ -17,7 +17,6 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::size_t maxCandidateBytes = std::size_t{4} << 20;
 constexpr std::size_t mostHotspots = 20;
 
 double wholeFraction(const gate::GateProgress &progress)
@@ -50,7 +49,7 @@ Result<std::string> parentText(const Workspace &workspace, const json &arguments
                     "'" + citation + "' names no state of a lineage; expected one as in sgemm/pocl/K02.");
     if (lineage->workload != arguments.at("workload").get<std::string>())
         return fail(ErrorCode::InvalidInput, "The state " + citation + " is of another workload.");
-    return files::readFile(lineage->directory / state->file, maxCandidateBytes);
+    return files::readFile(lineage->directory / state->file, kernel::maxCandidateBytes);
 }
 
 ToolResult gateCandidate(GateDesk &desk, const json &arguments, const Call &call)
@@ -100,7 +99,7 @@ json gateOptionsSchema()
         {"candidate",
          {{"type", "string"},
           {"minLength", 1},
-          {"maxLength", maxCandidateBytes},
+          {"maxLength", kernel::maxCandidateBytes},
           {"description",
            "The whole candidate file: a comment block /*klineage … */ with the launch plan, then device "
            "code. get_lineage with a state shows one."}}},
@@ -169,7 +168,7 @@ mcp::Tool gateTool(const std::shared_ptr<GateDesk> &desk)
                               {"maxLength", 64},
                               {"description", "Name of the workload that the candidate computes"}};
     properties["parent"] = {{"type", "string"},
-                            {"maxLength", maxCandidateBytes},
+                            {"maxLength", kernel::maxCandidateBytes},
                             {"description", "Text of the candidate to compare with, in paired rounds"}};
     properties["parent_state"] = {{"type", "string"},
                                   {"maxLength", 256},

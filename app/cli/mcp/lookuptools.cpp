@@ -17,8 +17,6 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::size_t maxSourceBytes = std::size_t{4} << 20;
-
 json textSchema(const std::string &description, std::size_t most = 256)
 {
     return {{"type", "string"}, {"description", description}, {"minLength", 1}, {"maxLength", most}};
@@ -34,19 +32,7 @@ json objectSchema(json properties, json required = json::array())
 
 ToolResult unknown(const std::string &what, const std::string &name, const std::vector<std::string> &known)
 {
-    return mcp::toolError("There is no " + what + " '" + name + "'"
-                          + (nearestName(name, known).empty()
-                                 ? (known.empty() ? "." : "; there is " + quotedList(known) + '.')
-                                 : didYouMean(name, known)));
-}
-
-template <typename T, typename Name>
-std::vector<std::string> namesOf(const std::vector<T> &items, Name name)
-{
-    std::vector<std::string> names;
-    for (const T &item : items)
-        names.push_back(name(item));
-    return names;
+    return mcp::toolError(noSuchName(what, name, known));
 }
 
 json lineageKeys(const Workspace &workspace, const std::string &workload)
@@ -75,7 +61,7 @@ ToolResult getWorkload(const Workspace &workspace, const json &arguments)
     const std::string name = arguments.at("workload").get<std::string>();
     const workload::Workload *workload = workspace.findWorkload(name);
     if (!workload)
-        return unknown("workload", name, namesOf(workspace.workloads, [](const auto &w) { return w.name; }));
+        return unknown("workload", name, workspace.workloadNames());
     json tensors = json::array();
     for (const workload::Tensor &tensor : workload->tensors)
         tensors.push_back({{"name", tensor.name},
@@ -111,13 +97,14 @@ ToolResult getState(const lineage::Lineage &lineage, const std::string &id)
 {
     const std::optional<lineage::RowRef> row = lineage::findRow(lineage, id);
     if (!row) {
-        std::vector<std::string> known =
-            namesOf(lineage.states, [](const lineage::State &state) { return state.id; });
+        std::vector<std::string> known;
+        for (const lineage::State &state : lineage.states)
+            known.push_back(state.id);
         for (const lineage::Attempt &attempt : lineage.attempts)
             known.push_back(attempt.id);
         return unknown("state or attempt of " + lineage.key(), id, known);
     }
-    const Result<std::string> text = files::readFile(row->file, maxSourceBytes);
+    const Result<std::string> text = files::readFile(row->file, kernel::maxCandidateBytes);
     if (!text)
         return toolErrorOf(text.error());
     json out{{"lineage", lineage.key()}, {"id", row->id},
@@ -136,7 +123,7 @@ ToolResult getLineage(const Workspace &workspace, const json &arguments)
     const std::string key = arguments.at("lineage").get<std::string>();
     const lineage::Lineage *lineage = workspace.findLineage(key);
     if (!lineage)
-        return unknown("lineage", key, namesOf(workspace.lineages, [](const auto &l) { return l.key(); }));
+        return unknown("lineage", key, workspace.lineageKeys());
     if (arguments.contains("state"))
         return getState(*lineage, arguments.at("state").get<std::string>());
     json out{{"lineage", key},
@@ -174,7 +161,7 @@ ToolResult getCard(const Workspace &workspace, const json &arguments)
     const std::string name = arguments.at("card").get<std::string>();
     const skills::CardRecord *record = workspace.findCard(name);
     if (!record)
-        return unknown("card", name, namesOf(workspace.cards, [](const auto &r) { return r.card.name; }));
+        return unknown("card", name, workspace.cardNames());
     return mcp::toolData(cardJson(*record));
 }
 

@@ -4,6 +4,7 @@
 // be measured here, so it is what the agent declares. A run that goes on is first led through what is recorded, as a run is.
 #include "app/cli/mcp/tools.h"
 
+#include "core/base/numbertext.h"
 #include "core/files/atomicfile.h"
 #include "core/kernel/candidate.h"
 #include "core/run/journal.h"
@@ -23,7 +24,6 @@ namespace {
 
 constexpr const char *agentPolicy = "agent";
 constexpr const char *agentProvider = "mcp";
-constexpr std::size_t maxRunCandidateBytes = std::size_t{4} << 20;
 
 double speedupOf(const gate::Trial &trial)
 {
@@ -105,7 +105,7 @@ public:
                 {"cap_dollars", settings().capDollars},
                 {"dollars", spent()},
                 {"best", best()},
-                {"ending", m_ending},
+                {"ending", m_ending.text()},
                 {"steps", steps}};
     }
 
@@ -113,10 +113,10 @@ public:
     {
         std::string text = "Run " + settings().id + ": " + std::to_string(m_journal.steps().size())
                            + (settings().maxSteps > 0 ? " of " + std::to_string(settings().maxSteps) : "")
-                           + " steps, $" + policy::decimalText(spent(), 2) + " of $"
-                           + policy::decimalText(settings().capDollars, 2) + ", best "
-                           + policy::decimalText(best(), 3) + "× of the reference.";
-        return m_ending.empty() ? text : text + " It has ended: " + m_ending;
+                           + " steps, $" + fixedText(spent(), 2) + " of $"
+                           + fixedText(settings().capDollars, 2) + ", best " + fixedText(best(), 3)
+                           + "× of the reference.";
+        return m_ending.code.empty() ? text : text + " It has ended: " + m_ending.text();
     }
 
 private:
@@ -133,12 +133,12 @@ private:
     /// Why nothing more can be submitted; empty: it can.
     [[nodiscard]] std::string refusal(double dollars) const
     {
-        if (!m_ending.empty())
-            return "The run " + settings().id + " has ended: " + m_ending;
+        if (!m_ending.code.empty())
+            return "The run " + settings().id + " has ended: " + m_ending.text();
         if (spent() + dollars > settings().capDollars)
             return "The budget of the run " + settings().id + " does not cover this: $"
-                   + policy::decimalText(spent(), 2) + " of $" + policy::decimalText(settings().capDollars, 2)
-                   + " are spent, and $" + policy::decimalText(dollars, 2) + " more are declared.";
+                   + fixedText(spent(), 2) + " of $" + fixedText(settings().capDollars, 2)
+                   + " are spent, and $" + fixedText(dollars, 2) + " more are declared.";
         return {};
     }
 
@@ -165,7 +165,7 @@ private:
         const auto surface = kernel::surfaceFromString(settings().surface);
         return files::readFile(m_journal.directory()
                                    / run::candidateFileName(sha, surface.value_or(kernel::Surface::OpenCl)),
-                               maxRunCandidateBytes);
+                               kernel::maxCandidateBytes);
     }
 
     [[nodiscard]] run::StepRecord stepOf(const gate::Trial &trial, double dollars) const
@@ -217,13 +217,13 @@ private:
         if (settings().maxSteps <= 0
             || m_journal.steps().size() < static_cast<std::size_t>(settings().maxSteps))
             return;
-        m_ending = "step_limit: The run takes " + std::to_string(settings().maxSteps) + " steps.";
+        m_ending = {"step_limit", "The run takes " + std::to_string(settings().maxSteps) + " steps."};
         static_cast<void>(m_journal.finish(m_ending));
     }
 
     std::shared_ptr<GateDesk> m_desk;
     run::Journal m_journal;
-    std::string m_ending; ///< of a run that takes no more
+    run::Ending m_ending; ///< of a run that takes no more
 };
 
 Result<run::Journal> openOrCreate(const fs::path &workspace, const RunChoice &choice)

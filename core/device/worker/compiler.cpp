@@ -52,8 +52,8 @@ json compile(const json &request, process::SharedMemory &memory)
 int runCompiler()
 {
     using process::Deadline;
-    process::FramePipe pipe{process::FileDescriptor(protocol::socketFd)};
-    auto memory = process::SharedMemory::adopt(process::FileDescriptor(protocol::memoryFd));
+    process::FramePipe pipe{FileDescriptor(protocol::socketFd)};
+    auto memory = process::SharedMemory::adopt(FileDescriptor(protocol::memoryFd));
     try {
         if (!pipe.send(hello(), Deadline::in(10)))
             return 1;

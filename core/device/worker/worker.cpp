@@ -40,7 +40,7 @@ class Worker
 public:
     explicit Worker(std::unique_ptr<Backend> backend)
         : m_backend(std::move(backend))
-        , m_memory(process::SharedMemory::adopt(process::FileDescriptor(protocol::memoryFd)))
+        , m_memory(process::SharedMemory::adopt(FileDescriptor(protocol::memoryFd)))
     {}
     json perform(const json &request);
     json hello() const
@@ -217,7 +217,7 @@ json Worker::perform(const json &request)
 int runWorker(kernel::Surface surface)
 {
     using process::Deadline;
-    process::FramePipe pipe{process::FileDescriptor(protocol::socketFd)};
+    process::FramePipe pipe{FileDescriptor(protocol::socketFd)};
     try {
         auto backend = surface == kernel::Surface::Cuda ? openCudaBackend() : openOpenClBackend();
         if (!backend) {

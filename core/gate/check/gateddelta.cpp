@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t stripWidth = 16;
 
-typedef double Lanes __attribute__((vector_size(stripWidth * sizeof(double)), aligned(8)));
+typedef double StripLanes __attribute__((vector_size(stripWidth * sizeof(double)), aligned(8)));
 using Strip = std::array<double, stripWidth>;
 
 struct Shape {
@@ -33,17 +33,17 @@ KLINEAGE_VECTOR_CLONES
 void advance(Strip *state, std::size_t keys, const float *k, const float *q, double decay, double beta,
              const Strip &v, Strip &out)
 {
-    Lanes predicted{};
+    StripLanes predicted{};
     for (std::size_t i = 0; i < keys; ++i)
-        predicted += static_cast<double>(k[i]) * *reinterpret_cast<const Lanes *>(&state[i]);
-    const Lanes update = beta * (*reinterpret_cast<const Lanes *>(&v) - decay * predicted);
-    Lanes sum{};
+        predicted += static_cast<double>(k[i]) * *reinterpret_cast<const StripLanes *>(&state[i]);
+    const StripLanes update = beta * (*reinterpret_cast<const StripLanes *>(&v) - decay * predicted);
+    StripLanes sum{};
     for (std::size_t i = 0; i < keys; ++i) {
-        Lanes &row = *reinterpret_cast<Lanes *>(&state[i]);
+        StripLanes &row = *reinterpret_cast<StripLanes *>(&state[i]);
         row = decay * row + static_cast<double>(k[i]) * update;
         sum += static_cast<double>(q[i]) * row;
     }
-    *reinterpret_cast<Lanes *>(&out) = sum;
+    *reinterpret_cast<StripLanes *>(&out) = sum;
 }
 
 /// All tokens of one head of one batch, for `width` columns from `column` on.

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/gate/roofline/guard.h"
 
+#include "core/base/numbertext.h"
 #include "core/gate/roofline/measure.h"
 #include "core/trial/analysis/roof.h"
 #include "core/trial/analysis/text.h"
 
 #include <algorithm>
 #include <charconv>
-#include <cstdio>
 
 namespace klineage::gate {
 
@@ -57,13 +57,6 @@ std::string precisionOf(const workload::Workload &workload)
     return names[least];
 }
 
-std::string whole(double value)
-{
-    char text[40];
-    std::snprintf(text, sizeof text, "%.0f", value);
-    return text;
-}
-
 std::string whyOf(const Demand &demand, const Floor &floor)
 {
     return floor.memoryNs >= floor.computeNs
@@ -108,16 +101,17 @@ Verdict rooflineVerdict(double ns, const Demand &demand, const Floor &floor, con
     verdict.status = VerdictStatus::Suspect;
     verdict.stage = Stage::Profile;
     verdict.reason = "roofline";
-    verdict.message = "It seems to take " + formatDuration(ns) + ", less than the " + formatDuration(floor.ns)
-                      + " that this device needs at best for " + whyOf(demand, floor) + ".";
+    verdict.message = "It seems to take " + durationText(ns, 3) + ", less than the "
+                      + durationText(floor.ns, 3) + " that this device needs at best for "
+                      + whyOf(demand, floor) + ".";
     verdict.evidence = {{"case", caseName},
-                        {"measured", formatDuration(ns)},
-                        {"floor", formatDuration(floor.ns)},
+                        {"measured", durationText(ns, 3)},
+                        {"floor", durationText(floor.ns, 3)},
                         {"margin", formatShare(floor.margin)},
-                        {"bytes", whole(demand.bytes)},
+                        {"bytes", fixedText(demand.bytes, 0)},
                         {"bandwidth", formatScaled(floor.bandwidth, "B/s")},
                         {"footprint", formatScaled(demand.footprintBytes, "B")},
-                        {"flops", whole(demand.flops)},
+                        {"flops", fixedText(demand.flops, 0)},
                         {"peak", formatScaled(floor.peak, "FLOP/s")}};
     verdict.hint =
         "The work was not done, or not within the timed region. When it honestly was, with an algorithm that needs fewer "
@@ -194,7 +188,7 @@ StageResult<void> RooflineGuard::judge(const GateJob &job, CompilerSession &comp
         recordRoof(*held, demand.footprintBytes, demand.precision, trial.environment);
         const Floor floor = rooflineFloor(demand, *held);
         if (!isBelow(trial.latencyNs.value, floor)) {
-            note(floor.ns > 0 ? "floor " + formatDuration(floor.ns) + ": " + whyOf(demand, floor)
+            note(floor.ns > 0 ? "floor " + durationText(floor.ns, 3) + ": " + whyOf(demand, floor)
                               : "no floor: " + floor.missing);
             return {};
         }

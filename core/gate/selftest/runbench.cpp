@@ -120,7 +120,7 @@ Result<GateJob> Bench::jobOf(const BenchCase &benchCase) const
     auto workload = workload::readWorkload(benchCase.workload);
     if (!workload)
         return tl::unexpected(workload.error());
-    auto source = files::readFile(benchCase.candidate, kernel::maxSourceBytes);
+    auto source = files::readFile(benchCase.candidate, kernel::maxCandidateBytes);
     if (!source)
         return tl::unexpected(source.error());
     GateJob job{std::move(*workload), {}};

@@ -14,7 +14,6 @@ namespace {
 
 using nlohmann::json;
 
-
 bool isWanted(const CorpusEntry &entry, const CorpusOptions &options)
 {
     return (!options.surface || *options.surface == entry.surface)
@@ -35,13 +34,13 @@ Result<GateJob> jobOf(const Corpus &corpus, const CorpusEntry &entry, const Corp
     if (!workload)
         return tl::unexpected(workload.error());
     job.workload = std::move(*workload);
-    auto candidate = files::readFile(corpus.directory / entry.file, kernel::maxSourceBytes);
+    auto candidate = files::readFile(corpus.directory / entry.file, kernel::maxCandidateBytes);
     if (!candidate)
         return tl::unexpected(candidate.error());
     job.request.candidateText = std::move(*candidate);
     if (entry.parent.empty())
         return job;
-    auto parent = files::readFile(corpus.directory / entry.parent, kernel::maxSourceBytes);
+    auto parent = files::readFile(corpus.directory / entry.parent, kernel::maxCandidateBytes);
     if (!parent)
         return tl::unexpected(parent.error());
     job.request.parentText = std::move(*parent);

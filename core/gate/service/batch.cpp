@@ -14,7 +14,6 @@ namespace {
 
 using nlohmann::json;
 
-
 struct Item {
     std::string id;
     std::filesystem::path workload;
@@ -102,7 +101,7 @@ void compileAhead(const std::vector<Item> &items, std::size_t after, const std::
             continue;
         --wanted;
         GateRequest request = items[i].request;
-        if (auto text = files::readFile(items[i].candidate, kernel::maxSourceBytes)) {
+        if (auto text = files::readFile(items[i].candidate, kernel::maxCandidateBytes)) {
             request.candidateText = std::move(*text);
             supervisor.compileAhead(request);
         }
@@ -117,12 +116,12 @@ Result<Trial> gateItem(const Item &item, Supervisor &supervisor, const std::stop
     if (!workload)
         return tl::unexpected(workload.error());
     job.workload = std::move(*workload);
-    auto candidate = files::readFile(item.candidate, kernel::maxSourceBytes);
+    auto candidate = files::readFile(item.candidate, kernel::maxCandidateBytes);
     if (!candidate)
         return tl::unexpected(candidate.error());
     job.request.candidateText = std::move(*candidate);
     if (!item.parent.empty()) {
-        auto parent = files::readFile(item.parent, kernel::maxSourceBytes);
+        auto parent = files::readFile(item.parent, kernel::maxCandidateBytes);
         if (!parent)
             return tl::unexpected(parent.error());
         job.request.parentText = std::move(*parent);

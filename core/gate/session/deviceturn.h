@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/process/filedescriptor.h"
+#include "core/base/filedescriptor.h"
 
 #include <filesystem>
 #include <functional>
@@ -28,7 +28,7 @@ public:
     void release() { m_turn.close(); }
 
 private:
-    process::FileDescriptor m_turn;
+    FileDescriptor m_turn;
 };
 
 } // namespace klineage::gate

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/gate/session/verdicttext.h"
 
+#include "core/base/numbertext.h"
+
 #include <cmath>
 #include <cstdio>
 
@@ -98,9 +100,7 @@ std::string mismatchHint(const OutputCheck &check)
 /// Six digits hide what is wrong where only the last bit is.
 std::string elementNumber(double value, bool exact)
 {
-    char text[40];
-    std::snprintf(text, sizeof text, "%.9g", value);
-    return exact && std::isfinite(value) ? text : formatNumber(value);
+    return significantText(value, exact ? 9 : 6);
 }
 
 Verdict mismatchVerdict(const Finding &finding, const Where &where)
@@ -115,19 +115,19 @@ Verdict mismatchVerdict(const Finding &finding, const Where &where)
                         {"got", elementNumber(check.got, exact)},
                         {"elements", std::to_string(check.elements)},
                         {"mismatches", std::to_string(check.mismatches)},
-                        {"relative_l2", formatNumber(check.relativeL2)},
-                        {"largest_error_in_rms", formatNumber(check.largestError)}};
+                        {"relative_l2", significantText(check.relativeL2, 6)},
+                        {"largest_error_in_rms", significantText(check.largestError, 6)}};
     switch (check.failure) {
     case OutputCheck::Failure::RelativeL2:
         verdict.reason = "rel_l2";
         verdict.message = "The output " + finding.buffer + " is too far from the oracle: relative L2 error "
-                          + formatNumber(check.relativeL2) + ", allowed is "
-                          + formatNumber(finding.tolerance.relL2) + " (" + placeOf(where) + ").";
+                          + significantText(check.relativeL2, 6) + ", allowed is "
+                          + significantText(finding.tolerance.relL2, 6) + " (" + placeOf(where) + ").";
         break;
     case OutputCheck::Failure::RowSum:
         verdict.reason = "row_sum";
         verdict.message = "The row of " + finding.buffer + " that begins at " + finding.element + " sums to "
-                          + formatNumber(check.got) + " instead of 1 (" + placeOf(where) + ").";
+                          + significantText(check.got, 6) + " instead of 1 (" + placeOf(where) + ").";
         break;
     case OutputCheck::Failure::Selection:
         verdict.reason = "selection";
@@ -181,8 +181,8 @@ Verdict timeoutVerdict(const WorkerFailure &failure, const Where &where)
     verdict.stage = where.stage;
     verdict.reason = "deadline";
     verdict.message = "The worker did not finish " + activityOf(where) + " within "
-                      + formatNumber(failure.limitSeconds) + " s and was killed.";
-    verdict.evidence = {{"limit_s", formatNumber(failure.limitSeconds)}};
+                      + significantText(failure.limitSeconds, 6) + " s and was killed.";
+    verdict.evidence = {{"limit_s", significantText(failure.limitSeconds, 6)}};
     verdict.hint = where.stage == Stage::Compile
                        ? "Look for unrolling or templates that explode."
                        : "Look for a loop that never ends, or a barrier that some threads never reach.";
@@ -225,29 +225,6 @@ Verdict crashVerdict(const WorkerFailure &failure, const Where &where)
 
 } // namespace
 
-std::string formatNumber(double value)
-{
-    char buffer[40];
-    std::snprintf(buffer, sizeof buffer, "%.6g", value);
-    return buffer;
-}
-
-std::string formatDuration(double ns)
-{
-    static constexpr struct {
-        double scale;
-        const char *unit;
-    } units[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "µs"}, {1, "ns"}};
-    for (const auto &entry : units) {
-        if (ns < entry.scale && entry.scale > 1)
-            continue;
-        char buffer[40];
-        std::snprintf(buffer, sizeof buffer, "%.3g %s", ns / entry.scale, entry.unit);
-        return buffer;
-    }
-    return {};
-}
-
 LogError firstError(const std::string &log, const std::string &name)
 {
     LogError found;
@@ -279,7 +256,7 @@ Verdict planVerdict(const Error &error)
     verdict.reason = "bad_plan";
     verdict.message = "The launch plan cannot be used: " + error.message;
     verdict.hint =
-        "The plan is the TOML in the comment that opens the file; its format is described in core/README.md.";
+        "The plan is the TOML in the comment that opens the file; its format is described in core/kernel/README.md.";
     verdict.log = error.detail;
     return verdict;
 }
@@ -359,9 +336,10 @@ Verdict replayVerdict(double replayedNs, double launchedNs, const Where &where)
     verdict.stage = Stage::Profile;
     verdict.reason = "replay";
     verdict.message =
-        "A run takes " + formatDuration(replayedNs) + " in a replayed graph and " + formatDuration(launchedNs)
+        "A run takes " + durationText(replayedNs, 3) + " in a replayed graph and "
+        + durationText(launchedNs, 3)
         + " when it is launched by itself: they differ by more than 5 % and more than launching explains.";
-    verdict.evidence = {{"replayed", formatDuration(replayedNs)}, {"launched", formatDuration(launchedNs)}};
+    verdict.evidence = {{"replayed", durationText(replayedNs, 3)}, {"launched", durationText(launchedNs, 3)}};
     verdict.hint =
         "Launches must not depend on each other: look for work that one launch leaves to the next.";
     addPlace(verdict, where);
@@ -374,10 +352,10 @@ Verdict clockVerdict(double claimedNs, double elapsedNs, const Where &where)
     verdict.status = VerdictStatus::Suspect;
     verdict.stage = Stage::Profile;
     verdict.reason = "clock";
-    verdict.message = "The worker says that its runs took " + formatDuration(claimedNs)
-                      + ", but the supervisor waited " + formatDuration(elapsedNs)
+    verdict.message = "The worker says that its runs took " + durationText(claimedNs, 3)
+                      + ", but the supervisor waited " + durationText(elapsedNs, 3)
                       + " for them: the times cannot be trusted.";
-    verdict.evidence = {{"claimed", formatDuration(claimedNs)}, {"elapsed", formatDuration(elapsedNs)}};
+    verdict.evidence = {{"claimed", durationText(claimedNs, 3)}, {"elapsed", durationText(elapsedNs, 3)}};
     verdict.hint =
         "A kernel must not touch the clock of its process. When it does not, try again on a quieter machine.";
     addPlace(verdict, where);
@@ -417,7 +395,7 @@ TrialEnd environmentEnd(const WorkerFailure &failure)
 {
     if (failure.kind == FailureKind::Timeout)
         return Error{ErrorCode::Timeout,
-                     "The worker did not answer within " + formatNumber(failure.limitSeconds) + " s.",
+                     "The worker did not answer within " + significantText(failure.limitSeconds, 6) + " s.",
                      failure.output};
     if (failure.kind == FailureKind::Cancelled)
         return Error{ErrorCode::Cancelled, "The trial was cancelled.", {}};

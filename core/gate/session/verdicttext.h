@@ -47,9 +47,4 @@ struct LogError {
 };
 [[nodiscard]] LogError firstError(const std::string &log, const std::string &name);
 
-/// Six significant digits; "nan", "inf", "-inf".
-[[nodiscard]] std::string formatNumber(double value);
-/// "12.3 ms", "45.6 µs".
-[[nodiscard]] std::string formatDuration(double ns);
-
 } // namespace klineage::gate

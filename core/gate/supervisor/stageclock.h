@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/gate/trial.h"
+#include "core/trial/trial.h"
 
 #include <chrono>
 #include <utility>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/gate/supervisor/supervisor.h"
 
+#include "core/base/numbertext.h"
 #include "core/base/random.h"
 #include "core/device/hostfacts.h"
 #include "core/files/sha256.h"
@@ -37,12 +38,10 @@ const char *backendName(kernel::Surface surface)
 
 std::string describeChange(const Comparison &comparison)
 {
-    char ratio[40];
-    std::snprintf(ratio, sizeof ratio, "%.3g", comparison.speedup.value);
     std::string word = toString(comparison.change);
     std::replace(word.begin(), word.end(), '_', ' ');
     const std::string who = comparison.against == "parent" ? "its parent" : comparison.against;
-    return std::string(ratio) + "× the speed of " + who + " (" + word + ")";
+    return significantText(comparison.speedup.value, 3) + "× the speed of " + who + " (" + word + ")";
 }
 
 /// "Correct on 5 cases with 7 seeds; 12.3 ms; 1.52× the speed of its parent (gain)."
@@ -50,7 +49,7 @@ std::string successMessage(const Trial &trial, std::size_t cases)
 {
     std::string text = "Correct on " + std::to_string(cases) + (cases == 1 ? " case" : " cases") + " with "
                        + std::to_string(trial.seeds.size()) + " seeds; "
-                       + formatDuration(trial.latencyNs.value);
+                       + durationText(trial.latencyNs.value, 3);
     for (const Comparison &comparison : trial.verdict.comparisons)
         text += "; " + describeChange(comparison);
     return text + ".";

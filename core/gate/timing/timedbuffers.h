@@ -24,7 +24,6 @@ public:
     /// Allocates the workspaces of one side's plan, for every set.
     [[nodiscard]] WorkerResult<void> allocateWorkspaces(const std::string &side,
                                                         const kernel::ResolvedPlan &plan);
-    void dropWorkspaces(const std::string &side) { m_workspaces.erase(side); }
 
     /// Draws which buffers make up each set, and what the inputs hold.
     [[nodiscard]] WorkerResult<void> redraw(std::uint64_t key);

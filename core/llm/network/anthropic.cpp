@@ -194,7 +194,7 @@ public:
             out["system"] = json::array({textBlock(request.system, cacheSystem)});
         if (request.temperature)
             out["temperature"] = *request.temperature;
-        return dumped(out);
+        return files::oneLine(out);
     }
 
     std::unique_ptr<StreamDecoder> decoder() const override { return std::make_unique<AnthropicDecoder>(); }

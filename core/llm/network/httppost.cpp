@@ -6,7 +6,6 @@
 #include <curl/curl.h>
 
 #include <algorithm>
-#include <cctype>
 #include <memory>
 
 namespace klineage::llm {
@@ -53,7 +52,7 @@ struct Transfer {
         return false;
     }
     bool takeBody(std::string_view bytes);
-    bool takeHeader(std::string_view line);
+    bool takeHeader(std::size_t bytes);
 };
 
 bool Transfer::takeBody(std::string_view bytes)
@@ -75,30 +74,12 @@ bool Transfer::takeBody(std::string_view bytes)
     return wanted && !finished;
 }
 
-bool Transfer::takeHeader(std::string_view line)
+bool Transfer::takeHeader(std::size_t bytes)
 {
     alive();
-    headerBytes += line.size();
+    headerBytes += bytes;
     if (headerBytes > maxHeaderBytes)
         return refuse(ErrorCode::Protocol, "The headers of the server's answer are longer than any.");
-    if (line.starts_with("HTTP/")) { // of another answer after an interim one
-        result.retryAfter.clear();
-        result.requestId.clear();
-    }
-    const std::size_t colon = line.find(':');
-    if (colon == std::string_view::npos)
-        return true;
-    std::string name(line.substr(0, colon));
-    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
-    std::string_view value = line.substr(colon + 1);
-    while (!value.empty() && std::isspace(static_cast<unsigned char>(value.front())))
-        value.remove_prefix(1);
-    while (!value.empty() && std::isspace(static_cast<unsigned char>(value.back())))
-        value.remove_suffix(1);
-    if (name == "retry-after")
-        result.retryAfter = value.substr(0, 200);
-    else if (name == "request-id" || name == "x-request-id")
-        result.requestId = value.substr(0, 200);
     return true;
 }
 
@@ -112,10 +93,10 @@ std::size_t onBody(char *bytes, std::size_t, std::size_t count, void *user) noex
     }
 }
 
-std::size_t onHeader(char *bytes, std::size_t, std::size_t count, void *user) noexcept
+std::size_t onHeader(char *, std::size_t, std::size_t count, void *user) noexcept
 {
     try {
-        return static_cast<Transfer *>(user)->takeHeader({bytes, count}) ? count : 0;
+        return static_cast<Transfer *>(user)->takeHeader(count) ? count : 0;
     } catch (...) {
         return 0;
     }
@@ -140,19 +121,13 @@ void setOptions(CURL *easy, const HttpRequest &request, const HttpLimits &limits
                 curl_slist *headers, char *errorText)
 {
     curl_easy_setopt(easy, CURLOPT_URL, request.url.c_str());
-#if LIBCURL_VERSION_NUM >= 0x075500
     curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-#else
-    curl_easy_setopt(easy, CURLOPT_PROTOCOLS, static_cast<long>(CURLPROTO_HTTP | CURLPROTO_HTTPS));
-#endif
     curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
     curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
     curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
     curl_easy_setopt(easy, CURLOPT_NETRC, static_cast<long>(CURL_NETRC_IGNORED));
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-#if LIBCURL_VERSION_NUM >= 0x075700
     curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L); // a stop does not wait for a name to be looked up
-#endif
     curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
     curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
     if (!request.throughProxy)
@@ -219,12 +194,29 @@ bool isOfTheConnection(CURLcode code)
     }
 }
 
+/// Of the answer itself, not of an interim one; empty when it has none of the name.
+std::string headerOf(CURL *easy, const char *name)
+{
+    constexpr std::size_t longest = 200;
+    constexpr int lastAnswer = -1;
+    curl_header *header = nullptr;
+    if (curl_easy_header(easy, name, 0, CURLH_HEADER, lastAnswer, &header) != CURLHE_OK)
+        return {};
+    return std::string(header->value).substr(0, longest);
+}
+
 void conclude(const Result<CURLcode> &ended, Transfer &transfer, const char *errorText, std::size_t bodyBytes)
 {
     HttpResult &result = transfer.result;
     curl_off_t uploaded = 0;
     curl_easy_getinfo(transfer.easy, CURLINFO_SIZE_UPLOAD_T, &uploaded);
     result.status = transfer.status();
+    result.requestId = headerOf(transfer.easy, "request-id");
+    if (result.requestId.empty())
+        result.requestId = headerOf(transfer.easy, "x-request-id");
+    curl_off_t retryAfter = 0;
+    curl_easy_getinfo(transfer.easy, CURLINFO_RETRY_AFTER, &retryAfter);
+    result.retryAfterSeconds = static_cast<double>(std::max<curl_off_t>(0, retryAfter));
     result.bodySent = result.status == 200 || static_cast<std::size_t>(uploaded) >= bodyBytes;
     if (transfer.finished || result.problem)
         return;

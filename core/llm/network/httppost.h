@@ -32,8 +32,8 @@ struct HttpResult {
     std::optional<Error> problem; ///< the transfer did not come to its end
     bool bodySent = false;        ///< all of the request's body left this machine
     bool canBeRepeated = false;   ///< the problem is one of the connection, which may be gone next time
-    std::string retryAfter;       ///< the header
-    std::string requestId;        ///< the header
+    double retryAfterSeconds = 0; ///< what the server asks to wait; 0: nothing that can be read
+    std::string requestId;        ///< "request-id" or "x-request-id" as sent; at most 200 bytes
     std::string errorBody;        ///< of any status but 200; at most 64 KiB
 };
 

@@ -3,8 +3,6 @@
 
 #include "core/process/deadline.h"
 
-#include <ctime>
-
 namespace klineage::llm {
 
 using process::Deadline;
@@ -13,8 +11,8 @@ using process::Deadline;
 struct HttpProvider::Attempt {
     std::optional<Reply> reply;
     ProviderFailure failure;
-    bool again = false; ///< certainly not charged, and another time may do
-    std::optional<double> retryAfter;
+    bool again = false;    ///< certainly not charged, and another time may do
+    double retryAfter = 0; ///< seconds that the server asks to wait
 };
 
 namespace {
@@ -119,7 +117,7 @@ HttpProvider::Attempt HttpProvider::tryOnce(const HttpRequest &request, const st
     if (result.status != 0 && result.status != 200) {
         attempt.failure.error = refusal(result);
         attempt.again = isTemporary(result.status, parseApiError(result.errorBody));
-        attempt.retryAfter = parseRetryAfter(result.retryAfter, static_cast<std::int64_t>(::time(nullptr)));
+        attempt.retryAfter = result.retryAfterSeconds;
     } else if (whole || (result.status == 200 && !result.problem && decoder->isWholeAtEnd())) {
         attempt.reply = std::move(decoder->reply());
         if (!result.requestId.empty())

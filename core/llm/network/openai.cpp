@@ -130,7 +130,7 @@ public:
                  {m_isOpenAi ? "max_completion_tokens" : "max_tokens", request.maxOutputTokens}};
         if (request.temperature)
             out["temperature"] = *request.temperature;
-        return dumped(out);
+        return files::oneLine(out);
     }
 
     std::unique_ptr<StreamDecoder> decoder() const override { return std::make_unique<OpenAiDecoder>(); }

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/base/result.h"
-
-#include <cstdint>
-#include <optional>
 #include <random>
 #include <stop_token>
-#include <string_view>
 
 namespace klineage::llm {
 
@@ -20,14 +15,10 @@ struct RetryPolicy {
     double totalSeconds = 600; ///< no attempt begins after this
 };
 
-/// Exponential back-off, with half of it random so that clients do not come back all at once; not less than what the server asked for
-/// (up to the longest delay). attempt: 1 after the first failure.
-[[nodiscard]] double retryDelay(const RetryPolicy &policy, int attempt, std::optional<double> retryAfter,
+/// Exponential back-off, with half of it random so that clients do not come back all at once; not less than the seconds that the
+/// server asked for (up to the longest delay; 0: none). attempt: 1 after the first failure.
+[[nodiscard]] double retryDelay(const RetryPolicy &policy, int attempt, double retryAfter,
                                 std::mt19937_64 &random);
-
-/// Seconds from nowUnix until what a Retry-After header says: "12", "1.5" or an HTTP date (RFC 9110); nothing when it is neither. Never
-/// negative.
-[[nodiscard]] std::optional<double> parseRetryAfter(std::string_view value, std::int64_t nowUnix);
 
 /// Sleeps; false when it was stopped before the time was over.
 [[nodiscard]] bool sleepFor(double seconds, const std::stop_token &stop);

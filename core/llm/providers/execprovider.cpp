@@ -142,9 +142,9 @@ tl::expected<Reply, ProviderFailure> ExecProvider::ask(const Request &request, s
     };
     if (m_options.command.empty())
         return refuse({ErrorCode::InvalidInput, "The provider 'exec' has no command.", {}}, false);
-    json message = toJson(request);
+    files::OrderedJson message = toJson(request);
     message["fingerprint"] = fingerprint(request);
-    const std::string input = dumped(message) + '\n';
+    const std::string input = files::oneLine(message) + '\n';
     const std::string &program = m_options.command.front();
 
     process::ChildOptions options;

@@ -69,6 +69,17 @@ Result<std::string> ManualDesk::wait(const Request &request, const std::stop_tok
     return answer;
 }
 
+Reply handwritten(std::string text, std::chrono::steady_clock::time_point began, const TextCallback &onText)
+{
+    Reply reply;
+    reply.text = std::move(text);
+    reply.usageKnown = false;
+    reply.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+    if (onText)
+        onText(reply.text);
+    return reply;
+}
+
 DeskProvider::DeskProvider(std::shared_ptr<ManualDesk> desk)
     : m_desk(std::move(desk))
 {}
@@ -80,13 +91,7 @@ tl::expected<Reply, ProviderFailure> DeskProvider::ask(const Request &request, s
     Result<std::string> text = m_desk->wait(request, stop);
     if (!text)
         return tl::unexpected(ProviderFailure{text.error(), {}, false});
-    Reply reply;
-    reply.text = std::move(*text);
-    reply.usageKnown = false;
-    reply.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-    if (onText)
-        onText(reply.text);
-    return reply;
+    return handwritten(std::move(*text), began, onText);
 }
 
 } // namespace klineage::llm

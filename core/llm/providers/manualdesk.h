@@ -3,6 +3,7 @@
 
 #include "core/llm/provider.h"
 
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 
@@ -55,5 +56,9 @@ public:
 private:
     std::shared_ptr<ManualDesk> m_desk;
 };
+
+/// What a person wrote since then: of no model, and nobody counted its tokens.
+[[nodiscard]] Reply handwritten(std::string text, std::chrono::steady_clock::time_point began,
+                                const TextCallback &onText);
 
 } // namespace klineage::llm

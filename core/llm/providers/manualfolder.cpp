@@ -2,6 +2,7 @@
 #include "core/llm/providers/manualfolder.h"
 
 #include "core/files/atomicfile.h"
+#include "core/llm/providers/manualdesk.h"
 #include "core/process/stopevent.h"
 
 #include <poll.h>
@@ -104,13 +105,7 @@ tl::expected<Reply, ProviderFailure> FolderProvider::ask(const Request &request,
     if (!text)
         return tl::unexpected(ProviderFailure{text.error(), {}, false});
     m_last = *number;
-    Reply reply;
-    reply.text = std::move(*text);
-    reply.usageKnown = false;
-    reply.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-    if (onText)
-        onText(reply.text);
-    return reply;
+    return handwritten(std::move(*text), began, onText);
 }
 
 } // namespace klineage::llm

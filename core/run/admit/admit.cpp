@@ -89,15 +89,7 @@ public:
         , m_store(context.workspace / "skills")
     {}
 
-    Result<Ending> run()
-    {
-        Result<Ending> ending = attempts();
-        if (ending)
-            return ending;
-        if (std::optional<Ending> end = orderlyEnd(ending.error()))
-            return std::move(*end);
-        return ending;
-    }
+    Result<Ending> run() { return orderly(attempts()); }
 
 private:
     Result<Ending> attempts()

@@ -10,7 +10,6 @@ namespace klineage::run {
 
 namespace {
 
-constexpr std::size_t maxComparedBytes = std::size_t{4} << 20;
 constexpr std::string_view trialPrefix = "trial:";
 
 /// Lineages that a citation may speak of. One that is not there any more is known by its name alone.
@@ -42,7 +41,7 @@ std::vector<Source> sourcesOf(const Workspace &workspace, const skills::Citation
 bool holdsCode(const lineage::Lineage &lineage, const std::string &code)
 {
     const auto same = [&](const std::string &file) {
-        const Result<std::string> text = files::readFile(lineage.directory / file, maxComparedBytes);
+        const Result<std::string> text = files::readFile(lineage.directory / file, kernel::maxCandidateBytes);
         return text && policy::normalizedCode(*text) == code;
     };
     return std::any_of(lineage.states.begin(), lineage.states.end(),

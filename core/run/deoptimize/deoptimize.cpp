@@ -50,15 +50,6 @@ public:
     }
 
 private:
-    static Result<Ending> orderly(Result<Ending> ending)
-    {
-        if (ending)
-            return ending;
-        if (std::optional<Ending> end = orderlyEnd(ending.error()))
-            return std::move(*end);
-        return ending;
-    }
-
     Result<Ending> walk();
     [[nodiscard]] Status prepare();
     [[nodiscard]] fs::path folderFor(const std::string &platform) const;

@@ -20,8 +20,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::size_t maxStoredBytes = std::size_t{4} << 20;
-
 std::string numbered(const char *letter, std::size_t number)
 {
     char buffer[32];
@@ -160,7 +158,7 @@ void takeOver(const lineage::Lineage &older, Draft &draft)
     for (fs::directory_iterator it(older.directory / "branches", problem), end; !problem && it != end;
          it.increment(problem)) {
         const std::string name = "branches/" + it->path().filename().string();
-        Result<std::string> text = files::readFile(it->path(), maxStoredBytes);
+        Result<std::string> text = files::readFile(it->path(), kernel::maxCandidateBytes);
         if (text && draft.nameOfText.count(files::sha256Hex(*text)) == 0)
             draft.files.emplace(name, std::move(*text));
     }
@@ -168,12 +166,14 @@ void takeOver(const lineage::Lineage &older, Draft &draft)
 
 bool isThereAlready(const lineage::Lineage &older, const Draft &draft)
 {
-    const Result<std::string> toml = files::readFile(older.directory / "lineage.toml", maxStoredBytes);
+    const Result<std::string> toml =
+        files::readFile(older.directory / "lineage.toml", kernel::maxCandidateBytes);
     if (!toml || *toml != lineage::writeLineage(draft.lineage)
         || older.trials.size() != draft.lineage.trials.size())
         return false;
     return std::all_of(draft.files.begin(), draft.files.end(), [&](const auto &file) {
-        const Result<std::string> text = files::readFile(older.directory / file.first, maxStoredBytes);
+        const Result<std::string> text =
+            files::readFile(older.directory / file.first, kernel::maxCandidateBytes);
         return text && *text == file.second;
     });
 }

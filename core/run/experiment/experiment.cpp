@@ -9,6 +9,7 @@
 #include "core/files/tomlwriter.h"
 #include "core/lineage/lineage.h"
 #include "core/policy/policy.h"
+#include "core/run/subject.h"
 
 #include <algorithm>
 #include <set>
@@ -21,23 +22,10 @@ namespace {
 
 constexpr std::size_t mostRuns = 10'000;
 
-/// "softmax/pocl/K00" -> {"softmax", "pocl", "K00"}; empty when it has another shape.
-std::vector<std::string> partsOf(const std::string &root)
+bool isRoot(const std::string &name)
 {
-    std::vector<std::string> parts(1);
-    for (const char c : root) {
-        if (c == '/')
-            parts.emplace_back();
-        else
-            parts.back() += c;
-    }
-    const bool isSound = parts.size() == 3 && isSlug(parts[0]) && isSlug(parts[1]) && !parts[2].empty()
-                         && parts[2].size() <= 32
-                         && std::all_of(parts[2].begin(), parts[2].end(), [](char c) {
-                                return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
-                                       || (c >= '0' && c <= '9') || c == '-' || c == '_';
-                            });
-    return isSound ? parts : std::vector<std::string>();
+    const std::optional<StateName> state = stateNameOf(name);
+    return state && isSlug(state->workload) && isSlug(state->folder) && lineage::isStateId(state->state);
 }
 
 void checkLists(const files::TomlTable &root, const Experiment &experiment)
@@ -47,7 +35,7 @@ void checkLists(const files::TomlTable &root, const Experiment &experiment)
         return std::adjacent_find(list.begin(), list.end()) != list.end();
     };
     for (const std::string &name : experiment.roots) {
-        if (partsOf(name).empty())
+        if (!isRoot(name))
             root.fail("roots",
                       "'" + name + "' is no state; expected WORKLOAD/LINEAGE/STATE, as in softmax/pocl/K00.");
     }
@@ -134,15 +122,8 @@ std::string writeExperiment(const Experiment &experiment)
     out.integer("max_steps", experiment.maxSteps);
     out.string("provider", experiment.provider);
     out.optionalString("model", experiment.model);
-    const auto table = [&out](const char *title, const std::map<std::string, std::string> &values) {
-        if (values.empty())
-            return;
-        out.beginTable(title);
-        for (const auto &[name, value] : values)
-            out.string(name, value);
-    };
-    table("author", experiment.author);
-    table("options", experiment.options);
+    out.stringTable("author", experiment.author);
+    out.stringTable("options", experiment.options);
     return out.text();
 }
 
@@ -176,17 +157,17 @@ std::vector<Cell> cellsOf(const Experiment &experiment)
 
 Result<Settings> settingsOf(const Experiment &experiment, const Cell &cell, const fs::path &workspace)
 {
-    const std::vector<std::string> parts = partsOf(cell.root);
-    if (parts.empty())
+    const std::optional<StateName> root = stateNameOf(cell.root);
+    if (!root)
         return fail(ErrorCode::InvalidInput, "'" + cell.root + "' is no state of a lineage.");
     const Result<lineage::Lineage> lineage =
-        lineage::readLineage(workspace / "workloads" / parts[0] / "lineages" / parts[1]);
+        lineage::readLineage(workspace / "workloads" / root->workload / "lineages" / root->folder);
     if (!lineage)
         return tl::unexpected(lineage.error());
     Settings settings;
     settings.id = cell.runId;
     settings.kind = Kind::Materialize;
-    settings.workload = parts[0];
+    settings.workload = root->workload;
     settings.platform = lineage->platform;
     settings.surface = kernel::toString(lineage->surface);
     settings.policy = cell.policy;

@@ -1,24 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/run/experiment/results.h"
 
-#include <charconv>
+#include "core/base/numbertext.h"
+
 #include <cmath>
 
 namespace klineage::run {
 
 namespace {
-
-std::string numberText(double value)
-{
-    char buffer[40];
-    const auto [end, status] = std::to_chars(buffer, buffer + sizeof buffer, value);
-    return std::string(buffer, status == std::errc() ? end : buffer);
-}
-
-std::string codeOf(const std::string &ending)
-{
-    return ending.substr(0, ending.find(':'));
-}
 
 CellResult readCell(const Experiment &experiment, const Cell &cell)
 {
@@ -33,7 +22,7 @@ CellResult readCell(const Experiment &experiment, const Cell &cell)
     const Result<RunRecord> run = readRun(directory);
     if (!run) {
         result.state = "unreadable";
-        result.ending = run.error().message;
+        result.ending.reason = run.error().message;
         return result;
     }
     result.state = run->state;
@@ -99,8 +88,8 @@ std::string trajectoriesCsv(const ExperimentResults &results)
     std::string text = "root,policy,seed,step,dollars,best,speedup,action,outcome\n";
     for (const CellResult &cell : results.cells) {
         for (const TrajectoryPoint &point : cell.summary.trajectory)
-            text += cellText(cell.cell) + ',' + std::to_string(point.step) + ',' + numberText(point.dollars)
-                    + ',' + numberText(point.best) + ',' + numberText(point.speedup) + ',' + point.action
+            text += cellText(cell.cell) + ',' + std::to_string(point.step) + ',' + shortestText(point.dollars)
+                    + ',' + shortestText(point.best) + ',' + shortestText(point.speedup) + ',' + point.action
                     + ',' + point.outcome + '\n';
     }
     return text;
@@ -113,12 +102,11 @@ std::string resultsCsv(const ExperimentResults &results)
         "failed,wrappers,questions,dollars\n";
     for (const CellResult &cell : results.cells) {
         const Summary &s = cell.summary;
-        const std::string ending = cell.state == "unreadable" ? std::string() : codeOf(cell.ending);
-        text += cellText(cell.cell) + ',' + cell.state + ',' + ending + ',' + s.reference.name + ','
-                + numberText(s.rootSpeedup) + ',' + numberText(s.finalSpeedup) + ',' + numberText(s.best)
-                + ',' + (s.audited ? "yes" : "no") + ',' + std::to_string(s.valid) + ','
-                + std::to_string(s.failed) + ',' + std::to_string(s.wrappers) + ','
-                + std::to_string(s.questions) + ',' + numberText(s.dollars) + '\n';
+        text += cellText(cell.cell) + ',' + cell.state + ',' + cell.ending.code + ',' + s.reference.name + ','
+                + shortestText(s.rootSpeedup) + ',' + shortestText(s.finalSpeedup) + ','
+                + shortestText(s.best) + ',' + (s.audited ? "yes" : "no") + ',' + std::to_string(s.valid)
+                + ',' + std::to_string(s.failed) + ',' + std::to_string(s.wrappers) + ','
+                + std::to_string(s.questions) + ',' + shortestText(s.dollars) + '\n';
     }
     return text;
 }

@@ -13,8 +13,8 @@ namespace klineage::run {
 /// A cell and what its run came to.
 struct CellResult {
     Cell cell;
-    std::string state;  ///< "missing", "running", "stopped", "finished", "unreadable"
-    std::string ending; ///< as in RunRecord; of an unreadable one what is wrong
+    std::string state; ///< "missing", "running", "stopped", "finished", "unreadable"
+    Ending ending;     ///< as in RunRecord; of an unreadable one the reason says what is wrong
     Summary summary;
     /// It is over and brought a candidate that is faster than the root.
     [[nodiscard]] bool isSuccess() const;

@@ -3,6 +3,7 @@
 
 #include "core/files/tomlreader.h"
 #include "core/run/admit/heldout.h"
+#include "core/skills/cardtables.h"
 
 #include <algorithm>
 
@@ -11,44 +12,12 @@ namespace klineage::run {
 namespace {
 
 using files::TomlTable;
+using skills::readClaim;
+using skills::readClaims;
+using skills::readFeatures;
+using skills::readSingleClaim;
 using skills::Citation;
 using skills::Claim;
-
-Claim readClaim(const TomlTable &table)
-{
-    Claim claim;
-    claim.text = table.string("text");
-    claim.evidence = table.strings("evidence");
-    return claim;
-}
-
-Claim readSingleClaim(const TomlTable &root, const char *key)
-{
-    root.require(key);
-    const std::optional<TomlTable> table = root.table(key);
-    return table ? readClaim(*table) : Claim{};
-}
-
-std::vector<Claim> readClaims(const TomlTable &root, const char *key)
-{
-    std::vector<Claim> claims;
-    root.require(key);
-    for (const TomlTable &table : root.tables(key))
-        claims.push_back(readClaim(table));
-    return claims;
-}
-
-std::vector<skills::Feature> readFeatures(const TomlTable &root, const char *key)
-{
-    std::vector<skills::Feature> features;
-    for (const TomlTable &table : root.tables(key)) {
-        skills::Feature feature;
-        feature.locus = table.string("locus");
-        feature.name = table.string("name");
-        features.push_back(std::move(feature));
-    }
-    return features;
-}
 
 std::string joined(const std::vector<Citation> &citations)
 {
@@ -172,6 +141,8 @@ Result<LiftedCard> parseLiftedCard(const std::string &toml, const LiftGroup &gro
         card.name = root.string("name");
         card.locus = root.string("locus");
         lifted.carrier = root.string("carrier");
+        for (const char *key : {"precondition", "effect", "risk"})
+            root.require(key); // a card of one's own may lack them, a proposal has to say what it knows
         card.intent = readSingleClaim(root, "intent");
         card.anchor = readSingleClaim(root, "anchor");
         card.preconditions = readClaims(root, "precondition");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/run/lift/group.h"
 
+#include "core/base/numbertext.h"
 #include "core/files/atomicfile.h"
 #include "core/run/admit/heldout.h"
 #include "core/run/lift/difftext.h"
@@ -11,6 +12,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace klineage::run {
 
@@ -18,7 +20,6 @@ namespace {
 
 using skills::Citation;
 
-constexpr std::size_t maxQuotedBytes = std::size_t{4} << 20;
 constexpr int contextLines = 8; // the local code around a change
 constexpr std::size_t maxDiffBytes = std::size_t{24} << 10;
 constexpr std::size_t maxAttemptDiffBytes = std::size_t{4} << 10;
@@ -105,7 +106,7 @@ void addUnique(std::vector<std::string> &values, const std::string &value)
 
 std::string readText(const lineage::Lineage &lineage, const std::string &file)
 {
-    return files::readFile(lineage.directory / file, maxQuotedBytes).value_or(std::string());
+    return files::readFile(lineage.directory / file, kernel::maxCandidateBytes).value_or(std::string());
 }
 
 std::vector<std::string> categoriesBefore(const Member &member)
@@ -183,8 +184,8 @@ private:
         text += "trial:" + after->id + ": " + figuresText(*after) + ".\n";
         for (const MetricChange &change :
              before ? metricChanges(*before, *after) : std::vector<MetricChange>())
-            text += "- " + change.name + ": " + policy::decimalText(change.before, 2) + " → "
-                    + policy::decimalText(change.after, 2) + '\n';
+            text += "- " + change.name + ": " + fixedText(change.before, 2) + " → "
+                    + fixedText(change.after, 2) + '\n';
         const gate::Trial *match = lineage.findTrial(member.transition().rederivedMatch);
         const gate::Comparison *comparison = match ? match->comparison("parent") : nullptr;
         if (comparison)
@@ -259,6 +260,19 @@ std::vector<std::vector<Member>> groupsOf(const Workspace &workspace,
 }
 
 } // namespace
+
+std::vector<std::string> liftedLineages(const std::string &subject)
+{
+    std::vector<std::string> keys;
+    std::string key;
+    for (const char c : subject + ',') {
+        if (c != ',' && c != ' ')
+            key += c;
+        else if (!key.empty())
+            keys.push_back(std::exchange(key, {}));
+    }
+    return keys;
+}
 
 LiftInput gatherGroups(const Workspace &workspace, const std::vector<std::string> &lineages, bool again)
 {

@@ -51,6 +51,8 @@ struct LiftInput {
     std::vector<KnownCard> library;
 };
 
+/// The lineages of a lift's subject, "sgemm/pocl, softmax/pocl"; none: all of them.
+[[nodiscard]] std::vector<std::string> liftedLineages(const std::string &subject);
 /// The transitions of these lineages (all when empty), in groups, in the order of the lineages. Groups whose every transition some card
 /// cites already are left out unless again.
 [[nodiscard]] LiftInput gatherGroups(const Workspace &workspace, const std::vector<std::string> &lineages,

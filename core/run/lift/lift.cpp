@@ -17,20 +17,6 @@ namespace {
 
 constexpr std::size_t mostShown = 40;
 
-/// "sgemm/pocl, softmax/pocl" -> the keys; empty: all.
-std::vector<std::string> keysOf(const std::string &subject)
-{
-    std::vector<std::string> keys;
-    std::string key;
-    for (const char c : subject + ',') {
-        if (c != ',' && c != ' ')
-            key += c;
-        else if (!key.empty())
-            keys.push_back(std::exchange(key, {}));
-    }
-    return keys;
-}
-
 class Lifter
 {
 public:
@@ -40,15 +26,7 @@ public:
         , m_store(context.workspace / "skills")
     {}
 
-    Result<Ending> run()
-    {
-        Result<Ending> ending = groups();
-        if (ending)
-            return ending;
-        if (std::optional<Ending> end = orderlyEnd(ending.error()))
-            return std::move(*end);
-        return ending;
-    }
+    Result<Ending> run() { return orderly(groups()); }
 
 private:
     Result<Ending> groups();
@@ -98,7 +76,7 @@ Result<std::string> Lifter::gather() const
     const Result<Workspace> workspace = openWorkspace(m_context.workspace);
     if (!workspace)
         return tl::unexpected(workspace.error());
-    const std::vector<std::string> keys = keysOf(m_conduct.settings().subject);
+    const std::vector<std::string> keys = liftedLineages(m_conduct.settings().subject);
     for (const std::string &key : keys) {
         if (!workspace->findLineage(key))
             return fail(ErrorCode::NotFound, "There is no lineage '" + key + "' in the workspace.");

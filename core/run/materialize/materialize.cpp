@@ -158,37 +158,26 @@ Status Materialization::write(StepRecord step, const gate::Trial *trial)
 {
     step.totalDollars = m_totalDollars;
     if (trial) {
-        step.trial = trial->id;
-        step.candidate = trial->candidate;
-        step.parent = trial->parent;
+        Conduct::name(*trial, step);
         step.speedup = speedupOf(*trial, m_reference);
     }
     if (step.outcome == "valid")
         m_best = std::max(m_best, step.speedup);
     step.best = m_best;
-    const Result<StepRecord> written = m_context.journal.step(std::move(step));
-    if (!written)
-        return tl::unexpected(written.error());
-    if (m_context.watcher.stepped)
-        m_context.watcher.stepped(*written);
-    return {};
+    return m_conduct.write(std::move(step));
 }
 
 Result<llm::Exchange> Materialization::askAuthor(const Ask &ask)
 {
-    if (m_context.watcher.begins)
-        m_context.watcher.begins("asking (question " + std::to_string(m_questions + 1) + "): " + ask.title);
     llm::Request request = ask.request;
     request.model = settings().model;
     request.maxOutputTokens = m_maxOutputTokens;
     Result<llm::Exchange> exchange =
-        m_context.author.ask(request, m_context.stop, m_context.watcher.replyText);
+        m_conduct.send(request, "asking (question " + std::to_string(m_questions + 1) + "): " + ask.title);
     if (!exchange)
         return exchange;
     ++m_questions;
     m_totalDollars += exchange->dollars;
-    if (m_context.watcher.spent)
-        m_context.watcher.spent(m_context.author.ledger());
     return exchange;
 }
 
@@ -364,18 +353,15 @@ Result<Ending> Materialization::run()
         }
     }
     if (problem) {
-        const std::optional<Ending> orderly = orderlyEnd(*problem);
-        if (!orderly)
-            return tl::unexpected(*problem);
-        ending = *orderly;
+        const Result<Ending> end = orderly(tl::unexpected(*problem));
+        if (!end)
+            return end;
+        ending = *end;
     }
     if (ending.code == "stopped")
         return ending;
-    if (Status audited = audit(); !audited) {
-        if (const std::optional<Ending> orderly = orderlyEnd(audited.error()))
-            return *orderly;
-        return tl::unexpected(audited.error());
-    }
+    if (Status audited = audit(); !audited)
+        return orderly(tl::unexpected(audited.error()));
     return ending;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/run/perform/author.h"
 
+#include "core/base/numbertext.h"
 #include "core/base/suggest.h"
 #include "core/files/filehandle.h"
 #include "core/talk/trialtext.h"
@@ -98,11 +99,11 @@ Result<std::optional<Estimate>> estimateCost(const Settings &settings, bool isPa
         estimate.questions = std::min(estimate.questions, settings.maxSteps);
     if (estimate.questions > 0)
         estimate.dollars = estimate.firstDollars + (estimate.questions - 1) * estimate.laterDollars;
-    estimate.text = "The first question will cost about $" + policy::decimalText(estimate.firstDollars, 4)
-                    + ", each after it about $" + policy::decimalText(estimate.laterDollars, 4) + ": about "
-                    + std::to_string(estimate.questions) + " questions and $"
-                    + policy::decimalText(estimate.dollars, 2) + " within the cap of $"
-                    + policy::decimalText(settings.capDollars, 2) + ", by the prices of " + prices.date + '.';
+    estimate.text = "The first question will cost about $" + fixedText(estimate.firstDollars, 4)
+                    + ", each after it about $" + fixedText(estimate.laterDollars, 4) + ": about "
+                    + std::to_string(estimate.questions) + " questions and $" + fixedText(estimate.dollars, 2)
+                    + " within the cap of $" + fixedText(settings.capDollars, 2) + ", by the prices of "
+                    + prices.date + '.';
     return std::optional(std::move(estimate));
 }
 

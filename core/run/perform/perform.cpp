@@ -27,10 +27,10 @@ Result<Ending> call(Context &context)
 Result<Ending> perform(Context &context)
 {
     Result<Ending> ending = call(context);
-    const std::string text = !ending                  ? "error: " + sentence(ending.error().message)
-                             : ending->reason.empty() ? ending->code
-                                                      : ending->code + ": " + sentence(ending->reason);
-    if (Status finished = context.journal.finish(text); !finished && ending)
+    Ending written = ending.value_or(Ending{"error", ending ? "" : ending.error().message});
+    if (!written.reason.empty())
+        written.reason = sentence(written.reason);
+    if (Status finished = context.journal.finish(written); !finished && ending)
         return tl::unexpected(finished.error());
     return ending;
 }

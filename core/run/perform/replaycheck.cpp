@@ -15,9 +15,8 @@ namespace {
 /// What ended the record after its last reply or trial, as an error; otherwise that there is no more.
 Error endOfRecord(const RunRecord &recorded, const std::string &missing)
 {
-    constexpr std::string_view budget = "budget: ";
-    if (recorded.ending.starts_with(budget))
-        return {ErrorCode::Unavailable, recorded.ending.substr(budget.size()), {}};
+    if (recorded.ending.code == "budget")
+        return {ErrorCode::Budget, recorded.ending.reason, {}};
     if (recorded.state != "finished")
         return {ErrorCode::Cancelled, "The record ends here.", {}};
     return {ErrorCode::NotFound, missing, {}};
@@ -134,7 +133,8 @@ Result<ReplayCheck> checkReplay(const fs::path &workspace, const fs::path &runDi
         check.difference += '\n' + ending.error().message + '\n' + ending.error().detail;
     const bool sameEnding = check.ending == recorded->ending || recorded->state != "finished";
     if (check.ok() && !sameEnding)
-        check.difference = "The run ended with '" + recorded->ending + "', now with '" + check.ending + "'.";
+        check.difference =
+            "The run ended with '" + recorded->ending.text() + "', now with '" + check.ending.text() + "'.";
     return check;
 }
 

@@ -11,7 +11,7 @@ namespace klineage::run {
 struct ReplayCheck {
     int steps = 0;          ///< that came out the same, byte for byte but for their times
     int recorded = 0;       ///< steps in the record
-    std::string ending;     ///< as it came out now
+    Ending ending;          ///< as it came out now
     std::string difference; ///< the first one, in words; empty: none
     [[nodiscard]] bool ok() const { return difference.empty(); }
 };

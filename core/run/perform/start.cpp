@@ -5,6 +5,7 @@
 #include "core/base/suggest.h"
 #include "core/kernel/candidate.h"
 #include "core/run/deoptimize/walk.h"
+#include "core/run/lift/group.h"
 #include "core/run/runid.h"
 #include "core/run/subject.h"
 #include "core/run/summary.h"
@@ -17,34 +18,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t mostListedNames = 12;
 constexpr std::string_view earlierRun = "run:";
 
 tl::unexpected<Error> unknownName(const std::string &what, const std::string &name,
                                   const std::vector<std::string> &known)
 {
-    std::string message = "There is no " + what + " '" + name + "'";
-    if (const std::string near = didYouMean(name, known); !near.empty())
-        message += near;
-    else if (!known.empty() && known.size() <= mostListedNames)
-        message += "; there is " + quotedList(known) + '.';
-    else
-        message += '.';
-    return fail(ErrorCode::NotFound, message);
-}
-
-template <typename Records, typename NameOf>
-std::vector<std::string> namesOf(const Records &records, const NameOf &nameOf)
-{
-    std::vector<std::string> names;
-    for (const auto &record : records)
-        names.push_back(nameOf(record));
-    return names;
-}
-
-std::vector<std::string> lineageKeys(const Workspace &workspace)
-{
-    return namesOf(workspace.lineages, [](const lineage::Lineage &lineage) { return lineage.key(); });
+    return fail(ErrorCode::NotFound, noSuchName(what, name, known));
 }
 
 std::string absolutePath(const std::string &path)
@@ -160,15 +139,13 @@ Status Starter::takeKernel(const std::string &name)
     }
     if (isFile(name))
         return takeFile();
-    return unknownName("lineage, file or run", name, lineageKeys(m_workspace));
+    return unknownName("lineage, file or run", name, m_workspace.lineageKeys());
 }
 
 Status Starter::takeCard()
 {
     if (!m_workspace.findCard(m_settings.subject))
-        return unknownName(
-            "card", m_settings.subject,
-            namesOf(m_workspace.cards, [](const skills::CardRecord &record) { return record.card.name; }));
+        return unknownName("card", m_settings.subject, m_workspace.cardNames());
     std::string &target = m_settings.options["target"];
     if (target.empty())
         return fail(ErrorCode::InvalidInput, "Choose the kernel that the card is tried on, the "
@@ -196,7 +173,7 @@ Status Starter::takeLineages()
     const std::vector<std::string> keys = liftedLineages(m_settings.subject);
     for (const std::string &key : keys) {
         if (!m_workspace.findLineage(key))
-            return unknownName("lineage", key, lineageKeys(m_workspace));
+            return unknownName("lineage", key, m_workspace.lineageKeys());
     }
     if (keys.size() == 1)
         takeScope(*m_workspace.findLineage(keys.front()));
@@ -261,8 +238,10 @@ Status Starter::checkState(const lineage::Lineage &lineage, const std::string &n
     const std::string state = stateNameOf(name)->state;
     if (state.empty() || lineage.findState(state))
         return {};
-    return unknownName("state of " + lineage.key(), state,
-                       namesOf(lineage.states, [](const lineage::State &known) { return known.id; }));
+    std::vector<std::string> known;
+    for (const lineage::State &other : lineage.states)
+        known.push_back(other.id);
+    return unknownName("state of " + lineage.key(), state, known);
 }
 
 void Starter::takeScope(const lineage::Lineage &lineage)
@@ -278,9 +257,7 @@ Status Starter::checkWorkload() const
 {
     if (m_settings.workload.empty() || m_workspace.findWorkload(m_settings.workload))
         return {};
-    return unknownName(
-        "workload", m_settings.workload,
-        namesOf(m_workspace.workloads, [](const workload::Workload &known) { return known.name; }));
+    return unknownName("workload", m_settings.workload, m_workspace.workloadNames());
 }
 
 /// What the run itself would find out after its first trial: where its lineage goes must be free.
@@ -320,17 +297,6 @@ Status Starter::checkAuthor() const
 Result<Settings> startSettings(const Workspace &workspace, const StartRequest &request)
 {
     return Starter(workspace, request).run();
-}
-
-std::vector<std::string> liftedLineages(const std::string &subject)
-{
-    std::vector<std::string> keys;
-    for (std::size_t begin = 0; begin < subject.size();) {
-        const std::size_t comma = std::min(subject.find(',', begin), subject.size());
-        keys.push_back(subject.substr(begin, comma - begin));
-        begin = comma + 1;
-    }
-    return keys;
 }
 
 FoundState findState(const Workspace &workspace, const std::string &name)

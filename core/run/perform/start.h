@@ -47,8 +47,6 @@ struct StartRequest {
 /// written or spent.
 [[nodiscard]] Result<Settings> startSettings(const Workspace &workspace, const StartRequest &request);
 
-/// The lineages of a lift's subject; none: all of them.
-[[nodiscard]] std::vector<std::string> liftedLineages(const std::string &subject);
 /// Whether replies cost the table's prices.
 [[nodiscard]] bool isPaid(const Settings &settings);
 /// What the run will probably cost; empty when replies cost nothing. Reads what its questions will hold from the workspace.

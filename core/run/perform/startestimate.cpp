@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What a run will probably cost, and what else to know before it starts.
+#include "core/base/numbertext.h"
 #include "core/files/atomicfile.h"
 #include "core/policy/policy.h"
 #include "core/run/admit/heldout.h"
@@ -19,7 +20,6 @@ namespace fs = std::filesystem;
 using MaybeEstimate = Result<std::optional<Estimate>>;
 
 constexpr int questionsOfStep = 3; ///< of a deoptimization: propose, rewrite, derive again
-constexpr std::size_t maxTargetBytes = std::size_t{4} << 20;
 
 std::string optionOf(const Settings &settings, const char *name)
 {
@@ -128,9 +128,9 @@ MaybeEstimate estimateLift(const Workspace &workspace, const Settings &settings,
         of.text = "Nothing will be asked.";
         return estimate;
     }
-    of.text = "A card will cost about $" + policy::decimalText(of.firstDollars, 4) + ": about "
-              + std::to_string(of.questions) + " questions and $" + policy::decimalText(of.dollars, 2)
-              + " within the cap of $" + policy::decimalText(settings.capDollars, 2) + ", by the prices of "
+    of.text = "A card will cost about $" + fixedText(of.firstDollars, 4) + ": about "
+              + std::to_string(of.questions) + " questions and $" + fixedText(of.dollars, 2)
+              + " within the cap of $" + fixedText(settings.capDollars, 2) + ", by the prices of "
               + prices.date + '.';
     return estimate;
 }
@@ -139,7 +139,7 @@ std::string heldOutNote(const Workspace &workspace, const Settings &settings)
 {
     const skills::CardRecord *card = workspace.findCard(settings.subject);
     const std::string name = optionOf(settings, "target");
-    Result<std::string> text = files::readFile(fileOf(workspace, name), maxTargetBytes);
+    Result<std::string> text = files::readFile(fileOf(workspace, name), kernel::maxCandidateBytes);
     if (!card || !text)
         return {};
     Subject target;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/trial/analysis/analysis.h"
 
+#include "core/base/numbertext.h"
 #include "core/trial/analysis/classify.h"
 #include "core/trial/analysis/tools.h"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cstdlib>
 
 namespace klineage::gate {
 
@@ -65,7 +65,7 @@ json orNull(double value)
 double ToolScope::fact(const std::string &name) const
 {
     const auto found = trial.environment.facts.find(name);
-    return found == trial.environment.facts.end() ? 0 : std::strtod(found->second.c_str(), nullptr);
+    return found == trial.environment.facts.end() ? 0 : numberIn(found->second);
 }
 
 const std::vector<Tool> &allTools()

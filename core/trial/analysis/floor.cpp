@@ -71,12 +71,6 @@ void note(Floor &floor, const std::string &text)
 
 } // namespace
 
-const RateCeiling *rateFor(const std::string &precision, const Ceilings &ceilings)
-{
-    // f16 and bf16 go through the same multipliers at the same rate.
-    return ceilings.rate(precision == "half" ? "bf16" : precision);
-}
-
 Floor rooflineFloor(const Demand &demand, const Ceilings &ceilings)
 {
     Floor floor;

@@ -38,7 +38,4 @@ struct Floor {
 
 [[nodiscard]] bool isBelow(double ns, const Floor &floor);
 
-/// The rate that a workload of this precision is held against: nullptr when none was measured.
-[[nodiscard]] const RateCeiling *rateFor(const std::string &precision, const Ceilings &ceilings);
-
 } // namespace klineage::gate

@@ -1,26 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/trial/analysis/roof.h"
 
+#include "core/base/numbertext.h"
 #include "core/trial/analysis/floor.h"
-
-#include <cstdio>
-#include <cstdlib>
 
 namespace klineage::gate {
 
 namespace {
 
-std::string whole(double value)
-{
-    char text[40];
-    std::snprintf(text, sizeof text, "%.0f", value);
-    return text;
-}
-
 double numberOf(const Environment &environment, const std::string &name)
 {
     const auto fact = environment.facts.find(name);
-    const double value = fact == environment.facts.end() ? 0 : std::strtod(fact->second.c_str(), nullptr);
+    const double value = fact == environment.facts.end() ? 0 : numberIn(fact->second);
     return value > 0 && value < 1e30 ? value : 0;
 }
 
@@ -38,15 +29,15 @@ void recordRoof(const Ceilings &ceilings, double footprintBytes, const std::stri
     auto &facts = environment.facts;
     facts["roofline_measured"] = ceilings.time;
     if (const BandwidthCeiling *bandwidth = ceilings.nearest(footprintBytes)) {
-        facts["roofline_bandwidth"] = whole(bandwidth->copy);
-        facts["roofline_footprint"] = whole(bandwidth->footprintBytes);
+        facts["roofline_bandwidth"] = fixedText(bandwidth->copy, 0);
+        facts["roofline_footprint"] = fixedText(bandwidth->footprintBytes, 0);
     }
     if (!precision.empty())
         facts["roofline_precision"] = precision;
     for (const RateCeiling &rate : ceilings.rates)
-        facts["roofline_flops_" + rate.name] = whole(rate.perSecond);
+        facts["roofline_flops_" + rate.name] = fixedText(rate.perSecond, 0);
     if (ceilings.launchNs > 0)
-        facts["roofline_launch_ns"] = whole(ceilings.launchNs);
+        facts["roofline_launch_ns"] = fixedText(ceilings.launchNs, 0);
 }
 
 std::optional<Roof> recordedRoof(const Environment &environment)
@@ -63,13 +54,6 @@ std::optional<Roof> recordedRoof(const Environment &environment)
     if (roof.bandwidth <= 0 && roof.peak <= 0)
         return {};
     return roof;
-}
-
-Roof roofFrom(const Ceilings &ceilings, double footprintBytes, const std::string &precision)
-{
-    Environment environment;
-    recordRoof(ceilings, footprintBytes, precision, environment);
-    return recordedRoof(environment).value_or(Roof{});
 }
 
 } // namespace klineage::gate

@@ -24,7 +24,5 @@ void recordRoof(const Ceilings &ceilings, double footprintBytes, const std::stri
                 Environment &environment);
 /// As it was recorded with the trial; nothing when the device was not measured then.
 [[nodiscard]] std::optional<Roof> recordedRoof(const Environment &environment);
-/// From ceilings of the same device, for a trial that has none recorded. The precision is "fp32" and so on; empty: no peak.
-[[nodiscard]] Roof roofFrom(const Ceilings &ceilings, double footprintBytes, const std::string &precision);
 
 } // namespace klineage::gate

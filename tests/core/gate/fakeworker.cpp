@@ -121,8 +121,7 @@ private:
         std::memcpy(to.data() + range.toOffset, from.data() + range.fromOffset, range.bytes);
     }
 
-    process::SharedMemory m_shared =
-        process::SharedMemory::adopt(process::FileDescriptor(gate::protocol::memoryFd));
+    process::SharedMemory m_shared = process::SharedMemory::adopt(FileDescriptor(gate::protocol::memoryFd));
     std::map<gate::BufferId, std::vector<std::byte>> m_buffers;
     gate::BufferId m_last = 0;
 };
@@ -149,7 +148,7 @@ int main(int argc, char **argv)
     const std::string mode = argc > 1 ? argv[1] : "";
     if (mode.rfind("hello-", 0) == 0)
         misbehave(mode.substr(6));
-    process::FramePipe pipe{process::FileDescriptor(gate::protocol::socketFd)};
+    process::FramePipe pipe{FileDescriptor(gate::protocol::socketFd)};
     const json hello = {
         {"hello", "klineage-worker"},
         {"version", mode == "old" ? 0 : gate::protocol::version},

@@ -47,7 +47,6 @@ private slots:
     void compileLog();
     void compileError();
     void environmentIsNoVerdict();
-    void numbers();
 };
 
 void TestVerdictText::mismatch()
@@ -277,15 +276,6 @@ void TestVerdictText::environmentIsNoVerdict()
     failure.kind = FailureKind::Machine;
     failure.error = {ErrorCode::Internal, "Cannot allocate.", {}};
     QCOMPARE(std::get<Error>(environmentEnd(failure)).message, std::string("Cannot allocate."));
-}
-
-void TestVerdictText::numbers()
-{
-    QCOMPARE(formatDuration(12.34e6), std::string("12.3 ms"));
-    QCOMPARE(formatDuration(45.6e3), std::string("45.6 µs"));
-    QCOMPARE(formatDuration(2e9), std::string("2 s"));
-    QCOMPARE(formatDuration(12), std::string("12 ns"));
-    QCOMPARE(formatNumber(-std::numeric_limits<double>::infinity()), std::string("-inf"));
 }
 
 QTEST_GUILESS_MAIN(TestVerdictText)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/llm/author.h"
 #include "core/llm/makeprovider.h"
+#include "core/llm/network/httppost.h"
 #include "core/llm/network/httpprovider.h"
 #include "tests/core/llm/loopbackserver.h"
 #include "tests/core/llm/scriptedprovider.h"
@@ -8,7 +9,9 @@
 #include "core/files/atomicfile.h"
 #include "tests/patience.h"
 
+#include <QDateTime>
 #include <QElapsedTimer>
+#include <QLocale>
 #include <QTemporaryDir>
 #include <QTest>
 
@@ -144,6 +147,50 @@ private slots:
         const auto reply = make(true)->ask(question("q"), {});
         QVERIFY(reply);
         QCOMPARE(m_script->seen.size(), 4);
+    }
+
+    void readsHeaders_data()
+    {
+        QTest::addColumn<QString>("name");
+        QTest::addColumn<QString>("value");
+        QTest::addColumn<double>("least"); // of the seconds to wait
+        QTest::addColumn<double>("most");
+        QTest::addColumn<QString>("requestId");
+        QTest::newRow("none") << "X-Nothing"
+                              << "7" << 0.0 << 0.0 << "";
+        QTest::newRow("seconds") << "Retry-After"
+                                 << "12" << 12.0 << 12.0 << "";
+        QTest::newRow("in small letters") << "retry-after"
+                                          << "  3 " << 3.0 << 3.0 << "";
+        QTest::newRow("negative") << "Retry-After"
+                                  << "-5" << 0.0 << 0.0 << "";
+        QTest::newRow("word") << "Retry-After"
+                              << "soon" << 0.0 << 0.0 << "";
+        QTest::newRow("past") << "Retry-After"
+                              << "Sun, 06 Nov 1994 08:49:37 GMT" << 0.0 << 0.0 << "";
+        const QString soon = QLocale::c().toString(QDateTime::currentDateTimeUtc().addSecs(60),
+                                                   "ddd, dd MMM yyyy hh:mm:ss 'GMT'");
+        QTest::newRow("date") << "Retry-After" << soon << 30.0 << 60.0 << "";
+        QTest::newRow("id") << "Request-Id"
+                            << "req_1" << 0.0 << 0.0 << "req_1";
+        QTest::newRow("the other id") << "x-request-id"
+                                      << "req_2" << 0.0 << 0.0 << "req_2";
+        QTest::newRow("long id") << "request-id" << QString(1000, 'x') << 0.0 << 0.0 << QString(200, 'x');
+    }
+    void readsHeaders()
+    {
+        QFETCH(QString, name);
+        QFETCH(QString, value);
+        QFETCH(double, least);
+        QFETCH(double, most);
+        ServerAnswer answer = refusal(429, "{}");
+        answer.headers.push_back({name.toStdString(), value.toStdString()});
+        m_script->answers = {answer};
+        const HttpResult result = httpPost({m_server->url(), {}, "{}", false}, {}, {}, {});
+        QCOMPARE(result.status, 429);
+        QVERIFY2(result.retryAfterSeconds >= least && result.retryAfterSeconds <= most,
+                 qPrintable(QString::number(result.retryAfterSeconds)));
+        QTEST(QString::fromStdString(result.requestId), "requestId");
     }
 
     void givesUp()

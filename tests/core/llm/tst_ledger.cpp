@@ -81,7 +81,7 @@ private slots:
         auto ledger = Ledger::open(m_file, 1);
         QVERIFY(ledger->reserve(0.6, "a"));
         const auto over = ledger->reserve(0.400001, "b");
-        QCOMPARE(over.error().code, ErrorCode::Unavailable);
+        QCOMPARE(over.error().code, ErrorCode::Budget);
         QCOMPARE(over.error().message,
                  std::string("The budget of $1.00 has $0.40 left; a request that can cost up to $0.400001 is "
                              "not sent."));

@@ -193,7 +193,7 @@ public:
             const Result<Exchange> exchange = author->ask(request(next));
             if (std::string wrong = checkLedger(author->ledger(), chargedBefore); !wrong.empty())
                 return wrong;
-            if (!exchange && exchange.error().message.starts_with("The budget"))
+            if (!exchange && exchange.error().code == ErrorCode::Budget)
                 break;
             if (!exchange)
                 continue;

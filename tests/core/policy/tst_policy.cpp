@@ -319,7 +319,7 @@ private slots:
             QVERIFY2(text.contains(part), part);
         QVERIFY(!text.contains("123456789"));
         QVERIFY(text.size() < 1500);
-        QCOMPARE(durationText(12345.6), std::string("12.346 µs"));
+        QCOMPARE(latencyText(12345.6), std::string("12.346 µs"));
     }
 
     void textIsTheSameInEveryLocale()

@@ -18,7 +18,7 @@ namespace {
 
 struct Pair {
     FramePipe pipe;
-    process::FileDescriptor peer;
+    FileDescriptor peer;
 };
 
 Pair makePair(std::size_t limit = process::maxFrameBytes)

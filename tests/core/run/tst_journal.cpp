@@ -77,7 +77,7 @@ Status procedure(Journal &journal, FakeGate &fake)
             return tl::unexpected(written.error());
         parent = text;
     }
-    return journal.finish("complete: Nothing is left to do.");
+    return journal.finish({"complete", "Nothing is left to do."});
 }
 
 /// Everything that a run wrote, without the times of its steps and of its ending.
@@ -194,7 +194,7 @@ private slots:
         const Result<RunRecord> run = readRun(runs() / "one");
         QVERIFY2(run, run ? "" : run.error().message.c_str());
         QCOMPARE(run->state, std::string("finished"));
-        QCOMPARE(run->ending, std::string("complete: Nothing is left to do."));
+        QCOMPARE(run->ending.text(), std::string("complete: Nothing is left to do."));
         QCOMPARE(run->steps.size(), std::size_t{3});
         QCOMPARE(run->steps[2].best, 3.0);
         QCOMPARE(run->steps[2].title, std::string("to ccc \xef\xbf\xbd"));
@@ -300,10 +300,10 @@ private slots:
         }
         {
             Result<Journal> journal = Journal::open(runs() / "one");
-            const Status early = journal->finish("complete");
+            const Status early = journal->finish({"complete", {}});
             QVERIFY(!early && early.error().code == ErrorCode::Conflict);
-            QVERIFY(journal->finish("stopped"));
-            QVERIFY(journal->finish("error: The gate died."));
+            QVERIFY(journal->finish({"stopped", {}}));
+            QVERIFY(journal->finish({"error", "The gate died."}));
         }
         QCOMPARE(readRun(runs() / "one")->state, std::string("finished")); // as it was before
     }
@@ -312,12 +312,12 @@ private slots:
     {
         {
             Result<Journal> journal = Journal::create(runs(), someSettings());
-            QVERIFY(journal->finish("error: The gate died."));
+            QVERIFY(journal->finish({"error", "The gate died."}));
         }
         QCOMPARE(readRun(runs() / "one")->state, std::string("stopped"));
-        QVERIFY(Journal::open(runs() / "one")->finish("stopped: By hand."));
-        QCOMPARE(readRun(runs() / "one")->ending, std::string("stopped: By hand."));
-        QVERIFY(Journal::open(runs() / "one")->finish("complete"));
+        QVERIFY(Journal::open(runs() / "one")->finish({"stopped", "By hand."}));
+        QCOMPARE(readRun(runs() / "one")->ending.text(), std::string("stopped: By hand."));
+        QVERIFY(Journal::open(runs() / "one")->finish({"complete", {}}));
         QCOMPARE(readRun(runs() / "one")->state, std::string("finished"));
     }
 

@@ -158,7 +158,7 @@ private slots:
             driveRun(directory(), {workspace(), provider, prices, broken, {}, {}, 0});
         QVERIFY(!ended);
         const RunRecord record = *readRun(directory());
-        QCOMPARE(record.ending, std::string("error: There is no gate."));
+        QCOMPARE(record.ending.text(), std::string("error: There is no gate."));
         QCOMPARE(record.state, std::string("stopped"));
         QVERIFY(drive(someSettings()));
         QCOMPARE(readRun(directory())->state, std::string("finished"));

@@ -93,6 +93,23 @@ private slots:
             QVERIFY2(!json.contains(key), key);
     }
 
+    void keysAreInTheOrderThatOneReads()
+    {
+        const auto written = nlohmann::ordered_json::parse(writeTrial(fullTrial()));
+        QStringList keys;
+        for (const auto &item : written.items())
+            keys << QString::fromStdString(item.key());
+        QCOMPARE(
+            keys.join(' '),
+            QStringLiteral("id time workload surface file candidate parent tunables verdict environment "
+                           "gate_version seeds latency_ns achieved_flops achieved_bytes metrics hotspots "
+                           "samples"));
+        keys.clear();
+        for (const auto &item : written["verdict"].items())
+            keys << QString::fromStdString(item.key());
+        QCOMPARE(keys.join(' '), QStringLiteral("status stage reason message evidence comparisons hint log"));
+    }
+
     void comparisonsAreFound()
     {
         const Trial trial = fullTrial();

@@ -172,7 +172,6 @@ void DiffView::changeOptions(const ViewOptions &options)
         m_state.currentRow = m_state.rows().indexOf(current, Side::Right);
     }
     viewport()->update();
-    emit optionsChanged();
     emit currentRowChanged();
 }
 

@@ -57,7 +57,6 @@ public:
 
 signals:
     void currentRowChanged();
-    void optionsChanged();
 
 protected:
     bool event(QEvent *event) override;

@@ -4,7 +4,7 @@
 #include <unistd.h>
 #include <utility>
 
-namespace klineage::process {
+namespace klineage {
 
 /// Owns a file descriptor; -1 is empty. Closing ignores errors.
 class FileDescriptor
@@ -41,4 +41,4 @@ private:
     int m_fd = -1;
 };
 
-} // namespace klineage::process
+} // namespace klineage

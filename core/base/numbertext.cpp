@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/base/numbertext.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+namespace klineage {
+
+namespace {
+
+template <typename... Format>
+std::string written(double value, Format... format)
+{
+    char buffer[512]; // all digits of the largest double, and as many decimals as anybody asks for
+    const auto [end, problem] = std::to_chars(buffer, buffer + sizeof buffer, value, format...);
+    return problem == std::errc() ? std::string(buffer, end) : "?";
+}
+
+/// The power of ten of the first digit, once the value is rounded to so many digits.
+int exponentOf(double value, int digits)
+{
+    const std::string text = written(value, std::chars_format::scientific, digits - 1);
+    const std::size_t mark = text.find('e');
+    int exponent = 0;
+    if (mark != std::string::npos) // "e+05": from_chars takes no '+'
+        std::from_chars(text.data() + mark + (text[mark + 1] == '+' ? 2 : 1), text.data() + text.size(),
+                        exponent);
+    return exponent;
+}
+
+} // namespace
+
+std::string shortestText(double value)
+{
+    return written(value);
+}
+
+std::string fixedText(double value, int decimals)
+{
+    return written(value, std::chars_format::fixed, decimals);
+}
+
+std::string significantText(double value, int digits)
+{
+    return written(value, std::chars_format::general, digits);
+}
+
+std::string digitsText(double value, int digits)
+{
+    return fixedText(value, std::max(0, digits - 1 - exponentOf(value, digits)));
+}
+
+std::string durationText(double ns, int digits)
+{
+    constexpr const char *units[] = {" ns", " µs", " ms", " s"};
+    const int step = std::isfinite(ns) && ns > 0 ? std::clamp(exponentOf(ns, digits) / 3, 0, 3) : 0;
+    return digitsText(ns / std::pow(1000.0, step), digits) + units[step];
+}
+
+double numberIn(std::string_view text)
+{
+    double value = 0;
+    std::from_chars(text.data(), text.data() + text.size(), value);
+    return value;
+}
+
+} // namespace klineage
