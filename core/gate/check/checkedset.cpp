@@ -8,6 +8,17 @@
 
 namespace klineage::gate {
 
+namespace {
+
+constexpr std::size_t largeInputBytes = std::size_t{32} << 20;
+
+bool isLargeInput(const BufferLayout &layout)
+{
+    return layout.kind == BufferKind::Input && layout.bytes >= largeInputBytes;
+}
+
+} // namespace
+
 BufferLayout layoutOf(const HostTensor &tensor)
 {
     const bool input = tensor.role == workload::Role::Input;
@@ -66,8 +77,11 @@ WorkerResult<BufferSet> CheckedSet::addPlan(const kernel::ResolvedPlan &plan)
 WorkerResult<void> CheckedSet::arm(Fill fill)
 {
     for (Buffer &buffer : m_buffers) {
-        buffer.key = entropy();
         const bool input = buffer.layout.kind == BufferKind::Input;
+        // Both launches of a check run on the same large inputs, which travel once each way.
+        if (buffer.key != 0 && isLargeInput(buffer.layout))
+            continue;
+        buffer.key = entropy();
         std::vector<std::byte> poisoned;
         if (!input)
             poisoned = poison(buffer.layout, buffer.key, fill);
@@ -126,15 +140,19 @@ std::optional<Finding> judgeBuffer(const BufferLayout &layout, std::uint64_t key
     return tensor ? judgeContent(layout, *tensor, judge, contentOf(layout, image), poison) : std::nullopt;
 }
 
-WorkerResult<std::optional<Finding>> CheckedSet::inspect()
+WorkerResult<std::optional<Finding>> CheckedSet::inspect(Look look)
 {
     std::optional<Finding> worst;
     OutputJudge judge(*m_instance);
-    for (const Buffer &buffer : m_buffers) {
+    for (Buffer &buffer : m_buffers) {
+        if (look == Look::ForNow && isLargeInput(buffer.layout))
+            continue;
         const auto image = m_session.download(buffer.id, buffer.layout.total());
         if (!image)
             return tl::unexpected(image.error());
         auto finding = judgeBuffer(buffer.layout, buffer.key, buffer.tensor, judge, *image, buffer.poison);
+        if (finding)
+            buffer.key = 0;
         // Memory faults explain wrong results, so they are told first.
         if (finding && (!worst || static_cast<int>(finding->kind) < static_cast<int>(worst->kind)))
             worst = std::move(finding);

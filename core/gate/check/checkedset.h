@@ -30,6 +30,12 @@ struct Finding {
                                                  const HostTensor *tensor, OutputJudge &judge,
                                                  std::span<const std::byte> image, PoisonImage poison);
 
+/// What is looked at after a launch.
+enum class Look {
+    Everything,
+    ForNow, ///< another launch on the same buffers follows, after which everything is looked at: large inputs wait until then
+};
+
 /// The buffers of one case instance on the device: every tensor, and the workspaces of each plan that will run on it, all between
 /// red zones. The session must outlive it; the buffers are released with release() (or die with the worker).
 class CheckedSet
@@ -40,10 +46,11 @@ public:
     [[nodiscard]] WorkerResult<void> allocateTensors();
     /// Allocates the workspaces of a plan and returns the names that it sees.
     [[nodiscard]] WorkerResult<BufferSet> addPlan(const kernel::ResolvedPlan &plan);
-    /// Uploads everything afresh: inputs, poisoned outputs and workspaces, red zones under new keys.
+    /// Uploads everything afresh: inputs, poisoned outputs and workspaces, red zones under new keys. Large inputs (32 MiB) that are
+    /// there already stay as the launch before left them, until inspect() finds them changed.
     [[nodiscard]] WorkerResult<void> arm(Fill fill);
     /// Downloads everything and looks at every byte: red zones, inputs, outputs. The worst finding first; nothing when all is well.
-    [[nodiscard]] WorkerResult<std::optional<Finding>> inspect();
+    [[nodiscard]] WorkerResult<std::optional<Finding>> inspect(Look look = Look::Everything);
     [[nodiscard]] WorkerResult<void> release();
 
     [[nodiscard]] const CaseInstance &instance() const { return *m_instance; }

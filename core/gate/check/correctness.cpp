@@ -5,6 +5,7 @@
 #include "core/gate/check/shapes.h"
 
 #include <chrono>
+#include <future>
 
 namespace klineage::gate {
 
@@ -42,15 +43,47 @@ std::vector<Step> stepsOf(const TrialContext &context)
     return steps;
 }
 
-StageResult<CaseInstancePtr> checkStep(const Step &step, const PreparedCandidate &prepared, ModuleId module,
-                                       const TrialContext &context, double &roughNs)
+/// The instances of the steps, in order. On CUDA the next one is made while this one is checked: the CPU is not what is measured there.
+class Instances
 {
-    auto instance = [&] {
-        const OwnTime own(context);
-        return context.instance(*step.theCase, step.seed);
-    }();
-    if (!instance)
-        return tl::unexpected<TrialEnd>(instance.error());
+public:
+    Instances(const std::vector<Step> &steps, bool ahead, const TrialContext &context)
+        : m_steps(steps)
+        , m_context(context)
+        , m_policy(ahead ? std::launch::async : std::launch::deferred)
+    {
+        makeNext();
+    }
+    [[nodiscard]] Result<CaseInstancePtr> take()
+    {
+        const OwnTime own(m_context);
+        const StageTime stage(m_context.clock, &StageSeconds::oracle);
+        auto made = m_making.get();
+        makeNext();
+        return made;
+    }
+
+private:
+    void makeNext()
+    {
+        if (m_next == m_steps.size())
+            return;
+        m_making = std::async(m_policy, [this, &step = m_steps[m_next++]] {
+            return m_context.instance(*step.theCase, step.seed);
+        });
+    }
+
+    const std::vector<Step> &m_steps;
+    const TrialContext &m_context;
+    std::launch m_policy;
+    std::size_t m_next = 0;
+    std::future<Result<CaseInstancePtr>> m_making; ///< waited for when this goes
+};
+
+StageResult<void> checkStep(const Step &step, const CaseInstancePtr &instance,
+                            const PreparedCandidate &prepared, ModuleId module, const TrialContext &context,
+                            double &roughNs)
+{
     const auto plan = resolveFor(prepared, context, *step.theCase);
     if (!plan)
         return tl::unexpected(plan.error());
@@ -63,7 +96,7 @@ StageResult<CaseInstancePtr> checkStep(const Step &step, const PreparedCandidate
             return tl::unexpected<TrialEnd>(launchVerdict(failure.error, where));
         return tl::unexpected(failureEnd(failure, where));
     };
-    CheckedSet set(context.session, *instance);
+    CheckedSet set(context.session, instance);
     if (auto allocated = set.allocateTensors(); !allocated)
         return tl::unexpected(failureEnd(allocated.error(), where));
     const auto bindings = set.addPlan(*plan);
@@ -73,7 +106,8 @@ StageResult<CaseInstancePtr> checkStep(const Step &step, const PreparedCandidate
     if (!subject)
         return failed(subject.error());
     for (const Fill fill : {Fill::Nan, Fill::Garbage}) {
-        if (auto checked = checkedRun(set, *subject, 0, fill, where, context, &roughNs); !checked)
+        const Look look = fill == Fill::Nan ? Look::ForNow : Look::Everything;
+        if (auto checked = checkedRun(set, *subject, 0, fill, where, context, &roughNs, look); !checked)
             return tl::unexpected(checked.error());
     }
     if (auto clean = checkGlobals(prepared, module, context, where); !clean)
@@ -82,13 +116,13 @@ StageResult<CaseInstancePtr> checkStep(const Step &step, const PreparedCandidate
         return failed(removed.error());
     if (auto released = set.release(); !released)
         return failed(released.error());
-    return *instance;
+    return {};
 }
 
 } // namespace
 
 StageResult<void> checkedRun(CheckedSet &set, SubjectId subject, std::size_t setIndex, Fill fill,
-                             const Where &where, const TrialContext &context, double *elapsedNs)
+                             const Where &where, const TrialContext &context, double *elapsedNs, Look look)
 {
     const auto armed = [&] {
         const OwnTime own(context);
@@ -103,7 +137,7 @@ StageResult<void> checkedRun(CheckedSet &set, SubjectId subject, std::size_t set
         *elapsedNs = std::chrono::duration<double, std::nano>(Clock::now() - begin).count();
     const auto finding = [&] {
         const OwnTime own(context);
-        return set.inspect();
+        return set.inspect(look);
     }();
     if (!finding)
         return tl::unexpected(failureEnd(finding.error(), where));
@@ -116,6 +150,7 @@ StageResult<void> checkCorrectness(const PreparedCandidate &prepared, ModuleId m
                                    const TrialContext &context, CorrectnessResult &result)
 {
     const std::vector<Step> steps = stepsOf(context);
+    Instances instances(steps, prepared.candidate.surface == kernel::Surface::Cuda, context);
     for (std::size_t i = 0; i < steps.size(); ++i) {
         const Step &step = steps[i];
         context.report(Stage::Correctness, static_cast<double>(i) / static_cast<double>(steps.size()),
@@ -126,9 +161,11 @@ StageResult<void> checkCorrectness(const PreparedCandidate &prepared, ModuleId m
         result.seeds.push_back(step.seed);
         if (step.drawn)
             result.drawn.push_back(step.drawn->name);
-        const auto instance = checkStep(step, prepared, module, context, result.roughNs);
+        const auto instance = instances.take();
         if (!instance)
-            return tl::unexpected(instance.error());
+            return tl::unexpected<TrialEnd>(instance.error());
+        if (auto checked = checkStep(step, *instance, prepared, module, context, result.roughNs); !checked)
+            return checked;
         if (step.timed)
             result.timed.push_back(*instance);
     }

@@ -22,6 +22,6 @@ struct CorrectnessResult {
 /// One armed run and its judgement; nothing when all is well.
 [[nodiscard]] StageResult<void> checkedRun(CheckedSet &set, SubjectId subject, std::size_t setIndex,
                                            Fill fill, const Where &where, const TrialContext &context,
-                                           double *elapsedNs = nullptr);
+                                           double *elapsedNs = nullptr, Look look = Look::Everything);
 
 } // namespace klineage::gate

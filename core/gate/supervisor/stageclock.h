@@ -41,4 +41,25 @@ private:
     std::chrono::steady_clock::time_point m_since;
 };
 
+/// While it lives time counts to a stage, then again to the one before. clock may be nullptr.
+class StageTime
+{
+public:
+    StageTime(StageClock *clock, StageClock::Stage stage)
+        : m_clock(clock)
+        , m_before(clock ? clock->enter(stage) : nullptr)
+    {}
+    ~StageTime()
+    {
+        if (m_clock)
+            (void)m_clock->enter(m_before);
+    }
+    StageTime(const StageTime &) = delete;
+    StageTime &operator=(const StageTime &) = delete;
+
+private:
+    StageClock *m_clock;
+    StageClock::Stage m_before;
+};
+
 } // namespace klineage::gate

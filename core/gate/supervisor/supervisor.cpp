@@ -235,10 +235,7 @@ Result<CaseInstancePtr> Supervisor::Private::instance(const workload::Workload &
         &c == &workload.cases.front() && std::find(pool.begin(), pool.end(), seed) != pool.end();
     if (&c == &workload.cases.front() && first && first->seed == seed)
         return first;
-    const auto stage = clock.enter(&StageSeconds::oracle);
-    auto made = fromPool ? fromThePool(workload, seed) : makeInstance(workload, c, seed, expectedSource());
-    (void)clock.enter(stage);
-    return made;
+    return fromPool ? fromThePool(workload, seed) : makeInstance(workload, c, seed, expectedSource());
 }
 
 Result<CaseInstancePtr> Supervisor::Private::fromThePool(const workload::Workload &workload,
@@ -266,7 +263,10 @@ Status Supervisor::Private::checkWorkload(const GateJob &job, std::uint64_t seed
     if (sound.contains(text))
         return {};
     const workload::Case &timed = job.workload.cases.front();
-    auto made = instance(job.workload, timed, seed);
+    auto made = [&] {
+        const StageTime stage(&clock, &StageSeconds::oracle);
+        return instance(job.workload, timed, seed);
+    }();
     if (!made)
         return tl::unexpected(made.error());
     if (const auto pass = trivialPass((*made)->tensors, (*made)->expected, (*made)->tolerance))
@@ -362,6 +362,7 @@ StageResult<void> Supervisor::Private::performOn(WorkerSession &worker, Prepared
         std::clamp(job.request.deadlineSeconds / 4, 2.0, longestLaunchSeconds),
         [&](const workload::Case &c, std::uint64_t seed) { return instance(job.workload, c, seed); },
         timedSeeds(job.request.seeds)};
+    context.clock = &clock;
     context.report(Stage::Compile, -1, "compiling");
     if (prepared.candidate.surface == kernel::Surface::Cuda) {
         const std::string target = compileTarget(trial.environment.platform);

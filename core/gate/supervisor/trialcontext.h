@@ -4,6 +4,7 @@
 #include "core/device/cuda/cubinglobals.h"
 #include "core/gate/session/compilersession.h"
 #include "core/gate/session/verdicttext.h"
+#include "core/gate/supervisor/stageclock.h"
 #include "core/gate/supervisor/supervisor.h"
 
 #include <chrono>
@@ -38,6 +39,7 @@ struct TrialContext {
     std::vector<std::uint64_t> timedSeeds;
     /// Where references that are Python packages run; nullptr: they are not to be used.
     PythonSessions *python = nullptr;
+    StageClock *clock = nullptr; ///< nullptr: nobody wants to know
 
     void report(Stage stage, double fraction, const std::string &text) const
     {
