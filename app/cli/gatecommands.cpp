@@ -227,6 +227,9 @@ void printTrial(const gate::Trial &trial)
                     formatSpeedup(comparison.speedup).c_str(), gate::toString(comparison.change));
     if (trial.latencyNs.value > 0)
         std::printf("%s", gate::analysisText(gate::analyse(trial)).c_str());
+    const gate::StageSeconds &stages = trial.stages;
+    std::printf("Seconds: start %.2f, compile %.2f, oracle %.2f, check %.2f, profile %.2f\n", stages.start,
+                stages.compile, stages.oracle, stages.check, stages.profile);
     std::printf("Trial %s\n", trial.id.c_str());
 }
 

@@ -216,6 +216,24 @@ std::uint16_t floatToBf16(float value)
     return static_cast<std::uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
+float f16ToFloat(std::uint16_t bits)
+{
+    const std::uint32_t sign = std::uint32_t{bits & 0x8000u} << 16;
+    const std::uint32_t magnitude = std::uint32_t{bits & 0x7fffu} << 13;
+    if (magnitude >= 0x0f800000u) // infinity, or a NaN with its payload
+        return std::bit_cast<float>(sign | 0x7f800000u | magnitude);
+    return std::bit_cast<float>(sign | magnitude) * 0x1p112f; // exact, subnormals too
+}
+
+std::uint16_t floatToF16(float value)
+{
+    if (std::isnan(value)) {
+        const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
+        return static_cast<std::uint16_t>((bits >> 16 & 0x8000u) | 0x7e00u | (bits >> 13 & 0x3ffu));
+    }
+    return static_cast<std::uint16_t>(Half::encode(value));
+}
+
 double loadElement(const std::byte *data, DType dtype, std::size_t index)
 {
     switch (dtype) {
@@ -225,7 +243,7 @@ double loadElement(const std::byte *data, DType dtype, std::size_t index)
     case DType::TF32:
         return loadAs<float>(data, index);
     case DType::F16:
-        return Half::decode(loadAs<std::uint16_t>(data, index));
+        return f16ToFloat(loadAs<std::uint16_t>(data, index));
     case DType::BF16:
         return bf16ToFloat(loadAs<std::uint16_t>(data, index));
     case DType::F8E4M3:

@@ -24,6 +24,15 @@ public:
         return Deadline(std::min(a.m_when, b.m_when));
     }
 
+    /// The same, moved by so many seconds.
+    [[nodiscard]] Deadline later(double seconds) const
+    {
+        if (m_when == Clock::time_point::max())
+            return *this;
+        return Deadline(m_when
+                        + std::chrono::duration_cast<Clock::duration>(
+                            std::chrono::duration<double>(std::clamp(seconds, 0.0, 1e8))));
+    }
     [[nodiscard]] bool passed() const { return Clock::now() >= m_when; }
     /// Seconds left, never negative; a very large number when there is no deadline.
     [[nodiscard]] double secondsLeft() const

@@ -153,6 +153,31 @@ void readSamples(JsonReader &reader, Trial &trial)
     }
 }
 
+struct NamedStage {
+    const char *name;
+    double StageSeconds::*seconds;
+};
+constexpr NamedStage stageFields[] = {{"start", &StageSeconds::start},
+                                      {"compile", &StageSeconds::compile},
+                                      {"oracle", &StageSeconds::oracle},
+                                      {"check", &StageSeconds::check},
+                                      {"profile", &StageSeconds::profile}};
+
+void readStages(JsonReader &reader, Trial &trial)
+{
+    const json *stages = reader.find("stages");
+    if (!stages)
+        return;
+    JsonReader item(*stages, reader.pathOf("stages"));
+    for (const NamedStage &stage : stageFields) {
+        const double seconds = item.optionalNumber(stage.name, 0);
+        if (seconds < 0)
+            item.refuse(stage.name, "is negative; seconds were expected");
+        trial.stages.*stage.seconds = seconds;
+    }
+    item.finish();
+}
+
 Trial readTrial(const json &value)
 {
     JsonReader reader(value, {});
@@ -182,6 +207,7 @@ Trial readTrial(const json &value)
     readMetrics(reader, trial);
     readHotspots(reader, trial);
     readSamples(reader, trial);
+    readStages(reader, trial);
     trial.gateVersion = reader.optionalText("gate_version", 256);
     reader.finish();
     return trial;
@@ -206,6 +232,10 @@ void writeMeasurements(OrderedJson &out, const Trial &trial)
                                    {"line", spot.line},
                                    {"samples", spot.samples},
                                    {"stalls", spot.stalls}});
+    for (const NamedStage &stage : stageFields) {
+        if (trial.stages.*stage.seconds > 0)
+            out["stages"][stage.name] = trial.stages.*stage.seconds;
+    }
     for (const Samples &samples : trial.samples)
         out["samples"].push_back({{"subject", samples.subject}, {"ns", samples.ns}});
 }

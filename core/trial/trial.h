@@ -43,6 +43,15 @@ struct Samples {
     std::vector<double> ns;
 };
 
+/// Where the seconds of a trial went. 0: it did not come to that.
+struct StageSeconds {
+    double start = 0;   ///< until there was a worker
+    double compile = 0; ///< compiling, loading, and evaluating the plan for every case
+    double oracle = 0;  ///< inputs and expected outputs
+    double check = 0;   ///< the rest of the correctness stage
+    double profile = 0; ///< everything after it
+};
+
 /// One run of the gate. A line of trials.jsonl; written once, never changed.
 struct Trial {
     std::string id;   ///< 16 hex digits, random
@@ -62,6 +71,7 @@ struct Trial {
     std::vector<Metric> metrics;
     std::vector<Hotspot> hotspots; ///< most samples first; empty unless asked for
     std::vector<Samples> samples;
+    StageSeconds stages;
     std::string gateVersion;
 
     [[nodiscard]] const Comparison *comparison(std::string_view against) const;

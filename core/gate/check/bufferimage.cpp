@@ -130,7 +130,7 @@ void composeImage(const BufferLayout &layout, std::uint64_t key, std::span<const
     const auto before = zone(layout, key, true);
     const auto after = zone(layout, key, false);
     std::copy(before.begin(), before.end(), image.begin());
-    std::memcpy(image.data() + layout.offset(), content.data(), layout.bytes);
+    parallelCopy(image.data() + layout.offset(), content.first(layout.bytes));
     std::copy(after.begin(), after.end(),
               image.begin() + static_cast<std::ptrdiff_t>(layout.offset() + layout.bytes));
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/gate/check/expected.h"
 #include "core/gate/check/selection.h"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 namespace klineage::gate {
@@ -12,14 +14,35 @@ namespace klineage::gate {
 struct CaseInstance {
     std::uint64_t seed = 0;
     std::vector<HostTensor> tensors; ///< inputs filled, outputs without bytes
-    Expected expected;
+    ExpectedOutputs expected;
     std::optional<Selection> selection; ///< the outputs that it names are compared as choices
     workload::Tolerance tolerance;
 };
 using CaseInstancePtr = std::shared_ptr<const CaseInstance>;
 
+/// Computes what a case's outputs have to be.
+using ExpectedSource =
+    std::function<Result<ExpectedOutputs>(const workload::Workload &, const workload::Case &,
+                                          const std::vector<HostTensor> &, const workload::Tolerance &)>;
+
+/// The CPU does.
+[[nodiscard]] inline Result<ExpectedOutputs> expectedOnCpu(const workload::Workload &workload,
+                                                           const workload::Case &,
+                                                           const std::vector<HostTensor> &tensors,
+                                                           const workload::Tolerance &)
+{
+    auto computed = computeOracle(workload, tensors);
+    if (!computed)
+        return tl::unexpected(computed.error());
+    ExpectedOutputs expected;
+    for (auto &[name, values] : *computed)
+        expected[name] = std::move(values);
+    return expected;
+}
+
 [[nodiscard]] inline Result<CaseInstancePtr> makeInstance(const workload::Workload &workload,
-                                                          const workload::Case &c, std::uint64_t seed)
+                                                          const workload::Case &c, std::uint64_t seed,
+                                                          const ExpectedSource &source = expectedOnCpu)
 {
     auto instance = std::make_shared<CaseInstance>();
     instance->seed = seed;
@@ -27,15 +50,15 @@ using CaseInstancePtr = std::shared_ptr<const CaseInstance>;
     if (!tensors)
         return tl::unexpected(tensors.error());
     instance->tensors = std::move(*tensors);
-    auto expected = computeOracle(workload, instance->tensors);
-    if (!expected)
-        return tl::unexpected(expected.error());
-    instance->expected = std::move(*expected);
-    instance->selection = selectionOf(workload);
     const auto tolerance = workload.toleranceFor(c);
     if (!tolerance)
         return tl::unexpected(tolerance.error());
     instance->tolerance = *tolerance;
+    auto expected = source(workload, c, instance->tensors, instance->tolerance);
+    if (!expected)
+        return tl::unexpected(expected.error());
+    instance->expected = std::move(*expected);
+    instance->selection = selectionOf(workload);
     return CaseInstancePtr(std::move(instance));
 }
 

@@ -31,33 +31,17 @@ double load(const std::byte *data, kernel::DType dtype, std::size_t index)
         std::memcpy(&value, data + index * sizeof value, sizeof value);
         return value;
     }
+    if (dtype == kernel::DType::F16) {
+        std::uint16_t bits = 0;
+        std::memcpy(&bits, data + index * sizeof bits, sizeof bits);
+        return kernel::f16ToFloat(bits);
+    }
     if (dtype == kernel::DType::BF16) {
         std::uint16_t bits = 0;
         std::memcpy(&bits, data + index * sizeof bits, sizeof bits);
         return kernel::bf16ToFloat(bits);
     }
     return kernel::loadElement(data, dtype, index);
-}
-
-double rootMeanSquare(std::span<const double> values)
-{
-    const std::size_t pieces = (values.size() + usualGrain - 1) / usualGrain;
-    std::vector<Partial> partials(pieces);
-    parallelFor(pieces, [&](std::size_t piece) {
-        for (std::size_t i = piece * usualGrain; i < std::min(values.size(), (piece + 1) * usualGrain); ++i) {
-            if (!std::isfinite(values[i]))
-                continue;
-            partials[piece].expectedSquares += values[i] * values[i];
-            ++partials[piece].finite;
-        }
-    });
-    double squares = 0;
-    double count = 0;
-    for (const Partial &partial : partials) {
-        squares += partial.expectedSquares;
-        count += static_cast<double>(partial.finite);
-    }
-    return count > 0 ? std::sqrt(squares / count) : 0;
 }
 
 double rounded(double value, kernel::DType dtype)
@@ -76,7 +60,7 @@ bool sameSpecial(double a, double b)
 struct Comparer {
     std::span<const std::byte> out;
     kernel::DType dtype;
-    std::span<const double> expected;
+    ExpectedView expected;
     double absolute; ///< atol · RMS
     double relative;
     PoisonImage poison;
@@ -159,9 +143,32 @@ void checkRowSums(const Comparer &comparer, std::size_t rowLength, double limit,
 
 } // namespace
 
+double rootMeanSquare(const ExpectedView &values)
+{
+    const std::size_t pieces = (values.size() + usualGrain - 1) / usualGrain;
+    std::vector<Partial> partials(pieces);
+    parallelFor(pieces, [&](std::size_t piece) {
+        Partial mine;
+        for (std::size_t i = piece * usualGrain; i < std::min(values.size(), (piece + 1) * usualGrain); ++i) {
+            const double value = values[i];
+            if (!std::isfinite(value))
+                continue;
+            mine.expectedSquares += value * value;
+            ++mine.finite;
+        }
+        partials[piece] = mine;
+    });
+    double squares = 0;
+    double count = 0;
+    for (const Partial &partial : partials) {
+        squares += partial.expectedSquares;
+        count += static_cast<double>(partial.finite);
+    }
+    return count > 0 ? std::sqrt(squares / count) : 0;
+}
+
 OutputCheck compareOutput(std::span<const std::byte> out, kernel::DType dtype, std::size_t rowLength,
-                          std::span<const double> expected, const workload::Tolerance &tolerance,
-                          PoisonImage poison)
+                          ExpectedView expected, const workload::Tolerance &tolerance, PoisonImage poison)
 {
     OutputCheck check;
     check.elements = expected.size();

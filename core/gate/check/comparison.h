@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/gate/check/expected.h"
 #include "core/gate/check/inputs.h"
 
 #include <cstddef>
@@ -37,8 +38,11 @@ struct OutputCheck {
 /// expected only where the oracle is NaN, an infinity only the oracle's own. An exact tolerance takes nothing but the oracle rounded
 /// to the type. Multi-threaded.
 [[nodiscard]] OutputCheck compareOutput(std::span<const std::byte> out, kernel::DType dtype,
-                                        std::size_t rowLength, std::span<const double> expected,
+                                        std::size_t rowLength, ExpectedView expected,
                                         const workload::Tolerance &tolerance, PoisonImage poison = {});
+
+/// Of the finite ones; 0 when there are none. Multi-threaded.
+[[nodiscard]] double rootMeanSquare(const ExpectedView &values);
 
 /// "c[3, 17]".
 [[nodiscard]] std::string elementName(const std::string &tensor, const std::vector<std::int64_t> &shape,

@@ -45,7 +45,10 @@ std::vector<Step> stepsOf(const TrialContext &context)
 StageResult<CaseInstancePtr> checkStep(const Step &step, const PreparedCandidate &prepared, ModuleId module,
                                        const TrialContext &context, double &roughNs)
 {
-    auto instance = context.instance(*step.theCase, step.seed);
+    auto instance = [&] {
+        const OwnTime own(context);
+        return context.instance(*step.theCase, step.seed);
+    }();
     if (!instance)
         return tl::unexpected<TrialEnd>(instance.error());
     const auto plan = resolveFor(prepared, context, *step.theCase);
@@ -87,14 +90,21 @@ StageResult<CaseInstancePtr> checkStep(const Step &step, const PreparedCandidate
 StageResult<void> checkedRun(CheckedSet &set, SubjectId subject, std::size_t setIndex, Fill fill,
                              const Where &where, const TrialContext &context, double *elapsedNs)
 {
-    if (auto armed = set.arm(fill); !armed)
+    const auto armed = [&] {
+        const OwnTime own(context);
+        return set.arm(fill);
+    }();
+    if (!armed)
         return tl::unexpected(failureEnd(armed.error(), where));
     const auto begin = Clock::now();
     if (auto ran = context.session.run(subject, setIndex, context.launchLimitSeconds); !ran)
         return tl::unexpected(failureEnd(ran.error(), where));
     if (elapsedNs)
         *elapsedNs = std::chrono::duration<double, std::nano>(Clock::now() - begin).count();
-    const auto finding = set.inspect();
+    const auto finding = [&] {
+        const OwnTime own(context);
+        return set.inspect();
+    }();
     if (!finding)
         return tl::unexpected(failureEnd(finding.error(), where));
     if (*finding)

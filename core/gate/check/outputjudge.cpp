@@ -14,7 +14,8 @@ OutputCheck OutputJudge::compare(const HostTensor &tensor, std::span<const std::
     if (selection && tensor.name == selection->values) {
         if (!selection->indices.empty())
             m_values.assign(content.begin(), content.end());
-        return compareSelectedValues(content, tensor.dtype, tensor.rowLength(), expected, tolerance, poison);
+        return compareSelectedValues(content, tensor.dtype, tensor.rowLength(), expected.doubles(), tolerance,
+                                     poison);
     }
     if (selection && tensor.name == selection->indices) {
         const auto named = [&](const std::string &name) -> const HostTensor & {
@@ -22,7 +23,7 @@ OutputCheck OutputJudge::compare(const HostTensor &tensor, std::span<const std::
                                  [&](const HostTensor &other) { return other.name == name; });
         };
         const SelectedFrom from{named(selection->in), m_values, named(selection->values).dtype,
-                                m_instance.expected.at(selection->values)};
+                                m_instance.expected.at(selection->values).doubles()};
         return compareSelectedIndices(content, tensor.dtype, tensor.rowLength(), from, tolerance, poison);
     }
     return compareOutput(content, tensor.dtype, tensor.rowLength(), expected, tolerance, poison);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <cstring>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -36,6 +38,14 @@ void parallelRanges(std::size_t count, std::size_t grain, const Work &work)
 {
     parallelFor((count + grain - 1) / grain,
                 [&](std::size_t piece) { work(piece * grain, std::min(count, (piece + 1) * grain)); });
+}
+
+/// memcpy on all hardware threads, where there is enough to copy.
+inline void parallelCopy(std::byte *target, std::span<const std::byte> from)
+{
+    parallelRanges(from.size(), std::size_t{1} << 22, [&](std::size_t begin, std::size_t end) {
+        std::memcpy(target + begin, from.data() + begin, end - begin);
+    });
 }
 
 } // namespace klineage::gate

@@ -3,6 +3,7 @@
 
 #include "core/base/random.h"
 #include "core/device/worker/messages.h"
+#include "core/gate/check/parallel.h"
 #include "core/gate/session/sandbox.h"
 
 #include <algorithm>
@@ -138,6 +139,8 @@ WorkerResult<void> WorkerSession::clear()
         if (auto done = release(m_buffers.back()); !done)
             return done;
     }
+    m_downloaded.reset();
+    m_downloadRoom = 0;
     return {};
 }
 
@@ -343,13 +346,20 @@ WorkerResult<void> WorkerSession::uploadStaged(BufferId buffer, std::size_t byte
                [](const json &) {});
 }
 
-WorkerResult<std::vector<std::byte>> WorkerSession::download(BufferId buffer, std::size_t bytes)
+WorkerResult<std::span<const std::byte>> WorkerSession::download(BufferId buffer, std::size_t bytes)
 {
     const auto room = staging(bytes);
     if (!room)
         return tl::unexpected(room.error());
+    if (m_downloadRoom < bytes) {
+        m_downloaded = std::make_unique_for_overwrite<std::byte[]>(bytes);
+        m_downloadRoom = bytes;
+    }
     return ask({{"op", "download"}, {"buffer", buffer}, {"offset", 0}, {"bytes", bytes}}, quickLimitSeconds,
-               [&](const json &) { return std::vector<std::byte>(room->begin(), room->end()); });
+               [&](const json &) {
+                   parallelCopy(m_downloaded.get(), *room);
+                   return std::span<const std::byte>(m_downloaded.get(), bytes);
+               });
 }
 
 WorkerResult<SubjectId> WorkerSession::addPlan(ModuleId module, const kernel::ResolvedPlan &plan,

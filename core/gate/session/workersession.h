@@ -84,6 +84,8 @@ public:
 
     /// Stop token and deadline of the calls that follow, until the next call of this. What the worker printed so far is forgotten.
     void beginTrial(std::stop_token stop, process::Deadline deadline);
+    /// Another deadline for the calls that follow.
+    void setDeadline(process::Deadline deadline) { m_deadline = deadline; }
     [[nodiscard]] bool alive() const { return !m_failure; }
     [[nodiscard]] pid_t pid() const { return m_child.pid(); }
 
@@ -104,8 +106,8 @@ public:
     /// Memory to compose an upload in; valid until the next call of this or download().
     [[nodiscard]] WorkerResult<std::span<std::byte>> staging(std::size_t bytes);
     [[nodiscard]] WorkerResult<void> uploadStaged(BufferId buffer, std::size_t bytes);
-    /// A copy that the worker can no longer change.
-    [[nodiscard]] WorkerResult<std::vector<std::byte>> download(BufferId buffer, std::size_t bytes);
+    /// A copy that the worker can no longer change; valid until the next call of this, or of clear().
+    [[nodiscard]] WorkerResult<std::span<const std::byte>> download(BufferId buffer, std::size_t bytes);
     [[nodiscard]] WorkerResult<SubjectId> addPlan(ModuleId module, const kernel::ResolvedPlan &plan,
                                                   const std::vector<BufferSet> &sets);
     [[nodiscard]] WorkerResult<SubjectId> addReference(const ReferenceCall &call,
@@ -146,6 +148,9 @@ private:
     process::ChildProcess m_child;
     process::FramePipe m_pipe;
     process::SharedMemory m_memory;
+    std::unique_ptr<std::byte[]>
+        m_downloaded; ///< kept, because memory that is new to the process is slow at first
+    std::size_t m_downloadRoom = 0;
     std::stop_token m_stop;
     process::Deadline m_deadline = process::Deadline::never();
     std::optional<WorkerFailure> m_failure;

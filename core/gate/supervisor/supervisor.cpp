@@ -8,12 +8,14 @@
 #include "core/files/utctime.h"
 #include "core/gate/check/trivial.h"
 #include "core/gate/counters/collect.h"
+#include "core/gate/oracle/oraclechoice.h"
 #include "core/gate/references/python.h"
 #include "core/gate/roofline/guard.h"
 #include "core/gate/session/compileahead.h"
 #include "core/gate/session/deviceturn.h"
 #include "core/gate/session/sandbox.h"
 #include "core/gate/session/sanitizer.h"
+#include "core/gate/supervisor/stageclock.h"
 #include "core/gate/supervisor/trustedrun.h"
 #include "core/gate/timing/profile.h"
 
@@ -83,6 +85,8 @@ struct Supervisor::Private {
         , cache(options.cacheDirectory.empty() ? std::filesystem::path() : options.cacheDirectory / "cubin")
         , compiler(compilerCommand(), cache)
         , ahead(compilerCommand(), cache.ahead())
+        , deviceOracle(workerCommand(kernel::Surface::Cuda), compilerCommand(), cache)
+        , oracle(deviceOracle)
         , roofline(workerCommand(), options.cacheDirectory.empty() ? std::filesystem::path()
                                                                    : options.cacheDirectory / "roofline")
     {}
@@ -116,6 +120,13 @@ struct Supervisor::Private {
     std::vector<std::uint64_t> timedSeeds(int count);
     Result<CaseInstancePtr> instance(const workload::Workload &workload, const workload::Case &c,
                                      std::uint64_t seed);
+    Result<CaseInstancePtr> fromThePool(const workload::Workload &workload, std::uint64_t seed);
+    [[nodiscard]] ExpectedSource expectedSource()
+    {
+        return [this](const auto &workload, const auto &c, const auto &tensors, const auto &tolerance) {
+            return oracle.compute(workload, c, tensors, tolerance);
+        };
+    }
     /// Once a workload: an Error when its timed case shows nothing. The instance is kept for the trial, which needs it anyway.
     Status checkWorkload(const GateJob &job, std::uint64_t seed);
     Trial newTrial(const GateJob &job) const;
@@ -126,8 +137,7 @@ struct Supervisor::Private {
     StageResult<void> perform(const GateJob &job, const std::stop_token &stop,
                               const ProgressCallback &progress, Trial &trial);
     StageResult<void> performOn(WorkerSession &session, PreparedCandidate &prepared, const GateJob &job,
-                                const std::stop_token &stop, const ProgressCallback &progress,
-                                process::Deadline deadline, Trial &trial);
+                                const std::stop_token &stop, const ProgressCallback &progress, Trial &trial);
     StageResult<void> profile(PreparedCandidate &prepared, const CorrectnessResult &correct,
                               const TrialContext &context, Trial &trial);
     StageResult<void> endUnavailable(PreparedCandidate &prepared, const Error &error,
@@ -137,6 +147,9 @@ struct Supervisor::Private {
     CompileCache cache;
     CompilerSession compiler;
     CompileAhead ahead;
+    DeviceOracle deviceOracle;
+    OracleChoice oracle;
+    StageClock clock;
     RooflineGuard roofline;
     std::map<kernel::Surface, std::unique_ptr<WorkerSession>> sessions;
     std::set<kernel::Surface> trusted; ///< where the gate's own kernel ran and was right
@@ -222,8 +235,15 @@ Result<CaseInstancePtr> Supervisor::Private::instance(const workload::Workload &
         &c == &workload.cases.front() && std::find(pool.begin(), pool.end(), seed) != pool.end();
     if (&c == &workload.cases.front() && first && first->seed == seed)
         return first;
-    if (!fromPool)
-        return makeInstance(workload, c, seed);
+    const auto stage = clock.enter(&StageSeconds::oracle);
+    auto made = fromPool ? fromThePool(workload, seed) : makeInstance(workload, c, seed, expectedSource());
+    (void)clock.enter(stage);
+    return made;
+}
+
+Result<CaseInstancePtr> Supervisor::Private::fromThePool(const workload::Workload &workload,
+                                                         std::uint64_t seed)
+{
     const std::string text = workload::writeWorkload(workload);
     if (text != pooledWorkload) {
         pooledWorkload = text;
@@ -232,7 +252,7 @@ Result<CaseInstancePtr> Supervisor::Private::instance(const workload::Workload &
     }
     auto &kept = pooledInstances[seed];
     if (!kept) {
-        auto made = makeInstance(*pooled, pooled->cases.front(), seed);
+        auto made = makeInstance(*pooled, pooled->cases.front(), seed, expectedSource());
         if (!made)
             return made;
         kept = std::move(*made);
@@ -327,9 +347,9 @@ StageResult<void> Supervisor::Private::profile(PreparedCandidate &prepared, cons
 
 StageResult<void> Supervisor::Private::performOn(WorkerSession &worker, PreparedCandidate &prepared,
                                                  const GateJob &job, const std::stop_token &stop,
-                                                 const ProgressCallback &progress, process::Deadline deadline,
-                                                 Trial &trial)
+                                                 const ProgressCallback &progress, Trial &trial)
 {
+    auto deadline = process::Deadline::in(job.request.deadlineSeconds);
     worker.beginTrial(stop, deadline);
     launchSpare(prepared.candidate.surface);
     trial.environment = worker.helloEnvironment();
@@ -361,8 +381,13 @@ StageResult<void> Supervisor::Private::performOn(WorkerSession &worker, Prepared
         if (auto plan = resolveFor(prepared, context, c); !plan)
             return tl::unexpected(plan.error());
     }
+    (void)clock.enter(&StageSeconds::check);
     first.reset();
-    if (auto workable = checkWorkload(job, context.timedSeeds.front()); !workable)
+    const auto workable = [&] {
+        const OwnTime own(context);
+        return checkWorkload(job, context.timedSeeds.front());
+    }();
+    if (!workable)
         return tl::unexpected<TrialEnd>(workable.error());
     CorrectnessResult correct;
     const auto checked = checkCorrectness(prepared, *module, context, correct);
@@ -370,8 +395,11 @@ StageResult<void> Supervisor::Private::performOn(WorkerSession &worker, Prepared
     trial.seeds = correct.seeds;
     for (const std::string &shape : correct.drawn)
         trial.verdict.evidence.push_back({"drawn_case", shape});
+    if (trial.surface == kernel::Surface::Cuda)
+        trial.verdict.evidence.push_back({"oracle", oracle.summary()});
     if (!checked)
         return checked;
+    (void)clock.enter(&StageSeconds::profile);
     // The module is loaded anew for timing, so that nothing it kept from these launches helps it.
     if (auto unloaded = worker.unload(*module); !unloaded)
         return tl::unexpected(failureEnd(unloaded.error(), {}));
@@ -426,14 +454,16 @@ StageResult<void> Supervisor::Private::perform(const GateJob &job, const std::st
     DeviceTurn turn;
     if (auto awaited = awaitTurn(turn, stop, progress, trial); !awaited)
         return awaited;
+    clock.begin();
+    oracle.beginTrial(trial.surface, job.workload, stop);
     auto worker = session(trial.surface, stop);
+    (void)clock.enter(&StageSeconds::compile);
     if (!worker) {
         if (worker.error().kind == FailureKind::Unavailable)
             return endUnavailable(*prepared, worker.error().error, stop, trial);
         return tl::unexpected(environmentEnd(worker.error()));
     }
-    const auto deadline = process::Deadline::in(job.request.deadlineSeconds);
-    auto done = performOn(**worker, *prepared, job, stop, progress, deadline, trial);
+    auto done = performOn(**worker, *prepared, job, stop, progress, trial);
     if (trial.surface == kernel::Surface::OpenCl) {
         sessions.erase(trial.surface);
         return done;
@@ -466,6 +496,7 @@ Result<Trial> Supervisor::gate(const GateJob &job, const std::stop_token &stop,
                     "Cannot gate: seeds must be 1 to 64, and rounds, seconds and half-width positive.");
     Trial trial = m_d->newTrial(job);
     const auto done = m_d->perform(job, stop, progress, trial);
+    trial.stages = m_d->clock.end();
     if (!done) {
         if (const auto *error = std::get_if<Error>(&done.error()))
             return tl::unexpected(*error);

@@ -6,6 +6,7 @@
 #include "core/gate/session/verdicttext.h"
 #include "core/gate/supervisor/supervisor.h"
 
+#include <chrono>
 #include <functional>
 
 namespace klineage::gate {
@@ -28,7 +29,8 @@ struct TrialContext {
     WorkerSession &session;
     std::stop_token stop;
     ProgressCallback progress;
-    process::Deadline deadline;
+    /// Of the candidate's own time: what the gate does meanwhile moves it (OwnTime).
+    process::Deadline &deadline;
     double launchLimitSeconds = 20;
     /// Makes an instance, or takes a kept one.
     std::function<Result<CaseInstancePtr>(const workload::Case &, std::uint64_t seed)> instance;
@@ -42,6 +44,31 @@ struct TrialContext {
         if (progress)
             progress({stage, fraction, text});
     }
+};
+
+/// While it lives the gate does work of its own, whose time is not the candidate's: inputs, expected outputs, transfers, comparison.
+/// The session has no deadline meanwhile (each operation has its own limit), and the trial's is moved by as much in the end.
+class OwnTime
+{
+public:
+    explicit OwnTime(const TrialContext &context)
+        : m_context(context)
+        , m_begin(std::chrono::steady_clock::now())
+    {
+        m_context.session.setDeadline(process::Deadline::never());
+    }
+    ~OwnTime()
+    {
+        const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - m_begin;
+        m_context.deadline = m_context.deadline.later(spent.count());
+        m_context.session.setDeadline(m_context.deadline);
+    }
+    OwnTime(const OwnTime &) = delete;
+    OwnTime &operator=(const OwnTime &) = delete;
+
+private:
+    const TrialContext &m_context;
+    std::chrono::steady_clock::time_point m_begin;
 };
 
 /// Parses text and settles its tunables. A bad file is a verdict, a bad override an Error.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/gate/timing/timedbuffers.h"
 
+#include "core/gate/check/parallel.h"
 #include "core/gate/check/randomorder.h"
 
 #include <algorithm>
@@ -55,7 +56,7 @@ WorkerResult<void> TimedBuffers::uploadMasters(std::size_t tensor)
         const auto room = m_session.staging(bytes.size());
         if (!room)
             return tl::unexpected(room.error());
-        std::copy(bytes.begin(), bytes.end(), room->begin());
+        parallelCopy(room->data(), bytes);
         if (auto uploaded = m_session.uploadStaged(*id, bytes.size()); !uploaded)
             return uploaded;
         masters.push_back(*id);
@@ -75,9 +76,10 @@ WorkerResult<void> TimedBuffers::allocate(std::size_t sets)
         const bool input = tensors[i].role == workload::Role::Input;
         structured |= input && !kernel::isFloat(tensors[i].dtype);
         BufferLayout layout = layoutOf(tensors[i]);
-        const std::vector<std::byte> content =
-            input ? tensors[i].bytes : poison(layout, entropy(), Fill::Garbage);
-        auto family = makeFamily(std::move(layout), content);
+        std::vector<std::byte> poisoned;
+        if (!input)
+            poisoned = poison(layout, entropy(), Fill::Garbage);
+        auto family = makeFamily(std::move(layout), input ? tensors[i].bytes : poisoned);
         if (!family)
             return tl::unexpected(family.error());
         m_tensors.push_back(std::move(*family));

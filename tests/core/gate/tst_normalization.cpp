@@ -219,7 +219,7 @@ void TestNormalization::definition()
     const HostTensor &x = *find(*instance, "x");
     const Row gamma = floats(*find(*instance, "gamma"));
     const std::size_t length = x.rowLength();
-    const std::vector<double> &expected = instance->expected.at("y");
+    const std::vector<double> &expected = instance->expected.at("y").doubles();
     QCOMPARE(expected.size(), x.elements());
     for (std::size_t i = 0; i < expected.size(); i += 1 + i / 7) {
         const Row row = floats(x).subspan(i / length * length, length);

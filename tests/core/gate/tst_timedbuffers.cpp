@@ -243,7 +243,8 @@ void TestTimedBuffers::inspectionSeesChanges()
     QCOMPARE((*finding)->kind, Finding::Kind::Mismatch); // nobody computed y
     const BufferSet bindings = bench.buffers.bindings("candidate")[set];
     const auto overwrite = [&](const char *tensor, std::size_t at) {
-        auto image = bench.session->download(bindings.at(tensor).buffer, 3 * redZoneBytes).value();
+        const auto got = bench.session->download(bindings.at(tensor).buffer, 3 * redZoneBytes).value();
+        std::vector<std::byte> image(got.begin(), got.end());
         image[at] ^= std::byte{1};
         const auto room = bench.session->staging(image.size()).value();
         std::copy(image.begin(), image.end(), room.begin());

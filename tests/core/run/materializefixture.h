@@ -103,7 +103,7 @@ inline Result<run::Ending> goOn(const std::filesystem::path &workspace,
     run::Context context{workspace, *journal, *author, gate, stop, std::move(watcher)};
     Result<run::Ending> ending = run::materialize(context);
     if (ending) {
-        if (Status finished = journal->finish(ending->code + ": " + ending->reason); !finished)
+        if (Status finished = journal->finish(*ending); !finished)
             return tl::unexpected(finished.error());
     }
     return ending;

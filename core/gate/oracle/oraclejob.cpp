@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/gate/oracle/oraclejob.h"
+
+#include "core/gate/check/roles.h"
+#include "core/gate/oracle/kernels.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace klineage::gate {
+
+namespace {
+
+constexpr std::int64_t mostColumns = 256;
+constexpr std::int64_t mostBlocksAcross = 65535; // of a grid's second dimension
+
+tl::unexpected<Error> notOnDevice(const std::string &why)
+{
+    return fail(ErrorCode::Unavailable, why);
+}
+
+/// As kernels/elements.cu numbers them; -1: it knows no such type.
+std::int64_t elementTypeOf(const HostTensor &tensor)
+{
+    switch (tensor.dtype) {
+    case kernel::DType::F32:
+    case kernel::DType::TF32:
+        return 0;
+    case kernel::DType::F16:
+        return 1;
+    case kernel::DType::BF16:
+        return 2;
+    case kernel::DType::F8E4M3:
+        return 3;
+    case kernel::DType::F8E5M2:
+        return 4;
+    default:
+        return -1;
+    }
+}
+
+/// The tensors of the roles, in order; empty when one is missing.
+std::vector<const HostTensor *> roleTensorsOf(OracleRoles &roles, std::initializer_list<const char *> names)
+{
+    std::vector<const HostTensor *> found;
+    for (const char *name : names) {
+        found.push_back(roles[name]);
+        if (!found.back())
+            return {};
+    }
+    return found;
+}
+
+bool typesAreKnown(std::initializer_list<const HostTensor *> inputs)
+{
+    return std::all_of(inputs.begin(), inputs.end(),
+                       [](const auto *tensor) { return elementTypeOf(*tensor) >= 0; });
+}
+
+const char *const unfit = "the tensors are not such as it takes";
+const char *const unknownType = "a type of its inputs is not known there";
+
+OracleJob jobOf(const HostTensor &out, bool wide)
+{
+    OracleJob job;
+    job.output = out.name;
+    job.elements = out.elements();
+    job.wide = wide;
+    job.tunables["WIDE"] = wide ? 1 : 0;
+    return job;
+}
+
+Result<OracleJob> matmulJob(OracleRoles &roles, bool transposeB, bool wide)
+{
+    const auto tensors = roleTensorsOf(roles, {"a", "b", "out"});
+    if (tensors.empty())
+        return notOnDevice(unfit);
+    const HostTensor &a = *tensors[0], &b = *tensors[1], &out = *tensors[2];
+    if (a.shape.size() != 2 || b.shape.size() != 2 || out.shape.size() != 2)
+        return notOnDevice(unfit);
+    const std::int64_t k = a.shape[1];
+    const std::int64_t n = b.shape[transposeB ? 0 : 1];
+    if (b.shape[transposeB ? 1 : 0] != k || out.shape != std::vector{a.shape[0], n})
+        return notOnDevice(unfit);
+    if (!typesAreKnown({&a, &b}))
+        return notOnDevice(unknownType);
+    if (n / 64 >= mostBlocksAcross)
+        return notOnDevice("it is too wide");
+    OracleJob job = jobOf(out, wide);
+    job.text = oracle::matmulCu;
+    job.name = "matmul.cu";
+    job.tunables.insert({{"TYPE_A", elementTypeOf(a)},
+                         {"TYPE_B", elementTypeOf(b)},
+                         {"TRANSPOSE_B", transposeB ? 1 : 0},
+                         {"GATHER", 0}});
+    job.sizes = {{"M", a.shape[0]},
+                 {"N", n},
+                 {"K", k},
+                 {"HEIGHT", std::int64_t{1}},
+                 {"WIDTH", std::int64_t{1}},
+                 {"CHANNELS", std::int64_t{1}},
+                 {"WINDOW", std::int64_t{1}}};
+    job.inputs = {{"a", a.bytes}, {"b", b.bytes}};
+    return job;
+}
+
+Result<OracleJob> convolutionJob(OracleRoles &roles, bool wide)
+{
+    const auto tensors = roleTensorsOf(roles, {"data", "weight", "out"});
+    if (tensors.empty())
+        return notOnDevice(unfit);
+    const HostTensor &data = *tensors[0], &weight = *tensors[1], &out = *tensors[2];
+    if (data.shape.size() != 4 || weight.shape.size() != 2 || out.shape.size() != 4)
+        return notOnDevice(unfit);
+    const std::int64_t channels = data.shape[3];
+    const std::int64_t filters = weight.shape[1];
+    std::int64_t window = 1;
+    while (window * window * channels < weight.shape[0])
+        window += 2;
+    if (window * window * channels != weight.shape[0]
+        || out.shape != std::vector{data.shape[0], data.shape[1], data.shape[2], filters})
+        return notOnDevice(unfit);
+    if (!typesAreKnown({&data, &weight}))
+        return notOnDevice(unknownType);
+    if (filters / 64 >= mostBlocksAcross)
+        return notOnDevice("it has too many filters");
+    OracleJob job = jobOf(out, wide);
+    job.text = oracle::matmulCu;
+    job.name = "matmul.cu";
+    job.tunables.insert({{"TYPE_A", elementTypeOf(data)},
+                         {"TYPE_B", elementTypeOf(weight)},
+                         {"TRANSPOSE_B", 0},
+                         {"GATHER", 1}});
+    job.sizes = {{"M", data.shape[0] * data.shape[1] * data.shape[2]},
+                 {"N", filters},
+                 {"K", weight.shape[0]},
+                 {"HEIGHT", data.shape[1]},
+                 {"WIDTH", data.shape[2]},
+                 {"CHANNELS", channels},
+                 {"WINDOW", window}};
+    job.inputs = {{"a", data.bytes}, {"b", weight.bytes}};
+    return job;
+}
+
+/// The offsets as numbers of 64 bits; empty when they are no offsets of so many tokens.
+std::vector<std::int64_t> wideOffsetsOf(const HostTensor &tensor, std::int64_t tokens)
+{
+    std::vector<std::int64_t> offsets;
+    for (std::size_t i = 0; i < tensor.elements(); ++i) {
+        const double value = kernel::loadElement(tensor.bytes.data(), tensor.dtype, i);
+        const double last = offsets.empty() ? 0 : static_cast<double>(offsets.back());
+        if (!(offsets.empty() ? value == 0 : value >= last) || value > static_cast<double>(tokens))
+            return {};
+        offsets.push_back(static_cast<std::int64_t>(value));
+    }
+    return !offsets.empty() && offsets.back() == tokens ? offsets : std::vector<std::int64_t>();
+}
+
+std::vector<std::byte> offsetBytesOf(const std::vector<std::int64_t> &values)
+{
+    std::vector<std::byte> bytes(values.size() * sizeof(std::int64_t));
+    std::memcpy(bytes.data(), values.data(), bytes.size());
+    return bytes;
+}
+
+Result<OracleJob> attentionJob(OracleRoles &roles, bool wide)
+{
+    const auto tensors = roleTensorsOf(roles, {"q", "k", "v", "cu_q", "cu_k", "out"});
+    if (tensors.empty())
+        return notOnDevice(unfit);
+    const HostTensor &q = *tensors[0], &k = *tensors[1], &v = *tensors[2], &out = *tensors[5];
+    if (q.shape.size() != 3 || k.shape.size() != 3 || k.shape != v.shape || out.shape != q.shape
+        || q.shape[1] != k.shape[1] || q.shape[2] != k.shape[2] || tensors[3]->shape.size() != 1
+        || tensors[3]->shape != tensors[4]->shape)
+        return notOnDevice(unfit);
+    const auto queries = wideOffsetsOf(*tensors[3], q.shape[0]);
+    const auto keys = wideOffsetsOf(*tensors[4], k.shape[0]);
+    if (queries.size() < 2 || keys.size() < 2)
+        return notOnDevice(unfit);
+    for (std::size_t i = 0; i + 1 < queries.size(); ++i) {
+        if (queries[i] < queries[i + 1] && keys[i] == keys[i + 1])
+            return notOnDevice(unfit);
+    }
+    if (!typesAreKnown({&q, &k, &v}))
+        return notOnDevice(unknownType);
+    const std::int64_t dim = q.shape[2];
+    if (dim > mostColumns || q.shape[1] > mostBlocksAcross)
+        return notOnDevice("its heads are too many or too wide");
+    OracleJob job = jobOf(out, wide);
+    job.text = oracle::attentionCu;
+    job.name = "attention.cu";
+    job.tunables.insert({{"TYPE_Q", elementTypeOf(q)},
+                         {"TYPE_K", elementTypeOf(k)},
+                         {"TYPE_V", elementTypeOf(v)},
+                         {"COLUMNS", dim <= 64    ? 4
+                                     : dim <= 128 ? 8
+                                                  : 16}});
+    job.sizes = {{"QUERIES", q.shape[0]},
+                 {"SEQUENCES", static_cast<std::int64_t>(queries.size() - 1)},
+                 {"HEADS", q.shape[1]},
+                 {"DIM", dim}};
+    job.made = {offsetBytesOf(queries), offsetBytesOf(keys)};
+    job.inputs = {{"q", q.bytes},
+                  {"k", k.bytes},
+                  {"v", v.bytes},
+                  {"query_offsets", job.made[0]},
+                  {"key_offsets", job.made[1]}};
+    return job;
+}
+
+} // namespace
+
+std::string OracleJob::source() const
+{
+    return std::string(oracle::elementsCu) + text;
+}
+
+Result<OracleJob> oracleJobOf(const workload::Workload &workload, const std::vector<HostTensor> &tensors,
+                              bool wide)
+{
+    OracleRoles roles(workload, tensors);
+    if (workload.oracle == "matmul_nn" || workload.oracle == "matmul_nt")
+        return matmulJob(roles, workload.oracle == "matmul_nt", wide);
+    if (workload.oracle == "conv2d_nhwc")
+        return convolutionJob(roles, wide);
+    if (workload.oracle == "attention_varlen")
+        return attentionJob(roles, wide);
+    return notOnDevice("there is no kernel for " + workload.oracle);
+}
+
+bool narrowIsEnough(const std::vector<HostTensor> &tensors, const workload::Tolerance &tolerance)
+{
+    return !tolerance.exact && std::all_of(tensors.begin(), tensors.end(), [](const HostTensor &tensor) {
+        return tensor.role == workload::Role::Input
+               || (kernel::isFloat(tensor.dtype) && kernel::sizeOf(tensor.dtype) <= 2);
+    });
+}
+
+} // namespace klineage::gate

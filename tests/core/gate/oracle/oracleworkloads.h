@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/gate/check/inputs.h"
+
+#include <stdexcept>
+#include <string>
+
+namespace klineage::test {
+
+/// A workload of an oracle, whose flops are claimed: so that a small case can be a large one.
+struct OracleWorkload {
+    std::string oracle;
+    std::string dtype = "f16";
+    std::string flops = "5000000000";
+    int width = 35; ///< k, channels, or the width of a head
+};
+
+inline std::string tensorText(const std::string &name, const std::string &role, const std::string &dtype,
+                              const std::string &shape, const std::string &more = {})
+{
+    return "[[tensor]]\nname = \"" + name + "\"\nrole = \"" + role + "\"\ndtype = \"" + dtype
+           + "\"\nshape = " + shape + "\n" + more;
+}
+
+inline workload::Workload workloadOf(const OracleWorkload &wanted)
+{
+    const std::string width = std::to_string(wanted.width);
+    const std::string &d = wanted.dtype;
+    std::string text =
+        "name = \"w\"\naxes = [\"M\", \"N\", \"K\"]\nflops = \"" + wanted.flops + "\"\nbytes = \"8 * M\"\n";
+    std::string args;
+    if (wanted.oracle == "conv2d_nhwc") {
+        text += tensorText("x", "input", d, "[\"M\", 7, 5, \"K\"]")
+                + tensorText("w", "input", d, "[\"9 * K\", \"N\"]")
+                + tensorText("y", "output", d, "[\"M\", 7, 5, \"N\"]");
+        args = "data = \"x\", weight = \"w\", out = \"y\"";
+    } else if (wanted.oracle == "attention_varlen") {
+        const std::string offsets = "distribution = { kind = \"offsets\", end = \"M\" }\n";
+        for (const char *name : {"q", "k", "v"})
+            text += tensorText(name, "input", d, "[\"M\", 2, \"K\"]");
+        text += tensorText("cq", "input", "i32", "[\"N + 1\"]", offsets)
+                + tensorText("ck", "input", "i32", "[\"N + 1\"]", offsets)
+                + tensorText("y", "output", d, "[\"M\", 2, \"K\"]");
+        args = "q = \"q\", k = \"k\", v = \"v\", cu_q = \"cq\", cu_k = \"ck\", out = \"y\"";
+    } else {
+        text +=
+            tensorText("x", "input", d, "[\"M\", \"K\"]")
+            + tensorText("w", "input", d, wanted.oracle == "matmul_nt" ? "[\"N\", \"K\"]" : "[\"K\", \"N\"]")
+            + tensorText("y", "output", d, "[\"M\", \"N\"]");
+        args = "a = \"x\", b = \"w\", out = \"y\"";
+    }
+    text += "[[case]]\nname = \"timed\"\naxes = { M = 40, N = 6, K = " + width + " }\n[oracle]\nname = \""
+            + wanted.oracle + "\"\nargs = { " + args
+            + " }\n[tolerance]\nrel_l2 = 1e-5\nrtol = 1e-6\natol = 1e-6\n";
+    auto workload = workload::parseWorkload(text, "test.toml");
+    if (!workload)
+        throw std::runtime_error(workload.error().message);
+    return std::move(*workload);
+}
+
+} // namespace klineage::test

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// The tests that need a CUDA device, in one program that needs nothing but the gate: klineage-gputest [GROUP…] prints a line a check and
+// the count. A machine without a device skips them and says what is missing.
+#include "tests/gpu/report.h"
+
+#include "core/files/atomicfile.h"
+#include "core/gate/selftest/runcorpus.h"
+#include "core/trial/analysis/ceilings.h"
+#include "core/gate/session/sandbox.h"
+#include "core/workspace/workspace.h"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+
+namespace {
+
+using namespace klineage;
+using gputest::Report;
+namespace fs = std::filesystem;
+
+constexpr std::size_t mostBytes = std::size_t{4} << 20;
+
+struct Setting {
+    fs::path source; ///< the repository
+    gate::SupervisorOptions options;
+    std::string missing; ///< why there is no device; empty: there is one
+};
+
+/// A SiLU kernel that ends with these statements, on the workload silu of tests/bench.
+std::string silu(const std::string &end)
+{
+    return "/*klineage\nsurface = \"cuda\"\n\n[[launch]]\nkernel = \"silu\"\ngrid = [\"ceil_div(R * C, 256)\"]\n"
+           "block = [256]\nargs = [\"x\", \"y\", \"int R\", \"int C\"]\n*/\n"
+           "extern \"C\" __global__ void silu(const float *x, float *y, int rows, int columns)\n{\n"
+           "    int n = rows * columns;\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+           "    if (i >= n)\n        return;\n    float v = x[i] / (1.0f + expf(-x[i]));\n    "
+           + end + "\n}\n";
+}
+
+Result<gate::GateJob> jobOf(const fs::path &workloadDirectory, const std::string &text,
+                            const std::string &name)
+{
+    auto workload = workload::readWorkload(workloadDirectory);
+    if (!workload)
+        return tl::unexpected(workload.error());
+    gate::GateJob job;
+    job.workload = std::move(*workload);
+    job.request.candidateText = text;
+    job.request.candidateName = name;
+    job.request.profileSeconds = 1;
+    return job;
+}
+
+void verdicts(const Setting &setting, Report &report)
+{
+    struct Row {
+        const char *name;
+        std::string text;
+        std::vector<gate::VerdictStatus> expected;
+        double deadlineSeconds = 120;
+    };
+    using enum gate::VerdictStatus;
+    const std::vector<Row> rows = {
+        {"right", silu("y[i] = v;"), {Correct}},
+        {"no store", silu(";"), {Wrong}},
+        {"wrong value", silu("y[i] = v + 1.0f;"), {Wrong}},
+        {"not the last element", silu("if (i < n - 1) y[i] = v;"), {Wrong}},
+        {"one behind the output", silu("y[i] = v; if (i == n - 1) y[n] = v;"), {Unsafe}},
+        {"its input", silu("y[i] = v; const_cast<float *>(x)[i] = 0;"), {Unsafe}},
+        {"far away", silu("y[i] = v; y[(size_t)1 << 40] = v;"), {Crash}},
+        {"does not compile", silu("y[i] = undeclared;"), {CompileError}},
+        {"never ends", silu("volatile int go = 1; while (go) { } y[i] = v;"), {Timeout}, 12},
+        {"right, after all that", silu("y[i] = v;"), {Correct}},
+    };
+    gate::Supervisor supervisor(setting.options); // one for all: what one did must not reach the next
+    for (const Row &row : rows) {
+        const std::string check = std::string("verdict of ") + row.name;
+        auto job = jobOf(setting.source / "tests/bench/gate/workloads/silu", row.text, "silu.cu");
+        if (!job) {
+            report.failed(check, job.error().message);
+            continue;
+        }
+        job->request.deadlineSeconds = row.deadlineSeconds;
+        const auto trial = supervisor.gate(*job);
+        if (!trial)
+            report.failed(check, trial.error().message);
+        else
+            report.require(
+                std::count(row.expected.begin(), row.expected.end(), trial->verdict.status) > 0, check,
+                std::string(gate::toString(trial->verdict.status)) + ": " + trial->verdict.message);
+    }
+}
+
+void corpus(const Setting &setting, Report &report)
+{
+    const auto corpus = gate::readCorpus(setting.source / "tests/gate/corpus");
+    if (!corpus)
+        return report.failed("corpus", corpus.error().message);
+    gate::CorpusOptions options;
+    options.surface = kernel::Surface::Cuda;
+    options.defaults.profileSeconds = 0.5;
+    options.supervisor = setting.options;
+    const auto summary = gate::runCorpus(*corpus, options, {}, [&](const gate::CorpusOutcome &outcome) {
+        const std::string check = "corpus " + outcome.entry->file;
+        if (outcome.skipped)
+            report.skipped(check, outcome.message);
+        else
+            report.require(outcome.mismatch.empty(), check,
+                           std::string(gate::toString(outcome.verdict.status)) + ": " + outcome.message);
+    });
+    if (!summary)
+        report.failed("corpus", summary.error().message);
+}
+
+struct LineageEnd {
+    const lineage::Lineage *lineage;
+    gate::GateJob job;
+};
+
+/// The last state of each shipped CUDA lineage, with its workload.
+std::vector<LineageEnd> lineageEnds(const Workspace &workspace, Report &report)
+{
+    std::vector<LineageEnd> ends;
+    for (const lineage::Lineage &lineage : workspace.lineages) {
+        if (lineage.surface != kernel::Surface::Cuda || lineage.states.empty())
+            continue;
+        const std::string check = "end of " + lineage.key();
+        const fs::path file = lineage.directory / lineage.states.back().file;
+        const auto text = files::readFile(file, mostBytes);
+        auto job = jobOf(workspace.root / "workloads" / lineage.workload, text.value_or(""),
+                         file.filename().string());
+        if (!text || !job)
+            report.failed(check, (text ? job.error() : text.error()).message);
+        else
+            ends.push_back({&lineage, std::move(*job)});
+    }
+    return ends;
+}
+
+void lineages(const Setting &setting, Report &report)
+{
+    const auto workspace = openWorkspace(setting.source);
+    if (!workspace)
+        return report.failed("lineages", workspace.error().message);
+    const auto ends = lineageEnds(*workspace, report);
+    report.require(!ends.empty(), "CUDA lineages are shipped", std::to_string(ends.size()));
+    gate::Supervisor supervisor(setting.options);
+    for (LineageEnd end : ends) {
+        const std::string check = "end of " + end.lineage->key();
+        end.job.request.profileSeconds = 3;
+        const auto trial = supervisor.gate(end.job);
+        if (!trial)
+            report.failed(check, trial.error().message);
+        else if (trial->environment.platform != end.lineage->platform)
+            report.skipped(check, "it is for " + end.lineage->platform + ", and this device is "
+                                      + trial->environment.platform);
+        else
+            report.require(trial->verdict.status == gate::VerdictStatus::Correct, check,
+                           std::string(gate::toString(trial->verdict.status)) + ": "
+                               + trial->verdict.message);
+    }
+}
+
+std::string noteOf(const gate::Trial &trial, const std::string &name)
+{
+    for (const gate::Evidence &evidence : trial.verdict.evidence) {
+        if (evidence.name == name)
+            return evidence.value;
+    }
+    return {};
+}
+
+void counters(const Setting &setting, Report &report)
+{
+    auto job = jobOf(setting.source / "tests/bench/gate/workloads/silu", silu("y[i] = v;"), "silu.cu");
+    if (!job)
+        return report.failed("counters", job.error().message);
+    job->request.counters = true;
+    gate::Supervisor supervisor(setting.options);
+    const auto trial = supervisor.gate(*job);
+    if (!trial || trial->verdict.status != gate::VerdictStatus::Correct)
+        return report.failed("counters", trial ? trial->verdict.message : trial.error().message);
+    const auto value = [&](const std::string &name) {
+        const auto found = std::find_if(trial->metrics.begin(), trial->metrics.end(),
+                                        [&](const gate::Metric &metric) { return metric.name == name; });
+        return found == trial->metrics.end() ? 0.0 : found->value;
+    };
+    if (const std::string why = noteOf(*trial, "counters"); !why.empty()) {
+        report.skipped("hardware counters", why);
+    } else {
+        // What the kernel moves is known: 4096 × 1536 floats are read once and written once.
+        const double bytes = 4096.0 * 1536 * 4;
+        for (const char *name : {"dram_read_bytes", "dram_write_bytes"}) {
+            const double got = value(name);
+            report.require(got > 0.8 * bytes && got < 1.5 * bytes, std::string("counter ") + name,
+                           std::to_string(got / bytes) + " of what the kernel moves");
+        }
+    }
+    if (const std::string why = noteOf(*trial, "hotspots"); !why.empty())
+        report.skipped("program counter samples", why);
+    else
+        report.require(!trial->hotspots.empty() && trial->hotspots.front().samples > 0,
+                       "program counter samples", std::to_string(trial->hotspots.size()) + " lines");
+}
+
+void roofline(const Setting &setting, Report &report)
+{
+    gate::Supervisor supervisor(setting.options);
+    const auto ceilings = supervisor.ceilings(kernel::Surface::Cuda, true);
+    if (!ceilings)
+        return report.failed("roofline", ceilings.error().message);
+    report.require(!ceilings->bandwidths.empty(), "bandwidths are measured",
+                   std::to_string(ceilings->bandwidths.size()) + " footprints");
+    for (const gate::BandwidthCeiling &bandwidth : ceilings->bandwidths) {
+        const std::string check = "bandwidth over "
+                                  + std::to_string(static_cast<long long>(bandwidth.footprintBytes / 1024))
+                                  + " KiB";
+        report.require(bandwidth.copy > 0 && bandwidth.read > 0 && bandwidth.write > 0, check,
+                       std::to_string(bandwidth.best() / 1e9) + " GB/s");
+    }
+    for (const char *name : {"fp32", "fp64"}) {
+        const auto *rate = ceilings->rate(name);
+        report.require(rate && rate->perSecond > 0 && rate->limit >= rate->perSecond,
+                       std::string("rate of ") + name,
+                       rate ? std::to_string(rate->perSecond / 1e12) + " TFLOP/s" : "not measured");
+    }
+}
+
+void device(const Setting &setting, Report &report)
+{
+    gate::Supervisor supervisor(setting.options);
+    for (const gate::DeviceInfo &info : supervisor.devices()) {
+        if (info.surface == kernel::Surface::Cuda)
+            report.require(info.available && !info.name.empty(), "a kernel of the gate's own runs",
+                           info.name + " " + info.detail);
+    }
+}
+
+struct Group {
+    const char *name;
+    void (*run)(const Setting &, Report &);
+};
+constexpr Group groups[] = {{"device", device},     {"verdicts", verdicts}, {"lineages", lineages},
+                            {"counters", counters}, {"roofline", roofline}, {"corpus", corpus}};
+
+int usage()
+{
+    std::fprintf(stderr, "Usage: klineage-gputest [--source REPOSITORY] [GROUP…]\n\nGroups:");
+    for (const Group &group : groups)
+        std::fprintf(stderr, " %s", group.name);
+    std::fprintf(stderr, " (default: all). Exit status: 0 passed, 1 failed, 77 nothing could be run.\n");
+    return 2;
+}
+
+Result<Setting> prepare(const fs::path &source)
+{
+    const auto program = gate::findGateProgram();
+    if (!program)
+        return tl::unexpected(program.error());
+    Setting setting;
+    setting.source = source;
+    setting.options.workerCommand = {program->string(), "worker"};
+    setting.options.compilerCommand = {program->string(), "compile"};
+    setting.options.cacheDirectory = gate::cacheDirectory();
+    setting.missing = "the gate has no CUDA surface in this build";
+    gate::Supervisor supervisor(setting.options);
+    for (const gate::DeviceInfo &info : supervisor.devices()) {
+        if (info.surface == kernel::Surface::Cuda)
+            setting.missing = info.available ? "" : info.detail;
+    }
+    return setting;
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    fs::path source = KLINEAGE_SOURCE_DIR;
+    std::vector<const Group *> chosen;
+    for (int i = 1; i < argc; ++i) {
+        const auto *group = std::find_if(std::begin(groups), std::end(groups),
+                                         [&](const Group &g) { return std::strcmp(g.name, argv[i]) == 0; });
+        if (std::strcmp(argv[i], "--source") == 0 && i + 1 < argc)
+            source = argv[++i];
+        else if (group != std::end(groups))
+            chosen.push_back(group);
+        else
+            return usage();
+    }
+    if (chosen.empty()) {
+        for (const Group &group : groups)
+            chosen.push_back(&group);
+    }
+    const auto setting = prepare(source);
+    Report report;
+    if (!setting) {
+        report.failed("start", setting.error().message);
+        return report.end();
+    }
+    for (const Group *group : chosen) {
+        if (setting->missing.empty())
+            group->run(*setting, report);
+        else
+            report.skipped(group->name, setting->missing);
+    }
+    return report.end();
+}
