@@ -11,7 +11,7 @@ namespace klineage::cli {
 
 std::string formatNs(double ns)
 {
-    return durationText(ns, 4);
+    return durationText(ns, 4, Zeros::Kept);
 }
 
 std::string formatLatency(const gate::Interval &ns)

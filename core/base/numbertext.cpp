@@ -51,11 +51,17 @@ std::string digitsText(double value, int digits)
     return fixedText(value, std::max(0, digits - 1 - exponentOf(value, digits)));
 }
 
-std::string durationText(double ns, int digits)
+std::string durationText(double ns, int digits, Zeros zeros)
 {
     constexpr const char *units[] = {" ns", " µs", " ms", " s"};
     const int step = std::isfinite(ns) && ns > 0 ? std::clamp(exponentOf(ns, digits) / 3, 0, 3) : 0;
-    return digitsText(ns / std::pow(1000.0, step), digits) + units[step];
+    std::string text = digitsText(ns / std::pow(1000.0, step), digits);
+    if (zeros == Zeros::Dropped && text.find('.') != std::string::npos) {
+        text.erase(text.find_last_not_of('0') + 1);
+        if (text.back() == '.')
+            text.pop_back();
+    }
+    return text + units[step];
 }
 
 double numberIn(std::string_view text)

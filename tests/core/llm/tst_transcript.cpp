@@ -244,11 +244,11 @@ private slots:
                                << R"("request":{"after":1,)"
                                << "this is the first";
         QTest::newRow("itself") << 1 << after << R"("after":2,)"
-                                << "'after' is 2; a number from 1 to 1 was";
+                                << "'request.after' is 2; a number from 1 to 1 was expected";
         QTest::newRow("nobody") << 1 << after << R"("after":0,)"
-                                << "'after' is 0";
+                                << "'request.after' is 0; a number from 1 to 1 was expected";
         QTest::newRow("negative") << 1 << after << R"("after":-1,)"
-                                  << "'after' is -1";
+                                  << "'request.after' is -1; a whole number from 0";
         QTest::newRow("a text") << 1 << after << R"("after":"1",)"
                                 << "a whole number was expected";
         QTest::newRow("too much kept") << 1 << after << R"("after":1,"keep":3,)"
@@ -257,7 +257,7 @@ private slots:
                                    << "was the transcript edited?";
         QTest::newRow("marks") << 1 << after << R"("after":1,"cache":[3],)"
                                << "none of a message kept";
-        QTest::newRow("unknown key") << 1 << after << R"("after":1,"kept":1,)"
+        QTest::newRow("unknown key") << 1 << after << R"("after":1,"keeps":1,)"
                                      << "did you mean 'keep'?";
         QTest::newRow("keep alone") << 0 << R"("request":{)"
                                     << R"("request":{"keep":1,)"
