@@ -100,7 +100,6 @@ void corpus(const Setting &setting, Report &report)
         return report.failed("corpus", corpus.error().message);
     gate::CorpusOptions options;
     options.surface = kernel::Surface::Cuda;
-    options.defaults.profileSeconds = 0.5;
     options.supervisor = setting.options;
     const auto summary = gate::runCorpus(*corpus, options, {}, [&](const gate::CorpusOutcome &outcome) {
         const std::string check = "corpus " + outcome.entry->file;
