@@ -184,11 +184,6 @@ int main(int argc, char **argv)
 
     gate::CorpusOptions corpusOptions;
     corpusOptions.supervisor = supervisorOptions();
-    corpusOptions.defaults.seeds = 2;
-    corpusOptions.defaults.minRounds = 10;
-    corpusOptions.defaults.profileSeconds = 0.3;
-    corpusOptions.defaults.deadlineSeconds = 30;
-    corpusOptions.defaults.withReference = false;
     std::string corpusFolder;
     std::string corpusSurface;
     auto *corpus = app.add_subcommand("corpus", "Gate candidates whose verdicts are known, and compare");

@@ -69,7 +69,7 @@ void verdicts(const Setting &setting, Report &report)
         {"not the last element", silu("if (i < n - 1) y[i] = v;"), {Wrong}},
         {"one behind the output", silu("y[i] = v; if (i == n - 1) y[n] = v;"), {Unsafe}},
         {"its input", silu("y[i] = v; const_cast<float *>(x)[i] = 0;"), {Unsafe}},
-        {"far away", silu("y[i] = v; y[(size_t)1 << 40] = v;"), {Crash}},
+        {"far away", silu("y[i] = v; y[(size_t)1 << 40] = v;"), {Crash, Unsafe}},
         {"does not compile", silu("y[i] = undeclared;"), {CompileError}},
         {"never ends", silu("volatile int go = 1; while (go) { } y[i] = v;"), {Timeout}, 12},
         {"right, after all that", silu("y[i] = v;"), {Correct}},
@@ -100,7 +100,6 @@ void corpus(const Setting &setting, Report &report)
         return report.failed("corpus", corpus.error().message);
     gate::CorpusOptions options;
     options.surface = kernel::Surface::Cuda;
-    options.defaults.profileSeconds = 0.5;
     options.supervisor = setting.options;
     const auto summary = gate::runCorpus(*corpus, options, {}, [&](const gate::CorpusOutcome &outcome) {
         const std::string check = "corpus " + outcome.entry->file;

@@ -81,8 +81,8 @@ QIcon icon(const QString &name)
 
 QIcon applicationIcon()
 {
-    initIconResources();
-    return QIcon(QStringLiteral(":/icons/klineage.svg"));
+    return icon(QStringLiteral(
+        "klineage")); // not by its file's name: Debian 13 has the plugin for that in a package of its own
 }
 
 } // namespace klineage::ui

@@ -83,6 +83,17 @@ Result<CorpusOutcome> judge(Supervisor &supervisor, const Corpus &corpus, const 
 
 } // namespace
 
+GateRequest corpusDefaults()
+{
+    GateRequest request;
+    request.seeds = 2;
+    request.minRounds = 10;
+    request.profileSeconds = 0.3;
+    request.deadlineSeconds = 120;
+    request.withReference = false;
+    return request;
+}
+
 std::string writeOutcome(const CorpusOutcome &outcome)
 {
     json expected = json::array();

@@ -10,11 +10,14 @@
 
 namespace klineage::gate {
 
+/// Few seeds and rounds, no reference, and a deadline that a busy machine keeps: what matters is the verdict, not the figure.
+[[nodiscard]] GateRequest corpusDefaults();
+
 struct CorpusOptions {
-    std::optional<kernel::Surface> surface; ///< nothing: both
-    std::set<std::string> except;           ///< files left out: holes of the gate that are known and open
-    std::string filter;                     ///< only candidates whose file has this in its name; empty: all
-    GateRequest defaults;                   ///< seeds, rounds and times of the candidates without a parent
+    std::optional<kernel::Surface> surface;  ///< nothing: both
+    std::set<std::string> except;            ///< files left out: holes of the gate that are known and open
+    std::string filter;                      ///< only candidates whose file has this in its name; empty: all
+    GateRequest defaults = corpusDefaults(); ///< seeds, rounds and times of the candidates without a parent
     /// Timing of a candidate with a parent. Long enough for every buffer set to be run over many times, because that is what a
     /// candidate that keeps something between launches lives on.
     double compareSeconds = 1.5;

@@ -104,7 +104,7 @@ void TestBareEnvironment::aCorrectKernelIsCorrect()
     using Variables = std::vector<std::pair<std::string, std::string>>;
     QFETCH(const Variables, variables);
     const Outcome outcome = run(variables, gateArguments());
-    QVERIFY2(outcome.answer.is_object(), outcome.errors.c_str());
+    QVERIFY2(outcome.answer.contains("trial"), (outcome.answer.dump() + outcome.errors).c_str());
     const json &verdict = outcome.answer.at("trial").at("verdict");
     QVERIFY2(outcome.answer.at("status") == "correct", verdict.dump().c_str());
     QCOMPARE(outcome.exitCode, 0);
@@ -113,7 +113,7 @@ void TestBareEnvironment::aCorrectKernelIsCorrect()
 void TestBareEnvironment::aBrokenCompilerMakesTheDeviceUnavailable()
 {
     const Outcome outcome = run({{"POCL_EXTRA_BUILD_FLAGS", "-no-such-option"}}, gateArguments());
-    QVERIFY2(outcome.answer.is_object(), outcome.errors.c_str());
+    QVERIFY2(outcome.answer.contains("trial"), (outcome.answer.dump() + outcome.errors).c_str());
     const json &verdict = outcome.answer.at("trial").at("verdict");
     QVERIFY2(verdict.at("status") == "unavailable", verdict.dump().c_str());
     QCOMPARE(verdict.at("reason").get<std::string>(), std::string("no_device"));

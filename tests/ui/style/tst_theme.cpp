@@ -102,6 +102,8 @@ void ThemeTest::iconsAreTheirThemesColour()
     QVERIFY(icon(QStringLiteral("no-such-icon")).isNull());
     const QImage image = icon(QStringLiteral("stop")).pixmap(32, 32).toImage();
     QCOMPARE(image.pixelColor(16, 16), Theme::current().text);
+    // The application's own has colours of its own, also where Qt has no plugin for SVG files.
+    QCOMPARE(applicationIcon().pixmap(64, 64).toImage().pixelColor(32, 6), QColor(0x20, 0x2a, 0x3b));
 }
 
 void ThemeTest::switchTakesKeysAndClicks()
