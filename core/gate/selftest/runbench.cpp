@@ -41,7 +41,7 @@ double quantile(std::vector<double> values, double q)
 }
 
 /// Where the time of verdicts went, from their progress reports.
-class StageClock
+class ProgressClock
 {
 public:
     [[nodiscard]] ProgressCallback begin()
@@ -148,7 +148,7 @@ Status Bench::latency(const BenchCase &benchCase, GateJob job)
     const std::string source = job.request.candidateText;
     job.request.profileSeconds = m_options.latencyProfileSeconds;
     std::vector<double> seconds;
-    StageClock stages;
+    ProgressClock stages;
     Clock::time_point begin = Clock::now();
     for (int i = -warmUps; i < m_options.verdicts && !outOfTime(); ++i) {
         if (i == 0)
