@@ -56,7 +56,7 @@ public:
     }
     [[nodiscard]] Result<CaseInstancePtr> take()
     {
-        const OwnTime own(m_context);
+        const OwnTime own(m_context, OwnTime::Work::Oracle);
         const StageTime stage(m_context.clock, &StageSeconds::oracle);
         auto made = m_making.get();
         makeNext();
@@ -125,7 +125,7 @@ StageResult<void> checkedRun(CheckedSet &set, SubjectId subject, std::size_t set
                              const Where &where, const TrialContext &context, double *elapsedNs, Look look)
 {
     const auto armed = [&] {
-        const OwnTime own(context);
+        const OwnTime own(context, OwnTime::Work::Transfers);
         return set.arm(fill);
     }();
     if (!armed)
@@ -136,7 +136,7 @@ StageResult<void> checkedRun(CheckedSet &set, SubjectId subject, std::size_t set
     if (elapsedNs)
         *elapsedNs = std::chrono::duration<double, std::nano>(Clock::now() - begin).count();
     const auto finding = [&] {
-        const OwnTime own(context);
+        const OwnTime own(context, OwnTime::Work::Transfers);
         return set.inspect(look);
     }();
     if (!finding)

@@ -322,6 +322,7 @@ StageResult<void> Supervisor::Private::profile(PreparedCandidate &prepared, cons
                           context.deadline, context.launchLimitSeconds,
                           context.instance, {}};
         mine.python = &python;
+        mine.transfersAreOurs = context.transfersAreOurs;
         Trial attempt = trial;
         attempt.verdict.evidence.insert(attempt.verdict.evidence.end(), notes.begin(), notes.end());
         const auto done = profileCandidate(prepared, correct, compiler, wanted, mine, noise, attempt);
@@ -363,6 +364,7 @@ StageResult<void> Supervisor::Private::performOn(WorkerSession &worker, Prepared
         [&](const workload::Case &c, std::uint64_t seed) { return instance(job.workload, c, seed); },
         timedSeeds(job.request.seeds)};
     context.clock = &clock;
+    context.transfersAreOurs = prepared.candidate.surface == kernel::Surface::Cuda;
     context.report(Stage::Compile, -1, "compiling");
     if (prepared.candidate.surface == kernel::Surface::Cuda) {
         const std::string target = compileTarget(trial.environment.platform);
@@ -385,7 +387,7 @@ StageResult<void> Supervisor::Private::performOn(WorkerSession &worker, Prepared
     (void)clock.enter(&StageSeconds::check);
     first.reset();
     const auto workable = [&] {
-        const OwnTime own(context);
+        const OwnTime own(context, OwnTime::Work::Oracle);
         return checkWorkload(job, context.timedSeeds.front());
     }();
     if (!workable)

@@ -40,6 +40,8 @@ struct TrialContext {
     /// Where references that are Python packages run; nullptr: they are not to be used.
     PythonSessions *python = nullptr;
     StageClock *clock = nullptr; ///< nullptr: nobody wants to know
+    /// What the worker's process does with buffers takes as long as it must: no candidate runs in it that could draw it out.
+    bool transfersAreOurs = false;
 
     void report(Stage stage, double fraction, const std::string &text) const
     {
@@ -48,19 +50,25 @@ struct TrialContext {
     }
 };
 
-/// While it lives the gate does work of its own, whose time is not the candidate's: inputs, expected outputs, transfers, comparison.
-/// The session has no deadline meanwhile (each operation has its own limit), and the trial's is moved by as much in the end.
+/// While it lives the gate does work of its own, whose time is not the candidate's: inputs and expected outputs; transfers and comparison
+/// where those are ours. The session has no deadline meanwhile (each operation has its own limit), and the trial's is moved by as
+/// much in the end.
 class OwnTime
 {
 public:
-    explicit OwnTime(const TrialContext &context)
+    enum class Work { Oracle, Transfers };
+    OwnTime(const TrialContext &context, Work work)
         : m_context(context)
+        , m_counts(work == Work::Oracle || context.transfersAreOurs)
         , m_begin(std::chrono::steady_clock::now())
     {
-        m_context.session.setDeadline(process::Deadline::never());
+        if (m_counts)
+            m_context.session.setDeadline(process::Deadline::never());
     }
     ~OwnTime()
     {
+        if (!m_counts)
+            return;
         const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - m_begin;
         m_context.deadline = m_context.deadline.later(spent.count());
         m_context.session.setDeadline(m_context.deadline);
@@ -70,6 +78,7 @@ public:
 
 private:
     const TrialContext &m_context;
+    bool m_counts;
     std::chrono::steady_clock::time_point m_begin;
 };
 

@@ -194,7 +194,7 @@ Profiler::Step Profiler::audit(std::size_t set)
     Where where = m_where;
     where.seed = m_buffers.seedOf(set);
     const auto finding = [&] {
-        const OwnTime own(m_context);
+        const OwnTime own(m_context, OwnTime::Work::Transfers);
         return m_buffers.inspect(set, "candidate");
     }();
     if (!finding)
@@ -445,7 +445,7 @@ tl::expected<void, ProfileEnd> Profiler::run(const ProfileRequest &request)
     }
     m_state.sets = setCount();
     const auto allocated = [&] {
-        const OwnTime own(m_context);
+        const OwnTime own(m_context, OwnTime::Work::Transfers);
         return m_buffers.allocate(m_state.sets);
     }();
     if (!allocated)
