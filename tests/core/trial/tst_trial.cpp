@@ -259,10 +259,10 @@ private slots:
     void columnsOfOddKeys()
     {
         const std::string line = " { \"a\\\"b\" : [ 1 , {\"x\":\"]}\"} , {\"k\" : 5} ], \"z\":null}";
-        QCOMPARE(jsonColumn(line, {"a\"b", "2", "k"}, false), static_cast<int>(line.find('5')) + 1);
-        QCOMPARE(jsonColumn(line, {"a\"b", "2", "k"}, true), static_cast<int>(line.find("\"k\"")) + 1);
-        QCOMPARE(jsonColumn(line, {"z"}, false), static_cast<int>(line.find("null")) + 1);
-        QCOMPARE(jsonColumn(line, {"nowhere"}, false), 1);
+        QCOMPARE(files::jsonColumn(line, {"a\"b", "2", "k"}, false), static_cast<int>(line.find('5')) + 1);
+        QCOMPARE(files::jsonColumn(line, {"a\"b", "2", "k"}, true), static_cast<int>(line.find("\"k\"")) + 1);
+        QCOMPARE(files::jsonColumn(line, {"z"}, false), static_cast<int>(line.find("null")) + 1);
+        QCOMPARE(files::jsonColumn(line, {"nowhere"}, false), 1);
     }
 };
 
