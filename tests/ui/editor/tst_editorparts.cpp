@@ -2,8 +2,8 @@
 #include "core/files/atomicfile.h"
 #include "ui/editor/brackets.h"
 #include "ui/editor/diagnostics.h"
-#include "ui/editor/documenthighlighter.h"
 #include "ui/editor/draft.h"
+#include "ui/highlight/documenthighlighter.h"
 #include "ui/style/theme.h"
 
 #include <QElapsedTimer>
