@@ -116,6 +116,8 @@ int main(int argc, char *argv[])
         window.sayProblem(message);
     if (options.size.isValid())
         window.resize(options.size);
+    else if (isPicture)
+        window.resize(1600, 1000); // whatever screen there is
     window.applyLayout(options.layout);
     window.setWanted(options.open, options.card);
     QString why;

@@ -31,6 +31,8 @@ const char *toString(ReviewVerdict verdict)
         return "edit";
     case ReviewVerdict::Revert:
         return "revert";
+    case ReviewVerdict::Comment:
+        return "comment";
     }
     return "needs_evidence";
 }
@@ -61,8 +63,9 @@ const Review *CardRecord::standingReview() const
 {
     const std::set<std::string> reverted = revertedReviews();
     for (auto event = reviews.rbegin(); event != reviews.rend(); ++event) {
-        const bool isJudgement =
-            event->verdict != ReviewVerdict::Edit && event->verdict != ReviewVerdict::Revert;
+        const bool isJudgement = event->verdict != ReviewVerdict::Edit
+                                 && event->verdict != ReviewVerdict::Revert
+                                 && event->verdict != ReviewVerdict::Comment;
         if (isJudgement && reverted.count(event->id) == 0)
             return &*event;
     }

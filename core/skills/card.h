@@ -74,10 +74,11 @@ struct Verification {
     bool heldOut = false;
 };
 
-enum class ReviewVerdict { Approve, Reject, NeedsEvidence, Edit, Revert };
-[[nodiscard]] const char *toString(ReviewVerdict verdict); ///< approve reject needs_evidence edit revert
+enum class ReviewVerdict { Approve, Reject, NeedsEvidence, Edit, Revert, Comment };
+[[nodiscard]] const char *toString(
+    ReviewVerdict verdict); ///< approve reject needs_evidence edit revert comment
 
-/// A line of reviews.jsonl, append-only. An undo appends a `Revert` that names the event it takes back.
+/// A line of reviews.jsonl, append-only. An undo appends a `Revert` that names the event it takes back. A `Comment` judges nothing.
 struct Review {
     std::string id;
     std::string time; ///< UTC, ISO 8601

@@ -17,7 +17,7 @@ using nlohmann::json;
 namespace {
 
 constexpr std::array verdicts{ReviewVerdict::Approve, ReviewVerdict::Reject, ReviewVerdict::NeedsEvidence,
-                              ReviewVerdict::Edit, ReviewVerdict::Revert};
+                              ReviewVerdict::Edit,    ReviewVerdict::Revert, ReviewVerdict::Comment};
 constexpr std::size_t maxBeforeBytes = std::size_t{1} << 20; // as large as card.toml itself may be
 
 ReviewVerdict readVerdict(JsonReader &reader)

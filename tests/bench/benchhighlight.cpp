@@ -2,7 +2,7 @@
 // Syntax highlighting: throughput, and how soon the visible lines of a long text have their colours.
 #include "bench.h"
 
-#include "ui/editor/documenthighlighter.h"
+#include "ui/highlight/documenthighlighter.h"
 #include "ui/highlight/texthighlighter.h"
 #include "ui/style/theme.h"
 

@@ -2,14 +2,16 @@
 #include "ui/cards/cardeditor.h"
 
 #include "core/files/atomicfile.h"
+#include "core/workspace/citations.h"
+#include "ui/highlight/highlightededit.h"
+#include "ui/models/workspaceid.h"
+#include "ui/models/workspacemodel.h"
 #include "ui/style/theme.h"
 
 #include <QDir>
 #include <QFile>
-#include <QFontDatabase>
 #include <QHBoxLayout>
 #include <QLabel>
-#include <QPlainTextEdit>
 #include <QPushButton>
 #include <QShortcut>
 #include <QStandardPaths>
@@ -22,25 +24,18 @@ namespace {
 
 constexpr int validateAfterMs = 150;
 
-QString draftPath(const QString &cardName)
-{
-    const QString folder = QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation)
-                           + QStringLiteral("/drafts/cards");
-    return folder + QLatin1Char('/') + cardName + QStringLiteral(".toml");
-}
-
 } // namespace
 
-CardEditor::CardEditor(QWidget *parent)
+CardEditor::CardEditor(const WorkspaceModel *workspace, QWidget *parent)
     : QWidget(parent)
-    , m_text(new QPlainTextEdit)
+    , m_workspace(workspace)
+    , m_text(new HighlightedEdit)
     , m_findings(new QLabel)
     , m_save(new QPushButton(tr("Save revision")))
     , m_timer(new QTimer(this))
 {
-    m_text->setFont(QFontDatabase::systemFont(QFontDatabase::FixedFont));
+    m_text->setLanguage(languageOfFile(u"card.toml"));
     m_text->setAccessibleName(tr("Card fields"));
-    m_text->setFrameShape(QFrame::NoFrame);
     m_findings->setWordWrap(true);
     m_findings->setTextFormat(Qt::PlainText);
     m_findings->setMargin(6);
@@ -80,7 +75,14 @@ CardEditor::CardEditor(QWidget *parent)
     });
 }
 
-bool CardEditor::hasDraft(const QString &cardName)
+QString CardEditor::draftPath(const QString &cardName) const
+{
+    return QStringLiteral("%1/drafts/cards/%2/%3.toml")
+        .arg(QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation),
+             workspaceId(QString::fromStdString(m_workspace->workspace().root.string())), cardName);
+}
+
+bool CardEditor::hasDraft(const QString &cardName) const
 {
     return QFile::exists(draftPath(cardName));
 }
@@ -107,6 +109,11 @@ void CardEditor::open(const skills::CardRecord &record)
     validate();
 }
 
+QPlainTextEdit *CardEditor::text() const
+{
+    return m_text;
+}
+
 bool CardEditor::isModified() const
 {
     return m_text->toPlainText() != m_original;
@@ -124,7 +131,10 @@ void CardEditor::validate()
             findings << tr("✗ name: the card's name is its folder; expected \"%1\".").arg(m_name);
             hasError = true;
         }
-        for (const skills::LintFinding &finding : skills::lintCard(*parsed, m_carrier)) {
+        std::vector<skills::LintFinding> lint = skills::lintCard(*parsed, m_carrier);
+        const auto dead = lintCitations(m_workspace->workspace(), *parsed);
+        lint.insert(lint.begin(), dead.begin(), dead.end());
+        for (const skills::LintFinding &finding : lint) {
             const bool error = finding.severity == skills::LintFinding::Severity::Error;
             hasError = hasError || error;
             findings << QStringLiteral("%1 %2: %3")

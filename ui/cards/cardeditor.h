@@ -14,13 +14,17 @@ class QTimer;
 
 namespace klineage::ui {
 
+class HighlightedEdit;
+class WorkspaceModel;
+
 /// Edits a card's TOML with validation as you type, unlimited undo, and a draft on disk that survives a crash.
 class CardEditor : public QWidget
 {
     Q_OBJECT
 
 public:
-    explicit CardEditor(QWidget *parent = nullptr);
+    /// The workspace says whether cited evidence exists, and drafts are kept apart for each.
+    explicit CardEditor(const WorkspaceModel *workspace, QWidget *parent = nullptr);
 
     /// Starts editing; a newer draft of the same card and revision is offered back by loading it.
     void open(const skills::CardRecord &record);
@@ -28,9 +32,9 @@ public:
     [[nodiscard]] bool isModified() const;
     /// The edited card, when it has no errors.
     [[nodiscard]] std::optional<skills::Card> card() const { return m_card; }
-    [[nodiscard]] QPlainTextEdit *text() const { return m_text; }
+    [[nodiscard]] QPlainTextEdit *text() const;
     /// True when a draft for this card is on disk.
-    [[nodiscard]] static bool hasDraft(const QString &cardName);
+    [[nodiscard]] bool hasDraft(const QString &cardName) const;
     void discardDraft();
 
 signals:
@@ -40,8 +44,10 @@ signals:
 private:
     void validate();
     void writeDraft();
+    [[nodiscard]] QString draftPath(const QString &cardName) const;
 
-    QPlainTextEdit *m_text;
+    const WorkspaceModel *m_workspace;
+    HighlightedEdit *m_text;
     QLabel *m_findings;
     QPushButton *m_save;
     QTimer *m_timer;

@@ -2,13 +2,14 @@
 #include "ui/cards/cardhtml.h"
 
 #include "core/skills/retrieval.h"
-
+#include "ui/cards/evidence.h"
+#include "ui/style/format.h"
 #include "ui/style/theme.h"
 
 #include <QCoreApplication>
 #include <QStringList>
 
-#include <set>
+#include <algorithm>
 
 namespace klineage::ui {
 
@@ -44,6 +45,53 @@ QString citations(const std::vector<skills::Citation> &evidence)
     return links.isEmpty() ? QString()
                            : QStringLiteral(" <span style='font-size:small'>[%1]</span>")
                                  .arg(links.join(QStringLiteral(", ")));
+}
+
+QString coloured(const QString &html, const QColor &color)
+{
+    return QStringLiteral("<span style='color:%1'>%2</span>").arg(color.name(), html);
+}
+
+/// Claimed against recorded: ✓ where a gain that the claim names is the one that was measured, ≠ where none is.
+QString comparison(const gate::Interval &recorded, const std::vector<ClaimedGain> &gains)
+{
+    if (gains.empty())
+        return {};
+    const auto borne = std::find_if(gains.begin(), gains.end(),
+                                    [&](const ClaimedGain &gain) { return bearsOut(recorded, gain); });
+    const Theme &theme = Theme::current();
+    return QLatin1Char(' ')
+           + (borne != gains.end()
+                  ? coloured(tr("✓ claimed %1").arg(borne->text.toHtmlEscaped()), theme.good)
+                  : coloured(tr("≠ claimed %1").arg(gains.front().text.toHtmlEscaped()), theme.warn));
+}
+
+/// A citation with what was recorded there: figure, interval, device.
+QString evidenceLine(const Workspace &workspace, const skills::Citation &citation,
+                     const std::vector<ClaimedGain> &gains)
+{
+    const Theme &theme = Theme::current();
+    const RecordedEvidence evidence = recordedEvidence(workspace, citation);
+    if (!evidence.exists)
+        return paragraph(coloured(tr("✗ %1 is not in this workspace.").arg(escaped(citation)), theme.bad));
+    QStringList parts{QStringLiteral("<a href='cite:%1' style='text-decoration:none; color:%2'>%3</a>")
+                          .arg(escaped(citation), theme.accent.name(), evidence.what.toHtmlEscaped())};
+    if (evidence.speedup) {
+        const gate::Interval &speedup = *evidence.speedup;
+        parts << tr("<b>%1</b> (%2–%3), paired")
+                         .arg(formatSpeedup(speedup.value), formatSpeedup(speedup.low),
+                              formatSpeedup(speedup.high))
+                     + comparison(speedup, gains);
+    }
+    if (!evidence.isCorrect && !evidence.verdict.isEmpty())
+        parts << coloured(evidence.verdict.toHtmlEscaped(), theme.bad);
+    for (const QString &part : {evidence.reference, evidence.latency, evidence.device, evidence.note}) {
+        if (!part.isEmpty())
+            parts << coloured(part.toHtmlEscaped(), theme.dim);
+    }
+    if (evidence.verdict.isEmpty())
+        parts << coloured(tr("no trial is recorded for it"), theme.warn);
+    return QStringLiteral("<p style='margin:0 0 4px 12px'>%1</p>").arg(parts.join(QStringLiteral(" · ")));
 }
 
 QString claim(const skills::Claim &value)
@@ -90,6 +138,8 @@ QString verdictWord(skills::ReviewVerdict verdict)
         return tr("✎ edited");
     case skills::ReviewVerdict::Revert:
         return tr("↶ undone");
+    case skills::ReviewVerdict::Comment:
+        return tr("“ ” comment");
     }
     return {};
 }
@@ -117,41 +167,57 @@ QString fieldsHtml(const skills::CardRecord &record)
            + features(tr("Provides"), card.provides) + features(tr("Conflicts with"), card.conflicts);
 }
 
-QString evidenceHtml(const skills::CardRecord &record)
+QString evidenceHtml(const skills::CardRecord &record, const Workspace &workspace)
 {
     const skills::Card &card = record.card;
-    QString html = label(tr("Lifted from")) + paragraph(citations(card.evidence));
-    std::set<skills::Citation> cited;
-    const auto collect = [&](const std::vector<skills::Claim> &list) {
-        for (const skills::Claim &value : list)
-            cited.insert(value.evidence.begin(), value.evidence.end());
+    QString html = label(tr("Lifted from"));
+    for (const skills::Citation &citation : card.evidence)
+        html += evidenceLine(workspace, citation, {});
+    const auto add = [&](const QString &title, const std::vector<skills::Claim> &claims) {
+        for (const skills::Claim &value : claims) {
+            html += label(title) + paragraph(escaped(value.text));
+            if (value.evidence.empty())
+                html += paragraph(coloured(tr("! No evidence is cited."), Theme::current().warn));
+            const auto gains = claimedGains(QString::fromStdString(value.text));
+            for (const skills::Citation &citation : value.evidence)
+                html += evidenceLine(workspace, citation, gains);
+        }
     };
-    collect({card.intent, card.anchor});
-    collect(card.preconditions);
-    collect(card.effects);
-    collect(card.risks);
-    html += label(tr("Cited by its fields"))
-            + paragraph(citations(std::vector<skills::Citation>(cited.begin(), cited.end())));
+    add(tr("Effect"), card.effects);
+    add(tr("Risk"), card.risks);
+    add(tr("Precondition"), card.preconditions);
+    add(tr("Intent"), {card.intent});
+    add(tr("Anchor"), {card.anchor});
     return html;
 }
 
-QString verificationHtml(const skills::CardRecord &record)
+QString verificationHtml(const skills::CardRecord &record, const Workspace &workspace)
 {
     if (record.verifications.empty())
         return paragraph(
             tr("No roundtrip yet. The card is a hypothesis until it has been applied to a state that did not "
                "contribute to it, and the gate has seen its effect."));
+    std::vector<ClaimedGain> gains;
+    for (const skills::Claim &effect : record.card.effects) {
+        for (const ClaimedGain &gain : claimedGains(QString::fromStdString(effect.text)))
+            gains.push_back(gain);
+    }
     QString html;
     for (const skills::Verification &verification : record.verifications) {
         html += label(escaped(verification.time))
-                + paragraph(tr("%1: %2, %3, %4 (revision %5)%6")
+                + paragraph(tr("%1: %2, %3, %4 (revision %5)")
                                 .arg(escaped(verification.target), escaped(verification.status),
                                      verification.expectedEffectObserved ? tr("effect observed")
                                                                          : tr("effect not observed"),
                                      verification.heldOut ? tr("held out") : tr("not held out"))
-                                .arg(verification.cardRevision)
-                                .arg(citations({"trial:" + verification.trial})));
+                                .arg(verification.cardRevision))
+                + evidenceLine(workspace, "trial:" + verification.trial, {});
     }
+    QStringList claimed;
+    for (const ClaimedGain &gain : gains)
+        claimed << gain.text.toHtmlEscaped();
+    if (!claimed.isEmpty())
+        html += label(tr("Claimed by its effects")) + paragraph(claimed.join(QStringLiteral(", ")));
     return html;
 }
 

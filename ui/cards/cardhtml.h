@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/skills/card.h"
+#include "core/workspace/workspace.h"
 
 #include <QString>
 
@@ -10,8 +11,10 @@ namespace klineage::ui {
 /// Pages of a card as rich text in the current theme's colours. Card text is untrusted and escaped; citations become links
 /// "cite:<citation>". Pure.
 [[nodiscard]] QString fieldsHtml(const skills::CardRecord &record);
-[[nodiscard]] QString evidenceHtml(const skills::CardRecord &record);
-[[nodiscard]] QString verificationHtml(const skills::CardRecord &record);
+/// Each claim with the figures that its evidence recorded, and whether they bear out the gains that it names; evidence that is not in the
+/// workspace is said to be missing.
+[[nodiscard]] QString evidenceHtml(const skills::CardRecord &record, const Workspace &workspace);
+[[nodiscard]] QString verificationHtml(const skills::CardRecord &record, const Workspace &workspace);
 [[nodiscard]] QString historyHtml(const skills::CardRecord &record);
 
 } // namespace klineage::ui

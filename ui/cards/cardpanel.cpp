@@ -4,30 +4,31 @@
 #include "ui/cards/cardeditor.h"
 #include "ui/cards/cardhtml.h"
 #include "ui/cards/cardreviewer.h"
+#include "ui/cards/verdictbar.h"
+#include "ui/highlight/highlightededit.h"
 #include "ui/models/selection.h"
 #include "ui/models/workspacemodel.h"
+#include "ui/style/keyscope.h"
 #include "ui/style/theme.h"
 
-#include <QFontDatabase>
+#include <QAction>
 #include <QHBoxLayout>
 #include <QLabel>
-#include <QLineEdit>
-#include <QPlainTextEdit>
 #include <QPushButton>
-#include <QShortcut>
 #include <QStackedWidget>
 #include <QTabBar>
 #include <QTextBrowser>
 #include <QVBoxLayout>
+
+#include <algorithm>
+#include <utility>
 
 namespace klineage::ui {
 
 namespace {
 
 enum Tab { FieldsTab, CarrierTab, EvidenceTab, VerificationTab, HistoryTab };
-constexpr int verdictSpacing = 2 * 10 + 2 * 8; // margins of the bar, and between the three verdicts
-
-enum Page { TextPage, CarrierPage, EditorPage, EmptyPage };
+enum Page { TextPage, CarrierPage, EditorPage, NoCardPage };
 
 QString lifeText(const skills::CardRecord &record)
 {
@@ -42,22 +43,22 @@ QString lifeText(const skills::CardRecord &record)
     return {};
 }
 
-QString standingText(const skills::CardRecord &record)
+QString link(const QString &card)
 {
-    const skills::Review *review = record.standingReview();
-    if (!review)
-        return CardPanel::tr("Not reviewed");
-    const QString author = QString::fromStdString(review->author);
-    switch (review->verdict) {
-    case skills::ReviewVerdict::Approve:
-        return CardPanel::tr("✓ Approved by %1").arg(author);
-    case skills::ReviewVerdict::Reject:
-        return CardPanel::tr("✗ Rejected by %1").arg(author);
-    case skills::ReviewVerdict::NeedsEvidence:
-        return CardPanel::tr("? Needs evidence, says %1").arg(author);
-    default:
-        return CardPanel::tr("Not reviewed");
+    return QStringLiteral("<a href='card:%1' style='color:%2'>%1</a>")
+        .arg(card.toHtmlEscaped(), Theme::current().accent.name());
+}
+
+/// The cards that rest on a row, as links; empty: none does.
+QString citingCards(const Workspace &workspace, const QString &citation)
+{
+    QStringList links;
+    for (const skills::CardRecord &record : workspace.cards) {
+        const auto &evidence = record.card.evidence;
+        if (std::find(evidence.begin(), evidence.end(), citation.toStdString()) != evidence.end())
+            links << link(QString::fromStdString(record.card.name));
     }
+    return links.join(QStringLiteral(", "));
 }
 
 } // namespace
@@ -72,20 +73,13 @@ CardPanel::CardPanel(WorkspaceModel *workspace, Selection *selection, CardReview
     , m_tabs(new QTabBar)
     , m_stack(new QStackedWidget)
     , m_page(new QTextBrowser)
-    , m_carrier(new QPlainTextEdit)
-    , m_editor(new CardEditor)
-    , m_empty(new QLabel(tr("Select a card in the library, or a state whose step has one.")))
-    , m_bar(new QWidget)
-    , m_standing(new QLabel)
-    , m_approve(new QPushButton)
-    , m_reject(new QPushButton)
-    , m_needs(new QPushButton)
-    , m_undo(new QPushButton(tr("Undo")))
-    , m_confirm(new QPushButton)
-    , m_reasonRow(new QWidget)
-    , m_reason(new QLineEdit)
+    , m_carrier(new HighlightedEdit)
+    , m_editor(new CardEditor(workspace))
+    , m_noCard(new QLabel)
+    , m_lift(new QPushButton(tr("Lift a card from this step…")))
+    , m_bar(new VerdictBar)
 {
-    setFocusPolicy(Qt::StrongFocus);
+    buildCommands();
     for (const QString &text :
          {tr("Fields"), tr("Carrier"), tr("Evidence"), tr("Verification"), tr("History")})
         m_tabs->addTab(text);
@@ -105,18 +99,12 @@ CardPanel::CardPanel(WorkspaceModel *workspace, Selection *selection, CardReview
     m_page->setAccessibleName(tr("Card"));
     m_page->document()->setDocumentMargin(10);
     m_carrier->setReadOnly(true);
-    m_carrier->setFrameShape(QFrame::NoFrame);
     m_carrier->setLineWrapMode(QPlainTextEdit::NoWrap);
-    m_carrier->setFont(QFontDatabase::systemFont(QFontDatabase::FixedFont));
     m_carrier->setAccessibleName(tr("Carrier: the code-bearing hint"));
-    m_empty->setWordWrap(true);
-    m_empty->setAlignment(Qt::AlignCenter);
-    m_empty->setMargin(16);
-    m_empty->setEnabled(false);
     m_stack->insertWidget(TextPage, m_page);
     m_stack->insertWidget(CarrierPage, m_carrier);
     m_stack->insertWidget(EditorPage, m_editor);
-    m_stack->insertWidget(EmptyPage, m_empty);
+    m_stack->insertWidget(NoCardPage, makeNoCardPage());
 
     auto *header = new QHBoxLayout;
     header->setContentsMargins(10, 6, 10, 2);
@@ -128,9 +116,6 @@ CardPanel::CardPanel(WorkspaceModel *workspace, Selection *selection, CardReview
     layout->addLayout(header);
     layout->addWidget(m_tabs);
     layout->addWidget(m_stack, 1);
-    buildReasonRow();
-    buildVerdictBar();
-    layout->addWidget(m_reasonRow);
     layout->addWidget(m_bar);
 
     connect(m_tabs, &QTabBar::currentChanged, this, &CardPanel::showTab);
@@ -142,134 +127,154 @@ CardPanel::CardPanel(WorkspaceModel *workspace, Selection *selection, CardReview
     connect(m_reviewer, &CardReviewer::written, this, [this](const QString &card) {
         if (card == m_editor->cardName() && m_stack->currentIndex() == EditorPage) {
             m_editor->discardDraft();
-            m_stack->setCurrentIndex(TextPage);
+            showPage(TextPage);
         }
         refresh();
     });
     connect(m_reviewer, &CardReviewer::failed, this,
-            [this](const QString &, const QString &message) { m_standing->setText(message); });
-    connect(m_reviewer, &CardReviewer::canUndoChanged, m_undo, &QPushButton::setEnabled);
+            [this](const QString &, const QString &problem) { m_bar->showProblem(problem); });
+    connect(m_reviewer, &CardReviewer::canUndoChanged, m_undo, &QAction::setEnabled);
     connect(m_workspace, &WorkspaceModel::loaded, this, &CardPanel::refresh);
     connect(m_workspace, &WorkspaceModel::cardChanged, this, &CardPanel::refresh);
     connect(m_selection, &Selection::cardChanged, this, [this] {
-        m_reasonRow->hide();
+        m_bar->stopAsking();
         if (m_stack->currentIndex() == EditorPage)
-            m_stack->setCurrentIndex(TextPage);
+            showPage(TextPage);
         refresh();
     });
+    connect(m_bar, &VerdictBar::askingEnded, this, &CardPanel::refresh);
+    const auto refreshNoCard = [this] {
+        if (!m_workspace->card(m_selection->card()))
+            refresh();
+    };
+    connect(m_selection, &Selection::rowChanged, this, refreshNoCard);
+    connect(m_selection, &Selection::lineageChanged, this, refreshNoCard);
     refresh();
 }
 
-void CardPanel::buildVerdictBar()
+QAction *CardPanel::command(const QString &id, const QString &text, const QString &tip,
+                            const QKeySequence &key, void (CardPanel::*slot)())
 {
-    m_bar->setStyleSheet(QStringLiteral("QPushButton { padding: 4px 9px; }"));
-    m_approve->setObjectName(QStringLiteral("primaryButton"));
-    m_approve->setToolTip(tr("Approve this revision (A)"));
-    m_reject->setToolTip(tr("Reject with a reason (X)"));
-    m_needs->setToolTip(tr("Say what evidence is missing"));
-    nameVerdicts(true);
-    auto *edit = new QPushButton(tr("Edit"));
-    m_undo->setToolTip(
-        tr("Take back the last verdict or edit of this session (Ctrl+Z). The history keeps both."));
+    auto *action = new QAction(text, this);
+    action->setObjectName(id);
+    action->setToolTip(tip);
+    action->setShortcut(key);
+    connect(action, &QAction::triggered, this, slot);
+    return action;
+}
+
+void CardPanel::buildCommands()
+{
+    const auto key = [](Qt::Key letter) { return QKeySequence(letter); };
+    QAction *approve = command(QStringLiteral("card.approve"), tr("Approve the card"),
+                               tr("Approve this revision"), key(Qt::Key_A), &CardPanel::approve);
+    QAction *reject = command(QStringLiteral("card.reject"), tr("Reject the card…"),
+                              tr("Reject this revision with a reason"), key(Qt::Key_X), &CardPanel::reject);
+    QAction *needs = command(QStringLiteral("card.needEvidence"), tr("Ask for evidence on the card…"),
+                             tr("Say what evidence is missing"), key(Qt::Key_E), &CardPanel::needEvidence);
+    QAction *comment = command(QStringLiteral("card.comment"), tr("Comment on the card…"),
+                               tr("Say something that is no verdict; the history keeps it"), key(Qt::Key_C),
+                               &CardPanel::comment);
+    QAction *edit =
+        command(QStringLiteral("card.edit"), tr("Edit the card's fields"),
+                tr("Edit the fields as text; a saved edit is a new revision"), {}, &CardPanel::edit);
+    m_verdictCommands = {approve, reject, needs, comment, edit};
+    for (QAction *letter : {approve, reject, needs, comment})
+        actInAllPanes(letter);
+    m_undo = new QAction(tr("Undo the last verdict or edit of a card"), this);
+    m_undo->setObjectName(QStringLiteral("card.undo"));
+    m_undo->setToolTip(tr("Take back the last verdict or edit of this session. The history keeps both"));
+    m_undo->setShortcut(QKeySequence::Undo);
     m_undo->setEnabled(false);
-    m_standing->setEnabled(false);
-    m_standing->setWordWrap(true);
+    connect(m_undo, &QAction::triggered, m_reviewer, &CardReviewer::undo);
+    command(QStringLiteral("card.author"), tr("Set the reviewer's name…"),
+            tr("The name that the history has beside your verdicts"), {}, &CardPanel::askAuthor);
+    m_bar->setButtons({{{approve, tr("Approve"), tr("Approve"), true},
+                        {reject, tr("Reject…"), tr("Reject…")},
+                        {needs, tr("Needs evidence…"), tr("Evidence…")}},
+                       {{comment, tr("Comment…"), tr("Comment…")},
+                        {edit, tr("Edit"), tr("Edit")},
+                        {m_undo, tr("Undo"), tr("Undo")}}});
+}
 
-    // Two rows, so that the panel can be narrow: what one does to the card stands beside how it stands.
-    auto *standing = new QHBoxLayout;
-    standing->addWidget(m_standing, 1);
-    auto *verdicts = new QHBoxLayout;
-    for (QPushButton *button : {m_approve, m_reject, m_needs, edit, m_undo}) {
-        button->setAutoDefault(false);
-        (button == edit || button == m_undo ? standing : verdicts)->addWidget(button);
+QWidget *CardPanel::makeNoCardPage()
+{
+    auto *page = new QWidget;
+    m_noCard->setObjectName(QStringLiteral("noCard"));
+    m_noCard->setWordWrap(true);
+    m_noCard->setTextFormat(Qt::RichText);
+    m_noCard->setTextInteractionFlags(Qt::LinksAccessibleByMouse | Qt::LinksAccessibleByKeyboard);
+    connect(m_noCard, &QLabel::linkActivated, this,
+            [this](const QString &target) { m_selection->setCard(target.section(QLatin1Char(':'), 1)); });
+    m_lift->setAutoDefault(false);
+    connect(m_lift, &QPushButton::clicked, this, &CardPanel::liftRequested);
+    auto *column = new QVBoxLayout(page);
+    column->setContentsMargins(16, 12, 16, 16);
+    column->setSpacing(12);
+    column->addWidget(m_noCard);
+    column->addWidget(m_lift, 0, Qt::AlignLeft);
+    column->addStretch();
+    return page;
+}
+
+void CardPanel::give(skills::ReviewVerdict verdict, const QString &reason)
+{
+    const QString card = m_selection->card();
+    if (!m_workspace->card(card))
+        return;
+    if (CardReviewer::author().isEmpty()) {
+        m_bar->ask(tr("Your name, for the history (asked once)"), tr("Go on"), {},
+                   [this, card, verdict, reason](const QString &name) {
+                       CardReviewer::setAuthor(name);
+                       if (m_selection->card() == card)
+                           give(verdict, reason);
+                   });
+        return;
     }
-    verdicts->addStretch();
-    auto *column = new QVBoxLayout(m_bar);
-    column->setContentsMargins(10, 6, 10, 8);
-    column->addLayout(standing);
-    column->addLayout(verdicts);
-
-    connect(m_approve, &QPushButton::clicked, this, &CardPanel::approve);
-    connect(m_reject, &QPushButton::clicked, this, &CardPanel::reject);
-    connect(m_needs, &QPushButton::clicked, this, &CardPanel::needEvidence);
-    connect(edit, &QPushButton::clicked, this, &CardPanel::edit);
-    connect(m_undo, &QPushButton::clicked, m_reviewer, &CardReviewer::undo);
-}
-
-void CardPanel::nameVerdicts(bool whole)
-{
-    m_approve->setText(whole ? tr("Approve  A") : tr("Approve"));
-    m_reject->setText(whole ? tr("Reject…  X") : tr("Reject…"));
-    m_needs->setText(whole ? tr("Needs evidence") : tr("Evidence…"));
-}
-
-/// No verdict is ever cut off: where they do not fit, their names are shorter.
-void CardPanel::resizeEvent(QResizeEvent *event)
-{
-    QWidget::resizeEvent(event);
-    nameVerdicts(true);
-    const int wanted = m_approve->sizeHint().width() + m_reject->sizeHint().width()
-                       + m_needs->sizeHint().width() + verdictSpacing;
-    if (wanted > width())
-        nameVerdicts(false);
-}
-
-void CardPanel::buildReasonRow()
-{
-    auto *row = new QHBoxLayout(m_reasonRow);
-    row->setContentsMargins(10, 4, 10, 0);
-    row->addWidget(m_reason, 1);
-    row->addWidget(m_confirm);
-    m_reasonRow->hide();
-    m_reason->setAccessibleName(tr("Reason"));
-    connect(m_reason, &QLineEdit::returnPressed, this, &CardPanel::submitReason);
-    connect(m_confirm, &QPushButton::clicked, this, &CardPanel::submitReason);
-    connect(m_reason, &QLineEdit::textChanged, this,
-            [this](const QString &text) { m_confirm->setEnabled(!text.trimmed().isEmpty()); });
-    auto *escape = new QShortcut(QKeySequence(Qt::Key_Escape), m_reasonRow, nullptr, nullptr,
-                                 Qt::WidgetWithChildrenShortcut);
-    connect(escape, &QShortcut::activated, m_reasonRow, &QWidget::hide);
+    m_reviewer->review(card, verdict, reason);
+    if (verdict != skills::ReviewVerdict::Comment)
+        emit judged(card);
 }
 
 void CardPanel::approve()
 {
-    if (!m_selection->card().isEmpty())
-        m_reviewer->review(m_selection->card(), skills::ReviewVerdict::Approve, {});
+    give(skills::ReviewVerdict::Approve, {});
 }
 
 void CardPanel::reject()
 {
-    askReason(true);
+    askReason(skills::ReviewVerdict::Reject, tr("Why is it rejected? (Enter rejects, Esc cancels)"),
+              tr("Reject"));
 }
 
 void CardPanel::needEvidence()
 {
-    askReason(false);
+    askReason(skills::ReviewVerdict::NeedsEvidence,
+              tr("Which evidence is missing? (Enter asks, Esc cancels)"), tr("Ask"));
 }
 
-void CardPanel::askReason(bool rejecting)
+void CardPanel::comment()
+{
+    askReason(skills::ReviewVerdict::Comment, tr("Your comment (Enter keeps it, Esc cancels)"),
+              tr("Comment"));
+}
+
+void CardPanel::askReason(skills::ReviewVerdict verdict, const QString &question, const QString &confirm)
 {
     if (!m_workspace->card(m_selection->card()))
         return;
-    m_rejecting = rejecting;
-    m_confirm->setText(rejecting ? tr("Reject") : tr("Ask"));
-    m_confirm->setEnabled(false);
-    m_reason->clear();
-    m_reason->setPlaceholderText(rejecting ? tr("Why is it rejected? (Enter rejects, Esc cancels)")
-                                           : tr("Which evidence is missing? (Enter asks, Esc cancels)"));
-    m_reasonRow->show();
-    m_reason->setFocus();
+    m_bar->ask(question, confirm, {}, [this, verdict](const QString &reason) { give(verdict, reason); });
 }
 
-void CardPanel::submitReason()
+void CardPanel::askAuthor()
 {
-    if (m_reason->text().trimmed().isEmpty())
-        return;
-    m_reviewer->review(m_selection->card(),
-                       m_rejecting ? skills::ReviewVerdict::Reject : skills::ReviewVerdict::NeedsEvidence,
-                       m_reason->text());
-    m_reasonRow->hide();
-    setFocus();
+    m_bar->show(); // also where there is no card
+    m_bar->ask(tr("Your name, for the history"), tr("Set"), CardReviewer::author(),
+               [this](const QString &name) {
+                   CardReviewer::setAuthor(name);
+                   refresh();
+                   emit message(tr("Verdicts are signed %1 from now on.").arg(name));
+               });
 }
 
 void CardPanel::edit()
@@ -278,7 +283,7 @@ void CardPanel::edit()
     if (!record)
         return;
     m_editor->open(*record);
-    m_stack->setCurrentIndex(EditorPage);
+    showPage(EditorPage);
     m_editor->text()->setFocus();
 }
 
@@ -287,23 +292,64 @@ void CardPanel::refresh()
     const skills::CardRecord *record = m_workspace->card(m_selection->card());
     m_bar->setVisible(record);
     m_tabs->setVisible(record);
-    m_title->setText(record ? QString::fromStdString(record->card.name) : QString());
-    m_life->setText(record ? lifeText(*record) : QString());
+    for (QAction *action : std::as_const(m_verdictCommands))
+        action->setEnabled(record);
     if (!record) {
-        m_reasonRow->hide();
-        m_stack->setCurrentIndex(EmptyPage);
+        showNoCard();
         return;
     }
+    m_title->setText(QString::fromStdString(record->card.name));
+    m_life->setText(lifeText(*record));
     const Theme &theme = Theme::current();
     QPalette life = palette();
     life.setColor(QPalette::WindowText, record->life() == skills::Life::Admitted ? theme.good : theme.warn);
     m_life->setPalette(life);
-    QString standing = standingText(*record);
-    if (CardEditor::hasDraft(m_title->text()))
-        standing += tr(" · an unsaved draft is kept: press Edit");
-    m_standing->setText(standing);
+    m_bar->setCard(*record, m_editor->hasDraft(m_title->text()));
     if (m_stack->currentIndex() != EditorPage)
         showTab();
+}
+
+/// Never the card of another step: what there is instead, and what one can do about it.
+void CardPanel::showNoCard()
+{
+    const QString key = m_selection->lineageKey();
+    const QString row = m_selection->row();
+    const lineage::Lineage *lineage = m_workspace->lineage(key);
+    const lineage::Transition *step = lineage ? lineage->transitionTo(row.toStdString()) : nullptr;
+    QString title = tr("No card");
+    QString text = tr("Choose a card in the library, or a step of a lineage that has one.");
+    if (step) {
+        title = tr("No card for this step");
+        text = tr("No card was lifted from %1 → %2 (%3, %4).")
+                   .arg(QString::fromStdString(step->from), row, QString::fromStdString(step->category),
+                        QString::fromStdString(step->locus))
+                   .toHtmlEscaped();
+    } else if (lineage && lineage->findState(row.toStdString())) {
+        title = tr("No card for this step");
+        text = tr("%1 is where the lineage begins: no step leads to it.").arg(row).toHtmlEscaped();
+    } else if (lineage && !row.isEmpty()) {
+        title = tr("No card for this attempt");
+        text =
+            tr("Cards are lifted from the steps of a lineage; what was only tried is what their risks cite.");
+    }
+    if (const QString citing =
+            lineage ? citingCards(m_workspace->workspace(), key + QLatin1Char('/') + row) : QString();
+        !citing.isEmpty())
+        text += QStringLiteral("<br><br>") + tr("Cited by %1.").arg(citing);
+    m_title->setText(title);
+    m_life->clear();
+    m_noCard->setText(text);
+    m_lift->setVisible(step);
+    showPage(NoCardPage);
+}
+
+void CardPanel::showPage(int page)
+{
+    m_stack->setCurrentIndex(page);
+    setFocusProxy(page == TextPage      ? static_cast<QWidget *>(m_page)
+                  : page == CarrierPage ? static_cast<QWidget *>(m_carrier)
+                  : page == EditorPage  ? static_cast<QWidget *>(m_editor->text())
+                                        : m_lift);
 }
 
 void CardPanel::showTab()
@@ -314,13 +360,14 @@ void CardPanel::showTab()
     switch (m_tabs->currentIndex()) {
     case CarrierTab:
         m_carrier->setPlainText(QString::fromStdString(record->carrier));
-        m_stack->setCurrentIndex(CarrierPage);
+        m_carrier->setLanguage(languageOfFile(QString::fromStdString(record->card.carrierFile)));
+        showPage(CarrierPage);
         return;
     case EvidenceTab:
-        m_page->setHtml(evidenceHtml(*record));
+        m_page->setHtml(evidenceHtml(*record, m_workspace->workspace()));
         break;
     case VerificationTab:
-        m_page->setHtml(verificationHtml(*record));
+        m_page->setHtml(verificationHtml(*record, m_workspace->workspace()));
         break;
     case HistoryTab:
         m_page->setHtml(historyHtml(*record));
@@ -328,7 +375,7 @@ void CardPanel::showTab()
     default:
         m_page->setHtml(fieldsHtml(*record));
     }
-    m_stack->setCurrentIndex(TextPage);
+    showPage(TextPage);
 }
 
 void CardPanel::followLink(const QString &link)
@@ -339,17 +386,17 @@ void CardPanel::followLink(const QString &link)
         for (const lineage::Lineage &lineage : m_workspace->workspace().lineages) {
             for (const lineage::State &state : lineage.states) {
                 if (state.trial == trial)
-                    return m_selection->setLineage(QString::fromStdString(lineage.key()),
-                                                   QString::fromStdString(state.id));
+                    return m_selection->lookUp(QString::fromStdString(lineage.key()),
+                                               QString::fromStdString(state.id));
             }
             if (lineage.findTrial(trial))
-                return m_selection->setLineage(QString::fromStdString(lineage.key()), citation);
+                return m_selection->lookUp(QString::fromStdString(lineage.key()), citation);
         }
         return;
     }
     const QString key = citation.section(QLatin1Char('/'), 0, 1);
     if (m_workspace->lineage(key))
-        m_selection->setLineage(key, citation.section(QLatin1Char('/'), 2));
+        m_selection->lookUp(key, citation.section(QLatin1Char('/'), 2));
 }
 
 } // namespace klineage::ui

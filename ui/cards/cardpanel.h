@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/skills/card.h"
+
+#include <QKeySequence>
 #include <QWidget>
 
+class QAction;
 class QLabel;
-class QLineEdit;
-class QPlainTextEdit;
 class QPushButton;
 class QStackedWidget;
 class QTabBar;
@@ -15,11 +17,14 @@ namespace klineage::ui {
 
 class CardEditor;
 class CardReviewer;
+class HighlightedEdit;
 class Selection;
+class VerdictBar;
 class WorkspaceModel;
 
-/// One SkillCard: Fields, Carrier, Evidence, Verification, History; the verdict bar is always visible.
-/// Keys while the panel has focus: A approve, X reject, Ctrl+Z undo.
+/// One SkillCard: Fields, Carrier, Evidence, Verification, History; the verdict bar names it and is always visible. Where the selection
+/// has no card, the panel says so and offers no verdict. Its commands have object names ("card.approve"), under which the window lists
+/// and remaps their keys.
 class CardPanel : public QWidget
 {
     Q_OBJECT
@@ -28,24 +33,36 @@ public:
     CardPanel(WorkspaceModel *workspace, Selection *selection, CardReviewer *reviewer,
               QWidget *parent = nullptr);
 
+    [[nodiscard]] VerdictBar *verdicts() const { return m_bar; }
+
 public slots:
     void approve();
     void reject(); ///< asks for the reason in place
     void needEvidence();
+    void comment();
     void edit();
+    void askAuthor(); ///< the name that is written into the history
 
-protected:
-    void resizeEvent(QResizeEvent *event) override;
+signals:
+    /// A verdict on the card was handed over to be written: the next card may be shown.
+    void judged(const QString &card);
+    /// A card shall be made from the selected step.
+    void liftRequested();
+    /// A sentence for the status bar.
+    void message(const QString &text);
 
 private:
-    void buildVerdictBar();
-    void buildReasonRow();
-    void nameVerdicts(bool whole);
-    void askReason(bool rejecting);
+    void buildCommands();
+    QAction *command(const QString &id, const QString &text, const QString &tip, const QKeySequence &key,
+                     void (CardPanel::*slot)());
+    QWidget *makeNoCardPage();
+    void give(skills::ReviewVerdict verdict, const QString &reason);
+    void askReason(skills::ReviewVerdict verdict, const QString &question, const QString &confirm);
     void refresh();
+    void showNoCard();
     void showTab();
+    void showPage(int page);
     void followLink(const QString &link);
-    void submitReason();
 
     WorkspaceModel *m_workspace;
     Selection *m_selection;
@@ -55,19 +72,13 @@ private:
     QTabBar *m_tabs;
     QStackedWidget *m_stack;
     QTextBrowser *m_page;
-    QPlainTextEdit *m_carrier;
+    HighlightedEdit *m_carrier;
     CardEditor *m_editor;
-    QLabel *m_empty;
-    QWidget *m_bar;
-    QLabel *m_standing;
-    QPushButton *m_approve;
-    QPushButton *m_reject;
-    QPushButton *m_needs;
-    QPushButton *m_undo;
-    QPushButton *m_confirm;
-    QWidget *m_reasonRow;
-    QLineEdit *m_reason;
-    bool m_rejecting = true;
+    QLabel *m_noCard;
+    QPushButton *m_lift;
+    VerdictBar *m_bar;
+    QList<QAction *> m_verdictCommands; ///< those that need a card
+    QAction *m_undo = nullptr;
 };
 
 } // namespace klineage::ui

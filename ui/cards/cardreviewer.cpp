@@ -4,12 +4,33 @@
 #include "ui/models/workspacemodel.h"
 
 #include <QSettings>
+#include <QStandardPaths>
+
+#include <pwd.h>
+#include <unistd.h>
 
 namespace klineage::ui {
 
 namespace {
 
 const QString authorKey = QStringLiteral("review/author");
+
+QString settingsFile()
+{
+    return QStandardPaths::writableLocation(QStandardPaths::GenericConfigLocation)
+           + QStringLiteral("/klineage/reviewer.ini");
+}
+
+/// What the system calls the person: the full name, else the login; empty when it knows neither.
+QString loginName()
+{
+    if (const passwd *entry = getpwuid(geteuid())) {
+        const QString full =
+            QString::fromLocal8Bit(entry->pw_gecos).section(QLatin1Char(','), 0, 0).trimmed();
+        return full.isEmpty() ? QString::fromLocal8Bit(entry->pw_name) : full;
+    }
+    return qEnvironmentVariable("USER", qEnvironmentVariable("LOGNAME"));
+}
 
 QString verdictText(skills::ReviewVerdict verdict, const QString &card)
 {
@@ -24,6 +45,8 @@ QString verdictText(skills::ReviewVerdict verdict, const QString &card)
         return CardReviewer::tr("Saved %1.").arg(card);
     case skills::ReviewVerdict::Revert:
         return CardReviewer::tr("Undid the last verdict or edit of %1.").arg(card);
+    case skills::ReviewVerdict::Comment:
+        return CardReviewer::tr("Commented on %1.").arg(card);
     }
     return {};
 }
@@ -44,11 +67,13 @@ CardReviewer::~CardReviewer()
 
 QString CardReviewer::author()
 {
-    const QString set = QSettings().value(authorKey).toString();
-    if (!set.isEmpty())
-        return set;
-    const QString user = qEnvironmentVariable("USER", qEnvironmentVariable("LOGNAME"));
-    return user.isEmpty() ? tr("unknown") : user;
+    const QString set = QSettings(settingsFile(), QSettings::IniFormat).value(authorKey).toString();
+    return set.isEmpty() ? loginName() : set;
+}
+
+void CardReviewer::setAuthor(const QString &name)
+{
+    QSettings(settingsFile(), QSettings::IniFormat).setValue(authorKey, name.trimmed());
 }
 
 void CardReviewer::run(const QString &card, const QString &text, bool undoable, Task task)
@@ -109,6 +134,7 @@ void CardReviewer::undo()
     const Event event = m_events.back();
     m_events.pop_back();
     emit canUndoChanged(canUndo());
+    emit undoing(event.card);
     run(event.card, verdictText(skills::ReviewVerdict::Revert, event.card), false,
         [event, author = author().toStdString()](const skills::CardStore &store) {
             return store.revert(event.card.toStdString(), event.id, author);

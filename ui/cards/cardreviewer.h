@@ -24,7 +24,7 @@ public:
     explicit CardReviewer(WorkspaceModel *workspace, QObject *parent = nullptr);
     ~CardReviewer() override; ///< waits for the writes under way
 
-    /// Name written into review events: the setting, else the login's full name, else the login.
+    /// Name written into review events: the setting, else the login's full name, else the login; empty when nobody knows one.
     [[nodiscard]] static QString author();
 
     void review(const QString &card, skills::ReviewVerdict verdict, const QString &reason);
@@ -39,6 +39,8 @@ signals:
     void written(const QString &card, const QString &text);
     void failed(const QString &card, const QString &message);
     void canUndoChanged(bool canUndo);
+    /// An undo was asked for; what it takes back is on this card.
+    void undoing(const QString &card);
 
 private:
     struct Event {

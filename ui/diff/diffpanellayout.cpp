@@ -7,6 +7,7 @@
 #include "ui/diff/view/diffview.h"
 #include "ui/diff/view/overviewstrip.h"
 #include "ui/style/icons.h"
+#include "ui/style/keyscope.h"
 
 #include <QAction>
 #include <QHBoxLayout>
@@ -14,6 +15,8 @@
 #include <QTabBar>
 #include <QToolButton>
 #include <QVBoxLayout>
+
+#include <utility>
 
 namespace klineage::ui {
 
@@ -123,6 +126,8 @@ void DiffPanel::makeCommands()
            [this](bool on) { m_view->setUnified(on); });
     toggle(QStringLiteral("diff.fold"), tr("Fold"), QKeySequence(Qt::Key_Z), true,
            [this](bool on) { m_view->setFolding(on); });
+    toggle(QStringLiteral("diff.wrap"), tr("Wrap"), QKeySequence(Qt::ALT | Qt::Key_Z), false,
+           [this](bool on) { m_view->setWrapping(on); });
     toggle(QStringLiteral("diff.moves"), tr("Moves"), QKeySequence(Qt::Key_M), m_options.detectMoves,
            [this](bool on) {
                m_options.detectMoves = on;
@@ -135,6 +140,13 @@ void DiffPanel::makeCommands()
                refresh();
            })
         ->setIconText(tr("Ignore space"));
+    // A step is walked through from wherever one chose it.
+    for (QAction *walk : {previous, next})
+        walk->setShortcutContext(Qt::WindowShortcut);
+    for (QAction *action : std::as_const(m_commands)) {
+        if (action->isCheckable())
+            actInAllPanes(action);
+    }
 }
 
 void DiffPanel::layOut()

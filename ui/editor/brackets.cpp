@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/editor/brackets.h"
 
-#include "ui/editor/documenthighlighter.h"
+#include "ui/highlight/documenthighlighter.h"
 
 #include <QTextBlock>
 #include <QTextDocument>

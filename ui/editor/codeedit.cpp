@@ -2,7 +2,7 @@
 #include "ui/editor/codeedit.h"
 
 #include "ui/editor/brackets.h"
-#include "ui/editor/documenthighlighter.h"
+#include "ui/highlight/documenthighlighter.h"
 #include "ui/highlight/textlines.h"
 #include "ui/style/fonts.h"
 #include "ui/style/theme.h"

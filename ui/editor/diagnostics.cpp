@@ -51,17 +51,32 @@ Result<kernel::ResolvedPlan> resolve(const kernel::Candidate &candidate, const w
             return tl::unexpected(shape.error());
         tensors.push_back({tensor.name, tensor.dtype, std::move(*shape), {}});
     }
+    // A limit that nobody has recorded is the gate's to find: it is no error of the plan.
+    constexpr std::int64_t unknownShared = std::int64_t{1} << 40;
     kernel::Bindings bindings = workload.bindings(timed);
     bindings.merge(candidate.defaultTunables());
     bindings.merge(kernel::Bindings(facts));
     bindings.merge(
         kernel::Bindings{{"sm_count", std::int64_t{1}},
                          {"warp_size", std::int64_t{candidate.surface == kernel::Surface::Cuda ? 32 : 1}},
-                         {"max_shared", std::int64_t{48} << 10}});
+                         {"max_shared", unknownShared}});
     return kernel::resolvePlan(candidate, tensors, bindings);
 }
 
 } // namespace
+
+std::int64_t sharedLimitOf(std::string_view platform)
+{
+    // Maximum shared memory a block may opt in to: CUDA C++ Programming Guide, table of compute capabilities.
+    constexpr std::pair<std::string_view, int> limits[] = {{"sm70", 96},  {"sm75", 64},   {"sm80", 163},
+                                                           {"sm86", 99},  {"sm87", 163},  {"sm89", 99},
+                                                           {"sm90", 227}, {"sm100", 227}, {"sm120", 99}};
+    for (const auto &[name, kib] : limits) {
+        if (platform == name)
+            return std::int64_t{kib} << 10;
+    }
+    return 0;
+}
 
 PlanCheck checkCandidate(std::string_view text, const std::string &fileName,
                          const workload::Workload *workload, const kernel::Bindings &facts)

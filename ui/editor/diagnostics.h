@@ -28,8 +28,12 @@ struct PlanCheck {
     QString summary;                     ///< of a good plan: "1 launch: gemm 32 × 32 blocks of 256"
 };
 
+/// Bytes of shared memory that a block may have on a platform ("sm90"); 0: not known.
+[[nodiscard]] std::int64_t sharedLimitOf(std::string_view platform);
+
 /// Parses a candidate and resolves its launch plan for the workload's timed case. facts: the device facts that expressions may
-/// use; those that are missing get the smallest value that makes sense, since only the plan's form is judged. Pure.
+/// use; those that are missing get the smallest value that makes sense, since only the plan's form is judged, but a limit that is not
+/// known is none. Pure.
 [[nodiscard]] PlanCheck checkCandidate(std::string_view text, const std::string &fileName,
                                        const workload::Workload *workload,
                                        const kernel::Bindings &facts = {});

@@ -4,9 +4,10 @@
 #include "core/files/atomicfile.h"
 #include "core/lineage/step.h"
 #include "ui/editor/codeedit.h"
-#include "ui/editor/documenthighlighter.h"
 #include "ui/editor/verdictstrip.h"
+#include "ui/highlight/documenthighlighter.h"
 #include "ui/models/selection.h"
+#include "ui/models/workspaceid.h"
 #include "ui/models/workspacemodel.h"
 #include "ui/style/icons.h"
 #include "ui/style/theme.h"
@@ -28,10 +29,12 @@ namespace klineage::ui {
 
 namespace {
 
-/// What a recorded trial knows about the device, for expressions of the plan.
-kernel::Bindings factsOf(const gate::Trial *trial)
+/// What a recorded trial knows about the device, for expressions of the plan; what it does not, the platform's name may.
+kernel::Bindings factsOf(const gate::Trial *trial, const std::string &platform)
 {
     kernel::Bindings facts;
+    if (const std::int64_t shared = sharedLimitOf(platform); shared > 0)
+        facts["max_shared"] = shared;
     if (!trial)
         return facts;
     for (const char *name : {"sm_count", "warp_size", "max_shared"}) {
@@ -41,7 +44,7 @@ kernel::Bindings factsOf(const gate::Trial *trial)
                                     ? 0
                                     : QString::fromStdString(found->second).toLongLong(&isNumber);
         if (isNumber && value > 0)
-            facts.emplace(name, std::int64_t{value});
+            facts[name] = std::int64_t{value};
     }
     return facts;
 }
@@ -59,8 +62,11 @@ struct EditorPanel::OpenDraft {
 };
 
 EditorPanel::EditorPanel(WorkspaceModel *workspace, Selection *selection, QWidget *parent)
-    : EditorPanel(workspace, selection, defaultDraftDirectory(), parent)
-{}
+    : EditorPanel(workspace, selection, std::filesystem::path(), parent)
+{
+    m_draftsOfAll = defaultDraftDirectory();
+    openDraftsOfWorkspace();
+}
 
 EditorPanel::EditorPanel(WorkspaceModel *workspace, Selection *selection,
                          const std::filesystem::path &draftDirectory, QWidget *parent)
@@ -101,10 +107,12 @@ EditorPanel::EditorPanel(WorkspaceModel *workspace, Selection *selection,
     connect(m_selection, &Selection::rowChanged, this, &EditorPanel::updateCommands);
     connect(m_selection, &Selection::lineageChanged, this, &EditorPanel::updateCommands);
     connect(m_workspace, &WorkspaceModel::loaded, this, [this] {
+        openDraftsOfWorkspace();
         updateCommands();
         m_checkTimer->start();
     });
-    restoreDrafts();
+    if (!draftDirectory.empty())
+        restoreDrafts();
     showDraft(m_tabs->currentIndex());
 }
 
@@ -113,6 +121,29 @@ EditorPanel::~EditorPanel()
     for (const auto &open : m_open)
         save(*open, true);
     m_edit->setSource(nullptr, nullptr);
+}
+
+/// Drafts belong to the workspace that they were begun in: each has a folder of its own.
+void EditorPanel::openDraftsOfWorkspace()
+{
+    if (m_draftsOfAll.empty() || !m_workspace->isLoaded())
+        return;
+    const QString id = workspaceId(QString::fromStdString(m_workspace->workspace().root.string()));
+    if (id == m_draftsOf)
+        return;
+    for (const auto &open : m_open)
+        save(*open, true);
+    m_edit->setSource(nullptr, nullptr);
+    m_open.clear();
+    {
+        const QSignalBlocker quiet(m_tabs);
+        while (m_tabs->count() > 0)
+            m_tabs->removeTab(0);
+    }
+    m_draftsOf = id;
+    m_store = std::make_shared<DraftStore>(m_draftsOfAll / id.toStdString());
+    restoreDrafts();
+    showDraft(m_tabs->currentIndex());
 }
 
 void EditorPanel::restoreDrafts()
@@ -180,6 +211,7 @@ void EditorPanel::showDraft(int)
     OpenDraft *open = current();
     m_pages->setCurrentIndex(open ? 1 : 0);
     m_tabs->setVisible(open);
+    setFocusProxy(open ? static_cast<QWidget *>(m_edit) : m_emptyButton);
     m_edit->setSource(open ? open->document.get() : nullptr, open ? open->highlighter.get() : nullptr);
     m_checkLine->clear();
     if (open) {
@@ -312,13 +344,14 @@ void EditorPanel::check()
     const std::optional<workload::Workload> workload = found ? std::optional(*found) : std::nullopt;
     const auto parent =
         lineage ? lineage::findRow(*lineage, open->draft.parentRow.toStdString()) : std::nullopt;
-    m_checking.start(interactivePool(),
-                     [this, text = open->draft.text.toStdString(), name = open->draft.fileName.toStdString(),
-                      workload, facts = factsOf(parent ? parent->trial : nullptr)](
-                         const std::stop_token &, const JobSlot::Post &post) {
-                         PlanCheck check = checkCandidate(text, name, workload ? &*workload : nullptr, facts);
-                         post([this, check = std::move(check)] { showCheck(check); });
-                     });
+    m_checking.start(
+        interactivePool(),
+        [this, text = open->draft.text.toStdString(), name = open->draft.fileName.toStdString(), workload,
+         facts = factsOf(parent ? parent->trial : nullptr, lineage ? lineage->platform : std::string())](
+            const std::stop_token &, const JobSlot::Post &post) {
+            PlanCheck check = checkCandidate(text, name, workload ? &*workload : nullptr, facts);
+            post([this, check = std::move(check)] { showCheck(check); });
+        });
 }
 
 void EditorPanel::showCheck(const PlanCheck &check)

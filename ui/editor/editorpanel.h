@@ -66,6 +66,7 @@ private:
 
     void layOut();
     void restoreDrafts();
+    void openDraftsOfWorkspace();
     void add(const Draft &draft);
     [[nodiscard]] OpenDraft *current() const;
     [[nodiscard]] OpenDraft *gated() const; ///< the draft that was sent last; null when it is gone
@@ -80,6 +81,9 @@ private:
 
     WorkspaceModel *m_workspace;
     Selection *m_selection;
+    std::filesystem::path
+        m_draftsOfAll;  ///< a folder in it for each workspace; empty: m_store is the only one
+    QString m_draftsOf; ///< id of the workspace whose drafts are open
     std::shared_ptr<DraftStore> m_store;            ///< shared with saves in flight
     std::vector<std::unique_ptr<OpenDraft>> m_open; ///< in the order of the tabs
     QString m_gatedId;                              ///< of the draft that was sent to the gate last …

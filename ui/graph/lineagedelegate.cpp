@@ -4,7 +4,9 @@
 #include "ui/graph/graphpainter.h"
 #include "ui/graph/lineageview.h"
 #include "ui/models/lineagemodel.h"
+#include "ui/models/viewed.h"
 #include "ui/style/chip.h"
+#include "ui/style/fonts.h"
 #include "ui/style/theme.h"
 
 #include <QPainter>
@@ -49,6 +51,10 @@ void LineageDelegate::paint(QPainter *painter, const QStyleOptionViewItem &optio
                           m_view->hasFocus() ? theme.selection : blend(theme.selection, theme.panel, 0.75));
     else if (index.row() == m_view->litRow())
         painter->fillRect(option.rect, theme.hover);
+    if (option.state & QStyle::State_Selected && m_view->hasFocus()
+        && index.column() == LineageModel::StepColumn)
+        painter->fillRect(QRect(option.rect.left(), option.rect.top(), 2, option.rect.height()),
+                          theme.accent);
     painter->save();
     painter->setFont(option.font);
     switch (index.column()) {
@@ -87,6 +93,18 @@ void LineageDelegate::paintStep(QPainter *painter, const QStyleOptionViewItem &o
         const int width = chipSize(chip, option.font).width();
         paintChip(painter, QRect(text.right() - width, text.top(), width, text.height()), chip, option.font);
         text.setRight(text.right() - width - 6);
+    }
+    if (m_viewed && m_viewed->contains(row.viewedKey)) {
+        const QString mark = LineageView::tr("viewed");
+        painter->setFont(captionFont());
+        const int width = painter->fontMetrics().horizontalAdvance(mark);
+        if (option.fontMetrics.horizontalAdvance(row.title) + width + labelGap <= text.width()) {
+            painter->setPen(theme.faint);
+            painter->drawText(text, Qt::AlignVCenter | Qt::AlignRight, mark);
+            text.setRight(text.right() - width - labelGap);
+        }
+        painter->setFont(option.font);
+        painter->setPen(isMain(row) ? theme.text : theme.dim);
     }
     painter->drawText(text, Qt::AlignVCenter | Qt::AlignLeft,
                       option.fontMetrics.elidedText(row.title, Qt::ElideRight, text.width()));

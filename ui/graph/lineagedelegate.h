@@ -7,6 +7,7 @@ namespace klineage::ui {
 
 class LineageModel;
 class LineageView;
+class Viewed;
 
 /// Paints a cell of the lineage: graph, id and title in the first column, stage glyphs, and right-aligned numbers.
 class LineageDelegate : public QStyledItemDelegate
@@ -22,6 +23,7 @@ public:
     /// Where the titles start: one place for all rows, and for the header's word above them.
     [[nodiscard]] int titleLeft() const { return m_titleLeft; }
     /// To be called when labels or fonts have changed.
+    void setViewed(const Viewed *viewed) { m_viewed = viewed; }
     void measure();
 
 private:
@@ -30,6 +32,7 @@ private:
 
     const LineageModel *m_model;
     LineageView *m_view;
+    const Viewed *m_viewed = nullptr;
     int m_titleLeft = 0;
 };
 

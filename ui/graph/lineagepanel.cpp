@@ -7,6 +7,7 @@
 #include "ui/models/selection.h"
 #include "ui/models/workspacemodel.h"
 #include "ui/style/icons.h"
+#include "ui/style/keyscope.h"
 #include "ui/style/segmentedswitch.h"
 
 #include <QAction>
@@ -124,8 +125,10 @@ void LineagePanel::buildActions()
                    QKeySequence(Qt::CTRL | Qt::Key_Left), true, &LineagePanel::previousStep);
     m_menu->addAction(addPanelAction(QStringLiteral("lineage.openInEditor"), tr("Open in editor"),
                                      QKeySequence(Qt::Key_Return), false, &LineagePanel::openInEditor));
-    m_menu->addAction(addPanelAction(QStringLiteral("lineage.setBaseline"), tr("Set as baseline"),
-                                     QKeySequence(Qt::Key_B), false, &LineagePanel::toggleBaseline));
+    QAction *baseline = addPanelAction(QStringLiteral("lineage.setBaseline"), tr("Set as baseline"),
+                                       QKeySequence(Qt::Key_B), false, &LineagePanel::toggleBaseline);
+    actInAllPanes(baseline);
+    m_menu->addAction(baseline);
     m_menu->addSeparator();
     m_menu->addAction(addPanelAction(QStringLiteral("lineage.copyId"), tr("Copy id"), QKeySequence::Copy,
                                      false, &LineagePanel::copyId));

@@ -3,6 +3,7 @@
 
 #include "ui/graph/lineagedelegate.h"
 #include "ui/models/lineagemodel.h"
+#include "ui/models/viewed.h"
 
 #include <QHeaderView>
 #include <QKeyEvent>
@@ -31,6 +32,9 @@ public:
         setSectionResizeMode(QHeaderView::Fixed);
         setMinimumSectionSize(10);
     }
+
+    /// Also of a section that is hidden: sectionSizeHint() calls that one 0 wide.
+    [[nodiscard]] int wantedWidth(int section) const { return sectionSizeFromContents(section).width(); }
 
 protected:
     void paintSection(QPainter *painter, const QRect &rect, int section) const override
@@ -90,7 +94,7 @@ LineageView::LineageView(LineageModel *model, QWidget *parent)
 int LineageView::contentWidth(int column) const
 {
     // The header's font and margins come from the style sheet.
-    int width = horizontalHeader()->sectionSizeHint(column) - cellPadding;
+    int width = static_cast<LineageHeader *>(horizontalHeader())->wantedWidth(column) - cellPadding;
     for (int row = 0; row < m_model->rowCount(); ++row) {
         if (m_model->row(row).isCorrect)
             width = std::max(width,
@@ -142,6 +146,12 @@ void LineageView::spanFailures()
             setSpan(row, LineageModel::LatencyColumn, 1,
                     LineageModel::ColumnCount - LineageModel::LatencyColumn);
     }
+}
+
+void LineageView::setViewed(const Viewed *viewed)
+{
+    m_delegate->setViewed(viewed);
+    connect(viewed, &Viewed::changed, viewport(), qOverload<>(&QWidget::update));
 }
 
 void LineageView::setLitRow(int row)

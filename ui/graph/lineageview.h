@@ -7,6 +7,7 @@ namespace klineage::ui {
 
 class LineageDelegate;
 class LineageModel;
+class Viewed;
 
 /// The lineage's graph and table in one: node and row are one line. Columns give way to the title when it is narrow: first the
 /// stage glyphs, then the speedup to the baseline. j and k move.
@@ -22,6 +23,11 @@ public:
     void setLitRow(int row);
     [[nodiscard]] bool baselineIsPinned() const { return m_baselineIsPinned; }
     void setBaselinePinned(bool pinned);
+
+    /// Marks what was viewed. Not owned; outlives the view.
+    void setViewed(const Viewed *viewed);
+    /// Letters are commands here, not a search.
+    void keyboardSearch(const QString &) override {}
 
 signals:
     void rowHovered(int row); ///< -1: the mouse has left

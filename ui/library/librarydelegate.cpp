@@ -3,6 +3,7 @@
 
 #include "ui/models/fuzzymatch.h"
 #include "ui/models/librarymodel.h"
+#include "ui/models/viewed.h"
 #include "ui/style/chip.h"
 #include "ui/style/fonts.h"
 #include "ui/style/theme.h"
@@ -79,6 +80,22 @@ int LibraryDelegate::paintRight(QPainter *painter, const QStyleOptionViewItem &o
     return option.fontMetrics.horizontalAdvance(value) + sideMargin;
 }
 
+/// "viewed" before the chip, where the name leaves room for it; returns the width it took.
+int LibraryDelegate::paintViewed(QPainter *painter, const QRect &rect, const QModelIndex &index) const
+{
+    const QString key = index.data(LibraryModel::ViewedKeyRole).toString();
+    if (!m_viewed || key.isEmpty() || !m_viewed->contains(key))
+        return 0;
+    const int name = painter->fontMetrics().horizontalAdvance(index.data().toString());
+    painter->setFont(captionFont());
+    const int width = painter->fontMetrics().horizontalAdvance(tr("viewed"));
+    if (name + width + sideMargin > rect.width())
+        return 0;
+    painter->setPen(Theme::current().faint);
+    painter->drawText(rect, Qt::AlignVCenter | Qt::AlignRight, tr("viewed"));
+    return width + sideMargin;
+}
+
 void LibraryDelegate::paint(QPainter *painter, const QStyleOptionViewItem &option,
                             const QModelIndex &index) const
 {
@@ -90,7 +107,10 @@ void LibraryDelegate::paint(QPainter *painter, const QStyleOptionViewItem &optio
         painter->setFont(option.font);
         const int right = paintRight(painter, option, index);
         painter->setPen(theme.text);
-        const QRect rect = option.rect.adjusted(2, 0, -sideMargin - right, 0);
+        const int mark = paintViewed(painter, option.rect.adjusted(0, 0, -sideMargin - right, 0), index);
+        painter->setFont(option.font);
+        painter->setPen(theme.text);
+        const QRect rect = option.rect.adjusted(2, 0, -sideMargin - right - mark, 0);
         drawMatched(painter, rect, index.data().toString(), m_pattern);
     }
     painter->restore();

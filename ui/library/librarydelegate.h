@@ -5,6 +5,8 @@
 
 namespace klineage::ui {
 
+class Viewed;
+
 /// Paints a row of the library: name at the left with the letters that the filter matched, value or chip at the right.
 class LibraryDelegate : public QStyledItemDelegate
 {
@@ -14,6 +16,7 @@ public:
     using QStyledItemDelegate::QStyledItemDelegate;
 
     void setPattern(const QString &pattern) { m_pattern = pattern; }
+    void setViewed(const Viewed *viewed) { m_viewed = viewed; }
 
     void paint(QPainter *painter, const QStyleOptionViewItem &option,
                const QModelIndex &index) const override;
@@ -21,9 +24,11 @@ public:
 
 private:
     void paintSection(QPainter *painter, const QStyleOptionViewItem &option, const QModelIndex &index) const;
+    int paintViewed(QPainter *painter, const QRect &rect, const QModelIndex &index) const;
     int paintRight(QPainter *painter, const QStyleOptionViewItem &option, const QModelIndex &index) const;
 
     QString m_pattern;
+    const Viewed *m_viewed = nullptr;
 };
 
 } // namespace klineage::ui

@@ -7,6 +7,7 @@
 #include "ui/models/fuzzyfilter.h"
 #include "ui/models/librarymodel.h"
 #include "ui/models/selection.h"
+#include "ui/models/viewed.h"
 #include "ui/models/workspacemodel.h"
 #include "ui/style/icons.h"
 #include "ui/style/theme.h"
@@ -16,6 +17,7 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QScopedValueRollback>
+#include <QScrollBar>
 #include <QStackedWidget>
 #include <QVBoxLayout>
 
@@ -74,6 +76,8 @@ LibraryPanel::LibraryPanel(WorkspaceModel *workspace, Selection *selection, QWid
     setFocusProxy(m_tree);
 
     connect(workspace, &WorkspaceModel::loaded, this, &LibraryPanel::refresh);
+    connect(workspace, &WorkspaceModel::reading, this, &LibraryPanel::refresh);
+    connect(workspace, &WorkspaceModel::failed, this, &LibraryPanel::refresh);
     connect(workspace, &WorkspaceModel::lineageChanged, this, &LibraryPanel::refresh);
     connect(workspace, &WorkspaceModel::cardChanged, this, &LibraryPanel::refresh);
     connect(selection, &Selection::lineageChanged, this, &LibraryPanel::showSelection);
@@ -84,15 +88,67 @@ LibraryPanel::LibraryPanel(WorkspaceModel *workspace, Selection *selection, QWid
 void LibraryPanel::refresh()
 {
     if (!m_workspace->isLoaded()) {
-        m_empty->setText(tr("Reading the workspace…"));
+        m_empty->setText(m_workspace->isReading() ? tr("Reading the workspace…")
+                                                  : tr("No workspace is open. Ctrl+O opens one."));
         m_stack->setCurrentWidget(m_empty);
         return;
     }
+    // A verdict moves its card to another section; the list stays where it was.
+    const QModelIndex current = m_tree->currentIndex();
+    const bool onCard = current.isValid() && LibraryModel::kindOf(current) == Kind::Card;
+    const int scrolled = m_tree->verticalScrollBar()->value();
     m_model->refresh(m_workspace->workspace());
     const QModelIndex toReview = m_model->find(Kind::Section, QStringLiteral("to-review"));
     setWindowTitle(toReview.isValid() ? tr("%1 to review").arg(m_model->rowCount(toReview)) : QString());
     applyFilter(m_filterField->text());
+    if (onCard)
+        showCard(m_selection->card());
     showSelection();
+    m_tree->doItemsLayout();
+    m_tree->verticalScrollBar()->setValue(scrolled);
+}
+
+void LibraryPanel::setViewed(const Viewed *viewed)
+{
+    m_delegate->setViewed(viewed);
+    connect(viewed, &Viewed::changed, m_tree->viewport(), qOverload<>(&QWidget::update));
+}
+
+/// Makes the card the current row, where it is shown, without choosing it.
+void LibraryPanel::showCard(const QString &card)
+{
+    const QScopedValueRollback<bool> following(m_following, true);
+    const QModelIndex index = m_filter->mapFromSource(m_model->find(Kind::Card, card));
+    if (!index.isValid() || index == m_tree->currentIndex())
+        return;
+    m_tree->selectionModel()->setCurrentIndex(index, QItemSelectionModel::ClearAndSelect);
+}
+
+QString LibraryPanel::neighbourCard(const QString &card, int by) const
+{
+    QStringList cards;
+    const auto collect = [&](auto &self, const QModelIndex &parent) -> void {
+        for (int row = 0; row < m_filter->rowCount(parent); ++row) {
+            const QModelIndex index = m_filter->index(row, 0, parent);
+            if (LibraryModel::kindOf(index) == Kind::Card)
+                cards << index.data(LibraryModel::KeyRole).toString();
+            self(self, index);
+        }
+    };
+    collect(collect, {});
+    const qsizetype at = cards.indexOf(card);
+    return at < 0 ? (by > 0 ? cards.value(0) : cards.value(cards.size() - 1)) : cards.value(at + by);
+}
+
+void LibraryPanel::chooseCard(const QString &card)
+{
+    const QModelIndex index = m_filter->mapFromSource(m_model->find(Kind::Card, card));
+    if (index.isValid()) {
+        showCard(card);
+        m_tree->scrollTo(index, QAbstractItemView::EnsureVisible);
+    }
+    m_selection->setCard(card);
+    emit cardChosen(card);
 }
 
 void LibraryPanel::applyFilter(const QString &pattern)
@@ -145,6 +201,7 @@ void LibraryPanel::choose(const QModelIndex &proxyIndex)
         break;
     case Kind::Card:
         m_selection->setCard(key);
+        emit cardChosen(key);
         break;
     case Kind::Workload:
     case Kind::Section:

@@ -15,6 +15,7 @@ class LibraryDelegate;
 class LibraryModel;
 class LibraryTree;
 class Selection;
+class Viewed;
 class WorkspaceModel;
 
 /// Workloads with their lineages, and the cards by state of review, under a live filter. Choosing a row sets the Selection, and
@@ -27,7 +28,18 @@ public:
     LibraryPanel(WorkspaceModel *workspace, Selection *selection, QWidget *parent = nullptr);
 
     [[nodiscard]] LibraryModel *model() const { return m_model; }
+    /// Marks what was viewed. Not owned; outlives the panel.
+    void setViewed(const Viewed *viewed);
     [[nodiscard]] QLineEdit *filterField() const { return m_filterField; }
+
+    /// The next (+1) or previous (-1) card of what the filter shows; empty at the ends. A card that is in no row begins at the end.
+    [[nodiscard]] QString neighbourCard(const QString &card, int by) const;
+    /// Makes a card the current row and selects it, as choosing it does.
+    void chooseCard(const QString &card);
+
+signals:
+    /// A person chose a card here, rather than a step that has one.
+    void cardChosen(const QString &card);
 
 protected:
     bool eventFilter(QObject *watched, QEvent *event) override;
@@ -37,6 +49,7 @@ private:
     void applyFilter(const QString &pattern);
     void choose(const QModelIndex &proxyIndex);
     void showSelection();
+    void showCard(const QString &card);
     void restoreExpansion();
 
     WorkspaceModel *m_workspace;

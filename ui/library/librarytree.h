@@ -13,6 +13,9 @@ class LibraryTree : public QTreeView
 public:
     explicit LibraryTree(QWidget *parent = nullptr);
 
+    /// Letters are commands here, not a search.
+    void keyboardSearch(const QString &) override {}
+
 protected:
     void drawRow(QPainter *painter, const QStyleOptionViewItem &option,
                  const QModelIndex &index) const override;

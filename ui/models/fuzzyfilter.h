@@ -2,11 +2,13 @@
 #pragma once
 
 #include <QSortFilterProxyModel>
+#include <QStringList>
 
 namespace klineage::ui {
 
 /// Keeps the rows whose text (filterRole) matches a pattern as fuzzyMatch() says, with their ancestors. A row that matches keeps
-/// its whole subtree. The order of the source stays.
+/// its whole subtree. Where some rows have the words of the pattern as they were typed, only those are kept. The order of the source
+/// stays.
 class FuzzyFilter : public QSortFilterProxyModel
 {
     Q_OBJECT
@@ -21,7 +23,12 @@ protected:
     bool filterAcceptsRow(int row, const QModelIndex &parent) const override;
 
 private:
+    void findLiteralHits();
+    [[nodiscard]] bool hasWords(const QString &text) const;
+
     QString m_pattern;
+    QStringList m_words;
+    bool m_hasLiteralHits = false;
 };
 
 } // namespace klineage::ui

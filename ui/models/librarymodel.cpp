@@ -45,6 +45,7 @@ void LibraryModel::refresh(const Workspace &workspace)
         held.valueTone = updated.valueTone;
         held.search = updated.search;
         held.tooltip = updated.tooltip;
+        held.viewedKey = updated.viewedKey;
         held.chip = updated.chip;
         for (std::size_t i = 0; i < held.children.size(); ++i)
             self(self, *held.children[i], *updated.children[i]);
@@ -119,6 +120,8 @@ QVariant LibraryModel::data(const QModelIndex &index, int role) const
         return static_cast<int>(node->valueTone);
     case SearchRole:
         return node->search;
+    case ViewedKeyRole:
+        return node->viewedKey;
     case ChipRole:
         return QVariant::fromValue(node->chip);
     default:

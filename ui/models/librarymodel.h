@@ -29,6 +29,7 @@ public:
         ValueToneRole,           ///< int of Tone
         SearchRole,              ///< what the filter looks at
         ChipRole,                ///< Chip of a card
+        ViewedKeyRole,           ///< what Viewed calls it; cards only
     };
 
     /// Of an index of this model or of a proxy over it.

@@ -4,9 +4,11 @@
 #include "core/lineage/table.h"
 #include "core/workspace/workspace.h"
 #include "ui/models/lineagerow.h"
+#include "ui/models/viewed.h"
 #include "ui/style/format.h"
 
 #include <QCoreApplication>
+#include <QStringList>
 
 #include <array>
 
@@ -27,6 +29,14 @@ QString text(const std::string &value)
     return QString::fromStdString(value);
 }
 
+QString joined(const std::vector<std::string> &values)
+{
+    QStringList words;
+    for (const std::string &value : values)
+        words << text(value);
+    return words.join(QLatin1Char(' '));
+}
+
 /// The best speedup to the vendor reference among the states; to K0 where there is no reference.
 void fillBest(Node &node, const lineage::Lineage &lineage)
 {
@@ -43,13 +53,15 @@ void fillBest(Node &node, const lineage::Lineage &lineage)
         bestToFirst = std::max(bestToFirst, row.speedupToBaseline.value_or(0));
     }
     if (best > 0) {
-        node.value = formatSpeedup(best);
+        node.value =
+            QStringLiteral("%1 %2").arg(formatSpeedup(best), text(provider).section(QLatin1Char(' '), 0, 0));
         node.valueTone = best >= 1 ? Tone::Good : Tone::Neutral;
-        node.tooltip = libraryText("Best state: %1 of %2 (speedup to the vendor reference)")
-                           .arg(node.value, text(provider));
+        node.tooltip = libraryText("Best state: %1 of %2 (speedup to the vendor reference, paired)")
+                           .arg(formatSpeedup(best), text(provider));
     } else if (bestToFirst > 0) {
-        node.value = libraryText("%1 K0").arg(formatSpeedup(bestToFirst));
-        node.tooltip = libraryText("Best state: speedup to K0; no vendor reference was timed");
+        node.value = libraryText("≈ %1 K0").arg(formatSpeedup(bestToFirst));
+        node.tooltip = libraryText(
+            "Best state: speedup to K0, not paired: the medians of two trials; no vendor reference was timed");
     } else {
         node.value = libraryText("not gated");
         node.tooltip = libraryText("No state of this lineage has a timed trial");
@@ -110,13 +122,15 @@ void addCards(Node &root, const Workspace &workspace)
         Group group;
         const char *key;
         QString title;
+        QString search; ///< what finds its cards
     };
     const std::array sections = {
-        Section{Group::ToReview, "to-review", libraryText("SkillCards to review")},
-        Section{Group::NeedsEvidence, "needs-evidence", libraryText("SkillCards that need evidence")},
-        Section{Group::Approved, "approved", libraryText("Approved SkillCards")},
-        Section{Group::Rejected, "rejected", libraryText("Rejected SkillCards")},
-        Section{Group::Retired, "retired", libraryText("Retired SkillCards")},
+        Section{Group::ToReview, "to-review", libraryText("SkillCards to review"), libraryText("to review")},
+        Section{Group::NeedsEvidence, "needs-evidence", libraryText("SkillCards that need evidence"),
+                libraryText("needs evidence")},
+        Section{Group::Approved, "approved", libraryText("Approved SkillCards"), libraryText("approved")},
+        Section{Group::Rejected, "rejected", libraryText("Rejected SkillCards"), libraryText("rejected")},
+        Section{Group::Retired, "retired", libraryText("Retired SkillCards"), libraryText("retired")},
     };
     for (const Section &wanted : sections) {
         Node *section = nullptr;
@@ -126,9 +140,14 @@ void addCards(Node &root, const Workspace &workspace)
             if (!section)
                 section = root.add(Kind::Section, QLatin1String(wanted.key), wanted.title);
             Node *row = section->add(Kind::Card, text(record.card.name), text(record.card.name));
+            row->viewedKey = Viewed::cardKey(row->key, record.card.revision);
             row->chip = chipOf(statusStyle(record.life()));
             row->tooltip = text(record.card.intent.text);
-            row->search = text(record.card.name + " " + record.card.category + " " + record.card.locus);
+            row->search =
+                QStringList{text(record.card.name + " " + record.card.category + " " + record.card.locus),
+                            row->chip.text, wanted.search, joined(record.card.scope.platforms),
+                            joined(record.card.scope.cases)}
+                    .join(QLatin1Char(' '));
         }
         if (section)
             section->value = QString::number(section->children.size());

@@ -14,6 +14,7 @@ struct LibraryModel::Node {
     Tone valueTone = Tone::Neutral;
     QString search;
     QString tooltip;
+    QString viewedKey; ///< of Viewed; cards only
     Chip chip;
     Node *parent = nullptr;
     int row = 0;

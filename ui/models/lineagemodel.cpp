@@ -167,6 +167,7 @@ QVariant LineageModel::data(const QModelIndex &index, int role) const
     case IdRole:
         return shown.id;
     case NumberRole:
+    case Qt::EditRole:
         return number(shown, index.column());
     default:
         return {};
@@ -189,9 +190,26 @@ QVariant LineageModel::headerData(int section, Qt::Orientation orientation, int 
         case ChangeColumn:
             return tr("Change of latency against the parent, from paired rounds");
         case BaselineColumn:
-            return tr("Speedup to the baseline %1: ratio of medians").arg(m_rows.baseline);
+            return tr("Speedup to %1, not paired: the ratio of the medians of two trials")
+                .arg(m_rows.baseline);
         case ReferenceColumn:
-            return tr("Speedup to the vendor reference %1, from paired rounds").arg(m_rows.reference);
+            return tr("Speedup to the vendor reference %1, from paired rounds; a row with another name was timed "
+                      "beside that one")
+                .arg(m_rows.reference);
+        default:
+            return {};
+        }
+    }
+    if (role == Qt::EditRole) {
+        switch (section) {
+        case LatencyColumn:
+            return QStringLiteral("latency_ns");
+        case ChangeColumn:
+            return QStringLiteral("speedup_to_parent_paired");
+        case BaselineColumn:
+            return QStringLiteral("speedup_to_%1_unpaired").arg(m_rows.baseline);
+        case ReferenceColumn:
+            return QStringLiteral("speedup_to_%1_paired").arg(m_rows.reference);
         default:
             return {};
         }
@@ -208,9 +226,9 @@ QVariant LineageModel::headerData(int section, Qt::Orientation orientation, int 
     case ChangeColumn:
         return tr("Δ step");
     case BaselineColumn:
-        return m_rows.baseline.isEmpty() ? tr("vs K0") : tr("vs %1").arg(m_rows.baseline);
+        return m_rows.baseline.isEmpty() ? tr("≈ vs K0") : tr("≈ vs %1").arg(m_rows.baseline);
     case ReferenceColumn:
-        return m_rows.reference.isEmpty() ? tr("vendor") : m_rows.reference;
+        return m_rows.reference.isEmpty() ? tr("vendor") : tr("vs %1").arg(m_rows.reference);
     default:
         return {};
     }

@@ -2,6 +2,7 @@
 #include "ui/models/lineagerow.h"
 
 #include "core/lineage/step.h"
+#include "ui/models/viewed.h"
 
 #include <QCoreApplication>
 #include <QStringList>
@@ -50,7 +51,7 @@ Tone stepTone(const TableRow &row)
 }
 
 /// The verdict in sentences: what a row's tooltip and a screen reader say.
-QString verdictText(const lineage::Lineage &lineage, const TableRow &row)
+QString verdictText(const lineage::Lineage &lineage, const TableRow &row, const QString &baseline)
 {
     QStringList lines;
     lines << QStringLiteral("%1  %2").arg(
@@ -69,12 +70,18 @@ QString verdictText(const lineage::Lineage &lineage, const TableRow &row)
                      .arg(formatLatency(row.latencyNs->value),
                           formatHalfWidth(row.latencyNs->value, row.latencyNs->low, row.latencyNs->high));
     if (row.speedupToParent)
-        lines << lineageText("Speedup to %1: %2")
+        lines << lineageText("Speedup to %1, paired: %2")
                      .arg(QString::fromStdString(row.parent), speedupWithInterval(*row.speedupToParent));
-    if (row.speedupToReference)
-        lines << lineageText("Speedup to %1: %2")
-                     .arg(QString::fromStdString(row.reference),
-                          speedupWithInterval(*row.speedupToReference));
+    if (row.speedupToBaseline && row.speedupToParent && *row.speedupToBaseline > 0)
+        lines << lineageText("Speedup to %1: %2, not paired: the medians of two trials")
+                     .arg(baseline, formatSpeedup(*row.speedupToBaseline));
+    for (const gate::Comparison &comparison : row.trial->verdict.comparisons) {
+        if (comparison.against != "parent" && comparison.speedup.value > 0)
+            lines << lineageText("Speedup to %1: %2")
+                         .arg(QString::fromStdString(comparison.subject.empty() ? comparison.against
+                                                                                : comparison.subject),
+                              speedupWithInterval(comparison.speedup));
+    }
     for (const lineage::Attempt &attempt : lineage.attempts) {
         if (attempt.id == row.id && !attempt.reason.empty())
             lines << lineageText("Rejected: %1").arg(QString::fromStdString(attempt.reason));
@@ -86,6 +93,21 @@ QString verdictText(const lineage::Lineage &lineage, const TableRow &row)
                  .arg(QString::fromStdString(row.trial->id), QString::fromStdString(environment.device),
                       QString::fromStdString(row.trial->time));
     return lines.join(QLatin1Char('\n'));
+}
+
+/// The column compares with one provider; a row that was not timed beside it says which it was timed beside.
+void fillReference(LineageRow &shown, const TableRow &row, const std::string &provider)
+{
+    if (!row.latencyNs)
+        return;
+    const gate::Comparison *same = row.trial->comparison(provider);
+    const gate::Comparison *any = row.trial->referenceComparison();
+    if (const gate::Comparison *comparison = same ? same : any; comparison && comparison->speedup.value > 0) {
+        shown.referenceSpeedup = comparison->speedup.value;
+        shown.toReference = formatSpeedup(comparison->speedup.value);
+        if (!same)
+            shown.toReference += QLatin1Char(' ') + QString::fromStdString(comparison->against);
+    }
 }
 
 void fillNumbers(LineageRow &shown, const TableRow &row, const LatencyUnit &unit)
@@ -103,10 +125,6 @@ void fillNumbers(LineageRow &shown, const TableRow &row, const LatencyUnit &unit
         shown.baselineSpeedup = *row.speedupToBaseline;
         shown.toBaseline = formatSpeedup(*row.speedupToBaseline);
     }
-    if (row.speedupToReference) {
-        shown.referenceSpeedup = row.speedupToReference->value;
-        shown.toReference = formatSpeedup(row.speedupToReference->value);
-    }
 }
 
 /// "tried 01-31 12:34": a branch has no name, so the time of its trial tells it from others.
@@ -118,16 +136,20 @@ QString branchTitle(const TableRow &row)
         .arg(QString::fromStdString(row.trial->time).mid(5, 11).replace(QLatin1Char('T'), QLatin1Char(' ')));
 }
 
-LineageRow makeRow(const lineage::Lineage &lineage, const TableRow &row, const LatencyUnit &unit)
+LineageRow makeRow(const lineage::Lineage &lineage, const TableRow &row, const LineageRows &column)
 {
     LineageRow shown;
     shown.kind = row.kind;
     shown.id = QString::fromStdString(row.id);
     shown.label = row.kind == TableRow::Kind::Branch ? QString() : shown.id;
-    shown.title = row.kind == TableRow::Kind::Branch ? branchTitle(row) : QString::fromStdString(row.title);
+    shown.title = row.kind == TableRow::Kind::Branch  ? branchTitle(row)
+                  : row.kind == TableRow::Kind::State ? stepTitle(lineage, *lineage.findState(row.id))
+                                                      : QString::fromStdString(row.title);
     shown.parent = QString::fromStdString(row.parent);
     if (const auto reference = lineage::findRow(lineage, row.id))
         shown.file = QString::fromStdString(reference->file.string());
+    shown.viewedKey = Viewed::stepKey(QString::fromStdString(lineage.key()), shown.id,
+                                      row.trial ? QString::fromStdString(row.trial->id) : QString());
     const bool isBest =
         row.kind == TableRow::Kind::State && !lineage.states.empty() && lineage.states.back().id == row.id;
     shown.graph.node = nodeShape(row, isBest);
@@ -141,8 +163,9 @@ LineageRow makeRow(const lineage::Lineage &lineage, const TableRow &row, const L
     } else {
         shown.failure = lineageText("not gated yet");
     }
-    fillNumbers(shown, row, unit);
-    shown.tooltip = verdictText(lineage, row);
+    fillNumbers(shown, row, column.unit);
+    fillReference(shown, row, column.reference.toStdString());
+    shown.tooltip = verdictText(lineage, row, column.baseline);
     return shown;
 }
 
@@ -154,6 +177,19 @@ LatencyUnit columnUnit(const std::vector<TableRow> &table)
             smallest = row.latencyNs->value;
     }
     return latencyUnitFor(smallest > 0 ? smallest : 1e3);
+}
+
+/// The headline reference of the strongest state that has one: what the lineage is measured against in the end.
+QString columnReference(const std::vector<TableRow> &table)
+{
+    for (const TableRow &row : table) {
+        const gate::Comparison *reference = row.trial && row.latencyNs && row.kind == TableRow::Kind::State
+                                                ? row.trial->referenceComparison()
+                                                : nullptr;
+        if (reference)
+            return QString::fromStdString(reference->against);
+    }
+    return {};
 }
 
 /// What was tried from a state stands between it and its successor, and its connector bends towards the state. Beyond K* there is
@@ -193,6 +229,19 @@ QString lineageLabel(const lineage::Lineage &lineage)
                : QStringLiteral("%1 · %2").arg(platform, QString::fromStdString(lineage.name));
 }
 
+QString stepTitle(const lineage::Lineage &lineage, const lineage::State &state)
+{
+    const lineage::Transition *step = lineage.transitionTo(state.id);
+    if (lineage.run.empty() || !step)
+        return QString::fromStdString(state.title);
+    const std::string &name = step->card.empty() ? step->category : step->card;
+    const QString title = QString::fromStdString(name)
+                              .replace(QLatin1Char('-'), QLatin1Char(' '))
+                              .replace(QLatin1Char('_'), QLatin1Char(' '));
+    return step->card.empty() ? QStringLiteral("%1: %2").arg(title, QString::fromStdString(step->locus))
+                              : title;
+}
+
 LineageRows makeLineageRows(const lineage::Lineage &lineage, const QString &baseline, Direction direction)
 {
     const std::vector<TableRow> table = lineageTable(lineage, baseline.toStdString());
@@ -202,12 +251,9 @@ LineageRows makeLineageRows(const lineage::Lineage &lineage, const QString &base
         result.baseline = baseline;
     else if (!lineage.states.empty())
         result.baseline = QString::fromStdString(lineage.states.front().id);
-    for (const TableRow &row : table) {
-        result.rows.push_back(makeRow(lineage, row, result.unit));
-        const gate::Comparison *reference = row.trial ? row.trial->referenceComparison() : nullptr;
-        if (reference && result.reference.isEmpty())
-            result.reference = QString::fromStdString(reference->against);
-    }
+    result.reference = columnReference(table);
+    for (const TableRow &row : table)
+        result.rows.push_back(makeRow(lineage, row, result));
     if (direction == Direction::Forward)
         std::reverse(result.rows.begin(), result.rows.end());
     linkRows(result.rows, direction);

@@ -15,6 +15,10 @@ namespace klineage::ui {
 /// How a lineage is called beside its workload: "pocl", or "pocl · walked" where it has a name of its own.
 [[nodiscard]] QString lineageLabel(const lineage::Lineage &lineage);
 
+/// What a state is called where it stands for the step that leads to it. A lineage that was taken apart names its states after what was
+/// taken away; there the step is called after its card, or its category and place.
+[[nodiscard]] QString stepTitle(const lineage::Lineage &lineage, const lineage::State &state);
+
 /// How a row's node is drawn. Shapes differ as well as colours.
 enum class NodeShape { Best, State, Ungated, Failed, Rejected, Branch };
 
@@ -34,8 +38,9 @@ struct LineageRow {
     QString id;    ///< Selection row id
     QString label; ///< "K03", "R03a", "branch"
     QString title;
-    QString parent; ///< state id
-    QString file;   ///< absolute path of the candidate
+    QString parent;    ///< state id
+    QString file;      ///< absolute path of the candidate
+    QString viewedKey; ///< what Viewed calls it
     GraphCell graph;
     StageOutcomes stages;
     std::optional<StatusStyle> verdict; ///< nothing when not gated yet
@@ -61,8 +66,10 @@ struct LineageRow {
 struct LineageRows {
     std::vector<LineageRow> rows;
     LatencyUnit unit;
-    QString baseline;  ///< id of the state that toBaseline compares with
-    QString reference; ///< provider: "openblas"; empty when no row was timed beside one
+    QString baseline; ///< id of the state that toBaseline compares with
+    /// Provider that toReference compares with, the same for all rows that were timed beside it: "openblas"; a row that was not says
+    /// which it was timed beside. Empty when no row was timed beside one.
+    QString reference;
 };
 
 enum class Direction {

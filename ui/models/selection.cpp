@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/models/selection.h"
 
+#include <QScopedValueRollback>
+
 namespace klineage::ui {
 
 void Selection::setLineage(const QString &key, const QString &row)
@@ -24,6 +26,12 @@ void Selection::setLineage(const QString &key, const QString &row)
         emit hoveredChanged(m_hovered);
     if (rowDiffers)
         emit rowChanged(m_row);
+}
+
+void Selection::lookUp(const QString &key, const QString &row)
+{
+    const QScopedValueRollback<bool> lookingUp(m_isLookingUp, true);
+    setLineage(key, row);
 }
 
 void Selection::setRow(const QString &row)

@@ -25,6 +25,9 @@ public:
     [[nodiscard]] QString hovered() const { return m_hovered; }
 
     void setLineage(const QString &key, const QString &row); ///< clears the baseline when the lineage changes
+    /// As setLineage(), for the sake of the selected card: who follows the row with its own card does not.
+    void lookUp(const QString &key, const QString &row);
+    [[nodiscard]] bool isLookingUp() const { return m_isLookingUp; }
     void setRow(const QString &row);
     void setBaseline(const QString &state);
     void setCard(const QString &name);
@@ -43,6 +46,7 @@ private:
     QString m_baseline;
     QString m_card;
     QString m_hovered;
+    bool m_isLookingUp = false;
 };
 
 } // namespace klineage::ui

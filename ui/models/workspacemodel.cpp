@@ -12,6 +12,7 @@ namespace klineage::ui {
 struct WorkspaceModel::Private {
     Workspace workspace;
     bool loaded = false;
+    bool reading = false;
     quint64 request = 0; ///< of the newest open(); results of older ones are dropped
     QThreadPool pool;    ///< one reader; waits in its destructor
 };
@@ -49,6 +50,8 @@ void WorkspaceModel::open(const QString &root)
 {
     const quint64 request = ++m_d->request;
     m_d->pool.clear();
+    m_d->reading = true;
+    emit reading();
     m_d->pool.start([this, request, path = root.toStdString()] {
         // The destructor waits for this thread, so `this` outlives the call; Qt drops the event when it comes too late.
         auto result = std::make_shared<Result<Workspace>>(openWorkspace(path));
@@ -57,6 +60,7 @@ void WorkspaceModel::open(const QString &root)
             [this, request, result] {
                 if (request != m_d->request)
                     return;
+                m_d->reading = false;
                 if (*result)
                     setWorkspace(std::move(**result));
                 else
@@ -81,7 +85,13 @@ void WorkspaceModel::setWorkspace(Workspace workspace)
     ++m_d->request;
     m_d->workspace = std::move(workspace);
     m_d->loaded = true;
+    m_d->reading = false;
     emit loaded();
+}
+
+bool WorkspaceModel::isReading() const
+{
+    return m_d->reading;
 }
 
 bool WorkspaceModel::isLoaded() const

@@ -28,6 +28,8 @@ public:
     void setWorkspace(Workspace workspace);
 
     [[nodiscard]] bool isLoaded() const;
+    /// Between open() and its result.
+    [[nodiscard]] bool isReading() const;
     [[nodiscard]] const Workspace &workspace() const;
     [[nodiscard]] const lineage::Lineage *lineage(const QString &key) const;
     [[nodiscard]] const workload::Workload *workload(const QString &name) const;
@@ -39,6 +41,7 @@ public:
     void reloadCard(const QString &name);
 
 signals:
+    void reading();
     void loaded();
     void failed(const QString &message);
     void lineageChanged(const QString &key);

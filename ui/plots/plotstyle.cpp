@@ -13,8 +13,10 @@ namespace klineage::ui {
 
 namespace {
 
-constexpr std::array markers = {QCPScatterStyle::ssDisc, QCPScatterStyle::ssSquare,
-                                QCPScatterStyle::ssDiamond, QCPScatterStyle::ssTriangle};
+constexpr std::array markers = {QCPScatterStyle::ssDisc,    QCPScatterStyle::ssSquare,
+                                QCPScatterStyle::ssDiamond, QCPScatterStyle::ssTriangle,
+                                QCPScatterStyle::ssPlus,    QCPScatterStyle::ssTriangleInverted,
+                                QCPScatterStyle::ssCross};
 
 void styleAxis(QCPAxis *axis, const QFont &small)
 {
@@ -42,7 +44,10 @@ QFont plotFont()
 QColor seriesColor(std::size_t series)
 {
     const Theme &theme = Theme::current();
-    const std::array colors = {theme.accent, theme.warn, theme.dim, theme.good};
+    const QColor violet = theme.isDark ? QColor(0xc79bf2) : QColor(0x7440b0);
+    const QColor teal = theme.isDark ? QColor(0x62cfd0) : QColor(0x0b7280);
+    const QColor rose = theme.isDark ? QColor(0xf2a0c8) : QColor(0xa8336f);
+    const std::array colors = {theme.accent, theme.warn, theme.dim, theme.good, violet, teal, rose};
     return colors[series % colors.size()];
 }
 

@@ -7,6 +7,7 @@
 #include "ui/style/format.h"
 #include "ui/style/theme.h"
 
+#include <QAction>
 #include <QEvent>
 #include <QLabel>
 #include <QMouseEvent>
@@ -25,8 +26,15 @@ namespace {
 
 constexpr std::size_t mostTraces = 4;
 constexpr double hitDistance = 12.0;
+constexpr int leastPlotHeight = 170; // with its axes
 
 using Kind = RunTracePoint::Kind;
+
+/// A plan or a question has no speedup, and is not drawn as one of zero; a failure is a point at zero.
+bool isDrawn(const RunTracePoint &point)
+{
+    return point.speedup > 0 || point.kind != Kind::Other;
+}
 
 void spanHeight(QCPItemLine *line)
 {
@@ -63,6 +71,14 @@ RunTrajectoryPanel::RunTrajectoryPanel(RunStore *store, QWidget *parent)
     layout->addWidget(m_stack);
     m_plot->setAccessibleName(tr("Trajectory of the run"));
     m_plot->setInteractions(QCP::iRangeDrag | QCP::iRangeZoom);
+    m_plot->setFocusPolicy(Qt::StrongFocus);
+    setFocusProxy(m_plot);
+    auto *fit = new QAction(tr("Fit the run's trajectory"), this);
+    fit->setObjectName(QStringLiteral("trajectory.fitRun"));
+    fit->setShortcut(QKeySequence(Qt::Key_F));
+    fit->setShortcutContext(Qt::WidgetWithChildrenShortcut);
+    connect(fit, &QAction::triggered, this, &RunTrajectoryPanel::refresh);
+    m_plot->addAction(fit);
     // Below the axes, so that it hides no step.
     m_plot->plotLayout()->addElement(1, 0, m_plot->legend);
     m_plot->plotLayout()->setRowStretchFactor(1, 0.001);
@@ -152,11 +168,34 @@ void RunTrajectoryPanel::draw()
     // The run that is looked at is drawn last, above the others.
     for (std::size_t i = m_traces.size(); i-- > 0;)
         drawTrace(m_traces[i], i);
-    m_plot->legend->setVisible(m_traces.size() > 1);
+    showLegend();
     m_plot->legend->setBorderPen(Qt::NoPen);
     m_plot->legend->setBrush(Qt::NoBrush);
     drawGuides();
     showCaption({});
+}
+
+/// Only where the axes keep room: the names are also said on hovering.
+void RunTrajectoryPanel::showLegend()
+{
+    const int wanted = static_cast<int>(m_traces.size()) * (m_plot->fontMetrics().height() + 2);
+    const bool show = m_traces.size() > 1 && m_plot->height() - wanted >= leastPlotHeight;
+    if (show == m_plot->legend->visible() && show == (m_plot->legend->layout() != nullptr))
+        return;
+    m_plot->legend->setVisible(show);
+    // What is not visible takes its room all the same.
+    if (show && !m_plot->legend->layout())
+        m_plot->plotLayout()->addElement(1, 0, m_plot->legend);
+    else if (!show && m_plot->legend->layout())
+        m_plot->plotLayout()->take(m_plot->legend);
+    m_plot->plotLayout()->simplify();
+    m_plot->replot(QCustomPlot::rpQueuedReplot);
+}
+
+void RunTrajectoryPanel::resizeEvent(QResizeEvent *event)
+{
+    QWidget::resizeEvent(event);
+    showLegend();
 }
 
 void RunTrajectoryPanel::drawTrace(const RunTrace &trace, std::size_t series)
@@ -170,22 +209,24 @@ void RunTrajectoryPanel::drawTrace(const RunTrace &trace, std::size_t series)
     if (series > 0)
         pen.setColor(blend(pen.color(), Theme::current().panel, 0.55));
     line->setPen(pen);
-    for (const RunTracePoint &point : trace.points)
-        line->addData(place(point).x(), point.best);
+    for (const RunTracePoint &point : trace.points) {
+        if (point.best > 0)
+            line->addData(place(point).x(), point.best);
+    }
     for (const Kind kind : {Kind::Other, Kind::Failed, Kind::Wrapper, Kind::Valid, Kind::Audited}) {
         QCPGraph *glyphs = m_plot->addGraph();
         glyphs->removeFromLegend();
         glyphs->setLineStyle(QCPGraph::lsNone);
         glyphs->setScatterStyle(runGlyph(kind, pen.color()));
         for (const RunTracePoint &point : trace.points) {
-            if (point.kind == kind)
+            if (point.kind == kind && isDrawn(point))
                 glyphs->addData(place(point).x(), point.speedup);
         }
     }
     if (trace.run != m_store->currentId())
         return;
     for (const RunTracePoint &point : trace.points) {
-        if (point.step != m_store->step())
+        if (point.step != m_store->step() || !isDrawn(point))
             continue;
         QCPGraph *ring = m_plot->addGraph();
         ring->removeFromLegend();
@@ -243,6 +284,8 @@ RunTrajectoryPanel::Hit RunTrajectoryPanel::hitAt(const QPoint &position) const
     double distance = hitDistance;
     for (const RunTrace &trace : m_traces) {
         for (const RunTracePoint &point : trace.points) {
+            if (!isDrawn(point))
+                continue;
             const QPointF at = place(point);
             const double away = std::hypot(m_plot->xAxis->coordToPixel(at.x()) - position.x(),
                                            m_plot->yAxis->coordToPixel(at.y()) - position.y());

@@ -32,6 +32,7 @@ public:
 
 protected:
     void changeEvent(QEvent *event) override;
+    void resizeEvent(QResizeEvent *event) override;
 
 private:
     struct Hit {
@@ -42,6 +43,7 @@ private:
     void draw();
     void drawTrace(const RunTrace &trace, std::size_t series);
     void drawGuides();
+    void showLegend();
     void showCaption(const Hit &hit);
     [[nodiscard]] Hit hitAt(const QPoint &position) const;
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/plots/trajectory.h"
 
+#include "ui/models/lineagerow.h"
+
 #include <algorithm>
 #include <map>
 
@@ -21,15 +23,15 @@ std::map<std::string, Named> rowsByTrial(const lineage::Lineage &lineage)
     for (const lineage::Attempt &attempt : lineage.attempts)
         rows[attempt.trial] = {attempt.id, attempt.id + " " + attempt.title};
     for (const lineage::State &state : lineage.states)
-        rows[state.trial] = {state.id, state.id + " " + state.title};
+        rows[state.trial] = {state.id, state.id + " " + stepTitle(lineage, state).toStdString()};
     rows.erase(std::string());
     return rows;
 }
 
 std::string referenceOf(const lineage::Lineage &lineage)
 {
-    for (const lineage::State &state : lineage.states) {
-        const gate::Trial *trial = lineage.trialOf(state);
+    for (auto state = lineage.states.rbegin(); state != lineage.states.rend(); ++state) {
+        const gate::Trial *trial = lineage.trialOf(*state);
         if (const gate::Comparison *reference = trial ? trial->referenceComparison() : nullptr)
             return reference->against;
     }
@@ -73,10 +75,15 @@ Trajectory lineageTrajectory(const lineage::Lineage &lineage)
         point.kind = trial.verdict.status == gate::VerdictStatus::Correct && point.speedup > 0
                          ? TrajectoryPoint::Kind::Valid
                          : TrajectoryPoint::Kind::Failed;
+        // Right, but not timed beside this reference: no failure, and nothing to draw.
+        if (point.kind == TrajectoryPoint::Kind::Failed
+            && trial.verdict.status == gate::VerdictStatus::Correct)
+            continue;
         if (point.kind == TrajectoryPoint::Kind::Failed)
             point.speedup = 0;
         trajectory.points.push_back(std::move(point));
     }
+    trajectory.isPaired = !reference.empty();
     if (!trajectory.points.empty())
         trajectory.reference = reference.empty() ? QStringLiteral("K0") : QString::fromStdString(reference);
     return trajectory;

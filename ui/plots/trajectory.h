@@ -25,6 +25,8 @@ struct Trajectory {
     QString
         reference; ///< "openblas", or "K0" when no trial was timed beside a vendor reference; empty when there are no points
 
+    bool isPaired = false; ///< else speedups are ratios of medians of two trials
+
     /// The best valid speedup up to and including each point.
     [[nodiscard]] std::vector<double> runningBest() const;
 };

@@ -7,6 +7,7 @@
 #include "ui/style/format.h"
 #include "ui/style/theme.h"
 
+#include <QAction>
 #include <QEvent>
 #include <QLabel>
 #include <QMouseEvent>
@@ -48,6 +49,14 @@ TrajectoryPanel::TrajectoryPanel(WorkspaceModel *workspace, Selection *selection
 
     m_plot->setAccessibleName(tr("Trajectory of the lineage's trials"));
     m_plot->setInteractions(QCP::iRangeDrag | QCP::iRangeZoom);
+    m_plot->setFocusPolicy(Qt::StrongFocus);
+    setFocusProxy(m_plot);
+    auto *fit = new QAction(tr("Fit the trajectory"), this);
+    fit->setObjectName(QStringLiteral("trajectory.fit"));
+    fit->setShortcut(QKeySequence(Qt::Key_F));
+    fit->setShortcutContext(Qt::WidgetWithChildrenShortcut);
+    connect(fit, &QAction::triggered, this, &TrajectoryPanel::refresh);
+    m_plot->addAction(fit);
     m_plot->xAxis->setLabel(tr("Trial, in the order recorded"));
     QSharedPointer<QCPAxisTickerFixed> ticker(new QCPAxisTickerFixed);
     ticker->setScaleStrategy(QCPAxisTickerFixed::ssMultiples);
@@ -115,7 +124,9 @@ void TrajectoryPanel::refresh()
     const double top = std::max(1.0, *std::max_element(running.begin(), running.end()));
     m_plot->xAxis->setRange(0.5, static_cast<double>(trials.size()) + 0.5);
     m_plot->yAxis->setRange(-0.06 * top, 1.3 * top);
-    m_plot->yAxis->setLabel(tr("Speedup over %1").arg(m_trajectory.reference));
+    m_plot->yAxis->setLabel(m_trajectory.isPaired
+                                ? tr("Speedup over %1, paired").arg(m_trajectory.reference)
+                                : tr("≈ Speedup over %1, not paired").arg(m_trajectory.reference));
     nameReference(m_unityText, m_plot->axisRect(), m_trajectory.reference);
     m_stack->setCurrentIndex(0);
     mark();

@@ -33,7 +33,11 @@ TrajectoryTabs::TrajectoryTabs(WorkspaceModel *workspace, Selection *selection, 
     layout->setSpacing(0);
     layout->addLayout(bar);
     layout->addWidget(m_stack, 1);
-    connect(m_switch, &SegmentedSwitch::currentChanged, m_stack, &QStackedWidget::setCurrentIndex);
+    setFocusProxy(m_trials);
+    connect(m_switch, &SegmentedSwitch::currentChanged, this, [this](int index) {
+        m_stack->setCurrentIndex(index);
+        setFocusProxy(m_stack->currentWidget());
+    });
 }
 
 void TrajectoryTabs::showRuns(bool runs)

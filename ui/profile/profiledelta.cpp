@@ -12,10 +12,14 @@ namespace klineage::ui {
 
 namespace {
 
+constexpr double noisePoints = 1.0;
+constexpr double noiseFraction = 0.02;
+
 struct MetricInfo {
     const char *name;
     const char *label;
     Better better;
+    ProfileRow::Kind kind = ProfileRow::Kind::Exact;
 };
 
 constexpr MetricInfo knownMetrics[] = {
@@ -35,7 +39,15 @@ constexpr MetricInfo knownMetrics[] = {
     {"work_group_size", QT_TRANSLATE_NOOP("Profile", "Work-group size"), Better::Neither},
     {"local_mem", QT_TRANSLATE_NOOP("Profile", "Local memory"), Better::Neither},
     {"private_mem", QT_TRANSLATE_NOOP("Profile", "Private memory"), Better::Lower},
-    {"energy", QT_TRANSLATE_NOOP("Profile", "Energy / run"), Better::Lower},
+    {"energy", QT_TRANSLATE_NOOP("Profile", "Energy / run"), Better::Lower, ProfileRow::Kind::Counter},
+    {"kernel_time", QT_TRANSLATE_NOOP("Profile", "Kernel time, profiled"), Better::Lower,
+     ProfileRow::Kind::Timed},
+    {"pc_samples", QT_TRANSLATE_NOOP("Profile", "Samples taken"), Better::Neither,
+     ProfileRow::Kind::Bookkeeping},
+    {"pc_samples_dropped", QT_TRANSLATE_NOOP("Profile", "Samples dropped"), Better::Neither,
+     ProfileRow::Kind::Bookkeeping},
+    {"pc_sample_period", QT_TRANSLATE_NOOP("Profile", "Sample period"), Better::Neither,
+     ProfileRow::Kind::Bookkeeping},
     {"launches", QT_TRANSLATE_NOOP("Profile", "Launches"), Better::Lower},
 };
 
@@ -99,6 +111,8 @@ ProfileRow headline(const char *name, const QString &label, const char *unit, Be
 
 std::optional<double> ProfileRow::relativeChange() const
 {
+    if (pairedRatio)
+        return pairedRatio->value - 1.0;
     if (!left || !right || *left == 0)
         return {};
     return *right / *left - 1.0;
@@ -113,22 +127,89 @@ std::optional<double> ProfileRow::absoluteChange() const
 
 int ProfileRow::direction() const
 {
-    const auto change = absoluteChange();
-    if (!change || *change == 0 || better == Better::Neither)
+    const auto change = pairedRatio ? relativeChange() : absoluteChange();
+    if (!change || *change == 0 || better == Better::Neither || isNoise())
         return 0;
     return (*change < 0) == (better == Better::Lower) ? 1 : -1;
 }
 
-double ProfileRow::magnitude() const
+double ProfileRow::impact() const
 {
-    if (!left || !right || *left == *right)
+    if (!left || !right)
         return 0;
-    if (*left <= 0 || *right <= 0)
-        return 1e3; // from or to nothing: larger than any ratio
-    return std::abs(std::log(*right / *left));
+    if (unit == QLatin1String("%"))
+        return std::min(1.0, std::abs(*right - *left) / 100);
+    const double ratio = pairedRatio ? pairedRatio->value : *left != 0 ? *right / *left : 0;
+    if (*left == *right && !pairedRatio)
+        return 0;
+    return ratio <= 0 ? 1 : 1 - std::min(ratio, 1 / ratio); // from or to nothing is all of it
 }
 
-std::vector<ProfileRow> profileDelta(const gate::Trial *left, const gate::Trial *right)
+bool ProfileRow::isNoise() const
+{
+    if (!left || !right)
+        return false;
+    if (pairedRatio)
+        return pairedRatio->low <= 1 && pairedRatio->high >= 1;
+    switch (kind) {
+    case Kind::Exact:
+        return false;
+    case Kind::Bookkeeping:
+        return true;
+    case Kind::Paired:
+    case Kind::Timed:
+    case Kind::Counter:
+        break;
+    }
+    if (*left == *right)
+        return false;
+    if (unit == QLatin1String("%"))
+        return std::abs(*right - *left) < noisePoints;
+    return impact() < noiseFraction;
+}
+
+namespace {
+
+QString profileText(const char *text)
+{
+    return QCoreApplication::translate("Profile", text);
+}
+
+/// Latency and the rates that follow from it: of the paired rounds where there are any, else of two trials, and then they say so.
+void pairHeadlines(std::vector<ProfileRow> &rows, const gate::Trial &right, const gate::Comparison *paired)
+{
+    for (ProfileRow &row : rows) {
+        row.kind = ProfileRow::Kind::Timed;
+        if (!paired || paired->speedup.low <= 0 || paired->otherNs <= 0 || right.latencyNs.value <= 0) {
+            if (row.left && row.right)
+                row.note = profileText("not paired: the medians of two trials");
+            continue;
+        }
+        const gate::Interval &speedup = paired->speedup;
+        row.kind = ProfileRow::Kind::Paired;
+        if (row.better == Better::Lower) {
+            row.left = paired->otherNs;
+            row.pairedRatio = gate::Interval{1 / speedup.value, 1 / speedup.high, 1 / speedup.low};
+        } else if (row.right) {
+            row.left = *row.right * right.latencyNs.value / paired->otherNs;
+            row.pairedRatio = speedup;
+        }
+        row.note = profileText("paired rounds, both sides of this trial");
+    }
+}
+
+/// What one looks for first: 0 changed, 1 noise, 2 equal or one side only.
+int groupOf(const ProfileRow &row)
+{
+    if (row.isNoise())
+        return 1;
+    return row.impact() > 0 ? 0 : 2;
+}
+
+} // namespace
+
+std::vector<ProfileRow> profileDelta(const gate::Trial *left, const gate::Trial *right,
+                                     const gate::Comparison *paired)
 {
     const auto tr = [](const char *text) { return QCoreApplication::translate("Profile", text); };
     std::vector<ProfileRow> rows = {
@@ -140,6 +221,8 @@ std::vector<ProfileRow> profileDelta(const gate::Trial *left, const gate::Trial 
                  [](const gate::Trial &t) { return t.achievedBytes; }),
     };
     std::erase_if(rows, [](const ProfileRow &row) { return !row.left && !row.right; });
+    if (right)
+        pairHeadlines(rows, *right, left ? paired : nullptr);
     const auto headlines = static_cast<std::ptrdiff_t>(rows.size());
 
     const auto leftFigures = figuresOf(left);
@@ -153,6 +236,9 @@ std::vector<ProfileRow> profileDelta(const gate::Trial *left, const gate::Trial 
             row.label = info ? tr(info->label) : readable(name);
             row.unit = QString::fromStdString(figure.unit);
             row.better = info ? info->better : Better::Neither;
+            row.kind = info ? info->kind : ProfileRow::Kind::Counter;
+            if (row.kind == ProfileRow::Kind::Timed)
+                row.note = profileText("one launch each under the profiler, not paired");
             (isLeft ? row.left : row.right) = figure.value;
             if (figure.kernels > 1)
                 row.note = QCoreApplication::translate("Profile", "largest of %n kernel(s)", nullptr,
@@ -163,8 +249,9 @@ std::vector<ProfileRow> profileDelta(const gate::Trial *left, const gate::Trial 
     merge(rightFigures, false);
     for (auto &[name, row] : merged)
         rows.push_back(std::move(row));
-    std::stable_sort(rows.begin() + headlines, rows.end(),
-                     [](const ProfileRow &a, const ProfileRow &b) { return a.magnitude() > b.magnitude(); });
+    std::stable_sort(rows.begin() + headlines, rows.end(), [](const ProfileRow &a, const ProfileRow &b) {
+        return groupOf(a) != groupOf(b) ? groupOf(a) < groupOf(b) : a.impact() > b.impact();
+    });
     return rows;
 }
 

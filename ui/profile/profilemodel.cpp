@@ -3,21 +3,18 @@
 
 #include "ui/style/format.h"
 
-#include <algorithm>
-#include <cmath>
+#include <QStringList>
 
 namespace klineage::ui {
 
 namespace {
 
 /// Percentages change by points; everything else by a ratio, or by an amount when it starts at zero.
-QString changeText(const ProfileRow &row)
+QString sizeText(const ProfileRow &row)
 {
     const auto absolute = row.absoluteChange();
     if (!absolute)
         return {};
-    if (*absolute == 0)
-        return QStringLiteral("=");
     if (row.unit == QLatin1String("%"))
         return formatPoints(*absolute);
     if (const auto relative = row.relativeChange())
@@ -25,28 +22,50 @@ QString changeText(const ProfileRow &row)
     return formatSigned(*absolute, row.unit);
 }
 
-/// A tenfold change fills the bar; smaller ones are drawn in proportion to their logarithm.
-double barOf(const ProfileRow &row)
+/// "≈" before what was not paired though it is a time, "noise" behind what may be no change at all.
+QString changeText(const ProfileRow &row)
 {
-    return std::min(1.0, row.magnitude() / std::log(10.0));
+    const auto absolute = row.absoluteChange();
+    if (absolute && *absolute == 0 && !row.pairedRatio)
+        return QStringLiteral("=");
+    QString text = sizeText(row);
+    if (text.isEmpty())
+        return text;
+    if (row.kind == ProfileRow::Kind::Timed)
+        text = QStringLiteral("≈ ") + text;
+    return row.isNoise() ? ProfileModel::tr("%1, noise").arg(text) : text;
+}
+
+QString tipOf(const ProfileRow &row)
+{
+    QStringList lines{row.note.isEmpty() ? row.label : ProfileModel::tr("%1 (%2)").arg(row.label, row.note)};
+    if (row.pairedRatio)
+        lines << ProfileModel::tr("95 % interval of the change: %1 to %2")
+                     .arg(formatPercent(row.pairedRatio->low - 1), formatPercent(row.pairedRatio->high - 1));
+    if (row.kind == ProfileRow::Kind::Bookkeeping)
+        lines << ProfileModel::tr("How the profiler looked, not what it saw.");
+    else if (row.isNoise())
+        lines << ProfileModel::tr("No larger than such figures vary by themselves.");
+    return lines.join(QLatin1Char('\n'));
 }
 
 } // namespace
 
 void ProfileModel::setSides(const gate::Trial *left, const QString &leftName, const gate::Trial *right,
-                            const QString &rightName)
+                            const QString &rightName, const gate::Comparison *paired)
 {
     beginResetModel();
     m_leftName = leftName;
     m_rightName = rightName;
-    m_rows = profileDelta(left, right);
+    m_rows = profileDelta(left, right, paired);
     m_texts.clear();
     for (const ProfileRow &row : m_rows) {
         Texts texts;
         texts.left = row.left ? formatQuantity(*row.left, row.unit) : QStringLiteral("–");
         texts.right = row.right ? formatQuantity(*row.right, row.unit) : QStringLiteral("–");
         texts.change = changeText(row);
-        texts.bar = barOf(row);
+        texts.tip = tipOf(row);
+        texts.bar = row.impact();
         m_texts.push_back(std::move(texts));
     }
     endResetModel();
@@ -86,12 +105,15 @@ QVariant ProfileModel::data(const QModelIndex &index, int role) const
         return static_cast<int>(Qt::AlignVCenter
                                 | (index.column() == MetricColumn ? Qt::AlignLeft : Qt::AlignRight));
     case Qt::ToolTipRole:
-        return row.note.isEmpty() ? row.label : tr("%1 (%2)").arg(row.label, row.note);
+        return texts.tip;
     case DirectionRole:
         return row.direction();
     case BarRole:
         return texts.bar;
     case NumberRole:
+    case Qt::EditRole:
+        if (index.column() == ChangeColumn && role == Qt::EditRole && row.relativeChange())
+            return *row.relativeChange();
         if (index.column() == LeftColumn && row.left)
             return *row.left;
         if (index.column() == RightColumn && row.right)
@@ -109,6 +131,8 @@ QVariant ProfileModel::headerData(int section, Qt::Orientation orientation, int 
     if (role == Qt::TextAlignmentRole)
         return static_cast<int>(Qt::AlignVCenter
                                 | (section == MetricColumn ? Qt::AlignLeft : Qt::AlignRight));
+    if (role == Qt::EditRole && section == ChangeColumn)
+        return QStringLiteral("relative_change");
     if (role != Qt::DisplayRole)
         return {};
     switch (section) {

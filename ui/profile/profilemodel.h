@@ -18,14 +18,14 @@ public:
     enum Column { MetricColumn, LeftColumn, RightColumn, ChangeColumn, BarColumn, ColumnCount };
     enum Role {
         DirectionRole = Qt::UserRole, ///< int, -1 0 +1
-        BarRole,                      ///< double 0…1: the row's change relative to the largest in the table
+        BarRole,                      ///< double 0…1: the impact of the change
         NumberRole,                   ///< double, for sorting and export
     };
 
     using QAbstractTableModel::QAbstractTableModel;
 
     void setSides(const gate::Trial *left, const QString &leftName, const gate::Trial *right,
-                  const QString &rightName);
+                  const QString &rightName, const gate::Comparison *paired = nullptr);
     [[nodiscard]] const std::vector<ProfileRow> &rows() const { return m_rows; }
 
     int rowCount(const QModelIndex &parent = {}) const override;
@@ -38,6 +38,7 @@ private:
         QString left;
         QString right;
         QString change;
+        QString tip;
         double bar = 0;
     };
 

@@ -10,6 +10,7 @@
 #include "ui/profile/profilemodel.h"
 #include "ui/profile/samplesplot.h"
 #include "ui/style/chip.h"
+#include "ui/style/status.h"
 
 #include <QEvent>
 #include <QHBoxLayout>
@@ -27,7 +28,7 @@ namespace klineage::ui {
 namespace {
 
 constexpr int headerMargin = 8;
-constexpr int leastBar = 30;
+constexpr int leastBar = 64;
 constexpr int leastName = 90;
 
 enum Page { TablePage, FindingsPage, SamplesPage, MessagePage }; // the first three in the order of the tabs
@@ -51,6 +52,7 @@ ProfilePanel::ProfilePanel(WorkspaceModel *workspace, Selection *selection, QWid
     , m_table(new QTableView)
     , m_samples(new SamplesPlot)
     , m_findings(new QTextBrowser)
+    , m_failure(new QLabel)
     , m_message(new QLabel)
 {
     m_tabs->addTab(tr("Metrics"));
@@ -75,8 +77,8 @@ ProfilePanel::ProfilePanel(WorkspaceModel *workspace, Selection *selection, QWid
     m_table->verticalHeader()->hide();
     m_table->verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 8);
     m_table->horizontalHeader()->setHighlightSections(false);
-    m_table->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
-    m_table->horizontalHeader()->setSectionResizeMode(ProfileModel::BarColumn, QHeaderView::Stretch);
+    m_table->horizontalHeader()->setSectionResizeMode(QHeaderView::Fixed);
+    m_table->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
 
     // The change is what one looks for, so it stays next to the name when the panel is narrow.
     m_table->horizontalHeader()->moveSection(ProfileModel::ChangeColumn, ProfileModel::LeftColumn);
@@ -106,10 +108,19 @@ ProfilePanel::ProfilePanel(WorkspaceModel *workspace, Selection *selection, QWid
     auto *layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(0);
+    m_failure->setObjectName(QStringLiteral("failure"));
+    m_failure->setWordWrap(true);
+    m_failure->setTextFormat(Qt::PlainText);
+    m_failure->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    m_failure->setContentsMargins(headerMargin + 2, 4, headerMargin, 6);
     layout->addLayout(header);
+    layout->addWidget(m_failure);
     layout->addWidget(m_stack, 1);
 
+    setFocusProxy(m_table);
     connect(m_tabs, &QTabBar::currentChanged, this, &ProfilePanel::refresh);
+    connect(m_stack, &QStackedWidget::currentChanged, this,
+            [this](int page) { setFocusProxy(page == MessagePage ? nullptr : m_stack->widget(page)); });
     connect(m_workspace, &WorkspaceModel::loaded, this, &ProfilePanel::refresh);
     connect(m_workspace, &WorkspaceModel::lineageChanged, this, &ProfilePanel::refresh);
     connect(m_selection, &Selection::lineageChanged, this, &ProfilePanel::refresh);
@@ -133,23 +144,36 @@ void ProfilePanel::makeRoom()
     fitColumns();
 }
 
-/// Numbers are never cut off: bars give way first, then the left side's numbers, then the metrics' names are elided.
+/// Numbers are never cut off: the metrics' names are elided first, then bars give way, then the left side's numbers.
 void ProfilePanel::fitColumns()
 {
     QHeaderView *header = m_table->horizontalHeader();
     const QAbstractItemView *view = m_table; // where the hint is public
+    // A hidden column is measured as nothing.
+    for (const int column :
+         {static_cast<int>(ProfileModel::LeftColumn), static_cast<int>(ProfileModel::BarColumn)})
+        m_table->setColumnHidden(column, false);
     const auto wanted = [&](int column) {
         return std::max(view->sizeHintForColumn(column), header->sectionSizeHint(column));
     };
     const int names = wanted(ProfileModel::MetricColumn);
     const int left = wanted(ProfileModel::LeftColumn);
-    const int rest = wanted(ProfileModel::ChangeColumn) + wanted(ProfileModel::RightColumn);
-    const int room = m_table->viewport()->width() - rest;
-    const bool showBars = room >= names + left + leastBar;
-    m_table->setColumnHidden(ProfileModel::LeftColumn, room < left + leastName);
+    const int change = wanted(ProfileModel::ChangeColumn);
+    const int right = wanted(ProfileModel::RightColumn);
+    const int room = m_table->viewport()->width() - change - right;
+    const bool showLeft = room >= left + leastName;
+    const bool showBars = showLeft && room >= leastName + left + leastBar;
+    m_table->setColumnHidden(ProfileModel::LeftColumn, !showLeft);
     m_table->setColumnHidden(ProfileModel::BarColumn, !showBars);
-    header->setSectionResizeMode(ProfileModel::MetricColumn,
-                                 showBars ? QHeaderView::ResizeToContents : QHeaderView::Stretch);
+    m_table->setColumnWidth(ProfileModel::ChangeColumn, change);
+    m_table->setColumnWidth(ProfileModel::RightColumn, right);
+    m_table->setColumnWidth(ProfileModel::LeftColumn, left);
+    // Names are elided before bars are lost; beyond what names need, all room is the bars'.
+    const int rest = room - (showLeft ? left : 0);
+    const int bars = !showBars ? 0 : std::max(leastBar, rest - names);
+    m_table->setColumnWidth(ProfileModel::MetricColumn, rest - bars);
+    if (showBars)
+        m_table->setColumnWidth(ProfileModel::BarColumn, bars);
 }
 
 void ProfilePanel::resizeEvent(QResizeEvent *event)
@@ -160,6 +184,7 @@ void ProfilePanel::resizeEvent(QResizeEvent *event)
 
 void ProfilePanel::showMessage(const QString &text)
 {
+    m_failure->hide();
     m_model->setSides(nullptr, {}, nullptr, {});
     m_samples->setTrial(nullptr);
     m_findings->clear();
@@ -175,6 +200,31 @@ void ProfilePanel::showFindings(const gate::Trial &trial)
     const gate::Analysis analysis = gate::analyse(trial);
     m_bound->setChip(chipOf(analysis.classification.bound));
     m_findings->setHtml(findingsHtml(analysis));
+}
+
+/// What gave a failed candidate away, in words and elements, above everything else.
+void ProfilePanel::showFailure(const gate::Verdict &verdict)
+{
+    const bool failed = verdict.status != gate::VerdictStatus::Correct;
+    m_failure->setVisible(failed);
+    if (!failed)
+        return;
+    QStringList lines{QStringLiteral("%1 %2: %3")
+                          .arg(statusStyle(verdict.status).glyph, statusStyle(verdict.status).word,
+                               QString::fromStdString(verdict.message))};
+    if (!verdict.hint.empty())
+        lines << QString::fromStdString(verdict.hint);
+    QStringList evidence;
+    for (const gate::Evidence &item : verdict.evidence)
+        evidence << QStringLiteral("%1: %2").arg(
+            QString::fromStdString(item.name).replace(QLatin1Char('_'), QLatin1Char(' ')),
+            QString::fromStdString(item.value));
+    if (!evidence.isEmpty())
+        lines << evidence.join(QStringLiteral(" · "));
+    QPalette colors = palette();
+    colors.setColor(QPalette::WindowText, toneColor(statusStyle(verdict.status).tone));
+    m_failure->setPalette(colors);
+    m_failure->setText(lines.join(QLatin1Char('\n')));
 }
 
 void ProfilePanel::changeEvent(QEvent *event)
@@ -199,12 +249,18 @@ void ProfilePanel::refresh()
                 .arg(sideName(step->right)));
 
     const gate::Trial *left = step->left ? step->left->trial : nullptr;
+    const gate::Comparison *paired = step->left && step->left->id == step->right.parent
+                                         ? step->right.trial->comparison("parent")
+                                         : nullptr;
     m_model->setSides(left, step->left ? sideName(*step->left) : QStringLiteral("–"), step->right.trial,
-                      sideName(step->right));
+                      sideName(step->right), paired);
     m_samples->setTrial(step->right.trial);
     showFindings(*step->right.trial);
+    showFailure(step->right.trial->verdict);
     const QString device = QString::fromStdString(step->right.trial->environment.device);
-    m_captionText = step->left ? tr("against %1 · %2").arg(sideName(*step->left), device) : device;
+    m_captionText = !step->left ? device
+                    : paired    ? tr("against %1, paired · %2").arg(sideName(*step->left), device)
+                                : tr("against %1, not paired · %2").arg(sideName(*step->left), device);
     makeRoom();
     if (m_tabs->currentIndex() == SamplesPage && step->right.trial->samples.empty())
         m_message->setText(tr("This trial was not timed, so it has no samples: %1")

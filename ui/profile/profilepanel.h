@@ -41,6 +41,7 @@ private:
     void fitColumns();
     void showMessage(const QString &text);
     void showFindings(const gate::Trial &trial);
+    void showFailure(const gate::Verdict &verdict);
 
     WorkspaceModel *m_workspace;
     Selection *m_selection;
@@ -53,6 +54,7 @@ private:
     QTableView *m_table;
     SamplesPlot *m_samples;
     QTextBrowser *m_findings;
+    QLabel *m_failure;
     QLabel *m_message;
 };
 

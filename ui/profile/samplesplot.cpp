@@ -21,7 +21,12 @@ SamplesPlot::SamplesPlot(QWidget *parent)
     m_plot->xAxis->setLabel(tr("Round"));
     m_plot->yAxis->setLabel(tr("Latency of one run, µs"));
     m_plot->legend->setVisible(true);
+    // Beside the data, so that it hides none.
+    m_plot->plotLayout()->addElement(0, 1, m_plot->legend);
+    m_plot->plotLayout()->setColumnStretchFactor(1, 0.001);
     m_plot->setInteractions(QCP::iRangeDrag | QCP::iRangeZoom);
+    m_plot->setFocusPolicy(Qt::StrongFocus);
+    setFocusProxy(m_plot);
     applyPalette();
 }
 

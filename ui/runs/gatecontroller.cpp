@@ -24,7 +24,8 @@ QString sentence(const Error &error)
     return QString::fromStdString(error.detail.empty() ? error.message : error.message + "\n" + error.detail);
 }
 
-/// Stores the candidate and its trial as a branch. A verdict without a device is no evidence and is not recorded.
+/// Stores the candidate and its trial as a branch. A verdict without a device is no evidence and is not recorded, nor is a slip of the
+/// pen that a compiler found.
 Recorded record(const std::filesystem::path &lineageDirectory, const std::string &candidateText,
                 const gate::Trial &trial)
 {
@@ -32,6 +33,8 @@ Recorded record(const std::filesystem::path &lineageDirectory, const std::string
         return {{}, GateController::tr("Not recorded: the candidate belongs to no lineage.")};
     if (trial.verdict.status == gate::VerdictStatus::Unavailable)
         return {{}, GateController::tr("Not recorded: nothing was run.")};
+    if (trial.verdict.status == gate::VerdictStatus::CompileError)
+        return {{}, GateController::tr("Not recorded: a draft that does not compile is no attempt.")};
     const auto lineage = lineage::readLineage(lineageDirectory);
     if (!lineage)
         return {{}, GateController::tr("Not recorded: %1").arg(sentence(lineage.error()))};

@@ -68,7 +68,7 @@ void Breadcrumb::refresh()
             item.isCurrent = row && (isState ? row->id : row->parent) == state.id;
             if (item.isCurrent)
                 item.detail =
-                    isState ? QString::fromStdString(state.title)
+                    isState ? stepTitle(*lineage, state)
                             : QStringLiteral("%1 %2")
                                   .arg(row->id.starts_with("trial:") ? tr("branch")
                                                                      : QString::fromStdString(row->id),

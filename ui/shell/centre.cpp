@@ -6,6 +6,7 @@
 #include "ui/style/segmentedswitch.h"
 #include "ui/style/theme.h"
 
+#include <QApplication>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QPainter>
@@ -13,11 +14,14 @@
 #include <QStackedWidget>
 #include <QVBoxLayout>
 
+#include <utility>
+
 namespace klineage::ui {
 
 namespace {
 
 constexpr int barHeight = 31;
+constexpr int welcomeWidth = 440;
 
 } // namespace
 
@@ -66,6 +70,11 @@ Centre::Centre(WorkspaceModel *workspace, Selection *selection, const std::vecto
     auto *layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->addWidget(m_whole);
+    connect(qApp, &QApplication::focusChanged, this, [this](const QWidget *, const QWidget *now) {
+        const bool within = now && isAncestorOf(now);
+        if (std::exchange(m_hasFocusWithin, within) != within)
+            update();
+    });
 }
 
 QWidget *Centre::makeWelcome()
@@ -74,8 +83,6 @@ QWidget *Centre::makeWelcome()
     auto *mark = new QLabel;
     mark->setPixmap(applicationIcon().pixmap(56, 56));
     m_welcomeText->setWordWrap(true);
-    m_welcomeText->setMaximumWidth(520);
-    m_welcomeText->setMinimumWidth(360);
     auto *button = new QPushButton(tr("Open workspace…"));
     button->setObjectName(QStringLiteral("primaryButton"));
     connect(button, &QPushButton::clicked, this, &Centre::openWorkspaceRequested);
@@ -112,6 +119,8 @@ QWidget *Centre::pageWidget() const
 void Centre::showWelcome(const QString &text)
 {
     m_welcomeText->setText(text);
+    // A layout that aligns a label asks no height for its width, and would cut its text.
+    m_welcomeText->setFixedSize(welcomeWidth, m_welcomeText->heightForWidth(welcomeWidth));
     m_whole->setCurrentIndex(text.isEmpty() ? 0 : 1);
 }
 
@@ -125,9 +134,10 @@ void Centre::paintEvent(QPaintEvent *)
     const Theme &theme = Theme::current();
     QPainter painter(this);
     painter.setRenderHint(QPainter::Antialiasing);
-    painter.setPen(QPen(theme.border, 1));
+    painter.setPen(QPen(m_hasFocusWithin ? theme.accent : theme.border, 1));
     painter.setBrush(theme.panel);
     painter.drawRoundedRect(QRectF(rect()).adjusted(0.5, 0.5, -0.5, -0.5), 4, 4);
+    painter.setPen(QPen(theme.border, 1));
     if (isWelcoming())
         return;
     painter.setRenderHint(QPainter::Antialiasing, false);

@@ -57,6 +57,7 @@ private:
     QStackedWidget *m_pages;
     QStackedWidget *m_whole; ///< pages with their bar, or the welcome
     QLabel *m_welcomeText;
+    bool m_hasFocusWithin = false; ///< the frame is painted in the accent colour then
 };
 
 } // namespace klineage::ui

@@ -2,26 +2,96 @@
 #include "ui/shell/exporter.h"
 
 #include "ui/plots/plotexport.h"
+#include "ui/style/segmentedswitch.h"
+#include "ui/style/theme.h"
 
+#include <QAbstractButton>
 #include <QAbstractItemView>
+#include <QApplication>
 #include <QBuffer>
 #include <QCoreApplication>
 #include <QFileInfo>
+#include <QLayout>
 #include <QPdfWriter>
 #include <QPixmap>
 #include <QSaveFile>
+#include <QScrollBar>
 #include <QSvgGenerator>
+#include <QTabBar>
 #include <QTableView>
 #include <QTreeView>
+
+#include <algorithm>
+#include <utility>
 
 namespace klineage::ui {
 
 namespace {
 
+constexpr char notExportedProperty[] = "notExported";
+constexpr QSize smallestPaper(960, 480);
+constexpr int highestPaper = 4000;
+
 QString exporterText(const char *text)
 {
     return QCoreApplication::translate("klineage::ui::Exporter", text);
 }
+
+/// While it lives, a panel is as it leaves the window: light, large enough to be read, and without what one can only press.
+class OnPaper
+{
+public:
+    explicit OnPaper(QWidget &panel)
+        : m_panel(panel)
+        , m_theme(Theme::choice())
+        , m_size(panel.size())
+    {
+        Theme::apply(*qApp, ThemeChoice::Light);
+        for (QWidget *child : panel.findChildren<QWidget *>()) {
+            const bool isSwitch = qobject_cast<QTabBar *>(child) || qobject_cast<SegmentedSwitch *>(child)
+                                  || qobject_cast<QAbstractButton *>(child)
+                                  || child->property(notExportedProperty).toBool();
+            if (isSwitch && !child->isHidden()) {
+                child->hide();
+                m_hidden << child;
+            }
+        }
+        panel.resize(m_size.expandedTo(smallestPaper));
+        activateLayouts();
+        // A table leaves with all of its rows.
+        if (const QAbstractItemView *table = visibleTable(panel))
+            panel.resize(panel.width(),
+                         std::min(panel.height() + table->verticalScrollBar()->maximum(), highestPaper));
+        activateLayouts();
+    }
+    ~OnPaper()
+    {
+        for (QWidget *child : std::as_const(m_hidden))
+            child->show();
+        m_panel.resize(m_size);
+        activateLayouts();
+        Theme::apply(*qApp, m_theme);
+    }
+    OnPaper(const OnPaper &) = delete;
+    OnPaper &operator=(const OnPaper &) = delete;
+
+private:
+    void activateLayouts()
+    {
+        QApplication::sendPostedEvents(nullptr, QEvent::LayoutRequest);
+        if (m_panel.layout())
+            m_panel.layout()->activate();
+        for (QWidget *child : m_panel.findChildren<QWidget *>()) {
+            if (child->layout())
+                child->layout()->activate();
+        }
+    }
+
+    QWidget &m_panel;
+    ThemeChoice m_theme;
+    QSize m_size;
+    QList<QWidget *> m_hidden;
+};
 
 QByteArray asPng(QWidget &panel)
 {
@@ -81,6 +151,24 @@ bool isColumnHidden(const QAbstractItemView &view, int column)
     return tree && tree->isColumnHidden(column);
 }
 
+/// The number behind a text, with all of its digits, where the model has one (EditRole); else the text.
+QString plainValue(const QModelIndex &index)
+{
+    const QVariant value = index.data(Qt::EditRole);
+    bool isNumber = false;
+    const double number = value.toDouble(&isNumber);
+    if (isNumber && value.typeId() != QMetaType::QString)
+        return QString::number(number, 'g', 12);
+    return value.isValid() ? value.toString() : index.data().toString();
+}
+
+/// What a column is called in a file, with its unit (EditRole); else as on the screen.
+QString plainHeader(const QAbstractItemModel &model, int column)
+{
+    const QVariant name = model.headerData(column, Qt::Horizontal, Qt::EditRole);
+    return name.isValid() ? name.toString() : model.headerData(column, Qt::Horizontal).toString();
+}
+
 void addRows(QString &csv, const QAbstractItemView &view, const QModelIndex &parent, int depth)
 {
     const QAbstractItemModel *model = view.model();
@@ -89,7 +177,7 @@ void addRows(QString &csv, const QAbstractItemView &view, const QModelIndex &par
         for (int column = 0; column < model->columnCount(parent); ++column) {
             if (isColumnHidden(view, column))
                 continue;
-            const QString text = model->index(row, column, parent).data().toString();
+            const QString text = plainValue(model->index(row, column, parent));
             cells << quoted(column == 0 ? QString(2 * depth, QLatin1Char(' ')) + text : text);
         }
         csv += cells.join(QLatin1Char(',')) + QLatin1String("\r\n");
@@ -120,7 +208,7 @@ QString tableAsCsv(const QAbstractItemView &view)
     QStringList header;
     for (int column = 0; column < model->columnCount(); ++column) {
         if (!isColumnHidden(view, column))
-            header << quoted(model->headerData(column, Qt::Horizontal).toString());
+            header << quoted(plainHeader(*model, column));
     }
     if (qobject_cast<const QTableView *>(&view))
         csv += header.join(QLatin1Char(',')) + QLatin1String("\r\n");
@@ -141,12 +229,14 @@ QString exportPanel(QWidget &panel, const QString &fileName)
 {
     const QString suffix = QFileInfo(fileName).suffix().toLower();
     QByteArray bytes;
-    if (suffix == QLatin1String("png")) {
-        bytes = asPng(panel);
-    } else if (suffix == QLatin1String("svg")) {
-        bytes = asSvg(panel);
-    } else if (suffix == QLatin1String("pdf")) {
-        bytes = asPdf(panel);
+    using Draw = QByteArray (*)(QWidget &);
+    const Draw draw = suffix == QLatin1String("png")   ? &asPng
+                      : suffix == QLatin1String("svg") ? &asSvg
+                      : suffix == QLatin1String("pdf") ? &asPdf
+                                                       : static_cast<Draw>(nullptr);
+    if (draw) {
+        const OnPaper paper(panel);
+        bytes = draw(panel);
     } else if (suffix == QLatin1String("csv")) {
         const QAbstractItemView *table = visibleTable(panel);
         if (!table)

@@ -9,6 +9,7 @@
 #include "ui/graph/lineagepanel.h"
 #include "ui/keys/keyring.h"
 #include "ui/models/selection.h"
+#include "ui/models/viewed.h"
 #include "ui/models/workspacemodel.h"
 #include "ui/plots/trajectorytabs.h"
 #include "ui/runs/gatecontroller.h"
@@ -36,8 +37,10 @@
 #include <QDir>
 #include <QFileInfo>
 #include <QMenu>
+#include <QScreen>
 #include <QTimer>
 
+#include <algorithm>
 #include <utility>
 
 namespace klineage::ui {
@@ -45,6 +48,7 @@ namespace klineage::ui {
 namespace {
 
 constexpr int maxRecent = 8;
+constexpr int titleBarHeight = 32; // that the desktop adds, about
 constexpr int deviceDelayMs = 250; // after the first paint: asking starts a process that loads drivers
 
 /// A state, an attempt, or a branch ("trial:<id>").
@@ -53,6 +57,15 @@ bool hasRow(const lineage::Lineage &lineage, const QString &id)
     return lineage.findState(id.toStdString()) || id.startsWith(QLatin1String("trial:"))
            || std::any_of(lineage.attempts.begin(), lineage.attempts.end(),
                           [&](const auto &attempt) { return attempt.id == id.toStdString(); });
+}
+
+/// The lineage that a first look is worth most: with the most steps.
+const lineage::Lineage *bestStory(const Workspace &workspace)
+{
+    const auto best =
+        std::max_element(workspace.lineages.begin(), workspace.lineages.end(),
+                         [](const auto &a, const auto &b) { return a.states.size() < b.states.size(); });
+    return best == workspace.lineages.end() ? nullptr : &*best;
 }
 
 } // namespace
@@ -67,6 +80,7 @@ MainWindow::MainWindow(QWidget *parent)
     , m_runner(new RunController(m_runs, this))
     , m_keys(new KeyRing(makeDesktopKeyStore(), this))
     , m_reviewer(new CardReviewer(m_workspace, this))
+    , m_viewed(new Viewed(this))
     , m_devices(new DeviceMonitor(this))
     , m_actions(new ActionRegistry(this))
     , m_top(new TopBar)
@@ -74,15 +88,18 @@ MainWindow::MainWindow(QWidget *parent)
 {
     setWindowTitle(QStringLiteral("KLineage"));
     setWindowIcon(applicationIcon());
-    resize(1600, 1000);
+    // As designed, where the screen is large enough for it.
+    resize(QSize(1600, 1000).boundedTo(screen()->availableSize() - QSize(0, titleBarHeight)));
     setMenuWidget(m_top);
     setStatusBar(m_status);
     setContentsMargins(6, 0, 6, 0);
     buildPanels();
     m_quickOpen = new QuickOpen(this);
     buildActions();
+    buildPaneKeys();
     buildMenus();
     connectPanels();
+    connectReview();
     connectWorkspace();
     connectGate();
     connectRuns();
@@ -146,6 +163,8 @@ void MainWindow::connectPanels()
             [this] { command(QStringLiteral("window.goTo"))->trigger(); });
     connect(m_centre, &Centre::openWorkspaceRequested, this, &MainWindow::chooseWorkspace);
     connect(m_arranger, &DockArranger::applied, this, [this](const WindowLayout &layout) {
+        m_centre->show(); // another layout ends a zoom
+        Theme::setTextScale(*qApp, layout.textScale * m_textScale);
         m_centre->showPage(layout.centre);
         m_top->layoutSwitch()->setCurrentIndex(m_arranger->current());
         if (m_arranger->lastStateWasDamaged())
@@ -172,6 +191,8 @@ void MainWindow::connectWorkspace()
     connect(m_workspace, &WorkspaceModel::lineageChanged, this, refreshProblems);
     connect(m_workspace, &WorkspaceModel::cardChanged, this, refreshProblems);
     connect(m_selection, &Selection::rowChanged, this, &MainWindow::followRow);
+    // Another lineage may have a row of the same name.
+    connect(m_selection, &Selection::lineageChanged, this, [this] { followRow(m_selection->row()); });
 }
 
 void MainWindow::connectGate()
@@ -274,6 +295,7 @@ void MainWindow::openWorkspace(const QString &root)
     m_workspaceError.clear();
     m_centre->showWelcome({});
     m_top->setWorkspaceName(QDir(m_root).dirName(), m_root);
+    m_viewed->setWorkspace(m_root);
     m_workspace->open(m_root);
 }
 
@@ -346,8 +368,8 @@ void MainWindow::selectWanted()
             m_wantedError = tr("Cannot open %1: the workspace has no lineage %2.").arg(m_wantedTarget, key);
     }
     const lineage::Lineage *lineage = m_workspace->lineage(key);
-    if (!lineage && !workspace.lineages.empty())
-        lineage = &workspace.lineages.front();
+    if (!lineage)
+        lineage = bestStory(workspace);
     if (lineage) {
         if (!row.isEmpty() && !hasRow(*lineage, row) && m_wantedError.isEmpty() && !m_wantedTarget.isEmpty())
             m_wantedError = tr("Cannot open %1: the lineage %2 has no row %3.").arg(m_wantedTarget, key, row);
@@ -369,8 +391,6 @@ void MainWindow::selectWanted()
             break;
         }
     }
-    if (m_selection->card().isEmpty() && !workspace.cards.empty())
-        m_selection->setCard(QString::fromStdString(workspace.cards.front().card.name));
     m_wantedTarget.clear();
     m_wantedCard.clear();
 }
@@ -397,13 +417,16 @@ void MainWindow::selectExperiment(const QString &name)
     m_centre->showPage(QStringLiteral("experiments"));
 }
 
-/// The card of a transition is looked at together with its step.
+/// The card of a transition is looked at together with its step; a row without one shows none.
 void MainWindow::followRow(const QString &row)
 {
+    if (m_selection->isLookingUp())
+        return;
+    m_triaging = false;
     const lineage::Lineage *lineage = m_workspace->lineage(m_selection->lineageKey());
     const lineage::Transition *transition = lineage ? lineage->transitionTo(row.toStdString()) : nullptr;
-    if (transition && m_workspace->card(QString::fromStdString(transition->card)))
-        m_selection->setCard(QString::fromStdString(transition->card));
+    const QString card = transition ? QString::fromStdString(transition->card) : QString();
+    m_selection->setCard(m_workspace->card(card) ? card : QString());
 }
 
 void MainWindow::restoreSession(const SessionState &state)

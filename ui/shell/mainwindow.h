@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ui/shell/commands/actionregistry.h"
+#include "ui/shell/commands/gotoentries.h"
 #include "ui/shell/session.h"
 
 #include <QMainWindow>
@@ -23,6 +24,7 @@ class RunStore;
 class Selection;
 class StatusLine;
 class TopBar;
+class Viewed;
 class WorkspaceModel;
 struct WindowLayout;
 
@@ -62,6 +64,8 @@ public:
     [[nodiscard]] Selection *selection() const { return m_selection; }
     [[nodiscard]] RunStore *runs() const { return m_runs; }
     [[nodiscard]] RunController *runner() const { return m_runner; }
+    [[nodiscard]] CardReviewer *reviewer() const { return m_reviewer; }
+    [[nodiscard]] Viewed *viewed() const { return m_viewed; }
     [[nodiscard]] ActionRegistry *actions() const { return m_actions; }
     [[nodiscard]] DeviceMonitor *devices() const { return m_devices; }
     [[nodiscard]] ProblemsModel *problems() const { return m_problems; }
@@ -84,6 +88,15 @@ private:
     void connectRuns();
     void updateStop();
 
+    // windowkeys.cpp
+    void buildPaneKeys();
+    void connectReview();
+    void followCard(const QString &name);
+    [[nodiscard]] GoTo goTo();
+    void stepCard(int by);
+    void goToUnreviewed(const QString &judged);
+    void markViewed();
+
     // windowactions.cpp
     void buildActions();
     void buildMenus();
@@ -92,6 +105,7 @@ private:
                         const std::function<void()> &act);
     QAction *command(const QString &id) const;
     void cyclePanes(int by);
+    void zoomPane();
     void exportFocused();
     void chooseWorkspace();
     void showPanel(const QString &id);
@@ -112,6 +126,7 @@ private:
     RunController *m_runner;
     KeyRing *m_keys;
     CardReviewer *m_reviewer;
+    Viewed *m_viewed;
     DeviceMonitor *m_devices;
     ActionRegistry *m_actions;
     TopBar *m_top;
@@ -128,8 +143,10 @@ private:
     QString m_wantedCard;
     QString m_workspaceError;
     QString m_wantedError;
+    double m_textScale = 1; ///< of the layouts but Demo, whose text is larger by itself
     bool m_painted = false;
     bool m_reading = false;
+    bool m_triaging = false; ///< a card was chosen rather than a step: verdicts go on to the next one
 };
 
 } // namespace klineage::ui

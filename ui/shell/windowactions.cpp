@@ -16,6 +16,7 @@
 #include "ui/shell/panels.h"
 #include "ui/shell/statusline.h"
 #include "ui/shell/topbar.h"
+#include "ui/style/fonts.h"
 #include "ui/style/theme.h"
 
 #include <QActionGroup>
@@ -24,6 +25,8 @@
 #include <QFileDialog>
 #include <QMenu>
 #include <QMessageBox>
+
+#include <algorithm>
 
 namespace klineage::ui {
 
@@ -52,7 +55,7 @@ void MainWindow::buildActions()
     const auto key = [](auto k) { return QKeySequence(k); };
     addCommand("window.goTo", tr("Go to anything…"), key(Qt::CTRL | Qt::Key_P), [this] {
         m_quickOpen->open(tr("Go to workload, lineage, state or card"),
-                          goToEntries(m_workspace, m_selection));
+                          goToEntries(*m_workspace, m_selection->lineageKey(), goTo()));
     });
     addCommand("window.palette", tr("All commands…"), key(Qt::CTRL | Qt::SHIFT | Qt::Key_P),
                [this] { m_quickOpen->open(tr("Do a command"), commandEntries(*m_actions)); });
@@ -66,6 +69,18 @@ void MainWindow::buildActions()
     addCommand("window.nextPane", tr("Next pane"), key(Qt::Key_F6), [this] { cyclePanes(1); });
     addCommand("window.previousPane", tr("Previous pane"), key(Qt::SHIFT | Qt::Key_F6),
                [this] { cyclePanes(-1); });
+    addCommand("window.zoomPane", tr("Zoom the pane, and back"), key(Qt::Key_F9), [this] { zoomPane(); });
+    addCommand("window.fullScreen", tr("Full screen, and back"), key(Qt::Key_F11),
+               [this] { setWindowState(windowState() ^ Qt::WindowFullScreen); });
+    const auto scaleText = [this](double by) {
+        m_textScale = by == 0 ? 1 : m_textScale * by;
+        Theme::setTextScale(*qApp, m_textScale);
+        m_textScale = textScale();
+    };
+    addCommand("window.largerText", tr("Larger text"), key(QKeySequence::ZoomIn), [=] { scaleText(1.1); });
+    addCommand("window.smallerText", tr("Smaller text"), key(QKeySequence::ZoomOut),
+               [=] { scaleText(1 / 1.1); });
+    addCommand("window.normalText", tr("Text as designed"), key(Qt::CTRL | Qt::Key_0), [=] { scaleText(0); });
     addCommand("window.export", tr("Export what is visible…"), key(Qt::CTRL | Qt::Key_E),
                [this] { exportFocused(); });
     addCommand("window.openWorkspace", tr("Open workspace…"), key(Qt::CTRL | Qt::Key_O),
@@ -109,6 +124,9 @@ void MainWindow::buildActions()
     addCommand("window.quit", tr("Quit"), key(QKeySequence::Quit), [this] { close(); });
     for (const PanelSpec &spec : panelTable())
         m_actions->addFrom(m_panels.value(QLatin1String(spec.id)), spec.title);
+    addAction(command(QStringLiteral("card.undo")));
+    for (const char *id : {"diff.nextHunk", "diff.previousHunk"})
+        addAction(command(QLatin1String(id))); // also while the diff is hidden
 
     const auto showKey = [this] {
         m_top->setGoToKey(
@@ -134,7 +152,7 @@ void MainWindow::buildMenus()
     for (DockPanel *dock : m_docks)
         panels->addAction(dock->toggleViewAction());
     panels->addSeparator();
-    add(panels, {"window.nextPane", "window.previousPane"});
+    add(panels, {"window.nextPane", "window.previousPane", "window.zoomPane", "window.fullScreen"});
     QMenu *layouts = menu->addMenu(tr("Layout"));
     for (const WindowLayout &layout : windowLayouts())
         layouts->addAction(command("window.layout." + layout.id));
@@ -204,8 +222,28 @@ void MainWindow::cyclePanes(int by)
     target->setFocus(Qt::TabFocusReason);
 }
 
+/// The pane with the focus takes the whole window, until it is asked for again.
+void MainWindow::zoomPane()
+{
+    QWidget *focus = QApplication::focusWidget();
+    if (m_arranger->isZoomed()) {
+        m_centre->show();
+        m_arranger->unzoom();
+    } else {
+        const QWidget *panel = focusedPanel();
+        const bool isDock = std::any_of(m_docks.begin(), m_docks.end(),
+                                        [panel](const DockPanel *dock) { return dock->panel() == panel; });
+        m_arranger->zoom(isDock ? panel : nullptr);
+        m_centre->setVisible(!isDock);
+    }
+    if (focus && focus->isVisible())
+        focus->setFocus();
+}
+
 void MainWindow::showPanel(const QString &id)
 {
+    if (m_arranger->isZoomed())
+        zoomPane();
     QWidget *panel = m_panels.value(id);
     for (DockPanel *dock : m_docks) {
         if (dock->panel() == panel) {

@@ -4,6 +4,8 @@
 #include <QApplication>
 #include <QFontDatabase>
 
+#include <algorithm>
+
 /// Resources of a static library are not there before somebody asks for them; outside of any namespace, as Qt wants it.
 static void initFontResources()
 {
@@ -16,6 +18,7 @@ namespace {
 
 constexpr double interfacePoints = 9.75; // 13 px at 96 dpi
 constexpr double codePoints = 9.375;     // 12.5 px
+double currentScale = 1;
 
 } // namespace
 
@@ -34,10 +37,20 @@ void loadFonts()
     Q_UNUSED(loaded)
 }
 
+double textScale()
+{
+    return currentScale;
+}
+
+void setTextScale(double scale)
+{
+    currentScale = std::clamp(scale, 0.7, 2.5);
+}
+
 QFont interfaceFont()
 {
     QFont font(QStringLiteral("Inter Tabular"));
-    font.setPointSizeF(interfacePoints);
+    font.setPointSizeF(interfacePoints * currentScale);
     font.setHintingPreference(QFont::PreferVerticalHinting);
     return font;
 }
@@ -47,7 +60,7 @@ QFont codeFont()
     QFont font(QStringLiteral("JetBrains Mono NL"));
     font.setStyleHint(QFont::Monospace);
     font.setFixedPitch(true);
-    font.setPointSizeF(codePoints);
+    font.setPointSizeF(codePoints * currentScale);
     font.setHintingPreference(QFont::PreferVerticalHinting);
     return font;
 }

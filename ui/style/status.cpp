@@ -100,6 +100,8 @@ StatusStyle statusStyle(skills::ReviewVerdict verdict)
         return {tr("needs evidence"), QStringLiteral("?"), Tone::Warn};
     case ReviewVerdict::Edit:
         return {tr("edited"), QStringLiteral("✎"), Tone::Neutral};
+    case ReviewVerdict::Comment:
+        return {tr("commented"), QStringLiteral("”"), Tone::Neutral};
     case ReviewVerdict::Revert:
         break;
     }

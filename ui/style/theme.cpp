@@ -26,15 +26,15 @@ Theme makeLight()
     t.raised = 0xffffff;
     t.border = 0xd7dae0;
     t.text = 0x1b1f26;
-    t.dim = 0x626a78;
-    t.faint = 0xa4abb6;
+    t.dim = 0x565e6b;
+    t.faint = 0x636a77;
     t.accent = 0x1f5fd0;
     t.onAccent = 0xffffff;
     t.selection = 0xd9e6fb;
     t.hover = 0xf0f3f8;
-    t.good = 0x14784a;
-    t.warn = 0x9a6200;
-    t.bad = 0xc4283b;
+    t.good = 0x11704a;
+    t.warn = 0x875600;
+    t.bad = 0xbe2437;
     t.diffAdd = 0xe3f4e8;
     t.diffAddWord = 0xafe0bf;
     t.diffRemove = 0xfdeaea;
@@ -55,15 +55,15 @@ Theme makeDark()
     t.raised = 0x2c3036;
     t.border = 0x353a41;
     t.text = 0xdcdfe4;
-    t.dim = 0x98a0ac;
-    t.faint = 0x666d78;
-    t.accent = 0x6aa5ff;
+    t.dim = 0xa5adb9;
+    t.faint = 0x949ba7;
+    t.accent = 0x7ab0ff;
     t.onAccent = 0x0d1420;
     t.selection = 0x2b3f60;
     t.hover = 0x292d33;
     t.good = 0x57c793;
     t.warn = 0xe0b055;
-    t.bad = 0xf07a80;
+    t.bad = 0xf79196;
     t.diffAdd = 0x1e3a2a;
     t.diffAddWord = 0x2f6b48;
     t.diffRemove = 0x43252a;
@@ -170,6 +170,16 @@ void Theme::apply(QApplication &application, ThemeChoice choice)
     currentTheme = &theme;
     QApplication::setPalette(theme.palette());
     application.setStyleSheet(styleSheet(theme));
+}
+
+void Theme::setTextScale(QApplication &application, double scale)
+{
+    const double before = textScale();
+    ui::setTextScale(scale);
+    if (textScale() == before || !currentTheme)
+        return;
+    QApplication::setFont(interfaceFont());
+    application.setStyleSheet(styleSheet(*currentTheme));
 }
 
 QPalette Theme::palette() const

@@ -26,7 +26,7 @@ struct Theme {
     QColor border;     ///< hairlines and frames
     QColor text;
     QColor dim;    ///< secondary text: labels, units, captions
-    QColor faint;  ///< what should hardly be seen: disabled text, unused guides
+    QColor faint;  ///< the quietest that can still be read (4.5 : 1): disabled text, unused guides
     QColor accent; ///< the one accent: focus, links, the current thing
     QColor onAccent;
     QColor selection; ///< behind a selected row that has the focus, or whose panel leads
@@ -52,6 +52,8 @@ struct Theme {
     /// Sets style, palette, fonts and style sheet of the application; repeatable at any time, from the GUI thread.
     static void apply(QApplication &application, ThemeChoice choice);
     [[nodiscard]] static ThemeChoice choice();
+    /// All text of the application by a factor; 1 as designed. After apply().
+    static void setTextScale(QApplication &application, double scale);
 
     [[nodiscard]] QPalette palette() const;
 };

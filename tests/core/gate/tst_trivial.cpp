@@ -121,8 +121,9 @@ void TestTrivial::everyOutputCounts()
 {
     const HostTensor y{"y", workload::Role::Output, kernel::DType::F32, {2}, {}};
     const HostTensor z{"z", workload::Role::Output, kernel::DType::F32, {2}, {}};
-    QVERIFY(!trivialPass({y, z}, {{"y", {0, 0}}, {"z", {1, 2}}}, {}));
-    QCOMPARE(trivialPass({y, z}, {{"y", {0, 0}}, {"z", {1, 1}}}, {}).value_or(""),
+    using Values = std::vector<double>;
+    QVERIFY(!trivialPass({y, z}, {{"y", Values{0, 0}}, {"z", Values{1, 2}}}, {}));
+    QCOMPARE(trivialPass({y, z}, {{"y", Values{0, 0}}, {"z", Values{1, 1}}}, {}).value_or(""),
              std::string("y passes as zeros, z passes as ones"));
 }
 

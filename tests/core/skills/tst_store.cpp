@@ -73,6 +73,19 @@ private slots:
         QCOMPARE(record.standingReview()->id, approved->id);
     }
 
+    void aCommentLeavesTheVerdictStanding()
+    {
+        const WorkspaceCopy copy;
+        const CardStore store(copy.skills());
+        QVERIFY(store.review(name, judged(ReviewVerdict::Approve)).has_value());
+        const Result<Review> comment = store.review(name, judged(ReviewVerdict::Comment));
+        QVERIFY(comment.has_value());
+        const CardRecord record = mustRead(store);
+        QCOMPARE(record.reviews.back().verdict, ReviewVerdict::Comment);
+        QCOMPARE(record.standingReview()->verdict, ReviewVerdict::Approve);
+        QCOMPARE(record.undoCandidate()->id, comment->id);
+    }
+
     void reviewsOfAnOldRevisionConflict()
     {
         const WorkspaceCopy copy;

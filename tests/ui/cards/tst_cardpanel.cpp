@@ -4,6 +4,7 @@
 #include "ui/cards/cardhtml.h"
 #include "ui/cards/cardpanel.h"
 #include "ui/cards/cardreviewer.h"
+#include "ui/cards/evidence.h"
 #include "ui/models/selection.h"
 #include "ui/models/workspacemodel.h"
 
@@ -124,6 +125,7 @@ private slots:
 
     void editValidatesAsYouTypeAndSavesARevision()
     {
+        addEvidence();
         m_panel->edit();
         auto *editor = m_panel->findChild<CardEditor *>();
         editor->text()->selectAll();
@@ -150,8 +152,8 @@ private slots:
         auto *editor = m_panel->findChild<CardEditor *>();
         editor->text()->moveCursor(QTextCursor::End);
         QTest::keyClicks(editor->text(), QStringLiteral("# remember me"));
-        QTRY_VERIFY(CardEditor::hasDraft(QStringLiteral("tile-in-shared")));
-        CardEditor second;
+        QTRY_VERIFY(editor->hasDraft(QStringLiteral("tile-in-shared")));
+        CardEditor second(m_workspace.get());
         second.open(record());
         QVERIFY(second.text()->toPlainText().contains(QStringLiteral("# remember me")));
         second.text()->undo();
@@ -214,7 +216,56 @@ private slots:
         QVERIFY(!button(m_panel.get(), QStringLiteral("Approve"))->isVisible());
     }
 
+    void claimsAreReadAsGains_data()
+    {
+        QTest::addColumn<QString>("text");
+        QTest::addColumn<double>("low");
+        QTest::addColumn<double>("high");
+        QTest::newRow("a factor") << "runs about 19.7× as fast" << 19.7 << 19.7;
+        QTest::newRow("with its interval") << "Against K02: 1.24× (1.23–1.25); more" << 1.23 << 1.25;
+        QTest::newRow("a range") << "brings 3.4–4.4× there" << 3.4 << 4.4;
+        QTest::newRow("products are none") << "an 8 × 8 patch, m64n256k16, 2x2 of them" << 0.0 << 0.0;
+    }
+
+    void claimsAreReadAsGains()
+    {
+        QFETCH(QString, text);
+        QFETCH(double, low);
+        QFETCH(double, high);
+        const auto gains = claimedGains(text);
+        QCOMPARE(gains.size(), low > 0 ? std::size_t{1} : std::size_t{0});
+        if (low <= 0)
+            return;
+        QCOMPARE(gains.front().low, low);
+        QCOMPARE(gains.front().high, high);
+        QVERIFY(bearsOut({low, low * 0.999, low * 1.001}, gains.front()));
+        QVERIFY(!bearsOut({2 * high, 1.9 * high, 2.1 * high}, gains.front()));
+    }
+
+    void evidenceThatIsNotThereIsSaid()
+    {
+        const QString html = evidenceHtml(record(), m_workspace->workspace());
+        QVERIFY(html.contains(QStringLiteral("sgemm/pocl/K01 is not in this workspace")));
+        addEvidence();
+        QVERIFY(!evidenceHtml(record(), m_workspace->workspace())
+                     .contains(QStringLiteral("not in this workspace")));
+    }
+
 private:
+    /// What the sample card cites, so that it may be saved.
+    void addEvidence()
+    {
+        Workspace value = m_workspace->workspace();
+        lineage::Lineage lineage;
+        lineage.workload = "sgemm";
+        lineage.platform = "pocl";
+        lineage.states = {{"K00", "K00.cl", "naive", {}}, {"K01", "K01.cl", "tiles", {}}};
+        lineage.transitions.push_back({"K00", "K01", "tiling", "k loop", "Stage tiles.", ""});
+        lineage.attempts.push_back({"R01a", "K01", "R01a.cl", "other", "tiling", "k loop", "No.", ""});
+        value.lineages = {lineage};
+        m_workspace->setWorkspace(value);
+    }
+
     const skills::CardRecord &record() const { return *m_workspace->card(QStringLiteral("tile-in-shared")); }
 
     std::unique_ptr<QTemporaryDir> m_folder;

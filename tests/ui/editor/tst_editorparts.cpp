@@ -3,8 +3,8 @@
 #include "tests/patience.h"
 #include "ui/editor/brackets.h"
 #include "ui/editor/diagnostics.h"
-#include "ui/editor/documenthighlighter.h"
 #include "ui/editor/draft.h"
+#include "ui/highlight/documenthighlighter.h"
 #include "ui/style/theme.h"
 
 #include <QElapsedTimer>

@@ -59,7 +59,7 @@ private slots:
         const ProfileRow *registers = find(rows, "registers");
         QVERIFY(registers && !registers->left && registers->right);
         QVERIFY(!registers->relativeChange());
-        QCOMPARE(registers->magnitude(), 0.0);
+        QCOMPARE(registers->impact(), 0.0);
     }
 
     void untimedTrialHasNoLatencyRow()
@@ -80,6 +80,52 @@ private slots:
             names << row.name;
         QVERIFY(names.indexOf(QStringLiteral("waves")) < names.indexOf(QStringLiteral("registers")));
         QVERIFY(names.indexOf(QStringLiteral("registers")) < names.indexOf(QStringLiteral("blocks")));
+    }
+
+    void noiseComesAfterWhatChanged()
+    {
+        const auto left = trial(100, {{"stall_sleeping", 0.0, "%", "k"},
+                                      {"stall_barrier", 60.0, "%", "k"},
+                                      {"inst_executed", 1000, "", "k"},
+                                      {"spill_loads", 0, "B", "k"},
+                                      {"pc_samples", 1000, "", "k"}});
+        const auto right = trial(100, {{"stall_sleeping", 0.4, "%", "k"},
+                                       {"stall_barrier", 30.0, "%", "k"},
+                                       {"inst_executed", 1010, "", "k"},
+                                       {"spill_loads", 64, "B", "k"},
+                                       {"pc_samples", 5000, "", "k"}});
+        const auto rows = profileDelta(&left, &right);
+        QStringList names;
+        for (const ProfileRow &row : rows)
+            names << row.name;
+        QCOMPARE(names.mid(2, 2), (QStringList{"spill_loads", "stall_barrier"}));
+        QVERIFY(find(rows, "stall_sleeping")->isNoise());
+        QVERIFY(find(rows, "inst_executed")->isNoise());
+        QVERIFY(find(rows, "pc_samples")->isNoise());
+        QVERIFY(!find(rows, "stall_barrier")->isNoise());
+        QCOMPARE(find(rows, "stall_sleeping")->direction(), 0);
+    }
+
+    /// Of paired rounds the change is theirs, whatever the medians of the two trials give; unpaired ones say so.
+    void latencyIsOfThePairedRounds()
+    {
+        const auto left = trial(210, {});
+        const auto right = trial(100, {});
+        const gate::Comparison paired{"parent", "sha", {2.0, 1.9, 2.1}, 200, gate::Change::Gain};
+        const ProfileRow latency = profileDelta(&left, &right, &paired).front();
+        QCOMPARE(*latency.left, 200.0);
+        QCOMPARE(*latency.relativeChange(), -0.5);
+        QVERIFY(!latency.isNoise());
+        QCOMPARE(*find(profileDelta(&left, &right, &paired), "flops")->relativeChange(), 1.0);
+        const gate::Comparison undecided{"parent", "sha", {1.01, 0.98, 1.04}, 101, gate::Change::Undecided};
+        QVERIFY(profileDelta(&left, &right, &undecided).front().isNoise());
+        ProfileModel model;
+        model.setSides(&left, QStringLiteral("K1"), &right, QStringLiteral("K2"));
+        const QModelIndex change = model.index(0, ProfileModel::ChangeColumn);
+        QVERIFY(change.data().toString().startsWith(QStringLiteral("≈")));
+        QVERIFY(change.data(Qt::ToolTipRole).toString().contains(QStringLiteral("not paired")));
+        model.setSides(&left, QStringLiteral("K1"), &right, QStringLiteral("K2"), &paired);
+        QVERIFY(!model.index(0, ProfileModel::ChangeColumn).data().toString().contains(QStringLiteral("≈")));
     }
 
     void severalKernelsShowTheLargestAndSaySo()

@@ -99,11 +99,19 @@ private slots:
         QVERIFY(!m_controller->isRunning());
     }
 
-    void aVerdictWithoutADeviceIsNotEvidence()
+    void whatIsNoEvidenceIsNotRecorded_data()
     {
+        QTest::addColumn<int>("status");
+        QTest::newRow("no device") << static_cast<int>(gate::VerdictStatus::Unavailable);
+        QTest::newRow("a typo") << static_cast<int>(gate::VerdictStatus::CompileError);
+    }
+
+    void whatIsNoEvidenceIsNotRecorded()
+    {
+        QFETCH(int, status);
         m_controller->setRunner(
-            [](const auto &, std::stop_token, const gate::ProgressCallback &) -> Result<gate::Trial> {
-                return verdict(gate::VerdictStatus::Unavailable);
+            [status](const auto &, std::stop_token, const gate::ProgressCallback &) -> Result<gate::Trial> {
+                return verdict(static_cast<gate::VerdictStatus>(status));
             });
         QSignalSpy finished(m_controller.get(), &GateController::finished);
         m_controller->start(request(), lineageKey, QStringLiteral("K00"));

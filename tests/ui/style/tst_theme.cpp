@@ -57,8 +57,15 @@ void ThemeTest::textCanBeRead()
         for (const QColor &ground :
              {theme->panel, theme->header, theme->selection, theme->hover, theme->diffAdd, theme->diffRemove})
             QVERIFY(contrast(theme->text, ground) >= 7);
-        for (const QColor &ink : {theme->dim, theme->good, theme->warn, theme->bad, theme->accent})
-            QVERIFY2(contrast(ink, theme->panel) >= 4.5, qPrintable(ink.name()));
+        for (const QColor &ground : {theme->panel, theme->header, theme->raised, theme->background,
+                                     theme->hover, theme->selection}) {
+            for (const QColor &ink : {theme->dim, theme->good, theme->warn, theme->bad, theme->accent})
+                QVERIFY2(contrast(ink, ground) >= 4.5,
+                         qPrintable(QStringLiteral("%1 on %2").arg(ink.name(), ground.name())));
+        }
+        for (const QColor &ground :
+             {theme->panel, theme->header, theme->raised, theme->background, theme->hover})
+            QVERIFY2(contrast(theme->faint, ground) >= 4.5, qPrintable(ground.name()));
     }
 }
 

@@ -24,7 +24,8 @@ struct ViewRow {
 struct ViewOptions {
     bool unified = false;
     bool fold = true;
-    int context = 3; ///< unchanged rows kept around a change
+    bool wrap = false; ///< of the view: rows do not depend on it
+    int context = 3;   ///< unchanged rows kept around a change
 };
 
 /// The lines on the screen, in order. A pure function of the diff, the options and the folds that were opened.

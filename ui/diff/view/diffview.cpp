@@ -25,6 +25,7 @@ namespace {
 
 // The eye rests in the upper third: that line stays in place when the document changes.
 constexpr double readingHeight = 0.3;
+constexpr int leastWrapColumns = 16;
 
 } // namespace
 
@@ -40,7 +41,7 @@ DiffView::DiffView(QWidget *parent)
     viewport()->setCursor(Qt::IBeamCursor);
     viewport()->setMouseTracking(true);
     viewport()->setAttribute(Qt::WA_OpaquePaintEvent);
-    m_strip = new OverviewStrip(m_state, verticalScrollBar(), this);
+    m_strip = new OverviewStrip(m_state, m_geometry, verticalScrollBar(), this);
     setViewportMargins(0, 0, OverviewStrip::stripWidth, 0);
     m_autoScroll->setInterval(30);
     connect(m_autoScroll, &QTimer::timeout, this, &DiffView::autoScroll);
@@ -126,7 +127,9 @@ void DiffView::updateGeometryOfRows()
     }
     m_geometry = ViewGeometry::make(viewport()->size(), m_state.isSplit(), m_state.isUnified(), lines,
                                     m_layouts.charWidth(), m_geometry.rowHeight);
-    const int content = m_state.rows().count() * m_geometry.rowHeight;
+    if (m_state.options().wrap && shown)
+        wrapRows();
+    const int content = m_geometry.topOf(m_state.rows().count());
     verticalScrollBar()->setSingleStep(m_geometry.rowHeight);
     verticalScrollBar()->setPageStep(viewport()->height());
     verticalScrollBar()->setRange(0, std::max(0, content - viewport()->height()));
@@ -135,24 +138,56 @@ void DiffView::updateGeometryOfRows()
     const int width = static_cast<int>(std::ceil((columns + 2) * m_layouts.charWidth()));
     horizontalScrollBar()->setSingleStep(static_cast<int>(m_layouts.charWidth() * 4));
     horizontalScrollBar()->setPageStep(std::max(1, visible));
-    horizontalScrollBar()->setRange(0, columns == 0 ? 0 : std::max(0, width - visible));
+    horizontalScrollBar()->setRange(
+        0, columns == 0 || m_geometry.wrapWidth > 0 ? 0 : std::max(0, width - visible));
+}
+
+/// A row is as high as the longer of its two lines. Columns are counted by bytes, which is never too few.
+void DiffView::wrapRows()
+{
+    const double charWidth = m_layouts.charWidth();
+    const int room =
+        std::min(m_geometry.column(Side::Left).textWidth(), m_geometry.column(Side::Right).textWidth());
+    const int columns = std::max(leastWrapColumns, static_cast<int>(room / charWidth) - 1);
+    m_geometry.wrapWidth = static_cast<int>(std::lround(columns * charWidth));
+    m_geometry.tops.reserve(static_cast<std::size_t>(m_state.rows().count()) + 1);
+    int top = 0;
+    for (int i = 0; i < m_state.rows().count(); ++i) {
+        m_geometry.tops.push_back(top);
+        const ViewRow &viewRow = m_state.rows().at(i);
+        int lines = 1;
+        for (const Side side : {Side::Left, Side::Right}) {
+            const int line = viewRow.kind == ViewRow::Kind::Fold || !document()->has(side)
+                                 ? -1
+                                 : lineOf(document()->diff.rows[static_cast<std::size_t>(viewRow.row)], side);
+            if (line < 0)
+                continue;
+            const std::string_view bytes = document()->side(side).text.line(line);
+            const auto tabs = std::count(bytes.begin(), bytes.end(), '\t');
+            const int length =
+                static_cast<int>(bytes.size()) + static_cast<int>(tabs) * (TextLines::tabColumns - 1);
+            lines = std::max(lines, (length + columns - 1) / columns);
+        }
+        top += lines * m_geometry.rowHeight;
+    }
+    m_geometry.tops.push_back(top);
 }
 
 int DiffView::rowAt(int y) const
 {
-    return (verticalScrollBar()->value() + y) / m_geometry.rowHeight;
+    return m_geometry.rowAt(verticalScrollBar()->value() + y);
 }
 
 DiffView::Place DiffView::readingPlace() const
 {
     const int row = std::min(rowAt(static_cast<int>(viewport()->height() * readingHeight)),
                              std::max(0, m_state.rows().count() - 1));
-    return {row, row * m_geometry.rowHeight - verticalScrollBar()->value()};
+    return {row, m_geometry.topOf(row) - verticalScrollBar()->value()};
 }
 
 void DiffView::scrollTo(const Place &place)
 {
-    verticalScrollBar()->setValue(place.row * m_geometry.rowHeight - place.y);
+    verticalScrollBar()->setValue(m_geometry.topOf(place.row) - place.y);
 }
 
 void DiffView::changeOptions(const ViewOptions &options)
@@ -186,6 +221,13 @@ void DiffView::setFolding(bool folding)
 {
     ViewOptions options = m_state.options();
     options.fold = folding;
+    changeOptions(options);
+}
+
+void DiffView::setWrapping(bool wrap)
+{
+    ViewOptions options = m_state.options();
+    options.wrap = wrap;
     changeOptions(options);
 }
 
@@ -242,9 +284,9 @@ void DiffView::goToHunk(int hunk)
         return;
     const int row = hunkFirstRow(hunk);
     const int rows = document()->diff.hunks[static_cast<std::size_t>(hunk)].rowCount;
-    const int top = row * m_geometry.rowHeight - verticalScrollBar()->value();
-    const bool wholeVisible =
-        top >= m_geometry.rowHeight && top + rows * m_geometry.rowHeight <= viewport()->height();
+    const int top = m_geometry.topOf(row) - verticalScrollBar()->value();
+    const int bottom = m_geometry.topOf(row + rows) - verticalScrollBar()->value();
+    const bool wholeVisible = top >= m_geometry.rowHeight && bottom <= viewport()->height();
     if (!wholeVisible)
         scrollTo({row, viewport()->height() / 5});
     setCurrentRow(row);
@@ -266,6 +308,10 @@ void DiffView::goToMatch(int index)
     reveal(match.diffRow);
     setCurrentRow(m_state.rows().indexOf(match.diffRow, match.side));
     ensureVisible(m_state.currentRow);
+    if (m_geometry.wrapWidth > 0) {
+        viewport()->update();
+        return;
+    }
     const int x = static_cast<int>(match.begin * m_layouts.charWidth());
     const int width = m_geometry.column(match.side).textWidth();
     const int scrolled = horizontalScrollBar()->value();
@@ -310,13 +356,14 @@ void DiffView::setCurrentRow(int row, bool extend)
 
 void DiffView::ensureVisible(int row)
 {
-    const int top = row * m_geometry.rowHeight;
+    const int top = m_geometry.topOf(row);
     const int margin = std::min(3 * m_geometry.rowHeight, viewport()->height() / 4);
     QScrollBar *bar = verticalScrollBar();
     if (top - margin < bar->value())
         bar->setValue(top - margin);
-    else if (top + m_geometry.rowHeight + margin > bar->value() + viewport()->height())
-        bar->setValue(top + m_geometry.rowHeight + margin - viewport()->height());
+    else if (const int bottom = top + m_geometry.heightOf(row);
+             bottom + margin > bar->value() + viewport()->height())
+        bar->setValue(bottom + margin - viewport()->height());
 }
 
 QString DiffView::currentRowInWords() const
@@ -368,7 +415,7 @@ void DiffView::resizeEvent(QResizeEvent *event)
     QAbstractScrollArea::resizeEvent(event);
     const QRect area = viewport()->geometry();
     m_strip->setGeometry(area.right() + 1, area.top(), OverviewStrip::stripWidth, area.height());
-    const Place place{rowAt(0), rowAt(0) * m_geometry.rowHeight - verticalScrollBar()->value()};
+    const Place place{rowAt(0), m_geometry.topOf(rowAt(0)) - verticalScrollBar()->value()};
     updateGeometryOfRows();
     scrollTo(place);
 }

@@ -28,6 +28,7 @@ public:
     [[nodiscard]] const ViewOptions &options() const { return m_state.options(); }
     void setUnified(bool unified);
     void setFolding(bool folding);
+    void setWrapping(bool wrap); ///< long lines go on below themselves
 
     /// 0-based hunk at or before the current row (-1: none before it), and how many there are.
     [[nodiscard]] int currentHunk() const;
@@ -87,6 +88,7 @@ private:
 
     void applyStyle();
     void updateGeometryOfRows();
+    void wrapRows();
     [[nodiscard]] Place readingPlace() const;
     void scrollTo(const Place &place);
     void changeOptions(const ViewOptions &options);

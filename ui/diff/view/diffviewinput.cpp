@@ -37,9 +37,13 @@ DiffView::Hit DiffView::hitTest(const QPoint &point)
     const ColumnGeometry &column = m_geometry.column(hit.side);
     if (viewRow.kind == ViewRow::Kind::Fold || line < 0)
         return hit;
-    const LineLayout &layout = m_layouts.line(shown->side(hit.side).text, hit.side, line,
-                                              m_state.runs(hit.side, line), horizontalScrollBar()->value());
-    hit.position.unit = layout.unitAt(point.x() - column.textLeft + horizontalScrollBar()->value());
+    // In a wrapped row, what is left of the line that was pointed at is scrolled out, as it were.
+    const int below = verticalScrollBar()->value() + point.y() - m_geometry.topOf(row);
+    const int scrolled =
+        horizontalScrollBar()->value() + std::max(0, below / m_geometry.rowHeight) * m_geometry.wrapWidth;
+    const LineLayout &layout =
+        m_layouts.line(shown->side(hit.side).text, hit.side, line, m_state.runs(hit.side, line), scrolled);
+    hit.position.unit = layout.unitAt(point.x() - column.textLeft + scrolled);
     hit.inText = point.x() >= column.textLeft - 4;
     hit.inGutter = !hit.inText;
     return hit;

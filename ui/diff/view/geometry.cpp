@@ -30,6 +30,24 @@ ColumnGeometry makeColumn(const QRect &rect, bool twoNumbers, int lines, double 
 
 } // namespace
 
+int ViewGeometry::topOf(int row) const
+{
+    if (tops.empty())
+        return row * rowHeight;
+    const int last = static_cast<int>(tops.size()) - 1;
+    return row <= last ? tops[static_cast<std::size_t>(std::max(0, row))]
+                       : tops.back() + (row - last) * rowHeight;
+}
+
+int ViewGeometry::rowAt(int y) const
+{
+    if (tops.empty())
+        return y / rowHeight;
+    if (y >= tops.back())
+        return static_cast<int>(tops.size()) - 1 + (y - tops.back()) / rowHeight;
+    return std::max(0, static_cast<int>(std::upper_bound(tops.begin(), tops.end(), y) - tops.begin()) - 1);
+}
+
 ViewGeometry ViewGeometry::make(const QSize &viewport, bool split, bool unified, int lines,
                                 double columnWidth, int rowHeight)
 {

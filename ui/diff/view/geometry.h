@@ -6,6 +6,7 @@
 #include <QRect>
 
 #include <array>
+#include <vector>
 
 namespace klineage::ui {
 
@@ -26,8 +27,15 @@ inline constexpr int changeBarWidth = 3;
 /// The whole view: two columns side by side, or one.
 struct ViewGeometry {
     bool isSplit = false;
-    int rowHeight = 18;
+    int rowHeight = 18; ///< of a line; a row whose lines are wrapped is several of them high
     std::array<ColumnGeometry, 2> columns; ///< not split: both are the same
+    int wrapWidth = 0; ///< pixels of text after which a line goes on below itself; 0: it does not
+    std::vector<int>
+        tops; ///< wrapped: top of each row and the end of the last; empty: all rows are rowHeight high
+
+    [[nodiscard]] int topOf(int row) const;
+    [[nodiscard]] int heightOf(int row) const { return topOf(row + 1) - topOf(row); }
+    [[nodiscard]] int rowAt(int y) const; ///< y from the top of the first row; not limited to existing rows
 
     [[nodiscard]] const ColumnGeometry &column(Side side) const
     {

@@ -16,9 +16,11 @@ constexpr double smallestThumb = 18;
 
 } // namespace
 
-OverviewStrip::OverviewStrip(const ViewState &state, QScrollBar *scrollBar, QWidget *parent)
+OverviewStrip::OverviewStrip(const ViewState &state, const ViewGeometry &geometry, QScrollBar *scrollBar,
+                             QWidget *parent)
     : QWidget(parent)
     , m_state(state)
+    , m_geometry(geometry)
     , m_scrollBar(scrollBar)
 {
     setAccessibleName(tr("Overview of the changes"));
@@ -56,12 +58,11 @@ void OverviewStrip::documentChanged()
     update();
 }
 
-double OverviewStrip::yOf(double row) const
+double OverviewStrip::yOf(int row) const
 {
     // Short texts keep their scale: a mark lies beside its line.
-    const double rowHeight = m_scrollBar->singleStep();
-    const double content = m_state.rows().count() * rowHeight;
-    return row * rowHeight * std::min(1.0, height() / std::max(1.0, content));
+    const double content = m_geometry.topOf(m_state.rows().count());
+    return m_geometry.topOf(row) * std::min(1.0, height() / std::max(1.0, content));
 }
 
 void OverviewStrip::paintEvent(QPaintEvent *)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "ui/diff/view/geometry.h"
 #include "ui/diff/view/viewstate.h"
 
 #include <QWidget>
@@ -15,7 +16,8 @@ class OverviewStrip : public QWidget
     Q_OBJECT
 
 public:
-    OverviewStrip(const ViewState &state, QScrollBar *scrollBar, QWidget *parent);
+    OverviewStrip(const ViewState &state, const ViewGeometry &geometry, QScrollBar *scrollBar,
+                  QWidget *parent);
 
     void setPalette(const CodePalette &palette);
     void documentChanged(); ///< also when rows were folded or opened
@@ -37,10 +39,11 @@ private:
         bool moved = false;
     };
 
-    [[nodiscard]] double yOf(double row) const;
+    [[nodiscard]] double yOf(int row) const;
     void scrollTo(int y);
 
     const ViewState &m_state;
+    const ViewGeometry &m_geometry;
     QScrollBar *m_scrollBar;
     CodePalette m_palette;
     std::vector<Mark> m_marks;

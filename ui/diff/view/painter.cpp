@@ -59,8 +59,8 @@ void DiffPainter::paint(int top, int scrolled, const QRect &area, bool hasFocus)
         return;
     m_painter.setFont(m_layouts.font());
     const int rows = m_state.rows().count();
-    const int first = std::clamp((top + area.top()) / m_geometry.rowHeight, 0, rows);
-    const int last = std::clamp((top + area.bottom()) / m_geometry.rowHeight + 1, first, rows);
+    const int first = std::clamp(m_geometry.rowAt(top + area.top()), 0, rows);
+    const int last = std::clamp(m_geometry.rowAt(top + area.bottom()) + 1, first, rows);
     paintColumn(Side::Left, first, last);
     if (m_geometry.isSplit) {
         paintColumn(Side::Right, first, last);
@@ -76,8 +76,9 @@ void DiffPainter::paintColumn(Side side, int firstRow, int lastRow)
     m_painter.setClipRect(column.rect, Qt::IntersectClip);
     for (int i = firstRow; i < lastRow; ++i) {
         const ViewRow &row = m_state.rows().at(i);
-        const QRect rect(column.rect.left(), i * m_geometry.rowHeight - m_top, column.rect.width(),
-                         m_geometry.rowHeight);
+        const QRect rect(column.rect.left(), m_geometry.topOf(i) - m_top, column.rect.width(),
+                         m_geometry.heightOf(i));
+        m_isCurrent = i == m_state.currentRow && m_hasFocus;
         Side shown = side;
         if (m_state.document()->isSingle() || row.kind == ViewRow::Kind::Right)
             shown = Side::Right;
@@ -85,8 +86,6 @@ void DiffPainter::paintColumn(Side side, int firstRow, int lastRow)
             paintFold(row, column, rect, shown);
         else
             paintCell({shown, row.row, rect}, column);
-        if (i == m_state.currentRow && m_hasFocus)
-            m_painter.fillRect(rect, m_palette.currentLine);
     }
     const Side told = m_state.document()->isSingle() ? Side::Right : side;
     if (m_state.document()->has(told) && !m_state.isUnified()) {
@@ -112,6 +111,7 @@ void DiffPainter::paintMessage(const ColumnGeometry &column, const QString &mess
 void DiffPainter::paintFold(const ViewRow &row, const ColumnGeometry &column, const QRect &rect, Side side)
 {
     m_painter.fillRect(rect, m_palette.fold);
+    markCurrent(rect);
     if (rect.top() > 0)
         m_painter.fillRect(QRect(rect.left(), rect.top(), rect.width(), 1), m_palette.separator);
     m_painter.fillRect(QRect(rect.left(), rect.bottom(), rect.width(), 1), m_palette.separator);
@@ -185,18 +185,35 @@ void DiffPainter::paintCell(const Cell &cell, const ColumnGeometry &column)
         m_painter.setBrushOrigin(0, -m_top);
         m_painter.fillRect(cell.rect, QBrush(m_palette.fillerLine, Qt::BDiagPattern));
         m_painter.restore();
+        markCurrent(cell.rect);
         return;
     }
     if (row.kind != Kind::Equal)
         m_painter.fillRect(cell.rect, background(row, cell.side));
+    markCurrent(cell.rect);
     paintGutter(cell, column, row);
-    paintText(cell, column, row);
+    // A line that is wrapped is drawn once for each part, the parts before it scrolled out.
+    const int scrolled = m_scrolled;
+    for (int top = cell.rect.top(); top <= cell.rect.bottom(); top += m_geometry.rowHeight) {
+        paintText(
+            {cell.side, cell.diffRow, QRect(cell.rect.left(), top, cell.rect.width(), m_geometry.rowHeight)},
+            column, row);
+        m_scrolled += m_geometry.wrapWidth;
+    }
+    m_scrolled = scrolled;
+}
+
+/// Below the text: some printers know nothing that shines through.
+void DiffPainter::markCurrent(const QRect &rect)
+{
+    if (m_isCurrent)
+        m_painter.fillRect(rect, m_palette.currentLine);
 }
 
 void DiffPainter::paintGutter(const Cell &cell, const ColumnGeometry &column, const diff::Row &row)
 {
     const auto number = [&](int right, int line) {
-        m_painter.drawText(QRect(right - 80, cell.rect.top(), 80, cell.rect.height()),
+        m_painter.drawText(QRect(right - 80, cell.rect.top(), 80, m_geometry.rowHeight),
                            Qt::AlignRight | Qt::AlignVCenter, QString::number(line + 1));
     };
     m_painter.setPen(m_palette.muted);
@@ -214,7 +231,7 @@ void DiffPainter::paintGutter(const Cell &cell, const ColumnGeometry &column, co
     const QChar sign = row.moved >= 0 ? QChar(0x2195) : cell.side == Side::Left ? QChar(0x2212) : QChar(u'+');
     m_painter.setPen(color);
     m_painter.drawText(
-        QRect(column.signLeft, cell.rect.top(), column.barLeft - column.signLeft - 2, cell.rect.height()),
+        QRect(column.signLeft, cell.rect.top(), column.barLeft - column.signLeft - 2, m_geometry.rowHeight),
         Qt::AlignHCenter | Qt::AlignVCenter, sign);
     m_painter.fillRect(QRect(column.barLeft, cell.rect.top(), changeBarWidth, cell.rect.height()), color);
 }
@@ -226,8 +243,10 @@ void DiffPainter::paintText(const Cell &cell, const ColumnGeometry &column, cons
     const LineLayout &line =
         m_layouts.line(side.text, cell.side, lineNumber, m_state.runs(cell.side, lineNumber), m_scrolled);
     m_painter.save();
+    const bool isWrapped = m_geometry.wrapWidth > 0;
     m_painter.setClipRect(
-        QRect(column.textLeft - 2, cell.rect.top(), column.textWidth() + 2, cell.rect.height()),
+        isWrapped ? QRect(column.textLeft, cell.rect.top(), m_geometry.wrapWidth, cell.rect.height())
+                  : QRect(column.textLeft - 2, cell.rect.top(), column.textWidth() + 2, cell.rect.height()),
         Qt::IntersectClip);
 
     if (row.kind == Kind::Changed) {

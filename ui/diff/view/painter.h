@@ -33,6 +33,7 @@ private:
     void paintMessage(const ColumnGeometry &column, const QString &message);
     void paintFold(const ViewRow &row, const ColumnGeometry &column, const QRect &rect, Side side);
     void paintCell(const Cell &cell, const ColumnGeometry &column);
+    void markCurrent(const QRect &rect);
     void paintGutter(const Cell &cell, const ColumnGeometry &column, const diff::Row &row);
     void paintText(const Cell &cell, const ColumnGeometry &column, const diff::Row &row);
     void paintRange(const Cell &cell, const ColumnGeometry &column, const LineLayout &line, int begin,
@@ -49,6 +50,7 @@ private:
     const CodePalette &m_palette;
     int m_top = 0;
     int m_scrolled = 0;
+    bool m_isCurrent = false; ///< the row that is being drawn
     bool m_hasFocus = false;
 };
 

@@ -67,7 +67,8 @@ QStringList ActionRegistry::conflicts(const QString &id, const QKeySequence &key
     for (const Entry &other : m_entries) {
         if (&other == own || other.action->shortcut() != key)
             continue;
-        if (own->isWindowWide() || other.isWindowWide() || own->group == other.group)
+        const auto meetsAll = [](const Entry &entry) { return entry.isWindowWide() || entry.isPaneWide(); };
+        if (meetsAll(*own) || meetsAll(other) || own->group == other.group)
             ids << other.id();
     }
     return ids;

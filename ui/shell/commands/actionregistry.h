@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include <QAction>
+#include "ui/style/keyscope.h"
+
 #include <QKeySequence>
 #include <QObject>
 #include <QString>
@@ -30,6 +31,8 @@ public:
         {
             return action->shortcutContext() != Qt::WidgetWithChildrenShortcut;
         }
+        /// Acts in the list, graph or diff of every panel that follows the selection (style/keyscope.h).
+        [[nodiscard]] bool isPaneWide() const { return actsInAllPanes(action); }
     };
 
     using QObject::QObject;
@@ -45,7 +48,7 @@ public:
     /// Changes a key; an empty one leaves the command without.
     void setKey(const QString &id, const QKeySequence &key);
     void resetKeys();
-    /// Commands that already listen to the key where this one does: window-wide ones, and those of the same panel.
+    /// Commands that already listen to the key where this one does: window-wide and pane-wide ones, and those of the same panel.
     [[nodiscard]] QStringList conflicts(const QString &id, const QKeySequence &key) const;
 
     /// Only keys that differ from the default are written.

@@ -2,7 +2,6 @@
 #include "ui/shell/commands/gotoentries.h"
 
 #include "core/workspace/workspace.h"
-#include "ui/models/selection.h"
 #include "ui/models/workspacemodel.h"
 #include "ui/shell/commands/actionregistry.h"
 #include "ui/style/status.h"
@@ -20,12 +19,10 @@ QString text(const std::string &value)
     return QString::fromStdString(value);
 }
 
-void addLineage(std::vector<QuickEntry> &entries, const lineage::Lineage &lineage, Selection *selection)
+void addLineage(std::vector<QuickEntry> &entries, const lineage::Lineage &lineage, const GoTo &goTo)
 {
     const QString key = text(lineage.key());
-    const auto go = [selection, key](const QString &row) {
-        return [selection, key, row] { selection->setLineage(key, row); };
-    };
+    const auto go = [goTo, key](const QString &row) { return [goTo, key, row] { goTo.row(key, row); }; };
     const QString best = lineage.states.empty() ? QString() : text(lineage.states.back().id);
     entries.push_back({key, text(lineage.title), {}, QStringLiteral("lineage"), go(best)});
     for (auto state = lineage.states.rbegin(); state != lineage.states.rend(); ++state)
@@ -44,37 +41,36 @@ void addLineage(std::vector<QuickEntry> &entries, const lineage::Lineage &lineag
 
 } // namespace
 
-std::vector<QuickEntry> goToEntries(WorkspaceModel *workspace, Selection *selection)
+std::vector<QuickEntry> goToEntries(const WorkspaceModel &workspace, const QString &first, const GoTo &goTo)
 {
     std::vector<QuickEntry> entries;
-    const auto &lineages = workspace->workspace().lineages;
-    if (const lineage::Lineage *selected = workspace->lineage(selection->lineageKey()))
-        addLineage(entries, *selected, selection);
+    const auto &lineages = workspace.workspace().lineages;
+    if (const lineage::Lineage *selected = workspace.lineage(first))
+        addLineage(entries, *selected, goTo);
     for (const lineage::Lineage &lineage : lineages) {
-        if (text(lineage.key()) != selection->lineageKey())
-            addLineage(entries, lineage, selection);
+        if (text(lineage.key()) != first)
+            addLineage(entries, lineage, goTo);
     }
-    for (const workload::Workload &workload : workspace->workspace().workloads) {
-        const auto first = std::find_if(lineages.begin(), lineages.end(),
-                                        [&](const auto &l) { return l.workload == workload.name; });
-        if (first == lineages.end())
+    for (const workload::Workload &workload : workspace.workspace().workloads) {
+        const auto of = std::find_if(lineages.begin(), lineages.end(),
+                                     [&](const auto &l) { return l.workload == workload.name; });
+        if (of == lineages.end())
             continue;
-        const QString key = text(first->key());
-        const QString row = first->states.empty() ? QString() : text(first->states.back().id);
-        entries.push_back({text(workload.name),
-                           text(workload.title),
-                           {},
-                           QStringLiteral("workload"),
-                           [selection, key, row] { selection->setLineage(key, row); }});
+        const QString key = text(of->key());
+        const QString row = of->states.empty() ? QString() : text(of->states.back().id);
+        entries.push_back(
+            {text(workload.name), text(workload.title), {}, QStringLiteral("workload"), [goTo, key, row] {
+                 goTo.row(key, row);
+             }});
     }
-    for (const skills::CardRecord &record : workspace->workspace().cards) {
+    for (const skills::CardRecord &record : workspace.workspace().cards) {
         const QString name = text(record.card.name);
         entries.push_back(
             {name,
              statusStyle(record.life()).word + QStringLiteral(" · ") + text(record.card.intent.text),
              {},
              QStringLiteral("card"),
-             [selection, name] { selection->setCard(name); }});
+             [goTo, name] { goTo.card(name); }});
     }
     return entries;
 }

@@ -6,12 +6,18 @@
 namespace klineage::ui {
 
 class ActionRegistry;
-class Selection;
 class WorkspaceModel;
 
-/// Everything in the workspace that can be gone to by name: lineages, their states and attempts, cards. The selected lineage first.
-/// The entries keep pointers to both and are meant for one showing.
-[[nodiscard]] std::vector<QuickEntry> goToEntries(WorkspaceModel *workspace, Selection *selection);
+/// What choosing an entry does.
+struct GoTo {
+    std::function<void(const QString &lineage, const QString &row)> row;
+    std::function<void(const QString &card)> card;
+};
+
+/// Everything in the workspace that can be gone to by name: lineages, their states and attempts, cards. The lineage `first` comes
+/// first.
+[[nodiscard]] std::vector<QuickEntry> goToEntries(const WorkspaceModel &workspace, const QString &first,
+                                                  const GoTo &goTo);
 
 /// Every enabled command with its key.
 [[nodiscard]] std::vector<QuickEntry> commandEntries(const ActionRegistry &registry);

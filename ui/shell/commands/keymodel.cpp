@@ -25,7 +25,9 @@ std::vector<KeyModel::Row> KeyModel::makeRows() const
         text.remove(QLatin1Char('&'));
         rows.push_back({entry.id(), entry.group + QStringLiteral(": ") + text,
                         entry.action->shortcut().toString(QKeySequence::NativeText),
-                        entry.isWindowWide() ? tr("everywhere") : tr("%1 has the focus").arg(entry.group),
+                        entry.isWindowWide() ? tr("everywhere")
+                        : entry.isPaneWide() ? tr("a list, graph or diff has the focus")
+                                             : tr("%1 has the focus").arg(entry.group),
                         entry.action->shortcut() != entry.defaultKey});
     }
     std::stable_sort(rows.begin(), rows.end(),

@@ -6,6 +6,7 @@
 #include <QMainWindow>
 
 #include <algorithm>
+#include <utility>
 
 namespace klineage::ui {
 
@@ -66,6 +67,7 @@ void DockArranger::apply(int layout)
 {
     if (layout < 0 || layout >= static_cast<int>(windowLayouts().size()) || layout == m_current)
         return;
+    unzoom();
     if (m_current >= 0)
         m_states[windowLayouts()[static_cast<std::size_t>(m_current)].id] = m_window->saveState(stateVersion);
     m_current = layout;
@@ -84,6 +86,23 @@ void DockArranger::apply(int layout)
     emit applied(wanted);
 }
 
+void DockArranger::zoom(const QWidget *panel)
+{
+    if (isZoomed())
+        return;
+    m_unzoomed = m_window->saveState(stateVersion);
+    for (DockPanel *dock : m_docks) {
+        if (dock->panel() != panel && !dock->isFloating())
+            dock->hide();
+    }
+}
+
+void DockArranger::unzoom()
+{
+    if (isZoomed())
+        m_window->restoreState(std::exchange(m_unzoomed, {}), stateVersion);
+}
+
 void DockArranger::restart(int layout)
 {
     m_current = -1;
@@ -94,6 +113,7 @@ void DockArranger::reset()
 {
     if (m_current < 0)
         return;
+    m_unzoomed.clear();
     const WindowLayout &layout = windowLayouts()[static_cast<std::size_t>(m_current)];
     m_states.remove(layout.id);
     build(layout);
@@ -197,7 +217,8 @@ void DockArranger::windowShown()
 QMap<QString, QByteArray> DockArranger::states()
 {
     if (m_current >= 0)
-        m_states[windowLayouts()[static_cast<std::size_t>(m_current)].id] = m_window->saveState(stateVersion);
+        m_states[windowLayouts()[static_cast<std::size_t>(m_current)].id] =
+            isZoomed() ? m_unzoomed : m_window->saveState(stateVersion);
     return m_states;
 }
 

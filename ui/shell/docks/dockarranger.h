@@ -29,6 +29,11 @@ public:
     /// The present layout as it came.
     void reset();
 
+    /// Leaves only the dock of a panel, or none, until unzoom(); another layout ends it too.
+    void zoom(const QWidget *panel);
+    void unzoom();
+    [[nodiscard]] bool isZoomed() const { return !m_unzoomed.isEmpty(); }
+
     /// What was changed, by layout id, the present one included.
     [[nodiscard]] QMap<QString, QByteArray> states();
     /// Takes the states of an earlier session; those that do not fit are dropped when their layout is shown.
@@ -52,6 +57,7 @@ private:
     QMainWindow *m_window;
     std::vector<DockPanel *> m_docks;
     QMap<QString, QByteArray> m_states;
+    QByteArray m_unzoomed; ///< the arrangement that unzoom() brings back
     int m_current = -1;
     bool m_lastStateWasDamaged = false;
     bool m_titlesPending = false;

@@ -4,6 +4,7 @@
 #include "ui/shell/docks/docktitlebar.h"
 #include "ui/style/theme.h"
 
+#include <QApplication>
 #include <QPainter>
 #include <QVBoxLayout>
 
@@ -19,7 +20,8 @@ constexpr int widestMinimum = 250;
 class PanelFrame : public QWidget
 {
 public:
-    explicit PanelFrame(QWidget *panel)
+    PanelFrame(QWidget *panel, const DockPanel *dock)
+        : m_dock(dock)
     {
         auto *layout = new QVBoxLayout(this);
         layout->setContentsMargins(1, 0, 1, 1);
@@ -39,10 +41,13 @@ protected:
         const Theme &theme = Theme::current();
         QPainter painter(this);
         painter.setRenderHint(QPainter::Antialiasing);
-        painter.setPen(QPen(theme.border, 1));
+        painter.setPen(QPen(m_dock->hasFocusWithin() ? theme.accent : theme.border, 1));
         painter.setBrush(theme.panel);
         painter.drawRoundedRect(QRectF(rect()).adjusted(0.5, -6, -0.5, -0.5), 3, 3);
     }
+
+private:
+    const DockPanel *m_dock;
 };
 
 /// A title bar that takes no room.
@@ -70,7 +75,15 @@ DockPanel::DockPanel(const QString &id, const QString &title, QWidget *panel, QW
     m_title->setPanel(panel);
     m_noTitle->hide();
     setTitleBarWidget(m_title);
-    setWidget(new PanelFrame(panel));
+    setWidget(new PanelFrame(panel, this));
+    connect(qApp, &QApplication::focusChanged, this, [this](const QWidget *, const QWidget *now) {
+        const bool within = now && isAncestorOf(now);
+        if (within == m_hasFocusWithin)
+            return;
+        m_hasFocusWithin = within;
+        m_title->setLit(within);
+        widget()->update();
+    });
 }
 
 void DockPanel::setTabbed(bool tabbed)

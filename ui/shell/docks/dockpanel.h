@@ -18,11 +18,14 @@ public:
 
     [[nodiscard]] QWidget *panel() const { return m_panel; }
     void setTabbed(bool tabbed);
+    /// Its frame is painted in the accent colour then.
+    [[nodiscard]] bool hasFocusWithin() const { return m_hasFocusWithin; }
 
 private:
     QWidget *m_panel;
     DockTitleBar *m_title;
     QWidget *m_noTitle;
+    bool m_hasFocusWithin = false;
 };
 
 } // namespace klineage::ui

@@ -40,6 +40,12 @@ void DockTitleBar::setPanel(QWidget *panel)
         m_row->addWidget(corner);
 }
 
+void DockTitleBar::setLit(bool lit)
+{
+    m_isLit = lit;
+    update();
+}
+
 QSize DockTitleBar::sizeHint() const
 {
     return {minimumSizeHint().width(), barHeight};
@@ -57,10 +63,11 @@ void DockTitleBar::paintEvent(QPaintEvent *)
     painter.setRenderHint(QPainter::Antialiasing);
     // Round above, open below, where the panel goes on.
     const QRectF bar = QRectF(rect()).adjusted(0.5, 0.5, -0.5, 6);
-    painter.setPen(QPen(theme.border, 1));
+    painter.setPen(QPen(m_isLit ? theme.accent : theme.border, 1));
     painter.setBrush(theme.header);
     painter.drawRoundedRect(bar, 4, 4);
     painter.setRenderHint(QPainter::Antialiasing, false);
+    painter.setPen(QPen(theme.border, 1));
     painter.drawLine(0, height() - 1, width(), height() - 1);
 }
 

@@ -21,6 +21,7 @@ public:
 
     /// Follows the panel's window title and takes its child named "titleBarCorner".
     void setPanel(QWidget *panel);
+    void setLit(bool lit); ///< its panel has the focus
     QSize sizeHint() const override;
     QSize minimumSizeHint() const override;
 
@@ -35,6 +36,7 @@ private:
     QLabel *m_title;
     QLabel *m_subtitle;
     QHBoxLayout *m_row;
+    bool m_isLit = false;
 };
 
 } // namespace klineage::ui

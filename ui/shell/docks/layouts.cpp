@@ -36,7 +36,7 @@ std::vector<WindowLayout> makeLayouts()
          .left = Stacks{{{"lineage"}, 1}},
          .right = Stacks{},
          .bottom = Stacks{{{"trajectory"}, 58}, {{"profile"}, 42}},
-         .leftWidth = 520, .rightWidth = 0, .bottomHeight = 500, .centre = "diff"},
+         .leftWidth = 520, .rightWidth = 0, .bottomHeight = 500, .centre = "diff", .textScale = 1.3},
     };
 }
 // clang-format on

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "ui/editor/documenthighlighter.h"
+#include "ui/highlight/documenthighlighter.h"
 
 #include <QElapsedTimer>
 #include <QTextDocument>

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "ui/cards/cardreviewer.h"
+#include "ui/graph/lineageview.h"
+#include "ui/models/selection.h"
+#include "ui/models/workspacemodel.h"
+#include "ui/shell/mainwindow.h"
+
+#include <QApplication>
+#include <QTemporaryDir>
+#include <QTest>
+
+#include <filesystem>
+#include <memory>
+
+namespace klineage::ui {
+
+/// The main window on a copy of the workspace that ships, active and settled, and hands for it: keys go to whatever has the focus.
+class RealWindow
+{
+public:
+    explicit RealWindow(const QString &open = QStringLiteral("gemm/sm90/K05"),
+                        const QSize &size = {1600, 1000})
+    {
+        const std::filesystem::path root = folder.path().toStdString();
+        for (const char *part : {"workloads", "skills"})
+            std::filesystem::copy(std::filesystem::path(KLINEAGE_SOURCE_DIR) / part, root / part,
+                                  std::filesystem::copy_options::recursive);
+        show(open, size);
+    }
+
+    void show(const QString &open, const QSize &size)
+    {
+        window = std::make_unique<MainWindow>();
+        window->resize(size);
+        window->setWanted(open, {});
+        window->show();
+        window->openWorkspace(folder.path());
+        ready = QTest::qWaitForWindowActive(window.get()) && settle();
+    }
+
+    [[nodiscard]] bool settle() const
+    {
+        return QTest::qWaitFor([this] { return window->workspace()->isLoaded() && window->isSettled(); },
+                               20'000);
+    }
+
+    /// To what has the focus, as a keyboard does.
+    void press(Qt::Key key, Qt::KeyboardModifiers modifiers = Qt::NoModifier) const
+    {
+        QWidget *focus = QApplication::focusWidget();
+        QTest::keyClick(focus ? focus : window.get(), key, modifiers);
+    }
+    void type(const QString &text) const { QTest::keyClicks(QApplication::focusWidget(), text); }
+
+    void focus(const char *panel) const { window->panel(QLatin1String(panel))->setFocus(); }
+    [[nodiscard]] bool hasFocus(const char *panel) const
+    {
+        const QWidget *focused = QApplication::focusWidget();
+        const QWidget *held = window->panel(QLatin1String(panel));
+        return focused && (focused == held || held->isAncestorOf(focused));
+    }
+    /// A widget of a panel by its class: T, or by object name.
+    template <typename T>
+    [[nodiscard]] T *find(const char *panel, const QString &name = {}) const
+    {
+        return window->panel(QLatin1String(panel))->findChild<T *>(name);
+    }
+
+    [[nodiscard]] Selection *selection() const { return window->selection(); }
+    [[nodiscard]] QString row() const { return window->selection()->row(); }
+    [[nodiscard]] QString card() const { return window->selection()->card(); }
+    [[nodiscard]] const skills::CardRecord &record(const QString &name) const
+    {
+        return *window->workspace()->card(name);
+    }
+    [[nodiscard]] bool written() const
+    {
+        return QTest::qWaitFor([this] { return !window->reviewer()->isBusy(); }, 10'000);
+    }
+
+    QTemporaryDir folder;
+    std::unique_ptr<MainWindow> window;
+    bool ready = false;
+};
+
+} // namespace klineage::ui

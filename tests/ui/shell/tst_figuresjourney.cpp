@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What the numbers of the window say: against what, paired or not, and how a step is called.
+#include "tests/ui/common/uitest.h"
+#include "tests/ui/shell/realwindow.h"
+#include "ui/diff/sideheader.h"
+#include "ui/models/lineagemodel.h"
+#include "ui/profile/profilemodel.h"
+#include "ui/profile/profilepanel.h"
+#include "ui/style/format.h"
+
+#include <QHeaderView>
+#include <QLabel>
+#include <QTableView>
+
+using namespace klineage;
+using namespace klineage::ui;
+
+namespace {
+
+QString cell(const RealWindow &real, const QString &row, int column)
+{
+    const auto *view = real.find<LineageView>("lineage");
+    const auto *model = qobject_cast<LineageModel *>(view->model());
+    return model->index(model->rowOf(row), column).data().toString();
+}
+
+} // namespace
+
+class TestFiguresJourney : public UiTest
+{
+    Q_OBJECT
+
+private slots:
+    /// One reference for the whole column, named in its header; each cell is the paired ratio to that one.
+    void aColumnComparesWithOneReference()
+    {
+        const RealWindow real;
+        QVERIFY(real.ready);
+        const auto *view = real.find<LineageView>("lineage");
+        QCOMPARE(view->model()->headerData(LineageModel::ReferenceColumn, Qt::Horizontal).toString(),
+                 QStringLiteral("vs cublas"));
+        QVERIFY(!view->isColumnHidden(LineageModel::ReferenceColumn));
+        const lineage::Lineage &lineage = *real.window->workspace()->lineage(QStringLiteral("gemm/sm90"));
+        for (const lineage::State &state : lineage.states)
+            QCOMPARE(cell(real, QString::fromStdString(state.id), LineageModel::ReferenceColumn),
+                     formatSpeedup(lineage.trialOf(state)->comparison("cublas")->speedup.value));
+        QVERIFY(cell(real, QStringLiteral("K08"), LineageModel::ReferenceColumn)
+                    .startsWith(QStringLiteral("0.88")));
+    }
+
+    /// Latency changes by the same amount in lineage, diff heading and profile: that of the paired rounds.
+    void oneStepHasOneChange()
+    {
+        const RealWindow real(QStringLiteral("gemm/sm90/K08"));
+        QVERIFY(real.ready);
+        const lineage::Lineage &lineage = *real.window->workspace()->lineage(QStringLiteral("gemm/sm90"));
+        const gate::Comparison &paired = *lineage.trialOf(*lineage.findState("K08"))->comparison("parent");
+        const QString step = formatPercent(1 / paired.speedup.value - 1);
+        QCOMPARE(cell(real, QStringLiteral("K08"), LineageModel::ChangeColumn), step);
+        const auto *profile = qobject_cast<ProfilePanel *>(real.window->panel(QStringLiteral("profile")));
+        QCOMPARE(profile->model()->rows().front().name, QStringLiteral("latency"));
+        QCOMPARE(profile->model()->index(0, ProfileModel::ChangeColumn).data().toString(), step);
+        bool isHeading = false;
+        for (const SideHeader *header :
+             real.window->panel(QStringLiteral("diff"))->findChildren<SideHeader *>())
+            isHeading =
+                isHeading || header->heading().change.text.contains(formatSpeedup(paired.speedup.value));
+        QVERIFY(isHeading);
+    }
+
+    /// Against a pinned state nothing was timed side by side, and every figure says so.
+    void whatIsNotPairedSaysSo()
+    {
+        const RealWindow real(QStringLiteral("gemm/sm90/K08"));
+        QVERIFY(real.ready);
+        real.selection()->setBaseline(QStringLiteral("K05"));
+        QVERIFY(real.settle());
+        const auto *profile = qobject_cast<ProfilePanel *>(real.window->panel(QStringLiteral("profile")));
+        QVERIFY(profile->model()
+                    ->index(0, ProfileModel::ChangeColumn)
+                    .data()
+                    .toString()
+                    .startsWith(QStringLiteral("≈")));
+        const auto *view = real.find<LineageView>("lineage");
+        QCOMPARE(view->model()->headerData(LineageModel::BaselineColumn, Qt::Horizontal).toString(),
+                 QStringLiteral("≈ vs K05"));
+        bool isHeading = false;
+        for (const SideHeader *header :
+             real.window->panel(QStringLiteral("diff"))->findChildren<SideHeader *>())
+            isHeading = isHeading || header->heading().change.text.contains(QLatin1String("not paired"));
+        QVERIFY(isHeading);
+        const auto labels = profile->findChildren<QLabel *>();
+        QVERIFY(std::any_of(labels.begin(), labels.end(), [](const QLabel *label) {
+            return label->toolTip().contains(QLatin1String("K05, not paired"));
+        }));
+    }
+
+    void aWalkedStepIsCalledAfterItsTransition()
+    {
+        const RealWindow real(QStringLiteral("softmax/sm90/K06"));
+        QVERIFY(real.ready);
+        QVERIFY(cell(real, QStringLiteral("K06"), LineageModel::StepColumn)
+                    .endsWith(QStringLiteral("row in registers")));
+        QVERIFY(cell(real, QStringLiteral("K07"), LineageModel::StepColumn)
+                    .endsWith(QStringLiteral("occupancy: launch bounds of softmax")));
+        // The sides of the diff are states, and keep their names.
+        bool isState = false;
+        for (const SideHeader *header :
+             real.window->panel(QStringLiteral("diff"))->findChildren<SideHeader *>())
+            isState = isState || header->heading().title == QLatin1String("no launch bounds");
+        QVERIFY(isState);
+    }
+
+    /// Noise is below what changed, and no bar is cut at the size that the window starts with.
+    void whatChangedComesFirstAndBarsAreWhole()
+    {
+        const RealWindow real(QStringLiteral("gemm/sm90/K08"));
+        QVERIFY(real.ready);
+        const auto *profile = qobject_cast<ProfilePanel *>(real.window->panel(QStringLiteral("profile")));
+        const std::vector<ProfileRow> &rows = profile->model()->rows();
+        bool noise = false;
+        double last = 1;
+        for (std::size_t i = 3; i < rows.size() && rows[i].impact() > 0; ++i) {
+            QVERIFY2(!noise || rows[i].isNoise(), qPrintable(rows[i].name));
+            if (!rows[i].isNoise()) {
+                QVERIFY(rows[i].impact() <= last);
+                last = rows[i].impact();
+            }
+            noise = noise || rows[i].isNoise();
+        }
+        QVERIFY(noise);
+        const auto *table = profile->findChild<QTableView *>();
+        const QHeaderView *header = table->horizontalHeader();
+        int total = 0;
+        for (int column = 0; column < ProfileModel::ColumnCount; ++column)
+            total += table->isColumnHidden(column) ? 0 : table->columnWidth(column);
+        QVERIFY2(total <= table->viewport()->width(), qPrintable(QString::number(total)));
+        QVERIFY(!table->isColumnHidden(ProfileModel::BarColumn));
+        QVERIFY(header->sectionSize(ProfileModel::BarColumn) >= 60);
+    }
+};
+
+KLINEAGE_UI_TEST(TestFiguresJourney)
+#include "tst_figuresjourney.moc"

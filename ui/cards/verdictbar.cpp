@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/cards/verdictbar.h"
+
+#include "ui/style/keyscope.h"
+
+#include <QAction>
+#include <QApplication>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QShortcut>
+#include <QVBoxLayout>
+
+#include <utility>
+
+namespace klineage::ui {
+
+namespace {
+
+constexpr int sideMargin = 10;
+constexpr int buttonSpacing = 6;
+
+QString standingText(const skills::CardRecord &record)
+{
+    const QString card = VerdictBar::tr("%1, revision %2")
+                             .arg(QString::fromStdString(record.card.name))
+                             .arg(record.card.revision);
+    const skills::Review *review = record.standingReview();
+    if (!review)
+        return VerdictBar::tr("%1: not reviewed").arg(card);
+    const QString author = QString::fromStdString(review->author);
+    switch (review->verdict) {
+    case skills::ReviewVerdict::Approve:
+        return VerdictBar::tr("%1: ✓ approved by %2").arg(card, author);
+    case skills::ReviewVerdict::Reject:
+        return VerdictBar::tr("%1: ✗ rejected by %2").arg(card, author);
+    case skills::ReviewVerdict::NeedsEvidence:
+        return VerdictBar::tr("%1: ? needs evidence, says %2").arg(card, author);
+    default:
+        return VerdictBar::tr("%1: not reviewed").arg(card);
+    }
+}
+
+QString withKey(const QString &text, const QAction *action)
+{
+    const QString key = action->shortcut().toString(QKeySequence::NativeText);
+    return key.isEmpty() ? text : text + QStringLiteral("  ") + key;
+}
+
+} // namespace
+
+VerdictBar::VerdictBar(QWidget *parent)
+    : QWidget(parent)
+    , m_standing(new QLabel)
+    , m_buttonArea(new QWidget)
+    , m_asking(new QWidget)
+    , m_reason(new QLineEdit)
+    , m_confirm(new QPushButton)
+{
+    setProperty("notExported", true);
+    setStyleSheet(QStringLiteral("QPushButton { padding: 4px 8px; }"));
+    m_standing->setObjectName(QStringLiteral("standing"));
+    m_standing->setForegroundRole(QPalette::PlaceholderText);
+    m_standing->setWordWrap(true);
+    m_reason->setAccessibleName(tr("Reason"));
+    m_confirm->setAutoDefault(false);
+
+    auto *asking = new QHBoxLayout(m_asking);
+    asking->setContentsMargins(0, 0, 0, 2);
+    asking->addWidget(m_reason, 1);
+    asking->addWidget(m_confirm);
+    m_asking->hide();
+    auto *column = new QVBoxLayout(this);
+    column->setContentsMargins(sideMargin, 6, sideMargin, 8);
+    column->addWidget(m_asking);
+    column->addWidget(m_standing);
+    column->addWidget(m_buttonArea);
+
+    connect(m_reason, &QLineEdit::returnPressed, this, &VerdictBar::answer);
+    connect(m_confirm, &QPushButton::clicked, this, &VerdictBar::answer);
+    connect(m_reason, &QLineEdit::textChanged, this,
+            [this](const QString &text) { m_confirm->setEnabled(!text.trimmed().isEmpty()); });
+    auto *escape = new QShortcut(QKeySequence(Qt::Key_Escape), m_asking, nullptr, nullptr,
+                                 Qt::WidgetWithChildrenShortcut);
+    connect(escape, &QShortcut::activated, this, &VerdictBar::stopAsking);
+}
+
+void VerdictBar::setButtons(const QList<QList<Button>> &rows)
+{
+    auto *area = new QVBoxLayout(m_buttonArea);
+    area->setContentsMargins(0, 0, 0, 0);
+    area->setSpacing(buttonSpacing);
+    for (const QList<Button> &row : rows) {
+        auto *line = new QHBoxLayout;
+        line->setSpacing(buttonSpacing);
+        QList<Shown> shown;
+        for (const Button &wanted : row) {
+            auto *button = new QPushButton;
+            button->setAutoDefault(false);
+            button->setEnabled(wanted.action->isEnabled());
+            if (wanted.isPrimary)
+                button->setObjectName(QStringLiteral("primaryButton"));
+            connect(button, &QPushButton::clicked, wanted.action, &QAction::trigger);
+            connect(wanted.action, &QAction::changed, button, [this, button, action = wanted.action] {
+                button->setEnabled(action->isEnabled());
+                nameButtons();
+            });
+            line->addWidget(button);
+            shown.push_back({wanted, button});
+        }
+        line->addStretch();
+        area->addLayout(line);
+        m_rows.push_back(shown);
+    }
+    nameButtons();
+}
+
+/// No button is ever cut off: a row that does not fit drops its keys, then takes its short names.
+void VerdictBar::nameButtons()
+{
+    for (const QList<Shown> &row : std::as_const(m_rows)) {
+        for (int form = 0; form < 3; ++form) {
+            int wanted = 2 * sideMargin + buttonSpacing * static_cast<int>(row.size() - 1);
+            for (const Shown &shown : row) {
+                const QString &name = form == 2 ? shown.wanted.shortText : shown.wanted.text;
+                shown.button->setText(form == 0 ? withKey(name, shown.wanted.action) : name);
+                shown.button->setToolTip(textWithKey(shown.wanted.action->toolTip(), shown.wanted.action));
+                shown.button->setAccessibleName(shown.wanted.text);
+                wanted += shown.button->sizeHint().width();
+            }
+            if (wanted <= width())
+                break;
+        }
+    }
+}
+
+void VerdictBar::resizeEvent(QResizeEvent *event)
+{
+    QWidget::resizeEvent(event);
+    nameButtons();
+}
+
+void VerdictBar::setCard(const skills::CardRecord &record, bool hasDraft)
+{
+    m_standing->setText(hasDraft ? tr("%1 · an unsaved draft is kept: press Edit").arg(standingText(record))
+                                 : standingText(record));
+}
+
+void VerdictBar::showProblem(const QString &text)
+{
+    m_standing->setText(text);
+}
+
+QString VerdictBar::standing() const
+{
+    return m_standing->text();
+}
+
+void VerdictBar::ask(const QString &question, const QString &confirm, const QString &prefilled,
+                     const std::function<void(const QString &)> &answered)
+{
+    if (!isAsking())
+        m_focusBefore = QApplication::focusWidget();
+    m_answered = answered;
+    m_confirm->setText(confirm);
+    m_reason->setPlaceholderText(question);
+    m_reason->setToolTip(question);
+    m_reason->setText(prefilled);
+    m_reason->selectAll();
+    m_confirm->setEnabled(!prefilled.trimmed().isEmpty());
+    m_asking->show();
+    m_reason->setFocus();
+}
+
+bool VerdictBar::isAsking() const
+{
+    return !m_asking->isHidden();
+}
+
+void VerdictBar::stopAsking()
+{
+    if (!isAsking())
+        return;
+    const bool hadFocus = m_asking->isAncestorOf(QApplication::focusWidget());
+    m_asking->hide();
+    m_answered = nullptr;
+    if (hadFocus && m_focusBefore)
+        m_focusBefore->setFocus();
+    emit askingEnded();
+}
+
+void VerdictBar::answer()
+{
+    const QString text = m_reason->text().trimmed();
+    if (text.isEmpty())
+        return;
+    const auto answered = m_answered;
+    stopAsking();
+    if (answered)
+        answered(text);
+}
+
+} // namespace klineage::ui

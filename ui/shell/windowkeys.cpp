@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Keys of MainWindow that act across panels: letters in lists, graphs and diff, and the walk from card to card.
+#include "ui/shell/mainwindow.h"
+
+#include "core/lineage/step.h"
+#include "core/workspace/workspace.h"
+#include "ui/cards/cardpanel.h"
+#include "ui/cards/cardreviewer.h"
+#include "ui/graph/lineagepanel.h"
+#include "ui/graph/lineageview.h"
+#include "ui/library/librarypanel.h"
+#include "ui/models/selection.h"
+#include "ui/models/viewed.h"
+#include "ui/models/workspacemodel.h"
+#include "ui/shell/centre.h"
+#include "ui/shell/statusline.h"
+#include "ui/style/keyscope.h"
+
+#include <QAbstractScrollArea>
+
+namespace klineage::ui {
+
+namespace {
+
+/// The lists, graphs and texts of a panel: where a letter is a command. Fields and editors keep their letters themselves.
+QList<QWidget *> viewsOf(QWidget *panel)
+{
+    QList<QWidget *> views;
+    for (QWidget *child : panel->findChildren<QWidget *>()) {
+        if (qobject_cast<QAbstractScrollArea *>(child) || child->inherits("QCustomPlot"))
+            views << child;
+    }
+    return views;
+}
+
+} // namespace
+
+void MainWindow::buildPaneKeys()
+{
+    QAction *viewed = addCommand("review.viewed", tr("Viewed, go on to the next"), QKeySequence(Qt::Key_V),
+                                 [this] { markViewed(); });
+    removeAction(viewed);
+    actInAllPanes(viewed);
+    addCommand("review.nextCard", tr("Next card"), QKeySequence(Qt::CTRL | Qt::Key_Down),
+               [this] { stepCard(1); });
+    addCommand("review.previousCard", tr("Previous card"), QKeySequence(Qt::CTRL | Qt::Key_Up),
+               [this] { stepCard(-1); });
+
+    QList<QAction *> letters;
+    for (const ActionRegistry::Entry &entry : m_actions->entries()) {
+        if (entry.isPaneWide())
+            letters << entry.action;
+        // What walks through the diff, or changes it, shows it.
+        if (entry.id().startsWith(QLatin1String("diff.")) && (entry.isPaneWide() || entry.isWindowWide()))
+            connect(entry.action, &QAction::triggered, m_centre,
+                    [this] { m_centre->showPage(QStringLiteral("diff")); });
+    }
+    for (const char *id : {"library", "lineage", "diff", "card", "profile", "trajectory"}) {
+        for (QWidget *view : viewsOf(panel(QLatin1String(id))))
+            view->addActions(letters);
+    }
+}
+
+void MainWindow::connectReview()
+{
+    auto *library = qobject_cast<LibraryPanel *>(panel(QStringLiteral("library")));
+    auto *card = qobject_cast<CardPanel *>(panel(QStringLiteral("card")));
+    library->setViewed(m_viewed);
+    qobject_cast<LineagePanel *>(panel(QStringLiteral("lineage")))->view()->setViewed(m_viewed);
+    connect(library, &LibraryPanel::cardChosen, this, &MainWindow::followCard);
+    connect(card, &CardPanel::message, m_status, &StatusLine::say);
+    connect(card, &CardPanel::judged, this, [this](const QString &judged) {
+        if (m_triaging)
+            goToUnreviewed(judged);
+    });
+    connect(card, &CardPanel::liftRequested, this,
+            [this] { command(QStringLiteral("runs.lift"))->trigger(); });
+    // What is taken back is looked at.
+    connect(m_reviewer, &CardReviewer::undoing, this, [this, library](const QString &name) {
+        if (name != m_selection->card())
+            library->chooseCard(name);
+    });
+}
+
+/// A card is looked at with the step that it was lifted from.
+void MainWindow::followCard(const QString &name)
+{
+    m_triaging = true;
+    const skills::CardRecord *record = m_workspace->card(name);
+    if (!record)
+        return;
+    for (const skills::Citation &citation : record->card.evidence) {
+        const QString cited = QString::fromStdString(citation);
+        const QString key = cited.section(QLatin1Char('/'), 0, 1);
+        const QString row = cited.section(QLatin1Char('/'), 2);
+        const lineage::Lineage *lineage = m_workspace->lineage(key);
+        if (!lineage || !lineage->transitionTo(row.toStdString()))
+            continue;
+        m_selection->lookUp(key, row);
+        return;
+    }
+}
+
+/// The focus goes to what was gone to: the next key is meant for it.
+GoTo MainWindow::goTo()
+{
+    return {[this](const QString &lineage, const QString &row) {
+                m_selection->setLineage(lineage, row);
+                panel(QStringLiteral("lineage"))->setFocus(Qt::ShortcutFocusReason);
+            },
+            [this](const QString &card) {
+                qobject_cast<LibraryPanel *>(panel(QStringLiteral("library")))->chooseCard(card);
+                panel(QStringLiteral("library"))->setFocus(Qt::ShortcutFocusReason);
+            }};
+}
+
+void MainWindow::stepCard(int by)
+{
+    auto *library = qobject_cast<LibraryPanel *>(panel(QStringLiteral("library")));
+    const QString next = library->neighbourCard(m_selection->card(), by);
+    if (next.isEmpty())
+        m_status->say(by > 0 ? tr("This is the last card of the library.")
+                             : tr("This is the first card of the library."));
+    else
+        library->chooseCard(next);
+}
+
+/// After a verdict: the next card that has none.
+void MainWindow::goToUnreviewed(const QString &judged)
+{
+    auto *library = qobject_cast<LibraryPanel *>(panel(QStringLiteral("library")));
+    QString next = judged;
+    do {
+        next = library->neighbourCard(next, 1);
+    } while (!next.isEmpty() && m_workspace->card(next) && m_workspace->card(next)->standingReview());
+    if (next.isEmpty())
+        m_status->say(tr("No card after %1 waits for a review.").arg(judged));
+    else
+        library->chooseCard(next);
+}
+
+void MainWindow::markViewed()
+{
+    const QWidget *focused = focusedPanel();
+    const skills::CardRecord *card = m_workspace->card(m_selection->card());
+    const bool onCard = card
+                        && (focused == panel(QStringLiteral("card"))
+                            || (focused == panel(QStringLiteral("library")) && m_triaging));
+    if (onCard) {
+        m_viewed->mark(Viewed::cardKey(m_selection->card(), card->card.revision));
+        stepCard(1);
+        return;
+    }
+    const lineage::Lineage *lineage = m_workspace->lineage(m_selection->lineageKey());
+    const auto row = lineage ? lineage::findRow(*lineage, m_selection->row().toStdString()) : std::nullopt;
+    if (!row)
+        return;
+    m_viewed->mark(Viewed::stepKey(m_selection->lineageKey(), m_selection->row(),
+                                   row->trial ? QString::fromStdString(row->trial->id) : QString()));
+    command(QStringLiteral("lineage.nextStep"))->trigger();
+}
+
+} // namespace klineage::ui
