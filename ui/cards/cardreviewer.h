@@ -26,6 +26,7 @@ public:
 
     /// Name written into review events: the setting, else the login's full name, else the login; empty when nobody knows one.
     [[nodiscard]] static QString author();
+    static void setAuthor(const QString &name);
 
     void review(const QString &card, skills::ReviewVerdict verdict, const QString &reason);
     void save(const skills::Card &card, const QString &reason);
