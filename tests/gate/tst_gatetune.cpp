@@ -98,7 +98,7 @@ void TestGateTune::sweepsUnderTheGate()
     QCOMPARE(result->search, std::string("exhaustive"));
     QCOMPARE(result->points.size(), std::size_t{8});
     for (const tune::PointResult &point : result->points) {
-        QVERIFY(point.trial);
+        QVERIFY2(point.trial, point.error ? point.error->message.c_str() : "");
         const Verdict &verdict = point.trial->verdict;
         const std::int64_t tile = point.point.at("TILE");
         QVERIFY(point.trial->tunables == point.point);
