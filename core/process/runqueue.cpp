@@ -10,38 +10,39 @@ namespace klineage::process {
 
 namespace {
 
-/// The second number of schedstat: nanoseconds on a run queue.
-double waitOf(const std::filesystem::path &thread)
+/// The first two numbers of schedstat.
+ProcessorTime timeOf(const std::filesystem::path &thread)
 {
     std::ifstream file(thread / "schedstat");
-    double ran = 0;
-    double waited = 0;
-    return file >> ran >> waited ? waited : 0;
+    ProcessorTime time;
+    return file >> time.ranNs >> time.waitedNs ? time : ProcessorTime();
 }
 
 } // namespace
 
-RunQueueWaits runQueueWaits(pid_t process)
+ProcessorTimes processorTimes(pid_t process)
 {
-    RunQueueWaits waits;
+    ProcessorTimes times;
     std::error_code gone;
     std::filesystem::directory_iterator thread("/proc/" + std::to_string(process) + "/task", gone);
     for (; !gone && thread != std::filesystem::directory_iterator(); thread.increment(gone))
-        waits[std::atoi(thread->path().filename().c_str())] = waitOf(thread->path());
-    return waits;
+        times[std::atoi(thread->path().filename().c_str())] = timeOf(thread->path());
+    return times;
 }
 
-double ownRunQueueWaitNs()
+ProcessorTime ownProcessorTime()
 {
-    return waitOf("/proc/thread-self");
+    return timeOf("/proc/thread-self");
 }
 
-double longestWaitNs(const RunQueueWaits &before, const RunQueueWaits &after)
+ProcessorTime longestBetween(const ProcessorTimes &before, const ProcessorTimes &after)
 {
-    double longest = 0;
-    for (const auto &[thread, waited] : after) {
-        const auto earlier = before.find(thread);
-        longest = std::max(longest, waited - (earlier == before.end() ? 0 : earlier->second));
+    ProcessorTime longest;
+    for (const auto &[thread, now] : after) {
+        const auto found = before.find(thread);
+        const ProcessorTime earlier = found == before.end() ? ProcessorTime() : found->second;
+        longest.ranNs = std::max(longest.ranNs, now.ranNs - earlier.ranNs);
+        longest.waitedNs = std::max(longest.waitedNs, now.waitedNs - earlier.waitedNs);
     }
     return longest;
 }

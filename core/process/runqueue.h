@@ -6,14 +6,18 @@
 
 namespace klineage::process {
 
-/// How long each thread of a process has waited for a processor since it began, although it was ready to run, in nanoseconds: the
-/// kernel's own account, which the process cannot change. Empty where the kernel keeps none, or when there is no such process.
-using RunQueueWaits = std::map<pid_t, double>;
-[[nodiscard]] RunQueueWaits runQueueWaits(pid_t process);
-/// The same of the calling thread; 0 where the kernel keeps no account.
-[[nodiscard]] double ownRunQueueWaitNs();
+/// What the kernel's own account says of a thread since it began, in nanoseconds; the process cannot change it.
+struct ProcessorTime {
+    double ranNs = 0;    ///< on a processor
+    double waitedNs = 0; ///< ready to run, but other threads had the processors
+};
+/// By thread. Empty where the kernel keeps no account, or when there is no such process.
+using ProcessorTimes = std::map<pid_t, ProcessorTime>;
+[[nodiscard]] ProcessorTimes processorTimes(pid_t process);
+/// The same of the calling thread; zeros where the kernel keeps no account.
+[[nodiscard]] ProcessorTime ownProcessorTime();
 
-/// How much longer the thread waited that waited longest between the two.
-[[nodiscard]] double longestWaitNs(const RunQueueWaits &before, const RunQueueWaits &after);
+/// Between the two: how long the thread ran that ran longest, and how long the thread waited that waited longest.
+[[nodiscard]] ProcessorTime longestBetween(const ProcessorTimes &before, const ProcessorTimes &after);
 
 } // namespace klineage::process

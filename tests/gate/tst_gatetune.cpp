@@ -25,8 +25,8 @@ values = [3, 4, 8, 64]
 
 [[tunable]]
 name = "WORK"
-default = 400
-values = [1, 400]
+default = 200
+values = [1, 200]
 
 [[launch]]
 kernel = "tiny"
@@ -85,7 +85,7 @@ void TestGateTune::sweepsUnderTheGate()
     options.request.candidateText = tiled;
     options.request.candidateName = "tiled.cl";
     options.request.profileSeconds = 1;
-    options.request.deadlineSeconds = 60;
+    options.request.deadlineSeconds = 240;
     options.request.seeds = 1;
     options.request.withReference = false;
     options.pointSeconds = 0.3;
@@ -98,7 +98,7 @@ void TestGateTune::sweepsUnderTheGate()
     QCOMPARE(result->search, std::string("exhaustive"));
     QCOMPARE(result->points.size(), std::size_t{8});
     for (const tune::PointResult &point : result->points) {
-        QVERIFY(point.trial);
+        QVERIFY2(point.trial, point.error ? point.error->message.c_str() : "");
         const Verdict &verdict = point.trial->verdict;
         const std::int64_t tile = point.point.at("TILE");
         QVERIFY(point.trial->tunables == point.point);
@@ -113,7 +113,7 @@ void TestGateTune::sweepsUnderTheGate()
             QVERIFY2(verdict.status == VerdictStatus::Correct, verdict.message.c_str());
         }
     }
-    // Four hundred times less work is faster on any machine, however busy.
+    // Two hundred times less work is faster on any machine, however busy.
     QVERIFY2(result->best, result->conclusion.c_str());
     QCOMPARE(result->points[*result->best].point.at("WORK"), std::int64_t{1});
     QVERIFY(result->confirmation && result->confirmation->correct());

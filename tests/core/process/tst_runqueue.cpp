@@ -33,9 +33,9 @@ private slots:
     {
         if (!std::filesystem::exists("/proc/self/schedstat"))
             QSKIP("This kernel keeps no account.");
-        const RunQueueWaits before = runQueueWaits(::getpid());
+        const ProcessorTimes before = processorTimes(::getpid());
         QVERIFY(before.contains(::gettid()));
-        RunQueueWaits after;
+        ProcessorTimes after;
         {
             std::atomic<int> working = 4;
             std::atomic<bool> read = false;
@@ -58,23 +58,27 @@ private slots:
             }
             while (working > 0)
                 std::this_thread::sleep_for(std::chrono::milliseconds(1));
-            after = runQueueWaits(::getpid());
+            after = processorTimes(::getpid());
             read = true;
         }
         // Four threads of 100 ms each on one core: the last of them had to wait for most of the time of the others.
-        const double waited = longestWaitNs(before, after);
-        QVERIFY2(waited > 100e6, qPrintable(QString::number(waited)));
+        const ProcessorTime longest = longestBetween(before, after);
+        QVERIFY2(longest.waitedNs > 100e6, qPrintable(QString::number(longest.waitedNs)));
+        QVERIFY2(longest.ranNs > 90e6, qPrintable(QString::number(longest.ranNs)));
     }
 
     void nobodyWaitsInAProcessThatIsNotThere()
     {
-        QVERIFY(runQueueWaits(-1).empty());
-        QCOMPARE(longestWaitNs({}, {}), 0.0);
+        QVERIFY(processorTimes(-1).empty());
+        QCOMPARE(longestBetween({}, {}).waitedNs, 0.0);
     }
 
     void theLongestOfTheDifferences()
     {
-        QCOMPARE(longestWaitNs({{1, 5}, {2, 100}, {3, 7}}, {{1, 25}, {2, 110}, {4, 12}}), 20.0);
+        const ProcessorTime longest = longestBetween({{1, {3, 5}}, {2, {0, 100}}, {3, {9, 7}}},
+                                                     {{1, {4, 25}}, {2, {30, 110}}, {4, {2, 12}}});
+        QCOMPARE(longest.waitedNs, 20.0);
+        QCOMPARE(longest.ranNs, 30.0);
     }
 };
 
