@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // A sweep under the real gate on a real OpenCL device: points that compile, one that does not, one that the device refuses.
+#include "core/pool/gateclient.h"
 #include "core/tune/sweep.h"
 
 #include "core/files/atomicfile.h"

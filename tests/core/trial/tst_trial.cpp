@@ -42,6 +42,7 @@ Trial fullTrial()
     trial.metrics = {{"registers", 168, "", "gemm"}, {"dram_bytes", 1e8, "B", ""}};
     trial.hotspots = {{"gemm", 41, 900, {{"long_scoreboard", 700}, {"selected", 200}}}, {"gemm", 0, 3, {}}};
     trial.samples = {{"candidate", {200.1, 200.9}}, {"parent", {}}};
+    trial.stages = {0.5, 1.25, 2, 3.75, 0};
     trial.gateVersion = "0.1.0";
     return trial;
 }
@@ -88,8 +89,8 @@ private slots:
         const Result<Trial> trial = parseTrial(minimal(), "t");
         QVERIFY(trial.has_value());
         const nlohmann::json json = nlohmann::json::parse(writeTrial(*trial));
-        for (const char *key :
-             {"file", "parent", "tunables", "seeds", "latency_ns", "metrics", "samples", "achieved_flops"})
+        for (const char *key : {"file", "parent", "tunables", "seeds", "latency_ns", "metrics", "samples",
+                                "achieved_flops", "stages"})
             QVERIFY2(!json.contains(key), key);
     }
 
@@ -103,11 +104,19 @@ private slots:
             keys.join(' '),
             QStringLiteral("id time workload surface file candidate parent tunables verdict environment "
                            "gate_version seeds latency_ns achieved_flops achieved_bytes metrics hotspots "
-                           "samples"));
+                           "stages samples"));
         keys.clear();
         for (const auto &item : written["verdict"].items())
             keys << QString::fromStdString(item.key());
         QCOMPARE(keys.join(' '), QStringLiteral("status stage reason message evidence comparisons hint log"));
+    }
+
+    void stagesThatWereNotReachedAreLeftOut()
+    {
+        const auto written = nlohmann::json::parse(writeTrial(fullTrial()));
+        QCOMPARE(written["stages"],
+                 nlohmann::json({{"start", 0.5}, {"compile", 1.25}, {"oracle", 2.0}, {"check", 3.75}}));
+        QCOMPARE(parseTrial(writeTrial(fullTrial()), "t")->stages.check, 3.75);
     }
 
     void comparisonsAreFound()
@@ -141,6 +150,11 @@ private slots:
             "unknown key 'metrcs' in the record; did you mean 'metrics'?");
         row("nested unknown key", minimal(R"(,"latency_ns":{"value":1,"low":1,"high":1,"hi":2})"),
             "unknown key 'hi' in 'latency_ns'");
+        row("unknown stage", minimal(R"(,"stages":{"compile":1,"link":2})"),
+            "unknown key 'link' in 'stages'");
+        row("negative stage", minimal(R"(,"stages":{"check":-1})"),
+            "'stages.check' is negative; seconds were expected");
+        row("stages in a list", minimal(R"(,"stages":[1])"), "'stages' is");
         row("wrong type", minimal(R"(,"file":3)"), "'file' is a number; a string was expected");
         row("infinite", minimal(R"(,"achieved_flops":1e999)"), "number overflow");
         row("NaN", minimal(R"(,"achieved_flops":NaN)"), "not a JSON object");
