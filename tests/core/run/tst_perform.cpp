@@ -117,10 +117,10 @@ private slots:
                                            << "\"status\":\"wrong\""
                                            << "\"status\":\"crash\""
                                            << "Step 3 differs";
-        QTest::newRow("a reply") << "transcript.jsonl"
-                                 << "b ns(900)"
-                                 << "b ns(901)"
-                                 << "does not fit";
+        QTest::newRow("the last reply") << "transcript.jsonl"
+                                        << "\"text\":\"DONE\""
+                                        << "\"text\":\"DONE: enough\""
+                                        << "differs";
         QTest::newRow("a prompt") << "workload.toml"
                                   << "title"
                                   << "description = \"x\"\ntitle"
@@ -143,6 +143,18 @@ private slots:
         QVERIFY2(check, check ? "" : check.error().message.c_str());
         QVERIFY(!check->ok());
         QVERIFY2(QString::fromStdString(check->difference).contains(expected), check->difference.c_str());
+    }
+
+    /// The next request holds it, so the transcript itself does not fit together any more.
+    void aChangedReplyIsRefused()
+    {
+        QVERIFY(drive(someSettings()));
+        replaceIn(directory() / "transcript.jsonl", "b ns(900)", "b ns(901)");
+        const Result<ReplayCheck> check = checkReplay(workspace(), directory());
+        QVERIFY(!check);
+        QCOMPARE(check.error().code, ErrorCode::InvalidInput);
+        QVERIFY2(QString::fromStdString(check.error().message).contains("was the transcript edited?"),
+                 check.error().message.c_str());
     }
 
     void errorsAreWrittenDownAndCanBeGoneOnFrom()
