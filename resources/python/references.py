@@ -103,6 +103,10 @@ class TorchOperators:
         k = b["out"].shape[-1]
         return lambda: self.torch.topk(b["in"], k, -1, sorted=False)
 
+    def topk_sorted_rows(self, b):
+        k = b["out"].shape[-1]
+        return lambda: self.torch.topk(b["in"], k, -1, sorted=True)
+
 
 class FlashInferOperators:
     def __init__(self, torch):
@@ -116,11 +120,17 @@ class FlashInferOperators:
         wrapper.plan(b["cu_q"], b["cu_k"], heads, heads, dim, causal=False, q_data_type=b["q"].dtype)
         return lambda: wrapper.run(b["q"], b["k"], b["v"])
 
-    def topk_rows(self, b):
+    def topk(self, b, in_order):
         if not hasattr(self.module, "top_k"):
             raise Refused("this version has no top_k: a later one has")
         rows, k = b["in"].view(-1, b["in"].shape[-1]), b["out"].shape[-1]
-        return lambda: self.module.top_k(rows, k)
+        return lambda: self.module.top_k(rows, k, sorted=in_order)
+
+    def topk_rows(self, b):
+        return self.topk(b, False)
+
+    def topk_sorted_rows(self, b):
+        return self.topk(b, True)
 
 
 class NoOperators:

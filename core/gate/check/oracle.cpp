@@ -114,6 +114,7 @@ constexpr Oracle oracles[] = {
     {"cumsum_rows", [](OracleRoles roles) { return rowOracle(roles, RowOperation::CumulativeSum); }},
     {"sort_rows", [](OracleRoles roles) { return rowOracle(roles, RowOperation::Sort); }},
     {"topk_rows", topkOracle},
+    {"topk_sorted_rows", topkOracle},
 };
 
 std::string oracleNames()

@@ -142,13 +142,14 @@ struct IndexRow {
 
 std::optional<Selection> selectionOf(const workload::Workload &workload)
 {
-    if (workload.oracle != "topk_rows")
+    const bool sorted = workload.oracle == "topk_sorted_rows";
+    if (workload.oracle != "topk_rows" && !sorted)
         return std::nullopt;
     const auto named = [&](const char *role) {
         const auto found = workload.oracleArgs.find(role);
         return found == workload.oracleArgs.end() ? std::string() : found->second;
     };
-    return Selection{named("in"), named("values"), named("indices")};
+    return Selection{named("in"), named("values"), named("indices"), sorted};
 }
 
 Result<Expected> topkOracle(OracleRoles roles)

@@ -9,7 +9,8 @@
 
 namespace klineage::gate {
 
-/// The tensors of an oracle whose result is a choice of elements, in any order: "topk_rows", the k largest of each row.
+/// The tensors of an oracle whose result is a choice of elements, the k largest of each row: "topk_rows" in any order,
+/// "topk_sorted_rows" in descending order.
 ///   in        [rows…, columns]
 ///   values    [rows…, k], k < columns: the chosen elements
 ///   indices   [rows…, k], whole numbers: their columns; may be left out, else declared after values
@@ -18,6 +19,7 @@ struct Selection {
     std::string in;
     std::string values;
     std::string indices; ///< empty: left out
+    bool sorted = false; ///< the order counts
 };
 
 /// Nothing when the workload's oracle is another one.

@@ -91,6 +91,7 @@ class TestSelection : public QObject
 private slots:
     void everyCaseTakesAnyOrder_data();
     void everyCaseTakesAnyOrder();
+    void sortedTakesItsOrderAlone();
     void wrongAnswers_data();
     void wrongAnswers();
     void unwrittenIsTold();
@@ -125,6 +126,37 @@ void TestSelection::everyCaseTakesAnyOrder()
         }
     }
     QCOMPARE(judged(**instance, answer), QString());
+}
+
+void TestSelection::sortedTakesItsOrderAlone()
+{
+    auto workload = topk();
+    workload.oracle = "topk_sorted_rows";
+    const auto small = makeInstance(workload, *workload.findCase("small"), 11);
+    QVERIFY2(small, small ? "" : small.error().message.c_str());
+    Answer answer = answerOf(**small);
+    QCOMPARE(judged(**small, answer), QString());
+    std::swap(answer.value(2, 5), answer.value(2, 6));
+    std::swap(answer.index(2, 5), answer.index(2, 6));
+    QCOMPARE(judged(**small, answer), QStringLiteral("values[2, 5] "));
+    std::swap(answer.value(2, 5), answer.value(2, 6)); // the right values with each other's columns
+    QVERIFY(judged(**small, answer).startsWith("indices[2, 5] where the input is "));
+
+    const auto ties = makeInstance(workload, *workload.findCase("ties"), 11);
+    QVERIFY(ties);
+    answer = answerOf(**ties); // not the oracle's columns
+    QCOMPARE(judged(**ties, answer), QString());
+    std::swap(answer.index(2, 0), answer.index(2, 1)); // which of equal elements comes first is free
+    QCOMPARE(answer.value(2, 0), answer.value(2, 1));
+    QCOMPARE(judged(**ties, answer), QString());
+
+    const auto infinities = makeInstance(workload, *workload.findCase("infinities"), 11);
+    QVERIFY(infinities);
+    answer = answerOf(**infinities);
+    QCOMPARE(judged(**infinities, answer), QString());
+    std::reverse(answer.values.begin(), answer.values.begin() + static_cast<std::ptrdiff_t>(answer.k));
+    std::reverse(answer.indices.begin(), answer.indices.begin() + static_cast<std::ptrdiff_t>(answer.k));
+    QVERIFY(judged(**infinities, answer).startsWith("values[0, 0]"));
 }
 
 void TestSelection::wrongAnswers_data()
