@@ -158,6 +158,7 @@ void TestTrivial::theSupervisorRefuses()
 {
     SupervisorOptions options;
     options.workerCommand = {std::string(KLINEAGE_BIN_DIR) + "/klineage-fakeworker", "well"};
+    options.trustedKernel = false; // it computes nothing
     Supervisor supervisor(options);
     const std::string text = oneInput("silu", "{ kind = \"normal\", mean = 500.0 }", "[\"R\", \"C\"]");
     const std::string candidate =
