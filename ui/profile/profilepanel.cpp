@@ -28,8 +28,8 @@ namespace klineage::ui {
 namespace {
 
 constexpr int headerMargin = 8;
-constexpr int leastBar = 64;
-constexpr int leastName = 90;
+constexpr int leastBar = 48;
+constexpr int leastName = 84;
 
 enum Page { TablePage, FindingsPage, SamplesPage, MessagePage }; // the first three in the order of the tabs
 

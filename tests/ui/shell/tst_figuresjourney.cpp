@@ -136,7 +136,7 @@ private slots:
             total += table->isColumnHidden(column) ? 0 : table->columnWidth(column);
         QVERIFY2(total <= table->viewport()->width(), qPrintable(QString::number(total)));
         QVERIFY(!table->isColumnHidden(ProfileModel::BarColumn));
-        QVERIFY(header->sectionSize(ProfileModel::BarColumn) >= 60);
+        QVERIFY(header->sectionSize(ProfileModel::BarColumn) >= 48);
     }
 };
 
