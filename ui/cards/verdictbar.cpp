@@ -116,15 +116,15 @@ void VerdictBar::setButtons(const QList<QList<Button>> &rows)
     nameButtons();
 }
 
-/// No button is ever cut off: a row that does not fit drops its keys, then takes its short names.
+/// No button is ever cut off: a row that does not fit takes its short names, then drops its keys, then both.
 void VerdictBar::nameButtons()
 {
     for (const QList<Shown> &row : std::as_const(m_rows)) {
-        for (int form = 0; form < 3; ++form) {
+        for (int form = 0; form < 4; ++form) {
             int wanted = 2 * sideMargin + buttonSpacing * static_cast<int>(row.size() - 1);
             for (const Shown &shown : row) {
-                const QString &name = form == 2 ? shown.wanted.shortText : shown.wanted.text;
-                shown.button->setText(form == 0 ? withKey(name, shown.wanted.action) : name);
+                const QString &name = form % 2 == 1 ? shown.wanted.shortText : shown.wanted.text;
+                shown.button->setText(form < 2 ? withKey(name, shown.wanted.action) : name);
                 shown.button->setToolTip(textWithKey(shown.wanted.action->toolTip(), shown.wanted.action));
                 shown.button->setAccessibleName(shown.wanted.text);
                 wanted += shown.button->sizeHint().width();

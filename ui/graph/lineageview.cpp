@@ -122,6 +122,9 @@ void LineageView::arrange()
         setColumnWidth(LineageModel::GateColumn, gateWidth);
         numbers += gateWidth;
     }
+    // A column that is empty in every row says nothing.
+    const int noReference = m_model->reference().isEmpty() ? contentWidth(LineageModel::ReferenceColumn) : 0;
+    numbers -= noReference;
     const bool showBaseline = m_baselineIsPinned || available - numbers >= smallestTitle;
     setColumnHidden(LineageModel::BaselineColumn, !showBaseline);
     if (!showBaseline)
@@ -129,9 +132,9 @@ void LineageView::arrange()
                                                                  : contentWidth(LineageModel::BaselineColumn);
     // A number that is cut off says something wrong; one that is left out says nothing.
     const int reference = contentWidth(LineageModel::ReferenceColumn);
-    const bool showReference = available - numbers >= leastTitle;
+    const bool showReference = noReference == 0 && available - numbers >= leastTitle;
     setColumnHidden(LineageModel::ReferenceColumn, !showReference);
-    if (!showReference)
+    if (!showReference && noReference == 0)
         numbers -= reference;
     setColumnWidth(LineageModel::StepColumn,
                    std::max(m_delegate->titleLeft() + leastTitle, viewport()->width() - numbers));

@@ -124,9 +124,8 @@ void TrajectoryPanel::refresh()
     const double top = std::max(1.0, *std::max_element(running.begin(), running.end()));
     m_plot->xAxis->setRange(0.5, static_cast<double>(trials.size()) + 0.5);
     m_plot->yAxis->setRange(-0.06 * top, 1.3 * top);
-    m_plot->yAxis->setLabel(m_trajectory.isPaired
-                                ? tr("Speedup over %1, paired").arg(m_trajectory.reference)
-                                : tr("≈ Speedup over %1, not paired").arg(m_trajectory.reference));
+    m_plot->yAxis->setLabel(m_trajectory.isPaired ? tr("Speedup over %1").arg(m_trajectory.reference)
+                                                  : tr("≈ over %1, not paired").arg(m_trajectory.reference));
     nameReference(m_unityText, m_plot->axisRect(), m_trajectory.reference);
     m_stack->setCurrentIndex(0);
     mark();

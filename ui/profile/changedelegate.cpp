@@ -7,6 +7,8 @@
 #include <QApplication>
 #include <QPainter>
 
+#include <algorithm>
+
 namespace klineage::ui {
 
 namespace {
@@ -27,6 +29,19 @@ void ChangeTextDelegate::initStyleOption(QStyleOptionViewItem *option, const QMo
         option->text += direction > 0 ? QStringLiteral(" ▲") : QStringLiteral(" ▼");
     option->palette.setColor(QPalette::Text, colorOf(direction));
     option->palette.setColor(QPalette::HighlightedText, colorOf(direction));
+}
+
+void ChangeTextDelegate::paint(QPainter *painter, const QStyleOptionViewItem &option,
+                               const QModelIndex &index) const
+{
+    QStyledItemDelegate::paint(painter, option, index);
+    const double length = index.data(ProfileModel::BarRole).toDouble();
+    if (!m_barBelow || length <= 0)
+        return;
+    const QRect room = option.rect.adjusted(4, 0, -4, 0);
+    const int width = std::max(2, static_cast<int>(room.width() * std::min(1.0, length)));
+    painter->fillRect(QRect(room.right() - width + 1, option.rect.bottom() - 2, width, 2),
+                      colorOf(index.data(ProfileModel::DirectionRole).toInt()));
 }
 
 void ChangeBarDelegate::paint(QPainter *painter, const QStyleOptionViewItem &option,

@@ -5,7 +5,8 @@
 
 namespace klineage::ui {
 
-/// Paints a change in the colour of its direction, with a glyph so that colour carries nothing alone.
+/// Paints a change in the colour of its direction, with a glyph so that colour carries nothing alone; where the bars have no column of
+/// their own, also its bar, thin, below the text.
 class ChangeTextDelegate : public QStyledItemDelegate
 {
     Q_OBJECT
@@ -13,8 +14,15 @@ class ChangeTextDelegate : public QStyledItemDelegate
 public:
     using QStyledItemDelegate::QStyledItemDelegate;
 
+    void setBarBelow(bool below) { m_barBelow = below; }
+    void paint(QPainter *painter, const QStyleOptionViewItem &option,
+               const QModelIndex &index) const override;
+
 protected:
     void initStyleOption(QStyleOptionViewItem *option, const QModelIndex &index) const override;
+
+private:
+    bool m_barBelow = false;
 };
 
 /// Paints the size of a change as a bar: BarRole is its length, DirectionRole its colour.

@@ -5,11 +5,26 @@
 
 #include <QStringList>
 
+#include <cmath>
+
 namespace klineage::ui {
 
 namespace {
 
-/// Percentages change by points; everything else by a ratio, or by an amount when it starts at zero.
+/// Counts of a profiler run into the billions; three digits of them are compared.
+QString figureText(double value, const QString &unit)
+{
+    if (!unit.isEmpty() || std::abs(value) < 1e6)
+        return formatQuantity(value, unit);
+    const bool giga = std::abs(value) >= 1e9;
+    const double scaled = value / (giga ? 1e9 : 1e6);
+    return formatFixed(scaled, std::abs(scaled) >= 100  ? 0
+                               : std::abs(scaled) >= 10 ? 1
+                                                        : 2)
+           + (giga ? QStringLiteral(" G") : QStringLiteral(" M"));
+}
+
+/// Percentages change by points; everything else by a ratio, where there is one.
 QString sizeText(const ProfileRow &row)
 {
     const auto absolute = row.absoluteChange();
@@ -19,10 +34,10 @@ QString sizeText(const ProfileRow &row)
         return formatPoints(*absolute);
     if (const auto relative = row.relativeChange())
         return *relative > 9.995 ? formatSpeedup(*relative + 1.0) : formatPercent(*relative);
-    return formatSigned(*absolute, row.unit);
+    return ProfileModel::tr("from 0");
 }
 
-/// "≈" before what was not paired though it is a time, "noise" behind what may be no change at all.
+/// "≈" before what was not paired though it is a time, "~" before what may be no change at all.
 QString changeText(const ProfileRow &row)
 {
     const auto absolute = row.absoluteChange();
@@ -33,7 +48,7 @@ QString changeText(const ProfileRow &row)
         return text;
     if (row.kind == ProfileRow::Kind::Timed)
         text = QStringLiteral("≈ ") + text;
-    return row.isNoise() ? ProfileModel::tr("%1, noise").arg(text) : text;
+    return row.isNoise() ? QStringLiteral("~ ") + text : text;
 }
 
 QString tipOf(const ProfileRow &row)
@@ -61,8 +76,8 @@ void ProfileModel::setSides(const gate::Trial *left, const QString &leftName, co
     m_texts.clear();
     for (const ProfileRow &row : m_rows) {
         Texts texts;
-        texts.left = row.left ? formatQuantity(*row.left, row.unit) : QStringLiteral("–");
-        texts.right = row.right ? formatQuantity(*row.right, row.unit) : QStringLiteral("–");
+        texts.left = row.left ? figureText(*row.left, row.unit) : QStringLiteral("–");
+        texts.right = row.right ? figureText(*row.right, row.unit) : QStringLiteral("–");
         texts.change = changeText(row);
         texts.tip = tipOf(row);
         texts.bar = row.impact();
@@ -131,6 +146,8 @@ QVariant ProfileModel::headerData(int section, Qt::Orientation orientation, int 
     if (role == Qt::TextAlignmentRole)
         return static_cast<int>(Qt::AlignVCenter
                                 | (section == MetricColumn ? Qt::AlignLeft : Qt::AlignRight));
+    if (role == Qt::ToolTipRole && section == ChangeColumn)
+        return tr("≈ was not measured side by side; ~ is no larger than such figures vary by themselves");
     if (role == Qt::EditRole && section == ChangeColumn)
         return QStringLiteral("relative_change");
     if (role != Qt::DisplayRole)

@@ -28,8 +28,8 @@ namespace klineage::ui {
 namespace {
 
 constexpr int headerMargin = 8;
-constexpr int leastBar = 64;
-constexpr int leastName = 90;
+constexpr int leastBar = 48;
+constexpr int leastName = 84;
 
 enum Page { TablePage, FindingsPage, SamplesPage, MessagePage }; // the first three in the order of the tabs
 
@@ -50,6 +50,7 @@ ProfilePanel::ProfilePanel(WorkspaceModel *workspace, Selection *selection, QWid
     , m_caption(new QLabel)
     , m_stack(new QStackedWidget)
     , m_table(new QTableView)
+    , m_change(new ChangeTextDelegate(this))
     , m_samples(new SamplesPlot)
     , m_findings(new QTextBrowser)
     , m_failure(new QLabel)
@@ -67,7 +68,7 @@ ProfilePanel::ProfilePanel(WorkspaceModel *workspace, Selection *selection, QWid
     m_caption->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
 
     m_table->setModel(m_model);
-    m_table->setItemDelegateForColumn(ProfileModel::ChangeColumn, new ChangeTextDelegate(this));
+    m_table->setItemDelegateForColumn(ProfileModel::ChangeColumn, m_change);
     m_table->setItemDelegateForColumn(ProfileModel::BarColumn, new ChangeBarDelegate(this));
     m_table->setAccessibleName(tr("Profile difference of the selected step"));
     m_table->setSelectionBehavior(QAbstractItemView::SelectRows);
@@ -144,7 +145,7 @@ void ProfilePanel::makeRoom()
     fitColumns();
 }
 
-/// Numbers are never cut off: the metrics' names are elided first, then bars give way, then the left side's numbers.
+/// Numbers are never cut off: the metrics' names are elided first, then bars go below the changes, then the left side's numbers give way.
 void ProfilePanel::fitColumns()
 {
     QHeaderView *header = m_table->horizontalHeader();
@@ -165,6 +166,7 @@ void ProfilePanel::fitColumns()
     const bool showBars = showLeft && room >= leastName + left + leastBar;
     m_table->setColumnHidden(ProfileModel::LeftColumn, !showLeft);
     m_table->setColumnHidden(ProfileModel::BarColumn, !showBars);
+    m_change->setBarBelow(!showBars);
     m_table->setColumnWidth(ProfileModel::ChangeColumn, change);
     m_table->setColumnWidth(ProfileModel::RightColumn, right);
     m_table->setColumnWidth(ProfileModel::LeftColumn, left);

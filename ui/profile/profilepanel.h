@@ -13,6 +13,7 @@ class QTextBrowser;
 
 namespace klineage::ui {
 
+class ChangeTextDelegate;
 class ChipLabel;
 class ProfileModel;
 class SamplesPlot;
@@ -52,6 +53,7 @@ private:
     QString m_captionText; ///< whole
     QStackedWidget *m_stack;
     QTableView *m_table;
+    ChangeTextDelegate *m_change;
     SamplesPlot *m_samples;
     QTextBrowser *m_findings;
     QLabel *m_failure;

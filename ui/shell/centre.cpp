@@ -14,6 +14,7 @@
 #include <QStackedWidget>
 #include <QVBoxLayout>
 
+#include <algorithm>
 #include <utility>
 
 namespace klineage::ui {
@@ -120,7 +121,7 @@ void Centre::showWelcome(const QString &text)
 {
     m_welcomeText->setText(text);
     // A layout that aligns a label asks no height for its width, and would cut its text.
-    m_welcomeText->setFixedSize(welcomeWidth, m_welcomeText->heightForWidth(welcomeWidth));
+    m_welcomeText->setFixedSize(welcomeWidth, std::max(0, m_welcomeText->heightForWidth(welcomeWidth)));
     m_whole->setCurrentIndex(text.isEmpty() ? 0 : 1);
 }
 

@@ -78,7 +78,7 @@ public:
 private:
     void activateLayouts()
     {
-        QApplication::sendPostedEvents(nullptr, QEvent::LayoutRequest);
+        // Only the panel's own: what holds it would put it back to its size.
         if (m_panel.layout())
             m_panel.layout()->activate();
         for (QWidget *child : m_panel.findChildren<QWidget *>()) {

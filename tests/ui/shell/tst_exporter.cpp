@@ -78,7 +78,8 @@ private slots:
         for (const char *name : {"p.png", "p.svg", "p.pdf", "p.csv"})
             QCOMPARE(exportPanel(panel, folder.filePath(QLatin1String(name))), QString());
         const QImage image(folder.filePath(QStringLiteral("p.png")));
-        QCOMPARE(image.size(), panel.size() * 2);
+        QVERIFY(image.width() >= 2 * 960); // of paper, whatever the panel's size
+        QCOMPARE(panel.size(), QSize(700, 300));
         QVERIFY(bytesOf(folder.filePath(QStringLiteral("p.svg"))).contains("<svg"));
         QVERIFY(bytesOf(folder.filePath(QStringLiteral("p.pdf"))).startsWith("%PDF"));
         const QString csv = QString::fromUtf8(bytesOf(folder.filePath(QStringLiteral("p.csv"))));

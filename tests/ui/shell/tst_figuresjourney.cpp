@@ -7,8 +7,10 @@
 #include "ui/profile/profilemodel.h"
 #include "ui/profile/profilepanel.h"
 #include "ui/style/format.h"
+#include "ui/style/theme.h"
 
 #include <QHeaderView>
+#include <QImage>
 #include <QLabel>
 #include <QTableView>
 
@@ -135,8 +137,19 @@ private slots:
         for (int column = 0; column < ProfileModel::ColumnCount; ++column)
             total += table->isColumnHidden(column) ? 0 : table->columnWidth(column);
         QVERIFY2(total <= table->viewport()->width(), qPrintable(QString::number(total)));
-        QVERIFY(!table->isColumnHidden(ProfileModel::BarColumn));
-        QVERIFY(header->sectionSize(ProfileModel::BarColumn) >= 60);
+        // Beside the figures, or below the change where there is no room: never a part of a bar.
+        if (!table->isColumnHidden(ProfileModel::BarColumn)) {
+            QVERIFY(header->sectionSize(ProfileModel::BarColumn) >= 48);
+            return;
+        }
+        const QModelIndex latency = profile->model()->index(0, ProfileModel::ChangeColumn);
+        const QRect cell = table->visualRect(latency);
+        const QImage image = const_cast<QTableView *>(table)->viewport()->grab(cell).toImage();
+        int bar = 0;
+        for (int x = 0; x < image.width(); ++x)
+            bar += image.pixelColor(x, image.height() - 2) == Theme::current().good ? 1 : 0;
+        const double impact = latency.data(ProfileModel::BarRole).toDouble();
+        QVERIFY2(std::abs(bar - (cell.width() - 8) * impact) <= 2, qPrintable(QString::number(bar)));
     }
 };
 
