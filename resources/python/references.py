@@ -67,7 +67,7 @@ class TorchOperators:
     def conv2d_nchw(self, b):
         return self.conv2d(b, self.torch.contiguous_format)
 
-    def sdpa(self, b, backend):
+    def sdpa(self, b, backend, causal=False):
         sequences = even_sequences(b["q"], b)
         shape = (sequences, -1) + tuple(b["q"].shape[1:])
         q, k, v = (b[role].view(shape).transpose(1, 2) for role in ("q", "k", "v"))
@@ -76,7 +76,7 @@ class TorchOperators:
 
         def run():
             with attention.sdpa_kernel(getattr(attention.SDPBackend, backend)):
-                return attend(q, k, v).transpose(1, 2).reshape(b["q"].shape)
+                return attend(q, k, v, is_causal=causal).transpose(1, 2).reshape(b["q"].shape)
 
         return run
 
@@ -85,6 +85,12 @@ class TorchOperators:
 
     def sdpa_flash(self, b):
         return self.sdpa(b, "FLASH_ATTENTION")
+
+    def sdpa_cudnn_causal(self, b):
+        return self.sdpa(b, "CUDNN_ATTENTION", True)
+
+    def sdpa_flash_causal(self, b):
+        return self.sdpa(b, "FLASH_ATTENTION", True)
 
     def softmax_rows(self, b):
         return lambda: self.torch.softmax(b["in"], -1, out=b["out"])
@@ -114,11 +120,14 @@ class FlashInferOperators:
         self.module = importlib.import_module("flashinfer")
         self.workspace = torch.empty(256 << 20, dtype=torch.uint8, device="cuda")
 
-    def attention_varlen(self, b):
+    def attention_varlen(self, b, causal=False):
         _, heads, dim = b["q"].shape
         wrapper = self.module.BatchPrefillWithRaggedKVCacheWrapper(self.workspace, "NHD")
-        wrapper.plan(b["cu_q"], b["cu_k"], heads, heads, dim, causal=False, q_data_type=b["q"].dtype)
+        wrapper.plan(b["cu_q"], b["cu_k"], heads, heads, dim, causal=causal, q_data_type=b["q"].dtype)
         return lambda: wrapper.run(b["q"], b["k"], b["v"])
+
+    def attention_varlen_causal(self, b):
+        return self.attention_varlen(b, True)
 
     def topk(self, b, in_order):
         if not hasattr(self.module, "top_k"):
@@ -242,7 +251,7 @@ class References:
     def add(self, request):
         call = request["call"]
         make = getattr(self.operators, call["op"], None)
-        known = [name for name in dir(self.operators) if name.endswith(("_nt", "_nhwc", "_nchw", "_rows", "_cudnn", "_flash", "_varlen"))]
+        known = [name for name in dir(self.operators) if name.endswith(("_nt", "_nhwc", "_nchw", "_rows", "_cudnn", "_flash", "_varlen", "_causal"))]
         if call["op"] not in known:
             raise Refused(f"it has no operator {call['op']!r} here; expected {', '.join(known) or 'none: it has none yet'}")
         try:

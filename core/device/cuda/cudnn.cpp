@@ -98,8 +98,10 @@ Status CudnnSubject::describe()
         return made;
     m_graph = std::make_unique<CudnnGraph>(m_api, m_handle);
     m_alternative = std::make_unique<CudnnGraph>(m_api, m_handle);
-    auto described = m_call.op == "sdpa" ? cudnnAttention(*m_graph, *m_alternative, m_call)
-                                         : cudnnConvolution(*m_graph, m_call, m_call.op == "conv2d_nchw");
+    const bool causal = m_call.op == "sdpa_causal";
+    auto described = causal || m_call.op == "sdpa"
+                         ? cudnnAttention(*m_graph, *m_alternative, m_call, causal)
+                         : cudnnConvolution(*m_graph, m_call, m_call.op == "conv2d_nchw");
     if (!described)
         return tl::unexpected(described.error());
     m_operator = std::move(*described);
@@ -260,9 +262,10 @@ Result<std::unique_ptr<Subject>> makeCudnnSubject(const VendorContext &context, 
                                                   std::vector<AddressSet> sets)
 {
     const bool convolution = call.op == "conv2d_nhwc" || call.op == "conv2d_nchw";
-    if (!convolution && call.op != "sdpa")
+    if (!convolution && call.op != "sdpa" && call.op != "sdpa_causal")
         return fail(ErrorCode::InvalidInput,
-                    "Cannot use cuDNN for \"" + call.op + "\": expected conv2d_nhwc, conv2d_nchw or sdpa.");
+                    "Cannot use cuDNN for \"" + call.op
+                        + "\": expected conv2d_nhwc, conv2d_nchw, sdpa or sdpa_causal.");
     const auto complete = convolution
                               ? requireRoles(call, sets, {"n", "h", "w", "c", "f"}, {"data", "weight", "out"})
                               : requireRoles(call, sets, {"b", "t", "h", "d"}, {"q", "k", "v", "out"});

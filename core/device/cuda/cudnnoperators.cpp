@@ -6,6 +6,7 @@
 #include "core/device/cuda/cudnnoperators.h"
 
 #include <cmath>
+#include <limits>
 
 namespace klineage::gate::cuda {
 
@@ -43,12 +44,12 @@ public:
     }
     /// b: nullptr for an operation of one operand.
     void pointwise(cudnnPointwiseMode_t mode, cudnnBackendDescriptor_t x, cudnnBackendDescriptor_t b,
-                   cudnnBackendDescriptor_t y)
+                   cudnnBackendDescriptor_t y, cudnnDataType_t precision = computeType)
     {
         const auto what =
             m_graph.make(CUDNN_BACKEND_POINTWISE_DESCRIPTOR,
                          {{CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &mode},
-                          {CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, 1, &computeType}});
+                          {CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, 1, &precision}});
         const auto type = CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR;
         const auto ref = &CudnnGraph::ref;
         operations.push_back(b ? m_graph.make(type, {ref(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, what),
@@ -58,6 +59,38 @@ public:
                                : m_graph.make(type, {ref(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, what),
                                                      ref(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x),
                                                      ref(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y)}));
+    }
+    /// y: the place of each element along an axis.
+    void index(std::int64_t axis, cudnnBackendDescriptor_t x, cudnnBackendDescriptor_t y)
+    {
+        const cudnnPointwiseMode_t mode = CUDNN_POINTWISE_GEN_INDEX;
+        const cudnnDataType_t type = CUDNN_DATA_INT32;
+        const auto what = m_graph.make(CUDNN_BACKEND_POINTWISE_DESCRIPTOR,
+                                       {{CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &mode},
+                                        {CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, 1, &type},
+                                        {CUDNN_ATTR_POINTWISE_AXIS, CUDNN_TYPE_INT64, 1, &axis}});
+        operations.push_back(
+            m_graph.make(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR,
+                         {CudnnGraph::ref(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, what),
+                          CudnnGraph::ref(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x),
+                          CudnnGraph::ref(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y)}));
+    }
+    /// y = choice ? x : b
+    void select(cudnnBackendDescriptor_t choice, cudnnBackendDescriptor_t x, cudnnBackendDescriptor_t b,
+                cudnnBackendDescriptor_t y)
+    {
+        const cudnnPointwiseMode_t mode = CUDNN_POINTWISE_BINARY_SELECT;
+        const auto what =
+            m_graph.make(CUDNN_BACKEND_POINTWISE_DESCRIPTOR,
+                         {{CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &mode},
+                          {CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, 1, &computeType}});
+        operations.push_back(
+            m_graph.make(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR,
+                         {CudnnGraph::ref(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, what),
+                          CudnnGraph::ref(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x),
+                          CudnnGraph::ref(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, b),
+                          CudnnGraph::ref(CUDNN_ATTR_OPERATION_POINTWISE_TDESC, choice),
+                          CudnnGraph::ref(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y)}));
     }
     void reduction(cudnnReduceTensorOp_t mode, cudnnBackendDescriptor_t x, cudnnBackendDescriptor_t y)
     {
@@ -99,9 +132,26 @@ struct Attention {
     }
 };
 
-enum Uid : std::int64_t { uidQ = 1, uidK, uidV, uidOut, uidScale, uidVirtual };
+enum Uid : std::int64_t { uidQ = 1, uidK, uidV, uidOut, uidScale, uidNothing, uidVirtual };
 
-std::vector<CudnnPlan> chainPlans(CudnnGraph &graph, const Attention &a)
+/// Scores, those of later keys than the query replaced by the value that uidNothing is bound to.
+cudnnBackendDescriptor_t masked(CudnnGraph &graph, Chain &chain, const std::vector<std::int64_t> &dims,
+                                cudnnBackendDescriptor_t scores)
+{
+    const auto nothing =
+        graph.tensor({uidNothing, {1, 1, 1, 1}, {1, 1, 1, 1}, CUDNN_DATA_FLOAT, Kind::Value});
+    const auto query = chain.virtualTensor(dims, CUDNN_DATA_INT32);
+    const auto key = chain.virtualTensor(dims, CUDNN_DATA_INT32);
+    const auto seen = chain.virtualTensor(dims, CUDNN_DATA_BOOLEAN);
+    const auto result = chain.virtualTensor(dims, CUDNN_DATA_FLOAT);
+    chain.index(2, scores, query);
+    chain.index(3, scores, key);
+    chain.pointwise(CUDNN_POINTWISE_CMP_GE, query, key, seen, CUDNN_DATA_BOOLEAN);
+    chain.select(seen, scores, nothing, result);
+    return result;
+}
+
+std::vector<CudnnPlan> chainPlans(CudnnGraph &graph, const Attention &a, bool causal)
 {
     const std::vector<std::int64_t> scores{a.batches, a.heads, a.length, a.length};
     const std::vector<std::int64_t> rows{a.batches, a.heads, a.length, 1};
@@ -122,8 +172,9 @@ std::vector<CudnnPlan> chainPlans(CudnnGraph &graph, const Attention &a)
     const auto weights = chain.virtualTensor(scores, CUDNN_DATA_HALF);
     chain.matmul(q, k, product);
     chain.pointwise(CUDNN_POINTWISE_MUL, product, scale, scaled);
-    chain.reduction(CUDNN_REDUCE_TENSOR_MAX, scaled, largest);
-    chain.pointwise(CUDNN_POINTWISE_SUB, scaled, largest, difference);
+    const auto seen = causal ? masked(graph, chain, scores, scaled) : scaled;
+    chain.reduction(CUDNN_REDUCE_TENSOR_MAX, seen, largest);
+    chain.pointwise(CUDNN_POINTWISE_SUB, seen, largest, difference);
     chain.pointwise(CUDNN_POINTWISE_EXP, difference, nullptr, exponential);
     chain.reduction(CUDNN_REDUCE_TENSOR_ADD, exponential, sum);
     chain.pointwise(CUDNN_POINTWISE_DIV, exponential, sum, weights);
@@ -214,18 +265,22 @@ Result<CudnnOperator> cudnnConvolution(CudnnGraph &graph, const ReferenceCall &c
     return result;
 }
 
-Result<CudnnOperator> cudnnAttention(CudnnGraph &graph, CudnnGraph &alternative, const ReferenceCall &call)
+Result<CudnnOperator> cudnnAttention(CudnnGraph &graph, CudnnGraph &alternative, const ReferenceCall &call,
+                                     bool causal)
 {
     const std::int64_t batches = call.sizes.at("b");
     const std::int64_t tokens = call.sizes.at("t");
     if (tokens % batches != 0)
         return fail(ErrorCode::InvalidInput,
-                    "Cannot call cudnn sdpa: it takes sequences of one length, and t is no multiple of b.");
+                    "Cannot call cudnn " + call.op
+                        + ": it takes sequences of one length, and t is no multiple of b.");
     const Attention attention{batches, call.sizes.at("h"), tokens / batches, call.sizes.at("d")};
     CudnnOperator result;
-    result.plans = chainPlans(graph, attention);
-    const auto more = nodePlans(alternative, attention);
-    result.plans.insert(result.plans.end(), more.begin(), more.end());
+    result.plans = chainPlans(graph, attention, causal);
+    if (!causal) {
+        const auto more = nodePlans(alternative, attention);
+        result.plans.insert(result.plans.end(), more.begin(), more.end());
+    }
     if (result.plans.empty())
         return problem(graph, "this attention");
     const float scale = 1.0f / std::sqrt(static_cast<float>(attention.dim));
@@ -234,6 +289,8 @@ Result<CudnnOperator> cudnnAttention(CudnnGraph &graph, CudnnGraph &alternative,
                     {uidV, "v", false, {}, 0},
                     {uidOut, "out", true, {}, 0},
                     {uidScale, "", false, {}, scale}};
+    if (causal)
+        result.slots.push_back({uidNothing, "", false, {}, std::numeric_limits<float>::lowest()});
     return result;
 }
 

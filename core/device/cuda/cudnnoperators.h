@@ -39,8 +39,8 @@ struct CudnnOperator {
 
 /// Sizes n, h, w, c, f; roles data, weight, out: see makeCudnnSubject().
 [[nodiscard]] Result<CudnnOperator> cudnnConvolution(CudnnGraph &graph, const ReferenceCall &call, bool nchw);
-/// Sizes b, t, h, d; roles q, k, v, out. alternative: the one-node form of newer versions, into a graph of its own.
+/// Sizes b, t, h, d; roles q, k, v, out. alternative: the one-node form of newer versions, into a graph of its own; it has no causal mask.
 [[nodiscard]] Result<CudnnOperator> cudnnAttention(CudnnGraph &graph, CudnnGraph &alternative,
-                                                   const ReferenceCall &call);
+                                                   const ReferenceCall &call, bool causal);
 
 } // namespace klineage::gate::cuda

@@ -47,7 +47,16 @@ struct Span {
     [[nodiscard]] std::size_t size() const { return end - begin; }
 };
 
-void attend(const Packed &packed, std::size_t head, Span queries, Span keys, std::vector<double> &out)
+/// How many keys the i-th query of a sequence attends to. Causal: the last query sees all keys, each one before it one key fewer.
+std::size_t keysSeen(std::size_t i, std::size_t queries, std::size_t keys, bool causal)
+{
+    if (!causal)
+        return keys;
+    return i + 1 + keys > queries ? std::min(keys, i + 1 + keys - queries) : 0;
+}
+
+void attend(const Packed &packed, std::size_t head, Span queries, Span keys, bool causal,
+            std::vector<double> &out)
 {
     const double scale = 1.0 / std::sqrt(static_cast<double>(packed.dim));
     const auto q = headRows(packed, packed.q, head, queries.begin, queries.end);
@@ -57,8 +66,12 @@ void attend(const Packed &packed, std::size_t head, Span queries, Span keys, std
     std::vector<double> sums(queries.size());
     parallelRanges(queries.size(), std::max<std::size_t>(1, (std::size_t{1} << 14) / keys.size()),
                    [&](std::size_t begin, std::size_t end) {
-                       for (std::size_t i = begin; i < end; ++i)
-                           sums[i] = exponentials(weights.data() + i * keys.size(), keys.size(), scale);
+                       for (std::size_t i = begin; i < end; ++i) {
+                           double *row = weights.data() + i * keys.size();
+                           const std::size_t seen = keysSeen(i, queries.size(), keys.size(), causal);
+                           std::fill(row + seen, row + keys.size(), 0.0);
+                           sums[i] = seen > 0 ? exponentials(row, seen, scale) : 1.0;
+                       }
                    });
     const auto result = matmul(std::span<const double>(weights), v, queries.size(), packed.dim, keys.size());
     for (std::size_t i = 0; i < queries.size(); ++i) {
@@ -85,7 +98,7 @@ std::vector<std::size_t> offsetsOf(const HostTensor &tensor, std::int64_t tokens
 
 } // namespace
 
-Result<Expected> attentionOracle(OracleRoles roles)
+Result<Expected> attentionOracle(OracleRoles roles, bool causal)
 {
     const HostTensor *q = roles["q"];
     const HostTensor *k = roles["k"];
@@ -119,7 +132,7 @@ Result<Expected> attentionOracle(OracleRoles roles)
         if (keys[s] == keys[s + 1])
             return roles.problem("sequence " + std::to_string(s) + " has queries and no keys");
         for (std::size_t head = 0; head < packed.heads; ++head)
-            attend(packed, head, {queries[s], queries[s + 1]}, {keys[s], keys[s + 1]}, result);
+            attend(packed, head, {queries[s], queries[s + 1]}, {keys[s], keys[s + 1]}, causal, result);
     }
     return expected;
 }

@@ -7,8 +7,10 @@
 namespace klineage::gate {
 
 /// Oracle attention_varlen: q [tokens, heads, dim], k and v [kv tokens, heads, dim], packed one sequence after another; cu_q and cu_k
-/// [sequences + 1], where each begins; out like q: softmax(q·kᵀ / √dim)·v within each sequence and head, not causal.
+/// [sequences + 1], where each begins; out like q: softmax(q·kᵀ / √dim)·v within each sequence and head.
+/// Oracle attention_varlen_causal: the same, but of m queries and n keys the i-th query (from 0) attends to the first i + 1 + n − m keys
+/// only, so that the last one sees all of them; a query that sees none has zeros.
 /// The offsets begin with 0, ascend, and end with the tokens; every sequence that has queries has keys.
-[[nodiscard]] Result<Expected> attentionOracle(OracleRoles roles);
+[[nodiscard]] Result<Expected> attentionOracle(OracleRoles roles, bool causal);
 
 } // namespace klineage::gate

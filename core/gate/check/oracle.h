@@ -17,8 +17,9 @@ using Expected = std::map<std::string, std::vector<double>>;
 ///   matmul_nt     a [m, k], b [n, k], out [m, n]
 ///   softmax_rows  in [rows, cols], out the same
 ///   silu          in of any shape, out the same
-///   conv2d_nhwc, attention_varlen, gated_delta_rule; layernorm_rows, rmsnorm_rows; sum_rows, cumsum_rows, sort_rows; topk_rows,
-///   topk_sorted_rows: convolution.h, attention.h, gateddelta.h, normalization.h, rowoperations.h, selection.h
+///   conv2d_nhwc; attention_varlen, attention_varlen_causal; gated_delta_rule; layernorm_rows, rmsnorm_rows; sum_rows, cumsum_rows,
+///   sort_rows; topk_rows, topk_sorted_rows:
+///   convolution.h, attention.h, gateddelta.h, normalization.h, rowoperations.h, selection.h
 /// Roles name tensors in workload.oracleArgs. Fails when the oracle is unknown or the shapes do not fit. Multi-threaded.
 [[nodiscard]] Result<Expected> computeOracle(const workload::Workload &workload,
                                              const std::vector<HostTensor> &tensors);

@@ -97,7 +97,7 @@ std::vector<double> naiveConvolution(const CaseInstance &instance)
     return out;
 }
 
-std::vector<double> naiveAttention(const CaseInstance &instance)
+std::vector<double> naiveAttention(const CaseInstance &instance, bool causal)
 {
     const Tensors tensors(instance);
     const auto q = tensors.values("q");
@@ -108,17 +108,22 @@ std::vector<double> naiveAttention(const CaseInstance &instance)
     const auto heads = static_cast<std::size_t>(tensors["q"].shape[1]);
     const auto dim = static_cast<std::size_t>(tensors["q"].shape[2]);
     std::vector<double> out(q.size());
-    for (std::size_t b = 0; b + 1 < cuQ.size(); ++b)
+    for (std::size_t b = 0; b + 1 < cuQ.size(); ++b) {
+        const double ahead = (cuK[b + 1] - cuK[b]) - (cuQ[b + 1] - cuQ[b]);
         for (auto i = static_cast<std::size_t>(cuQ[b]); i < static_cast<std::size_t>(cuQ[b + 1]); ++i)
             for (std::size_t h = 0; h < heads; ++h) {
                 std::vector<double> weights;
                 for (auto j = static_cast<std::size_t>(cuK[b]); j < static_cast<std::size_t>(cuK[b + 1]);
                      ++j) {
+                    if (causal && static_cast<double>(j) - cuK[b] > static_cast<double>(i) - cuQ[b] + ahead)
+                        break;
                     double score = 0;
                     for (std::size_t d = 0; d < dim; ++d)
                         score += q[(i * heads + h) * dim + d] * k[(j * heads + h) * dim + d];
                     weights.push_back(score / std::sqrt(static_cast<double>(dim)));
                 }
+                if (weights.empty())
+                    continue;
                 const double largest = *std::max_element(weights.begin(), weights.end());
                 for (double &weight : weights)
                     weight = std::exp(weight - largest);
@@ -131,6 +136,7 @@ std::vector<double> naiveAttention(const CaseInstance &instance)
                     out[(i * heads + h) * dim + d] = value / sum;
                 }
             }
+    }
     return out;
 }
 
@@ -183,22 +189,30 @@ void TestOracles::convolution()
     QFETCH(const QString, name);
     const workload::Workload workload = shipped("conv2d");
     const auto instance = instanceOf(workload, name.toUtf8());
-    QVERIFY(largestDifference(instance->expected.at("output").doubles(), naiveConvolution(*instance)) < 1e-11);
+    QVERIFY(largestDifference(instance->expected.at("output").doubles(), naiveConvolution(*instance))
+            < 1e-11);
 }
 
 void TestOracles::attention_data()
 {
     QTest::addColumn<QString>("name");
-    for (const char *name : {"shortest", "peaked", "ragged"})
-        QTest::newRow(name) << QString(name);
+    QTest::addColumn<bool>("causal");
+    for (const char *name : {"shortest", "peaked", "ragged"}) {
+        QTest::newRow(name) << QString(name) << false;
+        QTest::addRow("%s, causal", name) << QString(name) << true;
+    }
 }
 
 void TestOracles::attention()
 {
     QFETCH(const QString, name);
-    const workload::Workload workload = shipped("fmha");
+    QFETCH(const bool, causal);
+    workload::Workload workload = shipped("fmha");
+    if (causal)
+        workload.oracle = "attention_varlen_causal";
     const auto instance = instanceOf(workload, name.toUtf8());
-    QVERIFY(largestDifference(instance->expected.at("output").doubles(), naiveAttention(*instance)) < 1e-12);
+    QVERIFY(largestDifference(instance->expected.at("output").doubles(), naiveAttention(*instance, causal))
+            < 1e-12);
     if (name == "shortest") // one key each: its value
         QCOMPARE(instance->expected.at("output").doubles(), Tensors(*instance).values("v"));
 }
