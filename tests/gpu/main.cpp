@@ -4,11 +4,11 @@
 // the count. A machine without a device skips them and says what is missing.
 #include "tests/gpu/report.h"
 
-#include "core/pool/gateclient.h"
 #include "core/files/atomicfile.h"
 #include "core/gate/selftest/runcorpus.h"
-#include "core/trial/analysis/ceilings.h"
 #include "core/gate/session/sandbox.h"
+#include "core/pool/gateclient.h"
+#include "core/trial/analysis/ceilings.h"
 #include "core/workspace/workspace.h"
 
 #include <algorithm>

@@ -15,8 +15,8 @@ OutputCheck OutputJudge::compare(const HostTensor &tensor, std::span<const std::
         if (!selection->indices.empty())
             m_values.assign(content.begin(), content.end());
         if (!selection->sorted)
-            return compareSelectedValues(content, tensor.dtype, tensor.rowLength(), expected.doubles(), tolerance,
-                                         poison);
+            return compareSelectedValues(content, tensor.dtype, tensor.rowLength(), expected.doubles(),
+                                         tolerance, poison);
     }
     if (selection && tensor.name == selection->indices) {
         const auto named = [&](const std::string &name) -> const HostTensor & {

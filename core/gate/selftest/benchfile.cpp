@@ -8,7 +8,6 @@ namespace klineage::gate {
 
 namespace {
 
-
 BenchCase readCase(const files::TomlTable &table, const std::filesystem::path &directory)
 {
     BenchCase out;

@@ -10,7 +10,6 @@ namespace klineage::gate {
 
 namespace {
 
-
 std::string replaceAll(std::string text, const std::string &what, const std::string &with)
 {
     for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + with.size()))

@@ -2,8 +2,8 @@
 //
 // klineage-cli where next to nothing is set, as cron, containers and other programs start it: what the environment breaks is never told
 // as something that the candidate did.
-#include "core/pool/gateclient.h"
 #include "core/files/atomicfile.h"
+#include "core/pool/gateclient.h"
 #include "core/process/childprocess.h"
 #include "tests/core/gate/gatefixture.h"
 

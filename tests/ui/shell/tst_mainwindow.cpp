@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "tests/patience.h"
 #include "core/pool/gateclient.h"
+#include "tests/patience.h"
 #include "ui/editor/editorpanel.h"
 #include "ui/graph/lineagepanel.h"
 #include "ui/models/selection.h"
