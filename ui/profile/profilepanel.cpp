@@ -116,6 +116,8 @@ ProfilePanel::ProfilePanel(WorkspaceModel *workspace, Selection *selection, QWid
     m_failure->setContentsMargins(headerMargin + 2, 4, headerMargin, 6);
     layout->addLayout(header);
     layout->addWidget(m_failure);
+    // What went wrong is never cut off: the figures below it give way.
+    m_stack->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Ignored);
     layout->addWidget(m_stack, 1);
 
     setFocusProxy(m_table);

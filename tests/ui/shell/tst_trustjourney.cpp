@@ -155,6 +155,7 @@ private slots:
         const auto *failure = real.find<QLabel>("profile", QStringLiteral("failure"));
         QVERIFY(failure->isVisible());
         QVERIFY(failure->text().contains(QString::fromStdString(verdict.message)));
+        QVERIFY(failure->height() >= failure->heightForWidth(failure->width()));
         for (const gate::Evidence &item : verdict.evidence)
             QVERIFY2(failure->text().contains(QString::fromStdString(item.value)), item.name.c_str());
         real.selection()->setRow(QStringLiteral("K05"));
