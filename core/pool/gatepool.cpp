@@ -73,7 +73,9 @@ Result<Gate *> GatePool::Private::take(const std::stop_token &stop, const Progre
             continue;
         }
         changed.wait(lock, stop, [&] {
-            return (queue.front() == ticket && idle()) || queue[std::min(told, queue.size()) - 1] != ticket;
+            const auto at = std::find(queue.begin(), queue.end(), ticket);
+            const auto now = static_cast<std::size_t>(at - queue.begin()) + 1;
+            return (now == 1 && idle()) || (progress && now != told);
         });
     }
 }
