@@ -4,6 +4,8 @@
 #include "core/files/atomicfile.h"
 #include "core/files/filehandle.h"
 #include "core/files/sha256.h"
+#include "core/files/tomlreader.h"
+#include "core/kernel/candidatetext.h"
 #include "core/lineage/lineage.h"
 
 #include <algorithm>
@@ -158,7 +160,7 @@ void takeOver(const lineage::Lineage &older, Draft &draft)
     for (fs::directory_iterator it(older.directory / "branches", problem), end; !problem && it != end;
          it.increment(problem)) {
         const std::string name = "branches/" + it->path().filename().string();
-        Result<std::string> text = files::readFile(it->path(), kernel::maxCandidateBytes);
+        Result<std::string> text = kernel::readCandidateText(it->path());
         if (text && draft.nameOfText.count(files::sha256Hex(*text)) == 0)
             draft.files.emplace(name, std::move(*text));
     }
@@ -166,14 +168,12 @@ void takeOver(const lineage::Lineage &older, Draft &draft)
 
 bool isThereAlready(const lineage::Lineage &older, const Draft &draft)
 {
-    const Result<std::string> toml =
-        files::readFile(older.directory / "lineage.toml", kernel::maxCandidateBytes);
+    const Result<std::string> toml = files::readFile(older.directory / "lineage.toml", files::maxTomlBytes);
     if (!toml || *toml != lineage::writeLineage(draft.lineage)
         || older.trials.size() != draft.lineage.trials.size())
         return false;
     return std::all_of(draft.files.begin(), draft.files.end(), [&](const auto &file) {
-        const Result<std::string> text =
-            files::readFile(older.directory / file.first, kernel::maxCandidateBytes);
+        const Result<std::string> text = kernel::readCandidateText(older.directory / file.first);
         return text && *text == file.second;
     });
 }
