@@ -2,7 +2,9 @@
 #include "core/files/atomicfile.h"
 #include "core/files/jsonlines.h"
 #include "core/files/sha256.h"
+#include "core/kernel/candidatetext.h"
 #include "core/lineage/lineage.h"
+#include "core/trial/listing.h"
 
 #include <algorithm>
 #include <map>
@@ -47,7 +49,7 @@ void readTrials(Lineage &lineage, const fs::path &path)
 std::string checkNamed(Lineage &lineage, const std::string &who, const std::string &file,
                        const std::string &trialId)
 {
-    const Result<std::string> text = files::readFile(lineage.directory / file, kernel::maxCandidateBytes);
+    const Result<std::string> text = kernel::readCandidateText(lineage.directory / file);
     std::string sha;
     if (text)
         sha = files::sha256Hex(*text);
@@ -159,6 +161,10 @@ Status appendTrial(const fs::path &lineageDirectory, const gate::Trial &trial)
     if (const Result<gate::Trial> readable = gate::parseTrial(line, "the new trial"); !readable)
         return fail(ErrorCode::InvalidInput, "Cannot record trial " + trial.id + " in '" + path.string()
                                                  + "': " + readable.error().message);
+    if (!trial.listingText.empty()) {
+        if (Status stored = gate::storeListing(lineageDirectory, trial.listingText); !stored)
+            return stored;
+    }
     return files::appendLine(path, line);
 }
 
@@ -173,7 +179,7 @@ Result<std::string> storeBranch(const fs::path &lineageDirectory, std::string_vi
     if (problem)
         return fail(ErrorCode::Io,
                     "Cannot create '" + path.parent_path().string() + "': " + problem.message() + '.');
-    if (const Result<std::string> stored = files::readFile(path, kernel::maxCandidateBytes);
+    if (const Result<std::string> stored = kernel::readCandidateText(path);
         stored && *stored == candidateText)
         return name;
     if (Status written = files::writeFileAtomic(path, candidateText); !written)

@@ -8,7 +8,7 @@
 namespace klineage::gate::protocol {
 
 /// Raised when a message changes its meaning; both ends are the same program, so it only catches mixed installations.
-inline constexpr int version = 3;
+inline constexpr int version = 4;
 /// Descriptors of the worker and the compiler: the socket that carries frames, and the memory that carries bulk bytes.
 inline constexpr int socketFd = 3;
 inline constexpr int memoryFd = 4;
@@ -18,7 +18,8 @@ inline constexpr int memoryFd = 4;
 [[nodiscard]] nlohmann::json write(const kernel::Bindings &bindings);
 [[nodiscard]] nlohmann::json write(const Environment &environment);
 [[nodiscard]] nlohmann::json write(const std::vector<Metric> &metrics);
-[[nodiscard]] nlohmann::json write(const std::vector<Hotspot> &hotspots);
+[[nodiscard]] nlohmann::json write(
+    const std::vector<ListedInstruction> &instructions);         ///< without their text
 [[nodiscard]] nlohmann::json write(const CompileOutput &output); ///< without the binary
 [[nodiscard]] nlohmann::json write(const kernel::ResolvedPlan &plan);
 [[nodiscard]] nlohmann::json write(const std::vector<BufferSet> &sets);
@@ -33,7 +34,7 @@ inline constexpr int memoryFd = 4;
 [[nodiscard]] kernel::Bindings readBindings(const nlohmann::json &json);
 [[nodiscard]] Environment readEnvironment(const nlohmann::json &json);
 [[nodiscard]] std::vector<Metric> readMetrics(const nlohmann::json &json);
-[[nodiscard]] std::vector<Hotspot> readHotspots(const nlohmann::json &json);
+[[nodiscard]] std::vector<ListedInstruction> readInstructions(const nlohmann::json &json);
 [[nodiscard]] CompileOutput readCompileOutput(const nlohmann::json &json);
 [[nodiscard]] kernel::ResolvedPlan readPlan(const nlohmann::json &json);
 [[nodiscard]] std::vector<BufferSet> readSets(const nlohmann::json &json);

@@ -70,6 +70,21 @@ OracleJob jobOf(const HostTensor &out, bool wide)
     return job;
 }
 
+/// What a product of two matrices and a convolution, which is one with gathered rows, have in common.
+OracleJob productJob(const HostTensor &a, const HostTensor &b, const HostTensor &out, bool wide,
+                     std::map<std::string, std::int64_t> flags, std::map<std::string, std::int64_t> sizes)
+{
+    OracleJob job = jobOf(out, wide);
+    job.text = oracle::matmulCu;
+    job.name = "matmul.cu";
+    flags.insert({{"TYPE_A", elementTypeOf(a)}, {"TYPE_B", elementTypeOf(b)}});
+    job.tunables.insert(flags.begin(), flags.end());
+    for (const auto &[name, size] : sizes)
+        job.sizes[name] = size;
+    job.inputs = {{"a", a.bytes}, {"b", b.bytes}};
+    return job;
+}
+
 Result<OracleJob> matmulJob(OracleRoles &roles, bool transposeB, bool wide)
 {
     const auto tensors = roleTensorsOf(roles, {"a", "b", "out"});
@@ -86,22 +101,9 @@ Result<OracleJob> matmulJob(OracleRoles &roles, bool transposeB, bool wide)
         return notOnDevice(unknownType);
     if (n / 64 >= mostBlocksAcross)
         return notOnDevice("it is too wide");
-    OracleJob job = jobOf(out, wide);
-    job.text = oracle::matmulCu;
-    job.name = "matmul.cu";
-    job.tunables.insert({{"TYPE_A", elementTypeOf(a)},
-                         {"TYPE_B", elementTypeOf(b)},
-                         {"TRANSPOSE_B", transposeB ? 1 : 0},
-                         {"GATHER", 0}});
-    job.sizes = {{"M", a.shape[0]},
-                 {"N", n},
-                 {"K", k},
-                 {"HEIGHT", std::int64_t{1}},
-                 {"WIDTH", std::int64_t{1}},
-                 {"CHANNELS", std::int64_t{1}},
-                 {"WINDOW", std::int64_t{1}}};
-    job.inputs = {{"a", a.bytes}, {"b", b.bytes}};
-    return job;
+    return productJob(
+        a, b, out, wide, {{"TRANSPOSE_B", transposeB ? 1 : 0}, {"GATHER", 0}},
+        {{"M", a.shape[0]}, {"N", n}, {"K", k}, {"HEIGHT", 1}, {"WIDTH", 1}, {"CHANNELS", 1}, {"WINDOW", 1}});
 }
 
 Result<OracleJob> convolutionJob(OracleRoles &roles, bool wide)
@@ -124,22 +126,14 @@ Result<OracleJob> convolutionJob(OracleRoles &roles, bool wide)
         return notOnDevice(unknownType);
     if (filters / 64 >= mostBlocksAcross)
         return notOnDevice("it has too many filters");
-    OracleJob job = jobOf(out, wide);
-    job.text = oracle::matmulCu;
-    job.name = "matmul.cu";
-    job.tunables.insert({{"TYPE_A", elementTypeOf(data)},
-                         {"TYPE_B", elementTypeOf(weight)},
-                         {"TRANSPOSE_B", 0},
-                         {"GATHER", 1}});
-    job.sizes = {{"M", data.shape[0] * data.shape[1] * data.shape[2]},
-                 {"N", filters},
-                 {"K", weight.shape[0]},
-                 {"HEIGHT", data.shape[1]},
-                 {"WIDTH", data.shape[2]},
-                 {"CHANNELS", channels},
-                 {"WINDOW", window}};
-    job.inputs = {{"a", data.bytes}, {"b", weight.bytes}};
-    return job;
+    return productJob(data, weight, out, wide, {{"TRANSPOSE_B", 0}, {"GATHER", 1}},
+                      {{"M", data.shape[0] * data.shape[1] * data.shape[2]},
+                       {"N", filters},
+                       {"K", weight.shape[0]},
+                       {"HEIGHT", data.shape[1]},
+                       {"WIDTH", data.shape[2]},
+                       {"CHANNELS", channels},
+                       {"WINDOW", window}});
 }
 
 /// The offsets as numbers of 64 bits; empty when they are no offsets of so many tokens.
@@ -163,15 +157,15 @@ std::vector<std::byte> offsetBytesOf(const std::vector<std::int64_t> &values)
     return bytes;
 }
 
-Result<OracleJob> attentionJob(OracleRoles &roles, bool wide)
+Result<OracleJob> attentionJob(OracleRoles &roles, bool causal, bool wide)
 {
     const auto tensors = roleTensorsOf(roles, {"q", "k", "v", "cu_q", "cu_k", "out"});
     if (tensors.empty())
         return notOnDevice(unfit);
     const HostTensor &q = *tensors[0], &k = *tensors[1], &v = *tensors[2], &out = *tensors[5];
     if (q.shape.size() != 3 || k.shape.size() != 3 || k.shape != v.shape || out.shape != q.shape
-        || q.shape[1] != k.shape[1] || q.shape[2] != k.shape[2] || tensors[3]->shape.size() != 1
-        || tensors[3]->shape != tensors[4]->shape)
+        || k.shape[1] < 1 || q.shape[1] % k.shape[1] != 0 || q.shape[2] != k.shape[2]
+        || tensors[3]->shape.size() != 1 || tensors[3]->shape != tensors[4]->shape)
         return notOnDevice(unfit);
     const auto queries = wideOffsetsOf(*tensors[3], q.shape[0]);
     const auto keys = wideOffsetsOf(*tensors[4], k.shape[0]);
@@ -192,12 +186,14 @@ Result<OracleJob> attentionJob(OracleRoles &roles, bool wide)
     job.tunables.insert({{"TYPE_Q", elementTypeOf(q)},
                          {"TYPE_K", elementTypeOf(k)},
                          {"TYPE_V", elementTypeOf(v)},
+                         {"CAUSAL", causal ? 1 : 0},
                          {"COLUMNS", dim <= 64    ? 4
                                      : dim <= 128 ? 8
                                                   : 16}});
     job.sizes = {{"QUERIES", q.shape[0]},
                  {"SEQUENCES", static_cast<std::int64_t>(queries.size() - 1)},
                  {"HEADS", q.shape[1]},
+                 {"KV_HEADS", k.shape[1]},
                  {"DIM", dim}};
     job.made = {offsetBytesOf(queries), offsetBytesOf(keys)};
     job.inputs = {{"q", q.bytes},
@@ -223,8 +219,8 @@ Result<OracleJob> oracleJobOf(const workload::Workload &workload, const std::vec
         return matmulJob(roles, workload.oracle == "matmul_nt", wide);
     if (workload.oracle == "conv2d_nhwc")
         return convolutionJob(roles, wide);
-    if (workload.oracle == "attention_varlen")
-        return attentionJob(roles, wide);
+    if (workload.oracle == "attention_varlen" || workload.oracle == "attention_varlen_causal")
+        return attentionJob(roles, workload.oracle == "attention_varlen_causal", wide);
     return notOnDevice("there is no kernel for " + workload.oracle);
 }
 

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/gate/check/correctness.h"
+#include "core/gate/timing/rounds.h"
+#include "core/gate/timing/timedside.h"
+
+#include <map>
+#include <set>
+#include <vector>
+
+namespace klineage::gate {
+
+/// The sides of one measurement: the candidate first, then a second copy of it, its parent and the vendor references, each looked at
+/// before it takes part. One that is not right, or not there, is left out, and the trial's evidence says why.
+class MeasuredSides
+{
+public:
+    using Placed = tl::expected<void, ProfileEnd>;
+
+    MeasuredSides(PreparedCandidate &candidate, const CorrectnessResult &correct, CompilerSession &compiler,
+                  const TrialContext &context, TimedBuffers &buffers, Trial &trial, const Where &where)
+        : m_candidate(candidate)
+        , m_correct(correct)
+        , m_compiler(compiler)
+        , m_context(context)
+        , m_buffers(buffers)
+        , m_trial(trial)
+        , m_where(where)
+    {}
+    MeasuredSides(const MeasuredSides &) = delete;
+    MeasuredSides &operator=(const MeasuredSides &) = delete;
+
+    [[nodiscard]] Placed addCandidate(bool withCopy);
+    [[nodiscard]] Placed addParent();
+    [[nodiscard]] Placed addReferences();
+
+    /// Draws the buffers anew and loads all modules again, in a random order.
+    [[nodiscard]] Placed place();
+    [[nodiscard]] Placed remove();
+
+    [[nodiscard]] std::vector<TimedSubject> &subjects() { return m_subjects; }
+    [[nodiscard]] const std::vector<TimedSide> &sides() const { return m_sides; } ///< of the same order
+    /// Of references, by provider.
+    [[nodiscard]] const std::map<std::string, std::string> &versions() const { return m_versions; }
+
+private:
+    [[nodiscard]] const workload::Case &timedCase() const { return m_context.job.workload.cases.front(); }
+    void note(const std::string &name, const std::string &value)
+    {
+        m_trial.verdict.evidence.push_back({name, value});
+    }
+    [[nodiscard]] tl::unexpected<ProfileEnd> failed(const WorkerFailure &failure, Culprit culprit) const
+    {
+        return tl::unexpected(ProfileEnd{failureEnd(failure, m_where), culprit});
+    }
+    [[nodiscard]] Placed addPlanSide(const std::string &name, Culprit culprit, PreparedCandidate &prepared);
+    [[nodiscard]] Placed addReference(const workload::Reference &reference);
+    void addPythonReference(const std::string &name, const ReferenceCall &call);
+    /// The provider; with the operator when the workload names several of the provider on this surface.
+    [[nodiscard]] std::string nameOf(const workload::Reference &reference) const;
+    /// Runs another side on buffers of its own. One that is wrong, or dies, is left out of the comparison: usable says so.
+    [[nodiscard]] Placed checkOther(SubjectId subject, CheckedSet &set, const std::string &name,
+                                    Culprit culprit, bool &usable);
+    [[nodiscard]] Placed checkParent(PreparedCandidate &prepared, bool &usable);
+
+    PreparedCandidate &m_candidate;
+    const CorrectnessResult &m_correct;
+    CompilerSession &m_compiler;
+    const TrialContext &m_context;
+    TimedBuffers &m_buffers;
+    Trial &m_trial;
+    Where m_where;
+    PreparedCandidate m_parent;
+    std::vector<TimedSide> m_sides;
+    std::vector<TimedSubject> m_subjects;
+    std::map<std::string, std::string> m_versions;
+    std::set<const void *> m_begun; ///< Python sessions that have this trial's buffers
+};
+
+} // namespace klineage::gate

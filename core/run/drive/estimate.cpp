@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What a run will probably cost, and what else to know before it starts.
+#include "core/base/numbertext.h"
+#include "core/kernel/candidatetext.h"
+#include "core/llm/makeprovider.h"
+#include "core/policy/policy.h"
+#include "core/run/admit/heldout.h"
+#include "core/run/drive/start.h"
+#include "core/run/lift/group.h"
+#include "core/talk/cardtext.h"
+#include "core/talk/trialtext.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace klineage::run {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+using MaybeEstimate = Result<std::optional<Estimate>>;
+
+constexpr std::size_t rulesBytes = 6000;    ///< of the system prompt beside root and cards
+constexpr std::size_t turnBytes = 12'000;   ///< a verdict and a candidate, a question later
+constexpr std::int64_t likelyOutput = 4000; ///< tokens: a candidate and a few sentences
+constexpr double bytesPerToken = 3.5;
+constexpr int questionsOfStep = 3; ///< of a deoptimization: propose, rewrite, derive again
+
+std::string optionOf(const Settings &settings, const char *name)
+{
+    const auto it = settings.options.find(name);
+    return it == settings.options.end() ? std::string() : it->second;
+}
+
+std::size_t sizeOf(const fs::path &file)
+{
+    std::error_code problem;
+    const std::uintmax_t size = fs::file_size(file, problem);
+    return problem ? 0 : static_cast<std::size_t>(size);
+}
+
+fs::path fileOf(const Workspace &workspace, const std::string &name)
+{
+    if (const FoundState found = findState(workspace, name); found.state)
+        return found.lineage->directory / found.state->file;
+    return fs::path(name).is_absolute() ? fs::path(name) : workspace.root / name;
+}
+
+/// Of the kernel and of what its workload says.
+std::size_t kernelBytes(const Workspace &workspace, const Settings &settings, const std::string &name)
+{
+    const workload::Workload *workload = workspace.findWorkload(settings.workload);
+    return sizeOf(fileOf(workspace, name)) + (workload ? sizeOf(workload->directory / "workload.toml") : 0);
+}
+
+/// At most what the library has of admitted cards of the language: which of them fit is only known when the run begins.
+std::size_t cardBytes(const Workspace &workspace, const Settings &settings)
+{
+    std::size_t bytes = 0;
+    if (!policy::usesCards(settings.policy, settings.options))
+        return bytes;
+    for (const skills::CardRecord &record : workspace.cards) {
+        const std::vector<std::string> &languages = record.card.scope.languages;
+        if (record.life() == skills::Life::Admitted
+            && std::find(languages.begin(), languages.end(), settings.surface) != languages.end())
+            bytes += policy::cardText(record).size();
+    }
+    return bytes;
+}
+
+MaybeEstimate estimateDeoptimize(const Workspace &workspace, const Settings &settings,
+                                 const llm::PriceTable &prices)
+{
+    Settings asked = settings;
+    asked.maxSteps *= questionsOfStep;
+    MaybeEstimate estimate =
+        estimateCost(asked, true, prices, kernelBytes(workspace, settings, settings.subject), 0);
+    if (estimate && *estimate)
+        (*estimate)->text += " A step that is kept takes three questions or more.";
+    return estimate;
+}
+
+MaybeEstimate estimateAdmit(const Workspace &workspace, const Settings &settings,
+                            const llm::PriceTable &prices)
+{
+    std::size_t bytes = kernelBytes(workspace, settings, optionOf(settings, "target"));
+    if (const skills::CardRecord *card = workspace.findCard(settings.subject))
+        bytes += policy::cardText(*card).size();
+    Settings asked = settings;
+    const std::string attempts = optionOf(settings, attemptsOption.name);
+    asked.maxSteps = attempts.empty() ? attemptsOption.absent : std::atoi(attempts.c_str());
+    return estimateCost(asked, true, prices, bytes, 0);
+}
+
+LiftInput groupsOf(const Workspace &workspace, const Settings &settings)
+{
+    return gatherGroups(workspace, liftedLineages(settings.subject), optionOf(settings, "again") == "1");
+}
+
+std::string groupsNote(const Workspace &workspace, const Settings &settings)
+{
+    const std::size_t groups = groupsOf(workspace, settings).groups.size();
+    if (groups == 0)
+        return "Nothing is left to lift: there is no transition that no card rests on yet.";
+    return groups == 1 ? "One group of transitions will be lifted."
+                       : std::to_string(groups) + " groups of transitions can be lifted, a card each.";
+}
+
+/// Each group of transitions is a conversation of its own.
+MaybeEstimate estimateLift(const Workspace &workspace, const Settings &settings,
+                           const llm::PriceTable &prices)
+{
+    const LiftInput input = groupsOf(workspace, settings);
+    std::size_t bytes = 0;
+    for (const LiftGroup &group : input.groups)
+        bytes += group.transitions.size() + group.attempts.size();
+    const std::size_t count = std::max<std::size_t>(1, input.groups.size());
+    Settings one = settings;
+    one.maxSteps = 1;
+    MaybeEstimate estimate = estimateCost(one, true, prices, bytes / count, 0);
+    if (!estimate || !*estimate)
+        return estimate;
+    Estimate &of = **estimate;
+    int groups = static_cast<int>(input.groups.size());
+    if (settings.maxSteps > 0)
+        groups = std::min(groups, settings.maxSteps);
+    of.laterDollars = of.firstDollars;
+    of.questions = of.firstDollars > 0
+                       ? static_cast<int>(std::min<double>(groups, settings.capDollars / of.firstDollars))
+                       : groups;
+    of.dollars = of.questions * of.firstDollars;
+    if (groups == 0) {
+        of.text = "Nothing will be asked.";
+        return estimate;
+    }
+    of.text = "A card will cost about $" + fixedText(of.firstDollars, 4) + ": about "
+              + std::to_string(of.questions) + " questions and $" + fixedText(of.dollars, 2)
+              + " within the cap of $" + fixedText(settings.capDollars, 2) + ", by the prices of "
+              + prices.date + '.';
+    return estimate;
+}
+
+std::string heldOutNote(const Workspace &workspace, const Settings &settings)
+{
+    const skills::CardRecord *card = workspace.findCard(settings.subject);
+    const std::string name = optionOf(settings, "target");
+    Result<std::string> text = kernel::readCandidateText(fileOf(workspace, name));
+    if (!card || !text)
+        return {};
+    Subject target;
+    target.label = name;
+    target.text = std::move(*text);
+    if (const FoundState found = findState(workspace, name); found.lineage)
+        target.lineage = found.lineage->key();
+    const HeldOut held = isHeldOut(workspace, card->card, target, settings.workload, settings.platform);
+    return held.value ? "The target is held out: a gain on it admits the card."
+                      : "The target cannot admit the card. " + held.reason;
+}
+
+} // namespace
+
+MaybeEstimate estimateCost(const Settings &settings, bool isPaid, const llm::PriceTable &prices,
+                           std::size_t rootBytes, std::size_t cardBytes)
+{
+    if (!isPaid)
+        return std::optional<Estimate>();
+    const llm::Price *price = prices.find(settings.model);
+    if (!price)
+        return tl::unexpected(llm::unknownPrice(prices, settings.model));
+    const auto tokens = [](std::size_t bytes) {
+        return static_cast<std::int64_t>(std::ceil(static_cast<double>(bytes) / bytesPerToken));
+    };
+    const std::int64_t prefix = tokens(rulesBytes + rootBytes + cardBytes);
+    llm::Usage first;
+    first.cacheWrite = prefix;
+    first.input = 500;
+    first.output = cardBytes > 0 ? 500 : likelyOutput; // the answer to the load is a short plan
+    llm::Usage later;
+    later.cacheRead = prefix + tokens(4 * turnBytes); // the chat in the middle of its life
+    later.cacheWrite = tokens(turnBytes);
+    later.output = likelyOutput;
+    Estimate estimate;
+    estimate.firstDollars = llm::dollars(*price, first);
+    estimate.laterDollars = llm::dollars(*price, later);
+    const double left = std::max(0.0, settings.capDollars - estimate.firstDollars);
+    const double affordable = estimate.laterDollars > 0 ? left / estimate.laterDollars : 1e6;
+    estimate.questions =
+        static_cast<int>(std::min(affordable, 1e6)) + (settings.capDollars >= estimate.firstDollars);
+    if (settings.maxSteps > 0)
+        estimate.questions = std::min(estimate.questions, settings.maxSteps);
+    if (estimate.questions > 0)
+        estimate.dollars = estimate.firstDollars + (estimate.questions - 1) * estimate.laterDollars;
+    estimate.text = "The first question will cost about $" + fixedText(estimate.firstDollars, 4)
+                    + ", each after it about $" + fixedText(estimate.laterDollars, 4) + ": about "
+                    + std::to_string(estimate.questions) + " questions and $" + fixedText(estimate.dollars, 2)
+                    + " within the cap of $" + fixedText(settings.capDollars, 2) + ", by the prices of "
+                    + prices.date + '.';
+    return std::optional(std::move(estimate));
+}
+
+bool isPaid(const Settings &settings)
+{
+    const auto paid = settings.author.find("paid");
+    return paid == settings.author.end() ? llm::needsModel(settings.provider) : paid->second == "yes";
+}
+
+MaybeEstimate startEstimate(const Workspace &workspace, const Settings &settings)
+{
+    if (!isPaid(settings))
+        return std::optional<Estimate>();
+    const Result<llm::PriceTable> prices = llm::loadPrices(workspace.root);
+    if (!prices)
+        return tl::unexpected(prices.error());
+    switch (settings.kind) {
+    case Kind::Deoptimize:
+        return estimateDeoptimize(workspace, settings, *prices);
+    case Kind::Lift:
+        return estimateLift(workspace, settings, *prices);
+    case Kind::Admit:
+        return estimateAdmit(workspace, settings, *prices);
+    case Kind::Materialize:
+        break;
+    }
+    return estimateCost(settings, true, *prices, kernelBytes(workspace, settings, settings.subject),
+                        cardBytes(workspace, settings));
+}
+
+std::vector<std::string> startNotes(const Workspace &workspace, const Settings &settings)
+{
+    std::vector<std::string> notes;
+    const bool mayRemember = settings.provider == "manual" || settings.provider == "exec";
+    if (settings.kind == Kind::Deoptimize) {
+        const std::string name = optionOf(settings, "name");
+        notes.push_back("The walk becomes the lineage " + settings.workload + '/' + settings.platform
+                        + (name.empty() ? "" : '-' + name) + '.');
+        if (mayRemember)
+            notes.push_back("Each \"rederive\" question wants an author without memory of the others.");
+    } else if (settings.kind == Kind::Lift) {
+        notes.push_back(groupsNote(workspace, settings));
+    } else if (settings.kind == Kind::Admit) {
+        if (std::string note = heldOutNote(workspace, settings); !note.empty())
+            notes.push_back(std::move(note));
+        if (mayRemember)
+            notes.push_back("The run wants an author that has not seen the card's own kernels.");
+    }
+    return notes;
+}
+
+} // namespace klineage::run

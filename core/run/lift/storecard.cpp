@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/run/lift/storecard.h"
+
+#include "core/files/atomicfile.h"
+#include "core/lineage/lineage.h"
+
+#include <algorithm>
+#include <map>
+
+namespace klineage::run {
+
+namespace {
+
+using skills::Citation;
+using skills::Claim;
+
+constexpr std::size_t maxNameBytes = 64;
+
+void addMissing(std::vector<std::string> &values, const std::vector<std::string> &more)
+{
+    for (const std::string &value : more) {
+        if (std::find(values.begin(), values.end(), value) == values.end())
+            values.push_back(value);
+    }
+}
+
+/// Claims that nearly say the same share one entry with the evidence of both.
+void addClaims(std::vector<Claim> &claims, const std::vector<Claim> &more)
+{
+    for (const Claim &claim : more) {
+        const auto same = std::find_if(claims.begin(), claims.end(), [&](const Claim &known) {
+            return known.text == claim.text || similarity(wordsOf(known.text), wordsOf(claim.text)) >= 0.8;
+        });
+        if (same == claims.end())
+            claims.push_back(claim);
+        else
+            addMissing(same->evidence, claim.evidence);
+    }
+}
+
+bool holdsAll(const std::vector<Citation> &all, const std::vector<Citation> &some)
+{
+    return std::all_of(some.begin(), some.end(), [&](const Citation &citation) {
+        return std::find(all.begin(), all.end(), citation) != all.end();
+    });
+}
+
+} // namespace
+
+std::optional<std::string> duplicateOf(const skills::Card &card, const std::vector<KnownCard> &known)
+{
+    const std::set<std::string> locus = wordsOf(card.locus);
+    const std::set<std::string> intent = wordsOf(card.intent.text);
+    std::optional<std::string> found;
+    double best = 0;
+    for (const KnownCard &other : known) {
+        if (other.category != card.category || similarity(wordsOf(other.locus), locus) < similarLocus)
+            continue;
+        const double alike = similarity(wordsOf(other.intent), intent);
+        if (alike >= similarIntent && alike > best) {
+            best = alike;
+            found = other.name;
+        }
+    }
+    return found;
+}
+
+std::string freeName(const std::string &name, const std::vector<KnownCard> &known)
+{
+    const auto isTaken = [&](const std::string &wanted) {
+        return std::any_of(known.begin(), known.end(),
+                           [&](const KnownCard &card) { return card.name == wanted; });
+    };
+    std::string wanted = name;
+    for (int number = 2; isTaken(wanted); ++number) {
+        const std::string suffix = '-' + std::to_string(number);
+        wanted = name.substr(0, maxNameBytes - suffix.size()) + suffix;
+    }
+    return wanted;
+}
+
+skills::Card merged(const skills::CardRecord &kept, const skills::Card &added)
+{
+    skills::Card card = kept.card;
+    addMissing(card.evidence, added.evidence);
+    addMissing(card.intent.evidence, added.intent.evidence);
+    addMissing(card.anchor.evidence, added.anchor.evidence);
+    addClaims(card.effects, added.effects);
+    addClaims(card.risks, added.risks);
+    if (kept.life() == skills::Life::Hypothesis) {
+        addMissing(card.scope.cases, added.scope.cases);
+        addMissing(card.scope.languages, added.scope.languages);
+        addMissing(card.scope.platforms, added.scope.platforms);
+    }
+    return card;
+}
+
+Status storeCard(const skills::CardStore &store, const LiftedCard &lifted)
+{
+    const Result<skills::CardRecord> created = store.create(lifted.card, lifted.carrier);
+    if (created)
+        return {};
+    if (created.error().code != ErrorCode::Conflict)
+        return tl::unexpected(created.error());
+    const Result<skills::CardRecord> there = store.read(lifted.card.name);
+    if (there && there->card.category == lifted.card.category
+        && holdsAll(there->card.evidence, lifted.card.evidence))
+        return {};
+    return tl::unexpected(created.error());
+}
+
+Status mergeCard(const skills::CardStore &store, const std::string &name, const skills::Card &added,
+                 const std::string &run)
+{
+    const Result<skills::CardRecord> kept = store.read(name);
+    if (!kept)
+        return tl::unexpected(kept.error());
+    const Result<skills::CardRecord> saved =
+        store.save(merged(*kept, added), "lift", "Merged with the evidence of the run " + run + '.');
+    return saved ? Status() : Status(tl::unexpected(saved.error()));
+}
+
+Status linkTransitions(const std::filesystem::path &workspace, const std::string &card,
+                       const std::vector<Citation> &transitions)
+{
+    std::map<std::string, std::vector<std::string>> statesOf; // by the lineage's key
+    for (const Citation &citation : transitions) {
+        const std::size_t slash = citation.rfind('/');
+        statesOf[citation.substr(0, slash)].push_back(citation.substr(slash + 1));
+    }
+    for (const auto &[key, states] : statesOf) {
+        const std::size_t slash = key.find('/');
+        const std::filesystem::path folder =
+            workspace / "workloads" / key.substr(0, slash) / "lineages" / key.substr(slash + 1);
+        Result<lineage::Lineage> lineage = lineage::readLineage(folder);
+        if (!lineage)
+            continue; // it went since: the card's evidence still names it, and the lint says so
+        bool changed = false;
+        for (lineage::Transition &transition : lineage->transitions) {
+            const bool cited = std::find(states.begin(), states.end(), transition.to) != states.end();
+            if (cited && transition.card.empty()) {
+                transition.card = card;
+                changed = true;
+            }
+        }
+        if (!changed)
+            continue;
+        if (Status written = files::writeFileAtomic(folder / "lineage.toml", lineage::writeLineage(*lineage));
+            !written)
+            return written;
+    }
+    return {};
+}
+
+} // namespace klineage::run
