@@ -36,7 +36,7 @@ args = ["tm_x", "tm_weight", "y", "int M", "int N", "int K"]
 //
 // y[M,N] = x[M,K] · weight[N,K]ᵀ, e4m3 in, bf16 out, fp32 sums.
 //
-// Attempt from K09: sums on two levels: products of one slab are summed in the tensor cores from zero, and then added to
+// Sums on two levels: products of one slab are summed in the tensor cores from zero, and then added to
 // float sums in registers. Half of the tile's columns at a time, so that both levels fit the registers.
 // Needs K % 16 == 0 for the engine's row pitch, and N % 8 == 0 for stores of 16 bytes.
 
