@@ -14,24 +14,25 @@ namespace {
 
 using nlohmann::json;
 
-/// The version is in every cache key, and compiling nothing also warms the compiler up.
-json hello()
+/// The versions are in every cache key, and compiling nothing also warms the compilers up.
+json hello(std::span<const Compiler> known)
 {
-    json out = {{"hello", "klineage-compiler"}, {"version", protocol::version}};
-    const auto probe = compileCuda("\n", "probe.cu", {}, "sm_90a");
-    if (probe)
-        out["compiler"] = probe->compiler;
-    else
-        out["error"] = protocol::write(probe.error());
-    return out;
+    json versions = json::object();
+    for (const Compiler &compiler : known) {
+        const auto probe = compiler.compile({std::string(compiler.language), "\n", "probe", {}, "sm_90a"});
+        versions[std::string(compiler.language)] =
+            probe ? json{{"compiler", probe->compiler}} : json{{"error", protocol::write(probe.error())}};
+    }
+    return {{"hello", "klineage-compiler"}, {"version", protocol::version}, {"compilers", versions}};
 }
 
-json compile(const json &request, process::SharedMemory &memory)
+json compile(const json &request, std::span<const Compiler> known, process::SharedMemory &memory)
 {
     const auto output =
-        compileCuda(request.at("source").get<std::string>(), request.at("name").get<std::string>(),
-                    request.at("tunables").get<std::map<std::string, std::int64_t>>(),
-                    request.at("target").get<std::string>());
+        compileBy(known, {request.at("language").get<std::string>(), request.at("source").get<std::string>(),
+                          request.at("name").get<std::string>(),
+                          request.at("tunables").get<std::map<std::string, std::int64_t>>(),
+                          request.at("target").get<std::string>()});
     if (!output)
         return {{"error", protocol::write(output.error())}};
     const auto room = request.at("room").get<std::size_t>();
@@ -49,19 +50,19 @@ json compile(const json &request, process::SharedMemory &memory)
 
 } // namespace
 
-int runCompiler()
+int runCompiler(std::span<const Compiler> known)
 {
     using process::Deadline;
     process::FramePipe pipe{FileDescriptor(protocol::socketFd)};
     auto memory = process::SharedMemory::adopt(FileDescriptor(protocol::memoryFd));
     try {
-        if (!pipe.send(hello(), Deadline::in(10)))
+        if (!pipe.send(hello(known), Deadline::in(10)))
             return 1;
         for (;;) {
             const auto request = pipe.receive(Deadline::never());
             if (!request)
                 return pipe.ended() ? 0 : 1;
-            json reply = compile(*request, memory);
+            json reply = compile(*request, known, memory);
             reply["id"] = request->at("id");
             if (!pipe.send(reply, Deadline::in(60)))
                 return 1;

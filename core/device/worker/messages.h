@@ -8,7 +8,7 @@
 namespace klineage::gate::protocol {
 
 /// Raised when a message changes its meaning; both ends are the same program, so it only catches mixed installations.
-inline constexpr int version = 3;
+inline constexpr int version = 4;
 /// Descriptors of the worker and the compiler: the socket that carries frames, and the memory that carries bulk bytes.
 inline constexpr int socketFd = 3;
 inline constexpr int memoryFd = 4;

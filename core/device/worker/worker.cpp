@@ -214,12 +214,12 @@ json Worker::perform(const json &request)
 
 } // namespace
 
-int runWorker(kernel::Surface surface)
+int runWorker(kernel::DeviceKind device)
 {
     using process::Deadline;
     process::FramePipe pipe{FileDescriptor(protocol::socketFd)};
     try {
-        auto backend = surface == kernel::Surface::Cuda ? openCudaBackend() : openOpenClBackend();
+        auto backend = device == kernel::DeviceKind::Cuda ? openCudaBackend() : openOpenClBackend();
         if (!backend) {
             json hello = failure(backend.error());
             hello["version"] = protocol::version;

@@ -89,14 +89,13 @@ WorkerResult<void> CompilerSession::ensureStarted(const std::stop_token &stop)
         if (hello->at("version").get<int>() != protocol::version)
             return end(
                 {ErrorCode::Protocol, "The compiler process speaks another version of the protocol.", {}}, 0);
-        if (hello->contains("error")) {
-            const Error error = protocol::readError(hello->at("error"));
-            m_process.reset();
-            const auto kind =
-                error.code == ErrorCode::Unavailable ? FailureKind::Unavailable : FailureKind::Machine;
-            return tl::unexpected(WorkerFailure{kind, error, {}, {}, 0});
+        m_compilers.clear();
+        for (const auto &[language, said] : hello->at("compilers").items()) {
+            if (said.contains("error"))
+                m_compilers[language] = tl::unexpected(protocol::readError(said.at("error")));
+            else
+                m_compilers[language] = said.at("compiler").get<std::string>();
         }
-        m_compiler = hello->at("compiler").get<std::string>();
     } catch (const std::exception &) {
         return end({ErrorCode::Protocol,
                     "The compiler process did not introduce itself as the protocol demands.",
@@ -104,6 +103,24 @@ WorkerResult<void> CompilerSession::ensureStarted(const std::stop_token &stop)
                    0);
     }
     return {};
+}
+
+WorkerResult<std::string> CompilerSession::compilerOf(const std::string &language)
+{
+    const auto found = m_compilers.find(language);
+    if (found != m_compilers.end() && found->second)
+        return *found->second;
+    const Error error =
+        found == m_compilers.end()
+            ? Error{ErrorCode::Unavailable, "There is no compiler for '" + language + "' here.", {}}
+            : found->second.error();
+    m_process.reset(); // the next one may find what was missing
+    return tl::unexpected(
+        WorkerFailure{error.code == ErrorCode::Unavailable ? FailureKind::Unavailable : FailureKind::Machine,
+                      error,
+                      {},
+                      {},
+                      0});
 }
 
 WorkerResult<CompileOutput> CompilerSession::ask(json request, double limitSeconds,
@@ -147,20 +164,22 @@ WorkerResult<CompileOutput> CompilerSession::ask(json request, double limitSecon
     }
 }
 
-WorkerResult<CompileOutput> CompilerSession::compile(const std::string &source, const std::string &name,
-                                                     const std::map<std::string, std::int64_t> &tunables,
-                                                     const std::string &target, double limitSeconds,
+WorkerResult<CompileOutput> CompilerSession::compile(const CompileRequest &request, double limitSeconds,
                                                      const std::stop_token &stop)
 {
     if (auto started = ensureStarted(stop); !started)
         return tl::unexpected(started.error());
-    const CompileKey key{source, tunables, m_compiler, target};
+    const auto version = compilerOf(request.language);
+    if (!version)
+        return tl::unexpected(version.error());
+    const CompileKey key{request.source, request.tunables, *version, request.target};
     if (auto known = m_cache.find(key))
         return std::move(*known);
-    auto output = ask({{"source", source},
-                       {"name", name},
-                       {"tunables", tunables},
-                       {"target", target},
+    auto output = ask({{"language", request.language},
+                       {"source", request.source},
+                       {"name", request.name},
+                       {"tunables", request.tunables},
+                       {"target", request.target},
                        {"room", binaryRoomBytes}},
                       limitSeconds, stop);
     if (output && output->ok)

@@ -27,22 +27,22 @@ constexpr std::size_t initialMemoryBytes = std::size_t{1} << 20;
 } // namespace
 
 WorkerResult<std::unique_ptr<WorkerSession>> WorkerSession::start(const std::vector<std::string> &command,
-                                                                  kernel::Surface surface,
+                                                                  kernel::DeviceKind device,
                                                                   double limitSeconds,
                                                                   const std::stop_token &stop,
                                                                   Confinement confinement)
 {
-    auto session = launch(command, surface, confinement);
+    auto session = launch(command, device, confinement);
     if (!session)
         return session;
     const auto ready = (*session)->await(limitSeconds, stop);
     if (ready)
         return session;
-    if (confinement == Confinement::Full && surface == kernel::Surface::Cuda
+    if (confinement == Confinement::Full && device == kernel::DeviceKind::Cuda
         && ready.error().kind == FailureKind::Unavailable && process::isolationSupport().landlockAbi > 0) {
         // A CUDA kernel runs on the device and cannot open files, so a driver that will not start under Landlock is let off it;
         // the trial records what was enforced.
-        auto again = start(command, surface, limitSeconds, stop, Confinement::WithoutFiles);
+        auto again = start(command, device, limitSeconds, stop, Confinement::WithoutFiles);
         if (again)
             return again;
     }
@@ -60,7 +60,7 @@ WorkerResult<void> WorkerSession::await(double limitSeconds, const std::stop_tok
 }
 
 WorkerResult<std::unique_ptr<WorkerSession>> WorkerSession::launch(const std::vector<std::string> &command,
-                                                                   kernel::Surface surface,
+                                                                   kernel::DeviceKind device,
                                                                    Confinement confinement)
 {
     const auto failed = [](const Error &error) {
@@ -75,7 +75,7 @@ WorkerResult<std::unique_ptr<WorkerSession>> WorkerSession::launch(const std::ve
     auto scratch = process::ScratchFolder::create(cacheDirectory()); // kernels of the CPU are compiled there
     if (!scratch)
         return failed(scratch.error());
-    process::ChildOptions options = workerSandbox(surface, scratch->path());
+    process::ChildOptions options = workerSandbox(device, scratch->path());
     process::IsolationSupport used = process::isolationSupport();
     if (confinement == Confinement::LimitsOnly) {
         options.isolation.reset();

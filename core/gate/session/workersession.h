@@ -66,11 +66,11 @@ class WorkerSession
 public:
     /// Starts the command (program and arguments) and waits for its hello.
     [[nodiscard]] static WorkerResult<std::unique_ptr<WorkerSession>> start(
-        const std::vector<std::string> &command, kernel::Surface surface, double limitSeconds,
+        const std::vector<std::string> &command, kernel::DeviceKind device, double limitSeconds,
         const std::stop_token &stop, Confinement confinement = Confinement::Full);
     /// Starts the command without waiting: nothing but await() may be called before that has succeeded.
     [[nodiscard]] static WorkerResult<std::unique_ptr<WorkerSession>> launch(
-        const std::vector<std::string> &command, kernel::Surface surface,
+        const std::vector<std::string> &command, kernel::DeviceKind device,
         Confinement confinement = Confinement::Full);
     /// Waits for the hello; at once when it has been read already.
     [[nodiscard]] WorkerResult<void> await(double limitSeconds, const std::stop_token &stop);
