@@ -5,13 +5,14 @@
 
 #include "core/device/backend.h"
 #include "core/device/counters/pcsampler.h"
+#include "core/device/cuda/handle.h"
 #include "core/device/cuda/helpers.h"
 #include "core/device/cuda/subject.h"
 
 namespace klineage::gate::cuda {
 
 struct Allocation {
-    CUdeviceptr address = 0;
+    DeviceMemory memory;
     std::size_t bytes = 0;
 };
 
@@ -19,7 +20,7 @@ struct Allocation {
 struct Replay {
     std::size_t first = 0;
     int repeats = 0;
-    CUgraphExec graph = nullptr;
+    ExecutableGraph graph;
 };
 
 struct Entry {
@@ -35,7 +36,6 @@ public:
         : m_driver(driver)
         , m_helpers(m_driver)
     {}
-    ~CudaBackend() override;
 
     Status open();
 
@@ -78,11 +78,11 @@ public:
 private:
     int attribute(CUdevice_attribute name) const;
     Result<std::vector<AddressSet>> addresses(const std::vector<BufferSet> &sets) const;
-    Result<Allocation> allocation(BufferId buffer, std::size_t bytes) const;
+    /// Where a buffer of at least so many bytes is.
+    Result<CUdeviceptr> addressOf(BufferId buffer, std::size_t bytes) const;
     Result<Entry *> entry(SubjectId subject);
     Status enqueueRuns(Entry &entry, const TimedRun &run);
     Result<CUgraphExec> replay(Entry &entry, const TimedRun &run);
-    void dropReplays(Entry &entry);
     SubjectId add(std::unique_ptr<Subject> subject);
 
     Driver m_driver;
@@ -90,12 +90,13 @@ private:
     CUdevice m_device = 0;
     CUcontext m_context = nullptr;
     std::unique_ptr<counters::PcSampler> m_sampler;
-    CUstream m_stream = nullptr;
-    CUevent m_begin = nullptr;
-    CUevent m_end = nullptr;
+    // Those further down use those further up, and are let go first.
+    Stream m_stream;
+    Event m_begin;
+    Event m_end;
     std::string m_pciBusId;
-    std::map<ModuleId, CUmodule> m_modules;
     std::map<BufferId, Allocation> m_buffers;
+    std::map<ModuleId, Module> m_modules;
     std::map<SubjectId, Entry> m_subjects;
     std::uint32_t m_nextId = 1;
 };
