@@ -94,25 +94,23 @@ Result<ModuleId> CudaBackend::load(std::span<const std::byte> binary, const std:
     if (!module)
         return tl::unexpected(module.error());
     output.ok = true;
-    const ModuleId id = m_nextId++;
-    m_modules[id] = std::move(*module);
-    return id;
+    return m_held.addModule(std::move(*module));
 }
 
 void CudaBackend::unload(ModuleId module)
 {
-    if (m_modules.erase(module) > 0)
+    if (m_held.eraseModule(module))
         m_driver.ctxResetPersistingL2Cache();
 }
 
 Status CudaBackend::readGlobal(ModuleId module, const std::string &name, std::span<std::byte> bytes)
 {
-    const auto found = m_modules.find(module);
-    if (found == m_modules.end())
-        return fail(ErrorCode::Internal, "Cannot read the variable " + name + ": its module is not loaded.");
+    const auto found = m_held.module(module, "read the variable " + name);
+    if (!found)
+        return tl::unexpected(found.error());
     CUdeviceptr address = 0;
     std::size_t size = 0;
-    const CUresult result = m_driver.moduleGetGlobal(&address, &size, found->second.get(), name.c_str());
+    const CUresult result = m_driver.moduleGetGlobal(&address, &size, *found, name.c_str());
     if (result != CUDA_SUCCESS || size < bytes.size())
         return fail(ErrorCode::InvalidInput, "Cannot find the variable " + name
                                                  + " in the module: " + m_driver.describe(result) + ".");
@@ -126,28 +124,12 @@ Result<BufferId> CudaBackend::allocate(std::size_t bytes)
         allocateMemory(m_driver, bytes, "allocate " + std::to_string(bytes) + " bytes of device memory");
     if (!memory)
         return tl::unexpected(memory.error());
-    const BufferId id = m_nextId++;
-    m_buffers[id] = {std::move(*memory), bytes};
-    return id;
-}
-
-void CudaBackend::release(BufferId buffer)
-{
-    m_buffers.erase(buffer);
-}
-
-Result<CUdeviceptr> CudaBackend::addressOf(BufferId buffer, std::size_t bytes) const
-{
-    const auto found = m_buffers.find(buffer);
-    if (found == m_buffers.end() || bytes > found->second.bytes)
-        return fail(ErrorCode::Internal,
-                    "Cannot copy " + std::to_string(bytes) + " bytes: no such buffer or it is smaller.");
-    return found->second.memory.get();
+    return m_held.addBuffer(std::move(*memory), bytes);
 }
 
 Status CudaBackend::upload(BufferId buffer, std::span<const std::byte> image)
 {
-    const auto target = addressOf(buffer, image.size());
+    const auto target = m_held.memory(buffer, image.size());
     if (!target)
         return tl::unexpected(target.error());
     return m_driver.check(m_driver.memcpyHtoD(*target, image.data(), image.size()), "copy to the device");
@@ -155,7 +137,7 @@ Status CudaBackend::upload(BufferId buffer, std::span<const std::byte> image)
 
 Status CudaBackend::download(BufferId buffer, std::span<std::byte> image)
 {
-    const auto source = addressOf(buffer, image.size());
+    const auto source = m_held.memory(buffer, image.size());
     if (!source)
         return tl::unexpected(source.error());
     return m_driver.check(m_driver.memcpyDtoH(image.data(), *source, image.size()), "copy from the device");
@@ -167,7 +149,7 @@ Result<std::vector<AddressSet>> CudaBackend::addresses(const std::vector<BufferS
     for (const BufferSet &set : sets) {
         AddressSet addresses;
         for (const auto &[name, binding] : set) {
-            const auto buffer = addressOf(binding.buffer, binding.offsetBytes);
+            const auto buffer = m_held.memory(binding.buffer, binding.offsetBytes);
             if (!buffer)
                 return tl::unexpected(buffer.error());
             addresses[name] = *buffer + binding.offsetBytes;
@@ -177,26 +159,19 @@ Result<std::vector<AddressSet>> CudaBackend::addresses(const std::vector<BufferS
     return result;
 }
 
-SubjectId CudaBackend::add(std::unique_ptr<Subject> subject)
-{
-    const SubjectId id = m_nextId++;
-    m_subjects[id].subject = std::move(subject);
-    return id;
-}
-
 Result<SubjectId> CudaBackend::addPlan(ModuleId module, const kernel::ResolvedPlan &plan,
                                        const std::vector<BufferSet> &sets)
 {
-    const auto found = m_modules.find(module);
-    if (found == m_modules.end())
-        return fail(ErrorCode::Internal, "Cannot prepare a plan: its module is not loaded.");
+    const auto found = m_held.module(module, "prepare a plan");
+    if (!found)
+        return tl::unexpected(found.error());
     auto bound = addresses(sets);
     if (!bound)
         return tl::unexpected(bound.error());
-    auto subject = makePlanSubject(m_driver, m_device, found->second.get(), plan, std::move(*bound));
+    auto subject = makePlanSubject(m_driver, m_device, *found, plan, std::move(*bound));
     if (!subject)
         return tl::unexpected(subject.error());
-    return add(std::move(*subject));
+    return m_held.addSubject(std::move(*subject));
 }
 
 Result<SubjectId> CudaBackend::addReference(const ReferenceCall &call, const std::vector<BufferSet> &sets)
@@ -207,26 +182,12 @@ Result<SubjectId> CudaBackend::addReference(const ReferenceCall &call, const std
     auto subject = makeVendorSubject({m_driver, m_stream.get()}, call, std::move(*bound));
     if (!subject)
         return tl::unexpected(subject.error());
-    return add(std::move(*subject));
-}
-
-Result<Entry *> CudaBackend::entry(SubjectId subject)
-{
-    const auto found = m_subjects.find(subject);
-    if (found == m_subjects.end())
-        return fail(ErrorCode::Internal,
-                    "Cannot run subject " + std::to_string(subject) + ": it does not exist.");
-    return &found->second;
-}
-
-void CudaBackend::removeSubject(SubjectId subject)
-{
-    m_subjects.erase(subject);
+    return m_held.addSubject(std::move(*subject));
 }
 
 Status CudaBackend::rebind(SubjectId subject, const std::vector<BufferSet> &sets)
 {
-    const auto found = entry(subject);
+    const auto found = m_held.subject(subject);
     if (!found)
         return tl::unexpected(found.error());
     auto bound = addresses(sets);
@@ -239,18 +200,16 @@ Status CudaBackend::rebind(SubjectId subject, const std::vector<BufferSet> &sets
 
 Status CudaBackend::setFills(SubjectId subject, const FillSets &fills)
 {
-    const auto found = entry(subject);
+    const auto found = m_held.subjectToFill(subject, fills);
     if (!found)
         return tl::unexpected(found.error());
     if (!m_helpers.installed())
         return fail(ErrorCode::Internal, "Cannot refill buffers: the gate's own kernels are not loaded.");
-    if (fills.size() != (*found)->subject->setCount())
-        return fail(ErrorCode::Internal, "Cannot refill: there is not one list of regions for each set.");
     std::vector<std::vector<std::pair<CUdeviceptr, std::size_t>>> regions;
     for (const auto &set : fills) {
         auto &out = regions.emplace_back();
         for (const FillRegion &region : set) {
-            const auto buffer = addressOf(region.buffer, region.offsetBytes + region.bytes);
+            const auto buffer = m_held.memory(region.buffer, region.offsetBytes + region.bytes);
             if (!buffer)
                 return tl::unexpected(buffer.error());
             out.emplace_back(*buffer + region.offsetBytes, region.bytes);
@@ -263,26 +222,11 @@ Status CudaBackend::setFills(SubjectId subject, const FillSets &fills)
     return {};
 }
 
-std::string CudaBackend::subjectVersion(SubjectId subject) const
-{
-    const auto found = m_subjects.find(subject);
-    return found == m_subjects.end() ? std::string() : found->second.subject->version();
-}
-
-std::vector<Metric> CudaBackend::subjectMetrics(SubjectId subject) const
-{
-    const auto found = m_subjects.find(subject);
-    return found == m_subjects.end() ? std::vector<Metric>() : found->second.subject->metrics();
-}
-
 Status CudaBackend::run(SubjectId subject, std::size_t set)
 {
-    const auto found = entry(subject);
+    const auto found = m_held.subjectOn(subject, set);
     if (!found)
         return tl::unexpected(found.error());
-    if (set >= (*found)->subject->setCount())
-        return fail(ErrorCode::Internal,
-                    "Cannot run on buffer set " + std::to_string(set) + ": there is no such set.");
     if (auto enqueued = (*found)->subject->enqueueChecked(m_stream.get(), set); !enqueued)
         return enqueued;
     return m_driver.check(m_driver.streamSynchronize(m_stream.get()), "finish the kernel");
@@ -290,7 +234,7 @@ Status CudaBackend::run(SubjectId subject, std::size_t set)
 
 Result<std::vector<Metric>> CudaBackend::counters(SubjectId subject, const std::vector<std::string> &sets)
 {
-    const auto found = entry(subject);
+    const auto found = m_held.subject(subject);
     if (!found)
         return tl::unexpected(found.error());
     const Subject &plan = *(*found)->subject;
@@ -319,7 +263,7 @@ Status CudaBackend::prepareSampling()
 
 Result<SampledLines> CudaBackend::sample(SubjectId subject, std::span<const std::byte> binary)
 {
-    const auto found = entry(subject);
+    const auto found = m_held.subject(subject);
     if (!found)
         return tl::unexpected(found.error());
     if (!m_sampler)
@@ -336,18 +280,14 @@ Result<SampledLines> CudaBackend::sample(SubjectId subject, std::span<const std:
 
 Status CudaBackend::copy(std::span<const CopyRange> ranges)
 {
-    for (const CopyRange &range : ranges) {
-        const auto from = addressOf(range.from, range.fromOffset + range.bytes);
-        const auto to = addressOf(range.to, range.toOffset + range.bytes);
-        if (!from || !to)
-            return tl::unexpected(from ? to.error() : from.error());
-        if (auto copied =
-                m_driver.check(m_driver.memcpyDtoDAsync(*to + range.toOffset, *from + range.fromOffset,
-                                                        range.bytes, m_stream.get()),
-                               "copy between buffers");
-            !copied)
-            return copied;
-    }
+    const auto enqueued =
+        m_held.copyEach(ranges, [this](CUdeviceptr to, CUdeviceptr from, const CopyRange &range) {
+            return m_driver.check(m_driver.memcpyDtoDAsync(to + range.toOffset, from + range.fromOffset,
+                                                           range.bytes, m_stream.get()),
+                                  "copy between buffers");
+        });
+    if (!enqueued)
+        return enqueued;
     return m_driver.check(m_driver.streamSynchronize(m_stream.get()), "copy between buffers");
 }
 

@@ -3,18 +3,13 @@
 // The CUDA device in the worker process. Driver API only; the primary context is used because cuBLAS shares it.
 #pragma once
 
-#include "core/device/backend.h"
 #include "core/device/counters/pcsampler.h"
 #include "core/device/cuda/handle.h"
 #include "core/device/cuda/helpers.h"
 #include "core/device/cuda/subject.h"
+#include "core/device/holdings.h"
 
 namespace klineage::gate::cuda {
-
-struct Allocation {
-    DeviceMemory memory;
-    std::size_t bytes = 0;
-};
 
 /// A captured sequence of `repeats` runs over the sets from `first` on.
 struct Replay {
@@ -52,7 +47,7 @@ public:
     void unload(ModuleId module) override;
     Status readGlobal(ModuleId module, const std::string &name, std::span<std::byte> bytes) override;
     Result<BufferId> allocate(std::size_t bytes) override;
-    void release(BufferId buffer) override;
+    void release(BufferId buffer) override { m_held.eraseBuffer(buffer); }
     Status upload(BufferId buffer, std::span<const std::byte> image) override;
     Status download(BufferId buffer, std::span<std::byte> image) override;
     Status copy(std::span<const CopyRange> ranges) override;
@@ -63,11 +58,11 @@ public:
     Result<SubjectId> addPlan(ModuleId module, const kernel::ResolvedPlan &plan,
                               const std::vector<BufferSet> &sets) override;
     Result<SubjectId> addReference(const ReferenceCall &call, const std::vector<BufferSet> &sets) override;
-    void removeSubject(SubjectId subject) override;
+    void removeSubject(SubjectId subject) override { m_held.eraseSubject(subject); }
     Status rebind(SubjectId subject, const std::vector<BufferSet> &sets) override;
     Status setFills(SubjectId subject, const FillSets &fills) override;
-    std::string subjectVersion(SubjectId subject) const override;
-    std::vector<Metric> subjectMetrics(SubjectId subject) const override;
+    std::string subjectVersion(SubjectId subject) const override { return m_held.version(subject); }
+    std::vector<Metric> subjectMetrics(SubjectId subject) const override { return m_held.metrics(subject); }
     Status run(SubjectId subject, std::size_t set) override;
     Result<TimedSample> time(const TimedRun &run) override;
     Result<EnergyReading> energy(const TimedRun &run, double seconds) override;
@@ -78,12 +73,8 @@ public:
 private:
     int attribute(CUdevice_attribute name) const;
     Result<std::vector<AddressSet>> addresses(const std::vector<BufferSet> &sets) const;
-    /// Where a buffer of at least so many bytes is.
-    Result<CUdeviceptr> addressOf(BufferId buffer, std::size_t bytes) const;
-    Result<Entry *> entry(SubjectId subject);
     Status enqueueRuns(Entry &entry, const TimedRun &run);
     Result<CUgraphExec> replay(Entry &entry, const TimedRun &run);
-    SubjectId add(std::unique_ptr<Subject> subject);
 
     Driver m_driver;
     Helpers m_helpers;
@@ -95,10 +86,7 @@ private:
     Event m_begin;
     Event m_end;
     std::string m_pciBusId;
-    std::map<BufferId, Allocation> m_buffers;
-    std::map<ModuleId, Module> m_modules;
-    std::map<SubjectId, Entry> m_subjects;
-    std::uint32_t m_nextId = 1;
+    Holdings<Module, DeviceMemory, Entry> m_held;
 };
 
 } // namespace klineage::gate::cuda

@@ -45,12 +45,9 @@ Result<CUgraphExec> CudaBackend::replay(Entry &entry, const TimedRun &run)
 
 Result<TimedSample> CudaBackend::time(const TimedRun &run)
 {
-    const auto found = entry(run.subject);
+    const auto found = m_held.subjectToTime(run);
     if (!found)
         return tl::unexpected(found.error());
-    if (run.repeats < 1 || run.repeats > 100'000)
-        return fail(ErrorCode::Internal,
-                    "Cannot time " + std::to_string(run.repeats) + " repeats: expected 1 to 100000.");
     Entry &subject = **found;
     CUgraphExec graph = nullptr;
     if (run.replay) {
@@ -95,7 +92,10 @@ Result<EnergyReading> CudaBackend::energy(const TimedRun &run, double seconds)
     const auto first = time(run);
     if (!first)
         return tl::unexpected(first.error());
-    const auto graph = replay(m_subjects.at(run.subject), run);
+    const auto subject = m_held.subject(run.subject);
+    if (!subject)
+        return tl::unexpected(subject.error());
+    const auto graph = replay(**subject, run);
     if (!graph)
         return tl::unexpected(graph.error());
     const int launches =
