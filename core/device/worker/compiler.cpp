@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/device/worker/worker.h"
 
-#include "core/device/worker/messages.h"
+#include "core/device/worker/operations.h"
 #include "core/process/framepipe.h"
 #include "core/process/sharedmemory.h"
 
@@ -14,6 +14,11 @@ namespace {
 
 using nlohmann::json;
 
+json failure(const Error &error)
+{
+    return {{"error", protocol::write(error)}};
+}
+
 /// The versions are in every cache key, and compiling nothing also warms the compilers up.
 json hello(std::span<const Compiler> known)
 {
@@ -21,31 +26,28 @@ json hello(std::span<const Compiler> known)
     for (const Compiler &compiler : known) {
         const auto probe = compiler.compile({std::string(compiler.language), "\n", "probe", {}, "sm_90a"});
         versions[std::string(compiler.language)] =
-            probe ? json{{"compiler", probe->compiler}} : json{{"error", protocol::write(probe.error())}};
+            probe ? json{{"compiler", probe->compiler}} : failure(probe.error());
     }
     return {{"hello", "klineage-compiler"}, {"version", protocol::version}, {"compilers", versions}};
 }
 
 json compile(const json &request, std::span<const Compiler> known, process::SharedMemory &memory)
 {
-    const auto output =
-        compileBy(known, {request.at("language").get<std::string>(), request.at("source").get<std::string>(),
-                          request.at("name").get<std::string>(),
-                          request.at("tunables").get<std::map<std::string, std::int64_t>>(),
-                          request.at("target").get<std::string>()});
+    const auto wanted = protocol::decode<protocol::Compile>(request);
+    const auto output = compileBy(known, wanted);
     if (!output)
-        return {{"error", protocol::write(output.error())}};
-    const auto room = request.at("room").get<std::size_t>();
-    if (output->binary.size() > room)
-        return {{"error", protocol::write(Error{ErrorCode::Internal,
-                                                "The compiled program is too large: "
-                                                    + std::to_string(output->binary.size())
-                                                    + " bytes, allowed are " + std::to_string(room) + ".",
-                                                {}})}};
-    if (auto mapped = memory.ensure(room); !mapped)
-        return {{"error", protocol::write(mapped.error())}};
+        return failure(output.error());
+    if (output->binary.size() > wanted.room)
+        return failure({ErrorCode::Internal,
+                        "The compiled program is too large: " + std::to_string(output->binary.size())
+                            + " bytes, allowed are " + std::to_string(wanted.room) + ".",
+                        {}});
+    if (auto mapped = memory.ensure(wanted.room); !mapped)
+        return failure(mapped.error());
     std::copy(output->binary.begin(), output->binary.end(), memory.bytes().begin());
-    return {{"ok", true}, {"compile", protocol::write(*output)}, {"bytes", output->binary.size()}};
+    json reply = protocol::encode(protocol::Compile::Reply{*output, output->binary.size()});
+    reply["ok"] = true;
+    return reply;
 }
 
 } // namespace

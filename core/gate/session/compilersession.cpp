@@ -2,7 +2,7 @@
 #include "core/gate/session/compilersession.h"
 
 #include "core/base/random.h"
-#include "core/device/worker/messages.h"
+#include "core/device/worker/operations.h"
 #include "core/gate/session/childisolation.h"
 #include "core/gate/session/sandbox.h"
 
@@ -92,7 +92,7 @@ WorkerResult<void> CompilerSession::ensureStarted(const std::stop_token &stop)
         m_compilers.clear();
         for (const auto &[language, said] : hello->at("compilers").items()) {
             if (said.contains("error"))
-                m_compilers[language] = tl::unexpected(protocol::readError(said.at("error")));
+                m_compilers[language] = tl::unexpected(protocol::decode<Error>(said.at("error")));
             else
                 m_compilers[language] = said.at("compiler").get<std::string>();
         }
@@ -123,7 +123,7 @@ WorkerResult<std::string> CompilerSession::compilerOf(const std::string &languag
                       0});
 }
 
-WorkerResult<CompileOutput> CompilerSession::ask(json request, double limitSeconds,
+WorkerResult<CompileOutput> CompilerSession::ask(const CompileRequest &wanted, double limitSeconds,
                                                  const std::stop_token &stop)
 {
     const auto unasked = [this] {
@@ -134,6 +134,7 @@ WorkerResult<CompileOutput> CompilerSession::ask(json request, double limitSecon
     if (!m_process->pipe.quiet())
         return unasked();
     const std::uint64_t id = entropy();
+    json request = protocol::encode(protocol::Compile{wanted, binaryRoomBytes});
     request["id"] = id;
     const Deadline deadline = Deadline::in(limitSeconds);
     if (auto sent = m_process->pipe.send(request, deadline, &m_process->child); !sent)
@@ -146,11 +147,10 @@ WorkerResult<CompileOutput> CompilerSession::ask(json request, double limitSecon
         return unasked();
     try {
         if (answer->contains("error"))
-            return tl::unexpected(machineFailure(protocol::readError(answer->at("error"))));
-        CompileOutput output = protocol::readCompileOutput(answer->at("compile"));
+            return tl::unexpected(machineFailure(protocol::decode<Error>(answer->at("error"))));
+        auto [output, bytes] = protocol::decode<protocol::Compile::Reply>(*answer);
         if (process::isolationSupport().landlockAbi == 0)
             output.log = withoutForeignText(output.log);
-        const auto bytes = answer->at("bytes").get<std::size_t>();
         if (bytes > binaryRoomBytes)
             throw std::invalid_argument("bytes");
         const auto binary = m_process->memory.bytes().first(bytes);
@@ -175,13 +175,7 @@ WorkerResult<CompileOutput> CompilerSession::compile(const CompileRequest &reque
     const CompileKey key{request.source, request.tunables, *version, request.target};
     if (auto known = m_cache.find(key))
         return std::move(*known);
-    auto output = ask({{"language", request.language},
-                       {"source", request.source},
-                       {"name", request.name},
-                       {"tunables", request.tunables},
-                       {"target", request.target},
-                       {"room", binaryRoomBytes}},
-                      limitSeconds, stop);
+    auto output = ask(request, limitSeconds, stop);
     if (output && output->ok)
         m_cache.store(key, *output);
     return output;

@@ -34,7 +34,7 @@ private:
     /// The version of the language's compiler.
     [[nodiscard]] WorkerResult<std::string> compilerOf(const std::string &language);
     [[nodiscard]] tl::unexpected<WorkerFailure> end(const Error &error, double limitSeconds);
-    [[nodiscard]] WorkerResult<CompileOutput> ask(nlohmann::json request, double limitSeconds,
+    [[nodiscard]] WorkerResult<CompileOutput> ask(const CompileRequest &wanted, double limitSeconds,
                                                   const std::stop_token &stop);
 
     std::vector<std::string> m_command;
