@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// One request, one answer, in order; an answer repeats the "id" of its request. An answer is {"ok": true, …} or {"error": {…}};
-// ErrorCode::InvalidInput is the candidate's fault, everything else is the machine's.
+// One request, one answer, in order. An answer is {"ok": true, …} or a failure().
 #include "core/device/worker/worker.h"
 
+#include "core/device/worker/answering.h"
 #include "core/device/worker/operations.h"
-#include "core/process/framepipe.h"
 #include "core/process/sharedmemory.h"
 
-#include <cstdio>
 #include <functional>
 
 namespace klineage::gate::protocol {
@@ -16,11 +14,6 @@ namespace klineage::gate::protocol {
 namespace {
 
 using nlohmann::json;
-
-json failure(const Error &error)
-{
-    return {{"error", write(error)}};
-}
 
 template <typename Reply>
 json answer(const Result<Reply> &result)
@@ -218,32 +211,17 @@ namespace klineage::gate {
 
 int runWorker(kernel::DeviceKind device)
 {
-    using namespace protocol;
-    using process::Deadline;
-    process::FramePipe pipe{FileDescriptor(socketFd)};
-    try {
-        auto backend = device == kernel::DeviceKind::Cuda ? openCudaBackend() : openOpenClBackend();
-        if (!backend) {
-            json hello = failure(backend.error());
-            hello["version"] = version;
-            return pipe.send(hello, Deadline::in(10)) ? 0 : 1;
-        }
-        Worker worker(std::move(*backend));
-        if (!pipe.send(worker.hello(), Deadline::in(10)))
-            return 1;
-        for (;;) {
-            const auto request = pipe.receive(Deadline::never());
-            if (!request)
-                return pipe.ended() ? 0 : 1;
-            json reply = worker.perform(*request);
-            reply["id"] = request->at("id");
-            if (!pipe.send(reply, Deadline::in(60)))
-                return 1;
-        }
-    } catch (const std::exception &problem) {
-        std::fprintf(stderr, "klineage-gate worker: %s\n", problem.what());
-        return 1;
+    process::FramePipe pipe{FileDescriptor(protocol::socketFd)};
+    auto backend = device == kernel::DeviceKind::Cuda ? openCudaBackend() : openOpenClBackend();
+    if (!backend) {
+        nlohmann::json hello = protocol::failure(backend.error());
+        hello["version"] = protocol::version;
+        return pipe.send(hello, process::Deadline::in(10)) ? 0 : 1;
     }
+    protocol::Worker worker(std::move(*backend));
+    return protocol::answerRequests(pipe, "worker", worker.hello(), [&worker](const nlohmann::json &request) {
+        return worker.perform(request);
+    });
 }
 
 } // namespace klineage::gate
