@@ -107,7 +107,8 @@ template <>
 template <>
 [[nodiscard]] std::vector<Metric> decode(const nlohmann::json &in); ///< finite, 2,048 at most
 template <>
-[[nodiscard]] std::vector<Hotspot> decode(const nlohmann::json &in); ///< not negative, 1,024 at most
+[[nodiscard]] std::vector<ListedInstruction> decode(
+    const nlohmann::json &in); ///< not negative, 100,000 at most
 template <>
 [[nodiscard]] CompileOutput decode(const nlohmann::json &in);
 template <>

@@ -17,7 +17,8 @@ inline constexpr int memoryFd = 4;
 [[nodiscard]] nlohmann::json write(const kernel::Bindings &bindings);
 [[nodiscard]] nlohmann::json write(const Environment &environment);
 [[nodiscard]] nlohmann::json write(const std::vector<Metric> &metrics);
-[[nodiscard]] nlohmann::json write(const std::vector<Hotspot> &hotspots);
+[[nodiscard]] nlohmann::json write(
+    const std::vector<ListedInstruction> &instructions);         ///< without their text
 [[nodiscard]] nlohmann::json write(const CompileOutput &output); ///< without the binary
 [[nodiscard]] nlohmann::json write(const kernel::ResolvedPlan &plan);
 [[nodiscard]] nlohmann::json write(const std::vector<BufferSet> &sets);

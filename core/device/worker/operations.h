@@ -229,9 +229,9 @@ struct Sample {
     static constexpr const char *name = "sample";
     struct Reply {
         std::vector<Metric> metrics;
-        std::vector<Hotspot> hotspots;
+        std::vector<ListedInstruction> instructions;
         static constexpr auto fields =
-            std::tuple{Field("metrics", &Reply::metrics), Field("hotspots", &Reply::hotspots)};
+            std::tuple{Field("metrics", &Reply::metrics), Field("instructions", &Reply::instructions)};
     };
     SubjectId subject = 0;
     Region binary; ///< of the module that the subject is from

@@ -185,10 +185,10 @@ void Worker::bindMeasurements()
         const auto binary = bytesOf(op.binary);
         if (!binary)
             return tl::unexpected(binary.error());
-        auto lines = m_backend->sample(op.subject, *binary);
-        if (!lines)
-            return tl::unexpected(lines.error());
-        return Sample::Reply{std::move(lines->metrics), std::move(lines->hotspots)};
+        auto code = m_backend->sample(op.subject, *binary);
+        if (!code)
+            return tl::unexpected(code.error());
+        return Sample::Reply{std::move(code->metrics), std::move(code->instructions)};
     });
     on<AskEnvironment>(
         [this](const AskEnvironment &) { return AskEnvironment::Reply{m_backend->environment()}; });

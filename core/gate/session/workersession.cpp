@@ -450,8 +450,8 @@ WorkerResult<void> WorkerSession::prepareSampling(double limitSeconds)
     return order(protocol::PrepareSampling{}, limitSeconds);
 }
 
-WorkerResult<SampledLines> WorkerSession::sample(SubjectId subject, std::span<const std::byte> binary,
-                                                 double limitSeconds)
+WorkerResult<SampledCode> WorkerSession::sample(SubjectId subject, std::span<const std::byte> binary,
+                                                double limitSeconds)
 {
     const auto region = handOver(binary);
     if (!region)
@@ -459,7 +459,7 @@ WorkerResult<SampledLines> WorkerSession::sample(SubjectId subject, std::span<co
     auto read = ask(protocol::Sample{subject, *region}, limitSeconds);
     if (!read)
         return tl::unexpected(read.error());
-    return SampledLines{std::move(read->hotspots), std::move(read->metrics)};
+    return SampledCode{std::move(read->instructions), std::move(read->metrics)};
 }
 
 WorkerResult<Environment> WorkerSession::environment()
