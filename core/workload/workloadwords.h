@@ -27,7 +27,8 @@ inline const kernel::Words<kernel::DeviceKind> providerWords = {
     {"cublas", kernel::DeviceKind::Cuda},     {"cublaslt", kernel::DeviceKind::Cuda},
     {"cudnn", kernel::DeviceKind::Cuda},      {"cub", kernel::DeviceKind::Cuda},
     {"torch", kernel::DeviceKind::Cuda},      {"flashinfer", kernel::DeviceKind::Cuda},
-    {"fla", kernel::DeviceKind::Cuda},
+    {"fla", kernel::DeviceKind::Cuda},        {"flash_qla", kernel::DeviceKind::Cuda},
+    {"fa3", kernel::DeviceKind::Cuda},
 };
 
 } // namespace klineage::workload
