@@ -164,8 +164,8 @@ private:
         if (sha.empty())
             return std::string();
         const auto surface = kernel::surfaceFromString(settings().surface);
-        return kernel::readCandidateText(
-            m_journal.directory() / run::candidateFileName(sha, surface.value_or(kernel::Surface::OpenCl)));
+        return kernel::readCandidateText(m_journal.directory()
+                                         / run::candidateFileName(sha, surface.value_or(kernel::Surface())));
     }
 
     [[nodiscard]] run::StepRecord stepOf(const gate::Trial &trial, double dollars) const
