@@ -61,7 +61,7 @@ void addCorpusCommand(CLI::App &group, Session &session)
         [&session, options] { return runCorpus(session, *options); });
     verb->add_option("DIR", options->folder, "Folder with corpus.toml")->required();
     verb->add_option("--surface", options->surface, "Only this surface")
-        ->check(CLI::IsMember({"opencl", "cuda"}));
+        ->check(CLI::IsMember(kernel::surfaceNames()));
     verb->add_option("--filter", options->filter, "Only files with this in their name");
     verb->add_option("--except", options->except, "Leave this file of the corpus out (repeatable)");
     verb->add_option("--profile-seconds", options->profileSeconds,

@@ -125,7 +125,7 @@ std::vector<Check> checkDevices()
     }
     bool anyAvailable = false;
     for (const gate::DeviceInfo &device : *devices) {
-        const std::string name = std::string(kernel::toString(device.surface)) + " device";
+        const std::string name = std::string(kernel::toString(device.kind)) + " device";
         anyAvailable = anyAvailable || device.available;
         if (device.available)
             checks.push_back({name, Health::Ok, device.name + ": " + device.detail, {}});

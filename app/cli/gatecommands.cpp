@@ -145,12 +145,12 @@ tl::expected<gate::GateRequest, int> makeRequest(const Session &session, const W
     // A file whose plan cannot be read is still the gate's to judge; its name says the surface well enough to find the parent.
     const Result<kernel::Candidate> candidate =
         kernel::parseCandidate(request.candidateText, request.candidateName);
-    const kernel::Surface surface = candidate                                ? candidate->surface
-                                    : request.candidateName.ends_with(".cu") ? kernel::Surface::Cuda
-                                                                             : kernel::Surface::OpenCl;
-    if (options.backend != "auto" && options.backend != kernel::toString(surface))
+    const kernel::Surface surface =
+        candidate ? candidate->surface
+                  : kernel::surfaceOfFile(request.candidateName).value_or(kernel::Surface());
+    if (options.backend != "auto" && options.backend != surface.device().word)
         return Exit(session.usage(request.candidateName + " is written for the backend '"
-                                  + kernel::toString(surface) + "', not for '" + options.backend + "'."));
+                                  + surface.device().word + "', not for '" + options.backend + "'."));
     auto parent = readParent(session, workspace, options, surface);
     if (!parent)
         return Exit(parent.error());
@@ -291,12 +291,11 @@ int devices(const Session &session)
     json out{{"devices", json::array()}};
     TextTable table({{"BACKEND"}, {"DEVICE"}, {"DETAIL"}});
     for (const gate::DeviceInfo &device : *found) {
-        out["devices"].push_back({{"backend", kernel::toString(device.surface)},
+        out["devices"].push_back({{"backend", kernel::toString(device.kind)},
                                   {"available", device.available},
                                   {"name", device.name},
                                   {"detail", device.detail}});
-        table.addRow(
-            {kernel::toString(device.surface), device.available ? device.name : "none", device.detail});
+        table.addRow({kernel::toString(device.kind), device.available ? device.name : "none", device.detail});
     }
     if (session.json())
         session.print(out);
@@ -336,12 +335,15 @@ void addGateCommands(CLI::App &app, Session &session)
 {
     CLI::App *group = Session::addGroup(app, "gate", "Compile, check and time a candidate");
     const auto options = std::make_shared<RunOptions>();
+    std::vector<std::string> backends = {"auto"};
+    for (const kernel::DeviceTraits &device : kernel::deviceTable())
+        backends.emplace_back(device.word);
     CLI::App *verb = session.addVerb(*group, "run", "Gate one candidate file (exit status 1 unless correct)",
                                      [&session, options] { return runGate(session, *options); });
     verb->add_option("file", options->file, "Candidate file")->required();
     verb->add_option("--workload", options->workload, "Name of the workload")->required();
     verb->add_option("--backend", options->backend, "cuda, opencl or auto: the one the file is written for")
-        ->check(CLI::IsMember({"auto", "cuda", "opencl"}))
+        ->check(CLI::IsMember(backends))
         ->capture_default_str();
     verb->add_option("--parent", options->parent, "Compare with this state of the lineage, as in K03");
     verb->add_option("--lineage", options->lineage, "Lineage of --parent (default: the one that fits)");

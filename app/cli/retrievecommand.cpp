@@ -192,7 +192,7 @@ void addRetrieveCommand(CLI::App &group, Session &session)
     verb->add_option("--workload", question.workload, "Name of the workload");
     verb->add_option("--platform", question.platform, "As in sm90 or pocl");
     verb->add_option("--language", question.language, "cuda or opencl (default: that of the platform)")
-        ->check(CLI::IsMember({"cuda", "opencl"}));
+        ->check(CLI::IsMember(kernel::surfaceNames()));
     verb->add_option(
         "--state", question.state,
         "Start from a recorded state, as in sgemm/pocl/K02: its workload, platform, actions and features");

@@ -160,7 +160,7 @@ void printSummary(const run::RunRecord &record)
             std::printf("  Candidate %s\n",
                         run::candidateFileName(
                             summary.candidate,
-                            kernel::surfaceFromString(settings.surface).value_or(kernel::Surface::OpenCl))
+                            kernel::surfaceFromString(settings.surface).value_or(kernel::Surface()))
                             .c_str());
     }
     std::printf("  %d questions: %d valid, %d failed, %d wrappers; %s of %s\n", summary.questions,

@@ -119,7 +119,7 @@ int exportRun(const Session &session, const ExportOptions &options)
         if (summary.candidate.empty())
             return session.fail({ErrorCode::NotFound, "The run has no correct candidate to export.", {}});
         const kernel::Surface surface =
-            kernel::surfaceFromString(record->settings.surface).value_or(kernel::Surface::OpenCl);
+            kernel::surfaceFromString(record->settings.surface).value_or(kernel::Surface());
         const Result<std::string> text = files::readFile(
             *directory / run::candidateFileName(summary.candidate, surface), kernel::maxCandidateBytes);
         if (!text)

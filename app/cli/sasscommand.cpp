@@ -146,8 +146,9 @@ int show(const Session &session, const SassOptions &options)
     if (!candidate)
         return candidate.error().code == ErrorCode::Io ? session.fail(candidate.error())
                                                        : session.usage(candidate.error().message);
-    if (candidate->surface != kernel::Surface::Cuda)
-        return session.usage(options.file + " is written for OpenCL; there is SASS of CUDA candidates only.");
+    if (const auto &device = candidate->surface.device(); !device.disassembles)
+        return session.usage(options.file + " is written for " + device.name
+                             + "; there is SASS of CUDA candidates only.");
     if (options.target.rfind("sm_", 0) != 0)
         return session.usage("'" + options.target + "' is no target; expected one such as sm_90a.");
     if (!options.ptx) {
@@ -163,7 +164,8 @@ int show(const Session &session, const SassOptions &options)
     const std::string name = std::filesystem::path(options.file).filename().string();
     const std::string target = options.ptx ? "compute_" + options.target.substr(3) : options.target;
     gate::CompilerSession compiler({program->string(), "compile"}, gate::CompileCache({}));
-    const auto compiled = compiler.compile(candidate->source, name, tunables, target, limitSeconds, {});
+    const auto compiled = compiler.compile(
+        {kernel::toString(candidate->surface), candidate->source, name, tunables, target}, limitSeconds, {});
     if (!compiled)
         return failed(session, compiled.error());
     if (!compiled->ok) {

@@ -171,7 +171,7 @@ Result<tune::SweepResult> sweep(const Session &session, const TuneOptions &optio
         return pool.run(request, interrupts.token(), showProgress);
     };
     const auto candidate = kernel::parseCandidate(wanted.request.candidateText, wanted.request.candidateName);
-    if (candidate && candidate->surface == kernel::Surface::Cuda)
+    if (candidate && candidate->surface->compiledApart)
         gate.prepare = [&pool](const gate::GateRequest &request) { pool.prepare(request); };
     Rows rows(wanted.request);
     return tune::runSweep(

@@ -85,7 +85,7 @@ json details(const Workspace &workspace, const workload::Workload &workload)
     for (const workload::Reference &reference : workload.references)
         out["references"].push_back({{"provider", reference.provider},
                                      {"op", reference.op},
-                                     {"surface", kernel::toString(reference.surface)}});
+                                     {"surface", kernel::toString(reference.device)}});
     out["tolerance"] = {{"rel_l2", workload.tolerance.relL2},
                         {"rtol", workload.tolerance.rtol},
                         {"atol", workload.tolerance.atol},

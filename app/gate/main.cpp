@@ -190,7 +190,7 @@ int main(int argc, char **argv)
     corpus->footer(corpusFooter);
     corpus->add_option("DIR", corpusFolder, "Folder with corpus.toml")->required();
     corpus->add_option("--surface", corpusSurface, "Only this surface")
-        ->check(CLI::IsMember({"opencl", "cuda"}));
+        ->check(CLI::IsMember(kernel::surfaceNames()));
     corpus->add_option("--filter", corpusOptions.filter, "Only files with this in their name");
     std::vector<std::string> except;
     corpus->add_option("--except", except, "Leave this file of the corpus out (repeatable)");
@@ -208,7 +208,7 @@ int main(int argc, char **argv)
     bench->footer(benchFooter);
     bench->add_option("DIR", benchFolder, "Folder with bench.toml")->required();
     bench->add_option("--surface", benchSurface, "Only this surface")
-        ->check(CLI::IsMember({"opencl", "cuda"}));
+        ->check(CLI::IsMember(kernel::surfaceNames()));
     bench->add_option("--filter", benchOptions.filter, "Only cases with this in their name");
     bench->add_option("--verdicts", benchOptions.verdicts, "Verdicts of a latency case");
     bench->add_option("--latency-profile-seconds", benchOptions.latencyProfileSeconds,
@@ -244,7 +244,7 @@ int main(int argc, char **argv)
     std::string backend;
     auto *worker =
         app.add_subcommand("worker", "Own a device and execute (started by the gate itself)")->group("");
-    worker->add_option("--backend", backend)->required()->check(CLI::IsMember({"opencl", "cuda"}));
+    worker->add_option("--backend", backend)->required();
     auto *compiler =
         app.add_subcommand("compile", "Compile untrusted source (started by the gate itself)")->group("");
 
@@ -268,7 +268,9 @@ int main(int argc, char **argv)
         return printCounters(oneRun);
     if (*roofline)
         return rooflineCommand.run(supervisorOptions());
-    if (*worker)
-        return gate::runWorker(backend == "cuda" ? kernel::Surface::Cuda : kernel::Surface::OpenCl);
+    if (*worker) {
+        const auto device = kernel::deviceFromString(backend);
+        return device ? gate::runWorker(*device) : exitFailure;
+    }
     return *compiler ? gate::runCompiler() : exitFailure;
 }

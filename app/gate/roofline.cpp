@@ -53,9 +53,9 @@ int RooflineCommand::run(const gate::SupervisorOptions &options) const
     gate::Supervisor supervisor(options);
     ::json out = {{"ceilings", ::json::array()}};
     int measured = 0;
-    for (const auto surface : {kernel::Surface::OpenCl, kernel::Surface::Cuda}) {
+    for (const kernel::DeviceTraits &device : kernel::deviceTable()) {
         const auto ceilings =
-            supervisor.ceilings(surface, measure, {}, [](const gate::GateProgress &progress) {
+            supervisor.ceilings(device.kind, measure, {}, [](const gate::GateProgress &progress) {
                 std::fprintf(stderr, "%s\n", progress.text.c_str());
             });
         if (ceilings) {
@@ -63,12 +63,11 @@ int RooflineCommand::run(const gate::SupervisorOptions &options) const
             if (json)
                 out["ceilings"].push_back(::json::parse(gate::writeCeilings(*ceilings)));
             else
-                print(kernel::toString(surface), *ceilings);
+                print(device.word, *ceilings);
         } else if (json) {
-            out["ceilings"].push_back(
-                {{"surface", kernel::toString(surface)}, {"missing", ceilings.error().message}});
+            out["ceilings"].push_back({{"surface", device.word}, {"missing", ceilings.error().message}});
         } else {
-            std::printf("%s: %s\n", kernel::toString(surface), ceilings.error().message.c_str());
+            std::printf("%s: %s\n", device.word, ceilings.error().message.c_str());
             std::fprintf(stderr, "%s", ceilings.error().detail.c_str());
         }
     }

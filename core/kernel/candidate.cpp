@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/kernel/candidate.h"
 
+#include "core/base/suggest.h"
 #include "core/files/atomicfile.h"
 #include "core/files/tomlwriter.h"
 #include "core/kernel/candidatewords.h"
+
+#include <algorithm>
 
 namespace klineage::kernel {
 
@@ -69,18 +72,30 @@ void writeLaunch(files::TomlWriter &writer, const Launch &launch)
 
 } // namespace
 
-const char *toString(Surface surface)
+PlanComment planCommentOf(Surface surface)
 {
-    return surface == Surface::Cuda ? "cuda" : "opencl";
+    return {std::string(surface.language().commentOpen) + "klineage", surface.language().commentClose};
 }
 
-std::optional<Surface> surfaceFromString(std::string_view name)
+std::optional<PlanComment> planCommentOf(std::string_view text)
 {
-    for (const auto &[word, surface] : surfaceWords) {
-        if (name == word)
-            return surface;
+    for (const Surface surface : allSurfaces()) {
+        PlanComment comment = planCommentOf(surface);
+        if (text.starts_with(comment.opening))
+            return comment;
     }
     return std::nullopt;
+}
+
+std::string planOpenings()
+{
+    std::vector<std::string> openings;
+    for (const Surface surface : allSurfaces()) {
+        if (std::string opening = planCommentOf(surface).opening;
+            std::find(openings.begin(), openings.end(), opening) == openings.end())
+            openings.push_back(std::move(opening));
+    }
+    return quotedList(openings);
 }
 
 Bindings Candidate::defaultTunables() const
@@ -126,16 +141,18 @@ std::string writePlan(const Candidate &candidate)
 
 std::string writeCandidate(const Candidate &candidate, std::string_view code)
 {
-    return std::string(opening) + '\n' + writePlan(candidate) + "*/\n" + std::string(code);
+    const auto [opening, closing] = planCommentOf(candidate.surface);
+    return opening + '\n' + writePlan(candidate) + closing + '\n' + std::string(code);
 }
 
 std::string_view codeOf(const Candidate &candidate)
 {
     const std::string_view source = candidate.source;
-    const std::size_t end = source.find("*/");
+    const auto [opening, closing] = planCommentOf(candidate.surface);
+    const std::size_t end = source.find(closing, opening.size());
     if (end == std::string_view::npos)
         return source;
-    std::string_view code = source.substr(end + 2);
+    std::string_view code = source.substr(end + closing.size());
     if (code.starts_with("\r\n"))
         code.remove_prefix(2);
     else if (code.starts_with('\n'))

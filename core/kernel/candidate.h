@@ -4,6 +4,7 @@
 #include "core/base/result.h"
 #include "core/kernel/dtype.h"
 #include "core/kernel/expression.h"
+#include "core/kernel/surfaces/surface.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -15,10 +16,6 @@
 #include <vector>
 
 namespace klineage::kernel {
-
-enum class Surface { Cuda, OpenCl };
-[[nodiscard]] const char *toString(Surface surface); ///< "cuda", "opencl"
-[[nodiscard]] std::optional<Surface> surfaceFromString(std::string_view name);
 
 /// A compile-time macro of a candidate: -Dname=value.
 struct Tunable {
@@ -86,7 +83,7 @@ struct Launch {
 
 /// A parsed candidate file: device code plus a declarative launch plan. Format: core/kernel/README.md.
 struct Candidate {
-    Surface surface = Surface::OpenCl;
+    Surface surface;
     std::vector<Tunable> tunables;
     std::vector<Workspace> workspaces;
     std::vector<TensorMap> tensorMaps;
@@ -99,6 +96,18 @@ struct Candidate {
 };
 
 inline constexpr std::size_t maxCandidateBytes = std::size_t{4} << 20;
+
+/// The comment that holds a plan, as a text begins with it: "/*klineage" and "*/". It is the language's own way to write comments.
+struct PlanComment {
+    std::string opening;
+    std::string closing;
+    friend bool operator==(const PlanComment &, const PlanComment &) = default;
+};
+[[nodiscard]] PlanComment planCommentOf(Surface surface);
+/// Nothing when the text begins with the plan of no known language.
+[[nodiscard]] std::optional<PlanComment> planCommentOf(std::string_view text);
+/// "'/*klineage'", or what else a candidate may begin with: for "expected …".
+[[nodiscard]] std::string planOpenings();
 
 /// Limits on what is read: maxCandidateBytes of source, 256 launches, 64 tunables, workspaces and tensor maps each.
 /// fileName is used in messages: "file:line:column: what, and what was expected".

@@ -21,10 +21,20 @@ constexpr std::size_t maxEntries =
     64; ///< tunables, their values, workspaces, tensor maps, arguments of a launch
 constexpr std::size_t maxRank = 8;
 constexpr std::size_t maxTensorMapRank = 5;
-constexpr std::string_view closing = "*/";
 
 /// Names that expressions get from the device; a tunable must not hide one.
 const std::vector<std::string> deviceFacts = {"sm_count", "warp_size", "max_shared"};
+
+/// "'cuda'": the surfaces whose device has that.
+std::string surfacesWith(bool DeviceTraits::*member)
+{
+    std::vector<std::string> names;
+    for (const Surface surface : allSurfaces()) {
+        if (surface.device().*member)
+            names.emplace_back(toString(surface));
+    }
+    return quotedList(names);
+}
 
 class PlanReader
 {
@@ -36,15 +46,16 @@ public:
     Candidate read()
     {
         Candidate candidate;
-        candidate.surface = m_root.choice("surface", surfaceWords);
-        m_isCuda = candidate.surface == Surface::Cuda;
+        candidate.surface = m_root.choice("surface", surfaceWords());
+        m_device = &candidate.surface.device();
         for (const TomlTable &table : entries("tunable", maxEntries))
             candidate.tunables.push_back(tunable(table));
         for (const TomlTable &table : entries("workspace", maxEntries))
             candidate.workspaces.push_back(workspace(table));
         for (const TomlTable &table : entries("tensormap", maxEntries)) {
-            if (!m_isCuda)
-                table.fail(table.position(), "tensor maps are for the surface 'cuda' only.");
+            if (!m_device->tensorMaps)
+                table.fail(table.position(), "tensor maps are for the surface "
+                                                 + surfacesWith(&DeviceTraits::tensorMaps) + " only.");
             candidate.tensorMaps.push_back(tensorMap(table));
             m_tensorMapNames.insert(candidate.tensorMaps.back().name);
         }
@@ -155,11 +166,14 @@ private:
         launch.cooperative = table.boolean("cooperative", false);
         launch.programmaticDependent = table.boolean("pdl", false);
         for (const char *key : {"cluster", "shared", "cooperative", "pdl"}) {
-            if (!m_isCuda && table.has(key))
-                table.fail(key,
-                           "'" + std::string(key) + "' is for the surface 'cuda' only"
-                               + (key == std::string_view("shared") ? "; OpenCL has 'local BYTES' in 'args'."
-                                                                    : "."));
+            if (m_device->launchAttributes || !table.has(key))
+                continue;
+            const bool hasOther = key == std::string_view("shared") && m_device->localArguments;
+            table.fail(key,
+                       "'" + std::string(key) + "' is for the surface "
+                           + surfacesWith(&DeviceTraits::launchAttributes) + " only"
+                           + (hasOther ? std::string("; ") + m_device->name + " has 'local BYTES' in 'args'."
+                                       : "."));
         }
         table.require("args");
         const std::vector<TomlText> texts = table.texts("args");
@@ -186,9 +200,13 @@ private:
                 return ScalarArg{type, parseExpressionAt(table, {rest, text.position})};
         }
         if (word == "local") {
-            if (m_isCuda)
+            if (!m_device->localArguments)
                 table.fail(text.position,
-                           "'local' is for the surface 'opencl' only; CUDA has the key 'shared'.");
+                           "'local' is for the surface " + surfacesWith(&DeviceTraits::localArguments)
+                               + " only"
+                               + (m_device->launchAttributes
+                                      ? std::string("; ") + m_device->name + " has the key 'shared'."
+                                      : "."));
             return LocalArg{parseExpressionAt(table, {rest, text.position})};
         }
         std::vector<std::string> types = {"local"};
@@ -202,7 +220,7 @@ private:
     }
 
     TomlTable m_root;
-    bool m_isCuda = false;
+    const DeviceTraits *m_device = nullptr;
     std::set<std::string> m_names;
     std::set<std::string> m_tensorMapNames;
 };
@@ -217,16 +235,20 @@ Result<Candidate> parseCandidate(std::string_view text, const std::string &fileN
     if (text.size() > maxCandidateBytes)
         return refuse({}, "the file is larger than the limit of " + std::to_string(maxCandidateBytes)
                               + " bytes.");
-    if (!text.starts_with(opening))
-        return refuse({1, 1}, "the launch plan is missing; expected the file to begin with '/*klineage'.");
+    const auto comment = planCommentOf(text);
+    if (!comment)
+        return refuse({1, 1},
+                      "the launch plan is missing; expected the file to begin with " + planOpenings() + ".");
+    const auto &[opening, closing] = *comment;
     const std::size_t end = text.find(closing, opening.size());
     if (end == std::string_view::npos)
-        return refuse({1, 1}, "the launch plan never ends; expected '*/'.");
+        return refuse({1, 1}, "the launch plan never ends; expected '" + closing + "'.");
     if (text.find('\0') != std::string_view::npos)
         return refuse({}, "the file contains a NUL byte; expected text.");
     const std::string_view plan = text.substr(opening.size(), end - opening.size());
     if (!plan.empty() && std::string_view(" \t\r\n").find(plan.front()) == std::string_view::npos)
-        return refuse({1, static_cast<int>(opening.size()) + 1}, "expected a line break after '/*klineage'.");
+        return refuse({1, static_cast<int>(opening.size()) + 1},
+                      "expected a line break after '" + opening + "'.");
 
     const Result<files::TomlDocument> document = files::TomlDocument::parse(plan, fileName);
     if (!document)
@@ -235,6 +257,10 @@ Result<Candidate> parseCandidate(std::string_view text, const std::string &fileN
     if (Status status = document->finish(); !status)
         return tl::unexpected(status.error());
 
+    if (planCommentOf(candidate.surface) != *comment)
+        return refuse({1, 1}, std::string("the surface '") + toString(candidate.surface)
+                                  + "' has its plan in a comment of its own kind; expected '"
+                                  + planCommentOf(candidate.surface).opening + "'.");
     candidate.source = text;
     const std::size_t codeBegin = text.size() - codeOf(candidate).size();
     candidate.codeLine = 1

@@ -11,14 +11,11 @@
 
 namespace klineage::kernel {
 
-inline constexpr std::string_view opening = "/*klineage";
-
 /// Words of the plan and what they mean; the reader and the writer share them, so that they cannot drift
 /// apart.
 template <typename T>
 using Words = std::vector<std::pair<std::string, T>>;
 
-inline const Words<Surface> surfaceWords = {{"cuda", Surface::Cuda}, {"opencl", Surface::OpenCl}};
 inline const Words<WorkspaceInit> initWords = {{"poison", WorkspaceInit::Poison},
                                                {"zero", WorkspaceInit::Zero}};
 inline const Words<Swizzle> swizzleWords = {

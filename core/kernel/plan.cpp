@@ -20,7 +20,6 @@ using std::int64_t;
 
 constexpr int64_t extentLimit = int64_t{1} << 31;
 constexpr int64_t maxThreads = 1024;
-constexpr int64_t maxCudaGridYz = 65535;
 constexpr int64_t maxClusterBlocks = 16;
 constexpr int64_t maxWorkspaceBytes = int64_t{16} << 30;
 
@@ -179,13 +178,15 @@ private:
         if (product(launch.block, maxThreads + 1) > maxThreads)
             return refuse("the block has more than 1024 threads (" + std::to_string(launch.block[0]) + " x "
                           + std::to_string(launch.block[1]) + " x " + std::to_string(launch.block[2]) + ").");
-        if (m_candidate.surface != Surface::Cuda)
-            return {};
-        for (std::size_t i = 1; i < 3; ++i) {
-            if (launch.grid[i] > maxCudaGridYz)
-                return refuse("grid[" + std::to_string(i) + "] is " + std::to_string(launch.grid[i])
-                              + "; CUDA allows at most 65535 there. Put the larger extent first.");
+        const DeviceTraits &device = m_candidate.surface.device();
+        for (std::size_t i = 1; i < 3 && device.mostBlocks > 0; ++i) {
+            if (launch.grid[i] > device.mostBlocks)
+                return refuse("grid[" + std::to_string(i) + "] is " + std::to_string(launch.grid[i]) + "; "
+                              + device.name + " allows at most " + std::to_string(device.mostBlocks)
+                              + " there. Put the larger extent first.");
         }
+        if (!device.launchAttributes)
+            return {};
         if (product(launch.cluster, maxClusterBlocks + 1) > maxClusterBlocks)
             return refuse("the cluster has more than 16 blocks.");
         for (std::size_t i = 0; i < 3; ++i) {

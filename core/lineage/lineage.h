@@ -59,7 +59,7 @@ struct Lineage {
     std::string workload;
     std::string platform; ///< "sm90", "pocl"; the folder's name begins with it
     std::string name;     ///< tells several lineages of one platform apart; empty: the folder is the platform
-    kernel::Surface surface = kernel::Surface::OpenCl;
+    kernel::Surface surface;
     std::string title;
     std::string origin;      ///< where the expert kernel comes from, and its licence
     std::string termination; ///< "complete" | "step_limit" | "rejection_limit" | "unknown"
@@ -92,7 +92,7 @@ struct Lineage {
 /// lineage.toml and trials.jsonl. A torn last line of trials.jsonl is dropped and said in notices.
 [[nodiscard]] Result<Lineage> readLineage(const std::filesystem::path &directory);
 
-/// "branches/<sha-256, 12 digits>.cu" or ".cl": where storeBranch puts a candidate.
+/// "branches/<sha-256, 12 digits>.cu", with the surface's extension: where storeBranch puts a candidate.
 [[nodiscard]] std::string branchFileName(const std::string &candidateSha, kernel::Surface surface);
 
 /// Appends one line to trials.jsonl and flushes it to the disk. Safe against a kill at any instant and against other writers.

@@ -13,8 +13,6 @@ namespace {
 
 using files::TomlTable;
 
-const std::vector<std::pair<std::string, kernel::Surface>> surfaceWords{{"cuda", kernel::Surface::Cuda},
-                                                                        {"opencl", kernel::Surface::OpenCl}};
 const std::vector<std::pair<std::string, std::string>> terminationWords{
     {"complete", "complete"},
     {"step_limit", "step_limit"},
@@ -160,7 +158,7 @@ Result<Lineage> parseLineage(std::string_view text, const std::string &fileName)
     if (root.has("name") && !isSlug(lineage.name))
         root.fail("name", "'" + lineage.name
                               + "' is no name; expected 1 to 64 of a-z, 0-9, '_' and '-', not '-' first.");
-    lineage.surface = root.choice("surface", surfaceWords);
+    lineage.surface = root.choice("surface", kernel::surfaceWords());
     lineage.title = root.string("title");
     lineage.origin = root.string("origin", "");
     lineage.termination = root.choice("termination", terminationWords, std::string("unknown"));

@@ -111,7 +111,7 @@ void checkFolder(Lineage &lineage)
 
 std::string branchFileName(const std::string &candidateSha, kernel::Surface surface)
 {
-    return "branches/" + candidateSha.substr(0, 12) + (surface == kernel::Surface::Cuda ? ".cu" : ".cl");
+    return "branches/" + candidateSha.substr(0, 12) + surface.language().extension;
 }
 
 Result<Lineage> readLineage(const fs::path &directory)

@@ -28,7 +28,7 @@ struct LoadedCard {
 struct Problem {
     std::string workload;     ///< name
     std::string workloadText; ///< workload.toml
-    kernel::Surface surface = kernel::Surface::OpenCl;
+    kernel::Surface surface;
     std::string platform;
     std::string rootName;          ///< "sgemm/pocl/K00"
     std::vector<LoadedCard> cards; ///< in the order of retrieval; empty for policies without

@@ -50,7 +50,7 @@ ActiveRun::ActiveRun(Context &context)
 
 kernel::Surface ActiveRun::surface() const
 {
-    return kernel::surfaceFromString(settings().surface).value_or(kernel::Surface::OpenCl);
+    return kernel::surfaceFromString(settings().surface).value_or(kernel::Surface());
 }
 
 Result<llm::Reply> ActiveRun::ask(Conversation &conversation, const std::string &what)
@@ -107,7 +107,7 @@ Result<gate::Trial> ActiveRun::gate(const std::string &candidate, const std::str
     request.minRounds = *rounds;
     request.profileSeconds = *profile;
     request.deadlineSeconds = *deadline;
-    request.sanitize = settings().kind == Kind::Admit && surface() == kernel::Surface::Cuda;
+    request.sanitize = settings().kind == Kind::Admit && surface().device().sanitizer;
     if (m_context.watcher.begins)
         m_context.watcher.begins(what);
     const GateFunction run = [this](const gate::GateRequest &asked, std::stop_token stop,
@@ -253,7 +253,7 @@ Result<Ending> orderly(Result<Ending> ending)
 
 std::string candidateName(const std::string &stem, kernel::Surface surface)
 {
-    return stem + (surface == kernel::Surface::Cuda ? ".cu" : ".cl");
+    return stem + surface.language().extension;
 }
 
 } // namespace klineage::run

@@ -82,7 +82,7 @@ struct Journal::Private {
 
     [[nodiscard]] kernel::Surface surface() const
     {
-        return kernel::surfaceFromString(settings.surface).value_or(kernel::Surface::OpenCl);
+        return kernel::surfaceFromString(settings.surface).value_or(kernel::Surface());
     }
 
     /// What is there already is left alone: the name says the contents.

@@ -35,7 +35,7 @@ std::string Ending::text() const
 
 std::string candidateFileName(const std::string &sha, kernel::Surface surface)
 {
-    return "candidates/" + sha.substr(0, 12) + (surface == kernel::Surface::Cuda ? ".cu" : ".cl");
+    return "candidates/" + sha.substr(0, 12) + surface.language().extension;
 }
 
 Result<RunRecord> readRun(const fs::path &directory)

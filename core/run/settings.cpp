@@ -2,6 +2,7 @@
 #include "core/run/runfiles.h"
 
 #include "core/base/identifier.h"
+#include "core/base/suggest.h"
 #include "core/files/atomicfile.h"
 #include "core/files/tomlreader.h"
 #include "core/files/tomlwriter.h"
@@ -28,7 +29,8 @@ void checkRanges(const files::TomlTable &root, const Settings &settings)
     if (settings.maxSteps < 0)
         root.fail("max_steps", "expected 0 (no limit) or more.");
     if (!settings.surface.empty() && !kernel::surfaceFromString(settings.surface))
-        root.fail("surface", "'" + settings.surface + "' is no surface; expected 'cuda' or 'opencl'.");
+        root.fail("surface", "'" + settings.surface + "' is no surface; expected "
+                                 + quotedList(kernel::surfaceNames()) + ".");
     for (const char *key : {"workload", "platform"}) {
         const std::string &name = key == std::string_view("workload") ? settings.workload : settings.platform;
         if (!name.empty() && !isSlug(name))

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/base/result.h"
+#include "core/kernel/surfaces/surface.h"
 
 #include <cstddef>
 #include <filesystem>
@@ -57,11 +58,14 @@ struct Card {
     std::vector<Feature> requirements; ///< key `requires` in the file
     std::vector<Feature> conflicts;
     std::vector<Citation> evidence; ///< transitions and attempts the card was lifted from
-    std::string carrierFile;        ///< "carrier.cu", "carrier.cl", "carrier.py"
+    std::string carrierFile;        ///< "carrier.cu", "carrier.cl", "carrier.py": see carrierName()
     bool retired = false;
 
     friend bool operator==(const Card &, const Card &) = default;
 };
+
+/// "carrier.cu": the carrier's file of a card that is written in that language.
+[[nodiscard]] std::string carrierName(const kernel::Language &language);
 
 /// A line of verification.jsonl: one roundtrip.
 struct Verification {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/base/suggest.h"
 #include "core/files/tomlreader.h"
 #include "core/files/tomlwriter.h"
 #include "core/skills/card.h"
 #include "core/skills/cardtables.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace klineage::skills {
@@ -29,11 +31,16 @@ void checkNames(const TomlTable &root, const Card &card)
 {
     if (root.has("name") && !isCardName(card.name))
         root.fail("name", "'" + card.name + "' is no card name; expected 1 to 64 of a-z, 0-9 and '-'.");
-    const bool isCarrier = card.carrierFile.empty() || card.carrierFile == "carrier.cu"
-                           || card.carrierFile == "carrier.cl" || card.carrierFile == "carrier.py";
-    if (!isCarrier)
-        root.fail("carrier", "'" + card.carrierFile
-                                 + "' is no carrier; expected 'carrier.cu', 'carrier.cl' or 'carrier.py'.");
+    std::vector<std::string> carriers;
+    for (const kernel::Language &language : kernel::allLanguages()) {
+        if (const std::string name = carrierName(language);
+            std::find(carriers.begin(), carriers.end(), name) == carriers.end())
+            carriers.push_back(name);
+    }
+    if (!card.carrierFile.empty()
+        && std::find(carriers.begin(), carriers.end(), card.carrierFile) == carriers.end())
+        root.fail("carrier",
+                  "'" + card.carrierFile + "' is no carrier; expected " + quotedList(carriers) + '.');
 }
 
 void writeClaim(files::TomlWriter &out, const Claim &claim)
@@ -60,6 +67,11 @@ void writeFeatures(files::TomlWriter &out, std::string_view key, const std::vect
 }
 
 } // namespace
+
+std::string carrierName(const kernel::Language &language)
+{
+    return std::string("carrier") + language.extension;
+}
 
 Claim readClaim(const TomlTable &table)
 {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/skills/card.h"
 
+#include "core/base/suggest.h"
+
 #include <algorithm>
 
 namespace klineage::skills {
@@ -106,9 +108,10 @@ private:
         warnWhenEmpty("scope.languages", m_card.scope.languages);
         warnWhenEmpty("scope.platforms", m_card.scope.platforms);
         for (const std::string &language : m_card.scope.languages) {
-            if (language != "cuda" && language != "opencl" && language != "triton" && language != "tilelang")
+            const std::vector<std::string> known = kernel::languageNames();
+            if (std::find(known.begin(), known.end(), language) == known.end())
                 add(Severity::Error, "scope.languages",
-                    "'" + language + "' is no language: use cuda, opencl, triton or tilelang.");
+                    "'" + language + "' is no language: use " + quotedList(known) + '.');
         }
     }
 
@@ -157,12 +160,11 @@ private:
         if (m_carrier.size() > maxCarrierBytes)
             add(Severity::Error, "carrier", "'" + m_card.carrierFile + "' is larger than 256 KiB.");
         const std::vector<std::string> &languages = m_card.scope.languages;
-        const auto has = [&](const char *language) {
-            return std::find(languages.begin(), languages.end(), language) != languages.end();
-        };
-        const bool fits = (m_card.carrierFile == "carrier.cu" && has("cuda"))
-                          || (m_card.carrierFile == "carrier.cl" && has("opencl"))
-                          || (m_card.carrierFile == "carrier.py" && (has("triton") || has("tilelang")));
+        const std::vector<kernel::Language> known = kernel::allLanguages();
+        const bool fits = std::any_of(known.begin(), known.end(), [&](const kernel::Language &language) {
+            return m_card.carrierFile == carrierName(language)
+                   && std::find(languages.begin(), languages.end(), language.word) != languages.end();
+        });
         if (!languages.empty() && !fits)
             add(Severity::Warning, "carrier",
                 "'" + m_card.carrierFile + "' is in none of the scope's languages.");

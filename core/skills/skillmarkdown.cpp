@@ -100,9 +100,7 @@ void appendScope(std::string &out, const Scope &scope, Life life)
 
 std::string fenceLanguage(const std::string &carrierFile)
 {
-    if (carrierFile == "carrier.cu")
-        return "cuda";
-    return carrierFile == "carrier.cl" ? "opencl" : "python";
+    return kernel::languageOfFile(carrierFile).value_or(kernel::Surface().language()).fence;
 }
 
 void appendCarrier(std::string &out, const CardRecord &record)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/talk/cardtext.h"
 
+#include "core/kernel/surfaces/surface.h"
 #include "core/talk/prompt.h"
 
 namespace klineage::policy {
@@ -37,7 +38,7 @@ void addFeatures(std::string &text, const char *heading, const std::vector<skill
 
 std::string languageOf(const std::string &carrierFile)
 {
-    return carrierFile.ends_with(".cu") ? "cuda" : carrierFile.ends_with(".py") ? "python" : "c";
+    return kernel::languageOfFile(carrierFile).value_or(kernel::Surface().language()).commonFence;
 }
 
 } // namespace

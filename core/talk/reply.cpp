@@ -12,7 +12,6 @@ namespace klineage::policy {
 
 namespace {
 
-constexpr std::string_view planOpening = "/*klineage";
 constexpr std::size_t longestReason = 500;
 
 struct Fence {
@@ -138,7 +137,7 @@ Result<Reading> readReply(std::string_view reply)
                        + " fenced blocks; exactly one was expected.");
     if (blocks.closed.size() == 1)
         return Reading{Reading::Kind::Block, blocks.closed.front()};
-    if (const std::string_view text = unpadded(reply); text.starts_with(planOpening))
+    if (const std::string_view text = unpadded(reply); kernel::planCommentOf(text))
         return Reading{Reading::Kind::Block, withLineEnds(text)};
     if (blocks.done)
         return Reading{Reading::Kind::Done, *blocks.done};
@@ -152,10 +151,9 @@ Result<Reading> readCandidateReply(std::string_view reply)
         return reading;
     std::string &text = reading->text;
     text.erase(0, std::min(text.find_first_not_of(" \t\n"), text.size()));
-    if (!text.starts_with(planOpening))
-        return refused(
-            "The fenced block of the reply does not begin with '/*klineage': it must hold the whole candidate "
-            "file, launch plan first.");
+    if (!kernel::planCommentOf(text))
+        return refused("The fenced block of the reply does not begin with " + kernel::planOpenings()
+                       + ": it must hold the whole candidate file, launch plan first.");
     if (text.size() > kernel::maxCandidateBytes)
         return refused("The candidate in the reply is longer than 4 MiB.");
     return reading;
@@ -166,8 +164,8 @@ std::string normalizedCode(std::string_view text)
     // The plan lies in a comment of its own and counts; the comments after it do not.
     std::string out;
     std::size_t at = 0;
-    if (text.starts_with(planOpening)) {
-        at = std::min(text.find("*/"), text.size());
+    if (const auto comment = kernel::planCommentOf(text)) {
+        at = std::min(text.find(comment->closing, comment->opening.size()), text.size());
         std::string_view plan = text.substr(0, at);
         while (!plan.empty()) {
             const std::string_view line = unpadded(nextLine(plan));

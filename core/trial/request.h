@@ -41,7 +41,7 @@ using ProgressCallback = std::function<void(const GateProgress &)>;
 
 /// One device the gate can use, as `doctor` and the status bar show it.
 struct DeviceInfo {
-    kernel::Surface surface = kernel::Surface::OpenCl;
+    kernel::DeviceKind kind = kernel::DeviceKind::OpenCl;
     bool available = false;
     std::string name;   ///< "NVIDIA H200", "pthread-…"
     std::string detail; ///< versions when available; otherwise what is missing and how to get it

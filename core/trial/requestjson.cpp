@@ -95,7 +95,7 @@ json writeDevices(const std::vector<DeviceInfo> &devices)
 {
     json out = json::array();
     for (const DeviceInfo &device : devices)
-        out.push_back({{"surface", kernel::toString(device.surface)},
+        out.push_back({{"surface", kernel::toString(device.kind)},
                        {"available", device.available},
                        {"name", device.name},
                        {"detail", device.detail}});
@@ -108,10 +108,10 @@ Result<std::vector<DeviceInfo>> readDevices(const json &in)
     try {
         for (const json &entry : in) {
             DeviceInfo device;
-            const auto surface = kernel::surfaceFromString(entry.at("surface").get<std::string>());
-            if (!surface)
-                return fail(ErrorCode::Protocol, "The gate named a surface that is not known.");
-            device.surface = *surface;
+            const auto kind = kernel::deviceFromString(entry.at("surface").get<std::string>());
+            if (!kind)
+                return fail(ErrorCode::Protocol, "The gate named a device that is not known.");
+            device.kind = *kind;
             device.available = entry.at("available").get<bool>();
             device.name = entry.at("name").get<std::string>();
             device.detail = entry.at("detail").get<std::string>();

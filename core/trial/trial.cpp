@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/trial/trial.h"
 
+#include "core/base/suggest.h"
 #include "core/files/sha256.h"
 #include "core/trial/listing.h"
 #include "core/trial/verdictjson.h"
@@ -206,7 +207,7 @@ Trial readTrial(const json &value)
     if (const auto known = kernel::surfaceFromString(surface))
         trial.surface = *known;
     else
-        reader.refuse("surface", "is '" + surface + "'; expected 'cuda' or 'opencl'");
+        reader.refuse("surface", "is '" + surface + "'; expected " + quotedList(kernel::surfaceNames()));
     readSeedsAndTunables(reader, trial);
     trial.environment = readEnvironment(reader.require("environment"), reader.pathOf("environment"));
     trial.verdict = readVerdict(reader.require("verdict"), reader.pathOf("verdict"));

@@ -60,7 +60,7 @@ struct Trial {
     std::string candidate; ///< sha-256 of the candidate file
     std::string file;      ///< name of the candidate's file, relative to the lineage folder; may be empty
     std::string parent;    ///< sha-256 of the parent's file; empty: none
-    kernel::Surface surface = kernel::Surface::OpenCl;
+    kernel::Surface surface;
     std::map<std::string, std::int64_t> tunables;
     std::vector<std::uint64_t> seeds;
     Environment environment;

@@ -102,7 +102,7 @@ struct Tolerance {
 
 /// A vendor routine that computes the same operator; loaded at run time.
 struct Reference {
-    kernel::Surface surface = kernel::Surface::OpenCl;
+    kernel::DeviceKind device = kernel::DeviceKind::OpenCl; ///< the key 'surface'
     std::string provider;                    ///< "openblas", "cublas", "cudnn", "torch"; see providerWords
     std::string op;                          ///< "sgemm_nn", "softmax", "gemm_nt"
     std::map<std::string, std::string> args; ///< role in the op -> tensor or axis name

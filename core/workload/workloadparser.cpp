@@ -316,12 +316,12 @@ private:
     void readReference(const TomlTable &table)
     {
         Reference reference;
-        reference.surface = table.choice("surface", kernel::surfaceWords);
-        const kernel::Surface home = table.choice("provider", providerWords);
+        reference.device = table.choice("surface", kernel::deviceWords());
+        const kernel::DeviceKind home = table.choice("provider", providerWords);
         reference.provider = table.string("provider", "");
-        if (m_document.ok() && home != reference.surface)
+        if (m_document.ok() && home != reference.device)
             table.fail("provider", "'" + reference.provider + "' runs on the surface '" + toString(home)
-                                       + "', not on '" + toString(reference.surface) + "'.");
+                                       + "', not on '" + toString(reference.device) + "'.");
         reference.op = table.string("op");
         reference.args = readArgs(table);
         m_workload.references.push_back(std::move(reference));

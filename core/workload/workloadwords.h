@@ -21,14 +21,14 @@ inline const kernel::Words<DistributionKind> distributionWords = {
     {"log_gates", DistributionKind::LogGates},
 };
 
-/// Vendor libraries that references can name, and the surface each belongs to.
-inline const kernel::Words<kernel::Surface> providerWords = {
-    {"openblas", kernel::Surface::OpenCl}, {"onednn", kernel::Surface::OpenCl},
-    {"cublas", kernel::Surface::Cuda},     {"cublaslt", kernel::Surface::Cuda},
-    {"cudnn", kernel::Surface::Cuda},      {"cub", kernel::Surface::Cuda},
-    {"torch", kernel::Surface::Cuda},      {"flashinfer", kernel::Surface::Cuda},
-    {"fla", kernel::Surface::Cuda},        {"flash_qla", kernel::Surface::Cuda},
-    {"fa3", kernel::Surface::Cuda},
+/// Vendor libraries that references can name, and the device each belongs to.
+inline const kernel::Words<kernel::DeviceKind> providerWords = {
+    {"openblas", kernel::DeviceKind::OpenCl}, {"onednn", kernel::DeviceKind::OpenCl},
+    {"cublas", kernel::DeviceKind::Cuda},     {"cublaslt", kernel::DeviceKind::Cuda},
+    {"cudnn", kernel::DeviceKind::Cuda},      {"cub", kernel::DeviceKind::Cuda},
+    {"torch", kernel::DeviceKind::Cuda},      {"flashinfer", kernel::DeviceKind::Cuda},
+    {"fla", kernel::DeviceKind::Cuda},        {"flash_qla", kernel::DeviceKind::Cuda},
+    {"fa3", kernel::DeviceKind::Cuda},
 };
 
 } // namespace klineage::workload

@@ -144,7 +144,7 @@ std::string writeWorkload(const Workload &workload)
     writeTolerance(writer, workload.tolerance);
     for (const Reference &reference : workload.references) {
         writer.beginArrayTable("reference");
-        writer.string("surface", toString(reference.surface));
+        writer.string("surface", toString(reference.device));
         writer.string("provider", reference.provider);
         writer.string("op", reference.op);
         writer.stringMap("args", reference.args);

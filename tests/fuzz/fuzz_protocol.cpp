@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // Messages of a worker, which is not trusted: reading gives a value that can be written again, or throws a std::exception.
-#include "core/device/worker/messages.h"
+#include "core/device/worker/codec.h"
 #include "tests/fuzz/target.h"
 
 using namespace klineage;
@@ -57,17 +57,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
     const json message = json::parse(data, data + size, nullptr, false);
     if (!message.is_object())
         return 0;
-    roundTrip(message, "facts", protocol::readBindings);
-    roundTrip(message, "environment", protocol::readEnvironment);
-    roundTrip(message, "metrics", protocol::readMetrics);
-    roundTrip(message, "compile", protocol::readCompileOutput);
-    roundTrip(message, "sample", protocol::readTimedSample);
-    roundTrip(message, "run", protocol::readTimedRun);
-    roundTrip(message, "sets", protocol::readSets);
-    roundTrip(message, "fills", protocol::readFills);
-    roundTrip(message, "ranges", protocol::readRanges);
-    roundTrip(message, "call", protocol::readReferenceCall);
-    roundTrip(message, "error", protocol::readError);
-    roundTrip(message, "plan", protocol::readPlan);
+    roundTrip(message, "facts", protocol::decode<kernel::Bindings>);
+    roundTrip(message, "environment", protocol::decode<Environment>);
+    roundTrip(message, "metrics", protocol::decode<std::vector<Metric>>);
+    roundTrip(message, "compile", protocol::decode<CompileOutput>);
+    roundTrip(message, "sample", protocol::decode<TimedSample>);
+    roundTrip(message, "run", protocol::decode<TimedRun>);
+    roundTrip(message, "sets", protocol::decode<std::vector<BufferSet>>);
+    roundTrip(message, "fills", protocol::decode<FillSets>);
+    roundTrip(message, "ranges", protocol::decode<std::vector<CopyRange>>);
+    roundTrip(message, "call", protocol::decode<ReferenceCall>);
+    roundTrip(message, "error", protocol::decode<Error>);
+    roundTrip(message, "plan", protocol::decode<kernel::ResolvedPlan>);
     return 0;
 }

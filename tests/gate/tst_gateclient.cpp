@@ -92,7 +92,7 @@ void TestGateClient::initTestCase()
     QCOMPARE(devices->size(), std::size_t{2});
     for (const DeviceInfo &device : *devices) {
         QVERIFY(!device.detail.empty());
-        if (device.surface == kernel::Surface::OpenCl && !device.available)
+        if (device.kind == kernel::DeviceKind::OpenCl && !device.available)
             QSKIP(("No OpenCL device: " + device.detail).c_str());
     }
     fs::create_directories(path("tiny"));

@@ -77,7 +77,7 @@ private:
 void TestGateOpenCl::initTestCase()
 {
     for (const DeviceInfo &device : m_supervisor.devices()) {
-        if (device.surface == kernel::Surface::OpenCl && !device.available)
+        if (device.kind == kernel::DeviceKind::OpenCl && !device.available)
             QSKIP(("No OpenCL device: " + device.detail).c_str());
     }
 }
@@ -208,7 +208,7 @@ void TestGateOpenCl::endlessLoopAndThenAFreshWorker()
 {
     // Warm, so that the deadline is about the loop and not about compiling.
     QVERIFY(gate(test::quickJob(test::naive())));
-    const pid_t before = m_supervisor.workerPid(kernel::Surface::OpenCl);
+    const pid_t before = m_supervisor.workerPid(kernel::DeviceKind::OpenCl);
     GateJob job =
         test::quickJob(test::naive("c[row * N + col] = sum;", "volatile int go = 1; while (go) { }"));
     job.request.deadlineSeconds = 40; // a launch gets ten
@@ -220,7 +220,7 @@ void TestGateOpenCl::endlessLoopAndThenAFreshWorker()
     const auto next = gate(test::quickJob(test::naive()));
     QVERIFY(next);
     QVERIFY2(next->verdict.status == VerdictStatus::Correct, next->verdict.message.c_str());
-    const pid_t after = m_supervisor.workerPid(kernel::Surface::OpenCl);
+    const pid_t after = m_supervisor.workerPid(kernel::DeviceKind::OpenCl);
     QVERIFY(after > 0 && after != before);
 }
 
@@ -388,7 +388,7 @@ void TestGateOpenCl::seedPoolIsRecorded()
 void TestGateOpenCl::cudaWithoutADeviceIsUnavailable()
 {
     for (const DeviceInfo &device : m_supervisor.devices()) {
-        if (device.surface == kernel::Surface::Cuda && device.available)
+        if (device.kind == kernel::DeviceKind::Cuda && device.available)
             QSKIP("This machine has a CUDA device.");
     }
     const auto trial = gate(test::quickJob(

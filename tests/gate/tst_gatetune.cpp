@@ -72,7 +72,7 @@ void TestGateTune::initTestCase()
     const auto devices = queryDevices(std::string(KLINEAGE_BIN_DIR) + "/klineage-gate");
     QVERIFY2(devices, devices ? "" : devices.error().message.c_str());
     for (const DeviceInfo &device : *devices) {
-        if (device.surface == kernel::Surface::OpenCl && !device.available)
+        if (device.kind == kernel::DeviceKind::OpenCl && !device.available)
             QSKIP(("No OpenCL device: " + device.detail).c_str());
     }
 }

@@ -208,7 +208,7 @@ void counters(const Setting &setting, Report &report)
 void roofline(const Setting &setting, Report &report)
 {
     gate::Supervisor supervisor(setting.options);
-    const auto ceilings = supervisor.ceilings(kernel::Surface::Cuda, true);
+    const auto ceilings = supervisor.ceilings(kernel::DeviceKind::Cuda, true);
     if (!ceilings)
         return report.failed("roofline", ceilings.error().message);
     report.require(!ceilings->bandwidths.empty(), "bandwidths are measured",
@@ -232,7 +232,7 @@ void device(const Setting &setting, Report &report)
 {
     gate::Supervisor supervisor(setting.options);
     for (const gate::DeviceInfo &info : supervisor.devices()) {
-        if (info.surface == kernel::Surface::Cuda)
+        if (info.kind == kernel::DeviceKind::Cuda)
             report.require(info.available && !info.name.empty(), "a kernel of the gate's own runs",
                            info.name + " " + info.detail);
     }
@@ -267,7 +267,7 @@ Result<Setting> prepare(const fs::path &source)
     setting.missing = "the gate has no CUDA surface in this build";
     gate::Supervisor supervisor(setting.options);
     for (const gate::DeviceInfo &info : supervisor.devices()) {
-        if (info.surface == kernel::Surface::Cuda)
+        if (info.kind == kernel::DeviceKind::Cuda)
             setting.missing = info.available ? "" : info.detail;
     }
     return setting;

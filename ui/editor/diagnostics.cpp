@@ -56,10 +56,9 @@ Result<kernel::ResolvedPlan> resolve(const kernel::Candidate &candidate, const w
     kernel::Bindings bindings = workload.bindings(timed);
     bindings.merge(candidate.defaultTunables());
     bindings.merge(kernel::Bindings(facts));
-    bindings.merge(
-        kernel::Bindings{{"sm_count", std::int64_t{1}},
-                         {"warp_size", std::int64_t{candidate.surface == kernel::Surface::Cuda ? 32 : 1}},
-                         {"max_shared", unknownShared}});
+    bindings.merge(kernel::Bindings{{"sm_count", std::int64_t{1}},
+                                    {"warp_size", candidate.surface.device().warpSize},
+                                    {"max_shared", unknownShared}});
     return kernel::resolvePlan(candidate, tensors, bindings);
 }
 

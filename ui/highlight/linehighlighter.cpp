@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/highlight/linehighlighter.h"
 
+#include "core/kernel/surfaces/surface.h"
+
 #include <KSyntaxHighlighting/AbstractHighlighter>
 #include <KSyntaxHighlighting/Definition>
 #include <KSyntaxHighlighting/Format>
@@ -21,25 +23,6 @@ namespace {
 namespace Ksh = KSyntaxHighlighting;
 
 constexpr qsizetype longestLine = 4000;
-
-QString definitionName(Language language)
-{
-    switch (language) {
-    case Language::Plain:
-        return {};
-    case Language::CudaCpp:
-        return QStringLiteral("CUDA C++");
-    case Language::OpenClC:
-        return QStringLiteral("OpenCL C");
-    case Language::Ptx:
-        return QStringLiteral("PTX");
-    case Language::Sass:
-        return QStringLiteral("NVIDIA SASS");
-    case Language::LaunchPlan:
-        return QStringLiteral("KLineage Launch Plan");
-    }
-    return {};
-}
 
 /// A repository loads definitions when they are first used and is not thread-safe, so every thread has its own.
 Ksh::Repository &threadRepository()
@@ -135,10 +118,10 @@ bool operator==(const LineHighlighter::State &a, const LineHighlighter::State &b
 
 Language languageOfFile(QStringView fileName)
 {
-    if (fileName.endsWith(u".cu") || fileName.endsWith(u".cuh"))
+    if (const auto surface = kernel::surfaceOfFile(fileName.toString().toStdString()))
+        return {surface->language().name};
+    if (fileName.endsWith(u".cuh"))
         return Language::CudaCpp;
-    if (fileName.endsWith(u".cl"))
-        return Language::OpenClC;
     if (fileName.endsWith(u".ptx"))
         return Language::Ptx;
     if (fileName.endsWith(u".sass"))
@@ -151,8 +134,8 @@ Language languageOfFile(QStringView fileName)
 LineHighlighter::LineHighlighter(Language language)
     : m_d(std::make_unique<Private>())
 {
-    if (language != Language::Plain)
-        m_d->setDefinition(threadRepository().definitionForName(definitionName(language)));
+    if (!(language == Language::Plain))
+        m_d->setDefinition(threadRepository().definitionForName(QString::fromUtf8(language.definition)));
 }
 
 LineHighlighter::~LineHighlighter() = default;

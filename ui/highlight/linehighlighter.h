@@ -8,10 +8,24 @@
 
 #include <memory>
 #include <stop_token>
+#include <string_view>
 
 namespace klineage::ui {
 
-enum class Language { Plain, CudaCpp, OpenClC, Ptx, Sass, LaunchPlan };
+/// What a text is highlighted as: one of the definitions in resources/syntax. That of a candidate has the name of its surface's
+/// language.
+struct Language {
+    const char *definition = ""; ///< empty: none
+
+    static const Language Plain, CudaCpp, OpenClC, Ptx, Sass, LaunchPlan;
+    friend bool operator==(Language a, Language b) { return std::string_view(a.definition) == b.definition; }
+};
+inline constexpr Language Language::Plain{""};
+inline constexpr Language Language::CudaCpp{"CUDA C++"};
+inline constexpr Language Language::OpenClC{"OpenCL C"};
+inline constexpr Language Language::Ptx{"PTX"};
+inline constexpr Language Language::Sass{"NVIDIA SASS"};
+inline constexpr Language Language::LaunchPlan{"KLineage Launch Plan"};
 
 /// By the end of the file's name; Plain when it is unknown.
 [[nodiscard]] Language languageOfFile(QStringView fileName);

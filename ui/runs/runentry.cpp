@@ -77,7 +77,7 @@ fs::path RunEntry::candidateFile(const std::string &sha) const
     if (sha.empty())
         return {};
     const auto surface = kernel::surfaceFromString(record.settings.surface);
-    return record.directory / run::candidateFileName(sha, surface.value_or(kernel::Surface::OpenCl));
+    return record.directory / run::candidateFileName(sha, surface.value_or(kernel::Surface()));
 }
 
 RunListing readRunListing(const fs::path &runsDirectory, const std::vector<RunEntryPtr> &known)

@@ -21,9 +21,9 @@ namespace {
 
 constexpr int messageMs = 8000;
 
-QString surfaceName(kernel::Surface surface)
+QString deviceName(kernel::DeviceKind kind)
 {
-    return surface == kernel::Surface::Cuda ? QStringLiteral("CUDA") : QStringLiteral("OpenCL");
+    return QString::fromUtf8(kernel::traitsOf(kind).name);
 }
 
 QString stageWord(gate::Stage stage)
@@ -143,10 +143,10 @@ void StatusLine::showDevices()
         parts << QStringLiteral("<span style='color:%1'>%2</span> %3%4")
                      .arg(device.available ? theme.good.name() : theme.faint.name(),
                           device.available ? QStringLiteral("●") : QStringLiteral("○"),
-                          surfaceName(device.surface),
+                          deviceName(device.kind),
                           device.available ? QStringLiteral(" ") + name : tr(": no device"));
         tips << QStringLiteral("%1 %2\n%3")
-                    .arg(surfaceName(device.surface), QString::fromStdString(device.name),
+                    .arg(deviceName(device.kind), QString::fromStdString(device.name),
                          QString::fromStdString(device.detail))
                     .trimmed();
     }

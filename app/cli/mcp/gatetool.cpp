@@ -129,7 +129,7 @@ Result<gate::GateRequest> gateRequestOf(const Workspace &workspace, const std::s
     request.candidateText = arguments.at("candidate").get<std::string>();
     const Result<kernel::Candidate> candidate = kernel::parseCandidate(request.candidateText, "candidate");
     request.candidateName =
-        candidate && candidate->surface == kernel::Surface::Cuda ? "candidate.cu" : "candidate.cl";
+        std::string("candidate") + (candidate ? candidate->surface : kernel::Surface()).language().extension;
     const json tunables = arguments.value("tunables", json::object()); // items() refers to it
     for (const auto &[tunable, value] : tunables.items())
         request.tunables[tunable] = value.get<std::int64_t>();

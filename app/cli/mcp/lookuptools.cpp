@@ -197,7 +197,7 @@ json retrieveSchema()
          {"platform", textSchema("As in sm90 or pocl")},
          {"language",
           {{"type", "string"},
-           {"enum", {"cuda", "opencl"}},
+           {"enum", kernel::surfaceNames()},
            {"description", "Left out: that of the platform"}}},
          {"state",
           textSchema(

@@ -164,7 +164,7 @@ private:
             return std::string();
         const auto surface = kernel::surfaceFromString(settings().surface);
         return files::readFile(m_journal.directory()
-                                   / run::candidateFileName(sha, surface.value_or(kernel::Surface::OpenCl)),
+                                   / run::candidateFileName(sha, surface.value_or(kernel::Surface())),
                                kernel::maxCandidateBytes);
     }
 

@@ -204,7 +204,7 @@ Status LtGemmNt::prepare()
         return described;
     if (auto proposed = propose(); !proposed)
         return proposed;
-    auto workspace = DeviceMemory::allocate(m_context.driver, workspaceBytes);
+    auto workspace = vendorMemory(m_context.driver, workspaceBytes);
     if (!workspace)
         return tl::unexpected(workspace.error());
     m_workspace = std::move(*workspace);
@@ -224,7 +224,7 @@ Status LtGemmNt::enqueueWith(const cublasLtMatmulHeuristicResult_t &algorithm, C
     const float beta = 0.0f;
     void *out = buffer("out", set);
     const auto status = m_lt.matmul(m_handle, m_desc, &alpha, buffer("b", set), m_b, buffer("a", set), m_a,
-                                    &beta, out, m_out, out, m_out, &algorithm.algo, m_workspace.get(),
+                                    &beta, out, m_out, out, m_out, &algorithm.algo, pointerTo(m_workspace),
                                     workspaceBytes, reinterpret_cast<cudaStream_t>(stream));
     return check(status, "cublasLtMatmul");
 }

@@ -92,9 +92,9 @@ private:
     }
     [[nodiscard]] KlineageCubCall callOf(CUstream stream, std::size_t set) const
     {
-        return {buffer("in", set), buffer("out", set), buffer("indices", set),
-                m_workspace.get(), m_workspaceBytes,   size("rows"),
-                size("columns"),   size("k"),          stream};
+        return {buffer("in", set),      buffer("out", set), buffer("indices", set),
+                pointerTo(m_workspace), m_workspaceBytes,   size("rows"),
+                size("columns"),        size("k"),          stream};
     }
     Status enqueueWay(int way, CUstream stream, std::size_t set)
     {
@@ -122,7 +122,7 @@ Status CubRows::prepare()
             return asked;
         m_workspaceBytes = std::max({m_workspaceBytes, bytes, std::size_t{1}});
     }
-    auto workspace = DeviceMemory::allocate(m_context.driver, m_workspaceBytes);
+    auto workspace = vendorMemory(m_context.driver, m_workspaceBytes);
     if (!workspace)
         return tl::unexpected(workspace.error());
     m_workspace = std::move(*workspace);

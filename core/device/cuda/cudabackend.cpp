@@ -11,16 +11,6 @@ namespace klineage::gate {
 
 namespace cuda {
 
-CudaBackend::~CudaBackend()
-{
-    while (!m_subjects.empty())
-        removeSubject(m_subjects.begin()->first);
-    while (!m_modules.empty())
-        unload(m_modules.begin()->first);
-    while (!m_buffers.empty())
-        release(m_buffers.begin()->first);
-}
-
 Status CudaBackend::open()
 {
     const std::string hint = " Check that the NVIDIA driver runs: nvidia-smi must list a device.";
@@ -45,14 +35,17 @@ Status CudaBackend::open()
     char busId[64] = {};
     m_driver.deviceGetPCIBusId(busId, sizeof busId, m_device);
     m_pciBusId = busId;
-    if (auto done =
-            m_driver.check(m_driver.streamCreate(&m_stream, CU_STREAM_NON_BLOCKING), "create a CUDA stream");
-        !done)
-        return done;
-    if (auto done = m_driver.check(m_driver.eventCreate(&m_begin, CU_EVENT_DEFAULT), "create a CUDA event");
-        !done)
-        return done;
-    return m_driver.check(m_driver.eventCreate(&m_end, CU_EVENT_DEFAULT), "create a CUDA event");
+    auto stream = makeStream(m_driver);
+    if (!stream)
+        return tl::unexpected(stream.error());
+    m_stream = std::move(*stream);
+    for (Event *event : {&m_begin, &m_end}) {
+        auto made = makeEvent(m_driver);
+        if (!made)
+            return tl::unexpected(made.error());
+        *event = std::move(*made);
+    }
+    return {};
 }
 
 int CudaBackend::attribute(CUdevice_attribute name) const
@@ -97,32 +90,27 @@ Result<ModuleId> CudaBackend::load(std::span<const std::byte> binary, const std:
 {
     if (binary.empty())
         return fail(ErrorCode::InvalidInput, "Cannot load an empty cubin.");
-    CUmodule module = nullptr;
-    if (auto done = m_driver.check(m_driver.moduleLoadData(&module, binary.data()), "load the cubin"); !done)
-        return tl::unexpected(done.error());
+    auto module = loadModule(m_driver, binary.data(), "load the cubin");
+    if (!module)
+        return tl::unexpected(module.error());
     output.ok = true;
-    const ModuleId id = m_nextId++;
-    m_modules[id] = module;
-    return id;
+    return m_held.addModule(std::move(*module));
 }
 
 void CudaBackend::unload(ModuleId module)
 {
-    if (const auto found = m_modules.find(module); found != m_modules.end()) {
-        m_driver.moduleUnload(found->second);
+    if (m_held.eraseModule(module))
         m_driver.ctxResetPersistingL2Cache();
-        m_modules.erase(found);
-    }
 }
 
 Status CudaBackend::readGlobal(ModuleId module, const std::string &name, std::span<std::byte> bytes)
 {
-    const auto found = m_modules.find(module);
-    if (found == m_modules.end())
-        return fail(ErrorCode::Internal, "Cannot read the variable " + name + ": its module is not loaded.");
+    const auto found = m_held.module(module, "read the variable " + name);
+    if (!found)
+        return tl::unexpected(found.error());
     CUdeviceptr address = 0;
     std::size_t size = 0;
-    const CUresult result = m_driver.moduleGetGlobal(&address, &size, found->second, name.c_str());
+    const CUresult result = m_driver.moduleGetGlobal(&address, &size, *found, name.c_str());
     if (result != CUDA_SUCCESS || size < bytes.size())
         return fail(ErrorCode::InvalidInput, "Cannot find the variable " + name
                                                  + " in the module: " + m_driver.describe(result) + ".");
@@ -132,49 +120,27 @@ Status CudaBackend::readGlobal(ModuleId module, const std::string &name, std::sp
 
 Result<BufferId> CudaBackend::allocate(std::size_t bytes)
 {
-    Allocation allocation{0, bytes};
-    const CUresult result = m_driver.memAlloc(&allocation.address, std::max<std::size_t>(bytes, 1));
-    if (auto done = m_driver.check(result, "allocate " + std::to_string(bytes) + " bytes of device memory");
-        !done)
-        return tl::unexpected(done.error());
-    const BufferId id = m_nextId++;
-    m_buffers[id] = allocation;
-    return id;
-}
-
-void CudaBackend::release(BufferId buffer)
-{
-    if (const auto found = m_buffers.find(buffer); found != m_buffers.end()) {
-        m_driver.memFree(found->second.address);
-        m_buffers.erase(found);
-    }
-}
-
-Result<Allocation> CudaBackend::allocation(BufferId buffer, std::size_t bytes) const
-{
-    const auto found = m_buffers.find(buffer);
-    if (found == m_buffers.end() || bytes > found->second.bytes)
-        return fail(ErrorCode::Internal,
-                    "Cannot copy " + std::to_string(bytes) + " bytes: no such buffer or it is smaller.");
-    return found->second;
+    auto memory =
+        allocateMemory(m_driver, bytes, "allocate " + std::to_string(bytes) + " bytes of device memory");
+    if (!memory)
+        return tl::unexpected(memory.error());
+    return m_held.addBuffer(std::move(*memory), bytes);
 }
 
 Status CudaBackend::upload(BufferId buffer, std::span<const std::byte> image)
 {
-    const auto target = allocation(buffer, image.size());
+    const auto target = m_held.memory(buffer, image.size());
     if (!target)
         return tl::unexpected(target.error());
-    return m_driver.check(m_driver.memcpyHtoD(target->address, image.data(), image.size()),
-                          "copy to the device");
+    return m_driver.check(m_driver.memcpyHtoD(*target, image.data(), image.size()), "copy to the device");
 }
 
 Status CudaBackend::download(BufferId buffer, std::span<std::byte> image)
 {
-    const auto source = allocation(buffer, image.size());
+    const auto source = m_held.memory(buffer, image.size());
     if (!source)
         return tl::unexpected(source.error());
-    return m_driver.check(m_driver.memcpyDtoH(image.data(), source->address, image.size()),
-                          "copy from the device");
+    return m_driver.check(m_driver.memcpyDtoH(image.data(), *source, image.size()), "copy from the device");
 }
 
 Result<std::vector<AddressSet>> CudaBackend::addresses(const std::vector<BufferSet> &sets) const
@@ -183,36 +149,29 @@ Result<std::vector<AddressSet>> CudaBackend::addresses(const std::vector<BufferS
     for (const BufferSet &set : sets) {
         AddressSet addresses;
         for (const auto &[name, binding] : set) {
-            const auto buffer = allocation(binding.buffer, binding.offsetBytes);
+            const auto buffer = m_held.memory(binding.buffer, binding.offsetBytes);
             if (!buffer)
                 return tl::unexpected(buffer.error());
-            addresses[name] = buffer->address + binding.offsetBytes;
+            addresses[name] = *buffer + binding.offsetBytes;
         }
         result.push_back(std::move(addresses));
     }
     return result;
 }
 
-SubjectId CudaBackend::add(std::unique_ptr<Subject> subject)
-{
-    const SubjectId id = m_nextId++;
-    m_subjects[id].subject = std::move(subject);
-    return id;
-}
-
 Result<SubjectId> CudaBackend::addPlan(ModuleId module, const kernel::ResolvedPlan &plan,
                                        const std::vector<BufferSet> &sets)
 {
-    const auto found = m_modules.find(module);
-    if (found == m_modules.end())
-        return fail(ErrorCode::Internal, "Cannot prepare a plan: its module is not loaded.");
+    const auto found = m_held.module(module, "prepare a plan");
+    if (!found)
+        return tl::unexpected(found.error());
     auto bound = addresses(sets);
     if (!bound)
         return tl::unexpected(bound.error());
-    auto subject = makePlanSubject(m_driver, m_device, found->second, plan, std::move(*bound));
+    auto subject = makePlanSubject(m_driver, m_device, *found, plan, std::move(*bound));
     if (!subject)
         return tl::unexpected(subject.error());
-    return add(std::move(*subject));
+    return m_held.addSubject(std::move(*subject));
 }
 
 Result<SubjectId> CudaBackend::addReference(const ReferenceCall &call, const std::vector<BufferSet> &sets)
@@ -220,67 +179,40 @@ Result<SubjectId> CudaBackend::addReference(const ReferenceCall &call, const std
     auto bound = addresses(sets);
     if (!bound)
         return tl::unexpected(bound.error());
-    auto subject = makeVendorSubject({m_driver, m_stream}, call, std::move(*bound));
+    auto subject = makeVendorSubject({m_driver, m_stream.get()}, call, std::move(*bound));
     if (!subject)
         return tl::unexpected(subject.error());
-    return add(std::move(*subject));
-}
-
-Result<Entry *> CudaBackend::entry(SubjectId subject)
-{
-    const auto found = m_subjects.find(subject);
-    if (found == m_subjects.end())
-        return fail(ErrorCode::Internal,
-                    "Cannot run subject " + std::to_string(subject) + ": it does not exist.");
-    return &found->second;
-}
-
-void CudaBackend::removeSubject(SubjectId subject)
-{
-    const auto found = m_subjects.find(subject);
-    if (found == m_subjects.end())
-        return;
-    dropReplays(found->second);
-    m_subjects.erase(found);
-}
-
-void CudaBackend::dropReplays(Entry &entry)
-{
-    for (const Replay &replay : entry.replays)
-        m_driver.graphExecDestroy(replay.graph);
-    entry.replays.clear();
+    return m_held.addSubject(std::move(*subject));
 }
 
 Status CudaBackend::rebind(SubjectId subject, const std::vector<BufferSet> &sets)
 {
-    const auto found = entry(subject);
+    const auto found = m_held.subject(subject);
     if (!found)
         return tl::unexpected(found.error());
     auto bound = addresses(sets);
     if (!bound)
         return tl::unexpected(bound.error());
-    dropReplays(**found);
+    (*found)->replays.clear();
     (*found)->subject->rebind(std::move(*bound));
     return {};
 }
 
 Status CudaBackend::setFills(SubjectId subject, const FillSets &fills)
 {
-    const auto found = entry(subject);
+    const auto found = m_held.subjectToFill(subject, fills);
     if (!found)
         return tl::unexpected(found.error());
     if (!m_helpers.installed())
         return fail(ErrorCode::Internal, "Cannot refill buffers: the gate's own kernels are not loaded.");
-    if (fills.size() != (*found)->subject->setCount())
-        return fail(ErrorCode::Internal, "Cannot refill: there is not one list of regions for each set.");
     std::vector<std::vector<std::pair<CUdeviceptr, std::size_t>>> regions;
     for (const auto &set : fills) {
         auto &out = regions.emplace_back();
         for (const FillRegion &region : set) {
-            const auto buffer = allocation(region.buffer, region.offsetBytes + region.bytes);
+            const auto buffer = m_held.memory(region.buffer, region.offsetBytes + region.bytes);
             if (!buffer)
                 return tl::unexpected(buffer.error());
-            out.emplace_back(buffer->address + region.offsetBytes, region.bytes);
+            out.emplace_back(*buffer + region.offsetBytes, region.bytes);
         }
     }
     auto table = m_helpers.makeTable(regions);
@@ -290,34 +222,19 @@ Status CudaBackend::setFills(SubjectId subject, const FillSets &fills)
     return {};
 }
 
-std::string CudaBackend::subjectVersion(SubjectId subject) const
-{
-    const auto found = m_subjects.find(subject);
-    return found == m_subjects.end() ? std::string() : found->second.subject->version();
-}
-
-std::vector<Metric> CudaBackend::subjectMetrics(SubjectId subject) const
-{
-    const auto found = m_subjects.find(subject);
-    return found == m_subjects.end() ? std::vector<Metric>() : found->second.subject->metrics();
-}
-
 Status CudaBackend::run(SubjectId subject, std::size_t set)
 {
-    const auto found = entry(subject);
+    const auto found = m_held.subjectOn(subject, set);
     if (!found)
         return tl::unexpected(found.error());
-    if (set >= (*found)->subject->setCount())
-        return fail(ErrorCode::Internal,
-                    "Cannot run on buffer set " + std::to_string(set) + ": there is no such set.");
-    if (auto enqueued = (*found)->subject->enqueueChecked(m_stream, set); !enqueued)
+    if (auto enqueued = (*found)->subject->enqueueChecked(m_stream.get(), set); !enqueued)
         return enqueued;
-    return m_driver.check(m_driver.streamSynchronize(m_stream), "finish the kernel");
+    return m_driver.check(m_driver.streamSynchronize(m_stream.get()), "finish the kernel");
 }
 
 Result<std::vector<Metric>> CudaBackend::counters(SubjectId subject, const std::vector<std::string> &sets)
 {
-    const auto found = entry(subject);
+    const auto found = m_held.subject(subject);
     if (!found)
         return tl::unexpected(found.error());
     const Subject &plan = *(*found)->subject;
@@ -346,7 +263,7 @@ Status CudaBackend::prepareSampling()
 
 Result<SampledCode> CudaBackend::sample(SubjectId subject, std::span<const std::byte> binary)
 {
-    const auto found = entry(subject);
+    const auto found = m_held.subject(subject);
     if (!found)
         return tl::unexpected(found.error());
     if (!m_sampler)
@@ -363,19 +280,15 @@ Result<SampledCode> CudaBackend::sample(SubjectId subject, std::span<const std::
 
 Status CudaBackend::copy(std::span<const CopyRange> ranges)
 {
-    for (const CopyRange &range : ranges) {
-        const auto from = allocation(range.from, range.fromOffset + range.bytes);
-        const auto to = allocation(range.to, range.toOffset + range.bytes);
-        if (!from || !to)
-            return tl::unexpected(from ? to.error() : from.error());
-        if (auto copied = m_driver.check(m_driver.memcpyDtoDAsync(to->address + range.toOffset,
-                                                                  from->address + range.fromOffset,
-                                                                  range.bytes, m_stream),
-                                         "copy between buffers");
-            !copied)
-            return copied;
-    }
-    return m_driver.check(m_driver.streamSynchronize(m_stream), "copy between buffers");
+    const auto enqueued =
+        m_held.copyEach(ranges, [this](CUdeviceptr to, CUdeviceptr from, const CopyRange &range) {
+            return m_driver.check(m_driver.memcpyDtoDAsync(to + range.toOffset, from + range.fromOffset,
+                                                           range.bytes, m_stream.get()),
+                                  "copy between buffers");
+        });
+    if (!enqueued)
+        return enqueued;
+    return m_driver.check(m_driver.streamSynchronize(m_stream.get()), "copy between buffers");
 }
 
 } // namespace cuda

@@ -3,23 +3,19 @@
 // The CUDA device in the worker process. Driver API only; the primary context is used because cuBLAS shares it.
 #pragma once
 
-#include "core/device/backend.h"
 #include "core/device/counters/pcsampler.h"
+#include "core/device/cuda/handle.h"
 #include "core/device/cuda/helpers.h"
 #include "core/device/cuda/subject.h"
+#include "core/device/holdings.h"
 
 namespace klineage::gate::cuda {
-
-struct Allocation {
-    CUdeviceptr address = 0;
-    std::size_t bytes = 0;
-};
 
 /// A captured sequence of `repeats` runs over the sets from `first` on.
 struct Replay {
     std::size_t first = 0;
     int repeats = 0;
-    CUgraphExec graph = nullptr;
+    ExecutableGraph graph;
 };
 
 struct Entry {
@@ -35,7 +31,6 @@ public:
         : m_driver(driver)
         , m_helpers(m_driver)
     {}
-    ~CudaBackend() override;
 
     Status open();
 
@@ -52,7 +47,7 @@ public:
     void unload(ModuleId module) override;
     Status readGlobal(ModuleId module, const std::string &name, std::span<std::byte> bytes) override;
     Result<BufferId> allocate(std::size_t bytes) override;
-    void release(BufferId buffer) override;
+    void release(BufferId buffer) override { m_held.eraseBuffer(buffer); }
     Status upload(BufferId buffer, std::span<const std::byte> image) override;
     Status download(BufferId buffer, std::span<std::byte> image) override;
     Status copy(std::span<const CopyRange> ranges) override;
@@ -63,11 +58,11 @@ public:
     Result<SubjectId> addPlan(ModuleId module, const kernel::ResolvedPlan &plan,
                               const std::vector<BufferSet> &sets) override;
     Result<SubjectId> addReference(const ReferenceCall &call, const std::vector<BufferSet> &sets) override;
-    void removeSubject(SubjectId subject) override;
+    void removeSubject(SubjectId subject) override { m_held.eraseSubject(subject); }
     Status rebind(SubjectId subject, const std::vector<BufferSet> &sets) override;
     Status setFills(SubjectId subject, const FillSets &fills) override;
-    std::string subjectVersion(SubjectId subject) const override;
-    std::vector<Metric> subjectMetrics(SubjectId subject) const override;
+    std::string subjectVersion(SubjectId subject) const override { return m_held.version(subject); }
+    std::vector<Metric> subjectMetrics(SubjectId subject) const override { return m_held.metrics(subject); }
     Status run(SubjectId subject, std::size_t set) override;
     Result<TimedSample> time(const TimedRun &run) override;
     Result<EnergyReading> energy(const TimedRun &run, double seconds) override;
@@ -78,26 +73,20 @@ public:
 private:
     int attribute(CUdevice_attribute name) const;
     Result<std::vector<AddressSet>> addresses(const std::vector<BufferSet> &sets) const;
-    Result<Allocation> allocation(BufferId buffer, std::size_t bytes) const;
-    Result<Entry *> entry(SubjectId subject);
     Status enqueueRuns(Entry &entry, const TimedRun &run);
     Result<CUgraphExec> replay(Entry &entry, const TimedRun &run);
-    void dropReplays(Entry &entry);
-    SubjectId add(std::unique_ptr<Subject> subject);
 
     Driver m_driver;
     Helpers m_helpers;
     CUdevice m_device = 0;
     CUcontext m_context = nullptr;
     std::unique_ptr<counters::PcSampler> m_sampler;
-    CUstream m_stream = nullptr;
-    CUevent m_begin = nullptr;
-    CUevent m_end = nullptr;
+    // Those further down use those further up, and are let go first.
+    Stream m_stream;
+    Event m_begin;
+    Event m_end;
     std::string m_pciBusId;
-    std::map<ModuleId, CUmodule> m_modules;
-    std::map<BufferId, Allocation> m_buffers;
-    std::map<SubjectId, Entry> m_subjects;
-    std::uint32_t m_nextId = 1;
+    Holdings<Module, DeviceMemory, Entry> m_held;
 };
 
 } // namespace klineage::gate::cuda

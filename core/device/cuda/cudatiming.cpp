@@ -19,7 +19,7 @@ Status CudaBackend::enqueueRuns(Entry &entry, const TimedRun &run)
 {
     const std::size_t count = entry.subject->setCount();
     for (std::size_t i = 0; i < static_cast<std::size_t>(run.repeats); ++i) {
-        if (auto enqueued = entry.subject->enqueue(m_stream, (run.first + i) % count); !enqueued)
+        if (auto enqueued = entry.subject->enqueue(m_stream.get(), (run.first + i) % count); !enqueued)
             return enqueued;
     }
     return {};
@@ -30,40 +30,24 @@ Result<CUgraphExec> CudaBackend::replay(Entry &entry, const TimedRun &run)
     const std::size_t first = run.first % entry.subject->setCount();
     for (const Replay &replay : entry.replays) {
         if (replay.repeats == run.repeats && replay.first == first)
-            return replay.graph;
+            return replay.graph.get();
     }
-    if (auto begun = m_driver.check(
-            m_driver.streamBeginCapture(m_stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), "capture a graph");
-        !begun)
-        return tl::unexpected(begun.error());
-    const Status enqueued = enqueueRuns(entry, run);
-    CUgraph graph = nullptr;
-    const CUresult ended = m_driver.streamEndCapture(m_stream, &graph);
-    if (!enqueued)
-        return tl::unexpected(enqueued.error());
-    if (auto done = m_driver.check(ended, "capture a graph"); !done)
-        return tl::unexpected(done.error());
-    Replay made{first, run.repeats, nullptr};
-    const CUresult instantiated = m_driver.graphInstantiate(&made.graph, graph, 0);
-    m_driver.graphDestroy(graph);
-    if (auto done = m_driver.check(instantiated, "instantiate a graph"); !done)
-        return tl::unexpected(done.error());
-    entry.replays.push_back(made);
+    auto graph = captureGraph(m_driver, m_stream.get(), [&] { return enqueueRuns(entry, run); });
+    if (!graph)
+        return tl::unexpected(graph.error());
+    CUgraphExec made = entry.replays.emplace_back(Replay{first, run.repeats, std::move(*graph)}).graph.get();
     // The first replay uploads the graph and warms caches: it is never a sample.
-    m_driver.graphLaunch(made.graph, m_stream);
-    if (auto done = m_driver.check(m_driver.streamSynchronize(m_stream), "finish the kernel"); !done)
+    m_driver.graphLaunch(made, m_stream.get());
+    if (auto done = m_driver.check(m_driver.streamSynchronize(m_stream.get()), "finish the kernel"); !done)
         return tl::unexpected(done.error());
-    return made.graph;
+    return made;
 }
 
 Result<TimedSample> CudaBackend::time(const TimedRun &run)
 {
-    const auto found = entry(run.subject);
+    const auto found = m_held.subjectToTime(run);
     if (!found)
         return tl::unexpected(found.error());
-    if (run.repeats < 1 || run.repeats > 100'000)
-        return fail(ErrorCode::Internal,
-                    "Cannot time " + std::to_string(run.repeats) + " repeats: expected 1 to 100000.");
     Entry &subject = **found;
     CUgraphExec graph = nullptr;
     if (run.replay) {
@@ -74,26 +58,26 @@ Result<TimedSample> CudaBackend::time(const TimedRun &run)
     }
     const bool helped = m_helpers.installed();
     if (helped && run.fillWord != 0) {
-        if (auto filled = m_helpers.refill(m_stream, subject.fills, run.first,
+        if (auto filled = m_helpers.refill(m_stream.get(), subject.fills, run.first,
                                            static_cast<std::size_t>(run.repeats), run.fillWord);
             !filled)
             return tl::unexpected(filled.error());
     }
-    Status done = helped ? m_helpers.mark(m_stream, 0) : Status();
-    m_driver.eventRecord(m_begin, m_stream);
+    Status done = helped ? m_helpers.mark(m_stream.get(), 0) : Status();
+    m_driver.eventRecord(m_begin.get(), m_stream.get());
     if (done)
-        done = graph ? m_driver.check(m_driver.graphLaunch(graph, m_stream), "replay a graph")
+        done = graph ? m_driver.check(m_driver.graphLaunch(graph, m_stream.get()), "replay a graph")
                      : enqueueRuns(subject, run);
-    m_driver.eventRecord(m_end, m_stream);
+    m_driver.eventRecord(m_end.get(), m_stream.get());
     if (done && helped)
-        done = m_helpers.mark(m_stream, 1);
+        done = m_helpers.mark(m_stream.get(), 1);
     if (done)
-        done = m_driver.check(m_driver.streamSynchronize(m_stream), "finish the kernel");
+        done = m_driver.check(m_driver.streamSynchronize(m_stream.get()), "finish the kernel");
     if (!done)
         return tl::unexpected(done.error());
     float elapsedMs = 0;
-    if (auto read =
-            m_driver.check(m_driver.eventElapsedTime(&elapsedMs, m_begin, m_end), "read the timing events");
+    if (auto read = m_driver.check(m_driver.eventElapsedTime(&elapsedMs, m_begin.get(), m_end.get()),
+                                   "read the timing events");
         !read)
         return tl::unexpected(read.error());
     return TimedSample{static_cast<double>(elapsedMs) * 1e6 / run.repeats, helped ? m_helpers.clockMhz() : 0};
@@ -108,7 +92,10 @@ Result<EnergyReading> CudaBackend::energy(const TimedRun &run, double seconds)
     const auto first = time(run);
     if (!first)
         return tl::unexpected(first.error());
-    const auto graph = replay(m_subjects.at(run.subject), run);
+    const auto subject = m_held.subject(run.subject);
+    if (!subject)
+        return tl::unexpected(subject.error());
+    const auto graph = replay(**subject, run);
     if (!graph)
         return tl::unexpected(graph.error());
     const int launches =
@@ -119,8 +106,9 @@ Result<EnergyReading> CudaBackend::energy(const TimedRun &run, double seconds)
     Clock::time_point beginTime;
     for (const auto entered = Clock::now();;) {
         for (int i = 0; i < launches; ++i)
-            m_driver.graphLaunch(*graph, m_stream);
-        if (auto done = m_driver.check(m_driver.streamSynchronize(m_stream), "finish the kernel"); !done)
+            m_driver.graphLaunch(*graph, m_stream.get());
+        if (auto done = m_driver.check(m_driver.streamSynchronize(m_stream.get()), "finish the kernel");
+            !done)
             return tl::unexpected(done.error());
         const double now = nvmlEnergyJoules(m_pciBusId).value_or(last);
         const auto at = Clock::now();

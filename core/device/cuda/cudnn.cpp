@@ -138,7 +138,7 @@ Status CudnnSubject::allocateWorkspace()
     std::int64_t bytes = 0;
     for (const CudnnPlan &plan : plans)
         bytes = std::max(bytes, plan.workspaceBytes);
-    auto workspace = DeviceMemory::allocate(m_context.driver, static_cast<std::size_t>(bytes));
+    auto workspace = vendorMemory(m_context.driver, static_cast<std::size_t>(bytes));
     if (!workspace)
         return tl::unexpected(workspace.error());
     m_workspace = std::move(*workspace);
@@ -168,8 +168,8 @@ Status CudnnSubject::bind(std::vector<AddressSet> sets)
     m_bindings.clear();
     for (Relaid &relaid : m_relaid) {
         while (relaid.copies.size() < m_sets.size()) {
-            auto copy = DeviceMemory::allocate(m_context.driver,
-                                               relaid.slot->relayout->elements() * sizeof(std::uint16_t));
+            auto copy =
+                vendorMemory(m_context.driver, relaid.slot->relayout->elements() * sizeof(std::uint16_t));
             if (!copy)
                 return tl::unexpected(copy.error());
             relaid.copies.push_back(std::move(*copy));
@@ -195,13 +195,13 @@ Status CudnnSubject::bindSet(std::size_t set)
                                          [&](const Relaid &candidate) { return candidate.slot == &slot; });
         if (relaid == m_relaid.end())
             continue;
-        pointers.back() = relaid->copies[set].get();
+        pointers.back() = pointerTo(relaid->copies[set]);
         if (slot.output)
             continue;
         if (auto transformed = transform(*relaid, set, m_context.stream); !transformed)
             return transformed;
     }
-    void *workspace = m_workspace.get();
+    void *workspace = pointerTo(m_workspace);
     const auto count = static_cast<std::int64_t>(uids.size());
     m_bindings.push_back(
         m_packs->make(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR,
@@ -216,7 +216,7 @@ Status CudnnSubject::transform(const Relaid &relaid, std::size_t set, CUstream s
     const float alpha = 1.0f;
     const float beta = 0.0f;
     void *plain = buffer(*relaid.slot, set);
-    void *laid = relaid.copies[set].get();
+    void *laid = pointerTo(relaid.copies[set]);
     const bool out = relaid.slot->output;
     m_api.setStream(m_handle, reinterpret_cast<cudaStream_t>(stream));
     return m_api.check(m_api.transformTensor(m_handle, &alpha, out ? relaid.laid : relaid.plain,

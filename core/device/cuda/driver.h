@@ -42,6 +42,7 @@ namespace klineage::gate::cuda {
     X(ctxSetLimit, cuCtxSetLimit, 3010) \
     X(ctxResetPersistingL2Cache, cuCtxResetPersistingL2Cache, 11000) \
     X(streamCreate, cuStreamCreate, 2000) \
+    X(streamDestroy, cuStreamDestroy, 4000) \
     X(streamSynchronize, cuStreamSynchronize, 2000) \
     X(streamBeginCapture, cuStreamBeginCapture, 10010) \
     X(streamEndCapture, cuStreamEndCapture, 10000) \

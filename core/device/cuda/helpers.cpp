@@ -23,40 +23,6 @@ constexpr unsigned fillThreads = 256;
 
 } // namespace
 
-FillTable::FillTable(const Driver &driver, CUdeviceptr address, std::vector<std::size_t> firsts)
-    : m_driver(&driver)
-    , m_address(address)
-    , m_firsts(std::move(firsts))
-{}
-
-FillTable::FillTable(FillTable &&other) noexcept
-    : m_driver(other.m_driver)
-    , m_address(std::exchange(other.m_address, 0))
-    , m_firsts(std::move(other.m_firsts))
-{}
-
-FillTable &FillTable::operator=(FillTable &&other) noexcept
-{
-    std::swap(m_driver, other.m_driver);
-    std::swap(m_address, other.m_address);
-    std::swap(m_firsts, other.m_firsts);
-    return *this;
-}
-
-FillTable::~FillTable()
-{
-    if (m_address)
-        m_driver->memFree(m_address);
-}
-
-Helpers::~Helpers()
-{
-    if (m_marks)
-        m_driver.memFree(m_marks);
-    if (m_module)
-        m_driver.moduleUnload(m_module);
-}
-
 Status Helpers::install(CUdevice device, std::span<const std::byte> cubin)
 {
     if (m_module)
@@ -67,14 +33,13 @@ Status Helpers::install(CUdevice device, std::span<const std::byte> cubin)
     m_driver.deviceGetAttribute(&shared, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, device);
     m_multiprocessors = static_cast<unsigned>(multiprocessors);
     m_sharedBytes = static_cast<unsigned>(shared);
-    CUmodule module = nullptr;
-    if (auto done = m_driver.check(m_driver.moduleLoadData(&module, cubin.data()), "load the gate's kernels");
-        !done)
-        return done;
-    m_module = module;
+    auto module = loadModule(m_driver, cubin.data(), "load the gate's kernels");
+    if (!module)
+        return tl::unexpected(module.error());
+    m_module = std::move(*module);
     for (const auto &[function, name] :
          {std::pair{&m_fill, "klineage_fill"}, {&m_scrub, "klineage_scrub"}, {&m_probe, "klineage_probe"}}) {
-        if (auto found = m_driver.check(m_driver.moduleGetFunction(function, m_module, name),
+        if (auto found = m_driver.check(m_driver.moduleGetFunction(function, m_module.get(), name),
                                         std::string("find the gate's kernel ") + name);
             !found)
             return found;
@@ -85,8 +50,12 @@ Status Helpers::install(CUdevice device, std::span<const std::byte> cubin)
                            "prepare the gate's kernels");
         !done)
         return done;
-    return m_driver.check(m_driver.memAlloc(&m_marks, 2 * m_multiprocessors * sizeof(Mark)),
-                          "allocate the clock readings");
+    auto marks =
+        allocateMemory(m_driver, 2 * m_multiprocessors * sizeof(Mark), "allocate the clock readings");
+    if (!marks)
+        return tl::unexpected(marks.error());
+    m_marks = std::move(*marks);
+    return {};
 }
 
 Result<FillTable> Helpers::makeTable(
@@ -101,17 +70,15 @@ Result<FillTable> Helpers::makeTable(
     }
     if (flat.empty())
         return FillTable();
-    CUdeviceptr address = 0;
-    if (auto done = m_driver.check(m_driver.memAlloc(&address, flat.size() * sizeof(Region)),
-                                   "allocate the table of what to refill");
-        !done)
-        return tl::unexpected(done.error());
-    FillTable table(m_driver, address, std::move(firsts));
-    if (auto done = m_driver.check(m_driver.memcpyHtoD(address, flat.data(), flat.size() * sizeof(Region)),
+    const std::size_t bytes = flat.size() * sizeof(Region);
+    auto memory = allocateMemory(m_driver, bytes, "allocate the table of what to refill");
+    if (!memory)
+        return tl::unexpected(memory.error());
+    if (auto done = m_driver.check(m_driver.memcpyHtoD(memory->get(), flat.data(), bytes),
                                    "copy the table of what to refill");
         !done)
         return tl::unexpected(done.error());
-    return table;
+    return FillTable(std::move(*memory), std::move(firsts));
 }
 
 Status Helpers::launch(CUfunction function, unsigned gridX, unsigned gridY, unsigned threads, unsigned shared,
@@ -144,7 +111,7 @@ Status Helpers::refill(CUstream stream, const FillTable &table, std::size_t firs
             const std::size_t regions = table.m_firsts[end] - table.m_firsts[begin];
             if (begin == end || regions == 0)
                 continue;
-            CUdeviceptr address = table.m_address + table.m_firsts[begin] * sizeof(Region);
+            CUdeviceptr address = table.m_memory.get() + table.m_firsts[begin] * sizeof(Region);
             void *arguments[] = {&address, &word};
             const auto chunks = std::max(1u, 4 * m_multiprocessors / static_cast<unsigned>(regions));
             if (auto done = launch(m_fill, chunks, static_cast<unsigned>(regions), fillThreads, 0, stream,
@@ -160,7 +127,7 @@ Status Helpers::refill(CUstream stream, const FillTable &table, std::size_t firs
 
 Status Helpers::mark(CUstream stream, int which) const
 {
-    CUdeviceptr marks = m_marks + static_cast<std::size_t>(which) * m_multiprocessors * sizeof(Mark);
+    CUdeviceptr marks = m_marks.get() + static_cast<std::size_t>(which) * m_multiprocessors * sizeof(Mark);
     void *arguments[] = {&marks};
     return launch(m_probe, m_multiprocessors, 1, 1, 0, stream, arguments, "klineage_probe");
 }
@@ -168,7 +135,7 @@ Status Helpers::mark(CUstream stream, int which) const
 double Helpers::clockMhz() const
 {
     std::vector<Mark> marks(2 * m_multiprocessors);
-    if (m_driver.memcpyDtoH(marks.data(), m_marks, marks.size() * sizeof(Mark)) != CUDA_SUCCESS)
+    if (m_driver.memcpyDtoH(marks.data(), m_marks.get(), marks.size() * sizeof(Mark)) != CUDA_SUCCESS)
         return 0;
     const auto middle = marks.begin() + m_multiprocessors;
     std::map<std::uint64_t, const Mark *> before;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/device/backend.h"
-#include "core/device/cuda/driver.h"
+#include "core/device/cuda/handle.h"
 
 #include <cstddef>
 #include <vector>
@@ -14,18 +14,17 @@ class FillTable
 {
 public:
     FillTable() = default;
-    FillTable(const Driver &driver, CUdeviceptr address, std::vector<std::size_t> firsts);
-    FillTable(FillTable &&other) noexcept;
-    FillTable &operator=(FillTable &&other) noexcept;
-    ~FillTable();
+    FillTable(DeviceMemory memory, std::vector<std::size_t> firsts)
+        : m_memory(std::move(memory))
+        , m_firsts(std::move(firsts))
+    {}
 
     [[nodiscard]] bool empty() const { return m_firsts.size() < 2 || m_firsts.back() == 0; }
     [[nodiscard]] std::size_t setCount() const { return m_firsts.empty() ? 0 : m_firsts.size() - 1; }
 
 private:
     friend class Helpers;
-    const Driver *m_driver = nullptr;
-    CUdeviceptr m_address = 0;
+    DeviceMemory m_memory;
     std::vector<std::size_t> m_firsts; ///< regions of set i are [m_firsts[i], m_firsts[i + 1])
 };
 
@@ -36,12 +35,11 @@ public:
     explicit Helpers(const Driver &driver)
         : m_driver(driver)
     {}
-    ~Helpers();
     Helpers(const Helpers &) = delete;
     Helpers &operator=(const Helpers &) = delete;
 
     [[nodiscard]] Status install(CUdevice device, std::span<const std::byte> cubin);
-    [[nodiscard]] bool installed() const { return m_module != nullptr; }
+    [[nodiscard]] bool installed() const { return bool(m_module); }
 
     /// regions[set]: (address, bytes).
     [[nodiscard]] Result<FillTable> makeTable(
@@ -59,13 +57,13 @@ private:
                                 unsigned shared, CUstream stream, void **arguments, const char *name) const;
 
     const Driver &m_driver;
-    CUmodule m_module = nullptr;
+    Module m_module;
     CUfunction m_fill = nullptr;
     CUfunction m_scrub = nullptr;
     CUfunction m_probe = nullptr;
     unsigned m_multiprocessors = 0;
     unsigned m_sharedBytes = 0; ///< the most that one block may have
-    CUdeviceptr m_marks = 0;    ///< two readings, m_multiprocessors marks each
+    DeviceMemory m_marks;       ///< two readings, m_multiprocessors marks each
 };
 
 } // namespace klineage::gate::cuda

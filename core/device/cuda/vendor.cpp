@@ -11,7 +11,7 @@ namespace {
 constexpr int runsAGraph = 10;
 constexpr int replays = 4;
 
-/// Two events, and a graph while it is there.
+/// Two events around the replay of a graph.
 class Stopwatch
 {
 public:
@@ -19,98 +19,58 @@ public:
         : m_driver(context.driver)
         , m_stream(context.stream)
     {}
-    ~Stopwatch()
-    {
-        dropGraph();
-        for (CUevent event : {m_begin, m_end}) {
-            if (event)
-                m_driver.eventDestroy(event);
-        }
-    }
     Stopwatch(const Stopwatch &) = delete;
     Stopwatch &operator=(const Stopwatch &) = delete;
 
     Status open()
     {
-        if (auto made = m_driver.check(m_driver.eventCreate(&m_begin, CU_EVENT_DEFAULT), "create an event");
-            !made)
-            return made;
-        return m_driver.check(m_driver.eventCreate(&m_end, CU_EVENT_DEFAULT), "create an event");
+        for (Event *event : {&m_begin, &m_end}) {
+            auto made = makeEvent(m_driver);
+            if (!made)
+                return tl::unexpected(made.error());
+            *event = std::move(*made);
+        }
+        return {};
     }
 
     /// Milliseconds of the quickest replay.
     Result<float> measure(const std::function<Status()> &enqueue)
     {
-        if (auto captured = capture(enqueue); !captured)
-            return tl::unexpected(captured.error());
+        const auto graph = captureGraph(m_driver, m_stream, [&] {
+            Status enqueued;
+            for (int i = 0; i < runsAGraph && enqueued; ++i)
+                enqueued = enqueue();
+            return enqueued;
+        });
+        if (!graph)
+            return tl::unexpected(graph.error());
         float best = 0;
         for (int i = 0; i < replays; ++i) {
-            m_driver.eventRecord(m_begin, m_stream);
-            m_driver.graphLaunch(m_graph, m_stream);
-            m_driver.eventRecord(m_end, m_stream);
+            m_driver.eventRecord(m_begin.get(), m_stream);
+            m_driver.graphLaunch(graph->get(), m_stream);
+            m_driver.eventRecord(m_end.get(), m_stream);
             if (auto done = m_driver.check(m_driver.streamSynchronize(m_stream), "time a vendor routine");
                 !done)
                 return tl::unexpected(done.error());
             float elapsed = 0;
-            m_driver.eventElapsedTime(&elapsed, m_begin, m_end);
+            m_driver.eventElapsedTime(&elapsed, m_begin.get(), m_end.get());
             best = i < 2 ? elapsed : std::min(best, elapsed); // the first replay warms up
         }
         return best;
     }
 
 private:
-    void dropGraph()
-    {
-        if (m_graph)
-            m_driver.graphExecDestroy(m_graph);
-        m_graph = nullptr;
-    }
-    Status capture(const std::function<Status()> &enqueue)
-    {
-        dropGraph();
-        if (auto begun =
-                m_driver.check(m_driver.streamBeginCapture(m_stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
-                               "capture a graph");
-            !begun)
-            return begun;
-        Status enqueued;
-        for (int i = 0; i < runsAGraph && enqueued; ++i)
-            enqueued = enqueue();
-        CUgraph graph = nullptr;
-        const CUresult ended = m_driver.streamEndCapture(m_stream, &graph);
-        if (!enqueued)
-            return enqueued;
-        if (auto done = m_driver.check(ended, "capture a graph"); !done)
-            return done;
-        const CUresult made = m_driver.graphInstantiate(&m_graph, graph, 0);
-        m_driver.graphDestroy(graph);
-        return m_driver.check(made, "instantiate a graph");
-    }
-
     const Driver &m_driver;
     CUstream m_stream;
-    CUevent m_begin = nullptr;
-    CUevent m_end = nullptr;
-    CUgraphExec m_graph = nullptr;
+    Event m_begin;
+    Event m_end;
 };
 
 } // namespace
 
-Result<DeviceMemory> DeviceMemory::allocate(const Driver &driver, std::size_t bytes)
+Result<DeviceMemory> vendorMemory(const Driver &driver, std::size_t bytes)
 {
-    DeviceMemory memory;
-    if (auto allocated = driver.check(driver.memAlloc(&memory.m_address, std::max<std::size_t>(bytes, 1)),
-                                      "allocate " + std::to_string(bytes) + " bytes for a vendor routine");
-        !allocated)
-        return tl::unexpected(allocated.error());
-    memory.m_driver = &driver;
-    return memory;
-}
-
-DeviceMemory::~DeviceMemory()
-{
-    if (m_driver)
-        m_driver->memFree(m_address);
+    return allocateMemory(driver, bytes, "allocate " + std::to_string(bytes) + " bytes for a vendor routine");
 }
 
 Result<std::size_t> fastest(const VendorContext &context, std::size_t count,

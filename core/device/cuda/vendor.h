@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/device/cuda/handle.h"
 #include "core/device/cuda/subject.h"
 
 #include <cstddef>
@@ -15,31 +16,8 @@ struct VendorContext {
     CUstream stream = nullptr; ///< everything runs on it
 };
 
-/// Device memory that belongs to a vendor routine: workspace, other layouts of its operands.
-class DeviceMemory
-{
-public:
-    DeviceMemory() = default;
-    [[nodiscard]] static Result<DeviceMemory> allocate(const Driver &driver, std::size_t bytes);
-    DeviceMemory(DeviceMemory &&other) noexcept
-        : m_driver(std::exchange(other.m_driver, nullptr))
-        , m_address(std::exchange(other.m_address, 0))
-    {}
-    DeviceMemory &operator=(DeviceMemory &&other) noexcept
-    {
-        std::swap(m_driver, other.m_driver);
-        std::swap(m_address, other.m_address);
-        return *this;
-    }
-    ~DeviceMemory();
-
-    [[nodiscard]] CUdeviceptr address() const { return m_address; }
-    [[nodiscard]] void *get() const { return reinterpret_cast<void *>(m_address); }
-
-private:
-    const Driver *m_driver = nullptr;
-    CUdeviceptr m_address = 0;
-};
+/// Workspace of a vendor routine, or other layouts of its operands.
+[[nodiscard]] Result<DeviceMemory> vendorMemory(const Driver &driver, std::size_t bytes);
 
 /// Which of `count` ways to enqueue one run takes the least device time, measured as replays of a graph. Ways that fail, or cannot be
 /// captured, are left out; fails when none is left, with what the first of them said.

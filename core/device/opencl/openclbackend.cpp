@@ -2,7 +2,7 @@
 //
 // OpenCL in the worker process, through the ICD loader. PoCL makes every CPU such a device; kernels then run in this very process,
 // so a wild write can hit the worker itself, and the supervisor takes its death for what it is.
-#include "core/device/backend.h"
+#include "core/device/holdings.h"
 #include "core/device/opencl/program.h"
 #include "core/device/opencl/subject.h"
 
@@ -13,11 +13,6 @@ namespace klineage::gate {
 namespace {
 
 using namespace opencl;
-
-struct Allocation {
-    Memory memory;
-    std::size_t bytes = 0;
-};
 
 struct Entry {
     std::unique_ptr<Subject> subject;
@@ -46,38 +41,32 @@ public:
     Result<ModuleId> load(std::span<const std::byte> binary, const std::string &source,
                           const std::map<std::string, std::int64_t> &tunables,
                           CompileOutput &output) override;
-    void unload(ModuleId module) override { m_programs.erase(module); }
+    void unload(ModuleId module) override { m_held.eraseModule(module); }
     Result<BufferId> allocate(std::size_t bytes) override;
-    void release(BufferId buffer) override { m_buffers.erase(buffer); }
+    void release(BufferId buffer) override { m_held.eraseBuffer(buffer); }
     Status upload(BufferId buffer, std::span<const std::byte> image) override;
     Status download(BufferId buffer, std::span<std::byte> image) override;
     Status copy(std::span<const CopyRange> ranges) override;
     Result<SubjectId> addPlan(ModuleId module, const kernel::ResolvedPlan &plan,
                               const std::vector<BufferSet> &sets) override;
     Result<SubjectId> addReference(const ReferenceCall &call, const std::vector<BufferSet> &sets) override;
-    void removeSubject(SubjectId subject) override { m_subjects.erase(subject); }
+    void removeSubject(SubjectId subject) override { m_held.eraseSubject(subject); }
     Status rebind(SubjectId subject, const std::vector<BufferSet> &sets) override;
     Status setFills(SubjectId subject, const FillSets &fills) override;
-    std::string subjectVersion(SubjectId subject) const override;
-    std::vector<Metric> subjectMetrics(SubjectId subject) const override;
+    std::string subjectVersion(SubjectId subject) const override { return m_held.version(subject); }
+    std::vector<Metric> subjectMetrics(SubjectId subject) const override { return m_held.metrics(subject); }
     Status run(SubjectId subject, std::size_t set) override;
     Result<TimedSample> time(const TimedRun &run) override;
 
 private:
     Result<std::vector<RegionSet>> regions(const std::vector<BufferSet> &sets) const;
-    Result<cl_mem> memory(BufferId buffer, std::size_t bytes) const;
-    Result<Entry *> entry(SubjectId subject);
     Status refill(const std::vector<FillRegion> &regions, std::uint32_t word);
-    SubjectId add(std::unique_ptr<Subject> subject);
 
     Device m_device;
     const Api &m_api;
     Context m_context;
     Queue m_queue;
-    std::map<ModuleId, Program> m_programs;
-    std::map<BufferId, Allocation> m_buffers;
-    std::map<SubjectId, Entry> m_subjects;
-    std::uint32_t m_nextId = 1;
+    Holdings<Program, Memory, Entry> m_held;
 };
 
 Status OpenClBackend::open()
@@ -101,9 +90,7 @@ Result<ModuleId> OpenClBackend::load(std::span<const std::byte>, const std::stri
     auto program = buildProgram(m_device, m_context.get(), source, tunables, output);
     if (!program)
         return tl::unexpected(program.error());
-    const ModuleId id = m_nextId++;
-    m_programs[id] = std::move(*program);
-    return id;
+    return m_held.addModule(std::move(*program));
 }
 
 Result<BufferId> OpenClBackend::allocate(std::size_t bytes)
@@ -113,23 +100,12 @@ Result<BufferId> OpenClBackend::allocate(std::size_t bytes)
                                               std::max<std::size_t>(bytes, 1), nullptr, &code));
     if (auto made = check(code, "allocate " + std::to_string(bytes) + " bytes on the device"); !made)
         return tl::unexpected(made.error());
-    const BufferId id = m_nextId++;
-    m_buffers[id] = {std::move(memory), bytes};
-    return id;
-}
-
-Result<cl_mem> OpenClBackend::memory(BufferId buffer, std::size_t bytes) const
-{
-    const auto found = m_buffers.find(buffer);
-    if (found == m_buffers.end() || bytes > found->second.bytes)
-        return fail(ErrorCode::Internal,
-                    "Cannot copy " + std::to_string(bytes) + " bytes: no such buffer, or it is smaller.");
-    return found->second.memory.get();
+    return m_held.addBuffer(std::move(memory), bytes);
 }
 
 Status OpenClBackend::upload(BufferId buffer, std::span<const std::byte> image)
 {
-    const auto target = memory(buffer, image.size());
+    const auto target = m_held.memory(buffer, image.size());
     if (!target)
         return tl::unexpected(target.error());
     return check(m_api.clEnqueueWriteBuffer(m_queue.get(), *target, CL_TRUE, 0, image.size(), image.data(), 0,
@@ -139,7 +115,7 @@ Status OpenClBackend::upload(BufferId buffer, std::span<const std::byte> image)
 
 Status OpenClBackend::download(BufferId buffer, std::span<std::byte> image)
 {
-    const auto source = memory(buffer, image.size());
+    const auto source = m_held.memory(buffer, image.size());
     if (!source)
         return tl::unexpected(source.error());
     return check(m_api.clEnqueueReadBuffer(m_queue.get(), *source, CL_TRUE, 0, image.size(), image.data(), 0,
@@ -153,10 +129,10 @@ Result<std::vector<RegionSet>> OpenClBackend::regions(const std::vector<BufferSe
     for (const BufferSet &set : sets) {
         RegionSet regions;
         for (const auto &[name, binding] : set) {
-            const auto buffer = memory(binding.buffer, binding.offsetBytes);
+            const auto buffer = m_held.memory(binding.buffer, binding.offsetBytes);
             if (!buffer)
                 return tl::unexpected(buffer.error());
-            regions[name] = {*buffer, m_buffers.at(binding.buffer).bytes, binding.offsetBytes};
+            regions[name] = {*buffer, m_held.bytesOf(binding.buffer), binding.offsetBytes};
         }
         result.push_back(std::move(regions));
     }
@@ -165,26 +141,19 @@ Result<std::vector<RegionSet>> OpenClBackend::regions(const std::vector<BufferSe
     return result;
 }
 
-SubjectId OpenClBackend::add(std::unique_ptr<Subject> subject)
-{
-    const SubjectId id = m_nextId++;
-    m_subjects[id].subject = std::move(subject);
-    return id;
-}
-
 Result<SubjectId> OpenClBackend::addPlan(ModuleId module, const kernel::ResolvedPlan &plan,
                                          const std::vector<BufferSet> &sets)
 {
-    const auto program = m_programs.find(module);
-    if (program == m_programs.end())
-        return fail(ErrorCode::Internal, "Cannot prepare a plan: its module is not loaded.");
+    const auto program = m_held.module(module, "prepare a plan");
+    if (!program)
+        return tl::unexpected(program.error());
     const auto bound = regions(sets);
     if (!bound)
         return tl::unexpected(bound.error());
-    auto subject = makePlanSubject(m_device, m_queue.get(), program->second.get(), plan, *bound);
+    auto subject = makePlanSubject(m_device, m_queue.get(), *program, plan, *bound);
     if (!subject)
         return tl::unexpected(subject.error());
-    return add(std::move(*subject));
+    return m_held.addSubject(std::move(*subject));
 }
 
 Result<SubjectId> OpenClBackend::addReference(const ReferenceCall &call, const std::vector<BufferSet> &sets)
@@ -199,39 +168,15 @@ Result<SubjectId> OpenClBackend::addReference(const ReferenceCall &call, const s
     auto reference = makeCpuReference(call, static_cast<int>(m_device.computeUnits));
     if (!reference)
         return tl::unexpected(reference.error());
-    return add(makeReferenceSubject(m_device, m_queue.get(), std::move(*reference), call.buffers,
-                                    std::move(*bound)));
-}
-
-Result<Entry *> OpenClBackend::entry(SubjectId subject)
-{
-    const auto found = m_subjects.find(subject);
-    if (found == m_subjects.end())
-        return fail(ErrorCode::Internal,
-                    "Cannot run subject " + std::to_string(subject) + ": it does not exist.");
-    return &found->second;
-}
-
-std::string OpenClBackend::subjectVersion(SubjectId subject) const
-{
-    const auto found = m_subjects.find(subject);
-    return found == m_subjects.end() ? std::string() : found->second.subject->version();
-}
-
-std::vector<Metric> OpenClBackend::subjectMetrics(SubjectId subject) const
-{
-    const auto found = m_subjects.find(subject);
-    return found == m_subjects.end() ? std::vector<Metric>() : found->second.subject->metrics();
+    return m_held.addSubject(makeReferenceSubject(m_device, m_queue.get(), std::move(*reference),
+                                                  call.buffers, std::move(*bound)));
 }
 
 Status OpenClBackend::run(SubjectId subject, std::size_t set)
 {
-    const auto found = entry(subject);
+    const auto found = m_held.subjectOn(subject, set);
     if (!found)
         return tl::unexpected(found.error());
-    if (set >= (*found)->subject->setCount())
-        return fail(ErrorCode::Internal,
-                    "Cannot run on buffer set " + std::to_string(set) + ": there is no such set.");
     if (const auto done = (*found)->subject->run({set}); !done)
         return tl::unexpected(done.error());
     return {};
@@ -240,7 +185,7 @@ Status OpenClBackend::run(SubjectId subject, std::size_t set)
 Status OpenClBackend::refill(const std::vector<FillRegion> &regions, std::uint32_t word)
 {
     for (const FillRegion &region : regions) {
-        const auto target = memory(region.buffer, region.offsetBytes + region.bytes);
+        const auto target = m_held.memory(region.buffer, region.offsetBytes + region.bytes);
         if (!target)
             return tl::unexpected(target.error());
         // The longest piece of the word that the size is a multiple of.
@@ -257,23 +202,19 @@ Status OpenClBackend::refill(const std::vector<FillRegion> &regions, std::uint32
 
 Status OpenClBackend::copy(std::span<const CopyRange> ranges)
 {
-    for (const CopyRange &range : ranges) {
-        const auto from = memory(range.from, range.fromOffset + range.bytes);
-        const auto to = memory(range.to, range.toOffset + range.bytes);
-        if (!from || !to)
-            return tl::unexpected(from ? to.error() : from.error());
-        if (auto copied = check(m_api.clEnqueueCopyBuffer(m_queue.get(), *from, *to, range.fromOffset,
-                                                          range.toOffset, range.bytes, 0, nullptr, nullptr),
-                                "copy between buffers");
-            !copied)
-            return copied;
-    }
+    const auto enqueued = m_held.copyEach(ranges, [this](cl_mem to, cl_mem from, const CopyRange &range) {
+        return check(m_api.clEnqueueCopyBuffer(m_queue.get(), from, to, range.fromOffset, range.toOffset,
+                                               range.bytes, 0, nullptr, nullptr),
+                     "copy between buffers");
+    });
+    if (!enqueued)
+        return enqueued;
     return check(m_api.clFinish(m_queue.get()), "copy between buffers");
 }
 
 Status OpenClBackend::rebind(SubjectId subject, const std::vector<BufferSet> &sets)
 {
-    const auto found = entry(subject);
+    const auto found = m_held.subject(subject);
     if (!found)
         return tl::unexpected(found.error());
     auto bound = regions(sets);
@@ -285,23 +226,18 @@ Status OpenClBackend::rebind(SubjectId subject, const std::vector<BufferSet> &se
 
 Status OpenClBackend::setFills(SubjectId subject, const FillSets &fills)
 {
-    const auto found = entry(subject);
+    const auto found = m_held.subjectToFill(subject, fills);
     if (!found)
         return tl::unexpected(found.error());
-    if (fills.size() != (*found)->subject->setCount())
-        return fail(ErrorCode::Internal, "Cannot refill: there is not one list of regions for each set.");
     (*found)->fills = fills;
     return {};
 }
 
 Result<TimedSample> OpenClBackend::time(const TimedRun &run)
 {
-    const auto found = entry(run.subject);
+    const auto found = m_held.subjectToTime(run);
     if (!found)
         return tl::unexpected(found.error());
-    if (run.repeats < 1 || run.repeats > 100'000)
-        return fail(ErrorCode::Internal,
-                    "Cannot time " + std::to_string(run.repeats) + " repeats: expected 1 to 100000.");
     Entry &subject = **found;
     const std::size_t count = subject.subject->setCount();
     std::vector<std::size_t> sets;

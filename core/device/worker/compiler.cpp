@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/device/worker/worker.h"
 
-#include "core/device/worker/messages.h"
-#include "core/process/framepipe.h"
+#include "core/device/worker/answering.h"
+#include "core/device/worker/operations.h"
 #include "core/process/sharedmemory.h"
 
 #include <algorithm>
-#include <cstdio>
 
 namespace klineage::gate {
 
@@ -14,62 +13,46 @@ namespace {
 
 using nlohmann::json;
 
-/// The version is in every cache key, and compiling nothing also warms the compiler up.
-json hello()
+/// The versions are in every cache key, and compiling nothing also warms the compilers up.
+json hello(std::span<const Compiler> known)
 {
-    json out = {{"hello", "klineage-compiler"}, {"version", protocol::version}};
-    const auto probe = compileCuda("\n", "probe.cu", {}, "sm_90a");
-    if (probe)
-        out["compiler"] = probe->compiler;
-    else
-        out["error"] = protocol::write(probe.error());
-    return out;
+    json versions = json::object();
+    for (const Compiler &compiler : known) {
+        const auto probe = compiler.compile({std::string(compiler.language), "\n", "probe", {}, "sm_90a"});
+        versions[std::string(compiler.language)] =
+            probe ? json{{"compiler", probe->compiler}} : protocol::failure(probe.error());
+    }
+    return {{"hello", "klineage-compiler"}, {"version", protocol::version}, {"compilers", versions}};
 }
 
-json compile(const json &request, process::SharedMemory &memory)
+json compile(const json &request, std::span<const Compiler> known, process::SharedMemory &memory)
 {
-    const auto output =
-        compileCuda(request.at("source").get<std::string>(), request.at("name").get<std::string>(),
-                    request.at("tunables").get<std::map<std::string, std::int64_t>>(),
-                    request.at("target").get<std::string>());
+    const auto wanted = protocol::decode<protocol::Compile>(request);
+    const auto output = compileBy(known, wanted);
     if (!output)
-        return {{"error", protocol::write(output.error())}};
-    const auto room = request.at("room").get<std::size_t>();
-    if (output->binary.size() > room)
-        return {{"error", protocol::write(Error{ErrorCode::Internal,
-                                                "The compiled program is too large: "
-                                                    + std::to_string(output->binary.size())
-                                                    + " bytes, allowed are " + std::to_string(room) + ".",
-                                                {}})}};
-    if (auto mapped = memory.ensure(room); !mapped)
-        return {{"error", protocol::write(mapped.error())}};
+        return protocol::failure(output.error());
+    if (output->binary.size() > wanted.room)
+        return protocol::failure(
+            {ErrorCode::Internal,
+             "The compiled program is too large: " + std::to_string(output->binary.size())
+                 + " bytes, allowed are " + std::to_string(wanted.room) + ".",
+             {}});
+    if (auto mapped = memory.ensure(wanted.room); !mapped)
+        return protocol::failure(mapped.error());
     std::copy(output->binary.begin(), output->binary.end(), memory.bytes().begin());
-    return {{"ok", true}, {"compile", protocol::write(*output)}, {"bytes", output->binary.size()}};
+    json reply = protocol::encode(protocol::Compile::Reply{*output, output->binary.size()});
+    reply["ok"] = true;
+    return reply;
 }
 
 } // namespace
 
-int runCompiler()
+int runCompiler(std::span<const Compiler> known)
 {
-    using process::Deadline;
     process::FramePipe pipe{FileDescriptor(protocol::socketFd)};
     auto memory = process::SharedMemory::adopt(FileDescriptor(protocol::memoryFd));
-    try {
-        if (!pipe.send(hello(), Deadline::in(10)))
-            return 1;
-        for (;;) {
-            const auto request = pipe.receive(Deadline::never());
-            if (!request)
-                return pipe.ended() ? 0 : 1;
-            json reply = compile(*request, memory);
-            reply["id"] = request->at("id");
-            if (!pipe.send(reply, Deadline::in(60)))
-                return 1;
-        }
-    } catch (const std::exception &problem) {
-        std::fprintf(stderr, "klineage-gate compile: %s\n", problem.what());
-        return 1;
-    }
+    return protocol::answerRequests(pipe, "compile", hello(known),
+                                    [&](const json &request) { return compile(request, known, memory); });
 }
 
 } // namespace klineage::gate

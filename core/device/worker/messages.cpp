@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/device/worker/messages.h"
+#include "core/device/worker/codec.h"
 
 #include <algorithm>
 #include <cmath>
@@ -113,7 +113,8 @@ json write(const EnergyReading &reading)
             {"resolution", reading.resolutionJoules}};
 }
 
-kernel::Bindings readBindings(const json &in)
+template <>
+kernel::Bindings decode(const json &in)
 {
     kernel::Bindings bindings;
     for (const auto &item : in.items()) {
@@ -125,7 +126,8 @@ kernel::Bindings readBindings(const json &in)
     return bindings;
 }
 
-Environment readEnvironment(const json &in)
+template <>
+Environment decode(const json &in)
 {
     Environment environment;
     environment.platform = in.at("platform").get<std::string>();
@@ -134,7 +136,8 @@ Environment readEnvironment(const json &in)
     return environment;
 }
 
-std::vector<Metric> readMetrics(const json &in)
+template <>
+std::vector<Metric> decode(const json &in)
 {
     std::vector<Metric> metrics;
     for (const json &entry : in) {
@@ -150,7 +153,8 @@ std::vector<Metric> readMetrics(const json &in)
     return metrics;
 }
 
-std::vector<ListedInstruction> readInstructions(const json &in)
+template <>
+std::vector<ListedInstruction> decode(const json &in)
 {
     constexpr std::size_t mostInstructions = 100'000;
     std::vector<ListedInstruction> instructions;
@@ -171,17 +175,19 @@ std::vector<ListedInstruction> readInstructions(const json &in)
     return instructions;
 }
 
-CompileOutput readCompileOutput(const json &in)
+template <>
+CompileOutput decode(const json &in)
 {
     CompileOutput output;
     output.ok = in.at("ok").get<bool>();
     output.log = in.at("log").get<std::string>();
-    output.metrics = readMetrics(in.at("metrics"));
+    output.metrics = decode<std::vector<Metric>>(in.at("metrics"));
     output.compiler = in.at("compiler").get<std::string>();
     return output;
 }
 
-std::vector<BufferSet> readSets(const json &in)
+template <>
+std::vector<BufferSet> decode(const json &in)
 {
     std::vector<BufferSet> sets;
     for (const json &entry : in) {
@@ -193,7 +199,8 @@ std::vector<BufferSet> readSets(const json &in)
     return sets;
 }
 
-ReferenceCall readReferenceCall(const json &in)
+template <>
+ReferenceCall decode(const json &in)
 {
     ReferenceCall call;
     call.provider = in.at("provider").get<std::string>();
@@ -203,7 +210,8 @@ ReferenceCall readReferenceCall(const json &in)
     return call;
 }
 
-FillSets readFills(const json &in)
+template <>
+FillSets decode(const json &in)
 {
     FillSets fills;
     for (const json &set : in) {
@@ -215,7 +223,8 @@ FillSets readFills(const json &in)
     return fills;
 }
 
-std::vector<CopyRange> readRanges(const json &in)
+template <>
+std::vector<CopyRange> decode(const json &in)
 {
     std::vector<CopyRange> ranges;
     for (const json &entry : in)
@@ -225,13 +234,15 @@ std::vector<CopyRange> readRanges(const json &in)
     return ranges;
 }
 
-TimedRun readTimedRun(const json &in)
+template <>
+TimedRun decode(const json &in)
 {
     return {in.at(0).get<SubjectId>(), in.at(1).get<std::size_t>(), in.at(2).get<int>(),
             in.at(3).get<std::uint32_t>(), in.at(4).get<bool>()};
 }
 
-TimedSample readTimedSample(const json &in)
+template <>
+TimedSample decode(const json &in)
 {
     const TimedSample sample{in.at(0).get<double>(), in.at(1).get<double>()};
     if (!std::isfinite(sample.ns) || sample.ns <= 0 || !std::isfinite(sample.clockMhz) || sample.clockMhz < 0)
@@ -239,7 +250,8 @@ TimedSample readTimedSample(const json &in)
     return sample;
 }
 
-EnergyReading readEnergy(const json &in)
+template <>
+EnergyReading decode(const json &in)
 {
     EnergyReading reading{in.at("joules").get<double>(), in.at("seconds").get<double>(),
                           in.at("runs").get<std::int64_t>(), in.at("resolution").get<double>()};
@@ -250,7 +262,8 @@ EnergyReading readEnergy(const json &in)
     return reading;
 }
 
-Error readError(const json &in)
+template <>
+Error decode(const json &in)
 {
     const int code = in.at("code").get<int>();
     if (code < 0 || code > static_cast<int>(ErrorCode::Internal))

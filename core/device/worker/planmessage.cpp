@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/device/worker/messages.h"
+#include "core/device/worker/codec.h"
 
 #include <stdexcept>
 
@@ -124,7 +124,8 @@ json write(const kernel::ResolvedPlan &plan)
             {"launches", std::move(launches)}};
 }
 
-kernel::ResolvedPlan readPlan(const json &in)
+template <>
+kernel::ResolvedPlan decode(const json &in)
 {
     kernel::ResolvedPlan plan;
     for (const json &entry : in.at("workspaces")) {

@@ -1,246 +1,227 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// One request, one answer, in order; an answer repeats the "id" of its request. Bulk bytes travel through the shared memory at
-// offsets that the supervisor names. An answer is {"ok": true, …} or {"error": {…}}; ErrorCode::InvalidInput is the candidate's
-// fault, everything else is the machine's.
+// One request, one answer, in order. An answer is {"ok": true, …} or a failure().
 #include "core/device/worker/worker.h"
 
-#include "core/device/worker/messages.h"
-#include "core/process/framepipe.h"
+#include "core/device/worker/answering.h"
+#include "core/device/worker/operations.h"
 #include "core/process/sharedmemory.h"
 
-#include <cstdio>
 #include <functional>
 
-namespace klineage::gate {
+namespace klineage::gate::protocol {
 
 namespace {
 
 using nlohmann::json;
 
-json failure(const Error &error)
+template <typename Reply>
+json answer(const Result<Reply> &result)
 {
-    return {{"error", protocol::write(error)}};
+    if (!result)
+        return failure(result.error());
+    json out = encode(*result);
+    out["ok"] = true;
+    return out;
 }
 
-json answer(const Status &status)
+Result<Done> done(const Status &status)
 {
-    return status ? json{{"ok", true}} : failure(status.error());
+    return status ? Result<Done>(Done{}) : tl::unexpected(status.error());
 }
 
-template <typename T>
-json answer(const Result<T> &result, const char *key)
+/// What the backend made, as the reply that holds it.
+template <typename Reply, typename T>
+Result<Reply> made(Result<T> result)
 {
-    return result ? json{{"ok", true}, {key, *result}} : failure(result.error());
+    return result ? Result<Reply>(Reply{std::move(*result)}) : tl::unexpected(result.error());
 }
 
-/// Names of the operations to what does them.
+/// The operations, each bound to what the backend does for it.
 class Worker
 {
 public:
-    explicit Worker(std::unique_ptr<Backend> backend)
-        : m_backend(std::move(backend))
-        , m_memory(process::SharedMemory::adopt(FileDescriptor(protocol::memoryFd)))
-    {}
+    explicit Worker(std::unique_ptr<Backend> backend);
     json perform(const json &request);
     json hello() const
     {
-        return {{"hello", "klineage-worker"},
-                {"version", protocol::version},
-                {"facts", protocol::write(m_backend->deviceFacts())},
-                {"environment", protocol::write(m_backend->environment())},
-                {"cache_bytes", m_backend->cacheBytes()}};
+        json out =
+            encode(WorkerHello{m_backend->deviceFacts(), m_backend->environment(), m_backend->cacheBytes()});
+        out["hello"] = "klineage-worker";
+        out["version"] = version;
+        return out;
     }
 
 private:
-    json load(const json &request);
-    json copy(const json &request, bool upload);
-    json addPlan(const json &request);
-    json time(const json &request);
-    json installHelpers(const json &request);
-    json counters(const json &request);
-    json sample(const json &request);
-    Result<std::span<std::byte>> region(const json &request);
+    /// act: Result<Operation::Reply>(const Operation &)
+    template <typename Operation, typename Act>
+    void on(Act act)
+    {
+        m_operations[Operation::name] = [act](const json &request) -> json {
+            const Result<typename Operation::Reply> result = act(decode<Operation>(request));
+            return answer(result);
+        };
+    }
+    void bindModules();
+    void bindBuffers();
+    void bindSubjects();
+    void bindMeasurements();
+    Result<std::span<std::byte>> bytesOf(const Region &region);
 
     std::unique_ptr<Backend> m_backend;
     process::SharedMemory m_memory;
+    std::map<std::string, std::function<json(const json &)>> m_operations;
 };
 
-Result<std::span<std::byte>> Worker::region(const json &request)
+Worker::Worker(std::unique_ptr<Backend> backend)
+    : m_backend(std::move(backend))
+    , m_memory(process::SharedMemory::adopt(FileDescriptor(memoryFd)))
 {
-    const auto offset = request.at("offset").get<std::size_t>();
-    const auto bytes = request.at("bytes").get<std::size_t>();
-    if (auto mapped = m_memory.ensure(offset + bytes); !mapped)
+    bindModules();
+    bindBuffers();
+    bindSubjects();
+    bindMeasurements();
+}
+
+Result<std::span<std::byte>> Worker::bytesOf(const Region &region)
+{
+    if (auto mapped = m_memory.ensure(region.offset + region.bytes); !mapped)
         return tl::unexpected(mapped.error());
-    return m_memory.bytes().subspan(offset, bytes);
+    return m_memory.bytes().subspan(region.offset, region.bytes);
 }
 
-json Worker::load(const json &request)
+void Worker::bindModules()
 {
-    auto binary = region(request);
-    if (!binary)
-        return failure(binary.error());
-    // A private copy: the driver may keep pointers into it.
-    const std::vector<std::byte> image(binary->begin(), binary->end());
-    CompileOutput output;
-    const auto module =
-        m_backend->load(image, request.at("source").get<std::string>(),
-                        request.at("tunables").get<std::map<std::string, std::int64_t>>(), output);
-    json reply = answer(module, "module");
-    reply["compile"] = protocol::write(output);
-    return reply;
+    on<Load>([this](const Load &op) -> Result<Load::Reply> {
+        const auto binary = bytesOf(op.binary);
+        if (!binary)
+            return tl::unexpected(binary.error());
+        // A private copy: the driver may keep pointers into it.
+        const std::vector<std::byte> image(binary->begin(), binary->end());
+        Load::Reply reply;
+        const auto module = m_backend->load(image, op.source, op.tunables, reply.output);
+        if (module)
+            reply.module = *module;
+        else if (module.error().code == ErrorCode::InvalidInput)
+            reply.error = module.error();
+        else
+            return tl::unexpected(module.error());
+        return reply;
+    });
+    on<Unload>([this](const Unload &op) {
+        m_backend->unload(op.module);
+        return Done{};
+    });
+    on<ReadGlobal>([this](const ReadGlobal &op) -> Result<Done> {
+        const auto bytes = bytesOf(op.to);
+        return bytes ? done(m_backend->readGlobal(op.module, op.variable, *bytes))
+                     : tl::unexpected(bytes.error());
+    });
+    on<InstallHelpers>([this](const InstallHelpers &op) -> Result<Done> {
+        const auto bytes = bytesOf(op.binary);
+        return bytes ? done(m_backend->installHelpers(*bytes)) : tl::unexpected(bytes.error());
+    });
 }
 
-json Worker::copy(const json &request, bool upload)
+void Worker::bindBuffers()
 {
-    const auto bytes = region(request);
-    if (!bytes)
-        return failure(bytes.error());
-    const auto buffer = request.at("buffer").get<BufferId>();
-    return answer(upload ? m_backend->upload(buffer, *bytes) : m_backend->download(buffer, *bytes));
+    on<Allocate>([this](const Allocate &op) { return made<NewBuffer>(m_backend->allocate(op.bytes)); });
+    on<Release>([this](const Release &op) {
+        m_backend->release(op.buffer);
+        return Done{};
+    });
+    on<Upload>([this](const Upload &op) -> Result<Done> {
+        const auto bytes = bytesOf(op.from);
+        return bytes ? done(m_backend->upload(op.buffer, *bytes)) : tl::unexpected(bytes.error());
+    });
+    on<Download>([this](const Download &op) -> Result<Done> {
+        const auto bytes = bytesOf(op.to);
+        return bytes ? done(m_backend->download(op.buffer, *bytes)) : tl::unexpected(bytes.error());
+    });
+    on<Copy>([this](const Copy &op) { return done(m_backend->copy(op.ranges)); });
 }
 
-json Worker::addPlan(const json &request)
+void Worker::bindSubjects()
 {
-    return answer(m_backend->addPlan(request.at("module").get<ModuleId>(),
-                                     protocol::readPlan(request.at("plan")),
-                                     protocol::readSets(request.at("sets"))),
-                  "subject");
+    on<AddPlan>([this](const AddPlan &op) {
+        return made<NewSubject>(m_backend->addPlan(op.module, op.plan, op.sets));
+    });
+    on<AddReference>([this](const AddReference &op) {
+        return made<NewSubject>(m_backend->addReference(op.call, op.sets));
+    });
+    on<RemoveSubject>([this](const RemoveSubject &op) {
+        m_backend->removeSubject(op.subject);
+        return Done{};
+    });
+    on<Rebind>([this](const Rebind &op) { return done(m_backend->rebind(op.subject, op.sets)); });
+    on<SetFills>([this](const SetFills &op) { return done(m_backend->setFills(op.subject, op.fills)); });
+    on<AskSubject>([this](const AskSubject &op) {
+        return AskSubject::Reply{m_backend->subjectVersion(op.subject),
+                                 m_backend->subjectMetrics(op.subject)};
+    });
+    on<Run>([this](const Run &op) { return done(m_backend->run(op.subject, op.set)); });
 }
 
-json Worker::time(const json &request)
+void Worker::bindMeasurements()
 {
-    json samples = json::array();
-    for (const json &entry : request.at("sequence")) {
-        const auto sample = m_backend->time(protocol::readTimedRun(entry));
-        if (!sample) {
-            json reply = failure(sample.error());
-            reply["subject"] = entry.at(0);
-            return reply;
+    on<Time>([this](const Time &op) -> Result<Time::Reply> {
+        Time::Reply reply;
+        for (const TimedRun &run : op.sequence) {
+            const auto sample = m_backend->time(run);
+            if (!sample)
+                return tl::unexpected(sample.error());
+            reply.samples.push_back(*sample);
         }
-        samples.push_back(protocol::write(*sample));
-    }
-    return {{"ok", true}, {"samples", std::move(samples)}};
-}
-
-json Worker::installHelpers(const json &request)
-{
-    const auto binary = region(request);
-    return binary ? answer(m_backend->installHelpers(*binary)) : failure(binary.error());
-}
-
-json Worker::counters(const json &request)
-{
-    const auto metrics = m_backend->counters(request.at("subject").get<SubjectId>(),
-                                             request.at("sets").get<std::vector<std::string>>());
-    return metrics ? json{{"ok", true}, {"metrics", protocol::write(*metrics)}} : failure(metrics.error());
-}
-
-json Worker::sample(const json &request)
-{
-    const auto binary = region(request);
-    if (!binary)
-        return failure(binary.error());
-    const auto lines = m_backend->sample(request.at("subject").get<SubjectId>(), *binary);
-    return lines ? json{{"ok", true},
-                        {"metrics", protocol::write(lines->metrics)},
-                        {"instructions", protocol::write(lines->instructions)}}
-                 : failure(lines.error());
+        return reply;
+    });
+    on<ReadEnergy>([this](const ReadEnergy &op) {
+        return made<ReadEnergy::Reply>(m_backend->energy(op.run, op.seconds));
+    });
+    on<ReadCounters>([this](const ReadCounters &op) {
+        return made<ReadCounters::Reply>(m_backend->counters(op.subject, op.sets));
+    });
+    on<PrepareSampling>([this](const PrepareSampling &) { return done(m_backend->prepareSampling()); });
+    on<Sample>([this](const Sample &op) -> Result<Sample::Reply> {
+        const auto binary = bytesOf(op.binary);
+        if (!binary)
+            return tl::unexpected(binary.error());
+        auto code = m_backend->sample(op.subject, *binary);
+        if (!code)
+            return tl::unexpected(code.error());
+        return Sample::Reply{std::move(code->metrics), std::move(code->instructions)};
+    });
+    on<AskEnvironment>(
+        [this](const AskEnvironment &) { return AskEnvironment::Reply{m_backend->environment()}; });
 }
 
 json Worker::perform(const json &request)
 {
-    const auto op = request.at("op").get<std::string>();
-    if (op == "load")
-        return load(request);
-    if (op == "unload")
-        return m_backend->unload(request.at("module").get<ModuleId>()), answer(Status());
-    if (op == "read_global") {
-        const auto bytes = region(request);
-        return bytes ? answer(m_backend->readGlobal(request.at("module").get<ModuleId>(),
-                                                    request.at("name").get<std::string>(), *bytes))
-                     : failure(bytes.error());
-    }
-    if (op == "allocate")
-        return answer(m_backend->allocate(request.at("bytes").get<std::size_t>()), "buffer");
-    if (op == "release")
-        return m_backend->release(request.at("buffer").get<BufferId>()), answer(Status());
-    if (op == "upload" || op == "download")
-        return copy(request, op == "upload");
-    if (op == "add_plan")
-        return addPlan(request);
-    if (op == "add_reference")
-        return answer(m_backend->addReference(protocol::readReferenceCall(request.at("call")),
-                                              protocol::readSets(request.at("sets"))),
-                      "subject");
-    if (op == "copy")
-        return answer(m_backend->copy(protocol::readRanges(request.at("ranges"))));
-    if (op == "install_helpers")
-        return installHelpers(request);
-    if (op == "rebind")
-        return answer(m_backend->rebind(request.at("subject").get<SubjectId>(),
-                                        protocol::readSets(request.at("sets"))));
-    if (op == "set_fills")
-        return answer(m_backend->setFills(request.at("subject").get<SubjectId>(),
-                                          protocol::readFills(request.at("fills"))));
-    if (op == "remove_subject")
-        return m_backend->removeSubject(request.at("subject").get<SubjectId>()), answer(Status());
-    if (op == "subject_info") {
-        const auto subject = request.at("subject").get<SubjectId>();
-        return {{"ok", true},
-                {"version", m_backend->subjectVersion(subject)},
-                {"metrics", protocol::write(m_backend->subjectMetrics(subject))}};
-    }
-    if (op == "run")
-        return answer(
-            m_backend->run(request.at("subject").get<SubjectId>(), request.at("set").get<std::size_t>()));
-    if (op == "time")
-        return time(request);
-    if (op == "counters")
-        return counters(request);
-    if (op == "prepare_sampling")
-        return answer(m_backend->prepareSampling());
-    if (op == "sample")
-        return sample(request);
-    if (op == "energy") {
-        const auto reading =
-            m_backend->energy(protocol::readTimedRun(request.at("run")), request.at("seconds").get<double>());
-        return reading ? json{{"ok", true}, {"energy", protocol::write(*reading)}} : failure(reading.error());
-    }
-    if (op == "environment")
-        return {{"ok", true}, {"environment", protocol::write(m_backend->environment())}};
-    return failure({ErrorCode::Protocol, "The worker does not know the operation \"" + op + "\".", {}});
+    const auto name = request.at("op").get<std::string>();
+    const auto operation = m_operations.find(name);
+    if (operation == m_operations.end())
+        return failure({ErrorCode::Protocol, "The worker does not know the operation \"" + name + "\".", {}});
+    return operation->second(request);
 }
 
 } // namespace
 
-int runWorker(kernel::Surface surface)
+} // namespace klineage::gate::protocol
+
+namespace klineage::gate {
+
+int runWorker(kernel::DeviceKind device)
 {
-    using process::Deadline;
     process::FramePipe pipe{FileDescriptor(protocol::socketFd)};
-    try {
-        auto backend = surface == kernel::Surface::Cuda ? openCudaBackend() : openOpenClBackend();
-        if (!backend) {
-            json hello = failure(backend.error());
-            hello["version"] = protocol::version;
-            return pipe.send(hello, Deadline::in(10)) ? 0 : 1;
-        }
-        Worker worker(std::move(*backend));
-        if (!pipe.send(worker.hello(), Deadline::in(10)))
-            return 1;
-        for (;;) {
-            const auto request = pipe.receive(Deadline::never());
-            if (!request)
-                return pipe.ended() ? 0 : 1;
-            json reply = worker.perform(*request);
-            reply["id"] = request->at("id");
-            if (!pipe.send(reply, Deadline::in(60)))
-                return 1;
-        }
-    } catch (const std::exception &problem) {
-        std::fprintf(stderr, "klineage-gate worker: %s\n", problem.what());
-        return 1;
+    auto backend = device == kernel::DeviceKind::Cuda ? openCudaBackend() : openOpenClBackend();
+    if (!backend) {
+        nlohmann::json hello = protocol::failure(backend.error());
+        hello["version"] = protocol::version;
+        return pipe.send(hello, process::Deadline::in(10)) ? 0 : 1;
     }
+    protocol::Worker worker(std::move(*backend));
+    return protocol::answerRequests(pipe, "worker", worker.hello(), [&worker](const nlohmann::json &request) {
+        return worker.perform(request);
+    });
 }
 
 } // namespace klineage::gate

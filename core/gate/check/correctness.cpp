@@ -43,7 +43,7 @@ std::vector<Step> stepsOf(const TrialContext &context)
     return steps;
 }
 
-/// The instances of the steps, in order. On CUDA the next one is made while this one is checked: the CPU is not what is measured there.
+/// The instances of the steps, in order. Where the CPU is not what is measured, the next one is made while this one is checked.
 class Instances
 {
 public:
@@ -150,7 +150,7 @@ StageResult<void> checkCorrectness(const PreparedCandidate &prepared, ModuleId m
                                    const TrialContext &context, CorrectnessResult &result)
 {
     const std::vector<Step> steps = stepsOf(context);
-    Instances instances(steps, prepared.candidate.surface == kernel::Surface::Cuda, context);
+    Instances instances(steps, !prepared.candidate.surface.device().isHost, context);
     for (std::size_t i = 0; i < steps.size(); ++i) {
         const Step &step = steps[i];
         context.report(Stage::Correctness, static_cast<double>(i) / static_cast<double>(steps.size()),

@@ -68,8 +68,9 @@ Told<void> Bench::start(const std::vector<std::string> &workerCommand)
     if (m_context.deadline.passed())
         return tl::unexpected(std::string("the deadline left no time."));
     std::vector<std::string> command = workerCommand;
-    command.insert(command.end(), {"--backend", "cuda"});
-    auto session = WorkerSession::start(command, kernel::Surface::Cuda, startLimitSeconds, m_context.stop);
+    command.insert(command.end(), {"--backend", m_prepared.candidate.surface.device().word});
+    auto session = WorkerSession::start(command, m_prepared.candidate.surface->device, startLimitSeconds,
+                                        m_context.stop);
     if (!session)
         return told(session.error());
     m_session = std::move(*session);
@@ -181,8 +182,9 @@ Told<void> keepListing(const PreparedCandidate &prepared, const TrialContext &co
 void collect(const std::vector<std::string> &workerCommand, const PreparedCandidate &prepared,
              const CaseInstancePtr &timed, const TrialContext &context, Trial &trial)
 {
-    if (prepared.candidate.surface != kernel::Surface::Cuda) {
-        trial.verdict.evidence.push_back({"counters", "not read: OpenCL offers no hardware counters."});
+    if (const auto &device = prepared.candidate.surface.device(); !device.counters) {
+        trial.verdict.evidence.push_back(
+            {"counters", std::string("not read: ") + device.name + " offers no hardware counters."});
         return;
     }
     const auto tell = [&](const char *what, const Told<void> &done) {

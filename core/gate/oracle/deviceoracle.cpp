@@ -65,7 +65,7 @@ void DeviceOracle::launch()
     m_session.reset();
     m_modules.clear();
     m_verdicts.clear();
-    if (auto launched = WorkerSession::launch(m_workerCommand, kernel::Surface::Cuda))
+    if (auto launched = WorkerSession::launch(m_workerCommand, kernel::DeviceKind::Cuda))
         m_session = std::move(*launched);
 }
 
@@ -82,7 +82,8 @@ Result<WorkerSession *> DeviceOracle::session(const std::stop_token &stop)
         if (!ready && ready.error().kind == FailureKind::Cancelled)
             return because(ready.error());
         // A driver that wants more files than the sandbox knows gets them where the kernel offers nothing else, as for a candidate.
-        auto again = WorkerSession::start(m_workerCommand, kernel::Surface::Cuda, oracleStartSeconds, stop);
+        auto again =
+            WorkerSession::start(m_workerCommand, kernel::DeviceKind::Cuda, oracleStartSeconds, stop);
         if (!again) {
             if (again.error().kind == FailureKind::Unavailable)
                 m_broken = "its process found no device: " + again.error().error.message;
@@ -103,8 +104,9 @@ Result<DeviceOracle::Loaded *> DeviceOracle::load(const OracleJob &job, const st
     if (!candidate)
         return tl::unexpected(candidate.error());
     const auto target = compileTarget(m_session->helloEnvironment().platform);
-    const auto compiled =
-        m_compiler.compile(job.source(), job.name, job.tunables, target, oracleCompileSeconds, stop);
+    const auto compiled = m_compiler.compile(
+        {kernel::toString(candidate->surface), job.source(), job.name, job.tunables, target},
+        oracleCompileSeconds, stop);
     if (!compiled)
         return because(compiled.error());
     if (!compiled->ok)

@@ -24,15 +24,15 @@ bool OracleChoice::isLarge(const workload::Workload &workload, const workload::C
     return workload.flops.evaluateReal(workload.bindings(c)).value_or(0) >= leastDeviceWork;
 }
 
-void OracleChoice::beginTrial(kernel::Surface surface, const workload::Workload &workload,
+void OracleChoice::beginTrial(kernel::DeviceKind device, const workload::Workload &workload,
                               std::stop_token stop)
 {
-    m_surface = surface;
+    m_hasDevice = kernel::traitsOf(device).oracle;
     m_stop = std::move(stop);
     m_onDevice.clear();
     m_failed.clear();
     const bool wanted =
-        surface == kernel::Surface::Cuda
+        m_hasDevice
         && std::any_of(workload.cases.begin(), workload.cases.end(),
                        [&](const workload::Case &c) { return c.drawn.empty() && isLarge(workload, c); });
     if (wanted)
@@ -43,7 +43,7 @@ Result<ExpectedOutputs> OracleChoice::compute(const workload::Workload &workload
                                               const std::vector<HostTensor> &tensors,
                                               const workload::Tolerance &tolerance)
 {
-    if (m_surface == kernel::Surface::Cuda && isLarge(workload, c)) {
+    if (m_hasDevice && isLarge(workload, c)) {
         auto onDevice = m_device.compute(workload, tensors, !narrowIsEnough(tensors, tolerance), m_stop);
         if (onDevice) {
             m_onDevice.insert(c.name);

@@ -22,7 +22,7 @@ public:
     [[nodiscard]] static bool isLarge(const workload::Workload &workload, const workload::Case &c);
 
     /// Forgets what was said, and starts the device's process where this workload will want it.
-    void beginTrial(kernel::Surface surface, const workload::Workload &workload, std::stop_token stop);
+    void beginTrial(kernel::DeviceKind device, const workload::Workload &workload, std::stop_token stop);
     [[nodiscard]] Result<ExpectedOutputs> compute(const workload::Workload &workload, const workload::Case &c,
                                                   const std::vector<HostTensor> &tensors,
                                                   const workload::Tolerance &tolerance);
@@ -31,7 +31,7 @@ public:
 
 private:
     DeviceOracle &m_device;
-    kernel::Surface m_surface = kernel::Surface::OpenCl;
+    bool m_hasDevice = false; ///< the trial's device can compute too
     std::stop_token m_stop;
     std::set<std::string> m_onDevice;            ///< cases
     std::map<std::string, std::string> m_failed; ///< case -> why the CPU computed it

@@ -124,8 +124,8 @@ RooflineGuard::RooflineGuard(std::vector<std::string> workerCommand, std::filesy
     , m_store(std::move(directory))
 {}
 
-Result<Ceilings> RooflineGuard::ceilings(kernel::Surface surface, const Environment &environment, bool again,
-                                         CompilerSession &compiler, const std::stop_token &stop,
+Result<Ceilings> RooflineGuard::ceilings(kernel::DeviceKind device, const Environment &environment,
+                                         bool again, CompilerSession &compiler, const std::stop_token &stop,
                                          const ProgressCallback &progress)
 {
     if (m_store.directory().empty())
@@ -145,12 +145,12 @@ Result<Ceilings> RooflineGuard::ceilings(kernel::Surface surface, const Environm
     };
     report("starting");
     std::vector<std::string> command = m_workerCommand;
-    command.insert(command.end(), {"--backend", surface == kernel::Surface::Cuda ? "cuda" : "opencl"});
-    const auto worker = WorkerSession::start(command, surface, startLimitSeconds, stop);
+    command.insert(command.end(), {"--backend", kernel::toString(device)});
+    const auto worker = WorkerSession::start(command, device, startLimitSeconds, stop);
     if (!worker)
         return tl::unexpected(m_failed[fingerprint] = worker.error().error);
     (*worker)->beginTrial(stop, process::Deadline::in(measureLimitSeconds));
-    auto measured = measureCeilings(**worker, surface, compiler, stop, report);
+    auto measured = measureCeilings(**worker, device, compiler, stop, report);
     if (!measured) {
         if (measured.error().code != ErrorCode::Cancelled)
             m_failed[fingerprint] = measured.error();
@@ -171,7 +171,8 @@ StageResult<void> RooflineGuard::judge(const GateJob &job, CompilerSession &comp
         return {};
     const Demand demand = demandOf(job.workload, setsOf(trial));
     for (const bool again : {false, true}) {
-        const auto known = ceilings(trial.surface, trial.environment, again, compiler, stop, progress);
+        const auto known =
+            ceilings(trial.surface->device, trial.environment, again, compiler, stop, progress);
         if (!known) {
             if (known.error().code == ErrorCode::Cancelled)
                 return tl::unexpected<TrialEnd>(known.error());
@@ -182,7 +183,8 @@ StageResult<void> RooflineGuard::judge(const GateJob &job, CompilerSession &comp
             }
         }
         const auto held =
-            known ? known : ceilings(trial.surface, trial.environment, false, compiler, stop, progress);
+            known ? known
+                  : ceilings(trial.surface->device, trial.environment, false, compiler, stop, progress);
         if (!held)
             return {};
         recordRoof(*held, demand.footprintBytes, demand.precision, trial.environment);

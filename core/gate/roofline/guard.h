@@ -24,7 +24,7 @@ public:
     RooflineGuard(std::vector<std::string> workerCommand, std::filesystem::path directory);
 
     /// The kept ceilings of the device, or new ones; `again` measures in any case and keeps the larger figures.
-    [[nodiscard]] Result<Ceilings> ceilings(kernel::Surface surface, const Environment &environment,
+    [[nodiscard]] Result<Ceilings> ceilings(kernel::DeviceKind device, const Environment &environment,
                                             bool again, CompilerSession &compiler,
                                             const std::stop_token &stop, const ProgressCallback &progress);
 

@@ -52,12 +52,12 @@ double spreadOf(const Speeds &speeds)
 class Measurer
 {
 public:
-    Measurer(WorkerSession &session, kernel::Surface surface, CompilerSession &compiler,
+    Measurer(WorkerSession &session, kernel::DeviceKind device, CompilerSession &compiler,
              const std::stop_token &stop)
         : m_session(session)
         , m_compiler(compiler)
         , m_stop(stop)
-        , m_cuda(surface == kernel::Surface::Cuda)
+        , m_cuda(device == kernel::DeviceKind::Cuda)
         , m_platform(session.helloEnvironment().platform)
     {}
 
@@ -101,9 +101,11 @@ private:
 WorkerResult<ModuleId> Measurer::load(const kernel::Candidate &candidate, const Probe &probe)
 {
     CompileOutput compiled;
-    if (m_cuda) {
-        auto output = m_compiler.compile(candidate.source, probe.name, probe.tunables,
-                                         compileTarget(m_platform), compileLimitSeconds, m_stop);
+    const bool apart = candidate.surface->compiledApart;
+    if (apart) {
+        auto output = m_compiler.compile({kernel::toString(candidate.surface), candidate.source, probe.name,
+                                          probe.tunables, compileTarget(m_platform)},
+                                         compileLimitSeconds, m_stop);
         if (!output)
             return tl::unexpected(output.error());
         compiled = std::move(*output);
@@ -115,7 +117,7 @@ WorkerResult<ModuleId> Measurer::load(const kernel::Candidate &candidate, const 
                 {},
                 0});
     }
-    const auto loaded = m_session.load(compiled.binary, m_cuda ? std::string() : candidate.source,
+    const auto loaded = m_session.load(compiled.binary, apart ? std::string() : candidate.source,
                                        probe.tunables, compileLimitSeconds);
     if (!loaded)
         return tl::unexpected(loaded.error());
@@ -428,7 +430,7 @@ Error errorOf(const WorkerFailure &failure)
 
 } // namespace
 
-Result<Ceilings> measureCeilings(WorkerSession &session, kernel::Surface surface, CompilerSession &compiler,
+Result<Ceilings> measureCeilings(WorkerSession &session, kernel::DeviceKind device, CompilerSession &compiler,
                                  const std::stop_token &stop,
                                  const std::function<void(const std::string &)> &progress)
 {
@@ -437,7 +439,7 @@ Result<Ceilings> measureCeilings(WorkerSession &session, kernel::Surface surface
     ceilings.fingerprint = fingerprintOf(session.helloEnvironment());
     ceilings.time = files::nowUtc();
     ceilings.gateVersion = KLINEAGE_VERSION;
-    Measurer measurer(session, surface, compiler, stop);
+    Measurer measurer(session, device, compiler, stop);
     if (auto done = measurer.bandwidths(ceilings, progress); !done)
         return tl::unexpected(errorOf(done.error()));
     if (auto done = measurer.rates(ceilings, progress); !done)

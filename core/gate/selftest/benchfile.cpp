@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/gate/selftest/benchfile.h"
 
+#include "core/base/suggest.h"
 #include "core/files/atomicfile.h"
 #include "core/files/tomlreader.h"
 
@@ -14,7 +15,12 @@ BenchCase readCase(const files::TomlTable &table, const std::filesystem::path &d
     out.name = table.string("name");
     out.workload = directory / table.string("workload");
     out.candidate = directory / table.string("candidate");
-    out.surface = out.candidate.extension() == ".cl" ? kernel::Surface::OpenCl : kernel::Surface::Cuda;
+    if (const auto surface = kernel::surfaceOfFile(out.candidate))
+        out.surface = *surface;
+    else if (table.has("candidate"))
+        table.fail("candidate", "'" + out.candidate.filename().string()
+                                    + "' is no candidate; expected a file that ends in "
+                                    + quotedList(kernel::surfaceExtensions()) + ".");
     out.latency = table.choice<bool>("kind", {{"latency", true}, {"discrimination", false}});
     out.find = table.string("find", "");
     out.put = table.string("put", "");

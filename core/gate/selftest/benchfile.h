@@ -14,7 +14,7 @@ namespace klineage::gate {
 /// A candidate on which the gate measures itself.
 struct BenchCase {
     std::string name;
-    kernel::Surface surface = kernel::Surface::Cuda;
+    kernel::Surface surface;
     std::filesystem::path workload;  ///< folder of a workload.toml
     std::filesystem::path candidate; ///< file
     bool latency = false; ///< how long a verdict takes; otherwise how well one kernel is told from another

@@ -53,25 +53,17 @@ bool leadsOut(const std::filesystem::path &path)
     return path.is_absolute() || contains({path.begin(), path.end()}, std::filesystem::path(".."));
 }
 
-std::optional<kernel::Surface> surfaceOf(const std::filesystem::path &file)
-{
-    if (file.extension() == ".cl")
-        return kernel::Surface::OpenCl;
-    if (file.extension() == ".cu")
-        return kernel::Surface::Cuda;
-    return std::nullopt;
-}
-
 /// A candidate's file inside the corpus folder.
 std::optional<kernel::Surface> checkFile(const TomlTable &table, const char *key, const std::string &file)
 {
-    const auto surface = surfaceOf(file);
+    const auto surface = kernel::surfaceOfFile(file);
     if (!table.has(key))
         return surface;
     if (leadsOut(file))
         table.fail(key, "'" + file + "' is no file of this folder; expected a relative path without '..'.");
     else if (!surface)
-        table.fail(key, "'" + file + "' is no candidate; expected a file that ends in '.cl' or '.cu'.");
+        table.fail(key, "'" + file + "' is no candidate; expected a file that ends in "
+                            + quotedList(kernel::surfaceExtensions()) + ".");
     return surface;
 }
 
@@ -106,7 +98,7 @@ CorpusEntry readEntry(const TomlTable &table)
 {
     CorpusEntry entry;
     entry.file = table.string("file");
-    entry.surface = checkFile(table, "file", entry.file).value_or(kernel::Surface::OpenCl);
+    entry.surface = checkFile(table, "file", entry.file).value_or(kernel::Surface());
     entry.workload = table.string("workload");
     if (table.has("workload") && !isSlug(entry.workload))
         table.fail("workload", "'" + entry.workload

@@ -25,7 +25,7 @@ struct CorpusEntry {
     std::string workload;
     CandidateKind kind = CandidateKind::Hostile;
     std::string about; ///< the cheat, the mistake or the suspicion, in one sentence
-    kernel::Surface surface = kernel::Surface::OpenCl;
+    kernel::Surface surface;
     std::vector<VerdictStatus> expected; ///< any of these; not empty
     std::vector<Stage> stages;           ///< of a verdict that is not `correct`: any of these; empty: any
     std::string parent;                  ///< file to compare with; empty: none

@@ -52,7 +52,7 @@ Result<GateJob> jobOf(const Corpus &corpus, const CorpusEntry &entry, const Corp
 bool isUnavailable(const std::vector<DeviceInfo> &devices, kernel::Surface surface, std::string &why)
 {
     for (const DeviceInfo &device : devices) {
-        if (device.surface == surface) {
+        if (device.kind == surface->device) {
             why = device.detail;
             return !device.available;
         }

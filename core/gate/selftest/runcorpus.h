@@ -14,7 +14,7 @@ namespace klineage::gate {
 [[nodiscard]] GateRequest corpusDefaults();
 
 struct CorpusOptions {
-    std::optional<kernel::Surface> surface;  ///< nothing: both
+    std::optional<kernel::Surface> surface;  ///< nothing: all
     std::set<std::string> except;            ///< files left out: holes of the gate that are known and open
     std::string filter;                      ///< only candidates whose file has this in its name; empty: all
     GateRequest defaults = corpusDefaults(); ///< seeds, rounds and times of the candidates without a parent

@@ -111,7 +111,7 @@ std::vector<fs::path> systemFolders()
 
 } // namespace
 
-process::Isolation workerIsolation(kernel::Surface surface, const fs::path &scratch)
+process::Isolation workerIsolation(kernel::DeviceKind device, const fs::path &scratch)
 {
     process::Isolation reach;
     reach.readable = ownImages();
@@ -132,7 +132,7 @@ process::Isolation workerIsolation(kernel::Surface surface, const fs::path &scra
     reach.devices = {"/dev/null",    "/dev/zero", "/dev/full", "/dev/random",
                      "/dev/urandom", "/dev/dri",  "/dev/kfd",  "/dev/dxg"};
     addBeginning("/dev", "nvidia", reach.devices);
-    if (surface == kernel::Surface::Cuda) {
+    if (device == kernel::DeviceKind::Cuda) {
         // The driver shares descriptors with itself over a local socket, and counters may be for administrators.
         append(reach.readable, {"/usr/share/nvidia", cubLibraryPath()});
         append(reach.writable, {"/dev/shm", "/tmp/nvidia-mps"});

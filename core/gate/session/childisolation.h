@@ -11,7 +11,7 @@ namespace klineage::gate {
 
 /// What a worker may reach of the machine: shared libraries, what the OpenCL and CUDA runtimes read, device files, and one folder
 /// of its own to write to. Nobody's home, no accounts, no other process.
-[[nodiscard]] process::Isolation workerIsolation(kernel::Surface surface,
+[[nodiscard]] process::Isolation workerIsolation(kernel::DeviceKind device,
                                                  const std::filesystem::path &scratch);
 
 /// What the compiler process may reach: itself, NVRTC, and the headers of the CUDA Toolkit.

@@ -63,8 +63,8 @@ void CompileAhead::work(const std::stop_token &stop)
         const Job job = *m_current;
         const std::string target = m_target;
         lock.unlock();
-        const auto output =
-            m_compiler.compile(job.source, job.name, job.tunables, target, aheadLimitSeconds, stop);
+        const auto output = m_compiler.compile({job.language, job.source, job.name, job.tunables, target},
+                                               aheadLimitSeconds, stop);
         lock.lock();
         m_current.reset();
         if (!output && output.error().kind == FailureKind::Unavailable) {

@@ -12,7 +12,7 @@ namespace klineage::gate {
 
 /// Compiles CUDA candidates before their turn, while another one is measured. One background thread, and one compiler process beside
 /// the one that serves the trial in flight, under the same limits and in the same sandbox: what is timed is timed by the device, and
-/// one busy core of the host is all that the measurement can notice. Nothing of the kind is done on OpenCL, where the CPU is the
+/// one busy core of the host is all that the measurement can notice. Nothing of the kind is done where the CPU is the
 /// device. What it makes is found in the compile cache; a candidate that does not compile gets its verdict in its own trial. Thread-safe.
 class CompileAhead
 {
@@ -24,6 +24,7 @@ public:
     CompileAhead &operator=(const CompileAhead &) = delete;
 
     struct Job {
+        std::string language;
         std::string source;
         std::string name;
         std::map<std::string, std::int64_t> tunables;

@@ -3,7 +3,7 @@
 // A file is one line of JSON (digest of the key, digest of the binary, log, metrics, compiler), a newline, and the binary.
 #include "core/gate/session/compilecache.h"
 
-#include "core/device/worker/messages.h"
+#include "core/device/worker/codec.h"
 #include "core/files/atomicfile.h"
 #include "core/files/sha256.h"
 
@@ -83,7 +83,7 @@ std::optional<CompileOutput> CompileCache::find(const CompileKey &key) const
         const std::string_view binary = std::string_view(*bytes).substr(newline + 1);
         if (header.at("key") != digest || header.at("sha256") != files::sha256Hex(binary))
             return std::nullopt;
-        CompileOutput output = protocol::readCompileOutput(header.at("compile"));
+        CompileOutput output = protocol::decode<CompileOutput>(header.at("compile"));
         const auto *begin = reinterpret_cast<const std::byte *>(binary.data());
         output.binary.assign(begin, begin + binary.size());
         return output;

@@ -2,7 +2,7 @@
 #include "core/gate/session/compilersession.h"
 
 #include "core/base/random.h"
-#include "core/device/worker/messages.h"
+#include "core/device/worker/operations.h"
 #include "core/gate/session/childisolation.h"
 #include "core/gate/session/sandbox.h"
 
@@ -89,14 +89,13 @@ WorkerResult<void> CompilerSession::ensureStarted(const std::stop_token &stop)
         if (hello->at("version").get<int>() != protocol::version)
             return end(
                 {ErrorCode::Protocol, "The compiler process speaks another version of the protocol.", {}}, 0);
-        if (hello->contains("error")) {
-            const Error error = protocol::readError(hello->at("error"));
-            m_process.reset();
-            const auto kind =
-                error.code == ErrorCode::Unavailable ? FailureKind::Unavailable : FailureKind::Machine;
-            return tl::unexpected(WorkerFailure{kind, error, {}, {}, 0});
+        m_compilers.clear();
+        for (const auto &[language, said] : hello->at("compilers").items()) {
+            if (said.contains("error"))
+                m_compilers[language] = tl::unexpected(protocol::decode<Error>(said.at("error")));
+            else
+                m_compilers[language] = said.at("compiler").get<std::string>();
         }
-        m_compiler = hello->at("compiler").get<std::string>();
     } catch (const std::exception &) {
         return end({ErrorCode::Protocol,
                     "The compiler process did not introduce itself as the protocol demands.",
@@ -106,7 +105,25 @@ WorkerResult<void> CompilerSession::ensureStarted(const std::stop_token &stop)
     return {};
 }
 
-WorkerResult<CompileOutput> CompilerSession::ask(json request, double limitSeconds,
+WorkerResult<std::string> CompilerSession::compilerOf(const std::string &language)
+{
+    const auto found = m_compilers.find(language);
+    if (found != m_compilers.end() && found->second)
+        return *found->second;
+    const Error error =
+        found == m_compilers.end()
+            ? Error{ErrorCode::Unavailable, "There is no compiler for '" + language + "' here.", {}}
+            : found->second.error();
+    m_process.reset(); // the next one may find what was missing
+    return tl::unexpected(
+        WorkerFailure{error.code == ErrorCode::Unavailable ? FailureKind::Unavailable : FailureKind::Machine,
+                      error,
+                      {},
+                      {},
+                      0});
+}
+
+WorkerResult<CompileOutput> CompilerSession::ask(const CompileRequest &wanted, double limitSeconds,
                                                  const std::stop_token &stop)
 {
     const auto unasked = [this] {
@@ -117,6 +134,7 @@ WorkerResult<CompileOutput> CompilerSession::ask(json request, double limitSecon
     if (!m_process->pipe.quiet())
         return unasked();
     const std::uint64_t id = entropy();
+    json request = protocol::encode(protocol::Compile{wanted, binaryRoomBytes});
     request["id"] = id;
     const Deadline deadline = Deadline::in(limitSeconds);
     if (auto sent = m_process->pipe.send(request, deadline, &m_process->child); !sent)
@@ -129,11 +147,10 @@ WorkerResult<CompileOutput> CompilerSession::ask(json request, double limitSecon
         return unasked();
     try {
         if (answer->contains("error"))
-            return tl::unexpected(machineFailure(protocol::readError(answer->at("error"))));
-        CompileOutput output = protocol::readCompileOutput(answer->at("compile"));
+            return tl::unexpected(machineFailure(protocol::decode<Error>(answer->at("error"))));
+        auto [output, bytes] = protocol::decode<protocol::Compile::Reply>(*answer);
         if (process::isolationSupport().landlockAbi == 0)
             output.log = withoutForeignText(output.log);
-        const auto bytes = answer->at("bytes").get<std::size_t>();
         if (bytes > binaryRoomBytes)
             throw std::invalid_argument("bytes");
         const auto binary = m_process->memory.bytes().first(bytes);
@@ -147,22 +164,18 @@ WorkerResult<CompileOutput> CompilerSession::ask(json request, double limitSecon
     }
 }
 
-WorkerResult<CompileOutput> CompilerSession::compile(const std::string &source, const std::string &name,
-                                                     const std::map<std::string, std::int64_t> &tunables,
-                                                     const std::string &target, double limitSeconds,
+WorkerResult<CompileOutput> CompilerSession::compile(const CompileRequest &request, double limitSeconds,
                                                      const std::stop_token &stop)
 {
     if (auto started = ensureStarted(stop); !started)
         return tl::unexpected(started.error());
-    const CompileKey key{source, tunables, m_compiler, target};
+    const auto version = compilerOf(request.language);
+    if (!version)
+        return tl::unexpected(version.error());
+    const CompileKey key{request.source, request.tunables, *version, request.target};
     if (auto known = m_cache.find(key))
         return std::move(*known);
-    auto output = ask({{"source", source},
-                       {"name", name},
-                       {"tunables", tunables},
-                       {"target", target},
-                       {"room", binaryRoomBytes}},
-                      limitSeconds, stop);
+    auto output = ask(request, limitSeconds, stop);
     if (output && output->ok)
         m_cache.store(key, *output);
     return output;

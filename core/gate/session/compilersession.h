@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/device/backend.h"
+#include "core/device/compilers.h"
 #include "core/gate/session/compilecache.h"
 #include "core/gate/session/workersession.h"
 
@@ -10,7 +10,7 @@ namespace klineage::gate {
 /// How long one compile may take.
 inline constexpr double compileLimitSeconds = 60;
 
-/// NVRTC in a process of its own, with limits on time, memory and output, and a cache in front of it. The process is started on
+/// The compilers in a process of their own, with limits on time, memory and output, and a cache in front of it. The process is started on
 /// first use, stays warm, and is replaced after it hung or died. One thread.
 class CompilerSession
 {
@@ -18,11 +18,9 @@ public:
     /// command: program and arguments of the compiler process.
     CompilerSession(std::vector<std::string> command, CompileCache cache);
 
-    /// A source that does not compile is a value (ok false). FailureKind::Unavailable when NVRTC is missing; Timeout and Died are
-    /// the candidate's doing.
-    [[nodiscard]] WorkerResult<CompileOutput> compile(const std::string &source, const std::string &name,
-                                                      const std::map<std::string, std::int64_t> &tunables,
-                                                      const std::string &target, double limitSeconds,
+    /// A source that does not compile is a value (ok false). FailureKind::Unavailable when the language's compiler is missing;
+    /// Timeout and Died are the candidate's doing.
+    [[nodiscard]] WorkerResult<CompileOutput> compile(const CompileRequest &request, double limitSeconds,
                                                       const std::stop_token &stop);
 
 private:
@@ -33,14 +31,16 @@ private:
         process::SharedMemory memory;
     };
     [[nodiscard]] WorkerResult<void> ensureStarted(const std::stop_token &stop);
+    /// The version of the language's compiler.
+    [[nodiscard]] WorkerResult<std::string> compilerOf(const std::string &language);
     [[nodiscard]] tl::unexpected<WorkerFailure> end(const Error &error, double limitSeconds);
-    [[nodiscard]] WorkerResult<CompileOutput> ask(nlohmann::json request, double limitSeconds,
+    [[nodiscard]] WorkerResult<CompileOutput> ask(const CompileRequest &wanted, double limitSeconds,
                                                   const std::stop_token &stop);
 
     std::vector<std::string> m_command;
     CompileCache m_cache;
     std::unique_ptr<Process> m_process;
-    std::string m_compiler;
+    std::map<std::string, Result<std::string>> m_compilers; ///< language -> version, or what is wrong
 };
 
 } // namespace klineage::gate

@@ -71,19 +71,19 @@ std::filesystem::path cacheDirectory()
                                                                      : std::filesystem::path();
 }
 
-process::ChildOptions workerSandbox(kernel::Surface surface, const std::filesystem::path &scratch)
+process::ChildOptions workerSandbox(kernel::DeviceKind device, const std::filesystem::path &scratch)
 {
-    if (surface == kernel::Surface::Cuda)
+    if (device == kernel::DeviceKind::Cuda)
         makeDeviceFiles();
-    process::ChildOptions options = isolated(workerIsolation(surface, scratch), scratch);
+    process::ChildOptions options = isolated(workerIsolation(device, scratch), scratch);
     options.limits = {{RLIMIT_CORE, 0}, {RLIMIT_FSIZE, 4 * gibibyte}, {RLIMIT_NOFILE, 1024}};
     // CUDA reserves address space for all memory of the machine and its devices, so only the CPU's worker can be bounded by it.
-    if (surface == kernel::Surface::OpenCl && !sanitized)
+    if (kernel::traitsOf(device).isHost && !sanitized)
         options.limits.push_back({RLIMIT_AS, physicalMemory() + 16 * gibibyte});
     // Threads of the CPU references sleep after a call, and leave the cores to what is timed next.
     options.environment.insert(options.environment.end(),
                                {{"OMP_WAIT_POLICY", "PASSIVE"}, {"OPENBLAS_THREAD_TIMEOUT", "10"}});
-    if (surface == kernel::Surface::OpenCl) {
+    if (device == kernel::DeviceKind::OpenCl) {
         // PoCL starts the system's linker by its name. These folders are what the sandbox lets it start programs from, so they come
         // first, and are there when the gate itself was started without any PATH.
         const char *path = std::getenv("PATH");

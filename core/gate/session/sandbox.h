@@ -16,7 +16,7 @@ namespace klineage::gate {
 
 /// Limits, environment, reach and output caps of a worker, command and descriptors not yet set. scratch: a folder of its own, where
 /// it works and keeps its temporary files, its home and its caches.
-[[nodiscard]] process::ChildOptions workerSandbox(kernel::Surface surface,
+[[nodiscard]] process::ChildOptions workerSandbox(kernel::DeviceKind device,
                                                   const std::filesystem::path &scratch);
 /// The same for the compiler process.
 [[nodiscard]] process::ChildOptions compilerSandbox(const std::filesystem::path &scratch);

@@ -166,7 +166,7 @@ StageResult<void> sanitize(PreparedCandidate &prepared, const std::vector<std::s
     for (const char *tool : tools) {
         context.report(Stage::Correctness, -1, std::string("compute-sanitizer, ") + tool);
         auto session =
-            WorkerSession::start(commandOf(program, tool, workerCommand), prepared.candidate.surface,
+            WorkerSession::start(commandOf(program, tool, workerCommand), prepared.candidate.surface->device,
                                  startLimitSeconds, context.stop, Confinement::LimitsOnly);
         if (!session) {
             if (session.error().kind == FailureKind::Cancelled)

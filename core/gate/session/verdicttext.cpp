@@ -272,7 +272,7 @@ static bool missesFile(const std::string &message)
 }
 
 Verdict compileVerdict(const CompileOutput &output, const Error &error, const std::string &name,
-                       const std::string &source)
+                       const kernel::Candidate &candidate)
 {
     Verdict verdict;
     verdict.status = VerdictStatus::CompileError;
@@ -284,7 +284,7 @@ Verdict compileVerdict(const CompileOutput &output, const Error &error, const st
         verdict.message =
             "The candidate does not compile: line " + std::to_string(first.line) + ": " + first.text;
         verdict.evidence = {{"line", std::to_string(first.line)},
-                            {"source", lineOf(source, first.line)},
+                            {"source", lineOf(candidate.source, first.line)},
                             {"error", first.text}};
     } else {
         verdict.message =
@@ -293,11 +293,7 @@ Verdict compileVerdict(const CompileOutput &output, const Error &error, const st
     verdict.evidence.push_back({"compiler", output.compiler});
     verdict.hint = "The log has every message of the compiler; its line numbers are those of the file.";
     if (missesFile(verdict.message))
-        verdict.hint =
-            name.size() > 3 && name.compare(name.size() - 3, 3, ".cl") == 0
-                ? "An OpenCL candidate can include no files: what it needs has to be in its own."
-                : "A CUDA candidate can include the headers of the CUDA Toolkit, such as cuda_fp16.h, "
-                  "mma.h, cuda_pipeline.h or cuda/std/cstdint, and no other file.";
+        verdict.hint = candidate.surface->includes;
     return verdict;
 }
 

@@ -25,7 +25,7 @@ struct Where {
 // The words of every verdict. Pure. `name` is the candidate's file name.
 [[nodiscard]] Verdict planVerdict(const Error &error);
 [[nodiscard]] Verdict compileVerdict(const CompileOutput &output, const Error &error, const std::string &name,
-                                     const std::string &source);
+                                     const kernel::Candidate &candidate);
 [[nodiscard]] Verdict launchVerdict(const Error &error, const Where &where);
 [[nodiscard]] Verdict findingVerdict(const Finding &finding, const Where &where);
 /// The candidate wrote to a variable of its module, or has one that cannot be watched.

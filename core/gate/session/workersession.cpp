@@ -2,7 +2,6 @@
 #include "core/gate/session/workersession.h"
 
 #include "core/base/random.h"
-#include "core/device/worker/messages.h"
 #include "core/gate/check/parallel.h"
 #include "core/gate/session/sandbox.h"
 
@@ -27,22 +26,22 @@ constexpr std::size_t initialMemoryBytes = std::size_t{1} << 20;
 } // namespace
 
 WorkerResult<std::unique_ptr<WorkerSession>> WorkerSession::start(const std::vector<std::string> &command,
-                                                                  kernel::Surface surface,
+                                                                  kernel::DeviceKind device,
                                                                   double limitSeconds,
                                                                   const std::stop_token &stop,
                                                                   Confinement confinement)
 {
-    auto session = launch(command, surface, confinement);
+    auto session = launch(command, device, confinement);
     if (!session)
         return session;
     const auto ready = (*session)->await(limitSeconds, stop);
     if (ready)
         return session;
-    if (confinement == Confinement::Full && surface == kernel::Surface::Cuda
+    if (confinement == Confinement::Full && device == kernel::DeviceKind::Cuda
         && ready.error().kind == FailureKind::Unavailable && process::isolationSupport().landlockAbi > 0) {
         // A CUDA kernel runs on the device and cannot open files, so a driver that will not start under Landlock is let off it;
         // the trial records what was enforced.
-        auto again = start(command, surface, limitSeconds, stop, Confinement::WithoutFiles);
+        auto again = start(command, device, limitSeconds, stop, Confinement::WithoutFiles);
         if (again)
             return again;
     }
@@ -60,7 +59,7 @@ WorkerResult<void> WorkerSession::await(double limitSeconds, const std::stop_tok
 }
 
 WorkerResult<std::unique_ptr<WorkerSession>> WorkerSession::launch(const std::vector<std::string> &command,
-                                                                   kernel::Surface surface,
+                                                                   kernel::DeviceKind device,
                                                                    Confinement confinement)
 {
     const auto failed = [](const Error &error) {
@@ -75,7 +74,7 @@ WorkerResult<std::unique_ptr<WorkerSession>> WorkerSession::launch(const std::ve
     auto scratch = process::ScratchFolder::create(cacheDirectory()); // kernels of the CPU are compiled there
     if (!scratch)
         return failed(scratch.error());
-    process::ChildOptions options = workerSandbox(surface, scratch->path());
+    process::ChildOptions options = workerSandbox(device, scratch->path());
     process::IsolationSupport used = process::isolationSupport();
     if (confinement == Confinement::LimitsOnly) {
         options.isolation.reset();
@@ -109,14 +108,15 @@ WorkerResult<void> WorkerSession::readHello(double limitSeconds)
             return end(FailureKind::Protocol,
                        {ErrorCode::Protocol, "The worker speaks another version of the protocol.", {}});
         if (hello->contains("error")) {
-            const Error error = protocol::readError(hello->at("error"));
+            const Error error = protocol::decode<Error>(hello->at("error"));
             return end(error.code == ErrorCode::Unavailable ? FailureKind::Unavailable : FailureKind::Machine,
                        error);
         }
-        m_facts = protocol::readBindings(hello->at("facts"));
-        m_environment = protocol::readEnvironment(hello->at("environment"));
+        auto said = protocol::decode<protocol::WorkerHello>(*hello);
+        m_facts = std::move(said.facts);
+        m_environment = std::move(said.environment);
         m_environment.facts["isolation"] = m_isolation;
-        m_cacheBytes = hello->at("cache_bytes").get<std::size_t>();
+        m_cacheBytes = said.cacheBytes;
     } catch (const std::exception &) {
         return end(FailureKind::Protocol,
                    {ErrorCode::Protocol, "The worker did not introduce itself as the protocol demands.", {}});
@@ -240,16 +240,17 @@ WorkerResult<json> WorkerSession::call(json request, double limitSeconds)
     return std::move(*answer);
 }
 
-template <typename Read>
-auto WorkerSession::ask(const json &request, double limitSeconds, Read &&read)
-    -> WorkerResult<std::invoke_result_t<Read, const json &>>
+template <typename Operation>
+WorkerResult<typename Operation::Reply> WorkerSession::ask(const Operation &operation, double limitSeconds)
 {
-    const auto answer = call(request, limitSeconds);
+    json request = protocol::encode(operation);
+    request["op"] = Operation::name;
+    const auto answer = call(std::move(request), limitSeconds);
     if (!answer)
         return tl::unexpected(answer.error());
     try {
         if (answer->contains("error")) {
-            const Error error = protocol::readError(answer->at("error"));
+            const auto error = protocol::decode<Error>(answer->at("error"));
             if (error.code == ErrorCode::InvalidInput) // a value: what it means depends on the operation
                 return tl::unexpected(WorkerFailure{FailureKind::Candidate, error, {}, {}, 0});
             if (error.code == ErrorCode::Unavailable)
@@ -258,53 +259,46 @@ auto WorkerSession::ask(const json &request, double limitSeconds, Read &&read)
         }
         if (!answer->at("ok").template get<bool>())
             throw std::invalid_argument("ok");
-        if constexpr (std::is_void_v<std::invoke_result_t<Read, const json &>>) {
-            read(*answer);
-            return {};
-        } else {
-            return read(*answer);
-        }
+        return protocol::decode<typename Operation::Reply>(*answer);
     } catch (const std::exception &) {
         return end(FailureKind::Protocol,
                    {ErrorCode::Protocol, "The worker sent an answer that does not follow the protocol.", {}});
     }
+}
+
+template <typename Operation>
+WorkerResult<void> WorkerSession::order(const Operation &operation, double limitSeconds)
+{
+    const auto done = ask(operation, limitSeconds);
+    return done ? WorkerResult<void>() : tl::unexpected(done.error());
+}
+
+WorkerResult<protocol::Region> WorkerSession::handOver(std::span<const std::byte> bytes)
+{
+    const auto room = staging(bytes.size());
+    if (!room)
+        return tl::unexpected(room.error());
+    std::copy(bytes.begin(), bytes.end(), room->begin());
+    return protocol::Region{0, bytes.size()};
 }
 
 WorkerResult<LoadedModule> WorkerSession::load(std::span<const std::byte> binary, const std::string &source,
                                                const std::map<std::string, std::int64_t> &tunables,
                                                double limitSeconds)
 {
-    const auto room = staging(binary.size());
-    if (!room)
-        return tl::unexpected(room.error());
-    std::copy(binary.begin(), binary.end(), room->begin());
-    const auto answer = call(
-        {{"op", "load"}, {"offset", 0}, {"bytes", binary.size()}, {"source", source}, {"tunables", tunables}},
-        limitSeconds);
-    if (!answer)
-        return tl::unexpected(answer.error());
-    try {
-        LoadedModule loaded;
-        loaded.output = protocol::readCompileOutput(answer->at("compile"));
-        if (answer->contains("error")) {
-            loaded.error = protocol::readError(answer->at("error"));
-            if (loaded.error.code != ErrorCode::InvalidInput)
-                return end(FailureKind::Machine, loaded.error);
-        } else {
-            loaded.module = answer->at("module").get<ModuleId>();
-            m_modules.push_back(*loaded.module);
-        }
-        return loaded;
-    } catch (const std::exception &) {
-        return end(FailureKind::Protocol,
-                   {ErrorCode::Protocol, "The worker sent an answer that does not follow the protocol.", {}});
-    }
+    const auto region = handOver(binary);
+    if (!region)
+        return tl::unexpected(region.error());
+    auto loaded = ask(protocol::Load{*region, source, tunables}, limitSeconds);
+    if (loaded && loaded->module)
+        m_modules.push_back(*loaded->module);
+    return loaded;
 }
 
 WorkerResult<void> WorkerSession::unload(ModuleId module)
 {
     std::erase(m_modules, module);
-    return ask({{"op", "unload"}, {"module", module}}, quickLimitSeconds, [](const json &) {});
+    return order(protocol::Unload{module}, quickLimitSeconds);
 }
 
 WorkerResult<std::vector<std::byte>> WorkerSession::readGlobal(ModuleId module, const std::string &name,
@@ -313,22 +307,23 @@ WorkerResult<std::vector<std::byte>> WorkerSession::readGlobal(ModuleId module, 
     const auto room = staging(bytes);
     if (!room)
         return tl::unexpected(room.error());
-    return ask({{"op", "read_global"}, {"module", module}, {"name", name}, {"offset", 0}, {"bytes", bytes}},
-               quickLimitSeconds,
-               [&](const json &) { return std::vector<std::byte>(room->begin(), room->end()); });
+    if (auto read = order(protocol::ReadGlobal{module, name, {0, bytes}}, quickLimitSeconds); !read)
+        return tl::unexpected(read.error());
+    return std::vector<std::byte>(room->begin(), room->end());
 }
 
 WorkerResult<BufferId> WorkerSession::allocate(std::size_t bytes)
 {
-    return ask({{"op", "allocate"}, {"bytes", bytes}}, quickLimitSeconds, [this](const json &answer) {
-        return m_buffers.emplace_back(answer.at("buffer").get<BufferId>());
-    });
+    const auto made = ask(protocol::Allocate{bytes}, quickLimitSeconds);
+    if (!made)
+        return tl::unexpected(made.error());
+    return m_buffers.emplace_back(made->buffer);
 }
 
 WorkerResult<void> WorkerSession::release(BufferId buffer)
 {
     std::erase(m_buffers, buffer);
-    return ask({{"op", "release"}, {"buffer", buffer}}, quickLimitSeconds, [](const json &) {});
+    return order(protocol::Release{buffer}, quickLimitSeconds);
 }
 
 WorkerResult<std::span<std::byte>> WorkerSession::staging(std::size_t bytes)
@@ -342,8 +337,7 @@ WorkerResult<std::span<std::byte>> WorkerSession::staging(std::size_t bytes)
 
 WorkerResult<void> WorkerSession::uploadStaged(BufferId buffer, std::size_t bytes)
 {
-    return ask({{"op", "upload"}, {"buffer", buffer}, {"offset", 0}, {"bytes", bytes}}, quickLimitSeconds,
-               [](const json &) {});
+    return order(protocol::Upload{buffer, {0, bytes}}, quickLimitSeconds);
 }
 
 WorkerResult<std::span<const std::byte>> WorkerSession::download(BufferId buffer, std::size_t bytes)
@@ -355,79 +349,67 @@ WorkerResult<std::span<const std::byte>> WorkerSession::download(BufferId buffer
         m_downloaded = std::make_unique_for_overwrite<std::byte[]>(bytes);
         m_downloadRoom = bytes;
     }
-    return ask({{"op", "download"}, {"buffer", buffer}, {"offset", 0}, {"bytes", bytes}}, quickLimitSeconds,
-               [&](const json &) {
-                   parallelCopy(m_downloaded.get(), *room);
-                   return std::span<const std::byte>(m_downloaded.get(), bytes);
-               });
+    if (auto done = order(protocol::Download{buffer, {0, bytes}}, quickLimitSeconds); !done)
+        return tl::unexpected(done.error());
+    parallelCopy(m_downloaded.get(), *room);
+    return std::span<const std::byte>(m_downloaded.get(), bytes);
 }
 
 WorkerResult<SubjectId> WorkerSession::addPlan(ModuleId module, const kernel::ResolvedPlan &plan,
                                                const std::vector<BufferSet> &sets)
 {
-    return ask({{"op", "add_plan"},
-                {"module", module},
-                {"plan", protocol::write(plan)},
-                {"sets", protocol::write(sets)}},
-               quickLimitSeconds, [this](const json &answer) {
-                   return m_subjects.emplace_back(answer.at("subject").get<SubjectId>());
-               });
+    return added(ask(protocol::AddPlan{module, plan, sets}, quickLimitSeconds));
 }
 
 WorkerResult<SubjectId> WorkerSession::addReference(const ReferenceCall &reference,
                                                     const std::vector<BufferSet> &sets)
 {
-    return ask(
-        {{"op", "add_reference"}, {"call", protocol::write(reference)}, {"sets", protocol::write(sets)}},
-        referenceLimitSeconds, [this](const json &answer) {
-            return m_subjects.emplace_back(answer.at("subject").get<SubjectId>());
-        });
+    return added(ask(protocol::AddReference{reference, sets}, referenceLimitSeconds));
+}
+
+WorkerResult<SubjectId> WorkerSession::added(const WorkerResult<protocol::NewSubject> &made)
+{
+    if (!made)
+        return tl::unexpected(made.error());
+    return m_subjects.emplace_back(made->subject);
 }
 
 WorkerResult<void> WorkerSession::removeSubject(SubjectId subject)
 {
     std::erase(m_subjects, subject);
-    return ask({{"op", "remove_subject"}, {"subject", subject}}, quickLimitSeconds, [](const json &) {});
+    return order(protocol::RemoveSubject{subject}, quickLimitSeconds);
 }
 
 WorkerResult<void> WorkerSession::rebind(SubjectId subject, const std::vector<BufferSet> &sets)
 {
-    return ask({{"op", "rebind"}, {"subject", subject}, {"sets", protocol::write(sets)}}, quickLimitSeconds,
-               [](const json &) {});
+    return order(protocol::Rebind{subject, sets}, quickLimitSeconds);
 }
 
 WorkerResult<void> WorkerSession::setFills(SubjectId subject, const FillSets &fills)
 {
-    return ask({{"op", "set_fills"}, {"subject", subject}, {"fills", protocol::write(fills)}},
-               quickLimitSeconds, [](const json &) {});
+    return order(protocol::SetFills{subject, fills}, quickLimitSeconds);
 }
 
 WorkerResult<void> WorkerSession::copy(const std::vector<CopyRange> &ranges)
 {
-    return ask({{"op", "copy"}, {"ranges", protocol::write(ranges)}}, quickLimitSeconds, [](const json &) {});
+    return order(protocol::Copy{ranges}, quickLimitSeconds);
 }
 
 WorkerResult<void> WorkerSession::installHelpers(std::span<const std::byte> binary)
 {
-    const auto room = staging(binary.size());
-    if (!room)
-        return tl::unexpected(room.error());
-    std::copy(binary.begin(), binary.end(), room->begin());
-    return ask({{"op", "install_helpers"}, {"offset", 0}, {"bytes", binary.size()}}, quickLimitSeconds,
-               [](const json &) {});
+    const auto region = handOver(binary);
+    return region ? order(protocol::InstallHelpers{*region}, quickLimitSeconds)
+                  : tl::unexpected(region.error());
 }
 
 WorkerResult<SubjectInfo> WorkerSession::subjectInfo(SubjectId subject)
 {
-    return ask({{"op", "subject_info"}, {"subject", subject}}, quickLimitSeconds, [](const json &answer) {
-        return SubjectInfo{answer.at("version").get<std::string>(),
-                           protocol::readMetrics(answer.at("metrics"))};
-    });
+    return ask(protocol::AskSubject{subject}, quickLimitSeconds);
 }
 
 WorkerResult<void> WorkerSession::run(SubjectId subject, std::size_t set, double limitSeconds)
 {
-    auto done = ask({{"op", "run"}, {"subject", subject}, {"set", set}}, limitSeconds, [](const json &) {});
+    auto done = order(protocol::Run{subject, set}, limitSeconds);
     if (!done && done.error().kind == FailureKind::Candidate)
         return end(FailureKind::Candidate,
                    done.error().error); // a failed launch can leave the device context unusable
@@ -437,61 +419,53 @@ WorkerResult<void> WorkerSession::run(SubjectId subject, std::size_t set, double
 WorkerResult<std::vector<TimedSample>> WorkerSession::time(const std::vector<TimedRun> &sequence,
                                                            double limitSeconds)
 {
-    json entries = json::array();
-    for (const TimedRun &run : sequence)
-        entries.push_back(protocol::write(run));
-    auto samples =
-        ask({{"op", "time"}, {"sequence", std::move(entries)}}, limitSeconds, [&](const json &answer) {
-            std::vector<TimedSample> values;
-            for (const json &sample : answer.at("samples"))
-                values.push_back(protocol::readTimedSample(sample));
-            if (values.size() != sequence.size())
-                throw std::invalid_argument("samples");
-            return values;
-        });
-    if (!samples && samples.error().kind == FailureKind::Candidate)
-        return end(FailureKind::Candidate, samples.error().error);
-    return samples;
+    auto timed = ask(protocol::Time{sequence}, limitSeconds);
+    if (!timed && timed.error().kind == FailureKind::Candidate)
+        return end(FailureKind::Candidate, timed.error().error);
+    if (!timed)
+        return tl::unexpected(timed.error());
+    if (timed->samples.size() != sequence.size())
+        return end(
+            FailureKind::Protocol,
+            {ErrorCode::Protocol, "The worker sent another number of samples than was asked for.", {}});
+    return std::move(timed->samples);
 }
 
 WorkerResult<EnergyReading> WorkerSession::energy(const TimedRun &run, double seconds)
 {
-    return ask({{"op", "energy"}, {"run", protocol::write(run)}, {"seconds", seconds}},
-               quickLimitSeconds + 2 * seconds,
-               [](const json &answer) { return protocol::readEnergy(answer.at("energy")); });
+    const auto read = ask(protocol::ReadEnergy{run, seconds}, quickLimitSeconds + 2 * seconds);
+    return read ? WorkerResult<EnergyReading>(read->energy) : tl::unexpected(read.error());
 }
 
 WorkerResult<std::vector<Metric>> WorkerSession::counters(SubjectId subject,
                                                           const std::vector<std::string> &sets,
                                                           double limitSeconds)
 {
-    return ask({{"op", "counters"}, {"subject", subject}, {"sets", sets}}, limitSeconds,
-               [](const json &answer) { return protocol::readMetrics(answer.at("metrics")); });
+    auto read = ask(protocol::ReadCounters{subject, sets}, limitSeconds);
+    return read ? WorkerResult<std::vector<Metric>>(std::move(read->metrics)) : tl::unexpected(read.error());
 }
 
 WorkerResult<void> WorkerSession::prepareSampling(double limitSeconds)
 {
-    return ask({{"op", "prepare_sampling"}}, limitSeconds, [](const json &) {});
+    return order(protocol::PrepareSampling{}, limitSeconds);
 }
 
 WorkerResult<SampledCode> WorkerSession::sample(SubjectId subject, std::span<const std::byte> binary,
                                                 double limitSeconds)
 {
-    const auto room = staging(binary.size());
-    if (!room)
-        return tl::unexpected(room.error());
-    std::copy(binary.begin(), binary.end(), room->begin());
-    return ask({{"op", "sample"}, {"subject", subject}, {"offset", 0}, {"bytes", binary.size()}},
-               limitSeconds, [](const json &answer) {
-                   return SampledCode{protocol::readInstructions(answer.at("instructions")),
-                                      protocol::readMetrics(answer.at("metrics"))};
-               });
+    const auto region = handOver(binary);
+    if (!region)
+        return tl::unexpected(region.error());
+    auto read = ask(protocol::Sample{subject, *region}, limitSeconds);
+    if (!read)
+        return tl::unexpected(read.error());
+    return SampledCode{std::move(read->instructions), std::move(read->metrics)};
 }
 
 WorkerResult<Environment> WorkerSession::environment()
 {
-    return ask({{"op", "environment"}}, quickLimitSeconds,
-               [](const json &answer) { return protocol::readEnvironment(answer.at("environment")); });
+    auto read = ask(protocol::AskEnvironment{}, quickLimitSeconds);
+    return read ? WorkerResult<Environment>(std::move(read->environment)) : tl::unexpected(read.error());
 }
 
 } // namespace klineage::gate

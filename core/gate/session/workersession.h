@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/device/backend.h"
+#include "core/device/worker/operations.h"
 #include "core/process/childprocess.h"
 #include "core/process/framepipe.h"
 #include "core/process/scratchfolder.h"
 #include "core/process/sharedmemory.h"
-
-#include <nlohmann/json_fwd.hpp>
 
 #include <memory>
 #include <optional>
@@ -39,16 +37,9 @@ struct WorkerFailure {
 template <typename T>
 using WorkerResult = tl::expected<T, WorkerFailure>;
 
-struct LoadedModule {
-    std::optional<ModuleId> module; ///< nothing when it did not compile or load
-    CompileOutput output;
-    Error error; ///< why there is no module
-};
-
-struct SubjectInfo {
-    std::string version;
-    std::vector<Metric> metrics;
-};
+/// A module that did not compile or load has no id, and says why.
+using LoadedModule = protocol::Load::Reply;
+using SubjectInfo = protocol::AskSubject::Reply;
 
 enum class Confinement {
     Full,         ///< the sandbox of workers
@@ -66,11 +57,11 @@ class WorkerSession
 public:
     /// Starts the command (program and arguments) and waits for its hello.
     [[nodiscard]] static WorkerResult<std::unique_ptr<WorkerSession>> start(
-        const std::vector<std::string> &command, kernel::Surface surface, double limitSeconds,
+        const std::vector<std::string> &command, kernel::DeviceKind device, double limitSeconds,
         const std::stop_token &stop, Confinement confinement = Confinement::Full);
     /// Starts the command without waiting: nothing but await() may be called before that has succeeded.
     [[nodiscard]] static WorkerResult<std::unique_ptr<WorkerSession>> launch(
-        const std::vector<std::string> &command, kernel::Surface surface,
+        const std::vector<std::string> &command, kernel::DeviceKind device,
         Confinement confinement = Confinement::Full);
     /// Waits for the hello; at once when it has been read already.
     [[nodiscard]] WorkerResult<void> await(double limitSeconds, const std::stop_token &stop);
@@ -135,10 +126,16 @@ public:
 private:
     WorkerSession() = default;
     [[nodiscard]] WorkerResult<nlohmann::json> call(nlohmann::json request, double limitSeconds);
-    /// Runs read(answer); anything it throws is a protocol failure.
-    template <typename Read>
-    [[nodiscard]] auto ask(const nlohmann::json &request, double limitSeconds, Read &&read)
-        -> WorkerResult<std::invoke_result_t<Read, const nlohmann::json &>>;
+    /// Asks for an operation of the protocol. An answer that is not its reply is a protocol failure.
+    template <typename Operation>
+    [[nodiscard]] WorkerResult<typename Operation::Reply> ask(const Operation &operation,
+                                                              double limitSeconds);
+    /// The same, of an operation that brings nothing back.
+    template <typename Operation>
+    [[nodiscard]] WorkerResult<void> order(const Operation &operation, double limitSeconds);
+    /// Puts bytes where the worker finds them.
+    [[nodiscard]] WorkerResult<protocol::Region> handOver(std::span<const std::byte> bytes);
+    [[nodiscard]] WorkerResult<SubjectId> added(const WorkerResult<protocol::NewSubject> &made);
     [[nodiscard]] tl::unexpected<WorkerFailure> end(FailureKind kind, Error error, double limitSeconds = 0);
     [[nodiscard]] tl::unexpected<WorkerFailure> endOf(const Error &error, double limitSeconds);
     [[nodiscard]] WorkerResult<void> readHello(double limitSeconds);

@@ -119,7 +119,8 @@ StageResult<void> compileCandidate(PreparedCandidate &prepared, CompilerSession 
     Where where;
     where.stage = Stage::Compile;
     where.subject = prepared.label;
-    auto output = compiler.compile(prepared.candidate.source, prepared.name, prepared.tunables, target,
+    auto output = compiler.compile({kernel::toString(prepared.candidate.surface), prepared.candidate.source,
+                                    prepared.name, prepared.tunables, target},
                                    std::min(limitSeconds, compileLimitSeconds), stop);
     if (!output) {
         if (output.error().kind == FailureKind::Machine || output.error().kind == FailureKind::Killed)
@@ -129,7 +130,7 @@ StageResult<void> compileCandidate(PreparedCandidate &prepared, CompilerSession 
     prepared.compiled = std::move(*output);
     if (!prepared.compiled.ok)
         return tl::unexpected<TrialEnd>(
-            compileVerdict(prepared.compiled, {}, prepared.name, prepared.candidate.source));
+            compileVerdict(prepared.compiled, {}, prepared.name, prepared.candidate));
     auto globals = cuda::globalsOf(prepared.compiled.binary);
     if (!globals)
         return tl::unexpected<TrialEnd>(globals.error());
@@ -152,9 +153,9 @@ StageResult<void> checkGlobals(const PreparedCandidate &prepared, ModuleId modul
 
 StageResult<ModuleId> loadCandidate(PreparedCandidate &prepared, const TrialContext &context)
 {
-    const bool cuda = prepared.candidate.surface == kernel::Surface::Cuda;
+    const bool apart = prepared.candidate.surface->compiledApart;
     auto loaded =
-        context.session.load(prepared.compiled.binary, cuda ? std::string() : prepared.candidate.source,
+        context.session.load(prepared.compiled.binary, apart ? std::string() : prepared.candidate.source,
                              prepared.tunables, compileLimitSeconds);
     if (!loaded) {
         Where where;
@@ -164,11 +165,11 @@ StageResult<ModuleId> loadCandidate(PreparedCandidate &prepared, const TrialCont
     }
     loaded->output.log = replaceAll(loaded->output.log, "<candidate>", prepared.name);
     if (!loaded->module) {
-        CompileOutput output = cuda ? prepared.compiled : loaded->output;
+        CompileOutput output = apart ? prepared.compiled : loaded->output;
         return tl::unexpected<TrialEnd>(
-            compileVerdict(output, loaded->error, prepared.name, prepared.candidate.source));
+            compileVerdict(output, loaded->error, prepared.name, prepared.candidate));
     }
-    if (!cuda && !prepared.compiled.ok)
+    if (!apart && !prepared.compiled.ok)
         prepared.compiled = std::move(loaded->output);
     return *loaded->module;
 }

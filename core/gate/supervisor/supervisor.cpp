@@ -31,11 +31,6 @@ constexpr double longestLaunchSeconds = 20;
 constexpr double turnPatienceSeconds = 1800;
 constexpr const char *self = "/proc/self/exe";
 
-const char *backendName(kernel::Surface surface)
-{
-    return surface == kernel::Surface::Cuda ? "cuda" : "opencl";
-}
-
 std::string describeChange(const Comparison &comparison)
 {
     std::string word = toString(comparison.change);
@@ -70,10 +65,7 @@ Verdict unavailableVerdict(const Error &error, const PreparedCandidate &prepared
     verdict.hint =
         !error.detail.empty()
             ? "The log has what the device's compiler, linker or driver said. `klineage-cli doctor` checks the same."
-        : prepared.candidate.surface == kernel::Surface::Cuda
-            ? "Gate it where the device is: start klineage-gate through a launcher such as `ssh host`, or run "
-              "`klineage-gate batch in.jsonl --out out.jsonl` there and import the trials."
-            : "Install pocl-opencl-icd to use this machine's CPU.";
+            : prepared.candidate.surface.device().howToGet;
     return verdict;
 }
 
@@ -85,7 +77,7 @@ struct Supervisor::Private {
         , cache(options.cacheDirectory.empty() ? std::filesystem::path() : options.cacheDirectory / "cubin")
         , compiler(compilerCommand(), cache)
         , ahead(compilerCommand(), cache.ahead())
-        , deviceOracle(workerCommand(kernel::Surface::Cuda), compilerCommand(), cache)
+        , deviceOracle(workerCommand(kernel::DeviceKind::Cuda), compilerCommand(), cache)
         , oracle(deviceOracle)
         , roofline(workerCommand(), options.cacheDirectory.empty() ? std::filesystem::path()
                                                                    : options.cacheDirectory / "roofline")
@@ -102,19 +94,19 @@ struct Supervisor::Private {
                                              : options.workerCommand;
     }
 
-    [[nodiscard]] std::vector<std::string> workerCommand(kernel::Surface surface) const
+    [[nodiscard]] std::vector<std::string> workerCommand(kernel::DeviceKind device) const
     {
         std::vector<std::string> command = workerCommand();
-        command.insert(command.end(), {"--backend", backendName(surface)});
+        command.insert(command.end(), {"--backend", kernel::toString(device)});
         return command;
     }
 
     /// A worker that is ready, on a device on which a trusted kernel was seen to work.
-    WorkerResult<WorkerSession *> session(kernel::Surface surface, const std::stop_token &stop);
-    WorkerResult<void> ensureStarted(kernel::Surface surface, const std::stop_token &stop);
+    WorkerResult<WorkerSession *> session(kernel::DeviceKind device, const std::stop_token &stop);
+    WorkerResult<void> ensureStarted(kernel::DeviceKind device, const std::stop_token &stop);
     /// A kernel on the CPU runs in the worker's own process, and could leave something there for the next candidate. So each gets
     /// a fresh worker, which starts while the one before compiles and is checked.
-    void launchSpare(kernel::Surface surface);
+    void launchSpare(kernel::DeviceKind device);
     /// The spare has started, and will not disturb what is timed from here on.
     void awaitSpare(const std::stop_token &stop);
     std::vector<std::uint64_t> timedSeeds(int count);
@@ -151,10 +143,10 @@ struct Supervisor::Private {
     OracleChoice oracle;
     StageClock clock;
     RooflineGuard roofline;
-    std::map<kernel::Surface, std::unique_ptr<WorkerSession>> sessions;
-    std::set<kernel::Surface> trusted; ///< where the gate's own kernel ran and was right
+    std::map<kernel::DeviceKind, std::unique_ptr<WorkerSession>> sessions;
+    std::set<kernel::DeviceKind> trusted; ///< where the gate's own kernel ran and was right
     std::unique_ptr<WorkerSession>
-        spare; ///< a worker for the next OpenCL candidate, launched during this one's trial
+        spare; ///< a worker for the next candidate on the host, launched during this one's trial
     NoiseFloors noise;
     PythonSessions python;
     std::vector<std::uint64_t> pool;
@@ -166,44 +158,44 @@ struct Supervisor::Private {
     CaseInstancePtr first; ///< of the timed case of the present trial, when the workload was just checked
 };
 
-WorkerResult<void> Supervisor::Private::ensureStarted(kernel::Surface surface, const std::stop_token &stop)
+WorkerResult<void> Supervisor::Private::ensureStarted(kernel::DeviceKind device, const std::stop_token &stop)
 {
-    auto &slot = sessions[surface];
+    auto &slot = sessions[device];
     if (slot && slot->alive())
         return {};
     slot.reset();
-    if (surface == kernel::Surface::OpenCl && spare) {
+    if (kernel::traitsOf(device).isHost && spare) {
         slot = std::move(spare);
         if (slot->await(workerStartSeconds, stop))
             return {};
         slot.reset(); // another one may do better, or say better what is wrong
     }
-    auto started = WorkerSession::start(workerCommand(surface), surface, workerStartSeconds, stop);
+    auto started = WorkerSession::start(workerCommand(device), device, workerStartSeconds, stop);
     if (!started)
         return tl::unexpected(started.error());
     slot = std::move(*started);
     return {};
 }
 
-WorkerResult<WorkerSession *> Supervisor::Private::session(kernel::Surface surface,
+WorkerResult<WorkerSession *> Supervisor::Private::session(kernel::DeviceKind device,
                                                            const std::stop_token &stop)
 {
-    if (auto started = ensureStarted(surface, stop); !started)
+    if (auto started = ensureStarted(device, stop); !started)
         return tl::unexpected(started.error());
-    auto &slot = sessions[surface];
-    if (options.trustedKernel && !trusted.contains(surface)) {
-        if (auto ran = runTrustedKernel(*slot, compiler, surface, stop); !ran)
+    auto &slot = sessions[device];
+    if (options.trustedKernel && !trusted.contains(device)) {
+        if (auto ran = runTrustedKernel(*slot, compiler, device, stop); !ran)
             return tl::unexpected(ran.error());
-        trusted.insert(surface);
+        trusted.insert(device);
     }
     return slot.get();
 }
 
-void Supervisor::Private::launchSpare(kernel::Surface surface)
+void Supervisor::Private::launchSpare(kernel::DeviceKind device)
 {
-    if (surface != kernel::Surface::OpenCl || spare)
+    if (!kernel::traitsOf(device).isHost || spare)
         return;
-    if (auto launched = WorkerSession::launch(workerCommand(surface), surface))
+    if (auto launched = WorkerSession::launch(workerCommand(device), device))
         spare = std::move(*launched);
 }
 
@@ -297,7 +289,7 @@ StageResult<void> Supervisor::Private::endUnavailable(PreparedCandidate &prepare
                                                       const std::stop_token &stop, Trial &trial)
 {
     const std::string target = compileTarget({});
-    if (prepared.candidate.surface == kernel::Surface::Cuda) {
+    if (prepared.candidate.surface->compiledApart) {
         ahead.setTarget(target);
         ahead.await(prepared.candidate.source, prepared.tunables, longestLaunchSeconds, stop);
         // Without a device the compiler still has its say. When it is missing too, the missing device is the news.
@@ -338,7 +330,7 @@ StageResult<void> Supervisor::Private::profile(PreparedCandidate &prepared, cons
         (parent ? wanted.withParent : wanted.withReference) = false;
         notes.push_back({parent ? "parent" : "reference", "not compared: " + verdict->message});
         worker->discard();
-        const auto fresh = session(prepared.candidate.surface, context.stop);
+        const auto fresh = session(prepared.candidate.surface->device, context.stop);
         if (!fresh)
             return tl::unexpected(environmentEnd(fresh.error()));
         worker = *fresh;
@@ -352,7 +344,7 @@ StageResult<void> Supervisor::Private::performOn(WorkerSession &worker, Prepared
 {
     auto deadline = process::Deadline::in(job.request.deadlineSeconds);
     worker.beginTrial(stop, deadline);
-    launchSpare(prepared.candidate.surface);
+    launchSpare(prepared.candidate.surface->device);
     trial.environment = worker.helloEnvironment();
     TrialContext context{
         job,
@@ -364,9 +356,9 @@ StageResult<void> Supervisor::Private::performOn(WorkerSession &worker, Prepared
         [&](const workload::Case &c, std::uint64_t seed) { return instance(job.workload, c, seed); },
         timedSeeds(job.request.seeds)};
     context.clock = &clock;
-    context.transfersAreOurs = prepared.candidate.surface == kernel::Surface::Cuda;
+    context.transfersAreOurs = !prepared.candidate.surface.device().isHost;
     context.report(Stage::Compile, -1, "compiling");
-    if (prepared.candidate.surface == kernel::Surface::Cuda) {
+    if (prepared.candidate.surface->compiledApart) {
         const std::string target = compileTarget(trial.environment.platform);
         ahead.setTarget(target);
         ahead.await(prepared.candidate.source, prepared.tunables, deadline.secondsLeft() / 2, stop);
@@ -398,7 +390,7 @@ StageResult<void> Supervisor::Private::performOn(WorkerSession &worker, Prepared
     trial.seeds = correct.seeds;
     for (const std::string &shape : correct.drawn)
         trial.verdict.evidence.push_back({"drawn_case", shape});
-    if (trial.surface == kernel::Surface::Cuda)
+    if (trial.surface.device().oracle)
         trial.verdict.evidence.push_back({"oracle", oracle.summary()});
     if (!checked)
         return checked;
@@ -406,8 +398,9 @@ StageResult<void> Supervisor::Private::performOn(WorkerSession &worker, Prepared
     // The module is loaded anew for timing, so that nothing it kept from these launches helps it.
     if (auto unloaded = worker.unload(*module); !unloaded)
         return tl::unexpected(failureEnd(unloaded.error(), {}));
-    if (job.request.sanitize && prepared.candidate.surface == kernel::Surface::Cuda) {
-        if (auto sane = sanitize(prepared, workerCommand(prepared.candidate.surface), context, trial); !sane)
+    if (job.request.sanitize && prepared.candidate.surface.device().sanitizer) {
+        if (auto sane = sanitize(prepared, workerCommand(prepared.candidate.surface->device), context, trial);
+            !sane)
             return sane;
     }
     awaitSpare(stop);
@@ -430,7 +423,7 @@ StageResult<void> Supervisor::Private::awaitTurn(DeviceTurn &turn, const std::st
             progress({Stage::Compile, -1, "waiting for another trial on the device"});
     };
     switch (
-        turn.take(options.turnDirectory, backendName(trial.surface), turnPatienceSeconds, stop, waiting)) {
+        turn.take(options.turnDirectory, trial.surface.device().word, turnPatienceSeconds, stop, waiting)) {
     case DeviceTurn::Outcome::Had:
         break;
     case DeviceTurn::Outcome::Cancelled:
@@ -458,8 +451,8 @@ StageResult<void> Supervisor::Private::perform(const GateJob &job, const std::st
     if (auto awaited = awaitTurn(turn, stop, progress, trial); !awaited)
         return awaited;
     clock.begin();
-    oracle.beginTrial(trial.surface, job.workload, stop);
-    auto worker = session(trial.surface, stop);
+    oracle.beginTrial(trial.surface->device, job.workload, stop);
+    auto worker = session(trial.surface->device, stop);
     (void)clock.enter(&StageSeconds::compile);
     if (!worker) {
         if (worker.error().kind == FailureKind::Unavailable)
@@ -467,11 +460,11 @@ StageResult<void> Supervisor::Private::perform(const GateJob &job, const std::st
         return tl::unexpected(environmentEnd(worker.error()));
     }
     auto done = performOn(**worker, *prepared, job, stop, progress, trial);
-    if (trial.surface == kernel::Surface::OpenCl) {
-        sessions.erase(trial.surface);
+    if (trial.surface.device().isHost) {
+        sessions.erase(trial.surface->device);
         return done;
     }
-    WorkerSession *used = sessions[trial.surface].get();
+    WorkerSession *used = sessions[trial.surface->device].get();
     const auto *verdict = done ? nullptr : std::get_if<Verdict>(&done.error());
     python.end();
     // An out-of-bounds store may have hit anything in the worker; a time that cannot be may come of a clock that was changed.
@@ -519,18 +512,18 @@ void Supervisor::compileAhead(const GateRequest &request)
 {
     auto prepared =
         prepareCandidate("candidate", request.candidateText, request.candidateName, request.tunables);
-    if (prepared && prepared->candidate.surface == kernel::Surface::Cuda)
-        m_d->ahead.add({std::move(prepared->candidate.source), std::move(prepared->name),
-                        std::move(prepared->tunables)});
+    if (prepared && prepared->candidate.surface->compiledApart)
+        m_d->ahead.add({kernel::toString(prepared->candidate.surface), std::move(prepared->candidate.source),
+                        std::move(prepared->name), std::move(prepared->tunables)});
 }
 
 std::vector<DeviceInfo> Supervisor::devices(const std::stop_token &stop)
 {
     std::vector<DeviceInfo> devices;
-    for (const auto surface : {kernel::Surface::OpenCl, kernel::Surface::Cuda}) {
+    for (const kernel::DeviceTraits &traits : kernel::deviceTable()) {
         DeviceInfo info;
-        info.surface = surface;
-        const auto worker = m_d->session(surface, stop);
+        info.kind = traits.kind;
+        const auto worker = m_d->session(traits.kind, stop);
         info.available = worker.has_value();
         if (worker) {
             const Environment &environment = (*worker)->helloEnvironment();
@@ -548,20 +541,20 @@ std::vector<DeviceInfo> Supervisor::devices(const std::stop_token &stop)
     return devices;
 }
 
-Result<Ceilings> Supervisor::ceilings(kernel::Surface surface, bool again, const std::stop_token &stop,
+Result<Ceilings> Supervisor::ceilings(kernel::DeviceKind device, bool again, const std::stop_token &stop,
                                       const ProgressCallback &progress)
 {
-    const auto worker = m_d->session(surface, stop);
+    const auto worker = m_d->session(device, stop);
     if (!worker)
         return tl::unexpected(worker.error().error);
-    return m_d->roofline.ceilings(surface, (*worker)->helloEnvironment(), again, m_d->compiler, stop,
+    return m_d->roofline.ceilings(device, (*worker)->helloEnvironment(), again, m_d->compiler, stop,
                                   progress);
 }
 
-pid_t Supervisor::workerPid(kernel::Surface surface) const
+pid_t Supervisor::workerPid(kernel::DeviceKind device) const
 {
-    const auto found = m_d->sessions.find(surface);
-    if (found == m_d->sessions.end() && surface == kernel::Surface::OpenCl && m_d->spare)
+    const auto found = m_d->sessions.find(device);
+    if (found == m_d->sessions.end() && kernel::traitsOf(device).isHost && m_d->spare)
         return m_d->spare->alive() ? m_d->spare->pid() : -1;
     return found != m_d->sessions.end() && found->second && found->second->alive() ? found->second->pid()
                                                                                    : -1;

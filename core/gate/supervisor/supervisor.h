@@ -48,12 +48,12 @@ public:
     [[nodiscard]] std::vector<DeviceInfo> devices(const std::stop_token &stop = {});
 
     /// What the surface's device can do at most; kept figures, or new ones (`again`: in any case).
-    [[nodiscard]] Result<Ceilings> ceilings(kernel::Surface surface, bool again,
+    [[nodiscard]] Result<Ceilings> ceilings(kernel::DeviceKind device, bool again,
                                             const std::stop_token &stop = {},
                                             const ProgressCallback &progress = {});
 
     /// Process id of the worker that a backend's next candidate gets; -1 when it is not running yet. For tests.
-    [[nodiscard]] pid_t workerPid(kernel::Surface surface) const;
+    [[nodiscard]] pid_t workerPid(kernel::DeviceKind device) const;
 
 private:
     struct Private;

@@ -53,11 +53,14 @@ WorkerFailure refused(const Error &error)
 WorkerResult<std::vector<std::byte>> binaryOf(const kernel::Candidate &candidate, CompilerSession &compiler,
                                               const WorkerSession &session, const std::stop_token &stop)
 {
-    if (candidate.surface != kernel::Surface::Cuda)
+    if (!candidate.surface->compiledApart)
         return {};
-    auto output =
-        compiler.compile(candidate.source, "trusted.cu", {},
-                         compileTarget(session.helloEnvironment().platform), stepLimitSeconds, stop);
+    auto output = compiler.compile({kernel::toString(candidate.surface),
+                                    candidate.source,
+                                    "trusted",
+                                    {},
+                                    compileTarget(session.helloEnvironment().platform)},
+                                   stepLimitSeconds, stop);
     if (!output)
         return tl::unexpected(output.error());
     if (!output->ok)
@@ -81,18 +84,19 @@ WorkerResult<BufferId> bufferOf(WorkerSession &session, const std::vector<std::u
     return buffer;
 }
 
-WorkerResult<void> attempt(WorkerSession &session, CompilerSession &compiler, kernel::Surface surface,
+WorkerResult<void> attempt(WorkerSession &session, CompilerSession &compiler, kernel::DeviceKind device,
                            const std::stop_token &stop)
 {
-    const auto candidate = kernel::parseCandidate(surface == kernel::Surface::Cuda ? cudaText : openClText,
+    const auto candidate = kernel::parseCandidate(device == kernel::DeviceKind::Cuda ? cudaText : openClText,
                                                   "the gate's own kernel");
     if (!candidate)
         return tl::unexpected(refused(candidate.error()));
     const auto binary = binaryOf(*candidate, compiler, session, stop);
     if (!binary)
         return tl::unexpected(binary.error());
-    const bool cuda = surface == kernel::Surface::Cuda;
-    const auto loaded = session.load(*binary, cuda ? std::string() : candidate->source, {}, stepLimitSeconds);
+    const bool apart = candidate->surface->compiledApart;
+    const auto loaded =
+        session.load(*binary, apart ? std::string() : candidate->source, {}, stepLimitSeconds);
     if (!loaded)
         return tl::unexpected(loaded.error());
     if (!loaded->module)
@@ -136,10 +140,10 @@ std::string firstComplaint(const std::string &output)
 } // namespace
 
 WorkerResult<void> runTrustedKernel(WorkerSession &session, CompilerSession &compiler,
-                                    kernel::Surface surface, const std::stop_token &stop)
+                                    kernel::DeviceKind device, const std::stop_token &stop)
 {
     session.beginTrial(stop, process::Deadline::never());
-    auto done = attempt(session, compiler, surface, stop);
+    auto done = attempt(session, compiler, device, stop);
     if (done)
         return done;
     WorkerFailure failure = done.error();

@@ -82,7 +82,7 @@ Placed MeasuredSides::addParent()
         return {};
     }
     StageResult<void> compiled;
-    if (prepared && prepared->candidate.surface == kernel::Surface::Cuda)
+    if (prepared && prepared->candidate.surface->compiledApart)
         compiled = compileCandidate(*prepared, m_compiler,
                                     compileTarget(m_context.session.helloEnvironment().platform),
                                     m_context.deadline.secondsLeft(), m_context.stop);
@@ -110,7 +110,7 @@ std::string MeasuredSides::nameOf(const workload::Reference &reference) const
 {
     const auto &all = m_context.job.workload.references;
     const auto count = std::count_if(all.begin(), all.end(), [&](const workload::Reference &other) {
-        return other.surface == reference.surface && other.provider == reference.provider;
+        return other.device == reference.device && other.provider == reference.provider;
     });
     return count > 1 ? reference.provider + "/" + reference.op : reference.provider;
 }
@@ -194,7 +194,7 @@ Placed MeasuredSides::addReference(const workload::Reference &reference)
 Placed MeasuredSides::addReferences()
 {
     for (const workload::Reference &reference : m_context.job.workload.references) {
-        if (reference.surface != m_candidate.candidate.surface)
+        if (reference.device != m_candidate.candidate.surface->device)
             continue;
         if (auto added = addReference(reference); !added)
             return added;

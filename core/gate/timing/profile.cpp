@@ -145,7 +145,7 @@ std::size_t Profiler::setCount() const
     const double cold =
         std::ceil(cacheMultiple * static_cast<double>(m_context.session.cacheBytes()) / bytes);
     const double roughNs = std::max(m_correct.roughNs, 1.0);
-    const bool host = m_candidate.candidate.surface == kernel::Surface::OpenCl;
+    const bool host = m_candidate.candidate.surface.device().isHost;
     // A sample visits no set twice, and short kernels need many runs a sample: events tell half a microsecond at best.
     const double wanted =
         std::max(cold, host || roughNs > shortRunNs ? m_state.sampleNs / roughNs : shortRuns);
@@ -164,11 +164,12 @@ std::size_t Profiler::setCount() const
 
 Profiler::Step Profiler::installHelpers()
 {
-    if (m_candidate.candidate.surface != kernel::Surface::Cuda)
+    if (!m_candidate.candidate.surface.device().helperKernels)
         return {};
     const auto target = compileTarget(m_context.session.helloEnvironment().platform);
-    const auto compiled = m_compiler.compile(cuda::helperKernels, "gate.cu", {}, target,
-                                             m_context.deadline.secondsLeft(), m_context.stop);
+    const auto compiled = m_compiler.compile(
+        {kernel::toString(kernel::Surface::Cuda), cuda::helperKernels, "gate.cu", {}, target},
+        m_context.deadline.secondsLeft(), m_context.stop);
     if (!compiled)
         return tl::unexpected(ProfileEnd{environmentEnd(compiled.error()), Culprit::Candidate});
     if (!compiled->ok)
@@ -211,7 +212,7 @@ Profiler::Step Profiler::audit(std::size_t set)
 /// What the worker says of its own clock is compared with the supervisor's: a kernel that runs in the worker's process could change it.
 Profiler::Step Profiler::checkClock()
 {
-    if (m_candidate.candidate.surface != kernel::Surface::OpenCl)
+    if (!m_candidate.candidate.surface.device().isHost)
         return {};
     const int repeats = static_cast<int>(
         std::clamp(clockRunNs / std::max(m_correct.roughNs, 1.0), 1.0, static_cast<double>(m_state.sets)));
@@ -253,7 +254,7 @@ Profiler::Step Profiler::checkClock()
 /// Graph replay must not flatter: the same runs, launched one by one, have to take about as long.
 Profiler::Step Profiler::checkReplay()
 {
-    if (m_candidate.candidate.surface != kernel::Surface::Cuda)
+    if (!m_candidate.candidate.surface.device().replaysRuns)
         return {};
     const TimedSubject &candidate = m_subjects.front();
     std::vector<TimedRun> runs;
@@ -438,7 +439,7 @@ tl::expected<void, ProfileEnd> Profiler::run(const ProfileRequest &request)
     m_context.report(Stage::Profile, 0, "preparing buffers");
     if (auto installed = installHelpers(); !installed)
         return installed;
-    if (m_candidate.candidate.surface == kernel::Surface::OpenCl) {
+    if (m_candidate.candidate.surface.device().isHost) {
         // A processor's memory gets faster and slower from one moment to the next, so that many short samples side by side tell more than
         // a few long ones. Where the sets are small a sample is a whole rotation nevertheless: what is refilled for a few of them would
         // still be in the cache.

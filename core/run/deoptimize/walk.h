@@ -63,7 +63,7 @@ struct WalkHead {
     std::string workload;
     std::string platform;
     std::string name;
-    kernel::Surface surface = kernel::Surface::OpenCl;
+    kernel::Surface surface;
     std::string title;
     std::string origin;
     std::string run;

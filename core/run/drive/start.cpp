@@ -193,8 +193,7 @@ Status Starter::takeRun(const std::string &id)
     m_settings.workload = record->settings.workload;
     m_settings.platform = record->settings.platform;
     m_settings.surface = record->settings.surface;
-    const kernel::Surface surface =
-        kernel::surfaceFromString(m_settings.surface).value_or(kernel::Surface::OpenCl);
+    const kernel::Surface surface = kernel::surfaceFromString(m_settings.surface).value_or(kernel::Surface());
     m_settings.subject = "runs/" + id + '/' + candidateFileName(summary.candidate, surface);
     return {};
 }

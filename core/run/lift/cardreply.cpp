@@ -153,7 +153,8 @@ Result<LiftedCard> parseLiftedCard(const std::string &toml, const LiftGroup &gro
         card.conflicts = readFeatures(root, "conflicts");
         card.category = group.category;
         card.scope = group.scope;
-        card.carrierFile = group.language == "cuda" ? "carrier.cu" : "carrier.cl";
+        card.carrierFile = skills::carrierName(
+            kernel::surfaceFromString(group.language).value_or(kernel::Surface()).language());
         card.evidence = evidenceOf(card, group);
     }
     if (Status read = document->finish(); !read)

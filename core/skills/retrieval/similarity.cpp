@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/skills/retrieval/similarity.h"
 
+#include "core/kernel/surfaces/surface.h"
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -64,8 +66,8 @@ std::string normalized(std::string_view text)
 std::string_view languageOfPlatform(std::string_view platform)
 {
     if (platform == "pocl" || platform.starts_with("opencl-"))
-        return "opencl";
-    return computeCapability(platform) ? "cuda" : "";
+        return kernel::Surface::OpenCl.language().word;
+    return computeCapability(platform) ? kernel::Surface::Cuda.language().word : "";
 }
 
 double platformSimilarity(std::string_view a, std::string_view b)

@@ -17,8 +17,7 @@ namespace {
 
 bool isFor(const Tool &tool, kernel::Surface surface)
 {
-    return tool.surfaces == Tool::Surfaces::Both
-           || (tool.surfaces == Tool::Surfaces::Cuda) == (surface == kernel::Surface::Cuda);
+    return !tool.device || *tool.device == surface->device;
 }
 
 /// Empty when the tool can look.

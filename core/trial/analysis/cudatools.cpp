@@ -309,35 +309,35 @@ Sentence gaps(const ToolScope &scope)
 
 std::vector<Tool> cudaTools()
 {
-    using enum Tool::Surfaces;
+    constexpr auto cuda = kernel::DeviceKind::Cuda;
     using enum Tool::Looks;
     return {
-        {"waves", Cuda, EachKernel, {metric::waves, metric::blocks}, false, waves},
-        {"occupancy", Cuda, EachKernel, {metric::theoreticalOccupancy}, false, occupancy},
-        {"registers", Cuda, EachKernel, {metric::registers}, false, registerUse},
-        {"spills", Cuda, EachKernel, {"spill_stores"}, false, spills},
-        {"tiling", Cuda, EachKernel, {metric::staticShared, metric::dynamicShared}, true, tiling},
-        {"coalescing", Cuda, EachKernel, {metric::sectorsPerLoad}, false, loadCoalescing},
-        {"store-coalescing", Cuda, EachKernel, {metric::sectorsPerStore}, false, storeCoalescing},
+        {"waves", cuda, EachKernel, {metric::waves, metric::blocks}, false, waves},
+        {"occupancy", cuda, EachKernel, {metric::theoreticalOccupancy}, false, occupancy},
+        {"registers", cuda, EachKernel, {metric::registers}, false, registerUse},
+        {"spills", cuda, EachKernel, {"spill_stores"}, false, spills},
+        {"tiling", cuda, EachKernel, {metric::staticShared, metric::dynamicShared}, true, tiling},
+        {"coalescing", cuda, EachKernel, {metric::sectorsPerLoad}, false, loadCoalescing},
+        {"store-coalescing", cuda, EachKernel, {metric::sectorsPerStore}, false, storeCoalescing},
         {"local-access",
-         Cuda,
+         cuda,
          EachKernel,
          {metric::localLoads, metric::stallLongScoreboard},
          false,
          localAccess},
-        {"stalls", Cuda, EachKernel, {metric::stallLongScoreboard}, false, stallReasons},
-        {"barriers", Cuda, EachKernel, {metric::stallBarrier}, false, barriers},
+        {"stalls", cuda, EachKernel, {metric::stallLongScoreboard}, false, stallReasons},
+        {"barriers", cuda, EachKernel, {metric::stallBarrier}, false, barriers},
         {"bank-conflicts",
-         Cuda,
+         cuda,
          EachKernel,
          {metric::bankConflicts, metric::sharedWavefronts},
          false,
          bankConflicts},
-        {"tensor-cores", Cuda, EachKernel, {metric::tensorActive}, true, tensorCores},
-        {"instruction-issue", Cuda, EachKernel, {metric::issueActive}, false, issue},
-        {"dram", Cuda, EachKernel, {metric::dramThroughput}, false, dram},
-        {"l2", Cuda, EachKernel, {metric::l2HitRate, metric::dramBytes}, false, l2},
-        {"gaps", Cuda, WholeRun, {metric::kernelTime}, false, gaps},
+        {"tensor-cores", cuda, EachKernel, {metric::tensorActive}, true, tensorCores},
+        {"instruction-issue", cuda, EachKernel, {metric::issueActive}, false, issue},
+        {"dram", cuda, EachKernel, {metric::dramThroughput}, false, dram},
+        {"l2", cuda, EachKernel, {metric::l2HitRate, metric::dramBytes}, false, l2},
+        {"gaps", cuda, WholeRun, {metric::kernelTime}, false, gaps},
     };
 }
 

@@ -114,15 +114,21 @@ Sentence groups(const ToolScope &scope)
 
 std::vector<Tool> sharedTools()
 {
-    using enum Tool::Surfaces;
+    using kernel::DeviceKind;
+    constexpr auto Any = std::nullopt;
     using enum Tool::Looks;
     return {
-        {"ceiling", Both, WholeRun, {}, true, ceiling},
-        {"launch-overhead", Both, WholeRun, {}, true, launches},
-        {"work-group-size", OpenCl, EachKernel, {"work_group_size", "preferred_multiple"}, false, groupSize},
-        {"work-groups", OpenCl, EachKernel, {"work_groups"}, false, groups},
-        {"local-memory", OpenCl, EachKernel, {"local_mem"}, false, localMemory},
-        {"private-memory", OpenCl, EachKernel, {"private_mem"}, false, privateMemory},
+        {"ceiling", Any, WholeRun, {}, true, ceiling},
+        {"launch-overhead", Any, WholeRun, {}, true, launches},
+        {"work-group-size",
+         DeviceKind::OpenCl,
+         EachKernel,
+         {"work_group_size", "preferred_multiple"},
+         false,
+         groupSize},
+        {"work-groups", DeviceKind::OpenCl, EachKernel, {"work_groups"}, false, groups},
+        {"local-memory", DeviceKind::OpenCl, EachKernel, {"local_mem"}, false, localMemory},
+        {"private-memory", DeviceKind::OpenCl, EachKernel, {"private_mem"}, false, privateMemory},
     };
 }
 

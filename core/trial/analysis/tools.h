@@ -28,10 +28,9 @@ struct ToolScope {
 /// A micro-profiling tool. look() is called when all that it needs is there, and gives one sentence or, when its trigger does not fire,
 /// nothing.
 struct Tool {
-    enum class Surfaces { Cuda, OpenCl, Both };
     enum class Looks { EachKernel, WholeRun };
     const char *name;
-    Surfaces surfaces;
+    std::optional<kernel::DeviceKind> device; ///< the only kind that it knows; nothing: all
     Looks looks;
     std::vector<const char *>
         metrics; ///< needed, all of them, of the kernel (or of any kernel, for the whole run)
@@ -42,7 +41,7 @@ struct Tool {
 [[nodiscard]] const std::vector<Tool> &allTools();
 
 // Their two halves.
-[[nodiscard]] std::vector<Tool> sharedTools(); ///< either surface, and OpenCL's own
+[[nodiscard]] std::vector<Tool> sharedTools(); ///< any device, and OpenCL's own
 [[nodiscard]] std::vector<Tool> cudaTools();
 
 } // namespace klineage::gate

@@ -86,9 +86,9 @@ void TestBareEnvironment::initTestCase()
     const auto devices = gate::queryDevices(std::string(KLINEAGE_BIN_DIR) + "/klineage-gate");
     QVERIFY2(devices, devices ? "" : devices.error().message.c_str());
     for (const gate::DeviceInfo &device : *devices) {
-        if (device.surface == kernel::Surface::OpenCl && !device.available)
+        if (device.kind == kernel::DeviceKind::OpenCl && !device.available)
             QSKIP(("No OpenCL device: " + device.detail).c_str());
-        if (device.surface == kernel::Surface::OpenCl && device.detail.rfind("pocl", 0) != 0)
+        if (device.kind == kernel::DeviceKind::OpenCl && device.detail.rfind("pocl", 0) != 0)
             QSKIP("This is about PoCL and the tools that it starts.");
     }
 }

@@ -2,7 +2,7 @@
 //
 // A worker that speaks the protocol as long as its mode lets it: fakeworker MODE --backend NAME. It computes nothing.
 // In the mode "memory" its buffers hold what is written to them.
-#include "core/device/worker/messages.h"
+#include "core/device/worker/operations.h"
 #include "core/process/framepipe.h"
 #include "core/process/sharedmemory.h"
 
@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 using namespace klineage;
+using namespace klineage::gate::protocol;
 using nlohmann::json;
 using process::Deadline;
 
@@ -85,6 +86,14 @@ void misbehave(const std::string &mode)
         sendRaw(*process::encodeFrame({{"status", "correct"}, {"verdict", {{"status", "correct"}}}}));
 }
 
+template <typename Reply>
+json accepted(const Reply &reply)
+{
+    json out = encode(reply);
+    out["ok"] = true;
+    return out;
+}
+
 /// Buffers in ordinary memory.
 class Memory
 {
@@ -93,25 +102,30 @@ public:
     void perform(const json &request, json &reply)
     {
         const auto op = request.at("op").get<std::string>();
-        if (op == "allocate") {
-            m_buffers[++m_last].resize(request.at("bytes").get<std::size_t>());
-            reply = {{"ok", true}, {"buffer", m_last}};
-        } else if (op == "upload" || op == "download") {
-            const auto offset = request.at("offset").get<std::size_t>();
-            auto &buffer = m_buffers.at(request.at("buffer").get<gate::BufferId>());
-            const auto bytes = request.at("bytes").get<std::size_t>();
-            if (bytes > buffer.size() || !m_shared.ensure(offset + bytes))
-                ::_exit(4);
-            std::byte *shared = m_shared.bytes().data() + offset;
-            std::memcpy(op == "upload" ? buffer.data() : shared, op == "upload" ? shared : buffer.data(),
-                        bytes);
-        } else if (op == "copy") {
-            for (const gate::CopyRange &range : gate::protocol::readRanges(request.at("ranges")))
+        if (op == Allocate::name) {
+            m_buffers[++m_last].resize(decode<Allocate>(request).bytes);
+            reply = accepted(NewBuffer{m_last});
+        } else if (op == Upload::name) {
+            const auto upload = decode<Upload>(request);
+            auto &buffer = m_buffers.at(upload.buffer);
+            std::memcpy(buffer.data(), shared(upload.from, buffer.size()), upload.from.bytes);
+        } else if (op == Download::name) {
+            const auto download = decode<Download>(request);
+            const auto &buffer = m_buffers.at(download.buffer);
+            std::memcpy(shared(download.to, buffer.size()), buffer.data(), download.to.bytes);
+        } else if (op == Copy::name) {
+            for (const gate::CopyRange &range : decode<Copy>(request).ranges)
                 copy(range);
         }
     }
 
 private:
+    std::byte *shared(const Region &region, std::size_t most)
+    {
+        if (region.bytes > most || !m_shared.ensure(region.offset + region.bytes))
+            ::_exit(4);
+        return m_shared.bytes().data() + region.offset;
+    }
     void copy(const gate::CopyRange &range)
     {
         auto &to = m_buffers.at(range.to);
@@ -128,16 +142,13 @@ private:
 
 json reply(const std::string &op)
 {
-    static int next = 1;
-    if (op == "load")
-        return {
-            {"ok", true},
-            {"module", next++},
-            {"compile", {{"ok", true}, {"log", ""}, {"metrics", json::array()}, {"compiler", "fake 1.0"}}}};
-    if (op == "allocate")
-        return {{"ok", true}, {"buffer", next++}};
-    if (op == "add_plan" || op == "add_reference")
-        return {{"ok", true}, {"subject", next++}};
+    static std::uint32_t next = 1;
+    if (op == Load::name)
+        return accepted(Load::Reply{next++, {true, {}, {}, {}, "fake 1.0"}, {}});
+    if (op == Allocate::name)
+        return accepted(NewBuffer{next++});
+    if (op == AddPlan::name || op == AddReference::name)
+        return accepted(NewSubject{next++});
     return {{"ok", true}};
 }
 

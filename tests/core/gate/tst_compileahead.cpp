@@ -68,7 +68,7 @@ private slots:
         QElapsedTimer timer;
         timer.start();
         ahead.await("source", noTunables, 1e8, {});
-        ahead.add({"source", "a.cu", noTunables}); // waits: the target is not known
+        ahead.add({"cuda", "source", "a.cu", noTunables}); // waits: the target is not known
         ahead.await("source", noTunables, 1e8, {});
         QVERIFY(timer.elapsed() < patienceMs); // either would wait for a minute at most
         // It was taken out of the queue: with a target there is nothing left that could be compiled.
@@ -87,9 +87,9 @@ private slots:
             CompileAhead ahead(noSuchCompiler(), cache.ahead());
             ahead.setTarget("sm_90a");
             for (const char *source : {"a", "b", "c"})
-                ahead.add({source, "a.cu", noTunables});
+                ahead.add({"cuda", source, "a.cu", noTunables});
             ahead.await("c", noTunables, 1e8, {});
-            ahead.add({"d", "d.cu", noTunables}); // still takes what comes
+            ahead.add({"cuda", "d", "d.cu", noTunables}); // still takes what comes
             ahead.await("d", noTunables, 1e8, {});
         }
         QVERIFY(timer.elapsed() < patienceMs);
@@ -104,14 +104,14 @@ private slots:
         const CompileCache cache({});
         CompilerSession compiler(command, cache);
         const std::string source = "extern \"C\" __global__ void k(float *x) { x[threadIdx.x] = N; }\n";
-        const auto probe = compiler.compile("\n", "probe.cu", {}, "sm_90a", 60, {});
+        const auto probe = compiler.compile({"cuda", "\n", "probe.cu", {}, "sm_90a"}, 60, {});
         if (!probe && probe.error().kind == FailureKind::Unavailable)
             QSKIP("There is no NVRTC on this machine.");
         QVERIFY2(probe, probe ? "" : probe.error().error.message.c_str());
         CompileAhead ahead(command, cache.ahead());
         ahead.setTarget("sm_90a");
-        ahead.add({source, "k.cu", {{"N", 3}}});
-        ahead.add({"this is no CUDA", "bad.cu", noTunables});
+        ahead.add({"cuda", source, "k.cu", {{"N", 3}}});
+        ahead.add({"cuda", "this is no CUDA", "bad.cu", noTunables});
         const CompileKey key{source, {{"N", 3}}, probe->compiler, "sm_90a"};
         std::optional<CompileOutput> found;
         // The macro asks again after it was told yes, and an entry is given out once.

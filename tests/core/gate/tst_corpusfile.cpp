@@ -187,15 +187,16 @@ private slots:
         int honest[2] = {};
         std::set<std::string> named;
         for (const CorpusEntry &entry : corpus->entries) {
-            ++(entry.kind == CandidateKind::Honest ? honest : refused)[static_cast<int>(entry.surface)];
+            ++(entry.kind == CandidateKind::Honest ? honest
+                                                   : refused)[static_cast<int>(entry.surface->device)];
             named.insert(entry.file);
             if (!entry.parent.empty())
                 named.insert(entry.parent);
         }
-        QVERIFY(refused[static_cast<int>(kernel::Surface::OpenCl)] >= 30);
-        QVERIFY(refused[static_cast<int>(kernel::Surface::Cuda)] >= 10);
-        QVERIFY(honest[static_cast<int>(kernel::Surface::OpenCl)] >= 9);
-        QVERIFY(honest[static_cast<int>(kernel::Surface::Cuda)] >= 6);
+        QVERIFY(refused[static_cast<int>(kernel::DeviceKind::OpenCl)] >= 30);
+        QVERIFY(refused[static_cast<int>(kernel::DeviceKind::Cuda)] >= 10);
+        QVERIFY(honest[static_cast<int>(kernel::DeviceKind::OpenCl)] >= 9);
+        QVERIFY(honest[static_cast<int>(kernel::DeviceKind::Cuda)] >= 6);
         for (const char *folder : {"opencl", "cuda"}) {
             for (const auto &file : std::filesystem::directory_iterator(shippedCorpus() / folder)) {
                 const std::string name = std::string(folder) + "/" + file.path().filename().string();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/device/worker/messages.h"
+#include "core/device/worker/codec.h"
 #include "core/gate/session/compilecache.h"
 #include "core/gate/supervisor/supervisor.h"
 #include "core/process/isolation.h"
@@ -325,14 +325,14 @@ void TestSupervisor::planSurvivesTheWire()
     launch.args = {kernel::PointerValue{"x"}, kernel::TensorMapValue{0}, scalar, kernel::LocalValue{64}};
     plan.launches.push_back(launch);
     const auto text = protocol::write(plan).dump();
-    const kernel::ResolvedPlan back = protocol::readPlan(nlohmann::json::parse(text));
+    const kernel::ResolvedPlan back = protocol::decode<kernel::ResolvedPlan>(nlohmann::json::parse(text));
     QCOMPARE(protocol::write(back).dump(), text);
     QCOMPARE(back.workspaces[0].bytes(), std::int64_t{12});
     QCOMPARE(std::get<kernel::ScalarValue>(back.launches[0].args[2]).bytes[2], std::byte{200});
     QCOMPARE(back.tensorMaps[0].l2Promotion, kernel::L2Promotion::B256);
     auto bad = protocol::write(plan);
     bad["launches"][0]["args"][2]["scalar"] = nlohmann::json::array({1, 2, 3, 4, 5, 6, 7, 8, 9});
-    QVERIFY_EXCEPTION_THROWN((void)protocol::readPlan(bad), std::exception);
+    QVERIFY_EXCEPTION_THROWN((void)protocol::decode<kernel::ResolvedPlan>(bad), std::exception);
 }
 
 void TestSupervisor::requestSurvivesTheWire()

@@ -260,7 +260,9 @@ void TestVerdictText::compileError()
     CompileOutput output;
     output.log = "t.cl:2:3: error: expected ';'\n";
     output.compiler = "pocl";
-    const Verdict verdict = compileVerdict(output, {}, "t.cl", "first\n  second line\nthird\n");
+    kernel::Candidate candidate;
+    candidate.source = "first\n  second line\nthird\n";
+    const Verdict verdict = compileVerdict(output, {}, "t.cl", candidate);
     QCOMPARE(verdict.status, VerdictStatus::CompileError);
     QCOMPARE(verdict.stage, Stage::Compile);
     QCOMPARE(verdict.message, std::string("The candidate does not compile: line 2: error: expected ';'"));

@@ -29,12 +29,12 @@ struct Outcome {
 
 /// One case, with a worker of that mode.
 Outcome computeWith(const std::string &mode, const workload::Workload &workload,
-                    kernel::Surface surface = kernel::Surface::Cuda)
+                    kernel::DeviceKind kind = kernel::DeviceKind::Cuda)
 {
     DeviceOracle device({binaries + "/klineage-fakeworker", mode, "--backend", "cuda"},
                         {binaries + "/klineage-gate", "compile"}, CompileCache(cacheFolder()));
     OracleChoice choice(device);
-    choice.beginTrial(surface, workload, {});
+    choice.beginTrial(kind, workload, {});
     const workload::Case &c = workload.cases.front();
     const auto tensors = generateCase(workload, c, 9);
     const auto tolerance = workload.toleranceFor(c);
@@ -63,10 +63,10 @@ private slots:
         QVERIFY(outcome.likeTheCpu);
     }
 
-    void otherSurfacesStayOnTheCpu()
+    void otherDevicesStayOnTheCpu()
     {
         const auto outcome =
-            computeWith("segv@load", test::workloadOf({"matmul_nn"}), kernel::Surface::OpenCl);
+            computeWith("segv@load", test::workloadOf({"matmul_nn"}), kernel::DeviceKind::OpenCl);
         QCOMPARE(outcome.summary, std::string("cpu: too little work for the device"));
         QVERIFY(outcome.likeTheCpu);
     }

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/device/cuda/driver.h"
+#include "core/device/handle.h"
+
+#include <cstddef>
+#include <functional>
+#include <string>
+
+namespace klineage::gate::cuda {
+
+using Stream = Handle<Driver, CUstream, &Driver::streamDestroy>;
+using Event = Handle<Driver, CUevent, &Driver::eventDestroy>;
+using Module = Handle<Driver, CUmodule, &Driver::moduleUnload>;
+using Graph = Handle<Driver, CUgraph, &Driver::graphDestroy>;
+using ExecutableGraph = Handle<Driver, CUgraphExec, &Driver::graphExecDestroy>;
+using DeviceMemory = Handle<Driver, CUdeviceptr, &Driver::memFree>;
+
+/// As C interfaces take it.
+[[nodiscard]] inline void *pointerTo(const DeviceMemory &memory)
+{
+    return reinterpret_cast<void *>(memory.get());
+}
+
+// Each fails with the driver's words; `what` completes "Cannot …".
+[[nodiscard]] Result<Stream> makeStream(const Driver &driver); ///< that waits for no other
+[[nodiscard]] Result<Event> makeEvent(const Driver &driver);
+[[nodiscard]] Result<Module> loadModule(const Driver &driver, const void *image, const std::string &what);
+/// At least one byte.
+[[nodiscard]] Result<DeviceMemory> allocateMemory(const Driver &driver, std::size_t bytes,
+                                                  const std::string &what);
+/// What enqueue() puts on the stream, to be launched as a whole; it is not run.
+[[nodiscard]] Result<ExecutableGraph> captureGraph(const Driver &driver, CUstream stream,
+                                                   const std::function<Status()> &enqueue);
+
+} // namespace klineage::gate::cuda

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// What a worker and the compiler process can be asked for: each operation once, with what it carries, what comes back, and the keys
+// under which both travel. The worker binds an operation to what does it, a session asks it; neither writes JSON of its own.
+#pragma once
+
+#include "core/device/compilers.h"
+#include "core/device/worker/codec.h"
+
+namespace klineage::gate::protocol {
+
+/// Where an operation's bulk bytes lie in the shared memory.
+struct Region {
+    std::size_t offset = 0;
+    std::size_t bytes = 0;
+    static constexpr auto fields =
+        std::tuple{Field("offset", &Region::offset), Field("bytes", &Region::bytes)};
+};
+
+/// Nothing comes back but that it was done.
+struct Done {
+    static constexpr std::tuple<> fields{};
+};
+
+/// What a worker says of its device before it is asked anything.
+struct WorkerHello {
+    kernel::Bindings facts;
+    Environment environment;
+    std::size_t cacheBytes = 0;
+    static constexpr auto fields =
+        std::tuple{Field("facts", &WorkerHello::facts), Field("environment", &WorkerHello::environment),
+                   Field("cache_bytes", &WorkerHello::cacheBytes)};
+};
+
+struct NewBuffer {
+    BufferId buffer = 0;
+    static constexpr auto fields = std::tuple{Field("buffer", &NewBuffer::buffer)};
+};
+
+struct NewSubject {
+    SubjectId subject = 0;
+    static constexpr auto fields = std::tuple{Field("subject", &NewSubject::subject)};
+};
+
+/// A module that does not load is a value: it has no id and says why.
+struct Load {
+    static constexpr const char *name = "load";
+    struct Reply {
+        std::optional<ModuleId> module;
+        CompileOutput output;
+        Error error;
+        static constexpr auto fields = std::tuple{
+            Field("module", &Reply::module), Field("compile", &Reply::output), Field("why", &Reply::error)};
+    };
+    Region binary;
+    std::string source;
+    std::map<std::string, std::int64_t> tunables;
+    static constexpr auto fields = std::tuple{Field("binary", &Load::binary), Field("source", &Load::source),
+                                              Field("tunables", &Load::tunables)};
+};
+
+struct Unload {
+    static constexpr const char *name = "unload";
+    using Reply = Done;
+    ModuleId module = 0;
+    static constexpr auto fields = std::tuple{Field("module", &Unload::module)};
+};
+
+struct ReadGlobal {
+    static constexpr const char *name = "read_global";
+    using Reply = Done;
+    ModuleId module = 0;
+    std::string variable;
+    Region to;
+    static constexpr auto fields =
+        std::tuple{Field("module", &ReadGlobal::module), Field("variable", &ReadGlobal::variable),
+                   Field("to", &ReadGlobal::to)};
+};
+
+struct Allocate {
+    static constexpr const char *name = "allocate";
+    using Reply = NewBuffer;
+    std::size_t bytes = 0;
+    static constexpr auto fields = std::tuple{Field("bytes", &Allocate::bytes)};
+};
+
+struct Release {
+    static constexpr const char *name = "release";
+    using Reply = Done;
+    BufferId buffer = 0;
+    static constexpr auto fields = std::tuple{Field("buffer", &Release::buffer)};
+};
+
+struct Upload {
+    static constexpr const char *name = "upload";
+    using Reply = Done;
+    BufferId buffer = 0;
+    Region from;
+    static constexpr auto fields = std::tuple{Field("buffer", &Upload::buffer), Field("from", &Upload::from)};
+};
+
+struct Download {
+    static constexpr const char *name = "download";
+    using Reply = Done;
+    BufferId buffer = 0;
+    Region to;
+    static constexpr auto fields = std::tuple{Field("buffer", &Download::buffer), Field("to", &Download::to)};
+};
+
+struct Copy {
+    static constexpr const char *name = "copy";
+    using Reply = Done;
+    std::vector<CopyRange> ranges;
+    static constexpr auto fields = std::tuple{Field("ranges", &Copy::ranges)};
+};
+
+struct InstallHelpers {
+    static constexpr const char *name = "install_helpers";
+    using Reply = Done;
+    Region binary;
+    static constexpr auto fields = std::tuple{Field("binary", &InstallHelpers::binary)};
+};
+
+struct AddPlan {
+    static constexpr const char *name = "add_plan";
+    using Reply = NewSubject;
+    ModuleId module = 0;
+    kernel::ResolvedPlan plan;
+    std::vector<BufferSet> sets;
+    static constexpr auto fields = std::tuple{Field("module", &AddPlan::module),
+                                              Field("plan", &AddPlan::plan), Field("sets", &AddPlan::sets)};
+};
+
+struct AddReference {
+    static constexpr const char *name = "add_reference";
+    using Reply = NewSubject;
+    ReferenceCall call;
+    std::vector<BufferSet> sets;
+    static constexpr auto fields =
+        std::tuple{Field("call", &AddReference::call), Field("sets", &AddReference::sets)};
+};
+
+struct RemoveSubject {
+    static constexpr const char *name = "remove_subject";
+    using Reply = Done;
+    SubjectId subject = 0;
+    static constexpr auto fields = std::tuple{Field("subject", &RemoveSubject::subject)};
+};
+
+struct Rebind {
+    static constexpr const char *name = "rebind";
+    using Reply = Done;
+    SubjectId subject = 0;
+    std::vector<BufferSet> sets;
+    static constexpr auto fields =
+        std::tuple{Field("subject", &Rebind::subject), Field("sets", &Rebind::sets)};
+};
+
+struct SetFills {
+    static constexpr const char *name = "set_fills";
+    using Reply = Done;
+    SubjectId subject = 0;
+    FillSets fills;
+    static constexpr auto fields =
+        std::tuple{Field("subject", &SetFills::subject), Field("fills", &SetFills::fills)};
+};
+
+struct AskSubject {
+    static constexpr const char *name = "subject_info";
+    struct Reply {
+        std::string version; ///< of a vendor's library; empty for plans
+        std::vector<Metric> metrics;
+        static constexpr auto fields =
+            std::tuple{Field("version", &Reply::version), Field("metrics", &Reply::metrics)};
+    };
+    SubjectId subject = 0;
+    static constexpr auto fields = std::tuple{Field("subject", &AskSubject::subject)};
+};
+
+struct Run {
+    static constexpr const char *name = "run";
+    using Reply = Done;
+    SubjectId subject = 0;
+    std::size_t set = 0;
+    static constexpr auto fields = std::tuple{Field("subject", &Run::subject), Field("set", &Run::set)};
+};
+
+/// Measured in this order; one sample each.
+struct Time {
+    static constexpr const char *name = "time";
+    struct Reply {
+        std::vector<TimedSample> samples;
+        static constexpr auto fields = std::tuple{Field("samples", &Reply::samples)};
+    };
+    std::vector<TimedRun> sequence;
+    static constexpr auto fields = std::tuple{Field("sequence", &Time::sequence)};
+};
+
+struct ReadEnergy {
+    static constexpr const char *name = "energy";
+    struct Reply {
+        EnergyReading energy;
+        static constexpr auto fields = std::tuple{Field("energy", &Reply::energy)};
+    };
+    TimedRun run;
+    double seconds = 0;
+    static constexpr auto fields =
+        std::tuple{Field("run", &ReadEnergy::run), Field("seconds", &ReadEnergy::seconds)};
+};
+
+struct ReadCounters {
+    static constexpr const char *name = "counters";
+    struct Reply {
+        std::vector<Metric> metrics;
+        static constexpr auto fields = std::tuple{Field("metrics", &Reply::metrics)};
+    };
+    SubjectId subject = 0;
+    std::vector<std::string> sets;
+    static constexpr auto fields =
+        std::tuple{Field("subject", &ReadCounters::subject), Field("sets", &ReadCounters::sets)};
+};
+
+struct PrepareSampling : Done {
+    static constexpr const char *name = "prepare_sampling";
+    using Reply = Done;
+};
+
+struct Sample {
+    static constexpr const char *name = "sample";
+    struct Reply {
+        std::vector<Metric> metrics;
+        std::vector<ListedInstruction> instructions;
+        static constexpr auto fields =
+            std::tuple{Field("metrics", &Reply::metrics), Field("instructions", &Reply::instructions)};
+    };
+    SubjectId subject = 0;
+    Region binary; ///< of the module that the subject is from
+    static constexpr auto fields =
+        std::tuple{Field("subject", &Sample::subject), Field("binary", &Sample::binary)};
+};
+
+struct AskEnvironment : Done {
+    static constexpr const char *name = "environment";
+    struct Reply {
+        Environment environment;
+        static constexpr auto fields = std::tuple{Field("environment", &Reply::environment)};
+    };
+};
+
+/// Of the compiler process. The binary goes to the beginning of the shared memory, which has so much room.
+struct Compile : CompileRequest {
+    static constexpr const char *name = "compile";
+    struct Reply {
+        CompileOutput output; ///< without the binary
+        std::size_t bytes = 0;
+        static constexpr auto fields =
+            std::tuple{Field("compile", &Reply::output), Field("bytes", &Reply::bytes)};
+    };
+    std::size_t room = 0;
+    static constexpr auto fields =
+        std::tuple{Field("language", &CompileRequest::language), Field("source", &CompileRequest::source),
+                   Field("name", &CompileRequest::name),         Field("tunables", &CompileRequest::tunables),
+                   Field("target", &CompileRequest::target),     Field("room", &Compile::room)};
+};
+
+} // namespace klineage::gate::protocol

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/kernel/surfaces/device.h"
+
+#include <filesystem>
+
+// A surface is what a candidate is written for: a language on a device. surfaces.cpp has the table, a row each.
+//
+// A new surface brings
+//   - a row in surfaces.cpp. With it candidates, lineages, requests, trials, runs, cards and file names know its word and extension,
+//     and the gate which worker runs it;
+//   - where it is compiled apart from the worker, its compiler: a folder in core/device with a function that turns a CompileRequest
+//     into a binary that the device's backend loads (core/device/compilers.h);
+//   - where its device is new too: a row in device.cpp and a Backend (core/device/backend.h).
+// What it should also have, and works without: a syntax definition in resources/syntax whose name is the language's, candidates in
+// tests/gate/corpus, a workload's lineage.
+
+namespace klineage::kernel {
+
+/// A language that kernels are written in, whether or not the gate can run it.
+struct Language {
+    const char *word;        ///< "cuda": in scopes of cards
+    const char *name;        ///< "CUDA C++", for people; the name of its syntax definition
+    const char *extension;   ///< ".cu"
+    const char *fence;       ///< after ``` in the library's Markdown
+    const char *commonFence; ///< after ``` for a reader who may not know that one: "c"
+    const char *commentOpen; ///< of the comment that holds a candidate's plan
+    const char *commentClose;
+};
+
+struct SurfaceRow {
+    Language language; ///< its word is the surface's, and unique
+    DeviceKind device;
+    /// The compiler process turns the text into a binary, which the worker loads. Otherwise the worker's own driver takes the text.
+    bool compiledApart;
+    const char *includes; ///< what a source may include, a sentence: the hint when it includes something else
+};
+
+/// A row of the table, by reference. Copies are free; two are equal when they are of the same row.
+class Surface
+{
+public:
+    static const Surface Cuda;   ///< CUDA C++
+    static const Surface OpenCl; ///< OpenCL C
+
+    /// OpenCL C, which runs on any machine.
+    constexpr Surface() noexcept;
+    /// row: outlives this.
+    explicit constexpr Surface(const SurfaceRow &row) noexcept
+        : m_row(&row)
+    {}
+
+    [[nodiscard]] constexpr const SurfaceRow *operator->() const noexcept { return m_row; }
+    [[nodiscard]] constexpr const Language &language() const noexcept { return m_row->language; }
+    [[nodiscard]] const DeviceTraits &device() const { return traitsOf(m_row->device); }
+
+    friend constexpr bool operator==(Surface a, Surface b) noexcept { return a.m_row == b.m_row; }
+
+private:
+    const SurfaceRow *m_row;
+};
+
+extern const SurfaceRow cudaRow;
+extern const SurfaceRow openClRow;
+
+constexpr Surface::Surface() noexcept
+    : m_row(&openClRow)
+{}
+inline constexpr Surface Surface::Cuda{cudaRow};
+inline constexpr Surface Surface::OpenCl{openClRow};
+
+[[nodiscard]] std::vector<Surface> allSurfaces();
+[[nodiscard]] const char *toString(Surface surface); ///< its language's word: "cuda", "opencl"
+[[nodiscard]] std::optional<Surface> surfaceFromString(std::string_view word);
+/// By the extension; nothing when no surface has it.
+[[nodiscard]] std::optional<Surface> surfaceOfFile(const std::filesystem::path &file);
+
+[[nodiscard]] std::vector<std::pair<std::string, Surface>> surfaceWords();
+[[nodiscard]] std::vector<std::string> surfaceNames();      ///< the words alone
+[[nodiscard]] std::vector<std::string> surfaceExtensions(); ///< ".cl", ".cu"
+
+/// Those of the surfaces and others that cards can be about.
+[[nodiscard]] std::vector<Language> allLanguages();
+[[nodiscard]] std::optional<Language> languageOfFile(
+    const std::filesystem::path &file);                 ///< the first with its extension
+[[nodiscard]] std::vector<std::string> languageNames(); ///< their words
+
+/// A row beside those of surfaces.cpp while it lives: for tests and for languages that come from outside. Not while other threads
+/// use the table. A word or an extension that is taken stays with its owner.
+class ExtraSurface
+{
+public:
+    explicit ExtraSurface(const SurfaceRow &row);
+    ~ExtraSurface();
+    ExtraSurface(const ExtraSurface &) = delete;
+    ExtraSurface &operator=(const ExtraSurface &) = delete;
+
+    [[nodiscard]] Surface surface() const { return Surface(m_row); }
+
+private:
+    SurfaceRow m_row;
+};
+
+} // namespace klineage::kernel

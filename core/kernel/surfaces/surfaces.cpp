@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/kernel/surfaces/surface.h"
+
+#include <algorithm>
+#include <array>
+
+namespace klineage::kernel {
+
+const SurfaceRow openClRow = {
+    .language = {"opencl", "OpenCL C", ".cl", "opencl", "c", "/*", "*/"},
+    .device = DeviceKind::OpenCl,
+    .compiledApart = false,
+    .includes = "An OpenCL candidate can include no files: what it needs has to be in its own.",
+};
+
+const SurfaceRow cudaRow = {
+    .language = {"cuda", "CUDA C++", ".cu", "cuda", "cuda", "/*", "*/"},
+    .device = DeviceKind::Cuda,
+    .compiledApart = true,
+    .includes = "A CUDA candidate can include the headers of the CUDA Toolkit, such as cuda_fp16.h, "
+                "mma.h, cuda_pipeline.h or cuda/std/cstdint, and no other file.",
+};
+
+namespace {
+
+const std::array<const SurfaceRow *, 2> shippedRows = {&cudaRow, &openClRow};
+
+/// Languages of cards that no surface runs yet.
+constexpr std::array<Language, 2> otherLanguages{{
+    {"triton", "Triton", ".py", "python", "python", "\"\"\"", "\"\"\""},
+    {"tilelang", "TileLang", ".py", "python", "python", "\"\"\"", "\"\"\""},
+}};
+
+std::vector<const SurfaceRow *> &rows()
+{
+    static std::vector<const SurfaceRow *> all(shippedRows.begin(), shippedRows.end());
+    return all;
+}
+
+template <typename Member>
+std::vector<std::string> distinct(const std::vector<Language> &languages, Member member)
+{
+    std::vector<std::string> values;
+    for (const Language &language : languages) {
+        if (std::find(values.begin(), values.end(), language.*member) == values.end())
+            values.emplace_back(language.*member);
+    }
+    return values;
+}
+
+std::vector<Language> surfaceLanguages()
+{
+    std::vector<Language> languages;
+    for (const SurfaceRow *row : rows())
+        languages.push_back(row->language);
+    return languages;
+}
+
+} // namespace
+
+std::vector<Surface> allSurfaces()
+{
+    std::vector<Surface> all;
+    for (const SurfaceRow *row : rows())
+        all.emplace_back(*row);
+    return all;
+}
+
+const char *toString(Surface surface)
+{
+    return surface.language().word;
+}
+
+std::optional<Surface> surfaceFromString(std::string_view word)
+{
+    for (const SurfaceRow *row : rows()) {
+        if (word == row->language.word)
+            return Surface(*row);
+    }
+    return std::nullopt;
+}
+
+std::optional<Surface> surfaceOfFile(const std::filesystem::path &file)
+{
+    const std::string extension = file.extension().string();
+    for (const SurfaceRow *row : rows()) {
+        if (extension == row->language.extension)
+            return Surface(*row);
+    }
+    return std::nullopt;
+}
+
+std::vector<std::pair<std::string, Surface>> surfaceWords()
+{
+    std::vector<std::pair<std::string, Surface>> words;
+    for (const SurfaceRow *row : rows())
+        words.emplace_back(row->language.word, Surface(*row));
+    return words;
+}
+
+std::vector<std::string> surfaceNames()
+{
+    return distinct(surfaceLanguages(), &Language::word);
+}
+
+std::vector<std::string> surfaceExtensions()
+{
+    return distinct(surfaceLanguages(), &Language::extension);
+}
+
+std::vector<Language> allLanguages()
+{
+    std::vector<Language> all = surfaceLanguages();
+    for (const Language &language : otherLanguages) {
+        if (!surfaceFromString(language.word))
+            all.push_back(language);
+    }
+    return all;
+}
+
+std::optional<Language> languageOfFile(const std::filesystem::path &file)
+{
+    const std::string extension = file.extension().string();
+    for (const Language &language : allLanguages()) {
+        if (extension == language.extension)
+            return language;
+    }
+    return std::nullopt;
+}
+
+std::vector<std::string> languageNames()
+{
+    return distinct(allLanguages(), &Language::word);
+}
+
+ExtraSurface::ExtraSurface(const SurfaceRow &row)
+    : m_row(row)
+{
+    rows().push_back(&m_row);
+}
+
+ExtraSurface::~ExtraSurface()
+{
+    std::erase(rows(), &m_row);
+}
+
+} // namespace klineage::kernel

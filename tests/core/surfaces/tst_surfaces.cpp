@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// The table, and what a third language on the CUDA device follows from its row.
+#include "core/gate/supervisor/supervisor.h"
+#include "core/kernel/candidate.h"
+#include "core/lineage/lineage.h"
+#include "core/run/journal.h"
+#include "core/skills/card.h"
+#include "core/talk/reply.h"
+#include "core/trial/requestjson.h"
+
+#include "../trialfixture.h"
+#include "toy.h"
+
+#include <QtTest>
+
+#include <set>
+
+using namespace klineage;
+using kernel::Surface;
+
+namespace {
+
+const std::string binaries = KLINEAGE_BIN_DIR;
+
+const char *const workloadText = R"(
+name = "copy"
+title = "Copy"
+axes = ["R", "C"]
+flops = "R * C"
+bytes = "8 * R * C"
+[[tensor]]
+name = "x"
+role = "input"
+dtype = "f32"
+shape = ["R", "C"]
+[[tensor]]
+name = "y"
+role = "output"
+dtype = "f32"
+shape = ["R", "C"]
+[[case]]
+name = "timed"
+axes = { R = 4, C = 8 }
+[oracle]
+name = "softmax_rows"
+args = { in = "x", out = "y" }
+[[reference]]
+surface = "cuda"
+provider = "cudnn"
+op = "softmax_rows"
+args = { in = "x", out = "y", rows = "R", cols = "C" }
+)";
+
+std::string toyText(const std::string &code = "copy x to y\n")
+{
+    return "\"\"\"klineage\nsurface = \"toy\"\n\n[[tensormap]]\nname = \"map\"\ntensor = \"x\"\nbox = [4, 8]\n\n"
+           "[[launch]]\nkernel = \"copy\"\ngrid = [1]\nblock = [32]\nshared = 128\nargs = [\"map\", \"y\"]\n\"\"\"\n"
+           + code;
+}
+
+std::string messageOf(const Result<kernel::Candidate> &candidate)
+{
+    return candidate ? "" : candidate.error().message;
+}
+
+/// A supervisor whose worker is a fake for any device, and whose compiler process knows the toy alone.
+gate::SupervisorOptions options()
+{
+    gate::SupervisorOptions options;
+    options.workerCommand = {binaries + "/klineage-fakeworker", "memory"};
+    options.compilerCommand = {binaries + "/klineage-toycompiler"};
+    options.trustedKernel = false; // the fake computes nothing
+    return options;
+}
+
+gate::GateJob jobOf(const std::string &text)
+{
+    gate::GateJob job;
+    job.workload = *workload::parseWorkload(workloadText, "workload.toml");
+    job.request.candidateText = text;
+    job.request.candidateName = "K00.toy";
+    job.request.deadlineSeconds = 60;
+    return job;
+}
+
+std::string evidenceOf(const gate::Trial &trial, const std::string &name)
+{
+    for (const gate::Evidence &evidence : trial.verdict.evidence) {
+        if (evidence.name == name)
+            return evidence.value;
+    }
+    return {};
+}
+
+} // namespace
+
+class TestSurfaces : public QObject
+{
+    Q_OBJECT
+private slots:
+    void rowsAreDistinct()
+    {
+        std::set<std::string> words;
+        std::set<std::string> extensions;
+        for (const Surface surface : kernel::allSurfaces()) {
+            QVERIFY(words.insert(kernel::toString(surface)).second);
+            QVERIFY(extensions.insert(surface.language().extension).second);
+            QVERIFY(kernel::surfaceFromString(kernel::toString(surface)) == surface);
+            QVERIFY(kernel::surfaceOfFile(std::string("a/b") + surface.language().extension) == surface);
+        }
+        QVERIFY(!kernel::surfaceFromString("toy"));
+        QVERIFY(!kernel::surfaceOfFile("K00.toy"));
+        for (const kernel::DeviceTraits &device : kernel::deviceTable())
+            QVERIFY(kernel::deviceFromString(device.word) == device.kind);
+    }
+
+    void theSurfaceWithoutANameRunsAnywhere() { QVERIFY(Surface().device().isHost); }
+
+    void candidatesOfARow()
+    {
+        QVERIFY(messageOf(kernel::parseCandidate(toyText(), "K00.toy"))
+                    .find("expected the file to begin with '/*klineage'")
+                != std::string::npos);
+        const kernel::ExtraSurface toy(test::toyRow);
+        const auto candidate = kernel::parseCandidate(toyText(), "K00.toy");
+        QVERIFY2(candidate.has_value(), messageOf(candidate).c_str());
+        QVERIFY(candidate->surface == toy.surface());
+        QCOMPARE(std::string(kernel::codeOf(*candidate)), std::string("copy x to y\n"));
+        // What its device has decides what its plan may say.
+        QCOMPARE(candidate->tensorMaps.size(), std::size_t{1});
+        const auto again = kernel::parseCandidate(
+            kernel::writeCandidate(*candidate, kernel::codeOf(*candidate)), "again.toy");
+        QVERIFY2(again.has_value(), messageOf(again).c_str());
+        QCOMPARE(kernel::writePlan(*again), kernel::writePlan(*candidate));
+        // Its plan lies in a comment of its own kind, and in no other's.
+        std::string wrapped = toyText();
+        wrapped.replace(0, 3, "/*");
+        wrapped.replace(wrapped.find("\"\"\"\n"), 3, "*/");
+        QCOMPARE(
+            messageOf(kernel::parseCandidate(wrapped, "K00.toy")),
+            std::string("K00.toy:1:1: the surface 'toy' has its plan in a comment of its own kind; expected "
+                        "'\"\"\"klineage'."));
+        const auto reading = policy::readCandidateReply("Here it is.\n```toy\n" + toyText() + "```\n");
+        QVERIFY2(reading.has_value(), reading ? "" : reading.error().message.c_str());
+        QCOMPARE(reading->text, toyText());
+    }
+
+    void filesOfARow()
+    {
+        const kernel::ExtraSurface toy(test::toyRow);
+        const std::string sha(64, 'a');
+        QCOMPARE(lineage::branchFileName(sha, toy.surface()), std::string("branches/aaaaaaaaaaaa.toy"));
+        QCOMPARE(run::candidateFileName(sha, toy.surface()), std::string("candidates/aaaaaaaaaaaa.toy"));
+        QCOMPARE(skills::carrierName(toy.surface().language()), std::string("carrier.toy"));
+        const std::string text = "workload = \"w\"\nplatform = \"p\"\nsurface = \"toy\"\ntitle = \"t\"\n"
+                                 "[[state]]\nid = \"K00\"\nfile = \"K00.toy\"\ntitle = \"first\"\n";
+        const auto lineage = lineage::parseLineage(text, "lineage.toml");
+        QVERIFY2(lineage.has_value(), lineage ? "" : lineage.error().message.c_str());
+        QVERIFY(lineage->surface == toy.surface());
+        QVERIFY(lineage::writeLineage(*lineage).find("surface = \"toy\"") != std::string::npos);
+    }
+
+    void trialsOfARow()
+    {
+        const kernel::ExtraSurface toy(test::toyRow);
+        gate::Trial trial = tests::makeTrial("0123456789abcdef", "text");
+        trial.surface = toy.surface();
+        const auto read = gate::parseTrial(gate::writeTrial(trial), "trials.jsonl:1");
+        QVERIFY2(read.has_value(), read ? "" : read.error().message.c_str());
+        QVERIFY(read->surface == toy.surface());
+    }
+
+    void itsCompilerAndItsWorkerAreChosen()
+    {
+        const kernel::ExtraSurface toy(test::toyRow);
+        gate::Supervisor supervisor(options());
+        const auto trial = supervisor.gate(jobOf(toyText()));
+        QVERIFY2(trial.has_value(), trial ? "" : trial.error().message.c_str());
+        // The fake worker loads the binary, and computes nothing with it.
+        QCOMPARE(trial->verdict.status, gate::VerdictStatus::Wrong);
+        QVERIFY(trial->surface == toy.surface());
+        QCOMPARE(trial->file, std::string("K00.toy"));
+        QCOMPARE(trial->environment.facts.at("compiler"), std::string("toy 1.0"));
+        QVERIFY(supervisor.workerPid(kernel::DeviceKind::Cuda) > 0);
+        QCOMPARE(supervisor.workerPid(kernel::DeviceKind::OpenCl), -1);
+        // The device's oracle is asked, whatever the language is.
+        QVERIFY(!evidenceOf(*trial, "oracle").empty());
+    }
+
+    void whatItsCompilerSays()
+    {
+        const kernel::ExtraSurface toy(test::toyRow);
+        gate::Supervisor supervisor(options());
+        const auto trial = supervisor.gate(jobOf(toyText("copy\nERROR\n")));
+        QVERIFY2(trial.has_value(), trial ? "" : trial.error().message.c_str());
+        QCOMPARE(trial->verdict.status, gate::VerdictStatus::CompileError);
+        QCOMPARE(evidenceOf(*trial, "compiler"), std::string("toy 1.0"));
+        QCOMPARE(evidenceOf(*trial, "source"), std::string("ERROR"));
+    }
+
+    void aLanguageThatNobodyCompiles()
+    {
+        kernel::SurfaceRow row = test::toyRow;
+        row.language.word = "other";
+        const kernel::ExtraSurface other(row);
+        std::string text = toyText();
+        text.replace(text.find("\"toy\""), 5, "\"other\"");
+        gate::Supervisor supervisor(options());
+        const auto trial = supervisor.gate(jobOf(text));
+        if (trial)
+            QCOMPARE(trial->verdict.status, gate::VerdictStatus::Unavailable);
+        const std::string message = trial ? trial->verdict.message : trial.error().message;
+        QVERIFY2(message.find("There is no compiler for 'other' here.") != std::string::npos,
+                 message.c_str());
+    }
+};
+
+QTEST_GUILESS_MAIN(TestSurfaces)
+#include "tst_surfaces.moc"
