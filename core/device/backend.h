@@ -133,6 +133,11 @@ public:
     /// ErrorCode::Unavailable when the library is not installed.
     [[nodiscard]] virtual Result<SubjectId> addReference(const ReferenceCall &call,
                                                          const std::vector<BufferSet> &sets) = 0;
+    /// Compiles what the plan's launches need, without running any of it; nothing where the device compiles all of it in load().
+    [[nodiscard]] virtual Status prime(ModuleId, const kernel::ResolvedPlan &) { return {}; }
+    /// From here on the process can load and compile nothing more, start nothing and open nothing; what was primed runs. False: this device
+    /// or system cannot do that, and nothing has changed.
+    [[nodiscard]] virtual Result<bool> seal() { return false; }
     virtual void removeSubject(SubjectId subject) = 0;
     /// Gives a reference other buffers (plans are added anew). fills: see TimedRun.
     [[nodiscard]] virtual Status rebind(SubjectId subject, const std::vector<BufferSet> &sets) = 0;

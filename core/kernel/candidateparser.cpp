@@ -22,6 +22,7 @@ constexpr std::size_t maxEntries =
 constexpr std::size_t maxRank = 8;
 constexpr std::size_t maxTensorMapRank = 5;
 constexpr std::string_view closing = "*/";
+constexpr std::string_view byteOrderMark = "\xef\xbb\xbf";
 
 /// Names that expressions get from the device; a tunable must not hide one.
 const std::vector<std::string> deviceFacts = {"sm_count", "warp_size", "max_shared"};
@@ -217,6 +218,8 @@ Result<Candidate> parseCandidate(std::string_view text, const std::string &fileN
     if (text.size() > maxCandidateBytes)
         return refuse({}, "the file is larger than the limit of " + std::to_string(maxCandidateBytes)
                               + " bytes.");
+    if (text.starts_with(byteOrderMark)) // some editors write it, and some compilers refuse it
+        text.remove_prefix(byteOrderMark.size());
     if (!text.starts_with(opening))
         return refuse({1, 1}, "the launch plan is missing; expected the file to begin with '/*klineage'.");
     const std::size_t end = text.find(closing, opening.size());

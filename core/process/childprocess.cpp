@@ -3,10 +3,12 @@
 
 #include "core/process/spawn.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -198,6 +200,20 @@ Result<ExitStatus> ChildProcess::wait(Deadline deadline)
         const int cap = m_pidFd ? 60'000 : 5; // kernels without pidfd_open: look often
         ::poll(fds.data(), fds.size(), std::min(cap, deadline.pollTimeoutMs()));
     }
+}
+
+Status ChildProcess::raiseLimit(const ResourceLimit &limit) const
+{
+    struct rlimit now = {};
+    const auto resource = static_cast<__rlimit_resource>(limit.resource);
+    if (m_pid < 0 || ::prlimit(m_pid, resource, nullptr, &now) != 0)
+        return fail(ErrorCode::Io,
+                    std::string("Cannot read a limit of a process: ") + std::strerror(errno) + ".");
+    now.rlim_cur = std::min<rlim_t>(limit.value, now.rlim_max);
+    if (::prlimit(m_pid, resource, &now, nullptr) != 0)
+        return fail(ErrorCode::Io,
+                    std::string("Cannot set a limit of a process: ") + std::strerror(errno) + ".");
+    return {};
 }
 
 ExitStatus ChildProcess::kill() noexcept

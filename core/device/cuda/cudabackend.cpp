@@ -89,6 +89,8 @@ Environment CudaBackend::environment() const
     if (std::size_t bytes = 0; m_driver.deviceTotalMem(&bytes, m_device) == CUDA_SUCCESS)
         environment.facts["memory_bytes"] = std::to_string(bytes);
     environment.facts["timing"] = "graph replay between events";
+    environment.facts["reaches_host_memory"] =
+        attribute(CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS) != 0 ? "yes" : "no";
     return environment;
 }
 

@@ -53,6 +53,7 @@ private:
     Result<PreparedLaunch> prepareLaunch(CUmodule module, const kernel::ResolvedLaunch &launch);
     Result<BoundLaunch> bind(const kernel::ResolvedLaunch &launch, std::size_t set) const;
     Status checkParameters(const PreparedLaunch &prepared) const;
+    Status checkCooperative(const PreparedLaunch &prepared) const;
     Result<CUdeviceptr> addressOf(const std::string &name, std::size_t set) const;
 
     const Driver &m_driver;
@@ -135,6 +136,32 @@ Status PlanSubject::checkParameters(const PreparedLaunch &prepared) const
     return {};
 }
 
+/// All blocks of a cooperative launch must be resident at once, or they would wait for each other forever.
+Status PlanSubject::checkCooperative(const PreparedLaunch &prepared) const
+{
+    const kernel::ResolvedLaunch &launch = prepared.launch;
+    if (!launch.cooperative || launch.cluster[0] * launch.cluster[1] * launch.cluster[2] > 1)
+        return {}; // of clusters the driver knows better
+    int multiprocessors = 0;
+    int resident = 0;
+    if (m_driver.deviceGetAttribute(&multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, m_device)
+            != CUDA_SUCCESS
+        || m_driver.occupancyBlocks(&resident, prepared.function,
+                                    static_cast<int>(launch.block[0] * launch.block[1] * launch.block[2]),
+                                    static_cast<std::size_t>(launch.sharedBytes))
+               != CUDA_SUCCESS)
+        return {};
+    const std::int64_t blocks = launch.grid[0] * launch.grid[1] * launch.grid[2];
+    const std::int64_t most = static_cast<std::int64_t>(resident) * multiprocessors;
+    if (blocks <= most)
+        return {};
+    return fail(ErrorCode::InvalidInput,
+                "Cannot launch " + launch.kernel + " cooperatively: of its " + std::to_string(blocks)
+                    + " blocks " + std::to_string(most) + " fit on the device at once ("
+                    + std::to_string(resident) + " on each of " + std::to_string(multiprocessors)
+                    + " multiprocessors). Loop over the work in a grid of at most that many.");
+}
+
 Result<PreparedLaunch> PlanSubject::prepareLaunch(CUmodule module, const kernel::ResolvedLaunch &launch)
 {
     PreparedLaunch prepared;
@@ -161,6 +188,8 @@ Result<PreparedLaunch> PlanSubject::prepareLaunch(CUmodule module, const kernel:
             !set)
             return tl::unexpected(set.error());
     }
+    if (auto fits = checkCooperative(prepared); !fits)
+        return tl::unexpected(fits.error());
     if (launch.cluster[0] * launch.cluster[1] * launch.cluster[2] > 8)
         m_driver.funcSetAttribute(prepared.function, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1);
     return prepared;

@@ -4,7 +4,9 @@
 // so a wild write can hit the worker itself, and the supervisor takes its death for what it is.
 #include "core/device/backend.h"
 #include "core/device/opencl/program.h"
+#include "core/device/opencl/standin.h"
 #include "core/device/opencl/subject.h"
+#include "core/process/isolation.h"
 
 #include <algorithm>
 
@@ -60,6 +62,8 @@ public:
     Status setFills(SubjectId subject, const FillSets &fills) override;
     std::string subjectVersion(SubjectId subject) const override;
     std::vector<Metric> subjectMetrics(SubjectId subject) const override;
+    Status prime(ModuleId module, const kernel::ResolvedPlan &plan) override;
+    Result<bool> seal() override;
     Status run(SubjectId subject, std::size_t set) override;
     Result<TimedSample> time(const TimedRun &run) override;
 
@@ -71,6 +75,7 @@ private:
     SubjectId add(std::unique_ptr<Subject> subject);
 
     Device m_device;
+    bool m_compilesWithoutRunning = m_device.platformScope == "pocl" && standInsWork();
     const Api &m_api;
     Context m_context;
     Queue m_queue;
@@ -185,6 +190,41 @@ Result<SubjectId> OpenClBackend::addPlan(ModuleId module, const kernel::Resolved
     if (!subject)
         return tl::unexpected(subject.error());
     return add(std::move(*subject));
+}
+
+Status OpenClBackend::prime(ModuleId module, const kernel::ResolvedPlan &plan)
+{
+    const auto program = m_programs.find(module);
+    if (program == m_programs.end())
+        return fail(ErrorCode::Internal, "Cannot compile a plan: its module is not loaded.");
+    if (!m_compilesWithoutRunning)
+        return {};
+    // Nothing runs, so one small buffer can stand for all of them.
+    constexpr std::size_t bytes = 4096;
+    const auto buffer = allocate(bytes);
+    const auto memoryOfIt = buffer ? memory(*buffer, bytes) : tl::unexpected(buffer.error());
+    if (!memoryOfIt)
+        return tl::unexpected(memoryOfIt.error());
+    RegionSet regions;
+    for (const kernel::ResolvedLaunch &launch : plan.launches) {
+        for (const kernel::ResolvedArg &argument : launch.args) {
+            if (const auto *pointer = std::get_if<kernel::PointerValue>(&argument))
+                regions[pointer->buffer] = {*memoryOfIt, bytes, 0};
+        }
+    }
+    auto primed = [&]() -> Status {
+        auto subject = makePlanSubject(m_device, m_queue.get(), program->second.get(), plan, {regions});
+        return subject ? (*subject)->prime() : tl::unexpected(subject.error());
+    }();
+    release(*buffer);
+    return primed;
+}
+
+Result<bool> OpenClBackend::seal()
+{
+    if (!m_compilesWithoutRunning)
+        return false;
+    return process::sealProcess().has_value();
 }
 
 Result<SubjectId> OpenClBackend::addReference(const ReferenceCall &call, const std::vector<BufferSet> &sets)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/device/opencl/program.h"
 
+#include "core/device/opencl/refusedwords.h"
+
 #include <regex>
 
 namespace klineage::gate::opencl {
@@ -64,6 +66,12 @@ Result<Program> buildProgram(const Device &device, cl_context context, const std
     if (auto made = check(code, "hand the source to the OpenCL compiler"); !made)
         return tl::unexpected(made.error());
     std::string options = "-cl-kernel-arg-info";
+    // Macros reach a word however it was put together. They cannot be taken back: the gate looks for that in the source.
+    for (const char *word : refusedWords)
+        options += std::string(" -D") + word + "=inline_assembly_and_attributes_that_place_code_are_refused";
+    for (const char *question : refusedQuestions)
+        options += std::string(" -D") + question + "=questions_about_files_are_refused";
+    options += " -Wno-builtin-macro-redefined";
     for (const auto &[name, value] : tunables)
         options += " -D" + name + "=" + std::to_string(value);
     code = api.clBuildProgram(program.get(), 1, &device.id, options.c_str(), nullptr, nullptr);

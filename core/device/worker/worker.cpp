@@ -169,6 +169,11 @@ json Worker::perform(const json &request)
         return copy(request, op == "upload");
     if (op == "add_plan")
         return addPlan(request);
+    if (op == "prime")
+        return answer(
+            m_backend->prime(request.at("module").get<ModuleId>(), protocol::readPlan(request.at("plan"))));
+    if (op == "seal")
+        return answer(m_backend->seal(), "sealed");
     if (op == "add_reference")
         return answer(m_backend->addReference(protocol::readReferenceCall(request.at("call")),
                                               protocol::readSets(request.at("sets"))),

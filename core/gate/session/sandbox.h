@@ -14,6 +14,9 @@ namespace klineage::gate {
 /// Bytes of memory of this machine.
 [[nodiscard]] std::uint64_t physicalMemory();
 
+/// Address space that compiling a candidate may take: of NVRTC's process, and of an OpenCL worker until it is sealed.
+inline constexpr std::uint64_t compileMemoryBytes = std::uint64_t{6} << 30;
+
 /// Limits, environment, reach and output caps of a worker, command and descriptors not yet set. scratch: a folder of its own, where
 /// it works and keeps its temporary files, its home and its caches.
 [[nodiscard]] process::ChildOptions workerSandbox(kernel::Surface surface,

@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <sys/resource.h>
 
 namespace klineage::gate {
 
@@ -20,6 +21,8 @@ using process::Deadline;
 namespace {
 
 constexpr double quickLimitSeconds = 20;      // allocations, copies, descriptions
+constexpr double slowestTransfer = 64e6;      // bytes a second: a machine that is busy, or swaps
+constexpr double primeLimitSeconds = 60;      // PoCL compiles and links a function for each size
 constexpr double referenceLimitSeconds = 120; // vendor libraries compile and try out what they propose
 constexpr std::size_t answerLimitBytes = std::size_t{16} << 20;
 constexpr std::size_t initialMemoryBytes = std::size_t{1} << 20;
@@ -342,8 +345,8 @@ WorkerResult<std::span<std::byte>> WorkerSession::staging(std::size_t bytes)
 
 WorkerResult<void> WorkerSession::uploadStaged(BufferId buffer, std::size_t bytes)
 {
-    return ask({{"op", "upload"}, {"buffer", buffer}, {"offset", 0}, {"bytes", bytes}}, quickLimitSeconds,
-               [](const json &) {});
+    return ask({{"op", "upload"}, {"buffer", buffer}, {"offset", 0}, {"bytes", bytes}},
+               quickLimitSeconds + static_cast<double>(bytes) / slowestTransfer, [](const json &) {});
 }
 
 WorkerResult<std::span<const std::byte>> WorkerSession::download(BufferId buffer, std::size_t bytes)
@@ -355,8 +358,8 @@ WorkerResult<std::span<const std::byte>> WorkerSession::download(BufferId buffer
         m_downloaded = std::make_unique_for_overwrite<std::byte[]>(bytes);
         m_downloadRoom = bytes;
     }
-    return ask({{"op", "download"}, {"buffer", buffer}, {"offset", 0}, {"bytes", bytes}}, quickLimitSeconds,
-               [&](const json &) {
+    return ask({{"op", "download"}, {"buffer", buffer}, {"offset", 0}, {"bytes", bytes}},
+               quickLimitSeconds + static_cast<double>(bytes) / slowestTransfer, [&](const json &) {
                    parallelCopy(m_downloaded.get(), *room);
                    return std::span<const std::byte>(m_downloaded.get(), bytes);
                });
@@ -372,6 +375,24 @@ WorkerResult<SubjectId> WorkerSession::addPlan(ModuleId module, const kernel::Re
                quickLimitSeconds, [this](const json &answer) {
                    return m_subjects.emplace_back(answer.at("subject").get<SubjectId>());
                });
+}
+
+WorkerResult<void> WorkerSession::prime(ModuleId module, const kernel::ResolvedPlan &plan)
+{
+    return ask({{"op", "prime"}, {"module", module}, {"plan", protocol::write(plan)}}, primeLimitSeconds,
+               [](const json &) {});
+}
+
+WorkerResult<bool> WorkerSession::seal(std::uint64_t bytes)
+{
+    auto sealed = ask({{"op", "seal"}}, quickLimitSeconds,
+                      [](const json &answer) { return answer.at("sealed").get<bool>(); });
+    if (!sealed)
+        return sealed;
+    m_sealed = *sealed;
+    if (auto raised = m_child.raiseLimit({RLIMIT_AS, compileMemoryBytes + bytes}); !raised)
+        return end(FailureKind::Machine, raised.error());
+    return sealed;
 }
 
 WorkerResult<SubjectId> WorkerSession::addReference(const ReferenceCall &reference,

@@ -110,6 +110,12 @@ public:
     [[nodiscard]] WorkerResult<std::span<const std::byte>> download(BufferId buffer, std::size_t bytes);
     [[nodiscard]] WorkerResult<SubjectId> addPlan(ModuleId module, const kernel::ResolvedPlan &plan,
                                                   const std::vector<BufferSet> &sets);
+    /// Compiles a plan without running it; a bad one is FailureKind::Candidate.
+    [[nodiscard]] WorkerResult<void> prime(ModuleId module, const kernel::ResolvedPlan &plan);
+    /// After it only what was primed can run, and the process can do nothing but compute: see process::sealProcess(). Its address
+    /// space may grow by `bytes` more than compiling may take. Whether the device and the system could seal it.
+    [[nodiscard]] WorkerResult<bool> seal(std::uint64_t bytes);
+    [[nodiscard]] bool sealed() const { return m_sealed; }
     [[nodiscard]] WorkerResult<SubjectId> addReference(const ReferenceCall &call,
                                                        const std::vector<BufferSet> &sets);
     [[nodiscard]] WorkerResult<void> removeSubject(SubjectId subject);
@@ -155,6 +161,7 @@ private:
     process::Deadline m_deadline = process::Deadline::never();
     std::optional<WorkerFailure> m_failure;
     bool m_introduced = false;
+    bool m_sealed = false;
     std::vector<SubjectId> m_subjects;
     std::vector<ModuleId> m_modules;
     std::vector<BufferId> m_buffers;

@@ -16,6 +16,7 @@
 #include "core/gate/session/sandbox.h"
 #include "core/gate/session/sanitizer.h"
 #include "core/gate/supervisor/stageclock.h"
+#include "core/gate/supervisor/trust.h"
 #include "core/gate/supervisor/trustedrun.h"
 #include "core/gate/timing/profile.h"
 
@@ -53,6 +54,19 @@ std::string successMessage(const Trial &trial, std::size_t cases)
     for (const Comparison &comparison : trial.verdict.comparisons)
         text += "; " + describeChange(comparison);
     return text + ".";
+}
+
+/// A candidate that was right, and then not timed in the time that the trial had: no loop that never ends.
+void sayWhatWasShown(Trial &trial, std::size_t cases)
+{
+    Verdict &verdict = trial.verdict;
+    const std::string shown = "correct on " + std::to_string(cases) + (cases == 1 ? " case" : " cases")
+                              + " with " + std::to_string(trial.seeds.size()) + " seeds";
+    verdict.evidence.push_back({"shown", shown});
+    verdict.message += " It was " + shown + " before.";
+    verdict.hint =
+        "Nothing was wrong until the time was over: give the trial longer (deadline_seconds; --timeout of klineage-cli), let "
+        "the candidate do its work in fewer launches, or look for a loop that ends sometimes only.";
 }
 
 Verdict unavailableVerdict(const Error &error, const PreparedCandidate &prepared, const std::string &target)
@@ -140,7 +154,7 @@ struct Supervisor::Private {
                                 const std::stop_token &stop, const ProgressCallback &progress, Trial &trial);
     StageResult<void> profile(PreparedCandidate &prepared, const CorrectnessResult &correct,
                               const TrialContext &context, Trial &trial);
-    StageResult<void> endUnavailable(PreparedCandidate &prepared, const Error &error,
+    StageResult<void> endUnavailable(PreparedCandidate &prepared, const Error &error, double deadlineSeconds,
                                      const std::stop_token &stop, Trial &trial);
 
     SupervisorOptions options;
@@ -284,6 +298,7 @@ Trial Supervisor::Private::newTrial(const GateJob &job) const
     trial.workload = job.workload.name;
     trial.candidate = files::sha256Hex(job.request.candidateText);
     trial.file = job.request.candidateName;
+    trial.replayOf = job.request.replayOf;
     if (!job.request.parentText.empty())
         trial.parent = files::sha256Hex(job.request.parentText);
     trial.gateVersion = KLINEAGE_VERSION;
@@ -294,14 +309,17 @@ Trial Supervisor::Private::newTrial(const GateJob &job) const
 }
 
 StageResult<void> Supervisor::Private::endUnavailable(PreparedCandidate &prepared, const Error &error,
-                                                      const std::stop_token &stop, Trial &trial)
+                                                      double deadlineSeconds, const std::stop_token &stop,
+                                                      Trial &trial)
 {
     const std::string target = compileTarget({});
     if (prepared.candidate.surface == kernel::Surface::Cuda) {
         ahead.setTarget(target);
-        ahead.await(prepared.candidate.source, prepared.tunables, longestLaunchSeconds, stop);
+        const auto deadline = process::Deadline::in(deadlineSeconds);
+        ahead.await(prepared.candidate.source, prepared.tunables,
+                    std::min(longestLaunchSeconds, deadlineSeconds), stop);
         // Without a device the compiler still has its say. When it is missing too, the missing device is the news.
-        auto compiled = compileCandidate(prepared, compiler, target, longestLaunchSeconds * 3, stop);
+        auto compiled = compileCandidate(prepared, compiler, target, deadline.secondsLeft(), stop);
         const bool noCompiler = !compiled && std::holds_alternative<Error>(compiled.error())
                                 && std::get<Error>(compiled.error()).code != ErrorCode::Cancelled;
         if (!compiled && !noCompiler)
@@ -362,7 +380,14 @@ StageResult<void> Supervisor::Private::performOn(WorkerSession &worker, Prepared
         deadline,
         std::clamp(job.request.deadlineSeconds / 4, 2.0, longestLaunchSeconds),
         [&](const workload::Case &c, std::uint64_t seed) { return instance(job.workload, c, seed); },
-        timedSeeds(job.request.seeds)};
+        {}};
+    // A replayed trial lists a seed for each case but the first, then those of the first; one that ended early lists fewer.
+    const auto &replayed = job.request.replaySeeds;
+    const std::size_t others = job.workload.cases.size() - 1;
+    if (replayed.size() > others)
+        context.timedSeeds.assign(replayed.begin() + static_cast<std::ptrdiff_t>(others), replayed.end());
+    else
+        context.timedSeeds = timedSeeds(job.request.seeds);
     context.clock = &clock;
     context.transfersAreOurs = prepared.candidate.surface == kernel::Surface::Cuda;
     context.report(Stage::Compile, -1, "compiling");
@@ -396,6 +421,9 @@ StageResult<void> Supervisor::Private::performOn(WorkerSession &worker, Prepared
     const auto checked = checkCorrectness(prepared, *module, context, correct);
     first.reset();
     trial.seeds = correct.seeds;
+    if (worker.sealed())
+        trial.environment.facts["isolation"] += ", sealed";
+    sayTrust(trial);
     for (const std::string &shape : correct.drawn)
         trial.verdict.evidence.push_back({"drawn_case", shape});
     if (trial.surface == kernel::Surface::Cuda)
@@ -463,7 +491,7 @@ StageResult<void> Supervisor::Private::perform(const GateJob &job, const std::st
     (void)clock.enter(&StageSeconds::compile);
     if (!worker) {
         if (worker.error().kind == FailureKind::Unavailable)
-            return endUnavailable(*prepared, worker.error().error, stop, trial);
+            return endUnavailable(*prepared, worker.error().error, job.request.deadlineSeconds, stop, trial);
         return tl::unexpected(environmentEnd(worker.error()));
     }
     auto done = performOn(**worker, *prepared, job, stop, progress, trial);
@@ -493,10 +521,15 @@ Result<Trial> Supervisor::gate(const GateJob &job, const std::stop_token &stop,
                                const ProgressCallback &progress)
 {
     const GateRequest &request = job.request;
-    if (request.seeds < 1 || request.seeds > 64 || request.minRounds < 1 || !(request.deadlineSeconds > 0)
-        || !(request.profileSeconds >= 0) || !(request.targetHalfWidth > 0))
-        return fail(ErrorCode::InvalidInput,
-                    "Cannot gate: seeds must be 1 to 64, and rounds, seconds and half-width positive.");
+    if (request.seeds < 1 || request.seeds > mostSeeds || request.minRounds < 1
+        || !(request.deadlineSeconds > 0) || !(request.profileSeconds >= 0) || !(request.targetHalfWidth > 0))
+        return fail(ErrorCode::InvalidInput, "Cannot gate: seeds must be 1 to " + std::to_string(mostSeeds)
+                                                 + ", and rounds, seconds and half-width positive.");
+    if (request.replaySeeds.empty() != request.replayOf.empty()
+        || request.replaySeeds.size() > job.workload.cases.size() - 1 + mostSeeds)
+        return fail(ErrorCode::InvalidInput, "Cannot replay: the trial " + request.replayOf + " has "
+                                                 + std::to_string(request.replaySeeds.size())
+                                                 + " seeds, which are none of this workload's.");
     Trial trial = m_d->newTrial(job);
     const auto done = m_d->perform(job, stop, progress, trial);
     trial.stages = m_d->clock.end();
@@ -505,6 +538,8 @@ Result<Trial> Supervisor::gate(const GateJob &job, const std::stop_token &stop,
             return tl::unexpected(*error);
         auto notes = std::move(trial.verdict.evidence);
         trial.verdict = std::get<Verdict>(done.error());
+        if (trial.verdict.status == VerdictStatus::Timeout && trial.verdict.stage == Stage::Profile)
+            sayWhatWasShown(trial, job.workload.cases.size());
         trial.verdict.evidence.insert(trial.verdict.evidence.end(), notes.begin(), notes.end());
         return trial;
     }

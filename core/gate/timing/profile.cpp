@@ -24,6 +24,8 @@ constexpr std::size_t maxSets = 256;
 constexpr double longestRotationNs = 250e6;
 constexpr std::size_t hostBudgetBytes = std::size_t{512} << 20;
 constexpr std::size_t deviceBudgetBytes = std::size_t{4} << 30;
+constexpr int hostPreparedLaunches = 1024;
+constexpr int devicePreparedLaunches = 16384;
 constexpr std::size_t fewestBlocks = 5;
 constexpr std::size_t usualBlocks = 6;
 constexpr int maxRounds = 3000;
@@ -154,11 +156,15 @@ std::size_t Profiler::setCount() const
         for (const kernel::ResolvedBuffer &workspace : plan->workspaces)
             everything += static_cast<double>(workspace.bytes());
     }
+    // Each launch is made ready once a set, and again for each block: a plan of hundreds would spend its time on that.
+    const double launches =
+        static_cast<double>(std::max<std::size_t>(m_candidate.candidate.launches.size(), 1));
+    const double ready = static_cast<double>(host ? hostPreparedLaunches : devicePreparedLaunches) / launches;
     const double affordable = static_cast<double>(host ? hostBudgetBytes : deviceBudgetBytes) / everything;
     const double quick = longestRotationNs / roughNs;
     const auto seeds = static_cast<double>(m_correct.timed.size());
-    const double count =
-        std::min({std::max(wanted, seeds), std::max(quick, seeds), std::max(affordable, 1.0)});
+    const double count = std::min(
+        {std::max(wanted, seeds), std::max(quick, seeds), std::max(ready, seeds), std::max(affordable, 1.0)});
     return std::clamp<std::size_t>(static_cast<std::size_t>(count), 1, maxSets);
 }
 

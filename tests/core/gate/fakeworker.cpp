@@ -138,6 +138,8 @@ json reply(const std::string &op)
         return {{"ok", true}, {"buffer", next++}};
     if (op == "add_plan" || op == "add_reference")
         return {{"ok", true}, {"subject", next++}};
+    if (op == "seal")
+        return {{"ok", true}, {"sealed", true}};
     return {{"ok", true}};
 }
 
