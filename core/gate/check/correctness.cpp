@@ -4,7 +4,6 @@
 #include "core/base/random.h"
 #include "core/gate/check/shapes.h"
 
-#include <algorithm>
 #include <chrono>
 #include <future>
 
@@ -42,21 +41,6 @@ std::vector<Step> stepsOf(const TrialContext &context)
     for (const std::uint64_t seed : context.timedSeeds)
         steps.push_back({&cases.front(), seed, true});
     return steps;
-}
-
-constexpr std::uint64_t transferCopies =
-    3; ///< of a buffer at once: the device's, the one that travels, its mapping
-
-std::uint64_t bytesOf(const kernel::ResolvedPlan &plan, const TrialContext &context, const workload::Case &c)
-{
-    std::uint64_t bytes = 0;
-    for (const kernel::ResolvedBuffer &workspace : plan.workspaces)
-        bytes += static_cast<std::uint64_t>(workspace.bytes());
-    if (const auto tensors = context.job.workload.buffersOf(c)) {
-        for (const kernel::ResolvedBuffer &tensor : *tensors)
-            bytes += static_cast<std::uint64_t>(tensor.bytes());
-    }
-    return bytes;
 }
 
 /// The instances of the steps, in order. On CUDA the next one is made while this one is checked: the CPU is not what is measured there.
@@ -141,7 +125,6 @@ StageResult<void> primeAndSeal(const std::vector<Step> &steps, const PreparedCan
 {
     if (prepared.candidate.surface != kernel::Surface::OpenCl)
         return {};
-    std::uint64_t mostBytes = 0;
     for (const Step &step : steps) {
         Where where;
         where.stage = Stage::Compile;
@@ -155,9 +138,8 @@ StageResult<void> primeAndSeal(const std::vector<Step> &steps, const PreparedCan
                 return tl::unexpected<TrialEnd>(launchVerdict(primed.error().error, where));
             return tl::unexpected(failureEnd(primed.error(), where));
         }
-        mostBytes = std::max(mostBytes, bytesOf(*plan, context, *step.theCase));
     }
-    const auto sealed = context.session.seal(transferCopies * mostBytes);
+    const auto sealed = context.session.seal();
     if (!sealed)
         return tl::unexpected(failureEnd(sealed.error(), {}));
     return {};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/gate/session/sandbox.h"
 
-#include "core/gate/session/reach.h"
+#include "core/gate/session/childisolation.h"
 
 #include <cstdlib>
 #include <sys/resource.h>
@@ -38,7 +38,7 @@ process::ChildOptions isolated(process::Isolation reach, const std::filesystem::
 {
     process::ChildOptions options;
     options.isolation = std::move(reach);
-    options.inheritedVariables = reachedVariables();
+    options.inheritedVariables = inheritedVariables();
     options.workingDirectory = scratch;
     options.environment = {
         {"HOME", scratch.string()}, {"TMPDIR", scratch.string()}, {"XDG_CACHE_HOME", scratch.string()}};
@@ -75,7 +75,7 @@ process::ChildOptions workerSandbox(kernel::Surface surface, const std::filesyst
 {
     if (surface == kernel::Surface::Cuda)
         makeDeviceFiles();
-    process::ChildOptions options = isolated(workerReach(surface, scratch), scratch);
+    process::ChildOptions options = isolated(workerIsolation(surface, scratch), scratch);
     const bool compiles = surface == kernel::Surface::OpenCl;
     options.limits = {
         {RLIMIT_CORE, 0}, {RLIMIT_FSIZE, compiles ? gibibyte / 4 : 4 * gibibyte}, {RLIMIT_NOFILE, 1024}};
@@ -102,7 +102,7 @@ process::ChildOptions workerSandbox(kernel::Surface surface, const std::filesyst
 
 process::ChildOptions compilerSandbox(const std::filesystem::path &scratch)
 {
-    process::ChildOptions options = isolated(compilerReach(scratch), scratch);
+    process::ChildOptions options = isolated(compilerIsolation(scratch), scratch);
     options.limits = {{RLIMIT_CORE, 0}, {RLIMIT_FSIZE, gibibyte / 4}, {RLIMIT_NOFILE, 256}};
     if (!sanitized)
         options.limits.push_back({RLIMIT_AS, compileMemoryBytes});

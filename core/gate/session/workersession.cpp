@@ -93,6 +93,7 @@ WorkerResult<std::unique_ptr<WorkerSession>> WorkerSession::launch(const std::ve
     if (!child)
         return failed(child.error());
     std::unique_ptr<WorkerSession> session(new WorkerSession);
+    session->m_surface = surface;
     session->m_scratch = std::move(*scratch);
     session->m_child = std::move(*child);
     session->m_memory = std::move(*memory);
@@ -321,8 +322,24 @@ WorkerResult<std::vector<std::byte>> WorkerSession::readGlobal(ModuleId module, 
                [&](const json &) { return std::vector<std::byte>(room->begin(), room->end()); });
 }
 
+WorkerResult<void> WorkerSession::allowMemory(std::size_t bytes)
+{
+    if (m_failure)
+        return tl::unexpected(*m_failure);
+    if (m_surface != kernel::Surface::OpenCl)
+        return {};
+    constexpr std::uint64_t copies =
+        3; // the device's, the one that travels, and what the allocator leaves between
+    m_bufferBytes += copies * bytes;
+    if (auto raised = m_child.raiseLimit({RLIMIT_AS, compileMemoryBytes + m_bufferBytes}); !raised)
+        return end(FailureKind::Died, raised.error());
+    return {};
+}
+
 WorkerResult<BufferId> WorkerSession::allocate(std::size_t bytes)
 {
+    if (auto allowed = allowMemory(bytes); !allowed)
+        return tl::unexpected(allowed.error());
     return ask({{"op", "allocate"}, {"bytes", bytes}}, quickLimitSeconds, [this](const json &answer) {
         return m_buffers.emplace_back(answer.at("buffer").get<BufferId>());
     });
@@ -383,15 +400,12 @@ WorkerResult<void> WorkerSession::prime(ModuleId module, const kernel::ResolvedP
                [](const json &) {});
 }
 
-WorkerResult<bool> WorkerSession::seal(std::uint64_t bytes)
+WorkerResult<bool> WorkerSession::seal()
 {
     auto sealed = ask({{"op", "seal"}}, quickLimitSeconds,
                       [](const json &answer) { return answer.at("sealed").get<bool>(); });
-    if (!sealed)
-        return sealed;
-    m_sealed = *sealed;
-    if (auto raised = m_child.raiseLimit({RLIMIT_AS, compileMemoryBytes + bytes}); !raised)
-        return end(FailureKind::Machine, raised.error());
+    if (sealed)
+        m_sealed = *sealed;
     return sealed;
 }
 

@@ -112,9 +112,9 @@ public:
                                                   const std::vector<BufferSet> &sets);
     /// Compiles a plan without running it; a bad one is FailureKind::Candidate.
     [[nodiscard]] WorkerResult<void> prime(ModuleId module, const kernel::ResolvedPlan &plan);
-    /// After it only what was primed can run, and the process can do nothing but compute: see process::sealProcess(). Its address
-    /// space may grow by `bytes` more than compiling may take. Whether the device and the system could seal it.
-    [[nodiscard]] WorkerResult<bool> seal(std::uint64_t bytes);
+    /// After it only what was primed can run, and the process can do nothing but compute: see process::sealProcess(). Whether the
+    /// device and the system could do that.
+    [[nodiscard]] WorkerResult<bool> seal();
     [[nodiscard]] bool sealed() const { return m_sealed; }
     [[nodiscard]] WorkerResult<SubjectId> addReference(const ReferenceCall &call,
                                                        const std::vector<BufferSet> &sets);
@@ -145,6 +145,8 @@ private:
     template <typename Read>
     [[nodiscard]] auto ask(const nlohmann::json &request, double limitSeconds, Read &&read)
         -> WorkerResult<std::invoke_result_t<Read, const nlohmann::json &>>;
+    /// Lets an OpenCL worker's memory grow by what such a buffer takes.
+    [[nodiscard]] WorkerResult<void> allowMemory(std::size_t bytes);
     [[nodiscard]] tl::unexpected<WorkerFailure> end(FailureKind kind, Error error, double limitSeconds = 0);
     [[nodiscard]] tl::unexpected<WorkerFailure> endOf(const Error &error, double limitSeconds);
     [[nodiscard]] WorkerResult<void> readHello(double limitSeconds);
@@ -162,6 +164,8 @@ private:
     std::optional<WorkerFailure> m_failure;
     bool m_introduced = false;
     bool m_sealed = false;
+    kernel::Surface m_surface = kernel::Surface::OpenCl;
+    std::uint64_t m_bufferBytes = 0; ///< by which its address space may be larger than compiling needs
     std::vector<SubjectId> m_subjects;
     std::vector<ModuleId> m_modules;
     std::vector<BufferId> m_buffers;

@@ -86,8 +86,8 @@ public:
         , m_trial(trial)
         , m_where(whereOf(context, correct))
         , m_buffers(context.session, correct.timed)
-        , m_lineup(candidate, correct, compiler, context, m_buffers, trial, m_where)
-        , m_subjects(m_lineup.subjects())
+        , m_sides(candidate, correct, compiler, context, m_buffers, trial, m_where)
+        , m_subjects(m_sides.subjects())
     {}
     tl::expected<void, ProfileEnd> run(const ProfileRequest &request);
 
@@ -135,7 +135,7 @@ private:
     Trial &m_trial;
     Where m_where;
     TimedBuffers m_buffers;
-    Lineup m_lineup;
+    MeasuredSides m_sides;
     std::vector<TimedSubject> &m_subjects;
     RoundState m_state;
     std::string m_stoppedBy;
@@ -209,7 +209,7 @@ Profiler::Step Profiler::audit(std::size_t set)
         return failed(finding.error(), Culprit::Candidate);
     if (*finding)
         return tl::unexpected(ProfileEnd{findingVerdict(**finding, where), Culprit::Candidate});
-    if (auto clean = checkGlobals(m_candidate, *m_lineup.sides().front().module(), m_context, where); !clean)
+    if (auto clean = checkGlobals(m_candidate, *m_sides.sides().front().module(), m_context, where); !clean)
         return tl::unexpected(ProfileEnd{clean.error(), Culprit::Candidate});
     return {};
 }
@@ -309,10 +309,10 @@ Profiler::Step Profiler::measureEnergy()
 Profiler::Step Profiler::measureBlock(const process::Deadline &limit)
 {
     const double secondsLeft = std::max(0.0, limit.secondsLeft());
-    if (auto placed = m_lineup.place(); !placed)
+    if (auto placed = m_sides.place(); !placed)
         return placed;
     const auto blamed = [&](const RoundFailure &failure) {
-        return failed(failure.failure, m_lineup.sides()[failure.subject].culprit());
+        return failed(failure.failure, m_sides.sides()[failure.subject].culprit());
     };
     const bool first = m_state.blockEnds.empty();
     if (auto warm = warmUp(m_subjects, m_state, m_context); !warm)
@@ -345,7 +345,7 @@ Profiler::Step Profiler::measureBlock(const process::Deadline &limit)
         if (auto measured = measureEnergy(); !measured)
             return measured;
     }
-    return m_lineup.remove();
+    return m_sides.remove();
 }
 
 void Profiler::decideStop(const process::Deadline &limit)
@@ -387,7 +387,7 @@ Profiler::Step Profiler::compare(std::optional<double> spread)
         Comparison comparison;
         comparison.against = subject.name;
         comparison.subject = subject.name == "parent" ? files::sha256Hex(m_context.job.request.parentText)
-                                                      : m_lineup.versions().at(subject.name);
+                                                      : m_sides.versions().at(subject.name);
         comparison.speedup =
             blockedMedian(pairedRatios(subject.ns, candidate.ns), m_state.blockEnds, 1, resamples);
         comparison.otherNs = median(subject.ns);
@@ -431,7 +431,7 @@ Profiler::Step Profiler::finish()
     auto before = std::move(m_trial.environment.facts);
     m_trial.environment = *environment;
     m_trial.environment.facts.merge(before);
-    for (const auto &[provider, version] : m_lineup.versions())
+    for (const auto &[provider, version] : m_sides.versions())
         m_trial.environment.facts[provider] = version;
     if (!m_state.clocksMhz.empty())
         m_trial.environment.facts["timed_sm_clock_mhz"] =
@@ -461,14 +461,14 @@ tl::expected<void, ProfileEnd> Profiler::run(const ProfileRequest &request)
     }();
     if (!allocated)
         return failed(allocated.error(), Culprit::Candidate);
-    if (auto added = m_lineup.addCandidate(!m_noise.contains(noiseKey())); !added)
+    if (auto added = m_sides.addCandidate(!m_noise.contains(noiseKey())); !added)
         return added;
     if (request.withParent && !m_context.job.request.parentText.empty()) {
-        if (auto added = m_lineup.addParent(); !added)
+        if (auto added = m_sides.addParent(); !added)
             return added;
     }
     if (request.withReference && m_context.job.request.withReference) {
-        if (auto added = m_lineup.addReferences(); !added)
+        if (auto added = m_sides.addReferences(); !added)
             return added;
     }
     if (auto measured = measure(); !measured)
