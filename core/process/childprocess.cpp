@@ -209,7 +209,10 @@ Status ChildProcess::raiseLimit(const ResourceLimit &limit) const
     if (m_pid < 0 || ::prlimit(m_pid, resource, nullptr, &now) != 0)
         return fail(ErrorCode::Io,
                     std::string("Cannot read a limit of a process: ") + std::strerror(errno) + ".");
-    now.rlim_cur = std::min<rlim_t>(limit.value, now.rlim_max);
+    const rlim_t wanted = std::min<rlim_t>(limit.value, now.rlim_max);
+    if (now.rlim_cur >= wanted)
+        return {};
+    now.rlim_cur = wanted;
     if (::prlimit(m_pid, resource, &now, nullptr) != 0)
         return fail(ErrorCode::Io,
                     std::string("Cannot set a limit of a process: ") + std::strerror(errno) + ".");

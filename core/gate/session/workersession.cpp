@@ -331,7 +331,7 @@ WorkerResult<void> WorkerSession::allowMemory(std::size_t bytes)
     constexpr std::uint64_t copies =
         3; // the device's, the one that travels, and what the allocator leaves between
     m_bufferBytes += copies * bytes;
-    if (auto raised = m_child.raiseLimit({RLIMIT_AS, compileMemoryBytes + m_bufferBytes}); !raised)
+    if (auto raised = m_child.raiseLimit({RLIMIT_DATA, compileMemoryBytes + m_bufferBytes}); !raised)
         return end(FailureKind::Died, raised.error());
     return {};
 }
