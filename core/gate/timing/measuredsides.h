@@ -32,8 +32,13 @@ public:
     MeasuredSides &operator=(const MeasuredSides &) = delete;
 
     [[nodiscard]] Placed addCandidate(bool withCopy);
+    /// Compiles the parent (OpenCL: loads it too); one that cannot be is left out, and the evidence says why.
+    [[nodiscard]] Placed prepareParent();
+    /// Runs the parent that was prepared, and takes it in behind the candidate.
     [[nodiscard]] Placed addParent();
     [[nodiscard]] Placed addReferences();
+    /// OpenCL: from here on the worker compiles and loads no more. All sides must be there, but the parent's code must not have run.
+    [[nodiscard]] Placed seal();
 
     /// Draws the buffers anew and loads all modules again, in a random order.
     [[nodiscard]] Placed place();
@@ -62,6 +67,7 @@ private:
     /// Runs another side on buffers of its own. One that is wrong, or dies, is left out of the comparison: usable says so.
     [[nodiscard]] Placed checkOther(SubjectId subject, CheckedSet &set, const std::string &name,
                                     Culprit culprit, bool &usable);
+    [[nodiscard]] Placed loadParent();
     [[nodiscard]] Placed checkParent(PreparedCandidate &prepared, bool &usable);
 
     PreparedCandidate &m_candidate;
@@ -72,6 +78,8 @@ private:
     Trial &m_trial;
     Where m_where;
     PreparedCandidate m_parent;
+    bool m_hasParent = false;
+    std::optional<ModuleId> m_parentModule; ///< OpenCL
     std::vector<TimedSide> m_sides;
     std::vector<TimedSubject> m_subjects;
     std::map<std::string, std::string> m_versions;

@@ -484,12 +484,23 @@ tl::expected<void, ProfileEnd> Profiler::run(const ProfileRequest &request)
         return failed(allocated.error(), Culprit::Candidate);
     if (auto added = m_sides.addCandidate(!m_noise.contains(noiseKey())); !added)
         return added;
+    const bool host = m_candidate.candidate.surface == kernel::Surface::OpenCl;
     if (request.withParent && !m_context.job.request.parentText.empty()) {
-        if (auto added = m_sides.addParent(); !added)
-            return added;
+        if (auto prepared = m_sides.prepareParent(); !prepared)
+            return prepared;
+        if (!host) {
+            if (auto added = m_sides.addParent(); !added)
+                return added;
+        }
     }
     if (request.withReference && m_context.job.request.withReference) {
         if (auto added = m_sides.addReferences(); !added)
+            return added;
+    }
+    if (host) { // libraries compile when they are first called, which is done by now; nobody else's code has run yet
+        if (auto sealed = m_sides.seal(); !sealed)
+            return sealed;
+        if (auto added = m_sides.addParent(); !added)
             return added;
     }
     if (auto measured = measure(); !measured)

@@ -27,6 +27,19 @@ tl::expected<TimedSide, ProfileEnd> TimedSide::plan(const std::string &name, Cul
     return side;
 }
 
+Placed TimedSide::load(const TrialContext &context, const Where &where)
+{
+    if (m_prepared->candidate.surface != kernel::Surface::OpenCl)
+        return {};
+    const auto module = loadCandidate(*m_prepared, context);
+    if (!module)
+        return tl::unexpected(ProfileEnd{module.error(), m_culprit});
+    m_module = *module;
+    if (auto primed = context.session.prime(*module, m_plan); !primed)
+        return failed(primed.error(), where);
+    return {};
+}
+
 TimedSide TimedSide::reference(const std::string &provider, SubjectId subject)
 {
     TimedSide side(provider, Culprit::Reference);
@@ -49,10 +62,12 @@ Placed TimedSide::place(const TimedBuffers &buffers, const TrialContext &context
 
 Placed TimedSide::placePlan(const TimedBuffers &buffers, const TrialContext &context, const Where &where)
 {
-    const auto module = loadCandidate(*m_prepared, context);
-    if (!module)
-        return tl::unexpected(ProfileEnd{module.error(), m_culprit});
-    m_module = *module;
+    if (!m_module) {
+        const auto module = loadCandidate(*m_prepared, context);
+        if (!module)
+            return tl::unexpected(ProfileEnd{module.error(), m_culprit});
+        m_module = *module;
+    }
     const auto subject = context.session.addPlan(*m_module, m_plan, buffers.bindings(m_name));
     if (!subject)
         return failed(subject.error(), where);
@@ -74,6 +89,8 @@ Placed TimedSide::remove(const TrialContext &context, const Where &where)
     if (auto removed = context.session.removeSubject(*m_subject); !removed)
         return failed(removed.error(), where);
     m_subject.reset();
+    if (m_prepared->candidate.surface == kernel::Surface::OpenCl)
+        return {};
     if (auto unloaded = context.session.unload(*m_module); !unloaded)
         return failed(unloaded.error(), where);
     m_module.reset();

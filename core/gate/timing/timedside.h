@@ -27,6 +27,10 @@ public:
                                                                   TimedBuffers &buffers,
                                                                   const TrialContext &context,
                                                                   const Where &where);
+    /// OpenCL: loads the module and compiles the plan, for good: a worker that is sealed loads nothing.
+    [[nodiscard]] tl::expected<void, ProfileEnd> load(const TrialContext &context, const Where &where);
+    /// Uses a module that is loaded, and whose plan is compiled, already.
+    void adopt(ModuleId module) { m_module = module; }
     /// A vendor routine that the worker already has.
     [[nodiscard]] static TimedSide reference(const std::string &provider, SubjectId subject);
     /// A vendor routine in a process of its own, with buffers of its own: there is nothing to place.
