@@ -416,6 +416,9 @@ Profiler::Step Profiler::finish()
     if (m_state.discarded > 0)
         note("discarded_rounds", std::to_string(m_state.discarded));
     note("stopped_by", m_stoppedBy);
+    if (const auto plan = resolveFor(m_candidate, m_context, timedCase());
+        plan && !plan->launches.empty() && plan->launches.front().programmaticDependent)
+        note("pdl", "not used for the first launch: a timed run begins when the one before has ended");
     note("aa_spread", spread ? percent(*spread) : "not measured: too few blocks");
     note("least_change", percent(significantChange(spread)));
     const auto environment = m_context.session.environment();
