@@ -2,6 +2,7 @@
 #include "core/device/cuda/subject.h"
 #include "core/device/cuda/tensormap.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace klineage::gate::cuda {
@@ -56,6 +57,7 @@ public:
     Status enqueue(CUstream stream, std::size_t set) override;
     std::size_t setCount() const override { return m_sets.size(); }
     std::vector<std::string> kernels() const override;
+    std::size_t localBytes() const override;
     std::vector<Metric> metrics() const override;
 
 private:
@@ -294,6 +296,17 @@ std::vector<std::string> PlanSubject::kernels() const
     for (const PreparedLaunch &prepared : m_launches)
         names.push_back(prepared.launch.kernel);
     return names;
+}
+
+std::size_t PlanSubject::localBytes() const
+{
+    int most = 0;
+    for (const PreparedLaunch &prepared : m_launches) {
+        int bytes = 0;
+        m_driver.funcGetAttribute(&bytes, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, prepared.function);
+        most = std::max(most, bytes);
+    }
+    return static_cast<std::size_t>(most);
 }
 
 std::vector<Metric> PlanSubject::metrics() const
