@@ -9,8 +9,8 @@
 #include "core/llm/prices.h"
 #include "core/pool/gateclient.h"
 #include "core/process/isolation.h"
-#include "core/trial/analysis/store.h"
-#include "core/trial/analysis/text.h"
+#include "core/trial/analysis/ceilingstore.h"
+#include "core/trial/analysis/figuretext.h"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>

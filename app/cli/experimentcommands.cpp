@@ -5,9 +5,9 @@
 #include "app/cli/texttable.h"
 
 #include "core/files/atomicfile.h"
+#include "core/run/drive/runprovider.h"
 #include "core/run/experiment/results.h"
 #include "core/run/experiment/runcells.h"
-#include "core/run/perform/author.h"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>

@@ -3,7 +3,7 @@
 #include "app/cli/commands.h"
 #include "app/cli/runstart.h"
 
-#include "core/run/perform/start.h"
+#include "core/run/drive/start.h"
 
 #include <CLI/CLI.hpp>
 

@@ -6,8 +6,8 @@
 #include "app/cli/runstart.h"
 
 #include "core/files/atomicfile.h"
-#include "core/run/perform/author.h"
-#include "core/run/perform/replaycheck.h"
+#include "core/run/drive/replaycheck.h"
+#include "core/run/drive/runprovider.h"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>

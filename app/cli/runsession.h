@@ -4,7 +4,7 @@
 #include "app/cli/session.h"
 
 #include "core/pool/gatepool.h"
-#include "core/run/perform/drive.h"
+#include "core/run/drive/drive.h"
 #include "core/run/summary.h"
 
 #include <nlohmann/json_fwd.hpp>

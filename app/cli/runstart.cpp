@@ -3,7 +3,7 @@
 
 #include "core/llm/makeprovider.h"
 #include "core/policy/policy.h"
-#include "core/run/perform/start.h"
+#include "core/run/drive/start.h"
 
 #include <CLI/CLI.hpp>
 

@@ -3,7 +3,7 @@
 
 #include "app/cli/session.h"
 
-#include "core/run/perform/author.h"
+#include "core/run/drive/estimate.h"
 
 #include <optional>
 #include <string>

@@ -5,7 +5,7 @@
 #include "core/base/random.h"
 #include "core/gate/check/caseinstance.h"
 #include "core/gate/check/shapes.h"
-#include "core/gate/check/trivial.h"
+#include "core/gate/check/trivialpass.h"
 
 #include <nlohmann/json.hpp>
 

@@ -2,7 +2,7 @@
 #include "app/gate/roofline.h"
 
 #include "core/trial/analysis/ceilings.h"
-#include "core/trial/analysis/text.h"
+#include "core/trial/analysis/figuretext.h"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>

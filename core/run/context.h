@@ -34,6 +34,6 @@ struct Context {
 [[nodiscard]] Result<Ending> admit(Context &context);
 
 /// What the run's settings say, to its end: calls the procedure and writes into the journal how it ended, an Error too.
-[[nodiscard]] Result<Ending> perform(Context &context);
+[[nodiscard]] Result<Ending> runProcedure(Context &context);
 
 } // namespace klineage::run

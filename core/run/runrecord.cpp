@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/run/files.h"
+#include "core/run/runfiles.h"
 
 #include "core/base/filelock.h"
 #include "core/files/filehandle.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/run/files.h"
+#include "core/run/runfiles.h"
 
 #include "core/base/identifier.h"
 #include "core/files/atomicfile.h"

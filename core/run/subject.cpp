@@ -38,22 +38,22 @@ Status readState(const fs::path &workspace, const StateName &name, Subject &subj
     return {};
 }
 
-Status checkCandidate(const Conduct &conduct, const Subject &subject)
+Status checkCandidate(const ActiveRun &run, const Subject &subject)
 {
     const Result<kernel::Candidate> candidate = kernel::parseCandidate(subject.text, subject.label);
     if (!candidate)
         return tl::unexpected(candidate.error());
-    if (candidate->surface == conduct.surface())
+    if (candidate->surface == run.surface())
         return {};
     return fail(ErrorCode::InvalidInput, "'" + subject.label + "' is written for the surface '"
                                              + kernel::toString(candidate->surface) + "', the run for '"
-                                             + kernel::toString(conduct.surface()) + "'.");
+                                             + kernel::toString(run.surface()) + "'.");
 }
 
-Result<Subject> findSubject(const Conduct &conduct, const std::string &name)
+Result<Subject> findSubject(const ActiveRun &run, const std::string &name)
 {
-    const fs::path &workspace = conduct.context().workspace;
-    const std::string &workload = conduct.settings().workload;
+    const fs::path &workspace = run.context().workspace;
+    const std::string &workload = run.settings().workload;
     const fs::path file = fs::path(name).is_absolute() ? fs::path(name) : workspace / name;
     const std::optional<StateName> state = stateNameOf(name);
     std::error_code ignored;
@@ -76,7 +76,7 @@ Result<Subject> findSubject(const Conduct &conduct, const std::string &name)
     } else if (found = readState(workspace, *state, subject); !found) {
         return tl::unexpected(found.error());
     }
-    if (Status sound = checkCandidate(conduct, subject); !sound)
+    if (Status sound = checkCandidate(run, subject); !sound)
         return tl::unexpected(sound.error());
     Result<std::string> text =
         files::readFile(workspace / "workloads" / workload / "workload.toml", maxWorkloadBytes);
@@ -132,18 +132,18 @@ std::optional<StateName> stateNameOf(const std::string &text)
     return StateName{parts[0], parts[1], parts.size() == 3 ? parts[2] : std::string()};
 }
 
-Result<Subject> keepSubject(const Conduct &conduct, const std::string &name)
+Result<Subject> keepSubject(const ActiveRun &run, const std::string &name)
 {
     std::optional<Result<Subject>> found; // looked for when the first of the files is missing
     const auto keep = [&](const std::string &file, const std::function<std::string(const Subject &)> &part) {
-        return conduct.context().journal.keep(file, [&]() -> Result<std::string> {
+        return run.context().journal.keep(file, [&]() -> Result<std::string> {
             if (!found)
-                found = findSubject(conduct, name);
+                found = findSubject(run, name);
             return *found ? Result<std::string>(part(**found)) : tl::unexpected(found->error());
         });
     };
     const Result<std::string> text =
-        keep(candidateName("subject", conduct.surface()), [](const Subject &s) { return s.text; });
+        keep(candidateName("subject", run.surface()), [](const Subject &s) { return s.text; });
     if (!text)
         return tl::unexpected(text.error());
     const Result<std::string> workload = keep("workload.toml", [](const Subject &s) { return s.workload; });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/run/conduct.h"
+#include "core/run/activerun.h"
 
 #include <optional>
 #include <string>
@@ -33,6 +33,6 @@ struct Subject {
 /// Finds a state ("softmax/pocl/K04"), a lineage's last one ("softmax/pocl") or a candidate file (absolute, or relative to the
 /// workspace), which must be of the run's workload and surface, and keeps it in the run as subject.toml, subject.<ext> and
 /// workload.toml; later calls answer with those.
-[[nodiscard]] Result<Subject> keepSubject(const Conduct &conduct, const std::string &name);
+[[nodiscard]] Result<Subject> keepSubject(const ActiveRun &run, const std::string &name);
 
 } // namespace klineage::run

@@ -3,8 +3,8 @@
 
 #include "core/llm/ledger.h"
 #include "core/pool/gatepool.h"
-#include "core/run/perform/author.h"
-#include "core/run/perform/drive.h"
+#include "core/run/drive/drive.h"
+#include "core/run/drive/runprovider.h"
 #include "ui/keys/keyring.h"
 #include "ui/runs/runstore.h"
 #include "ui/runs/takeover.h"

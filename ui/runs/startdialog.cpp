@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/runs/startdialog.h"
 
+#include "core/llm/makeprovider.h"
 #include "core/policy/policy.h"
 #include "core/run/admit/heldout.h"
 #include "ui/keys/keyring.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/run/perform/start.h"
+#include "core/run/drive/start.h"
 
 #include <QDialog>
 

@@ -6,6 +6,7 @@
 #include "ui/runs/lineagechecks.h"
 #include "ui/runs/startdialog.h"
 
+#include "core/llm/makeprovider.h"
 #include "core/policy/policy.h"
 #include "ui/style/segmentedswitch.h"
 

@@ -2,6 +2,9 @@
 #include "core/device/cuda/library.h"
 #include "core/device/cuda/vendor.h"
 
+#include <algorithm>
+#include <iterator>
+
 #if __has_include(<cublasLt.h>)
 #include <cublasLt.h>
 #define KLINEAGE_HAVE_CUBLASLT 1
@@ -61,13 +64,35 @@ Status check(cublasStatus_t status, const char *action)
                                             + std::to_string(status) + ".");
 }
 
+/// How an operator reads its operands. The output is bf16, sums are f32; fast accumulation leaves sums of 8-bit products in the
+/// tensor cores, which keep fewer bits of them.
+struct Operator {
+    const char *name;
+    cudaDataType operands;
+    bool fastAccumulation;
+};
+
+constexpr Operator operators[] = {
+    {"gemm_nt", CUDA_R_16BF, false},
+    {"gemm_nt_f8e4m3", CUDA_R_8F_E4M3, false},
+    {"gemm_nt_f8e4m3_fast", CUDA_R_8F_E4M3, true},
+};
+
+const Operator *operatorNamed(const std::string &name)
+{
+    const auto found =
+        std::ranges::find_if(operators, [&](const Operator &known) { return name == known.name; });
+    return found == std::end(operators) ? nullptr : found;
+}
+
 /// cuBLASLt is column-major, so outᵀ (n × m) = b · aᵀ is asked for, as of cuBLAS.
 class LtGemmNt : public Subject
 {
 public:
-    LtGemmNt(const CublasLt &lt, const VendorContext &context, const ReferenceCall &call,
-             std::vector<AddressSet> sets)
+    LtGemmNt(const CublasLt &lt, const Operator &which, const VendorContext &context,
+             const ReferenceCall &call, std::vector<AddressSet> sets)
         : m_lt(lt)
+        , m_operator(which)
         , m_context(context)
         , m_call(call)
         , m_sets(std::move(sets))
@@ -109,6 +134,7 @@ private:
     }
 
     CublasLt m_lt;
+    Operator m_operator;
     VendorContext m_context;
     ReferenceCall m_call;
     std::vector<AddressSet> m_sets;
@@ -138,11 +164,18 @@ Status LtGemmNt::describe()
                          "transposing");
         !set)
         return set;
+    const std::int8_t fast = m_operator.fastAccumulation ? 1 : 0;
+    if (auto set = check(m_lt.descSet(m_desc, CUBLASLT_MATMUL_DESC_FAST_ACCUM, &fast, sizeof fast),
+                         "choosing the accumulation");
+        !set)
+        return set;
     const auto ld = static_cast<std::int64_t>(k);
-    for (const auto &[layout, rows, columns, stride] :
-         {std::tuple{&m_b, k, n, ld}, {&m_a, k, m, ld}, {&m_out, n, m, static_cast<std::int64_t>(n)}}) {
-        if (auto made = check(m_lt.layoutCreate(layout, CUDA_R_16BF, rows, columns, stride),
-                              "cublasLtMatrixLayoutCreate");
+    for (const auto &[layout, type, rows, columns, stride] :
+         {std::tuple{&m_b, m_operator.operands, k, n, ld},
+          {&m_a, m_operator.operands, k, m, ld},
+          {&m_out, CUDA_R_16BF, n, m, static_cast<std::int64_t>(n)}}) {
+        if (auto made =
+                check(m_lt.layoutCreate(layout, type, rows, columns, stride), "cublasLtMatrixLayoutCreate");
             !made)
             return made;
     }
@@ -201,15 +234,17 @@ Status LtGemmNt::enqueueWith(const cublasLtMatmulHeuristicResult_t &algorithm, C
 Result<std::unique_ptr<Subject>> makeCublasLtSubject(const VendorContext &context, const ReferenceCall &call,
                                                      std::vector<AddressSet> sets)
 {
-    if (call.op != "gemm_nt")
+    const Operator *which = operatorNamed(call.op);
+    if (!which)
         return fail(ErrorCode::InvalidInput,
-                    "Cannot use cuBLASLt for \"" + call.op + "\": expected the operator \"gemm_nt\".");
+                    "Cannot use cuBLASLt for \"" + call.op
+                        + "\": expected \"gemm_nt\", \"gemm_nt_f8e4m3\" or \"gemm_nt_f8e4m3_fast\".");
     if (auto complete = requireRoles(call, sets, {"m", "n", "k"}, {"a", "b", "out"}); !complete)
         return tl::unexpected(complete.error());
     const auto lt = CublasLt::load();
     if (!lt)
         return tl::unexpected(lt.error());
-    auto subject = std::make_unique<LtGemmNt>(*lt, context, call, std::move(sets));
+    auto subject = std::make_unique<LtGemmNt>(*lt, *which, context, call, std::move(sets));
     if (auto prepared = subject->prepare(); !prepared)
         return tl::unexpected(prepared.error());
     return std::unique_ptr<Subject>(std::move(subject));

@@ -56,7 +56,10 @@ private:
                                                                  const ReferenceCall &call,
                                                                  std::vector<AddressSet> sets);
 
-/// cuBLASLt "gemm_nt": as that of cuBLAS, with the fastest of the algorithms that its heuristics propose.
+/// cuBLASLt, with the fastest of the algorithms that its heuristics propose:
+///   gemm_nt              as that of cuBLAS
+///   gemm_nt_f8e4m3       a and b in e4m3 without scales, m, n and k multiples of 16; sums are carried on in f32
+///   gemm_nt_f8e4m3_fast  the same with its fast accumulation: sums stay in the tensor cores, at about 14 bits
 [[nodiscard]] Result<std::unique_ptr<Subject>> makeCublasLtSubject(const VendorContext &context,
                                                                    const ReferenceCall &call,
                                                                    std::vector<AddressSet> sets);

@@ -15,18 +15,22 @@ namespace klineage::gate {
 namespace {
 
 struct Packed {
-    std::size_t heads, dim;
+    std::size_t heads, kvHeads, dim;
     std::vector<float> q, k, v;
 };
 
-/// Rows [begin, end) of one head as a matrix of its own.
-std::vector<float> headRows(const Packed &packed, const std::vector<float> &values, std::size_t head,
-                            std::size_t begin, std::size_t end)
+struct Span {
+    std::size_t begin, end;
+    [[nodiscard]] std::size_t size() const { return end - begin; }
+};
+
+/// The rows of some tokens of one head as a matrix of its own.
+std::vector<float> headRows(const std::vector<float> &values, std::size_t heads, std::size_t dim,
+                            std::size_t head, Span tokens)
 {
-    std::vector<float> rows((end - begin) * packed.dim);
-    for (std::size_t t = begin; t < end; ++t)
-        std::copy_n(values.data() + (t * packed.heads + head) * packed.dim, packed.dim,
-                    rows.data() + (t - begin) * packed.dim);
+    std::vector<float> rows(tokens.size() * dim);
+    for (std::size_t t = tokens.begin; t < tokens.end; ++t)
+        std::copy_n(values.data() + (t * heads + head) * dim, dim, rows.data() + (t - tokens.begin) * dim);
     return rows;
 }
 
@@ -42,11 +46,6 @@ double exponentials(double *row, std::size_t length, double scale)
     return sum;
 }
 
-struct Span {
-    std::size_t begin, end;
-    [[nodiscard]] std::size_t size() const { return end - begin; }
-};
-
 /// How many keys the i-th query of a sequence attends to. Causal: the last query sees all keys, each one before it one key fewer.
 std::size_t keysSeen(std::size_t i, std::size_t queries, std::size_t keys, bool causal)
 {
@@ -59,9 +58,10 @@ void attend(const Packed &packed, std::size_t head, Span queries, Span keys, boo
             std::vector<double> &out)
 {
     const double scale = 1.0 / std::sqrt(static_cast<double>(packed.dim));
-    const auto q = headRows(packed, packed.q, head, queries.begin, queries.end);
-    const auto k = headRows(packed, packed.k, head, keys.begin, keys.end);
-    const auto v = headRows(packed, packed.v, head, keys.begin, keys.end);
+    const std::size_t kvHead = head / (packed.heads / packed.kvHeads);
+    const auto q = headRows(packed.q, packed.heads, packed.dim, head, queries);
+    const auto k = headRows(packed.k, packed.kvHeads, packed.dim, kvHead, keys);
+    const auto v = headRows(packed.v, packed.kvHeads, packed.dim, kvHead, keys);
     auto weights = matmul(q, k, queries.size(), keys.size(), packed.dim, true);
     std::vector<double> sums(queries.size());
     parallelRanges(queries.size(), std::max<std::size_t>(1, (std::size_t{1} << 14) / keys.size()),
@@ -114,15 +114,19 @@ Result<Expected> attentionOracle(OracleRoles roles, bool causal)
         if (kernel::sizeOf(tensor->dtype) > 4)
             return roles.problem("it takes inputs of at most 32 bits an element");
     }
-    if (k->shape != v->shape || out->shape != q->shape || cuQ->shape != cuK->shape
-        || q->shape[1] != k->shape[1] || q->shape[2] != k->shape[2])
+    if (k->shape != v->shape || out->shape != q->shape || cuQ->shape != cuK->shape || k->shape[1] < 1
+        || q->shape[1] % k->shape[1] != 0 || q->shape[2] != k->shape[2])
         return roles.problem("the shapes of its tensors do not fit together");
     const auto queries = offsetsOf(*cuQ, q->shape[0]);
     const auto keys = offsetsOf(*cuK, k->shape[0]);
     if (queries.size() < 2 || keys.size() < 2)
         return roles.problem("the offsets do not ascend from 0 to the number of tokens");
-    const Packed packed{static_cast<std::size_t>(q->shape[1]), static_cast<std::size_t>(q->shape[2]),
-                        toFloats(*q), toFloats(*k), toFloats(*v)};
+    const Packed packed{static_cast<std::size_t>(q->shape[1]),
+                        static_cast<std::size_t>(k->shape[1]),
+                        static_cast<std::size_t>(q->shape[2]),
+                        toFloats(*q),
+                        toFloats(*k),
+                        toFloats(*v)};
     Expected expected;
     std::vector<double> &result = expected[out->name];
     result.resize(packed.q.size());

@@ -163,15 +163,15 @@ std::vector<std::byte> offsetBytesOf(const std::vector<std::int64_t> &values)
     return bytes;
 }
 
-Result<OracleJob> attentionJob(OracleRoles &roles, bool wide)
+Result<OracleJob> attentionJob(OracleRoles &roles, bool causal, bool wide)
 {
     const auto tensors = roleTensorsOf(roles, {"q", "k", "v", "cu_q", "cu_k", "out"});
     if (tensors.empty())
         return notOnDevice(unfit);
     const HostTensor &q = *tensors[0], &k = *tensors[1], &v = *tensors[2], &out = *tensors[5];
     if (q.shape.size() != 3 || k.shape.size() != 3 || k.shape != v.shape || out.shape != q.shape
-        || q.shape[1] != k.shape[1] || q.shape[2] != k.shape[2] || tensors[3]->shape.size() != 1
-        || tensors[3]->shape != tensors[4]->shape)
+        || k.shape[1] < 1 || q.shape[1] % k.shape[1] != 0 || q.shape[2] != k.shape[2]
+        || tensors[3]->shape.size() != 1 || tensors[3]->shape != tensors[4]->shape)
         return notOnDevice(unfit);
     const auto queries = wideOffsetsOf(*tensors[3], q.shape[0]);
     const auto keys = wideOffsetsOf(*tensors[4], k.shape[0]);
@@ -192,12 +192,14 @@ Result<OracleJob> attentionJob(OracleRoles &roles, bool wide)
     job.tunables.insert({{"TYPE_Q", elementTypeOf(q)},
                          {"TYPE_K", elementTypeOf(k)},
                          {"TYPE_V", elementTypeOf(v)},
+                         {"CAUSAL", causal ? 1 : 0},
                          {"COLUMNS", dim <= 64    ? 4
                                      : dim <= 128 ? 8
                                                   : 16}});
     job.sizes = {{"QUERIES", q.shape[0]},
                  {"SEQUENCES", static_cast<std::int64_t>(queries.size() - 1)},
                  {"HEADS", q.shape[1]},
+                 {"KV_HEADS", k.shape[1]},
                  {"DIM", dim}};
     job.made = {offsetBytesOf(queries), offsetBytesOf(keys)};
     job.inputs = {{"q", q.bytes},
@@ -223,8 +225,8 @@ Result<OracleJob> oracleJobOf(const workload::Workload &workload, const std::vec
         return matmulJob(roles, workload.oracle == "matmul_nt", wide);
     if (workload.oracle == "conv2d_nhwc")
         return convolutionJob(roles, wide);
-    if (workload.oracle == "attention_varlen")
-        return attentionJob(roles, wide);
+    if (workload.oracle == "attention_varlen" || workload.oracle == "attention_varlen_causal")
+        return attentionJob(roles, workload.oracle == "attention_varlen_causal", wide);
     return notOnDevice("there is no kernel for " + workload.oracle);
 }
 

@@ -104,17 +104,22 @@ std::vector<std::vector<HostTensor>> smallCasesOf(const workload::Workload &work
                 small.shape("out", {2, h, w, f});
             });
     }
-    if (workload.oracle == "attention_varlen" && given.tensor("q")) {
+    const bool causal = workload.oracle == "attention_varlen_causal";
+    if ((causal || workload.oracle == "attention_varlen") && given.tensor("q") && given.tensor("k")) {
         const std::int64_t dim = given.tensor("q")->shape.back();
+        // As many heads of q to one of k and v as there.
+        const std::int64_t shared =
+            given.tensor("q")->shape[1] / std::max<std::int64_t>(given.tensor("k")->shape[1], 1);
+        const std::int64_t heads = shared > 1 ? 2 : 3;
         const std::int64_t least = dim > 128 ? 129 : dim > 64 ? 65 : 1; // so that the same kernel does it
         for (const std::int64_t width : {dim, std::max(least, dim - 3)})
             add([&, width](SmallCase &small) {
-                small.shape("q", {137, 3, width});
-                small.shape("k", {101, 3, width});
-                small.shape("v", {101, 3, width});
+                small.shape("q", {137, heads * shared, width});
+                small.shape("k", {101, heads, width});
+                small.shape("v", {101, heads, width});
                 small.offsets("cu_q", {0, 1, 71, 71, 137});
                 small.offsets("cu_k", {0, 33, 34, 34, 101});
-                small.shape("out", {137, 3, width});
+                small.shape("out", {137, heads * shared, width});
             });
     }
     return cases;

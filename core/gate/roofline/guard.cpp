@@ -3,8 +3,8 @@
 
 #include "core/base/numbertext.h"
 #include "core/gate/roofline/measure.h"
+#include "core/trial/analysis/figuretext.h"
 #include "core/trial/analysis/roof.h"
-#include "core/trial/analysis/text.h"
 
 #include <algorithm>
 #include <charconv>

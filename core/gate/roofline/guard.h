@@ -2,8 +2,8 @@
 #pragma once
 
 #include "core/gate/supervisor/trialcontext.h"
+#include "core/trial/analysis/ceilingstore.h"
 #include "core/trial/analysis/floor.h"
-#include "core/trial/analysis/store.h"
 
 namespace klineage::gate {
 

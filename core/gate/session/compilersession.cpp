@@ -3,7 +3,7 @@
 
 #include "core/base/random.h"
 #include "core/device/worker/messages.h"
-#include "core/gate/session/reach.h"
+#include "core/gate/session/childisolation.h"
 #include "core/gate/session/sandbox.h"
 
 #include <csignal>

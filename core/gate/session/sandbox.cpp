@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/gate/session/sandbox.h"
 
-#include "core/gate/session/reach.h"
+#include "core/gate/session/childisolation.h"
 
 #include <cstdlib>
 #include <sys/resource.h>
@@ -38,7 +38,7 @@ process::ChildOptions isolated(process::Isolation reach, const std::filesystem::
 {
     process::ChildOptions options;
     options.isolation = std::move(reach);
-    options.inheritedVariables = reachedVariables();
+    options.inheritedVariables = inheritedVariables();
     options.workingDirectory = scratch;
     options.environment = {
         {"HOME", scratch.string()}, {"TMPDIR", scratch.string()}, {"XDG_CACHE_HOME", scratch.string()}};
@@ -75,7 +75,7 @@ process::ChildOptions workerSandbox(kernel::Surface surface, const std::filesyst
 {
     if (surface == kernel::Surface::Cuda)
         makeDeviceFiles();
-    process::ChildOptions options = isolated(workerReach(surface, scratch), scratch);
+    process::ChildOptions options = isolated(workerIsolation(surface, scratch), scratch);
     options.limits = {{RLIMIT_CORE, 0}, {RLIMIT_FSIZE, 4 * gibibyte}, {RLIMIT_NOFILE, 1024}};
     // CUDA reserves address space for all memory of the machine and its devices, so only the CPU's worker can be bounded by it.
     if (surface == kernel::Surface::OpenCl && !sanitized)
@@ -99,7 +99,7 @@ process::ChildOptions workerSandbox(kernel::Surface surface, const std::filesyst
 
 process::ChildOptions compilerSandbox(const std::filesystem::path &scratch)
 {
-    process::ChildOptions options = isolated(compilerReach(scratch), scratch);
+    process::ChildOptions options = isolated(compilerIsolation(scratch), scratch);
     options.limits = {
         {RLIMIT_CORE, 0}, {RLIMIT_FSIZE, gibibyte}, {RLIMIT_NOFILE, 256}, {RLIMIT_AS, 16 * gibibyte}};
     return options;

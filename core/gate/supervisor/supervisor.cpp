@@ -6,7 +6,7 @@
 #include "core/device/hostfacts.h"
 #include "core/files/sha256.h"
 #include "core/files/utctime.h"
-#include "core/gate/check/trivial.h"
+#include "core/gate/check/trivialpass.h"
 #include "core/gate/counters/collect.h"
 #include "core/gate/oracle/oraclechoice.h"
 #include "core/gate/references/python.h"

@@ -86,8 +86,8 @@ public:
         , m_where(whereOf(context, correct))
         , m_buffers(context.session, unseen)
         , m_outputs(m_buffers, [this](std::size_t set) { return computeSet(set); })
-        , m_lineup(candidate, correct, compiler, context, m_buffers, m_outputs, trial, m_where)
-        , m_subjects(m_lineup.subjects())
+        , m_sides(candidate, correct, compiler, context, m_buffers, m_outputs, trial, m_where)
+        , m_subjects(m_sides.subjects())
     {}
     tl::expected<void, ProfileEnd> run(const ProfileRequest &request);
 
@@ -140,7 +140,7 @@ private:
     Where m_where;
     TimedBuffers m_buffers;
     TimedOutputs m_outputs;
-    Lineup m_lineup;
+    MeasuredSides m_sides;
     std::vector<TimedSubject> &m_subjects;
     RoundState m_state;
     std::string m_stoppedBy;
@@ -221,7 +221,7 @@ RoundResult Profiler::judged(const TimedOutputs::Looked<TimedOutputs::Wrong> &lo
         return {};
     Where where = m_where;
     const std::size_t side = (*looked)->side;
-    where.subject = m_lineup.sides()[side].culprit() == Culprit::Parent ? "parent" : "candidate";
+    where.subject = m_sides.sides()[side].culprit() == Culprit::Parent ? "parent" : "candidate";
     where.seed = m_buffers.seedOf((*looked)->fault.set);
     return tl::unexpected(RoundFailure{TrialEnd(timedOutputVerdict((*looked)->fault, where)), side});
 }
@@ -233,7 +233,7 @@ RoundResult Profiler::look(std::size_t subject, const TimedRun &run, const Timed
 
 Profiler::Step Profiler::blame(const RoundFailure &failure)
 {
-    const Culprit culprit = m_lineup.sides()[failure.subject].culprit();
+    const Culprit culprit = m_sides.sides()[failure.subject].culprit();
     if (const auto *end = std::get_if<TrialEnd>(&failure.failure))
         return tl::unexpected(ProfileEnd{*end, culprit});
     return failed(std::get<WorkerFailure>(failure.failure), culprit);
@@ -355,7 +355,7 @@ Profiler::Step Profiler::measureEnergy()
 Profiler::Step Profiler::measureBlock(const process::Deadline &limit)
 {
     const double secondsLeft = std::max(0.0, limit.secondsLeft());
-    if (auto placed = m_lineup.place(); !placed)
+    if (auto placed = m_sides.place(); !placed)
         return placed;
     const bool first = m_state.blockEnds.empty();
     if (auto warm = warmUp(m_subjects, m_state, m_context); !warm)
@@ -376,8 +376,7 @@ Profiler::Step Profiler::measureBlock(const process::Deadline &limit)
     const std::size_t set = audited[entropy() % audited.size()];
     if (auto ran = runBlock(m_subjects, roundsPerBlock(secondsLeft), set, m_state, m_context); !ran)
         return blame(ran.error());
-    if (auto clean = checkGlobals(m_candidate, *m_lineup.sides().front().module(), m_context, m_where);
-        !clean)
+    if (auto clean = checkGlobals(m_candidate, *m_sides.sides().front().module(), m_context, m_where); !clean)
         return tl::unexpected(ProfileEnd{clean.error(), Culprit::Candidate});
     decideStop(limit);
     // Looking takes longer than many a block, so it is done after the first, after the last, and after some that nobody can foresee.
@@ -393,7 +392,7 @@ Profiler::Step Profiler::measureBlock(const process::Deadline &limit)
         if (auto measured = measureEnergy(); !measured)
             return measured;
     }
-    return m_lineup.remove();
+    return m_sides.remove();
 }
 
 void Profiler::decideStop(const process::Deadline &limit)
@@ -435,7 +434,7 @@ Profiler::Step Profiler::compare(std::optional<double> spread)
         Comparison comparison;
         comparison.against = subject.name;
         comparison.subject = subject.name == "parent" ? files::sha256Hex(m_context.job.request.parentText)
-                                                      : m_lineup.versions().at(subject.name);
+                                                      : m_sides.versions().at(subject.name);
         comparison.speedup =
             blockedMedian(pairedRatios(subject.ns, candidate.ns), m_state.blockEnds, 1, resamples);
         comparison.otherNs = median(subject.ns);
@@ -484,7 +483,7 @@ Profiler::Step Profiler::finish()
     auto before = std::move(m_trial.environment.facts);
     m_trial.environment = *environment;
     m_trial.environment.facts.merge(before);
-    for (const auto &[provider, version] : m_lineup.versions())
+    for (const auto &[provider, version] : m_sides.versions())
         m_trial.environment.facts[provider] = version;
     if (!m_state.clocksMhz.empty())
         m_trial.environment.facts["timed_sm_clock_mhz"] =
@@ -517,14 +516,14 @@ tl::expected<void, ProfileEnd> Profiler::run(const ProfileRequest &request)
     }();
     if (!allocated)
         return failed(allocated.error(), Culprit::Candidate);
-    if (auto added = m_lineup.addCandidate(!m_noise.contains(noiseKey())); !added)
+    if (auto added = m_sides.addCandidate(!m_noise.contains(noiseKey())); !added)
         return added;
     if (request.withParent && !m_context.job.request.parentText.empty()) {
-        if (auto added = m_lineup.addParent(); !added)
+        if (auto added = m_sides.addParent(); !added)
             return added;
     }
     if (request.withReference && m_context.job.request.withReference) {
-        if (auto added = m_lineup.addReferences(); !added)
+        if (auto added = m_sides.addReferences(); !added)
             return added;
     }
     if (auto measured = measure(); !measured)

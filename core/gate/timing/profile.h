@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/gate/timing/lineup.h"
+#include "core/gate/timing/measuredsides.h"
 
 namespace klineage::gate {
 

@@ -84,7 +84,7 @@ class Admitter
 {
 public:
     explicit Admitter(Context &context)
-        : m_conduct(context)
+        : m_run(context)
         , m_context(context)
         , m_store(context.workspace / "skills")
     {}
@@ -122,7 +122,7 @@ private:
     [[nodiscard]] std::string claims() const;
     [[nodiscard]] Status step(const char *outcome, const std::string &reason, const gate::Trial *trial);
 
-    Conduct m_conduct;
+    ActiveRun m_run;
     Context &m_context;
     skills::CardStore m_store;
     Subject m_target;
@@ -137,10 +137,10 @@ private:
 
 Status Admitter::prepare()
 {
-    const Settings &settings = m_conduct.settings();
-    if (Status known = m_conduct.checkOptions({"target", "attempts"}); !known)
+    const Settings &settings = m_run.settings();
+    if (Status known = m_run.checkOptions({"target", "attempts"}); !known)
         return known;
-    const Result<int> attempts = m_conduct.option("attempts", 3, 1, 1000);
+    const Result<int> attempts = m_run.option("attempts", 3, 1, 1000);
     if (!attempts)
         return tl::unexpected(attempts.error());
     m_attempts = *attempts;
@@ -148,7 +148,7 @@ Status Admitter::prepare()
     if (target == settings.options.end())
         return fail(ErrorCode::InvalidInput,
                     "The run has no option 'target': the state to apply the card to.");
-    Result<Subject> subject = keepSubject(m_conduct, target->second);
+    Result<Subject> subject = keepSubject(m_run, target->second);
     if (!subject)
         return tl::unexpected(subject.error());
     m_target = std::move(*subject);
@@ -167,7 +167,7 @@ Status Admitter::prepare()
         return tl::unexpected(card.error());
 
     const Result<std::string> format =
-        prompt("deoptimize-candidate", {{"surface", kernel::toString(m_conduct.surface())}});
+        prompt("deoptimize-candidate", {{"surface", kernel::toString(m_run.surface())}});
     if (!format)
         return tl::unexpected(format.error());
     Result<std::string> system = prompt("admit-system", {{"workload", fenced(m_target.workload, "toml")},
@@ -187,7 +187,7 @@ Status Admitter::prepare()
 
 Result<std::string> Admitter::lookUp() const
 {
-    const Settings &settings = m_conduct.settings();
+    const Settings &settings = m_run.settings();
     const Result<Workspace> workspace = openWorkspace(m_context.workspace);
     if (!workspace)
         return tl::unexpected(workspace.error());
@@ -206,11 +206,10 @@ Result<std::string> Admitter::lookUp() const
 
 Status Admitter::tryOnce()
 {
-    const Conduct::Reader<std::string> read = [this](const std::string &text) {
-        return candidateIn(text, m_conduct.surface());
+    const ActiveRun::Reader<std::string> read = [this](const std::string &text) {
+        return candidateIn(text, m_run.surface());
     };
-    const auto answer =
-        m_conduct.askFor(m_conversation, "asking to apply " + m_conduct.settings().subject, read);
+    const auto answer = m_run.askFor(m_conversation, "asking to apply " + m_run.settings().subject, read);
     if (!answer)
         return tl::unexpected(answer.error());
     if (!answer->value) {
@@ -226,13 +225,13 @@ Status Admitter::tryOnce()
 
 Status Admitter::judge(const std::string &candidate)
 {
-    const Result<gate::Trial> trial = m_conduct.gate(
-        candidate, m_target.text, "gating " + m_conduct.settings().subject + " on " + m_target.label);
+    const Result<gate::Trial> trial =
+        m_run.gate(candidate, m_target.text, "gating " + m_run.settings().subject + " on " + m_target.label);
     if (!trial)
         return tl::unexpected(trial.error());
-    if (trial->environment.platform != m_conduct.settings().platform)
+    if (trial->environment.platform != m_run.settings().platform)
         return fail(ErrorCode::InvalidInput, "The gate ran on the platform '" + trial->environment.platform
-                                                 + "', but the run is of '" + m_conduct.settings().platform
+                                                 + "', but the run is of '" + m_run.settings().platform
                                                  + "'.");
     m_trial = *trial;
     if (Status recorded = recordInLineage(*trial, candidate); !recorded)
@@ -271,7 +270,7 @@ Status Admitter::log() const
 {
     if (!m_trial)
         return {};
-    const std::string &name = m_conduct.settings().subject;
+    const std::string &name = m_run.settings().subject;
     const Result<skills::CardRecord> record = m_store.read(name);
     if (!record)
         return tl::unexpected(record.error());
@@ -293,7 +292,7 @@ Status Admitter::log() const
 
 Ending Admitter::conclusion() const
 {
-    const std::string name = "The card '" + m_conduct.settings().subject + "'";
+    const std::string name = "The card '" + m_run.settings().subject + "'";
     if (!m_observed)
         return {"rejection_limit", name + " did not show its effect on " + m_target.label + " in "
                                        + std::to_string(m_attempts) + " attempts. The last: " + m_lastReason};
@@ -308,7 +307,7 @@ Ending Admitter::conclusion() const
 /// "layernorm/pocl/K02"; a file, a branch say, is named in its place: the log says on which workload and platform a card was verified.
 std::string Admitter::targetName() const
 {
-    const Settings &settings = m_conduct.settings();
+    const Settings &settings = m_run.settings();
     return m_target.lineage.empty()
                ? settings.workload + '/' + settings.platform + '/' + fs::path(m_target.label).stem().string()
                : m_target.label;
@@ -329,11 +328,11 @@ Status Admitter::step(const char *outcome, const std::string &reason, const gate
     m_lastReason = sentence(reason);
     StepRecord record;
     record.action = "roundtrip";
-    record.title = m_conduct.settings().subject + " on " + m_target.label;
+    record.title = m_run.settings().subject + " on " + m_target.label;
     record.outcome = outcome;
     record.reason = m_lastReason;
-    record.cards = {m_conduct.settings().subject};
-    return m_conduct.step(std::move(record), trial);
+    record.cards = {m_run.settings().subject};
+    return m_run.step(std::move(record), trial);
 }
 
 } // namespace

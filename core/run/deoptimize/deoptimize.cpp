@@ -31,7 +31,7 @@ class Deoptimizer
 {
 public:
     explicit Deoptimizer(Context &context)
-        : m_conduct(context)
+        : m_run(context)
         , m_context(context)
     {}
 
@@ -73,7 +73,7 @@ private:
     [[nodiscard]] std::string accepted() const;
     [[nodiscard]] std::string rejected() const;
 
-    Conduct m_conduct;
+    ActiveRun m_run;
     Context &m_context;
     Subject m_subject;
     std::string m_system;
@@ -88,12 +88,12 @@ private:
 
 Status Deoptimizer::prepare()
 {
-    const Settings &settings = m_conduct.settings();
-    if (Status known = m_conduct.checkOptions({"name", "rejections", "repairs", "within_percent"}); !known)
+    const Settings &settings = m_run.settings();
+    if (Status known = m_run.checkOptions({"name", "rejections", "repairs", "within_percent"}); !known)
         return known;
-    const Result<int> rejections = m_conduct.option("rejections", 5, 1, 1000);
-    const Result<int> repairs = m_conduct.option("repairs", 2, 0, 1000);
-    const Result<int> within = m_conduct.option("within_percent", 3, 0, 100);
+    const Result<int> rejections = m_run.option("rejections", 5, 1, 1000);
+    const Result<int> repairs = m_run.option("repairs", 2, 0, 1000);
+    const Result<int> within = m_run.option("within_percent", 3, 0, 100);
     for (const Result<int> *value : {&rejections, &repairs, &within}) {
         if (!*value)
             return tl::unexpected(value->error());
@@ -108,7 +108,7 @@ Status Deoptimizer::prepare()
                     "'" + m_head.name
                         + "' is no name for a lineage; expected 1 to 64 of a-z, 0-9, "
                           "'_' and '-', not '-' first.");
-    Result<Subject> subject = keepSubject(m_conduct, settings.subject);
+    Result<Subject> subject = keepSubject(m_run, settings.subject);
     if (!subject)
         return tl::unexpected(subject.error());
     m_subject = std::move(*subject);
@@ -117,7 +117,7 @@ Status Deoptimizer::prepare()
 
 fs::path Deoptimizer::folderFor(const std::string &platform) const
 {
-    return m_context.workspace / "workloads" / m_conduct.settings().workload / "lineages"
+    return m_context.workspace / "workloads" / m_run.settings().workload / "lineages"
            / (m_head.name.empty() ? platform : platform + '-' + m_head.name);
 }
 
@@ -133,20 +133,20 @@ Status Deoptimizer::load()
     const bool correct = trial->verdict.status == gate::VerdictStatus::Correct;
     record.outcome = correct ? "valid" : "failed";
     record.reason = correct ? sentence(figuresText(*trial)) : verdictLine(*trial);
-    if (Status written = m_conduct.step(std::move(record), &*trial); !written)
+    if (Status written = m_run.step(std::move(record), &*trial); !written)
         return written;
     if (!correct)
         return fail(ErrorCode::InvalidInput,
                     "'" + m_subject.label
                         + "' cannot be taken apart, because it is not correct: " + verdictLine(*trial));
-    const Settings &settings = m_conduct.settings();
+    const Settings &settings = m_run.settings();
     const std::string &platform = trial->environment.platform;
     if (!settings.platform.empty() && settings.platform != platform)
         return fail(ErrorCode::InvalidInput, "The gate ran on the platform '" + platform
                                                  + "', but the run is of '" + settings.platform + "'.");
     m_head.workload = settings.workload;
     m_head.platform = platform;
-    m_head.surface = m_conduct.surface();
+    m_head.surface = m_run.surface();
     m_head.title = settings.workload + " on " + platform + ", taken apart from " + m_subject.label;
     m_head.origin = "From " + m_subject.label + " by guided deoptimization, author "
                     + (settings.model.empty() ? settings.provider : settings.model) + '.'
@@ -181,7 +181,7 @@ Result<Ending> Deoptimizer::walk()
         return tl::unexpected(ready.error());
     if (Status loaded = load(); !loaded)
         return tl::unexpected(loaded.error());
-    const int maxSteps = m_conduct.settings().maxSteps;
+    const int maxSteps = m_run.settings().maxSteps;
     while (true) {
         if (maxSteps > 0 && m_walk.steps.size() >= static_cast<std::size_t>(maxSteps))
             return end("step_limit",
@@ -212,11 +212,11 @@ Result<std::optional<Ending>> Deoptimizer::round()
     conversation.purpose = "propose";
     conversation.system = m_system;
     conversation.user(std::move(*text), true);
-    const Conduct::Reader<Proposal> read = [](const std::string &reply) -> Result<Proposal> {
+    const ActiveRun::Reader<Proposal> read = [](const std::string &reply) -> Result<Proposal> {
         const Result<std::string> block = blockIn(reply);
         return block ? parseProposal(*block) : tl::unexpected(block.error());
     };
-    const auto answer = m_conduct.askFor(conversation, "asking what to remove next", read);
+    const auto answer = m_run.askFor(conversation, "asking what to remove next", read);
     if (!answer)
         return tl::unexpected(answer.error());
     Proposal proposal = answer->value.value_or(Proposal());
@@ -248,10 +248,10 @@ Status Deoptimizer::rewrite(const Proposal &proposal, Conversation conversation)
         return tl::unexpected(text.error());
     conversation.purpose = "rewrite";
     conversation.user(std::move(*text));
-    const Conduct::Reader<std::string> read = [this](const std::string &reply) {
-        return candidateIn(reply, m_conduct.surface());
+    const ActiveRun::Reader<std::string> read = [this](const std::string &reply) {
+        return candidateIn(reply, m_run.surface());
     };
-    const auto answer = m_conduct.askFor(conversation, "asking for the simpler kernel", read);
+    const auto answer = m_run.askFor(conversation, "asking for the simpler kernel", read);
     if (!answer)
         return tl::unexpected(answer.error());
     if (!answer->value)
@@ -291,7 +291,7 @@ Status Deoptimizer::deriveAgain(const Proposal &proposal, const std::string &sim
     wanted.platform = m_head.platform;
     wanted.repairs = m_repairs;
     wanted.within = m_within;
-    const Result<Rederived> rederived = rederive(m_conduct, wanted);
+    const Result<Rederived> rederived = rederive(m_run, wanted);
     if (!rederived)
         return tl::unexpected(rederived.error());
     for (const auto &[trial, text] : rederived->trials)
@@ -330,7 +330,7 @@ Status Deoptimizer::keep(const Proposal &proposal, const std::string &simpler, c
 Result<gate::Trial> Deoptimizer::gate(const std::string &candidate, const std::string &parent,
                                       const std::string &what)
 {
-    Result<gate::Trial> trial = m_conduct.gate(candidate, parent, what);
+    Result<gate::Trial> trial = m_run.gate(candidate, parent, what);
     if (trial)
         remember(*trial, candidate);
     return trial;
@@ -366,7 +366,7 @@ Status Deoptimizer::step(const char *action, const Proposal &proposal, const cha
                        : proposal.category + " at " + proposal.locus + ": " + proposal.title;
     record.outcome = outcome;
     record.reason = sentence(reason);
-    return m_conduct.step(std::move(record), trial);
+    return m_run.step(std::move(record), trial);
 }
 
 /// The simplest state stands for itself: its trial so far compared it with a stronger one.
@@ -383,7 +383,7 @@ Result<Ending> Deoptimizer::end(const char *code, const std::string &reason)
         const bool correct = alone->verdict.status == gate::VerdictStatus::Correct;
         record.outcome = correct ? "valid" : "failed";
         record.reason = correct ? sentence(figuresText(*alone)) : verdictLine(*alone);
-        if (Status written = m_conduct.step(std::move(record), &*alone); !written)
+        if (Status written = m_run.step(std::move(record), &*alone); !written)
             return tl::unexpected(written.error());
         if (correct)
             last.trial = *alone;

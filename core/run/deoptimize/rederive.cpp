@@ -21,8 +21,8 @@ bool isSharp(const gate::Interval &speedup, double within)
 class Rederiver
 {
 public:
-    Rederiver(Conduct &conduct, const Rederivation &wanted)
-        : m_conduct(conduct)
+    Rederiver(ActiveRun &run, const Rederivation &wanted)
+        : m_run(run)
         , m_wanted(wanted)
     {}
 
@@ -47,7 +47,7 @@ public:
 private:
     Status begin()
     {
-        const char *surface = kernel::toString(m_conduct.surface());
+        const char *surface = kernel::toString(m_run.surface());
         const Result<std::string> format = prompt("deoptimize-candidate", {{"surface", surface}});
         if (!format)
             return tl::unexpected(format.error());
@@ -71,10 +71,10 @@ private:
 
     Status tryOnce()
     {
-        const Conduct::Reader<std::string> read = [this](const std::string &text) {
-            return candidateIn(text, m_conduct.surface());
+        const ActiveRun::Reader<std::string> read = [this](const std::string &text) {
+            return candidateIn(text, m_run.surface());
         };
-        const auto answer = m_conduct.askFor(m_conversation, "asking to derive it again", read);
+        const auto answer = m_run.askFor(m_conversation, "asking to derive it again", read);
         if (!answer)
             return tl::unexpected(answer.error());
         if (!answer->value)
@@ -89,7 +89,7 @@ private:
     Status judge()
     {
         Result<gate::Trial> trial =
-            m_conduct.gate(m_result.text, m_wanted.simpler, "gating what was derived again");
+            m_run.gate(m_result.text, m_wanted.simpler, "gating what was derived again");
         if (!trial)
             return tl::unexpected(trial.error());
         m_result.trial = *trial;
@@ -117,7 +117,7 @@ private:
     {
         for (int attempt = 1;; ++attempt) {
             Result<gate::Trial> match =
-                m_conduct.gate(m_result.text, m_wanted.stronger, "comparing it with the stronger kernel");
+                m_run.gate(m_result.text, m_wanted.stronger, "comparing it with the stronger kernel");
             if (!match)
                 return match;
             m_result.trials.emplace_back(*match, m_result.text);
@@ -155,10 +155,10 @@ private:
         step.title = m_wanted.category + " at " + m_wanted.locus;
         step.outcome = outcome;
         step.reason = sentence(reason);
-        return m_conduct.step(std::move(step), trial);
+        return m_run.step(std::move(step), trial);
     }
 
-    Conduct &m_conduct;
+    ActiveRun &m_run;
     const Rederivation &m_wanted;
     Conversation m_conversation;
     Rederived m_result;
@@ -167,9 +167,9 @@ private:
 
 } // namespace
 
-Result<Rederived> rederive(Conduct &conduct, const Rederivation &wanted)
+Result<Rederived> rederive(ActiveRun &run, const Rederivation &wanted)
 {
-    return Rederiver(conduct, wanted).run();
+    return Rederiver(run, wanted).run();
 }
 
 bool matchesParent(const gate::Trial &trial, double within)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/run/conduct.h"
+#include "core/run/activerun.h"
 #include "core/run/deoptimize/proposal.h"
 #include "core/run/deoptimize/walk.h"
 
@@ -29,7 +29,7 @@ struct Rederived {
 };
 
 /// Asks in a conversation of its own. Writes one step a try.
-[[nodiscard]] Result<Rederived> rederive(Conduct &conduct, const Rederivation &wanted);
+[[nodiscard]] Result<Rederived> rederive(ActiveRun &run, const Rederivation &wanted);
 
 /// Whether the trial's candidate takes at most (1 + within) times as long as its parent, by an interval narrow enough to tell; faster is
 /// fine.

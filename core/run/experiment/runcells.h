@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/run/drive/drive.h"
 #include "core/run/experiment/experiment.h"
-#include "core/run/perform/drive.h"
 
 namespace klineage::run {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/run/conduct.h"
-#include "core/run/lift/shelve.h"
+#include "core/run/activerun.h"
+#include "core/run/lift/storecard.h"
 #include "core/talk/figures.h"
 #include "core/talk/prompt.h"
 
@@ -21,7 +21,7 @@ class Lifter
 {
 public:
     explicit Lifter(Context &context)
-        : m_conduct(context)
+        : m_run(context)
         , m_context(context)
         , m_store(context.workspace / "skills")
     {}
@@ -39,7 +39,7 @@ private:
     [[nodiscard]] Status step(const LiftGroup &group, const std::string &title, const char *outcome,
                               const std::string &reason, const std::string &card);
 
-    Conduct m_conduct;
+    ActiveRun m_run;
     Context &m_context;
     skills::CardStore m_store;
     LiftInput m_input;
@@ -51,7 +51,7 @@ private:
 
 Status Lifter::prepare()
 {
-    if (Status known = m_conduct.checkOptions({"again"}); !known)
+    if (Status known = m_run.checkOptions({"again"}); !known)
         return known;
     const Result<std::string> kept = m_context.journal.keep("groups.json", [this] { return gather(); });
     if (!kept)
@@ -70,13 +70,13 @@ Status Lifter::prepare()
 
 Result<std::string> Lifter::gather() const
 {
-    const Result<int> again = m_conduct.option("again", 0, 0, 1);
+    const Result<int> again = m_run.option("again", 0, 0, 1);
     if (!again)
         return tl::unexpected(again.error());
     const Result<Workspace> workspace = openWorkspace(m_context.workspace);
     if (!workspace)
         return tl::unexpected(workspace.error());
-    const std::vector<std::string> keys = liftedLineages(m_conduct.settings().subject);
+    const std::vector<std::string> keys = liftedLineages(m_run.settings().subject);
     for (const std::string &key : keys) {
         if (!workspace->findLineage(key))
             return fail(ErrorCode::NotFound, "There is no lineage '" + key + "' in the workspace.");
@@ -88,7 +88,7 @@ Result<Ending> Lifter::groups()
 {
     if (Status ready = prepare(); !ready)
         return tl::unexpected(ready.error());
-    const int maxSteps = m_conduct.settings().maxSteps;
+    const int maxSteps = m_run.settings().maxSteps;
     int done = 0;
     for (const LiftGroup &group : m_input.groups) {
         if (maxSteps > 0 && done >= maxSteps)
@@ -148,13 +148,13 @@ Status Lifter::lift(const LiftGroup &group)
     conversation.purpose = "lift";
     conversation.system = m_system;
     conversation.user(std::move(*text));
-    const Conduct::Reader<LiftedCard> read = [&](const std::string &reply) -> Result<LiftedCard> {
+    const ActiveRun::Reader<LiftedCard> read = [&](const std::string &reply) -> Result<LiftedCard> {
         const Result<std::string> block = blockIn(reply);
         return block ? parseLiftedCard(*block, group, m_known) : tl::unexpected(block.error());
     };
     std::string findings;
     for (int attempt = 0; attempt < 2; ++attempt) {
-        const auto answer = m_conduct.askFor(conversation, "asking for a card of " + group.category, read);
+        const auto answer = m_run.askFor(conversation, "asking for a card of " + group.category, read);
         if (!answer)
             return tl::unexpected(answer.error());
         if (!answer->value)
@@ -180,7 +180,7 @@ Status Lifter::shelve(const LiftGroup &group, LiftedCard lifted)
     const std::optional<std::string> duplicate =
         lifted.sameAs.empty() ? duplicateOf(lifted.card, m_known) : std::optional(lifted.sameAs);
     if (duplicate) {
-        if (Status done = mergeCard(m_store, *duplicate, lifted.card, m_conduct.settings().id); !done)
+        if (Status done = mergeCard(m_store, *duplicate, lifted.card, m_run.settings().id); !done)
             return done;
         ++m_merged;
     } else {
@@ -210,7 +210,7 @@ Status Lifter::step(const LiftGroup &group, const std::string &title, const char
     record.reason = sentence(reason);
     if (!card.empty())
         record.cards = {card};
-    return m_conduct.step(std::move(record));
+    return m_run.step(std::move(record));
 }
 
 } // namespace

@@ -220,18 +220,17 @@ Result<CardChoice> parseCardChoice(const std::string &text, const std::string &f
     return files::parseJsonLine(text, fileName, [](const json &value) { return readChoice(value); });
 }
 
-Result<CardChoice> keepCards(const Conduct &conduct, const Subject &root)
+Result<CardChoice> keepCards(const ActiveRun &run, const Subject &root)
 {
-    const Result<int> most = conduct.option("most_cards", 24, 1, 200);
+    const Result<int> most = run.option("most_cards", 24, 1, 200);
     if (!most)
         return tl::unexpected(most.error());
-    const Result<std::string> kept =
-        conduct.context().journal.keep("cards.json", [&]() -> Result<std::string> {
-            const Result<Workspace> workspace = openWorkspace(conduct.context().workspace);
-            if (!workspace)
-                return tl::unexpected(workspace.error());
-            return writeCardChoice(retrieve(*workspace, conduct.settings(), root, *most));
-        });
+    const Result<std::string> kept = run.context().journal.keep("cards.json", [&]() -> Result<std::string> {
+        const Result<Workspace> workspace = openWorkspace(run.context().workspace);
+        if (!workspace)
+            return tl::unexpected(workspace.error());
+        return writeCardChoice(retrieve(*workspace, run.settings(), root, *most));
+    });
     if (!kept)
         return tl::unexpected(kept.error());
     return parseCardChoice(*kept, "cards.json");

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/policy/policy.h"
-#include "core/run/conduct.h"
+#include "core/run/activerun.h"
 #include "core/run/subject.h"
 
 #include <string>
@@ -34,6 +34,6 @@ struct CardChoice {
 /// The cards that fit the root, and those that fit once these are applied, by the workspace's library and lineages, kept in the run as cards.json: cards that are changed later
 /// change nothing of a run that is gone on with. Options: "hypotheses" = "yes" takes cards that were never admitted too; "held_out" =
 /// "yes" leaves out cards that rest on lineages of the run's own workload, and these lineages themselves; "most_cards".
-[[nodiscard]] Result<CardChoice> keepCards(const Conduct &conduct, const Subject &root);
+[[nodiscard]] Result<CardChoice> keepCards(const ActiveRun &run, const Subject &root);
 
 } // namespace klineage::run

@@ -5,7 +5,7 @@
 // of strategy. What is asked depends only on the run's settings, on what was kept from the workspace when it began, on replies and on
 // trials, so a run that is gone on with asks the same again.
 #include "core/policy/policy.h"
-#include "core/run/conduct.h"
+#include "core/run/activerun.h"
 #include "core/run/materialize/cards.h"
 #include "core/run/subject.h"
 #include "core/run/summary.h"
@@ -38,13 +38,13 @@ class Materialization
 public:
     explicit Materialization(Context &context)
         : m_context(context)
-        , m_conduct(context)
+        , m_run(context)
     {}
 
     [[nodiscard]] Result<Ending> run();
 
 private:
-    [[nodiscard]] const Settings &settings() const { return m_conduct.settings(); }
+    [[nodiscard]] const Settings &settings() const { return m_run.settings(); }
     [[nodiscard]] Status prepare();
     [[nodiscard]] Status gateRoot();
     [[nodiscard]] Result<std::optional<Ending>> oneStep();
@@ -57,7 +57,7 @@ private:
     [[nodiscard]] std::string surfaceProblem(const std::string &text) const;
 
     Context &m_context;
-    Conduct m_conduct;
+    ActiveRun m_run;
     std::unique_ptr<policy::Policy> m_policy;
     Tried m_root;
     Reference m_reference;
@@ -92,27 +92,27 @@ Answered done(const std::string &reason)
 
 Status Materialization::prepare()
 {
-    if (Status known = m_conduct.checkOptions(
+    if (Status known = m_run.checkOptions(
             {"patience", "repairs", "chat_bytes", "cards", "hypotheses", "held_out", "most_cards", "audit"});
         !known)
         return known;
-    const Result<int> tokens = m_conduct.option("max_output_tokens", 16384, 256, 1'000'000);
+    const Result<int> tokens = m_run.option("max_output_tokens", 16384, 256, 1'000'000);
     if (!tokens)
         return tl::unexpected(tokens.error());
     m_maxOutputTokens = *tokens;
-    const Result<Subject> subject = keepSubject(m_conduct, settings().subject);
+    const Result<Subject> subject = keepSubject(m_run, settings().subject);
     if (!subject)
         return tl::unexpected(subject.error());
     policy::Problem problem;
     problem.workload = settings().workload;
     problem.workloadText = subject->workload;
-    problem.surface = m_conduct.surface();
+    problem.surface = m_run.surface();
     problem.platform = settings().platform;
     problem.rootName = subject->label;
     problem.seed = settings().seed;
     problem.options = settings().options;
     if (policy::usesCards(settings().policy, settings().options)) {
-        const Result<CardChoice> choice = keepCards(m_conduct, *subject);
+        const Result<CardChoice> choice = keepCards(m_run, *subject);
         if (!choice)
             return tl::unexpected(choice.error());
         for (const TakenCard &taken : choice->taken)
@@ -128,7 +128,7 @@ Status Materialization::prepare()
 
 Status Materialization::gateRoot()
 {
-    Result<gate::Trial> trial = m_conduct.gate(m_root.text, {}, "gating the root");
+    Result<gate::Trial> trial = m_run.gate(m_root.text, {}, "gating the root");
     if (!trial)
         return tl::unexpected(trial.error());
     m_reference = referenceOf(*trial);
@@ -158,13 +158,13 @@ Status Materialization::write(StepRecord step, const gate::Trial *trial)
 {
     step.totalDollars = m_totalDollars;
     if (trial) {
-        Conduct::name(*trial, step);
+        ActiveRun::name(*trial, step);
         step.speedup = speedupOf(*trial, m_reference);
     }
     if (step.outcome == "valid")
         m_best = std::max(m_best, step.speedup);
     step.best = m_best;
-    return m_conduct.write(std::move(step));
+    return m_run.write(std::move(step));
 }
 
 Result<llm::Exchange> Materialization::askAuthor(const Ask &ask)
@@ -173,7 +173,7 @@ Result<llm::Exchange> Materialization::askAuthor(const Ask &ask)
     request.model = settings().model;
     request.maxOutputTokens = m_maxOutputTokens;
     Result<llm::Exchange> exchange =
-        m_conduct.send(request, "asking (question " + std::to_string(m_questions + 1) + "): " + ask.title);
+        m_run.send(request, "asking (question " + std::to_string(m_questions + 1) + "): " + ask.title);
     if (!exchange)
         return exchange;
     ++m_questions;
@@ -185,10 +185,10 @@ Result<llm::Exchange> Materialization::askAuthor(const Ask &ask)
 std::string Materialization::surfaceProblem(const std::string &text) const
 {
     const Result<kernel::Candidate> candidate = kernel::parseCandidate(text, "candidate");
-    if (!candidate || candidate->surface == m_conduct.surface())
+    if (!candidate || candidate->surface == m_run.surface())
         return {};
     return std::string("The candidate is written for the surface '") + kernel::toString(candidate->surface)
-           + "'; '" + kernel::toString(m_conduct.surface()) + "' was expected.";
+           + "'; '" + kernel::toString(m_run.surface()) + "' was expected.";
 }
 
 Result<Answered> Materialization::answerPlan(const Ask &, const std::string &reply)
@@ -237,7 +237,7 @@ Result<Answered> Materialization::answerCandidate(const Ask &ask, const std::str
 Result<Answered> Materialization::gateCandidate(const Ask &ask, const std::string &text)
 {
     Result<gate::Trial> trial =
-        m_conduct.gate(text, ask.baseText, "gating the candidate of question " + std::to_string(m_questions));
+        m_run.gate(text, ask.baseText, "gating the candidate of question " + std::to_string(m_questions));
     if (!trial)
         return tl::unexpected(trial.error());
     Answered answered;
@@ -317,7 +317,7 @@ Status Materialization::audit()
         if (tried.trial.candidate == m_root.trial.candidate)
             return {};
         const Result<gate::Trial> trial =
-            m_conduct.gate(tried.text, m_root.text, "gating the best candidate again");
+            m_run.gate(tried.text, m_root.text, "gating the best candidate again");
         if (!trial)
             return tl::unexpected(trial.error());
         const bool correct = trial->verdict.status == gate::VerdictStatus::Correct;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/trial/analysis/classify.h"
 
-#include "core/trial/analysis/text.h"
+#include "core/trial/analysis/figuretext.h"
 #include "core/trial/metricnames.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Thresholds without a source are workbench defaults.
-#include "core/trial/analysis/text.h"
+#include "core/trial/analysis/figuretext.h"
 #include "core/trial/analysis/tools.h"
 
 #include <algorithm>

@@ -106,7 +106,11 @@ std::vector<double> naiveAttention(const CaseInstance &instance, bool causal)
     const auto cuQ = tensors.values("cu_seqlens_q");
     const auto cuK = tensors.values("cu_seqlens_k");
     const auto heads = static_cast<std::size_t>(tensors["q"].shape[1]);
+    const auto kvHeads = static_cast<std::size_t>(tensors["k"].shape[1]);
     const auto dim = static_cast<std::size_t>(tensors["q"].shape[2]);
+    const auto shared = [&](std::size_t token, std::size_t head, std::size_t d) {
+        return (token * kvHeads + head * kvHeads / heads) * dim + d;
+    };
     std::vector<double> out(q.size());
     for (std::size_t b = 0; b + 1 < cuQ.size(); ++b) {
         const double ahead = (cuK[b + 1] - cuK[b]) - (cuQ[b + 1] - cuQ[b]);
@@ -119,7 +123,7 @@ std::vector<double> naiveAttention(const CaseInstance &instance, bool causal)
                         break;
                     double score = 0;
                     for (std::size_t d = 0; d < dim; ++d)
-                        score += q[(i * heads + h) * dim + d] * k[(j * heads + h) * dim + d];
+                        score += q[(i * heads + h) * dim + d] * k[shared(j, h, d)];
                     weights.push_back(score / std::sqrt(static_cast<double>(dim)));
                 }
                 if (weights.empty())
@@ -131,8 +135,7 @@ std::vector<double> naiveAttention(const CaseInstance &instance, bool causal)
                 for (std::size_t d = 0; d < dim; ++d) {
                     double value = 0;
                     for (std::size_t j = 0; j < weights.size(); ++j)
-                        value +=
-                            weights[j] * v[((static_cast<std::size_t>(cuK[b]) + j) * heads + h) * dim + d];
+                        value += weights[j] * v[shared(static_cast<std::size_t>(cuK[b]) + j, h, d)];
                     out[(i * heads + h) * dim + d] = value / sum;
                 }
             }
@@ -152,6 +155,7 @@ private slots:
     void convolution();
     void attention_data();
     void attention();
+    void attentionOfSharedKeys();
     void rows_data();
     void rows();
     void offsetsAscend();
@@ -215,6 +219,18 @@ void TestOracles::attention()
             < 1e-12);
     if (name == "shortest") // one key each: its value
         QCOMPARE(instance->expected.at("output").doubles(), Tensors(*instance).values("v"));
+}
+
+void TestOracles::attentionOfSharedKeys()
+{
+    workload::Workload workload = shipped("fmha");
+    for (workload::Tensor &tensor : workload.tensors) {
+        if (tensor.name == "q" || tensor.name == "output")
+            tensor.shape[1] = *kernel::Expression::parse("2 * H");
+    }
+    const auto instance = instanceOf(workload, "ragged");
+    QVERIFY(largestDifference(instance->expected.at("output").doubles(), naiveAttention(*instance, false))
+            < 1e-12);
 }
 
 void TestOracles::rows_data()

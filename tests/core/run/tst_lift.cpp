@@ -2,7 +2,7 @@
 #include "core/lineage/lineage.h"
 #include "core/run/lift/difftext.h"
 #include "core/run/lift/figuresof.h"
-#include "core/run/lift/shelve.h"
+#include "core/run/lift/storecard.h"
 #include "core/workspace/citations.h"
 #include "tests/core/run/learnfixture.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // From what somebody asks for to the settings of a run, its estimate and its notes.
+#include "core/run/drive/start.h"
 #include "core/run/lift/group.h"
-#include "core/run/perform/start.h"
 #include "core/run/subject.h"
 #include "tests/core/run/materializefixture.h"
 

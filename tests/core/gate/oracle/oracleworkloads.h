@@ -13,7 +13,8 @@ struct OracleWorkload {
     std::string oracle;
     std::string dtype = "f16";
     std::string flops = "5000000000";
-    int width = 35; ///< k, channels, or the width of a head
+    int width = 35;  ///< k, channels, or the width of a head
+    int kvHeads = 4; ///< of 4 heads
 };
 
 inline std::string tensorText(const std::string &name, const std::string &role, const std::string &dtype,
@@ -35,13 +36,14 @@ inline workload::Workload workloadOf(const OracleWorkload &wanted)
                 + tensorText("w", "input", d, "[\"9 * K\", \"N\"]")
                 + tensorText("y", "output", d, "[\"M\", 7, 5, \"N\"]");
         args = "data = \"x\", weight = \"w\", out = \"y\"";
-    } else if (wanted.oracle == "attention_varlen") {
+    } else if (wanted.oracle.starts_with("attention_varlen")) {
         const std::string offsets = "distribution = { kind = \"offsets\", end = \"M\" }\n";
-        for (const char *name : {"q", "k", "v"})
-            text += tensorText(name, "input", d, "[\"M\", 2, \"K\"]");
+        const std::string kv = "[\"M\", " + std::to_string(wanted.kvHeads) + ", \"K\"]";
+        text += tensorText("q", "input", d, "[\"M\", 4, \"K\"]") + tensorText("k", "input", d, kv)
+                + tensorText("v", "input", d, kv);
         text += tensorText("cq", "input", "i32", "[\"N + 1\"]", offsets)
                 + tensorText("ck", "input", "i32", "[\"N + 1\"]", offsets)
-                + tensorText("y", "output", d, "[\"M\", 2, \"K\"]");
+                + tensorText("y", "output", d, "[\"M\", 4, \"K\"]");
         args = "q = \"q\", k = \"k\", v = \"v\", cu_q = \"cq\", cu_k = \"ck\", out = \"y\"";
     } else {
         text +=

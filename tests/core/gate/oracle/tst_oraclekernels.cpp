@@ -56,6 +56,7 @@ namespace gathered {
 #define TYPE_Q 1
 #define TYPE_K 1
 #define TYPE_V 1
+#define CAUSAL 0
 #define attend attendNarrow
 #define COLUMNS 4
 namespace narrowheads {
@@ -73,6 +74,20 @@ namespace narrowheads {
 #define attend attendUsual
 #define COLUMNS 8
 namespace usualheads {
+#include "core/gate/oracle/kernels/attention.cu"
+}
+#undef CAUSAL
+#undef attend
+#undef SLICE
+#undef ROW
+#undef QUERIES_OF_BLOCK
+#undef KEYS_OF_TILE
+#undef KEY_ROW
+#undef VALUES
+#undef KEYS_OF_SLICE
+#define attend attendCausal
+#define CAUSAL 1
+namespace causal {
 #include "core/gate/oracle/kernels/attention.cu"
 }
 #undef COLUMNS
@@ -102,12 +117,13 @@ std::vector<double> emulated(const OracleJob &job)
     if (std::string(job.name) == "attention.cu") {
         const auto *queryOffsets = reinterpret_cast<const long long *>(in(3));
         const auto *keyOffsets = reinterpret_cast<const long long *>(in(4));
-        const auto attend =
-            job.tunables.at("COLUMNS") == 4 ? narrowheads::attendNarrow : usualheads::attendUsual;
+        const auto attend = job.tunables.at("CAUSAL") == 1    ? causal::attendCausal
+                            : job.tunables.at("COLUMNS") == 4 ? narrowheads::attendNarrow
+                                                              : usualheads::attendUsual;
         test::launchEmulated(blocks(size("QUERIES")) + static_cast<int>(size("SEQUENCES")),
                              static_cast<int>(size("HEADS")), [&] {
                                  attend(in(0), in(1), in(2), queryOffsets, keyOffsets, out.data(),
-                                        size("SEQUENCES"), size("HEADS"), size("DIM"),
+                                        size("SEQUENCES"), size("HEADS"), size("KV_HEADS"), size("DIM"),
                                         1.0 / std::sqrt(static_cast<double>(size("DIM"))));
                              });
         return out;
@@ -163,18 +179,22 @@ void TestOracleKernels::agreeWithTheCpu_data()
 {
     QTest::addColumn<QString>("oracle");
     QTest::addColumn<int>("width");
-    QTest::newRow("product") << "matmul_nn" << 35;
-    QTest::newRow("product, transposed") << "matmul_nt" << 35;
-    QTest::newRow("convolution") << "conv2d_nhwc" << 3;
-    QTest::newRow("attention, narrow heads") << "attention_varlen" << 40;
-    QTest::newRow("attention") << "attention_varlen" << 128;
+    QTest::addColumn<int>("kvHeads");
+    QTest::newRow("product") << "matmul_nn" << 35 << 4;
+    QTest::newRow("product, transposed") << "matmul_nt" << 35 << 4;
+    QTest::newRow("convolution") << "conv2d_nhwc" << 3 << 4;
+    QTest::newRow("attention, narrow heads") << "attention_varlen" << 40 << 4;
+    QTest::newRow("attention") << "attention_varlen" << 128 << 4;
+    QTest::newRow("causal attention") << "attention_varlen_causal" << 128 << 4;
+    QTest::newRow("causal attention, shared keys") << "attention_varlen_causal" << 72 << 2;
 }
 
 void TestOracleKernels::agreeWithTheCpu()
 {
     QFETCH(const QString, oracle);
     QFETCH(const int, width);
-    const auto workload = test::workloadOf({oracle.toStdString(), "f16", "1", width});
+    QFETCH(const int, kvHeads);
+    const auto workload = test::workloadOf({oracle.toStdString(), "f16", "1", width, kvHeads});
     const auto tensors = generateCase(workload, workload.cases.front(), 5);
     QVERIFY(tensors);
     const auto cases = smallCasesOf(workload, *tensors);
@@ -251,6 +271,7 @@ void TestOracleKernels::compileForADevice()
                                 {"conv2d_nhwc", "f16", 3, false, "sm_90a"},
                                 {"matmul_nn", "f8e4m3", 35, false, "sm_90a"},
                                 {"attention_varlen", "f16", 128, false, "sm_90a"},
+                                {"attention_varlen_causal", "f16", 128, false, "sm_90a"},
                                 {"attention_varlen", "f8e5m2", 256, true, "sm_80"}};
     for (const Build &build : builds) {
         const auto workload = test::workloadOf({build.oracle, build.dtype, "1", build.width});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/trial/analysis/ceilingstore.h"
 #include "core/trial/analysis/floor.h"
 #include "core/trial/analysis/roof.h"
-#include "core/trial/analysis/store.h"
 
 #include <QFile>
 #include <QTemporaryDir>

@@ -2,14 +2,16 @@
 // What a run will probably cost, and what else to know before it starts.
 #include "core/base/numbertext.h"
 #include "core/files/atomicfile.h"
+#include "core/llm/makeprovider.h"
 #include "core/policy/policy.h"
 #include "core/run/admit/heldout.h"
+#include "core/run/drive/start.h"
 #include "core/run/lift/group.h"
-#include "core/run/perform/start.h"
 #include "core/talk/cardtext.h"
 #include "core/talk/trialtext.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace klineage::run {
 
@@ -19,6 +21,10 @@ namespace fs = std::filesystem;
 
 using MaybeEstimate = Result<std::optional<Estimate>>;
 
+constexpr std::size_t rulesBytes = 6000;    ///< of the system prompt beside root and cards
+constexpr std::size_t turnBytes = 12'000;   ///< a verdict and a candidate, a question later
+constexpr std::int64_t likelyOutput = 4000; ///< tokens: a candidate and a few sentences
+constexpr double bytesPerToken = 3.5;
 constexpr int questionsOfStep = 3; ///< of a deoptimization: propose, rewrite, derive again
 
 std::string optionOf(const Settings &settings, const char *name)
@@ -153,6 +159,45 @@ std::string heldOutNote(const Workspace &workspace, const Settings &settings)
 }
 
 } // namespace
+
+MaybeEstimate estimateCost(const Settings &settings, bool isPaid, const llm::PriceTable &prices,
+                           std::size_t rootBytes, std::size_t cardBytes)
+{
+    if (!isPaid)
+        return std::optional<Estimate>();
+    const llm::Price *price = prices.find(settings.model);
+    if (!price)
+        return tl::unexpected(llm::unknownPrice(prices, settings.model));
+    const auto tokens = [](std::size_t bytes) {
+        return static_cast<std::int64_t>(std::ceil(static_cast<double>(bytes) / bytesPerToken));
+    };
+    const std::int64_t prefix = tokens(rulesBytes + rootBytes + cardBytes);
+    llm::Usage first;
+    first.cacheWrite = prefix;
+    first.input = 500;
+    first.output = cardBytes > 0 ? 500 : likelyOutput; // the answer to the load is a short plan
+    llm::Usage later;
+    later.cacheRead = prefix + tokens(4 * turnBytes); // the chat in the middle of its life
+    later.cacheWrite = tokens(turnBytes);
+    later.output = likelyOutput;
+    Estimate estimate;
+    estimate.firstDollars = llm::dollars(*price, first);
+    estimate.laterDollars = llm::dollars(*price, later);
+    const double left = std::max(0.0, settings.capDollars - estimate.firstDollars);
+    const double affordable = estimate.laterDollars > 0 ? left / estimate.laterDollars : 1e6;
+    estimate.questions =
+        static_cast<int>(std::min(affordable, 1e6)) + (settings.capDollars >= estimate.firstDollars);
+    if (settings.maxSteps > 0)
+        estimate.questions = std::min(estimate.questions, settings.maxSteps);
+    if (estimate.questions > 0)
+        estimate.dollars = estimate.firstDollars + (estimate.questions - 1) * estimate.laterDollars;
+    estimate.text = "The first question will cost about $" + fixedText(estimate.firstDollars, 4)
+                    + ", each after it about $" + fixedText(estimate.laterDollars, 4) + ": about "
+                    + std::to_string(estimate.questions) + " questions and $" + fixedText(estimate.dollars, 2)
+                    + " within the cap of $" + fixedText(settings.capDollars, 2) + ", by the prices of "
+                    + prices.date + '.';
+    return std::optional(std::move(estimate));
+}
 
 bool isPaid(const Settings &settings)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/run/perform/replaycheck.h"
+#include "core/run/drive/replaycheck.h"
 
 #include "core/files/atomicfile.h"
 #include "core/process/scratchfolder.h"
@@ -122,7 +122,7 @@ Result<ReplayCheck> checkReplay(const fs::path &workspace, const fs::path &runDi
     if (!place)
         return tl::unexpected(place.error());
     Context context{*place, *journal, *author, noGate, stop, {}};
-    const Result<Ending> ending = perform(context);
+    const Result<Ending> ending = runProcedure(context);
 
     ReplayCheck check;
     check.recorded = static_cast<int>(recorded->steps.size());

@@ -14,14 +14,14 @@ namespace klineage::gate {
 
 /// The sides of one measurement: the candidate first, then a second copy of it, its parent and the vendor references, each looked at
 /// before it takes part. One that is not right, or not there, is left out, and the trial's evidence says why.
-class Lineup
+class MeasuredSides
 {
 public:
     using Placed = tl::expected<void, ProfileEnd>;
 
-    Lineup(PreparedCandidate &candidate, const CorrectnessResult &correct, CompilerSession &compiler,
-           const TrialContext &context, TimedBuffers &buffers, TimedOutputs &outputs, Trial &trial,
-           const Where &where)
+    MeasuredSides(PreparedCandidate &candidate, const CorrectnessResult &correct, CompilerSession &compiler,
+                  const TrialContext &context, TimedBuffers &buffers, TimedOutputs &outputs, Trial &trial,
+                  const Where &where)
         : m_candidate(candidate)
         , m_correct(correct)
         , m_compiler(compiler)
@@ -31,8 +31,8 @@ public:
         , m_trial(trial)
         , m_where(where)
     {}
-    Lineup(const Lineup &) = delete;
-    Lineup &operator=(const Lineup &) = delete;
+    MeasuredSides(const MeasuredSides &) = delete;
+    MeasuredSides &operator=(const MeasuredSides &) = delete;
 
     [[nodiscard]] Placed addCandidate(bool withCopy);
     [[nodiscard]] Placed addParent();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/gate/timing/lineup.h"
+#include "core/gate/timing/measuredsides.h"
 
 #include "core/gate/check/randomorder.h"
 #include "core/gate/references/python.h"
@@ -8,9 +8,9 @@
 
 namespace klineage::gate {
 
-using Placed = Lineup::Placed;
+using Placed = MeasuredSides::Placed;
 
-Placed Lineup::addPlanSide(const std::string &name, Culprit culprit, PreparedCandidate &prepared)
+Placed MeasuredSides::addPlanSide(const std::string &name, Culprit culprit, PreparedCandidate &prepared)
 {
     auto side = TimedSide::plan(name, culprit, prepared, m_buffers, m_context, m_where);
     if (!side)
@@ -20,15 +20,15 @@ Placed Lineup::addPlanSide(const std::string &name, Culprit culprit, PreparedCan
     return {};
 }
 
-Placed Lineup::addCandidate(bool withCopy)
+Placed MeasuredSides::addCandidate(bool withCopy)
 {
     if (auto added = addPlanSide("candidate", Culprit::Candidate, m_candidate); !added)
         return added;
     return withCopy ? addPlanSide("copy", Culprit::Candidate, m_candidate) : Placed();
 }
 
-Placed Lineup::checkOther(SubjectId subject, CheckedSet &set, const std::string &name, Culprit culprit,
-                          bool &usable)
+Placed MeasuredSides::checkOther(SubjectId subject, CheckedSet &set, const std::string &name, Culprit culprit,
+                                 bool &usable)
 {
     Where where = m_where;
     where.subject = name;
@@ -43,7 +43,7 @@ Placed Lineup::checkOther(SubjectId subject, CheckedSet &set, const std::string 
     return {};
 }
 
-Placed Lineup::checkParent(PreparedCandidate &prepared, bool &usable)
+Placed MeasuredSides::checkParent(PreparedCandidate &prepared, bool &usable)
 {
     const auto module = loadCandidate(prepared, m_context);
     if (!module)
@@ -74,7 +74,7 @@ Placed Lineup::checkParent(PreparedCandidate &prepared, bool &usable)
     return {};
 }
 
-Placed Lineup::addParent()
+Placed MeasuredSides::addParent()
 {
     auto prepared = prepareCandidate("parent", m_context.job.request.parentText, "parent", {});
     if (prepared && prepared->candidate.surface != m_candidate.candidate.surface) {
@@ -106,7 +106,7 @@ Placed Lineup::addParent()
     return usable ? addPlanSide("parent", Culprit::Parent, m_parent) : Placed();
 }
 
-std::string Lineup::nameOf(const workload::Reference &reference) const
+std::string MeasuredSides::nameOf(const workload::Reference &reference) const
 {
     const auto &all = m_context.job.workload.references;
     const auto count = std::count_if(all.begin(), all.end(), [&](const workload::Reference &other) {
@@ -115,7 +115,7 @@ std::string Lineup::nameOf(const workload::Reference &reference) const
     return count > 1 ? reference.provider + "/" + reference.op : reference.provider;
 }
 
-void Lineup::addPythonReference(const std::string &name, const ReferenceCall &call)
+void MeasuredSides::addPythonReference(const std::string &name, const ReferenceCall &call)
 {
     const auto left = [&](const WorkerFailure &failure) {
         note(name, "not compared: " + failure.error.message);
@@ -153,7 +153,7 @@ void Lineup::addPythonReference(const std::string &name, const ReferenceCall &ca
     m_subjects.push_back(std::move(timed));
 }
 
-Placed Lineup::addReference(const workload::Reference &reference)
+Placed MeasuredSides::addReference(const workload::Reference &reference)
 {
     const std::string name = nameOf(reference);
     ReferenceCall call{reference.provider, reference.op, {}, {}};
@@ -191,7 +191,7 @@ Placed Lineup::addReference(const workload::Reference &reference)
     return {};
 }
 
-Placed Lineup::addReferences()
+Placed MeasuredSides::addReferences()
 {
     for (const workload::Reference &reference : m_context.job.workload.references) {
         if (reference.surface != m_candidate.candidate.surface)
@@ -202,7 +202,7 @@ Placed Lineup::addReferences()
     return {};
 }
 
-Placed Lineup::place()
+Placed MeasuredSides::place()
 {
     if (auto drawn = m_buffers.redraw(entropy()); !drawn)
         return failed(drawn.error(), Culprit::Candidate);
@@ -215,7 +215,7 @@ Placed Lineup::place()
     return {};
 }
 
-Placed Lineup::remove()
+Placed MeasuredSides::remove()
 {
     for (TimedSide &side : m_sides) {
         if (auto removed = side.remove(m_context, m_where); !removed)

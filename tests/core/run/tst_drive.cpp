@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Runs from outside: driven to their end, checked against their record, estimated, given a provider.
-#include "core/run/perform/author.h"
-#include "core/run/perform/drive.h"
-#include "core/run/perform/replaycheck.h"
+#include "core/run/drive/drive.h"
+#include "core/run/drive/replaycheck.h"
+#include "core/run/drive/estimate.h"
+#include "core/run/drive/runprovider.h"
 #include "tests/core/run/materializefixture.h"
 
 #include <QTest>
@@ -57,7 +58,7 @@ void replaceIn(const fs::path &file, const std::string &what, const std::string 
 
 } // namespace
 
-class TestPerform : public QObject
+class TestDrive : public QObject
 {
     Q_OBJECT
 
@@ -244,5 +245,5 @@ private:
     std::unique_ptr<MemoryFolder> m_folder;
 };
 
-QTEST_GUILESS_MAIN(TestPerform)
-#include "tst_perform.moc"
+QTEST_GUILESS_MAIN(TestDrive)
+#include "tst_drive.moc"

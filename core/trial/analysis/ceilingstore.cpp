@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/trial/analysis/store.h"
+#include "core/trial/analysis/ceilingstore.h"
 
 #include "core/files/atomicfile.h"
 #include "core/files/sha256.h"

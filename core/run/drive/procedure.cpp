@@ -24,7 +24,7 @@ Result<Ending> call(Context &context)
 
 } // namespace
 
-Result<Ending> perform(Context &context)
+Result<Ending> runProcedure(Context &context)
 {
     Result<Ending> ending = call(context);
     Ending written = ending.value_or(Ending{"error", ending ? "" : ending.error().message});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/run/perform/drive.h"
+#include "core/run/drive/drive.h"
 
 namespace klineage::run {
 
@@ -48,7 +48,7 @@ Result<Ending> driveRun(const fs::path &runDirectory, const Driver &driver)
             stop.request_stop();
     };
     Context context{driver.workspace, *journal, *author, driver.gate, stop.get_token(), std::move(watcher)};
-    return perform(context);
+    return runProcedure(context);
 }
 
 } // namespace klineage::run

@@ -23,10 +23,10 @@ struct Conversation {
 
 /// What deoptimization, lift and admission have in common: they ask, gate and write steps in the run's own order, tell the watcher,
 /// and count dollars from the exchanges alone, so that a replay comes to the same steps.
-class Conduct
+class ActiveRun
 {
 public:
-    explicit Conduct(Context &context);
+    explicit ActiveRun(Context &context);
 
     [[nodiscard]] Context &context() const { return m_context; }
     [[nodiscard]] const Settings &settings() const { return m_context.journal.settings(); }
@@ -93,8 +93,8 @@ private:
 [[nodiscard]] std::string candidateName(const std::string &stem, kernel::Surface surface);
 
 template <typename T>
-Result<Conduct::Answer<T>> Conduct::askFor(Conversation &conversation, const std::string &what,
-                                           const Reader<T> &read, int repairs)
+Result<ActiveRun::Answer<T>> ActiveRun::askFor(Conversation &conversation, const std::string &what,
+                                               const Reader<T> &read, int repairs)
 {
     for (int attempt = 0;; ++attempt) {
         const Result<llm::Reply> reply = ask(conversation, what);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/run/lift/shelve.h"
+#include "core/run/lift/storecard.h"
 
 #include "core/files/atomicfile.h"
 #include "core/lineage/lineage.h"

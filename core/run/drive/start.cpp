@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/run/perform/start.h"
+#include "core/run/drive/start.h"
 
 #include "core/base/identifier.h"
 #include "core/base/suggest.h"
 #include "core/kernel/candidate.h"
+#include "core/llm/makeprovider.h"
 #include "core/run/deoptimize/walk.h"
 #include "core/run/lift/group.h"
 #include "core/run/runid.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/run/conduct.h"
+#include "core/run/activerun.h"
 
 #include "core/base/suggest.h"
 #include "core/talk/prompt.h"
@@ -44,16 +44,16 @@ void Conversation::assistant(std::string text)
     messages.push_back({llm::Role::Assistant, std::move(text), false});
 }
 
-Conduct::Conduct(Context &context)
+ActiveRun::ActiveRun(Context &context)
     : m_context(context)
 {}
 
-kernel::Surface Conduct::surface() const
+kernel::Surface ActiveRun::surface() const
 {
     return kernel::surfaceFromString(settings().surface).value_or(kernel::Surface::OpenCl);
 }
 
-Result<llm::Reply> Conduct::ask(Conversation &conversation, const std::string &what)
+Result<llm::Reply> ActiveRun::ask(Conversation &conversation, const std::string &what)
 {
     const Result<int> tokens =
         option(tokensOption.name, conversation.maxOutputTokens, tokensOption.least, tokensOption.most);
@@ -74,8 +74,8 @@ Result<llm::Reply> Conduct::ask(Conversation &conversation, const std::string &w
     return exchange->reply;
 }
 
-Result<std::optional<std::string>> Conduct::refuse(Conversation &conversation, const std::string &problem,
-                                                   bool again) const
+Result<std::optional<std::string>> ActiveRun::refuse(Conversation &conversation, const std::string &problem,
+                                                     bool again) const
 {
     if (!again)
         return std::optional<std::string>();
@@ -86,8 +86,8 @@ Result<std::optional<std::string>> Conduct::refuse(Conversation &conversation, c
     return std::optional<std::string>(std::move(*text));
 }
 
-Result<gate::Trial> Conduct::gate(const std::string &candidate, const std::string &parent,
-                                  const std::string &what)
+Result<gate::Trial> ActiveRun::gate(const std::string &candidate, const std::string &parent,
+                                    const std::string &what)
 {
     gate::GateRequest request;
     request.workloadDirectory = m_context.workspace / "workloads" / settings().workload;
@@ -121,7 +121,7 @@ Result<gate::Trial> Conduct::gate(const std::string &candidate, const std::strin
     return m_context.journal.gate(request, run, m_context.stop, m_context.watcher.gateProgress);
 }
 
-Status Conduct::step(StepRecord step, const gate::Trial *trial)
+Status ActiveRun::step(StepRecord step, const gate::Trial *trial)
 {
     m_totalDollars += m_dollars;
     step.exchanges = std::exchange(m_exchanges, {});
@@ -138,14 +138,14 @@ Status Conduct::step(StepRecord step, const gate::Trial *trial)
     return write(std::move(step));
 }
 
-void Conduct::name(const gate::Trial &trial, StepRecord &step)
+void ActiveRun::name(const gate::Trial &trial, StepRecord &step)
 {
     step.trial = trial.id;
     step.candidate = trial.candidate;
     step.parent = trial.parent;
 }
 
-Result<llm::Exchange> Conduct::send(const llm::Request &request, const std::string &what)
+Result<llm::Exchange> ActiveRun::send(const llm::Request &request, const std::string &what)
 {
     if (m_context.watcher.begins)
         m_context.watcher.begins(what);
@@ -156,7 +156,7 @@ Result<llm::Exchange> Conduct::send(const llm::Request &request, const std::stri
     return exchange;
 }
 
-Status Conduct::write(StepRecord step)
+Status ActiveRun::write(StepRecord step)
 {
     const Result<StepRecord> written = m_context.journal.step(std::move(step));
     if (!written)
@@ -166,7 +166,7 @@ Status Conduct::write(StepRecord step)
     return {};
 }
 
-Result<int> Conduct::option(const char *name, int absent, int least, int most) const
+Result<int> ActiveRun::option(const char *name, int absent, int least, int most) const
 {
     const auto found = settings().options.find(name);
     if (found == settings().options.end())
@@ -181,7 +181,7 @@ Result<int> Conduct::option(const char *name, int absent, int least, int most) c
     return value;
 }
 
-Status Conduct::checkOptions(std::vector<std::string> known) const
+Status ActiveRun::checkOptions(std::vector<std::string> known) const
 {
     for (const GateOption &gateOption :
          {seedsOption, roundsOption, profileOption, deadlineOption, tokensOption})

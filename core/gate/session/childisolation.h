@@ -11,16 +11,17 @@ namespace klineage::gate {
 
 /// What a worker may reach of the machine: shared libraries, what the OpenCL and CUDA runtimes read, device files, and one folder
 /// of its own to write to. Nobody's home, no accounts, no other process.
-[[nodiscard]] process::Isolation workerReach(kernel::Surface surface, const std::filesystem::path &scratch);
+[[nodiscard]] process::Isolation workerIsolation(kernel::Surface surface,
+                                                 const std::filesystem::path &scratch);
 
 /// What the compiler process may reach: itself, NVRTC, and the headers of the CUDA Toolkit.
-[[nodiscard]] process::Isolation compilerReach(const std::filesystem::path &scratch);
+[[nodiscard]] process::Isolation compilerIsolation(const std::filesystem::path &scratch);
 
 /// The log without what NVRTC quotes of files other than the candidate and the Toolkit's headers: for kernels without Landlock, where
 /// nothing keeps it from reading them.
 [[nodiscard]] std::string withoutForeignText(const std::string &log);
 
 /// Names, or beginnings of names with "*", of the environment variables that both have from the gate's.
-[[nodiscard]] std::vector<std::string> reachedVariables();
+[[nodiscard]] std::vector<std::string> inheritedVariables();
 
 } // namespace klineage::gate

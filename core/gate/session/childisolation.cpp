@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/gate/session/reach.h"
+#include "core/gate/session/childisolation.h"
 
 #include "core/device/references/cublibrary.h"
 
@@ -111,7 +111,7 @@ std::vector<fs::path> systemFolders()
 
 } // namespace
 
-process::Isolation workerReach(kernel::Surface surface, const fs::path &scratch)
+process::Isolation workerIsolation(kernel::Surface surface, const fs::path &scratch)
 {
     process::Isolation reach;
     reach.readable = ownImages();
@@ -149,7 +149,7 @@ process::Isolation workerReach(kernel::Surface surface, const fs::path &scratch)
     return reach;
 }
 
-process::Isolation compilerReach(const fs::path &scratch)
+process::Isolation compilerIsolation(const fs::path &scratch)
 {
     process::Isolation reach;
     reach.readable = ownImages();
@@ -200,7 +200,7 @@ std::string withoutForeignText(const std::string &log)
     return log;
 }
 
-std::vector<std::string> reachedVariables()
+std::vector<std::string> inheritedVariables()
 {
     return {"PATH",         "LANG",    "LANGUAGE", "LC_*",         "LD_LIBRARY_PATH", "CUDA_*",
             "CUBLAS*",      "CUDNN_*", "NVIDIA_*", "NVRTC_*",      "OCL_*",           "POCL_*",

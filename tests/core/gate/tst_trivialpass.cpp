@@ -2,7 +2,7 @@
 #include "core/base/random.h"
 #include "core/gate/check/caseinstance.h"
 #include "core/gate/check/shapes.h"
-#include "core/gate/check/trivial.h"
+#include "core/gate/check/trivialpass.h"
 
 #include "gatefixture.h"
 
@@ -59,7 +59,7 @@ std::vector<workload::Case> quickCases(const workload::Workload &workload)
 
 } // namespace
 
-class TestTrivial : public QObject
+class TestTrivialPass : public QObject
 {
     Q_OBJECT
 private slots:
@@ -73,7 +73,7 @@ private slots:
     void shapesFollowFromTheSeed();
 };
 
-void TestTrivial::refused_data()
+void TestTrivialPass::refused_data()
 {
     QTest::addColumn<QString>("text");
     QTest::addColumn<QString>("pass"); // empty: the work has to be done
@@ -96,14 +96,14 @@ void TestTrivial::refused_data()
     row("softmax", oneInput("softmax_rows", "{ kind = \"normal\" }", "[\"R\", \"C\"]"), "");
 }
 
-void TestTrivial::refused()
+void TestTrivialPass::refused()
 {
     QFETCH(QString, text);
     const workload::Workload workload = test::parsed(text.toUtf8().constData());
     QTEST(QString::fromStdString(passOf(workload, workload.cases.front()).value_or("")), "pass");
 }
 
-void TestTrivial::zerosAndUntouched()
+void TestTrivialPass::zerosAndUntouched()
 {
     const HostTensor y{"y", workload::Role::Output, kernel::DType::F32, {3}, {}};
     const auto pass = [&y](std::vector<double> expected) {
@@ -117,7 +117,7 @@ void TestTrivial::zerosAndUntouched()
     QCOMPARE(pass({nan, nan, nan}), QString()); // NaN there before is garbage the next time
 }
 
-void TestTrivial::everyOutputCounts()
+void TestTrivialPass::everyOutputCounts()
 {
     const HostTensor y{"y", workload::Role::Output, kernel::DType::F32, {2}, {}};
     const HostTensor z{"z", workload::Role::Output, kernel::DType::F32, {2}, {}};
@@ -127,7 +127,7 @@ void TestTrivial::everyOutputCounts()
              std::string("y passes as zeros, z passes as ones"));
 }
 
-void TestTrivial::workloadsOfTheRepository_data()
+void TestTrivialPass::workloadsOfTheRepository_data()
 {
     QTest::addColumn<QString>("folder");
     for (const char *root : {"workloads", "tests/gate/corpus/workloads", "tests/gate/references/workloads"}) {
@@ -139,7 +139,7 @@ void TestTrivial::workloadsOfTheRepository_data()
     }
 }
 
-void TestTrivial::workloadsOfTheRepository()
+void TestTrivialPass::workloadsOfTheRepository()
 {
     QFETCH(QString, folder);
     const auto workload = workload::readWorkload(folder.toStdString());
@@ -154,7 +154,7 @@ void TestTrivial::workloadsOfTheRepository()
     QVERIFY2(2 * passes < static_cast<int>(cases.size()), "most cases must show something");
 }
 
-void TestTrivial::theSupervisorRefuses()
+void TestTrivialPass::theSupervisorRefuses()
 {
     SupervisorOptions options;
     options.workerCommand = {std::string(KLINEAGE_BIN_DIR) + "/klineage-fakeworker", "well"};
@@ -173,7 +173,7 @@ void TestTrivial::theSupervisorRefuses()
                  "work. Fill its inputs otherwise, or tighten its tolerance."));
 }
 
-void TestTrivial::shapesFollowFromTheSeed()
+void TestTrivialPass::shapesFollowFromTheSeed()
 {
     const std::string text =
         std::string(test::smallMatmul)
@@ -197,5 +197,5 @@ void TestTrivial::shapesFollowFromTheSeed()
     QCOMPARE(drawCase(workload.cases.front(), 1).name, std::string("timed"));
 }
 
-QTEST_GUILESS_MAIN(TestTrivial)
-#include "tst_trivial.moc"
+QTEST_GUILESS_MAIN(TestTrivialPass)
+#include "tst_trivialpass.moc"

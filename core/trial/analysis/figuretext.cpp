@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/trial/analysis/text.h"
+#include "core/trial/analysis/figuretext.h"
 
 #include "core/base/numbertext.h"
 

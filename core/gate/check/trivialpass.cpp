@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/gate/check/trivial.h"
+#include "core/gate/check/trivialpass.h"
 
 #include "core/gate/check/bufferimage.h"
 #include "core/gate/check/comparison.h"

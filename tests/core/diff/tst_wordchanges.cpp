@@ -33,7 +33,7 @@ std::string unmarkedPart(std::string_view line, const std::vector<Span> &spans)
 
 } // namespace
 
-class TestWords : public QObject
+class TestWordChanges : public QObject
 {
     Q_OBJECT
 
@@ -130,5 +130,5 @@ private slots:
     }
 };
 
-QTEST_GUILESS_MAIN(TestWords)
-#include "tst_words.moc"
+QTEST_GUILESS_MAIN(TestWordChanges)
+#include "tst_wordchanges.moc"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/run/perform/author.h"
+#include "core/run/drive/estimate.h"
 #include "core/workspace/workspace.h"
 
 namespace klineage::run {
