@@ -292,6 +292,35 @@ Status CudaBackend::setFills(SubjectId subject, const FillSets &fills)
     return {};
 }
 
+Status CudaBackend::setOutputs(SubjectId subject, const OutputSets &outputs)
+{
+    const auto found = entry(subject);
+    if (!found)
+        return tl::unexpected(found.error());
+    if (!m_helpers.installed())
+        return fail(ErrorCode::Internal, "Cannot look at outputs: the gate's own kernels are not loaded.");
+    if (outputs.sets.size() != (*found)->subject->setCount())
+        return fail(ErrorCode::Internal,
+                    "Cannot look at outputs: there is not one list of them for each set.");
+    std::vector<std::vector<CUdeviceptr>> addresses;
+    for (const auto &set : outputs.sets) {
+        auto &out = addresses.emplace_back();
+        for (std::size_t i = 0; i < set.size(); ++i) {
+            const TileLayout &layout = outputs.layouts[i];
+            const auto buffer = allocation(
+                set[i].buffer, set[i].offsetBytes + layout.elements * kernel::sizeOf(layout.dtype));
+            if (!buffer)
+                return tl::unexpected(buffer.error());
+            out.push_back(buffer->address + set[i].offsetBytes);
+        }
+    }
+    auto table = m_helpers.makeTable(outputs, addresses);
+    if (!table)
+        return tl::unexpected(table.error());
+    (*found)->outputs = std::move(*table);
+    return {};
+}
+
 std::string CudaBackend::subjectVersion(SubjectId subject) const
 {
     const auto found = m_subjects.find(subject);

@@ -26,6 +26,7 @@ struct Entry {
     std::unique_ptr<Subject> subject;
     std::vector<Replay> replays;
     FillTable fills;
+    OutputTable outputs;
 };
 
 class CudaBackend : public Backend
@@ -66,6 +67,7 @@ public:
     void removeSubject(SubjectId subject) override;
     Status rebind(SubjectId subject, const std::vector<BufferSet> &sets) override;
     Status setFills(SubjectId subject, const FillSets &fills) override;
+    Status setOutputs(SubjectId subject, const OutputSets &outputs) override;
     std::string subjectVersion(SubjectId subject) const override;
     std::vector<Metric> subjectMetrics(SubjectId subject) const override;
     Status run(SubjectId subject, std::size_t set) override;

@@ -4,11 +4,13 @@
 // so a wild write can hit the worker itself, and the supervisor takes its death for what it is.
 #include "core/device/backend.h"
 #include "core/device/opencl/program.h"
+#include "core/device/opencl/scrub.h"
 #include "core/device/opencl/standin.h"
 #include "core/device/opencl/subject.h"
 #include "core/process/isolation.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace klineage::gate {
 
@@ -24,6 +26,7 @@ struct Allocation {
 struct Entry {
     std::unique_ptr<Subject> subject;
     FillSets fills;
+    OutputSets outputs;
 };
 
 class OpenClBackend : public Backend
@@ -60,6 +63,7 @@ public:
     void removeSubject(SubjectId subject) override { m_subjects.erase(subject); }
     Status rebind(SubjectId subject, const std::vector<BufferSet> &sets) override;
     Status setFills(SubjectId subject, const FillSets &fills) override;
+    Status setOutputs(SubjectId subject, const OutputSets &outputs) override;
     std::string subjectVersion(SubjectId subject) const override;
     std::vector<Metric> subjectMetrics(SubjectId subject) const override;
     Status prime(ModuleId module, const kernel::ResolvedPlan &plan) override;
@@ -72,6 +76,9 @@ private:
     Result<cl_mem> memory(BufferId buffer, std::size_t bytes) const;
     Result<Entry *> entry(SubjectId subject);
     Status refill(const std::vector<FillRegion> &regions, std::uint32_t word);
+    Status scrub(std::uint32_t word);
+    Status addPrints(const OutputSets &outputs, std::size_t set, std::uint32_t word,
+                     std::vector<TilePrint> &prints);
     SubjectId add(std::unique_ptr<Subject> subject);
 
     Device m_device;
@@ -79,6 +86,7 @@ private:
     const Api &m_api;
     Context m_context;
     Queue m_queue;
+    std::optional<Scrub> m_scrub; ///< made when it is first wanted
     std::map<ModuleId, Program> m_programs;
     std::map<BufferId, Allocation> m_buffers;
     std::map<SubjectId, Entry> m_subjects;
@@ -224,6 +232,8 @@ Result<bool> OpenClBackend::seal()
 {
     if (!m_compilesWithoutRunning)
         return false;
+    if (auto compiled = scrub(1); !compiled) // the gate's own kernel is compiled when it first runs
+        return tl::unexpected(compiled.error());
     return process::sealProcess().has_value();
 }
 
@@ -295,6 +305,17 @@ Status OpenClBackend::refill(const std::vector<FillRegion> &regions, std::uint32
     return {};
 }
 
+Status OpenClBackend::scrub(std::uint32_t word)
+{
+    if (!m_scrub) {
+        auto made = Scrub::make(m_device, m_context.get());
+        if (!made)
+            return tl::unexpected(made.error());
+        m_scrub = std::move(*made);
+    }
+    return m_scrub->run(m_queue.get(), word);
+}
+
 Status OpenClBackend::copy(std::span<const CopyRange> ranges)
 {
     for (const CopyRange &range : ranges) {
@@ -334,6 +355,44 @@ Status OpenClBackend::setFills(SubjectId subject, const FillSets &fills)
     return {};
 }
 
+Status OpenClBackend::setOutputs(SubjectId subject, const OutputSets &outputs)
+{
+    const auto found = entry(subject);
+    if (!found)
+        return tl::unexpected(found.error());
+    if (outputs.sets.size() != (*found)->subject->setCount())
+        return fail(ErrorCode::Internal,
+                    "Cannot look at outputs: there is not one list of them for each set.");
+    (*found)->outputs = outputs;
+    return {};
+}
+
+Status OpenClBackend::addPrints(const OutputSets &outputs, std::size_t set, std::uint32_t word,
+                                std::vector<TilePrint> &prints)
+{
+    for (std::size_t output = 0; output < outputs.layouts.size(); ++output) {
+        const TileLayout &layout = outputs.layouts[output];
+        const BufferBinding &binding = outputs.sets[set][output];
+        const std::size_t bytes = layout.elements * kernel::sizeOf(layout.dtype);
+        const auto buffer = memory(binding.buffer, binding.offsetBytes + bytes);
+        if (!buffer)
+            return tl::unexpected(buffer.error());
+        cl_int code = CL_SUCCESS;
+        void *mapped = m_api.clEnqueueMapBuffer(m_queue.get(), *buffer, CL_TRUE, CL_MAP_READ,
+                                                binding.offsetBytes, bytes, 0, nullptr, nullptr, &code);
+        if (auto done = check(code, "look at an output"); !done)
+            return done;
+        for (std::size_t first = 0; first < layout.elements; first += layout.tileElements)
+            prints.push_back(tilePrintOf(static_cast<const std::byte *>(mapped), layout.dtype, first,
+                                         std::min(layout.tileElements, layout.elements - first), outputs.key,
+                                         word));
+        code = m_api.clEnqueueUnmapMemObject(m_queue.get(), *buffer, mapped, 0, nullptr, nullptr);
+        if (auto done = check(code, "look at an output"); !done)
+            return done;
+    }
+    return {};
+}
+
 Result<TimedSample> OpenClBackend::time(const TimedRun &run)
 {
     const auto found = entry(run.subject);
@@ -352,13 +411,24 @@ Result<TimedSample> OpenClBackend::time(const TimedRun &run)
             if (auto filled = refill(subject.fills[sets[i]], run.fillWord); !filled)
                 return tl::unexpected(filled.error());
         }
+        if (auto done = scrub(run.fillWord); !done)
+            return tl::unexpected(done.error());
         if (auto done = check(m_api.clFinish(m_queue.get()), "refill a buffer"); !done)
             return tl::unexpected(done.error());
     }
     const auto ns = subject.subject->run(sets);
     if (!ns)
         return tl::unexpected(ns.error());
-    return TimedSample{*ns / run.repeats, 0};
+    TimedSample sample{*ns / run.repeats, 0};
+    if (run.fillWord != 0 && !subject.outputs.sets.empty()) {
+        for (std::size_t i = 0; i < std::min(sets.size(), count); ++i) {
+            if (auto looked = addPrints(subject.outputs, sets[i], run.fillWord, sample.prints); !looked)
+                return tl::unexpected(looked.error());
+        }
+        if (auto done = check(m_api.clFinish(m_queue.get()), "look at an output"); !done)
+            return tl::unexpected(done.error());
+    }
+    return sample;
 }
 
 } // namespace

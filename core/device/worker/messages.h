@@ -8,7 +8,7 @@
 namespace klineage::gate::protocol {
 
 /// Raised when a message changes its meaning; both ends are the same program, so it only catches mixed installations.
-inline constexpr int version = 3;
+inline constexpr int version = 4;
 /// Descriptors of the worker and the compiler: the socket that carries frames, and the memory that carries bulk bytes.
 inline constexpr int socketFd = 3;
 inline constexpr int memoryFd = 4;
@@ -24,9 +24,10 @@ inline constexpr int memoryFd = 4;
 [[nodiscard]] nlohmann::json write(const std::vector<BufferSet> &sets);
 [[nodiscard]] nlohmann::json write(const ReferenceCall &call);
 [[nodiscard]] nlohmann::json write(const FillSets &fills);
+[[nodiscard]] nlohmann::json write(const OutputSets &outputs);
 [[nodiscard]] nlohmann::json write(const std::vector<CopyRange> &ranges);
 [[nodiscard]] nlohmann::json write(const TimedRun &run);
-[[nodiscard]] nlohmann::json write(const TimedSample &sample);
+[[nodiscard]] nlohmann::json write(const TimedSample &sample); ///< without its fingerprints
 [[nodiscard]] nlohmann::json write(const EnergyReading &reading);
 [[nodiscard]] nlohmann::json write(const Error &error);
 
@@ -39,6 +40,7 @@ inline constexpr int memoryFd = 4;
 [[nodiscard]] std::vector<BufferSet> readSets(const nlohmann::json &json);
 [[nodiscard]] ReferenceCall readReferenceCall(const nlohmann::json &json);
 [[nodiscard]] FillSets readFills(const nlohmann::json &json);
+[[nodiscard]] OutputSets readOutputs(const nlohmann::json &json);
 [[nodiscard]] std::vector<CopyRange> readRanges(const nlohmann::json &json);
 [[nodiscard]] TimedRun readTimedRun(const nlohmann::json &json);
 [[nodiscard]] TimedSample readTimedSample(

@@ -9,6 +9,7 @@
 #include "core/process/framepipe.h"
 #include "core/process/sharedmemory.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <functional>
 
@@ -108,9 +109,14 @@ json Worker::addPlan(const json &request)
                   "subject");
 }
 
+/// The fingerprints of all samples lie one after the other in the shared memory.
 json Worker::time(const json &request)
 {
     json samples = json::array();
+    const auto prints = region(request);
+    if (!prints)
+        return failure(prints.error());
+    std::size_t at = 0;
     for (const json &entry : request.at("sequence")) {
         const auto sample = m_backend->time(protocol::readTimedRun(entry));
         if (!sample) {
@@ -119,6 +125,12 @@ json Worker::time(const json &request)
             return reply;
         }
         samples.push_back(protocol::write(*sample));
+        const auto bytes = std::as_bytes(std::span(sample->prints));
+        if (bytes.size() > prints->size() - at)
+            return failure(
+                {ErrorCode::Internal, "There is no room for what the sample left in its outputs.", {}});
+        std::copy(bytes.begin(), bytes.end(), prints->begin() + static_cast<std::ptrdiff_t>(at));
+        at += bytes.size();
     }
     return {{"ok", true}, {"samples", std::move(samples)}};
 }
@@ -188,6 +200,9 @@ json Worker::perform(const json &request)
     if (op == "set_fills")
         return answer(m_backend->setFills(request.at("subject").get<SubjectId>(),
                                           protocol::readFills(request.at("fills"))));
+    if (op == "set_outputs")
+        return answer(m_backend->setOutputs(request.at("subject").get<SubjectId>(),
+                                            protocol::readOutputs(request.at("outputs"))));
     if (op == "remove_subject")
         return m_backend->removeSubject(request.at("subject").get<SubjectId>()), answer(Status());
     if (op == "subject_info") {

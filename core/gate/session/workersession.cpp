@@ -422,6 +422,7 @@ WorkerResult<SubjectId> WorkerSession::addReference(const ReferenceCall &referen
 WorkerResult<void> WorkerSession::removeSubject(SubjectId subject)
 {
     std::erase(m_subjects, subject);
+    m_looked.erase(subject);
     return ask({{"op", "remove_subject"}, {"subject", subject}}, quickLimitSeconds, [](const json &) {});
 }
 
@@ -435,6 +436,21 @@ WorkerResult<void> WorkerSession::setFills(SubjectId subject, const FillSets &fi
 {
     return ask({{"op", "set_fills"}, {"subject", subject}, {"fills", protocol::write(fills)}},
                quickLimitSeconds, [](const json &) {});
+}
+
+WorkerResult<void> WorkerSession::setOutputs(SubjectId subject, const OutputSets &outputs)
+{
+    m_looked[subject] = {outputs.sets.size(), outputs.tilesPerSet()};
+    return ask({{"op", "set_outputs"}, {"subject", subject}, {"outputs", protocol::write(outputs)}},
+               quickLimitSeconds, [](const json &) {});
+}
+
+std::size_t WorkerSession::printsOf(const TimedRun &run) const
+{
+    const auto looked = m_looked.find(run.subject);
+    if (looked == m_looked.end() || run.fillWord == 0)
+        return 0;
+    return std::min(static_cast<std::size_t>(run.repeats), looked->second.sets) * looked->second.tiles;
 }
 
 WorkerResult<void> WorkerSession::copy(const std::vector<CopyRange> &ranges)
@@ -473,17 +489,32 @@ WorkerResult<std::vector<TimedSample>> WorkerSession::time(const std::vector<Tim
                                                            double limitSeconds)
 {
     json entries = json::array();
-    for (const TimedRun &run : sequence)
+    std::size_t prints = 0;
+    for (const TimedRun &run : sequence) {
         entries.push_back(protocol::write(run));
-    auto samples =
-        ask({{"op", "time"}, {"sequence", std::move(entries)}}, limitSeconds, [&](const json &answer) {
-            std::vector<TimedSample> values;
-            for (const json &sample : answer.at("samples"))
-                values.push_back(protocol::readTimedSample(sample));
-            if (values.size() != sequence.size())
-                throw std::invalid_argument("samples");
-            return values;
-        });
+        prints += printsOf(run);
+    }
+    const std::size_t bytes = prints * sizeof(TilePrint);
+    const auto room = staging(bytes);
+    if (!room)
+        return tl::unexpected(room.error());
+    auto samples = ask({{"op", "time"}, {"sequence", std::move(entries)}, {"offset", 0}, {"bytes", bytes}},
+                       limitSeconds, [&](const json &answer) {
+                           std::vector<TimedSample> values;
+                           for (const json &sample : answer.at("samples"))
+                               values.push_back(protocol::readTimedSample(sample));
+                           if (values.size() != sequence.size())
+                               throw std::invalid_argument("samples");
+                           std::size_t at = 0;
+                           for (std::size_t i = 0; i < values.size(); ++i) {
+                               values[i].prints.resize(printsOf(sequence[i]));
+                               const std::size_t own = values[i].prints.size() * sizeof(TilePrint);
+                               if (own > 0)
+                                   std::memcpy(values[i].prints.data(), room->data() + at, own);
+                               at += own;
+                           }
+                           return values;
+                       });
     if (!samples && samples.error().kind == FailureKind::Candidate)
         return end(FailureKind::Candidate, samples.error().error);
     return samples;

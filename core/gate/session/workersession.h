@@ -121,6 +121,7 @@ public:
     [[nodiscard]] WorkerResult<void> removeSubject(SubjectId subject);
     [[nodiscard]] WorkerResult<void> rebind(SubjectId subject, const std::vector<BufferSet> &sets);
     [[nodiscard]] WorkerResult<void> setFills(SubjectId subject, const FillSets &fills);
+    [[nodiscard]] WorkerResult<void> setOutputs(SubjectId subject, const OutputSets &outputs);
     [[nodiscard]] WorkerResult<void> copy(const std::vector<CopyRange> &ranges);
     [[nodiscard]] WorkerResult<void> installHelpers(std::span<const std::byte> binary);
     [[nodiscard]] WorkerResult<SubjectInfo> subjectInfo(SubjectId subject);
@@ -166,7 +167,15 @@ private:
     bool m_sealed = false;
     kernel::Surface m_surface = kernel::Surface::OpenCl;
     std::uint64_t m_bufferBytes = 0; ///< by which its address space may be larger than compiling needs
+    /// How many fingerprints a sample has: `sets` at most, of `tiles` each.
+    struct Looked {
+        std::size_t sets = 0;
+        std::size_t tiles = 0;
+    };
+    [[nodiscard]] std::size_t printsOf(const TimedRun &run) const;
+
     std::vector<SubjectId> m_subjects;
+    std::map<SubjectId, Looked> m_looked;
     std::vector<ModuleId> m_modules;
     std::vector<BufferId> m_buffers;
     kernel::Bindings m_facts;

@@ -167,7 +167,7 @@ StageResult<void> checkGlobals(const PreparedCandidate &prepared, ModuleId modul
         const auto now = context.session.readGlobal(module, global.name, global.initial.size());
         if (!now && now.error().kind != FailureKind::Candidate)
             return tl::unexpected(failureEnd(now.error(), where));
-        if (!now || *now != global.initial)
+        if (!now || !global.unchanged(*now))
             return tl::unexpected<TrialEnd>(globalVerdict(global.name, now.has_value(), where));
     }
     return {};

@@ -27,10 +27,19 @@ namespace klineage::gate {
 
 namespace {
 
+constexpr std::size_t mostSpares = 2; ///< one for what this trial times, one for the next trial
 constexpr double workerStartSeconds = 60;
 constexpr double longestLaunchSeconds = 20;
 constexpr double turnPatienceSeconds = 1800;
 constexpr const char *self = "/proc/self/exe";
+
+/// How many contents the timed runs have that the oracle computes: one where that takes it seconds.
+int unseenSeeds(const workload::Workload &workload)
+{
+    constexpr double muchWork = 2e11;
+    const auto flops = workload.flops.evaluateReal(workload.bindings(workload.cases.front()));
+    return flops && *flops > muchWork ? 1 : 2;
+}
 
 const char *backendName(kernel::Surface surface)
 {
@@ -126,11 +135,11 @@ struct Supervisor::Private {
     /// A worker that is ready, on a device on which a trusted kernel was seen to work.
     WorkerResult<WorkerSession *> session(kernel::Surface surface, const std::stop_token &stop);
     WorkerResult<void> ensureStarted(kernel::Surface surface, const std::stop_token &stop);
-    /// A kernel on the CPU runs in the worker's own process, and could leave something there for the next candidate. So each gets
-    /// a fresh worker, which starts while the one before compiles and is checked.
-    void launchSpare(kernel::Surface surface);
-    /// The spare has started, and will not disturb what is timed from here on.
-    void awaitSpare(const std::stop_token &stop);
+    /// A kernel on the CPU runs in the worker's own process, and could leave something there for what is timed, or for the next
+    /// candidate. So both get a fresh worker, which starts while the one before compiles and is checked.
+    void launchSpares(kernel::Surface surface);
+    /// The spares have started, and will not disturb what is timed from here on.
+    void awaitSpares(const std::stop_token &stop);
     std::vector<std::uint64_t> timedSeeds(int count);
     Result<CaseInstancePtr> instance(const workload::Workload &workload, const workload::Case &c,
                                      std::uint64_t seed);
@@ -166,9 +175,9 @@ struct Supervisor::Private {
     StageClock clock;
     RooflineGuard roofline;
     std::map<kernel::Surface, std::unique_ptr<WorkerSession>> sessions;
-    std::set<kernel::Surface> trusted; ///< where the gate's own kernel ran and was right
-    std::unique_ptr<WorkerSession>
-        spare; ///< a worker for the next OpenCL candidate, launched during this one's trial
+    std::set<kernel::Surface> trusted;                  ///< where the gate's own kernel ran and was right
+    std::vector<std::unique_ptr<WorkerSession>> spares; ///< OpenCL workers, launched during a trial
+    std::unique_ptr<WorkerSession> retired;             ///< ended; the present trial may still speak of it
     NoiseFloors noise;
     PythonSessions python;
     std::vector<std::uint64_t> pool;
@@ -186,8 +195,9 @@ WorkerResult<void> Supervisor::Private::ensureStarted(kernel::Surface surface, c
     if (slot && slot->alive())
         return {};
     slot.reset();
-    if (surface == kernel::Surface::OpenCl && spare) {
-        slot = std::move(spare);
+    if (surface == kernel::Surface::OpenCl && !spares.empty()) {
+        slot = std::move(spares.back());
+        spares.pop_back();
         if (slot->await(workerStartSeconds, stop))
             return {};
         slot.reset(); // another one may do better, or say better what is wrong
@@ -213,18 +223,19 @@ WorkerResult<WorkerSession *> Supervisor::Private::session(kernel::Surface surfa
     return slot.get();
 }
 
-void Supervisor::Private::launchSpare(kernel::Surface surface)
+void Supervisor::Private::launchSpares(kernel::Surface surface)
 {
-    if (surface != kernel::Surface::OpenCl || spare)
-        return;
-    if (auto launched = WorkerSession::launch(workerCommand(surface), surface))
-        spare = std::move(*launched);
+    while (surface == kernel::Surface::OpenCl && spares.size() < mostSpares) {
+        auto launched = WorkerSession::launch(workerCommand(surface), surface);
+        if (!launched)
+            return;
+        spares.push_back(std::move(*launched));
+    }
 }
 
-void Supervisor::Private::awaitSpare(const std::stop_token &stop)
+void Supervisor::Private::awaitSpares(const std::stop_token &stop)
 {
-    if (spare && !spare->await(workerStartSeconds, stop))
-        spare.reset();
+    std::erase_if(spares, [&](const auto &spare) { return !spare->await(workerStartSeconds, stop); });
 }
 
 std::vector<std::uint64_t> Supervisor::Private::timedSeeds(int count)
@@ -334,13 +345,28 @@ StageResult<void> Supervisor::Private::profile(PreparedCandidate &prepared, cons
 {
     ProfileRequest wanted;
     std::vector<Evidence> notes;
-    for (WorkerSession *worker = &context.session;;) {
+    WorkerSession *worker = &context.session;
+    if (trial.surface == kernel::Surface::OpenCl) {
+        // Kernels on the CPU run in the worker's process, whose memory keeps what checked runs left outside of buffers. What is timed runs in
+        // another one.
+        retired = std::move(sessions[trial.surface]);
+        retired->discard();
+        const auto fresh = session(trial.surface, context.stop);
+        if (!fresh)
+            return tl::unexpected(environmentEnd(fresh.error()));
+        worker = *fresh;
+        worker->beginTrial(context.stop, context.deadline);
+    }
+    for (;;) {
         TrialContext mine{context.job,      *worker,
                           context.stop,     context.progress,
                           context.deadline, context.launchLimitSeconds,
                           context.instance, {}};
         mine.python = &python;
         mine.transfersAreOurs = context.transfersAreOurs;
+        mine.expected = context.expected;
+        mine.unseenSeeds = context.unseenSeeds;
+        mine.clock = context.clock;
         Trial attempt = trial;
         attempt.verdict.evidence.insert(attempt.verdict.evidence.end(), notes.begin(), notes.end());
         const auto done = profileCandidate(prepared, correct, compiler, wanted, mine, noise, attempt);
@@ -370,7 +396,7 @@ StageResult<void> Supervisor::Private::performOn(WorkerSession &worker, Prepared
 {
     auto deadline = process::Deadline::in(job.request.deadlineSeconds);
     worker.beginTrial(stop, deadline);
-    launchSpare(prepared.candidate.surface);
+    launchSpares(prepared.candidate.surface);
     trial.environment = worker.helloEnvironment();
     TrialContext context{
         job,
@@ -380,14 +406,16 @@ StageResult<void> Supervisor::Private::performOn(WorkerSession &worker, Prepared
         deadline,
         std::clamp(job.request.deadlineSeconds / 4, 2.0, longestLaunchSeconds),
         [&](const workload::Case &c, std::uint64_t seed) { return instance(job.workload, c, seed); },
-        {}};
-    // A replayed trial lists a seed for each case but the first, then those of the first; one that ended early lists fewer.
+        timedSeeds(job.request.seeds + unseenSeeds(job.workload))};
+    context.unseenSeeds.assign(context.timedSeeds.begin() + job.request.seeds, context.timedSeeds.end());
+    context.timedSeeds.resize(static_cast<std::size_t>(job.request.seeds));
+    // A replayed trial lists a seed for each case but the first, then those of the first; one that ended early lists fewer. What timed
+    // runs read is drawn anew in any case.
     const auto &replayed = job.request.replaySeeds;
     const std::size_t others = job.workload.cases.size() - 1;
     if (replayed.size() > others)
         context.timedSeeds.assign(replayed.begin() + static_cast<std::ptrdiff_t>(others), replayed.end());
-    else
-        context.timedSeeds = timedSeeds(job.request.seeds);
+    context.expected = expectedSource();
     context.clock = &clock;
     context.transfersAreOurs = prepared.candidate.surface == kernel::Surface::Cuda;
     context.report(Stage::Compile, -1, "compiling");
@@ -438,7 +466,7 @@ StageResult<void> Supervisor::Private::performOn(WorkerSession &worker, Prepared
         if (auto sane = sanitize(prepared, workerCommand(prepared.candidate.surface), context, trial); !sane)
             return sane;
     }
-    awaitSpare(stop);
+    awaitSpares(stop);
     if (auto profiled = profile(prepared, correct, context, trial); !profiled)
         return profiled;
     if (auto judged = roofline.judge(job, compiler, stop, progress, trial); !judged)
@@ -497,6 +525,7 @@ StageResult<void> Supervisor::Private::perform(const GateJob &job, const std::st
     auto done = performOn(**worker, *prepared, job, stop, progress, trial);
     if (trial.surface == kernel::Surface::OpenCl) {
         sessions.erase(trial.surface);
+        retired.reset();
         return done;
     }
     WorkerSession *used = sessions[trial.surface].get();
@@ -596,8 +625,8 @@ Result<Ceilings> Supervisor::ceilings(kernel::Surface surface, bool again, const
 pid_t Supervisor::workerPid(kernel::Surface surface) const
 {
     const auto found = m_d->sessions.find(surface);
-    if (found == m_d->sessions.end() && surface == kernel::Surface::OpenCl && m_d->spare)
-        return m_d->spare->alive() ? m_d->spare->pid() : -1;
+    if (found == m_d->sessions.end() && surface == kernel::Surface::OpenCl && !m_d->spares.empty())
+        return m_d->spares.back()->alive() ? m_d->spares.back()->pid() : -1;
     return found != m_d->sessions.end() && found->second && found->second->alive() ? found->second->pid()
                                                                                    : -1;
 }

@@ -259,8 +259,9 @@ Placed MeasuredSides::place()
 {
     if (auto drawn = m_buffers.redraw(entropy()); !drawn)
         return failed(drawn.error(), Culprit::Candidate);
+    m_outputs.beginBlock();
     for (const std::size_t i : randomOrder(m_sides.size(), entropy)) {
-        if (auto placed = m_sides[i].place(m_buffers, m_context, m_where); !placed)
+        if (auto placed = m_sides[i].place(m_buffers, m_outputs.outputs(), m_context, m_where); !placed)
             return placed;
         m_subjects[i].id = m_sides[i].subject();
     }

@@ -3,6 +3,7 @@
 
 #include "core/gate/check/correctness.h"
 #include "core/gate/timing/rounds.h"
+#include "core/gate/timing/timedoutputs.h"
 #include "core/gate/timing/timedside.h"
 
 #include <map>
@@ -19,12 +20,14 @@ public:
     using Placed = tl::expected<void, ProfileEnd>;
 
     MeasuredSides(PreparedCandidate &candidate, const CorrectnessResult &correct, CompilerSession &compiler,
-                  const TrialContext &context, TimedBuffers &buffers, Trial &trial, const Where &where)
+                  const TrialContext &context, TimedBuffers &buffers, TimedOutputs &outputs, Trial &trial,
+                  const Where &where)
         : m_candidate(candidate)
         , m_correct(correct)
         , m_compiler(compiler)
         , m_context(context)
         , m_buffers(buffers)
+        , m_outputs(outputs)
         , m_trial(trial)
         , m_where(where)
     {}
@@ -75,6 +78,7 @@ private:
     CompilerSession &m_compiler;
     const TrialContext &m_context;
     TimedBuffers &m_buffers;
+    TimedOutputs &m_outputs;
     Trial &m_trial;
     Where m_where;
     PreparedCandidate m_parent;

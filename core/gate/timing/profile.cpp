@@ -82,7 +82,8 @@ Where whereOf(const TrialContext &context, const CorrectnessResult &correct)
 class Profiler
 {
 public:
-    Profiler(PreparedCandidate &candidate, const CorrectnessResult &correct, CompilerSession &compiler,
+    Profiler(PreparedCandidate &candidate, const CorrectnessResult &correct,
+             const std::vector<CaseInstancePtr> &unseen, CompilerSession &compiler,
              const TrialContext &context, NoiseFloors &noise, Trial &trial)
         : m_candidate(candidate)
         , m_correct(correct)
@@ -91,8 +92,9 @@ public:
         , m_noise(noise)
         , m_trial(trial)
         , m_where(whereOf(context, correct))
-        , m_buffers(context.session, correct.timed)
-        , m_sides(candidate, correct, compiler, context, m_buffers, trial, m_where)
+        , m_buffers(context.session, unseen)
+        , m_outputs(m_buffers, [this](std::size_t set) { return computeSet(set); })
+        , m_sides(candidate, correct, compiler, context, m_buffers, m_outputs, trial, m_where)
         , m_subjects(m_sides.subjects())
     {}
     tl::expected<void, ProfileEnd> run(const ProfileRequest &request);
@@ -130,6 +132,10 @@ private:
     Step measureEnergy();
     Step audit(std::size_t set);
     Step checkClock(bool first);
+    RoundResult look(std::size_t subject, const TimedRun &run, const TimedSample &sample);
+    RoundResult judged(const TimedOutputs::Looked<TimedOutputs::Wrong> &looked);
+    Step blame(const RoundFailure &failure);
+    StageResult<CaseInstancePtr> computeSet(std::size_t set);
     Step finish();
     Step compare(std::optional<double> spread);
 
@@ -141,6 +147,7 @@ private:
     Trial &m_trial;
     Where m_where;
     TimedBuffers m_buffers;
+    TimedOutputs m_outputs;
     MeasuredSides m_sides;
     std::vector<TimedSubject> &m_subjects;
     RoundState m_state;
@@ -168,7 +175,7 @@ std::size_t Profiler::setCount() const
     const double ready = static_cast<double>(host ? hostPreparedLaunches : devicePreparedLaunches) / launches;
     const double affordable = static_cast<double>(host ? hostBudgetBytes : deviceBudgetBytes) / everything;
     const double quick = longestRotationNs / roughNs;
-    const auto seeds = static_cast<double>(m_correct.timed.size());
+    const auto seeds = static_cast<double>(m_context.unseenSeeds.size());
     const double count = std::min(
         {std::max(wanted, seeds), std::max(quick, seeds), std::max(ready, seeds), std::max(affordable, 1.0)});
     return std::clamp<std::size_t>(static_cast<std::size_t>(count), 1, maxSets);
@@ -215,9 +222,50 @@ Profiler::Step Profiler::audit(std::size_t set)
         return failed(finding.error(), Culprit::Candidate);
     if (*finding)
         return tl::unexpected(ProfileEnd{findingVerdict(**finding, where), Culprit::Candidate});
-    if (auto clean = checkGlobals(m_candidate, *m_sides.sides().front().module(), m_context, where); !clean)
-        return tl::unexpected(ProfileEnd{clean.error(), Culprit::Candidate});
     return {};
+}
+
+RoundResult Profiler::judged(const TimedOutputs::Looked<TimedOutputs::Wrong> &looked)
+{
+    if (!looked)
+        return tl::unexpected(RoundFailure{looked.error(), 0});
+    if (!*looked)
+        return {};
+    Where where = m_where;
+    const std::size_t side = (*looked)->side;
+    where.subject = m_sides.sides()[side].culprit() == Culprit::Parent ? "parent" : "candidate";
+    where.seed = m_buffers.seedOf((*looked)->fault.set);
+    return tl::unexpected(RoundFailure{TrialEnd(timedOutputVerdict((*looked)->fault, where)), side});
+}
+
+RoundResult Profiler::look(std::size_t subject, const TimedRun &run, const TimedSample &sample)
+{
+    return judged(m_outputs.look(subject, run, sample.prints));
+}
+
+Profiler::Step Profiler::blame(const RoundFailure &failure)
+{
+    const Culprit culprit = m_sides.sides()[failure.subject].culprit();
+    if (const auto *end = std::get_if<TrialEnd>(&failure.failure))
+        return tl::unexpected(ProfileEnd{*end, culprit});
+    return failed(std::get<WorkerFailure>(failure.failure), culprit);
+}
+
+/// What a set's outputs have to be whose content is no seed's as it is.
+StageResult<CaseInstancePtr> Profiler::computeSet(std::size_t set)
+{
+    const OwnTime own(m_context, OwnTime::Work::Oracle);
+    auto content = std::make_shared<CaseInstance>();
+    content->seed = m_buffers.seedOf(set);
+    content->tensors = m_buffers.tensorsOf(set);
+    content->tolerance = m_buffers.model().tolerance;
+    content->selection = m_buffers.model().selection;
+    auto expected =
+        m_context.expected(m_context.job.workload, timedCase(), content->tensors, content->tolerance);
+    if (!expected)
+        return tl::unexpected<TrialEnd>(expected.error());
+    content->expected = std::move(*expected);
+    return CaseInstancePtr(std::move(content));
 }
 
 /// What the worker says of its own clock is compared with the supervisor's: a kernel that runs in the worker's process could change it,
@@ -293,6 +341,10 @@ Profiler::Step Profiler::checkReplay()
         return failed(taken.error(), Culprit::Candidate);
     std::vector<double> replayed;
     std::vector<double> launched;
+    for (std::size_t i = 0; i < taken->size(); ++i) {
+        if (auto looked = look(0, runs[i], (*taken)[i]); !looked)
+            return blame(looked.error());
+    }
     for (std::size_t i = 0; i < taken->size(); ++i)
         (runs[i].replay ? replayed : launched).push_back((*taken)[i].ns);
     const double excess = median(launched) - median(replayed);
@@ -332,12 +384,9 @@ Profiler::Step Profiler::measureBlock(const process::Deadline &limit)
     const double secondsLeft = std::max(0.0, limit.secondsLeft());
     if (auto placed = m_sides.place(); !placed)
         return placed;
-    const auto blamed = [&](const RoundFailure &failure) {
-        return failed(failure.failure, m_sides.sides()[failure.subject].culprit());
-    };
     const bool first = m_state.blockEnds.empty();
     if (auto warm = warmUp(m_subjects, m_state, m_context); !warm)
-        return blamed(warm.error());
+        return blame(warm.error());
     if (first) {
         const auto info = m_context.session.subjectInfo(m_subjects.front().id);
         if (!info)
@@ -353,7 +402,9 @@ Profiler::Step Profiler::measureBlock(const process::Deadline &limit)
     }
     const std::size_t set = audited[entropy() % audited.size()];
     if (auto ran = runBlock(m_subjects, roundsPerBlock(secondsLeft), set, m_state, m_context); !ran)
-        return blamed(ran.error());
+        return blame(ran.error());
+    if (auto clean = checkGlobals(m_candidate, *m_sides.sides().front().module(), m_context, m_where); !clean)
+        return tl::unexpected(ProfileEnd{clean.error(), Culprit::Candidate});
     decideStop(limit);
     // Looking takes longer than many a block, so it is done after the first, after the last, and after some that nobody can foresee.
     if (first || !m_stoppedBy.empty() || entropy() % 3 == 0) {
@@ -361,6 +412,8 @@ Profiler::Step Profiler::measureBlock(const process::Deadline &limit)
             return checked;
     }
     if (!m_stoppedBy.empty()) {
+        if (auto closer = judged(m_outputs.lookCloser()); !closer)
+            return blame(closer.error());
         if (auto checked = checkReplay(); !checked)
             return checked;
         if (auto measured = measureEnergy(); !measured)
@@ -440,9 +493,14 @@ Profiler::Step Profiler::finish()
     note("runs_a_sample", std::to_string(candidate.repeats));
     note("blocks", std::to_string(m_state.blockEnds.size()));
     note("buffer_sets", std::to_string(m_state.sets));
+    note("timed_outputs", "looked at after " + std::to_string(m_outputs.launches()) + " launches"
+                              + (m_outputs.varies(0) ? "; not always the same bits" : ""));
     if (m_state.discarded > 0)
         note("discarded_rounds", std::to_string(m_state.discarded));
     note("stopped_by", m_stoppedBy);
+    if (const auto plan = resolveFor(m_candidate, m_context, timedCase());
+        plan && !plan->launches.empty() && plan->launches.front().programmaticDependent)
+        note("pdl", "not used for the first launch: a timed run begins when the one before has ended");
     note("aa_spread", spread ? percent(*spread) : "not measured: too few blocks");
     note("least_change", percent(significantChange(spread)));
     const auto environment = m_context.session.environment();
@@ -476,6 +534,9 @@ tl::expected<void, ProfileEnd> Profiler::run(const ProfileRequest &request)
         m_state.sampleNs = deviceSampleNs;
     }
     m_state.sets = setCount();
+    m_state.look = [this](std::size_t subject, const TimedRun &run, const TimedSample &sample) {
+        return look(subject, run, sample);
+    };
     const auto allocated = [&] {
         const OwnTime own(m_context, OwnTime::Work::Transfers);
         return m_buffers.allocate(m_state.sets);
@@ -515,7 +576,20 @@ tl::expected<void, ProfileEnd> profileCandidate(PreparedCandidate &candidate,
                                                 const ProfileRequest &request, const TrialContext &context,
                                                 NoiseFloors &noise, Trial &trial)
 {
-    return Profiler(candidate, correct, compiler, context, noise, trial).run(request);
+    // Content that no launch has seen: nothing that a candidate kept from what it was checked with tells what is looked at.
+    std::vector<CaseInstancePtr> unseen;
+    {
+        const OwnTime own(context, OwnTime::Work::Oracle);
+        const StageTime stage(context.clock, &StageSeconds::oracle);
+        for (const std::uint64_t seed : context.unseenSeeds) {
+            auto made = context.instance(context.job.workload.cases.front(), seed);
+            if (!made)
+                return tl::unexpected(ProfileEnd{made.error(), Culprit::Candidate});
+            unseen.push_back(std::move(*made));
+            trial.seeds.push_back(seed);
+        }
+    }
+    return Profiler(candidate, correct, unseen, compiler, context, noise, trial).run(request);
 }
 
 } // namespace klineage::gate

@@ -47,7 +47,8 @@ TimedSide TimedSide::reference(const std::string &provider, SubjectId subject)
     return side;
 }
 
-Placed TimedSide::place(const TimedBuffers &buffers, const TrialContext &context, const Where &where)
+Placed TimedSide::place(const TimedBuffers &buffers, const OutputSets &outputs, const TrialContext &context,
+                        const Where &where)
 {
     if (!m_prepared && !m_subject)
         return {};
@@ -57,6 +58,10 @@ Placed TimedSide::place(const TimedBuffers &buffers, const TrialContext &context
         return placed;
     if (auto set = context.session.setFills(*m_subject, buffers.fills(m_name)); !set)
         return failed(set.error(), where);
+    if (m_prepared) {
+        if (auto set = context.session.setOutputs(*m_subject, outputs); !set)
+            return failed(set.error(), where);
+    }
     return {};
 }
 

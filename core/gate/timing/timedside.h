@@ -44,8 +44,9 @@ public:
     [[nodiscard]] SubjectId subject() const { return m_subject.value_or(0); } ///< 0: elsewhere
     [[nodiscard]] std::optional<ModuleId> module() const { return m_module; } ///< of a plan that is placed
 
-    /// Loads the module and binds the buffers as they are drawn now.
-    [[nodiscard]] tl::expected<void, ProfileEnd> place(const TimedBuffers &buffers,
+    /// Loads the module and binds the buffers as they are drawn now. outputs: what is looked at after each sample of a plan. A vendor
+    /// routine may bring its result into another layout first, which is no part of what is timed, so its outputs are not.
+    [[nodiscard]] tl::expected<void, ProfileEnd> place(const TimedBuffers &buffers, const OutputSets &outputs,
                                                        const TrialContext &context, const Where &where);
     /// Unloads the module; a vendor routine stays.
     [[nodiscard]] tl::expected<void, ProfileEnd> remove(const TrialContext &context, const Where &where);

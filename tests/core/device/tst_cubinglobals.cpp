@@ -139,7 +139,7 @@ void TestCubinGlobals::compiledModules_data()
     QTest::newRow("initialised") << "__device__ float scale = 2.5f;"
                                  << "y[0] = scale; scale += 1;" << QStringList{"scale"};
     QTest::newRow("constant") << "__constant__ float table[4] = {1, 2, 3, 4};"
-                              << "y[0] = table[i & 3];" << QStringList{};
+                              << "y[0] = table[i & 3];" << QStringList{"table"};
     QTest::newRow("shared") << "__shared__ float tile[32];"
                             << "tile[i & 31] = i; __syncthreads(); y[0] = tile[0];" << QStringList{};
 }
