@@ -153,9 +153,9 @@ public:
                                                          const std::vector<BufferSet> &sets) = 0;
     /// Compiles what the plan's launches need, without running any of it; nothing where the device compiles all of it in load().
     [[nodiscard]] virtual Status prime(ModuleId, const kernel::ResolvedPlan &) { return {}; }
-    /// From here on the process can load and compile nothing more, start nothing and open nothing; what was primed runs. False: this device
-    /// or system cannot do that, and nothing has changed.
-    [[nodiscard]] virtual Result<bool> seal() { return false; }
+    /// From here on the process can load and compile nothing more, start nothing and open nothing; what was primed runs. times: whether
+    /// time() is to come. False: this device or system cannot do that, and nothing has changed.
+    [[nodiscard]] virtual Result<bool> seal(bool) { return false; }
     virtual void removeSubject(SubjectId subject) = 0;
     /// Gives a reference other buffers (plans are added anew). fills: see TimedRun.
     [[nodiscard]] virtual Status rebind(SubjectId subject, const std::vector<BufferSet> &sets) = 0;

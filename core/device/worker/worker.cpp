@@ -185,7 +185,7 @@ json Worker::perform(const json &request)
         return answer(
             m_backend->prime(request.at("module").get<ModuleId>(), protocol::readPlan(request.at("plan"))));
     if (op == "seal")
-        return answer(m_backend->seal(), "sealed");
+        return answer(m_backend->seal(request.at("times").get<bool>()), "sealed");
     if (op == "add_reference")
         return answer(m_backend->addReference(protocol::readReferenceCall(request.at("call")),
                                               protocol::readSets(request.at("sets"))),

@@ -139,7 +139,7 @@ StageResult<void> primeAndSeal(const std::vector<Step> &steps, const PreparedCan
             return tl::unexpected(failureEnd(primed.error(), where));
         }
     }
-    const auto sealed = context.session.seal();
+    const auto sealed = context.session.seal(false);
     if (!sealed)
         return tl::unexpected(failureEnd(sealed.error(), {}));
     return {};

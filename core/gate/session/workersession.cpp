@@ -400,9 +400,9 @@ WorkerResult<void> WorkerSession::prime(ModuleId module, const kernel::ResolvedP
                [](const json &) {});
 }
 
-WorkerResult<bool> WorkerSession::seal()
+WorkerResult<bool> WorkerSession::seal(bool times)
 {
-    auto sealed = ask({{"op", "seal"}}, quickLimitSeconds,
+    auto sealed = ask({{"op", "seal"}, {"times", times}}, primeLimitSeconds,
                       [](const json &answer) { return answer.at("sealed").get<bool>(); });
     if (sealed)
         m_sealed = *sealed;

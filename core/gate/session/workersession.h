@@ -112,9 +112,9 @@ public:
                                                   const std::vector<BufferSet> &sets);
     /// Compiles a plan without running it; a bad one is FailureKind::Candidate.
     [[nodiscard]] WorkerResult<void> prime(ModuleId module, const kernel::ResolvedPlan &plan);
-    /// After it only what was primed can run, and the process can do nothing but compute: see process::sealProcess(). Whether the
-    /// device and the system could do that.
-    [[nodiscard]] WorkerResult<bool> seal();
+    /// After it only what was primed can run, and the process can do nothing but compute: see process::sealProcess(). times: whether time()
+    /// is to come. Whether the device and the system could do that.
+    [[nodiscard]] WorkerResult<bool> seal(bool times);
     [[nodiscard]] bool sealed() const { return m_sealed; }
     [[nodiscard]] WorkerResult<SubjectId> addReference(const ReferenceCall &call,
                                                        const std::vector<BufferSet> &sets);

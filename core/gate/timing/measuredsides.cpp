@@ -107,7 +107,7 @@ Placed MeasuredSides::seal()
 {
     if (m_candidate.candidate.surface != kernel::Surface::OpenCl)
         return {};
-    if (const auto sealed = m_context.session.seal(); !sealed)
+    if (const auto sealed = m_context.session.seal(true); !sealed)
         return failed(sealed.error(), Culprit::Candidate);
     return {};
 }
