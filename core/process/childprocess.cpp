@@ -227,10 +227,12 @@ ExitStatus ChildProcess::kill() noexcept
     ::kill(m_pid, SIGKILL); // if it has left its group
     int raw = 0;
     pid_t got = 0;
+    struct rusage usage = {};
     do {
-        got = ::waitpid(m_pid, &raw, 0);
+        got = ::wait4(m_pid, &raw, 0, &usage);
     } while (got < 0 && errno == EINTR);
     ExitStatus status;
+    status.peakBytes = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
     if (got == m_pid && WIFEXITED(raw))
         status.exitCode = WEXITSTATUS(raw);
     else if (got == m_pid && WIFSIGNALED(raw))

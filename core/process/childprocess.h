@@ -19,8 +19,9 @@ namespace klineage::process {
 
 /// How a process ended.
 struct ExitStatus {
-    int exitCode = 0; ///< meaningful when signal is 0
-    int signal = 0;   ///< the signal that ended it; 0: it exited
+    int exitCode = 0;            ///< meaningful when signal is 0
+    int signal = 0;              ///< the signal that ended it; 0: it exited
+    std::uint64_t peakBytes = 0; ///< most memory that it, or a child that it waited for, had at once
     [[nodiscard]] bool ok() const { return signal == 0 && exitCode == 0; }
     /// "exit code 3", "SIGSEGV (invalid memory access)"
     [[nodiscard]] std::string describe() const;

@@ -191,7 +191,8 @@ tl::unexpected<WorkerFailure> WorkerSession::end(FailureKind kind, Error error, 
         if (const auto status = m_child.wait(Deadline::in(2)))
             failure.exit = *status;
         // It cannot do that to itself, where calls are filtered.
-        if (failure.exit && failure.exit->signal == SIGKILL && process::isolationSupport().seccomp) {
+        const bool full = failure.exit && failure.exit->peakBytes > (compileMemoryBytes + m_bufferBytes) / 2;
+        if (failure.exit && failure.exit->signal == SIGKILL && process::isolationSupport().seccomp && !full) {
             failure.kind = FailureKind::Killed;
             failure.error = {
                 ErrorCode::Internal,

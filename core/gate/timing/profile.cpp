@@ -317,9 +317,12 @@ Profiler::Step Profiler::checkClock(bool first)
         if (elapsed <= allowed)
             return {};
         // Where other processes kept the cores busy, the kernel says for how long; what is left must agree the better. A kernel that
-        // waits for most of its time could hide a slower clock behind that, so nothing is taken off then.
-        if (!quiet && spent.waitedNs <= mostWaiting * spent.ranNs
-            && elapsed - spent.waitedNs - ownWait <= busyClockTolerance * claimed + busyClockSlackNs)
+        // waits for most of its time could hide a slower clock behind that, so nothing is taken off then. And what one thread alone ran
+        // for, a clock that is right cannot miss, however long it waited besides.
+        if (!quiet
+            && ((spent.waitedNs <= mostWaiting * spent.ranNs
+                 && elapsed - spent.waitedNs - ownWait <= busyClockTolerance * claimed + busyClockSlackNs)
+                || (spent.ranNs > 0 && spent.ranNs <= quietClockTolerance * claimed + busyClockSlackNs)))
             return {};
     }
     return tl::unexpected(ProfileEnd{clockVerdict(claimed, elapsed, m_where), Culprit::Candidate});
