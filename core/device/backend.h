@@ -4,6 +4,7 @@
 #include "core/base/result.h"
 #include "core/device/tileprint.h"
 #include "core/kernel/plan.h"
+#include "core/trial/listing.h"
 #include "core/trial/trial.h"
 
 #include <cstddef>
@@ -89,8 +90,9 @@ struct TimedRun {
 };
 
 /// Where the warps of some runs stood.
-struct SampledLines {
-    std::vector<Hotspot> hotspots;
+struct SampledCode {
+    std::vector<ListedInstruction>
+        instructions;            ///< those that were hit, with their lines, without their text
     std::vector<Metric> metrics; ///< pc_samples, pc_samples_dropped, pc_sample_period
 };
 
@@ -186,7 +188,7 @@ public:
         return fail(ErrorCode::Unavailable, "Cannot sample the program counter: OpenCL offers no way.");
     }
     /// Samples the program counter during runs of a plan from the module with these bytes.
-    [[nodiscard]] virtual Result<SampledLines> sample(SubjectId, std::span<const std::byte>)
+    [[nodiscard]] virtual Result<SampledCode> sample(SubjectId, std::span<const std::byte>)
     {
         return fail(ErrorCode::Unavailable, "Cannot sample the program counter: OpenCL offers no way.");
     }

@@ -3,6 +3,7 @@
 #include "core/files/jsonlines.h"
 #include "core/files/sha256.h"
 #include "core/lineage/lineage.h"
+#include "core/trial/listing.h"
 
 #include <algorithm>
 #include <map>
@@ -159,6 +160,10 @@ Status appendTrial(const fs::path &lineageDirectory, const gate::Trial &trial)
     if (const Result<gate::Trial> readable = gate::parseTrial(line, "the new trial"); !readable)
         return fail(ErrorCode::InvalidInput, "Cannot record trial " + trial.id + " in '" + path.string()
                                                  + "': " + readable.error().message);
+    if (!trial.listingText.empty()) {
+        if (Status stored = gate::storeListing(lineageDirectory, trial.listingText); !stored)
+            return stored;
+    }
     return files::appendLine(path, line);
 }
 

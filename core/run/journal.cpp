@@ -7,8 +7,10 @@
 #include "core/files/sha256.h"
 #include "core/files/tomlwriter.h"
 #include "core/files/utctime.h"
+#include "core/trial/listing.h"
 
 #include <cmath>
+#include <utility>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -224,6 +226,11 @@ Result<gate::Trial> Journal::gate(const gate::GateRequest &request, const GateFu
                               "The gate answered with a trial of another candidate than it was given.");
     trial->parent = parent;
     trial->file = candidateFileName(candidate, m_d->surface());
+    if (!trial->listingText.empty()) {
+        if (Status stored = gate::storeListing(m_d->directory, std::exchange(trial->listingText, {}));
+            !stored)
+            return tl::unexpected(stored.error());
+    }
     if (Status written = files::appendLine(m_d->directory / trialsFile, gate::writeTrial(*trial)); !written)
         return tl::unexpected(written.error());
     m_d->recordedTrials.push_back(*trial);

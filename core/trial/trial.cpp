@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/trial/trial.h"
 
+#include "core/files/sha256.h"
+#include "core/trial/listing.h"
 #include "core/trial/verdictjson.h"
 
 #include <algorithm>
@@ -197,6 +199,14 @@ void readStages(JsonReader &reader, Trial &trial)
     item.finish();
 }
 
+void readListingText(JsonReader &reader, Trial &trial)
+{
+    trial.listing = readSha(reader, "listing", false);
+    trial.listingText = reader.optionalText("listing_text", maxListingBytes);
+    if (!trial.listingText.empty() && files::sha256Hex(trial.listingText) != trial.listing)
+        reader.refuse("listing_text", "is not what 'listing' names: its sha-256 is another");
+}
+
 Trial readTrial(const json &value)
 {
     JsonReader reader(value, {});
@@ -230,6 +240,7 @@ Trial readTrial(const json &value)
     readMetrics(reader, trial);
     readHotspots(reader, trial);
     readSamples(reader, trial);
+    readListingText(reader, trial);
     readStages(reader, trial);
     trial.gateVersion = reader.optionalText("gate_version", 256);
     reader.finish();
@@ -259,6 +270,7 @@ void writeMeasurements(OrderedJson &out, const Trial &trial)
         if (trial.stages.*stage.seconds > 0)
             out["stages"][stage.name] = trial.stages.*stage.seconds;
     }
+    files::setUnlessEmpty(out, "listing", trial.listing);
     for (const Samples &samples : trial.samples)
         out["samples"].push_back({{"subject", samples.subject}, {"ns", samples.ns}});
 }
@@ -326,6 +338,14 @@ void to_json(json &out, const Trial &trial)
 void from_json(const json &value, Trial &trial)
 {
     rethrowAsJson([&] { trial = readTrial(value); });
+}
+
+json carryTrial(const Trial &trial)
+{
+    json out = trial;
+    if (!trial.listingText.empty())
+        out["listing_text"] = trial.listingText;
+    return out;
 }
 
 std::string writeTrial(const Trial &trial)

@@ -82,6 +82,8 @@ struct Trial {
     std::vector<Metric> metrics;
     std::vector<Hotspot> hotspots; ///< most samples first; empty unless asked for
     std::vector<Samples> samples;
+    std::string listing;     ///< sha-256 of the text of a Listing (listing.h); empty: none was kept
+    std::string listingText; ///< that text, until it is stored
     StageSeconds stages;
     std::string gateVersion;
 
@@ -97,7 +99,9 @@ struct Trial {
 void to_json(nlohmann::json &json, const Trial &trial);
 void from_json(const nlohmann::json &json, Trial &trial); ///< throws nlohmann::json::exception on bad input
 
-[[nodiscard]] std::string writeTrial(const Trial &trial); ///< one line, no newline
+/// As it travels from the gate to who keeps it: with the text of its listing as "listing_text", which from_json reads.
+[[nodiscard]] nlohmann::json carryTrial(const Trial &trial);
+[[nodiscard]] std::string writeTrial(const Trial &trial); ///< a line of trials.jsonl, no newline
 [[nodiscard]] Result<Trial> parseTrial(std::string_view line, const std::string &where);
 
 } // namespace klineage::gate

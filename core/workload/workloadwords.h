@@ -28,7 +28,8 @@ inline const kernel::Words<kernel::Surface> providerWords = {
     {"cublas", kernel::Surface::Cuda},     {"cublaslt", kernel::Surface::Cuda},
     {"cudnn", kernel::Surface::Cuda},      {"cub", kernel::Surface::Cuda},
     {"torch", kernel::Surface::Cuda},      {"flashinfer", kernel::Surface::Cuda},
-    {"fla", kernel::Surface::Cuda},
+    {"fla", kernel::Surface::Cuda},        {"flash_qla", kernel::Surface::Cuda},
+    {"fa3", kernel::Surface::Cuda},
 };
 
 } // namespace klineage::workload

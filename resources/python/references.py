@@ -6,7 +6,7 @@ Runs as `python3 -c <this text> PROVIDER` with a stream socket as descriptor 3 a
 
   {"op": "begin", "tensors": [{"name", "role", "dtype", "shape", "offset", "bytes"}], "memory": N, "sets": N}
       uploads the inputs' bytes from the memory, once for each set, and makes outputs
-  {"op": "add", "call": {"op", "buffers": {role: tensor}, "sizes": {role: N}}}  -> {"subject": N}
+  {"op": "add", "call": {"op", "buffers": {role: tensor}, "sizes": {role: N}}}  -> {"subject": N, "way": "which of several is the fastest"}
   {"op": "run", "subject": N}       runs it on set 0 and leaves the outputs' bytes in the memory
   {"op": "time", "subject": N, "first": N, "repeats": N}  -> {"ns": of one run}: a CUDA graph replayed between events
   {"op": "end"}                     drops everything
@@ -17,21 +17,73 @@ import sys
 
 sys.path = [folder for folder in sys.path if folder]  # nothing is imported from the current folder
 
+import contextlib
 import importlib
 import importlib.metadata
 import json
 import math
 import mmap
+import os
 import socket
 import struct
 
-PACKAGES = {"torch": "torch", "flashinfer": "flashinfer-python", "fla": "flash-linear-attention"}
+# Of each provider the packages that may bring it: the first that is installed tells the version.
+PACKAGES = {
+    "torch": ("torch",),
+    "flashinfer": ("flashinfer-python",),
+    "fla": ("flash-linear-attention", "fla-core"),
+    "flash_qla": ("flash-qla",),
+    "fa3": ("flash-attn-3", "fa3-fwd"),
+}
 VERSION = 1
+OPERATOR_ENDS = ("_nt", "_nhwc", "_nchw", "_rows", "_cudnn", "_flash", "_varlen", "_even", "_causal", "_rule")
 GRAPHS = 64  # most graphs that are kept
 
 
 class Refused(Exception):
     """What cannot be done, as a sentence."""
+
+
+def import_first(*names):
+    """The first module of these that there is."""
+    problems = []
+    for name in names:
+        try:
+            return importlib.import_module(name)
+        except ImportError as problem:
+            problems.append(str(problem))
+    raise ImportError("; ".join(problems))
+
+
+def fastest(torch, ways):
+    """Of several ways to compute the same (name -> function) the fastest as a CUDA graph. One that fails is left out."""
+    found, problems = [], []
+    for name, run in ways.items():
+        try:
+            run()
+            torch.cuda.synchronize()
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                kept = [run() for _ in range(4)]
+            del kept
+            times = []
+            for _ in range(12):
+                begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+                begin.record()
+                graph.replay()
+                end.record()
+                torch.cuda.synchronize()
+                times.append(begin.elapsed_time(end))
+            found.append((sorted(times)[len(times) // 2], name))
+            del graph
+        except Exception as problem:  # compilers and libraries raise what they like
+            problems.append(f"{name}: {problem}")
+            print(f"{name}: {problem!r}", file=sys.stderr)
+            torch.cuda.synchronize()
+    if not found:
+        raise Refused("; ".join(problems))
+    print("; ".join(f"{name} {ms * 250:.2f} us" for ms, name in sorted(found)), file=sys.stderr)
+    return min(found)[1]
 
 
 def even_sequences(q, buffers):
@@ -118,10 +170,12 @@ class FlashInferOperators:
     def __init__(self, torch):
         self.torch = torch
         self.module = importlib.import_module("flashinfer")
-        self.workspace = torch.empty(256 << 20, dtype=torch.uint8, device="cuda")
+        self.workspace = None
 
     def attention_varlen(self, b, causal=False):
         _, heads, dim = b["q"].shape
+        if self.workspace is None:
+            self.workspace = self.torch.empty(256 << 20, dtype=self.torch.uint8, device="cuda")
         wrapper = self.module.BatchPrefillWithRaggedKVCacheWrapper(self.workspace, "NHD")
         wrapper.plan(b["cu_q"], b["cu_k"], heads, heads, dim, causal=causal, q_data_type=b["q"].dtype)
         return lambda: wrapper.run(b["q"], b["k"], b["v"])
@@ -129,27 +183,161 @@ class FlashInferOperators:
     def attention_varlen_causal(self, b):
         return self.attention_varlen(b, True)
 
-    def topk(self, b, in_order):
+    def topk(self, b, **options):
         if not hasattr(self.module, "top_k"):
             raise Refused("this version has no top_k: a later one has")
         rows, k = b["in"].view(-1, b["in"].shape[-1]), b["out"].shape[-1]
-        return lambda: self.module.top_k(rows, k, sorted=in_order)
+
+        def run(backend):
+            os.environ["FLASHINFER_TOPK_ALGO"] = backend
+            return self.module.top_k(rows, k, **options)
+
+        return run
 
     def topk_rows(self, b):
-        return self.topk(b, False)
+        unsorted = self.topk(b, sorted=False)
+        return {"radix": lambda: unsorted("default"), "cub": lambda: unsorted("cub")}
 
     def topk_sorted_rows(self, b):
-        return self.topk(b, True)
+        after = self.topk(b, sorted=True)
+        inside = self.topk(b, sorted=True, deterministic=True)
+        return {"sort afterwards": lambda: after("default"), "sort in the kernel": lambda: inside("default")}
+
+    def gated_delta_rule(self, b):
+        """Takes the gates themselves and keeps states as values by keys; its output has the queries' type."""
+        module = importlib.import_module("flashinfer.gdn_prefill")
+        torch, (batch, tokens, heads, dim) = self.torch, b["v"].shape
+        packed = {role: b[role].view(batch * tokens, *b[role].shape[2:]) for role in ("q", "k", "v", "g", "beta")}
+        ends = torch.arange(0, batch * tokens + 1, tokens, dtype=torch.int64, device="cuda")
+        narrow = torch.empty_like(packed["v"])
+        state = torch.empty((batch, heads, dim, dim), dtype=torch.float32, device="cuda")
+        end_state = torch.empty_like(state)
+
+        def run(split):
+            state.copy_(b["initial_state"].transpose(2, 3))
+            module.chunk_gated_delta_rule(
+                packed["q"], packed["k"], packed["v"], torch.exp(packed["g"]), packed["beta"], None, state, True, ends,
+                output=narrow, output_state=end_state, use_cp=split)
+            b["out"].view(narrow.shape).copy_(narrow)
+            b["final_state"].copy_(end_state.transpose(2, 3))
+            return b["out"], b["final_state"]
+
+        return {"split over the tokens": lambda: run(True), "whole": lambda: run(False)}
 
 
-class NoOperators:
-    """A package whose routines have no operator among the gate's yet."""
+def wide_output(torch, module):
+    """While it is entered, `module` allocates what is like another tensor in single precision: kernels that write any type then write the
+    contract's, and none has to convert afterwards."""
+
+    class Wide:
+        def __getattr__(self, name):
+            return getattr(torch, name)
+
+        def empty_like(self, like, **options):
+            return torch.empty_like(like, **{**options, "dtype": torch.float32})
+
+    @contextlib.contextmanager
+    def entered():
+        before = module.torch
+        module.torch = Wide()
+        try:
+            yield
+        finally:
+            module.torch = before
+
+    return entered
+
+
+class FlaOperators:
+    def __init__(self, torch):
+        self.torch = torch
+        self.chunk = importlib.import_module("fla.ops.gated_delta_rule.chunk")
+        self.output = importlib.import_module("fla.ops.common.chunk_o")
+
+    def gated_delta_rule(self, b):
+        wide = wide_output(self.torch, self.output)
+
+        def run():
+            result = self.chunk.chunk_gated_delta_rule_fwd(
+                b["q"], b["k"], b["v"], b["g"], b["beta"], b["q"].shape[-1] ** -0.5, b["initial_state"], True)
+            return result[1], result[3]
+
+        def converted():
+            out, state = run()
+            return out.float(), state
+
+        def direct():
+            with wide():
+                return run()
+
+        return {"f32 from the kernel": direct, "bf16, then converted": converted}
+
+
+class FlashQlaOperators:
+    def __init__(self, torch):
+        self.torch = torch
+        self.rule = importlib.import_module("flash_qla.ops.gated_delta_rule.chunk")
+        self.output = importlib.import_module("flash_qla.ops.gated_delta_rule.chunk.hopper.fused_fwd")
+
+    def gated_delta_rule(self, b):
+        wide = wide_output(self.torch, self.output)
+
+        def run(split):
+            result = self.rule.chunk_gated_delta_rule_fwd(
+                b["q"], b["k"], b["v"], b["g"], b["beta"], b["q"].shape[-1] ** -0.5, b["initial_state"], None, True,
+                auto_cp=split)
+            return result[2], result[4]
+
+        def converted(split):
+            out, state = run(split)
+            return out.float(), state
+
+        def direct(split):
+            with wide():
+                return run(split)
+
+        return {"f32 from the kernel, split over the tokens": lambda: direct(True),
+                "f32 from the kernel": lambda: direct(False),
+                "bf16, then converted, split over the tokens": lambda: converted(True),
+                "bf16, then converted": lambda: converted(False)}
+
+
+class FlashAttention3Operators:
+    """FlashAttention 3 as its own package names it, or the build of its forward pass alone."""
 
     def __init__(self, torch):
-        importlib.import_module("fla")
+        self.torch = torch
+        self.module = import_first("flash_attn_interface", "flash_attn_3.flash_attn_interface", "fa3_fwd_interface")
+
+    def attention_varlen(self, b, causal=False):
+        longest = [int((b[role][1:] - b[role][:-1]).max()) for role in ("cu_q", "cu_k")]
+        attend = self.module.flash_attn_varlen_func
+
+        def run():
+            result = attend(b["q"], b["k"], b["v"], b["cu_q"], b["cu_k"], *longest, causal=causal)
+            return result[0] if isinstance(result, (tuple, list)) else result
+
+        return run
+
+    def attention_varlen_causal(self, b):
+        return self.attention_varlen(b, True)
+
+    def attention_even(self, b, causal=False):
+        shape = (even_sequences(b["q"], b), -1) + tuple(b["q"].shape[1:])
+        q, k, v = (b[role].view(shape) for role in ("q", "k", "v"))
+
+        def run():
+            result = self.module.flash_attn_func(q, k, v, causal=causal)
+            return (result[0] if isinstance(result, (tuple, list)) else result).view(b["q"].shape)
+
+        return run
+
+    def attention_even_causal(self, b):
+        return self.attention_even(b, True)
 
 
-OPERATORS = {"torch": TorchOperators, "flashinfer": FlashInferOperators, "fla": NoOperators}
+OPERATORS = {"torch": TorchOperators, "flashinfer": FlashInferOperators, "fla": FlaOperators,
+             "flash_qla": FlashQlaOperators, "fa3": FlashAttention3Operators}
 
 
 class Subject:
@@ -204,7 +392,8 @@ class References:
                 raise Refused("torch sees no CUDA device")
             self.operators = OPERATORS[provider](self.torch)
         except ImportError as problem:
-            raise Refused(f"python3 ({sys.executable}) cannot import it: {problem}") from problem
+            packages = " or ".join(PACKAGES[provider])
+            raise Refused(f"python3 ({sys.executable}) cannot import it: {problem}; its package is {packages}") from problem
         self.provider = provider
         self.memory = None
         self.drop()
@@ -251,16 +440,19 @@ class References:
     def add(self, request):
         call = request["call"]
         make = getattr(self.operators, call["op"], None)
-        known = [name for name in dir(self.operators) if name.endswith(("_nt", "_nhwc", "_nchw", "_rows", "_cudnn", "_flash", "_varlen", "_causal"))]
+        known = [name for name in dir(self.operators) if name.endswith(OPERATOR_ENDS)]
         if call["op"] not in known:
             raise Refused(f"it has no operator {call['op']!r} here; expected {', '.join(known) or 'none: it has none yet'}")
-        try:
-            runs = [make({role: buffers[name] for role, name in call["buffers"].items()}) for buffers in self.sets]
-        except KeyError as problem:
-            raise Refused(f"the role {problem} names no tensor") from problem
         with self.torch.no_grad():
+            try:
+                runs = [make({role: buffers[name] for role, name in call["buffers"].items()}) for buffers in self.sets]
+            except KeyError as problem:
+                raise Refused(f"the role {problem} names no tensor") from problem
+            way = fastest(self.torch, runs[0]) if isinstance(runs[0], dict) else None
+            if way is not None:
+                runs = [ways[way] for ways in runs]
             self.subjects.append(Subject(self.torch, runs, [self.sets[0][out["name"]] for out in self.outputs]))
-        return {"subject": len(self.subjects) - 1}
+        return {"subject": len(self.subjects) - 1, **({"way": way} if way else {})}
 
     def run(self, request):
         self.subjects[request["subject"]].run()
@@ -280,10 +472,15 @@ class References:
 
 
 def package_version(provider):
+    for package in PACKAGES[provider]:
+        try:
+            return importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            pass
     try:
-        return importlib.metadata.version(PACKAGES[provider])
-    except importlib.metadata.PackageNotFoundError:
-        return getattr(importlib.import_module(provider), "__version__", "of unknown version")
+        return importlib.import_module(provider).__version__
+    except (ImportError, AttributeError):
+        return "of unknown version"
 
 
 def send(connection, message):
@@ -324,11 +521,12 @@ def serve(provider):
 
 def print_versions():
     found = {}
-    for provider, package in PACKAGES.items():
-        try:
-            found[provider] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            pass
+    for provider, packages in PACKAGES.items():
+        for package in reversed(packages):
+            try:
+                found[provider] = importlib.metadata.version(package)
+            except importlib.metadata.PackageNotFoundError:
+                pass
     print(json.dumps({"python": sys.version.split()[0], "executable": sys.executable, "packages": found}))
 
 

@@ -6,10 +6,10 @@
 
 namespace klineage::gate::counters {
 
-std::vector<Hotspot> rankHotspots(std::span<const Hotspot> samples, std::size_t most)
+std::vector<Hotspot> rankHotspots(std::span<const ListedInstruction> samples, std::size_t most)
 {
     std::map<std::pair<std::string, int>, Hotspot> byLine;
-    for (const Hotspot &sample : samples) {
+    for (const ListedInstruction &sample : samples) {
         Hotspot &line = byLine[{sample.kernel, sample.line}];
         line.kernel = sample.kernel;
         line.line = sample.line;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/trial/listing.h"
 #include "core/trial/trial.h"
 
 #include <span>
@@ -10,8 +11,8 @@ namespace klineage::gate::counters {
 
 inline constexpr std::size_t mostHotspots = 200;
 
-/// Samples of instructions, already with their lines: one hotspot a kernel and line, most samples first, at most `most`.
-[[nodiscard]] std::vector<Hotspot> rankHotspots(std::span<const Hotspot> samples,
+/// One hotspot a kernel and line, most samples first, at most `most`.
+[[nodiscard]] std::vector<Hotspot> rankHotspots(std::span<const ListedInstruction> samples,
                                                 std::size_t most = mostHotspots);
 
 /// "smsp__pcsamp_warps_issue_stalled_long_scoreboard" -> "long_scoreboard"; empty for counters that are no reason of their own, such as

@@ -99,7 +99,7 @@ private:
     std::size_t m_reasonCount = 0;
     std::unique_ptr<SampleBuffer> m_rest; ///< what CUPTI still has when it is disabled
     std::unique_ptr<SampleBuffer> m_buffer;
-    std::map<std::pair<std::string, std::uint64_t>, Hotspot> m_samples; ///< by kernel and instruction
+    std::map<std::pair<std::string, std::uint64_t>, ListedInstruction> m_samples; ///< by kernel and offset
     std::uint64_t m_dropped = 0;
 };
 
@@ -210,8 +210,9 @@ void CuptiPcSampler::take(SampleBuffer &buffer)
         const std::string kernel = record.functionName ? record.functionName : "";
         // The name is shared by the records of a function, and freed with the process.
         const std::uint64_t place = record.pcOffset; // CUPTI packs its structures
-        Hotspot &spot = m_samples[{kernel, place}];
+        ListedInstruction &spot = m_samples[{kernel, place}];
         spot.kernel = kernel;
+        spot.offset = place;
         for (std::size_t i = 0; i < record.stallReasonCount && i < m_reasonCount; ++i) {
             const auto reason = m_reasons.find(record.stallReason[i].pcSamplingStallReasonIndex);
             if (reason == m_reasons.end() || record.stallReason[i].samples == 0)
@@ -270,13 +271,12 @@ Result<PcSamples> CuptiPcSampler::sample(const std::function<Status(std::size_t)
     PcSamples result;
     result.dropped = m_dropped;
     result.periodCycles = 1U << period;
-    std::vector<Hotspot> spots;
     for (auto &[place, spot] : m_samples) {
         spot.line = lineOf(m_cupti, cubin, place.first, place.second);
         result.samples += static_cast<std::uint64_t>(spot.samples);
-        spots.push_back(std::move(spot));
+        if (spot.samples > 0)
+            result.instructions.push_back(std::move(spot));
     }
-    result.hotspots = rankHotspots(spots);
     return result;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/trial/trial.h"
+#include "core/trial/listing.h"
 
 #include <functional>
 #include <memory>
@@ -14,10 +14,10 @@ namespace klineage::gate::counters {
 
 /// Where the warps of a run stood, as samples of their program counters.
 struct PcSamples {
-    std::vector<Hotspot> hotspots;  ///< at most mostHotspots lines
-    std::uint64_t samples = 0;      ///< of the candidate's kernels
-    std::uint64_t dropped = 0;      ///< by the hardware, when they came too fast
-    std::uint32_t periodCycles = 0; ///< between two samples of an SM
+    std::vector<ListedInstruction> instructions; ///< those that were hit, without their text
+    std::uint64_t samples = 0;                   ///< of the candidate's kernels
+    std::uint64_t dropped = 0;                   ///< by the hardware, when they came too fast
+    std::uint32_t periodCycles = 0;              ///< between two samples of an SM
 };
 
 /// PC sampling on one context. It is enabled before the modules that it is to know are loaded, and excludes other counters meanwhile.

@@ -375,7 +375,7 @@ Status CudaBackend::prepareSampling()
     return {};
 }
 
-Result<SampledLines> CudaBackend::sample(SubjectId subject, std::span<const std::byte> binary)
+Result<SampledCode> CudaBackend::sample(SubjectId subject, std::span<const std::byte> binary)
 {
     const auto found = entry(subject);
     if (!found)
@@ -386,10 +386,10 @@ Result<SampledLines> CudaBackend::sample(SubjectId subject, std::span<const std:
     auto samples = m_sampler->sample([&](std::size_t pass) { return run(subject, pass % count); }, binary);
     if (!samples)
         return tl::unexpected(samples.error());
-    return SampledLines{std::move(samples->hotspots),
-                        {{"pc_samples", static_cast<double>(samples->samples), "", ""},
-                         {"pc_samples_dropped", static_cast<double>(samples->dropped), "", ""},
-                         {"pc_sample_period", static_cast<double>(samples->periodCycles), "cycles", ""}}};
+    return SampledCode{std::move(samples->instructions),
+                       {{"pc_samples", static_cast<double>(samples->samples), "", ""},
+                        {"pc_samples_dropped", static_cast<double>(samples->dropped), "", ""},
+                        {"pc_sample_period", static_cast<double>(samples->periodCycles), "cycles", ""}}};
 }
 
 Status CudaBackend::copy(std::span<const CopyRange> ranges)

@@ -75,7 +75,7 @@ public:
     Result<EnergyReading> energy(const TimedRun &run, double seconds) override;
     Result<std::vector<Metric>> counters(SubjectId subject, const std::vector<std::string> &sets) override;
     Status prepareSampling() override;
-    Result<SampledLines> sample(SubjectId subject, std::span<const std::byte> binary) override;
+    Result<SampledCode> sample(SubjectId subject, std::span<const std::byte> binary) override;
 
 private:
     int attribute(CUdevice_attribute name) const;

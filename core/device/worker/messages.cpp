@@ -33,14 +33,15 @@ json write(const std::vector<Metric> &metrics)
     return out;
 }
 
-json write(const std::vector<Hotspot> &hotspots)
+json write(const std::vector<ListedInstruction> &instructions)
 {
     json out = json::array();
-    for (const Hotspot &spot : hotspots)
-        out.push_back({{"kernel", spot.kernel},
-                       {"line", spot.line},
-                       {"samples", spot.samples},
-                       {"stalls", spot.stalls}});
+    for (const ListedInstruction &one : instructions)
+        out.push_back({{"kernel", one.kernel},
+                       {"offset", one.offset},
+                       {"line", one.line},
+                       {"samples", one.samples},
+                       {"stalls", one.stalls}});
     return out;
 }
 
@@ -164,23 +165,25 @@ std::vector<Metric> readMetrics(const json &in)
     return metrics;
 }
 
-std::vector<Hotspot> readHotspots(const json &in)
+std::vector<ListedInstruction> readInstructions(const json &in)
 {
-    std::vector<Hotspot> hotspots;
+    constexpr std::size_t mostInstructions = 100'000;
+    std::vector<ListedInstruction> instructions;
     for (const json &entry : in) {
-        Hotspot spot;
-        spot.kernel = entry.at("kernel").get<std::string>();
-        spot.line = entry.at("line").get<int>();
-        spot.samples = entry.at("samples").get<std::int64_t>();
-        spot.stalls = entry.at("stalls").get<std::map<std::string, std::int64_t>>();
+        ListedInstruction one;
+        one.kernel = entry.at("kernel").get<std::string>();
+        one.offset = entry.at("offset").get<std::uint64_t>();
+        one.line = entry.at("line").get<int>();
+        one.samples = entry.at("samples").get<std::int64_t>();
+        one.stalls = entry.at("stalls").get<std::map<std::string, std::int64_t>>();
         const bool negative =
-            std::any_of(spot.stalls.begin(), spot.stalls.end(), [](const auto &s) { return s.second < 0; });
-        if (spot.line < 0 || spot.samples < 0 || negative || spot.stalls.size() > 64
-            || hotspots.size() >= 1024)
-            throw std::invalid_argument("hotspots");
-        hotspots.push_back(std::move(spot));
+            std::any_of(one.stalls.begin(), one.stalls.end(), [](const auto &s) { return s.second < 0; });
+        if (one.line < 0 || one.samples < 0 || negative || one.stalls.size() > 64
+            || instructions.size() >= mostInstructions)
+            throw std::invalid_argument("instructions");
+        instructions.push_back(std::move(one));
     }
-    return hotspots;
+    return instructions;
 }
 
 CompileOutput readCompileOutput(const json &in)

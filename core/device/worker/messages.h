@@ -18,7 +18,8 @@ inline constexpr int memoryFd = 4;
 [[nodiscard]] nlohmann::json write(const kernel::Bindings &bindings);
 [[nodiscard]] nlohmann::json write(const Environment &environment);
 [[nodiscard]] nlohmann::json write(const std::vector<Metric> &metrics);
-[[nodiscard]] nlohmann::json write(const std::vector<Hotspot> &hotspots);
+[[nodiscard]] nlohmann::json write(
+    const std::vector<ListedInstruction> &instructions);         ///< without their text
 [[nodiscard]] nlohmann::json write(const CompileOutput &output); ///< without the binary
 [[nodiscard]] nlohmann::json write(const kernel::ResolvedPlan &plan);
 [[nodiscard]] nlohmann::json write(const std::vector<BufferSet> &sets);
@@ -34,7 +35,7 @@ inline constexpr int memoryFd = 4;
 [[nodiscard]] kernel::Bindings readBindings(const nlohmann::json &json);
 [[nodiscard]] Environment readEnvironment(const nlohmann::json &json);
 [[nodiscard]] std::vector<Metric> readMetrics(const nlohmann::json &json);
-[[nodiscard]] std::vector<Hotspot> readHotspots(const nlohmann::json &json);
+[[nodiscard]] std::vector<ListedInstruction> readInstructions(const nlohmann::json &json);
 [[nodiscard]] CompileOutput readCompileOutput(const nlohmann::json &json);
 [[nodiscard]] kernel::ResolvedPlan readPlan(const nlohmann::json &json);
 [[nodiscard]] std::vector<BufferSet> readSets(const nlohmann::json &json);

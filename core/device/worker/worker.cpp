@@ -156,7 +156,7 @@ json Worker::sample(const json &request)
     const auto lines = m_backend->sample(request.at("subject").get<SubjectId>(), *binary);
     return lines ? json{{"ok", true},
                         {"metrics", protocol::write(lines->metrics)},
-                        {"hotspots", protocol::write(lines->hotspots)}}
+                        {"instructions", protocol::write(lines->instructions)}}
                  : failure(lines.error());
 }
 

@@ -2,11 +2,15 @@
 #include "core/gate/counters/collect.h"
 
 #include "core/base/random.h"
+#include "core/device/counters/hotspots.h"
 #include "core/device/counters/metricsets.h"
+#include "core/files/sha256.h"
+#include "core/gate/counters/sass.h"
 #include "core/gate/timing/timedbuffers.h"
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 namespace klineage::gate::counters {
 
@@ -14,6 +18,7 @@ namespace {
 
 constexpr double startLimitSeconds = 60;
 constexpr double longestReadSeconds = 60;
+constexpr double longestDisassemblySeconds = 20;
 constexpr double cacheMultiple = 2;
 constexpr std::size_t deviceBudgetBytes = std::size_t{2} << 30;
 const std::string side = "candidate";
@@ -119,7 +124,8 @@ Told<void> readCounters(Bench &bench, const std::vector<std::string> &workerComm
     return {};
 }
 
-Told<void> readHotspots(Bench &bench, const std::vector<std::string> &workerCommand, Trial &trial)
+Told<void> readHotspots(Bench &bench, const std::vector<std::string> &workerCommand, Trial &trial,
+                        std::vector<ListedInstruction> &instructions)
 {
     if (auto started = bench.start(workerCommand); !started)
         return started;
@@ -128,11 +134,45 @@ Told<void> readHotspots(Bench &bench, const std::vector<std::string> &workerComm
     const auto subject = bench.place();
     if (!subject)
         return tl::unexpected(subject.error());
-    auto lines = bench.session().sample(*subject, bench.prepared().compiled.binary, bench.limitSeconds());
-    if (!lines)
-        return told(lines.error());
-    trial.metrics.insert(trial.metrics.end(), lines->metrics.begin(), lines->metrics.end());
-    trial.hotspots = std::move(lines->hotspots);
+    const auto sampled =
+        bench.session().sample(*subject, bench.prepared().compiled.binary, bench.limitSeconds());
+    if (!sampled)
+        return told(sampled.error());
+    trial.metrics.insert(trial.metrics.end(), sampled->metrics.begin(), sampled->metrics.end());
+    trial.hotspots = rankHotspots(sampled->instructions);
+    instructions = sampled->instructions;
+    return {};
+}
+
+/// The machine code with the samples that hit it, which the trial keeps.
+Told<void> keepListing(const PreparedCandidate &prepared, const TrialContext &context,
+                       const std::vector<ListedInstruction> &sampled, Trial &trial)
+{
+    const auto code =
+        disassemble(prepared.compiled.binary, context.job.request.candidateName,
+                    std::min(longestDisassemblySeconds, std::max(0.0, context.deadline.secondsLeft())));
+    if (!code)
+        return tl::unexpected(code.error().message);
+    std::map<std::pair<std::string, std::uint64_t>, const ListedInstruction *> hits;
+    for (const ListedInstruction &hit : sampled)
+        hits.emplace(std::pair(hit.kernel, hit.offset), &hit);
+    Listing listing;
+    listing.compiler = prepared.compiled.compiler;
+    for (const SassLine &line : *code) {
+        const auto hit = hits.find({line.kernel, line.offset});
+        ListedInstruction one = hit == hits.end() ? ListedInstruction{} : *hit->second;
+        one.kernel = line.kernel;
+        one.offset = line.offset;
+        one.line = line.line;
+        one.text = line.text;
+        listing.instructions.push_back(std::move(one));
+    }
+    std::string text = writeListing(listing);
+    if (text.size() > maxListingBytes)
+        return tl::unexpected("the machine code is longer than " + std::to_string(maxListingBytes)
+                              + " bytes as text.");
+    trial.listing = files::sha256Hex(text);
+    trial.listingText = std::move(text);
     return {};
 }
 
@@ -156,7 +196,9 @@ void collect(const std::vector<std::string> &workerCommand, const PreparedCandid
     }
     context.report(Stage::Profile, -1, "program counter samples");
     Bench bench(prepared, timed, context);
-    tell("hotspots", readHotspots(bench, workerCommand, trial));
+    std::vector<ListedInstruction> instructions;
+    tell("hotspots", readHotspots(bench, workerCommand, trial, instructions));
+    tell("listing", keepListing(prepared, context, instructions, trial));
 }
 
 } // namespace klineage::gate::counters

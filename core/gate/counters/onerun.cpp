@@ -170,10 +170,14 @@ Result<json> runOnce(const OneRunOptions &options)
     const auto prepared = one.backend().prepareSampling();
     const auto again = prepared ? one.place() : Result<SubjectId>(tl::unexpected<Error>(prepared.error()));
     const auto lines = again ? one.backend().sample(*again, one.binary())
-                             : Result<SampledLines>(tl::unexpected<Error>(again.error()));
+                             : Result<SampledCode>(tl::unexpected<Error>(again.error()));
     if (lines) {
         metrics.insert(metrics.end(), lines->metrics.begin(), lines->metrics.end());
-        out["hotspots"] = protocol::write(lines->hotspots);
+        for (const Hotspot &spot : rankHotspots(lines->instructions))
+            out["hotspots"].push_back({{"kernel", spot.kernel},
+                                       {"line", spot.line},
+                                       {"samples", spot.samples},
+                                       {"stalls", spot.stalls}});
     } else {
         out["problems"].push_back("hotspots: " + lines.error().message);
     }

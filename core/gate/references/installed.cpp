@@ -120,7 +120,7 @@ std::vector<InstalledReference> installedReferences()
     found.push_back(probeOpenBlas());
     found.push_back(probeOneDnn());
     const auto packages = installedPythonReferences();
-    for (const char *provider : {"torch", "flashinfer", "fla"}) {
+    for (const char *provider : pythonProviders) {
         InstalledReference reference{provider, {}, {}};
         if (!packages)
             reference.problem = packages.error().message;

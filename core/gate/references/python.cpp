@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <sys/resource.h>
@@ -21,7 +20,7 @@ namespace {
 
 constexpr int protocolVersion = 1;
 constexpr std::size_t maxMessageBytes = std::size_t{1} << 20;
-constexpr double prepareLimitSeconds = 120; // uploads; packages compile and try out kernels
+constexpr double prepareLimitSeconds = 300; // uploads; packages compile and try out kernels
 constexpr double runLimitSeconds = 60;
 constexpr double versionsLimitSeconds = 20;
 constexpr std::size_t alignment = 256;
@@ -49,8 +48,7 @@ std::string lastLine(const std::string &text)
 
 bool isPythonProvider(const std::string &provider)
 {
-    constexpr std::array known{"torch", "flashinfer", "fla"};
-    return std::find(known.begin(), known.end(), provider) != known.end();
+    return std::find(pythonProviders.begin(), pythonProviders.end(), provider) != pythonProviders.end();
 }
 
 std::string PythonSession::words()
@@ -168,6 +166,7 @@ WorkerResult<void> PythonSession::begin(CaseInstancePtr instance, std::size_t se
     m_stop = std::move(stop);
     m_instance = std::move(instance);
     m_offsets.clear();
+    m_ways.clear();
     json tensors = json::array();
     std::size_t total = 0;
     for (const HostTensor &tensor : m_instance->tensors) {
@@ -211,7 +210,16 @@ WorkerResult<int> PythonSession::add(const ReferenceCall &call)
                       {ErrorCode::Protocol,
                        "The python3 process of " + m_provider + " sent something that is no answer.",
                        {}});
-    return subject->get<int>();
+    const int number = subject->get<int>();
+    if (const auto way = answer->find("way"); way != answer->end() && way->is_string())
+        m_ways[number] = way->get<std::string>().substr(0, 200);
+    return number;
+}
+
+std::string PythonSession::version(int subject) const
+{
+    const auto way = m_ways.find(subject);
+    return way == m_ways.end() ? m_version : m_version + ": " + way->second;
 }
 
 WorkerResult<std::optional<std::string>> PythonSession::check(int subject)

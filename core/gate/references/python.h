@@ -6,6 +6,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include <array>
 #include <map>
 #include <memory>
 #include <optional>
@@ -13,7 +14,9 @@
 
 namespace klineage::gate {
 
-/// True of providers that are Python packages: torch, flashinfer, fla.
+/// The providers that are Python packages, in the order in which they are listed.
+inline constexpr std::array pythonProviders{"torch", "flashinfer", "fla", "flash_qla", "fa3"};
+
 [[nodiscard]] bool isPythonProvider(const std::string &provider);
 
 /// A python3 process that has imported a provider's package, and the conversation with it (resources/python/references.py, which is
@@ -28,6 +31,8 @@ public:
 
     [[nodiscard]] bool alive() const { return !m_failure; }
     [[nodiscard]] const std::string &version() const { return m_version; }
+    /// The version; where the package computes the subject in several ways, with the one that was the fastest here.
+    [[nodiscard]] std::string version(int subject) const;
     [[nodiscard]] pid_t pid() const { return m_child.pid(); }
 
     /// Uploads the inputs once for each of `sets` buffer sets; what was there before is dropped.
@@ -54,6 +59,7 @@ private:
     std::optional<WorkerFailure> m_failure;
     CaseInstancePtr m_instance;
     std::map<std::string, std::size_t> m_offsets; ///< of the outputs in the memory
+    std::map<int, std::string> m_ways;            ///< of the subjects that have several
 };
 
 /// The processes of a supervisor, one a provider, started when they are first wanted.

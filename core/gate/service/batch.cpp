@@ -162,7 +162,7 @@ Result<BatchSummary> runBatch(const BatchOptions &options, const std::stop_token
         }
         json line = {{"id", item.id}};
         if (trial)
-            line["trial"] = *trial;
+            line["trial"] = carryTrial(*trial);
         else
             line["error"] = {{"code", toString(trial.error().code)},
                              {"message", trial.error().message},

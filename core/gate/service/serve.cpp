@@ -171,7 +171,7 @@ void Server::perform(Job &job)
                         {"text", progress.text}});
     });
     if (trial)
-        m_output.write({{"id", job.id}, {"event", "result"}, {"trial", *trial}});
+        m_output.write({{"id", job.id}, {"event", "result"}, {"trial", carryTrial(*trial)}});
     else
         m_output.error(job.id, trial.error());
 }

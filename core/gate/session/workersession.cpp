@@ -541,8 +541,8 @@ WorkerResult<void> WorkerSession::prepareSampling(double limitSeconds)
     return ask({{"op", "prepare_sampling"}}, limitSeconds, [](const json &) {});
 }
 
-WorkerResult<SampledLines> WorkerSession::sample(SubjectId subject, std::span<const std::byte> binary,
-                                                 double limitSeconds)
+WorkerResult<SampledCode> WorkerSession::sample(SubjectId subject, std::span<const std::byte> binary,
+                                                double limitSeconds)
 {
     const auto room = staging(binary.size());
     if (!room)
@@ -550,8 +550,8 @@ WorkerResult<SampledLines> WorkerSession::sample(SubjectId subject, std::span<co
     std::copy(binary.begin(), binary.end(), room->begin());
     return ask({{"op", "sample"}, {"subject", subject}, {"offset", 0}, {"bytes", binary.size()}},
                limitSeconds, [](const json &answer) {
-                   return SampledLines{protocol::readHotspots(answer.at("hotspots")),
-                                       protocol::readMetrics(answer.at("metrics"))};
+                   return SampledCode{protocol::readInstructions(answer.at("instructions")),
+                                      protocol::readMetrics(answer.at("metrics"))};
                });
 }
 

@@ -136,8 +136,8 @@ public:
                                                              const std::vector<std::string> &sets,
                                                              double limitSeconds);
     [[nodiscard]] WorkerResult<void> prepareSampling(double limitSeconds);
-    [[nodiscard]] WorkerResult<SampledLines> sample(SubjectId subject, std::span<const std::byte> binary,
-                                                    double limitSeconds);
+    [[nodiscard]] WorkerResult<SampledCode> sample(SubjectId subject, std::span<const std::byte> binary,
+                                                   double limitSeconds);
 
 private:
     WorkerSession() = default;

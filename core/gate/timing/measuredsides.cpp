@@ -192,7 +192,7 @@ void MeasuredSides::addPythonReference(const std::string &name, const ReferenceC
         return left(wrong.error());
     if (*wrong)
         return note(name, "not compared, because its own result is not right: " + **wrong);
-    m_versions[name] = (*session)->version();
+    m_versions[name] = (*session)->version(*subject);
     m_sides.push_back(TimedSide::elsewhere(name));
     TimedSubject timed;
     timed.name = name;

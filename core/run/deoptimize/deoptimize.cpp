@@ -152,6 +152,7 @@ Status Deoptimizer::load()
                     + (settings.model.empty() ? settings.provider : settings.model) + '.'
                     + (m_subject.origin.empty() ? std::string() : ' ' + m_subject.origin);
     m_head.run = settings.id;
+    m_head.runDirectory = m_context.journal.directory();
     m_directory = folderFor(platform);
     if (Status free = checkWalkFolder(m_directory, settings.id); !free)
         return free;

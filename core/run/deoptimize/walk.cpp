@@ -5,6 +5,7 @@
 #include "core/files/filehandle.h"
 #include "core/files/sha256.h"
 #include "core/lineage/lineage.h"
+#include "core/trial/listing.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -130,8 +131,16 @@ private:
                 addFile(lineage::branchFileName(trial.candidate, m_head.surface), text->second);
             const auto name = m_draft.nameOfText.find(trial.candidate);
             trial.file = name == m_draft.nameOfText.end() ? std::string() : name->second;
+            if (!trial.listing.empty())
+                takeListing(gate::listingFileName(trial.listing));
             m_draft.lineage.trials.push_back(std::move(trial));
         }
+    }
+
+    void takeListing(const std::string &name)
+    {
+        if (auto text = files::readFile(m_head.runDirectory / name, gate::maxListingBytes))
+            m_draft.files[name] = std::move(*text);
     }
 
     const WalkHead &m_head;
@@ -155,12 +164,14 @@ void takeOver(const lineage::Lineage &older, Draft &draft)
             draft.lineage.trials.push_back(trial);
     }
     std::error_code problem;
-    for (fs::directory_iterator it(older.directory / "branches", problem), end; !problem && it != end;
-         it.increment(problem)) {
-        const std::string name = "branches/" + it->path().filename().string();
-        Result<std::string> text = files::readFile(it->path(), kernel::maxCandidateBytes);
-        if (text && draft.nameOfText.count(files::sha256Hex(*text)) == 0)
-            draft.files.emplace(name, std::move(*text));
+    for (const char *folder : {"branches", "listings"}) {
+        for (fs::directory_iterator it(older.directory / folder, problem), end; !problem && it != end;
+             it.increment(problem)) {
+            const std::string name = folder + ('/' + it->path().filename().string());
+            Result<std::string> text = files::readFile(it->path(), gate::maxListingBytes);
+            if (text && draft.nameOfText.count(files::sha256Hex(*text)) == 0)
+                draft.files.emplace(name, std::move(*text));
+        }
     }
 }
 

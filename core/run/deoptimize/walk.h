@@ -67,6 +67,7 @@ struct WalkHead {
     std::string title;
     std::string origin;
     std::string run;
+    std::filesystem::path runDirectory; ///< where the listings of its trials stand
 };
 
 /// To be asked before anything is spent: Conflict when the folder holds a lineage of another run or of a person's.

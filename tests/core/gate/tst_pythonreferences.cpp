@@ -36,6 +36,39 @@ std::string speaker(const std::string &then)
            + then + "\n";
 }
 
+/// The program's own script over packages that only look like torch and FlashInfer.
+const std::string withPackages = "#!/bin/sh\nPYTHONPATH='" KLINEAGE_PYTHON_MODULES
+                                 "/torch:" KLINEAGE_PYTHON_MODULES "/flashinfer' exec python3 -S \"$@\"\n";
+
+constexpr const char *smallTopk = R"(
+name = "topk"
+axes = ["B", "S", "K"]
+flops = "B * S"
+bytes = "4 * B * S + 8 * B * K"
+[[tensor]]
+name = "x"
+role = "input"
+dtype = "f32"
+shape = ["B", "S"]
+[[tensor]]
+name = "values"
+role = "output"
+dtype = "f32"
+shape = ["B", "K"]
+[[tensor]]
+name = "indices"
+role = "output"
+dtype = "i32"
+shape = ["B", "K"]
+[[case]]
+name = "timed"
+axes = { B = 3, S = 20, K = 5 }
+exact = true
+[oracle]
+name = "topk_rows"
+args = { in = "x", values = "values", indices = "indices" }
+)";
+
 } // namespace
 
 class TestPythonReferences : public QObject
@@ -52,6 +85,9 @@ private slots:
     void timeFails();
     void refusalKeepsItAlive();
     void wrongResultIsTold();
+    void fastestWay_data();
+    void fastestWay();
+    void noWay();
     void killedWithItsSession();
     void installed();
 
@@ -95,7 +131,8 @@ std::unique_ptr<PythonSession> TestPythonReferences::begun(const std::string &th
 
 void TestPythonReferences::providers()
 {
-    QVERIFY(isPythonProvider("torch") && isPythonProvider("flashinfer") && isPythonProvider("fla"));
+    for (const char *provider : {"torch", "flashinfer", "fla", "flash_qla", "fa3"})
+        QVERIFY(isPythonProvider(provider));
     QVERIFY(!isPythonProvider("cublas") && !isPythonProvider(""));
 }
 
@@ -117,8 +154,17 @@ void TestPythonReferences::startFails_data()
     const QString bare = "#!/bin/sh\nexec python3 -I -S \"$@\"\n";
     QTest::newRow("no package") << bare << "torch"
                                 << "cannot import it: No module named 'torch'";
-    QTest::newRow("no such provider") << bare << "jax"
-                                      << "there is no provider 'jax'; expected torch, flashinfer, fla";
+    QTest::newRow("no such provider")
+        << bare << "jax"
+        << "there is no provider 'jax'; expected torch, flashinfer, fla, flash_qla, fa3";
+    // Of a package that has torch, but not the routine's own.
+    for (const auto &[provider, module] : {std::pair{"flashinfer", "flashinfer"},
+                                           {"fla", "fla"},
+                                           {"flash_qla", "flash_qla"},
+                                           {"fa3", "flash_attn_interface"}})
+        QTest::addRow("no %s", provider)
+            << QString("#!/bin/sh\nPYTHONPATH='" KLINEAGE_PYTHON_MODULES "/torch' exec python3 -S \"$@\"\n")
+            << provider << QString("cannot import it: No module named '%1").arg(module);
     QTest::newRow("garbage") << "#!/bin/sh\nprintf 'hello there' >&3\n"
                              << "torch"
                              << "did not introduce itself";
@@ -192,6 +238,57 @@ void TestPythonReferences::wrongResultIsTold()
     QVERIFY(wrong);
     QVERIFY(wrong->has_value());
     QVERIFY2((*wrong)->find("4096 of 4096 elements differ") != std::string::npos, (*wrong)->c_str());
+}
+
+void TestPythonReferences::fastestWay_data()
+{
+    QTest::addColumn<QString>("op");
+    QTest::addColumn<QString>("way");
+    QTest::addColumn<double>("ns");
+    QTest::newRow("unsorted") << "topk_rows"
+                              << "cub" << 2000.0;
+    QTest::newRow("one of them fails") << "topk_sorted_rows"
+                                       << "sort afterwards" << 5000.0;
+}
+
+void TestPythonReferences::fastestWay()
+{
+    QFETCH(const QString, op);
+    QFETCH(const QString, way);
+    QFETCH(const double, ns);
+    useInterpreter(withPackages);
+    const auto session = PythonSession::start("flashinfer", 60, {});
+    QVERIFY2(session, session ? "" : session.error().error.message.c_str());
+    QCOMPARE((*session)->version(), std::string("flashinfer 1.2.3 (torch 0.0.0)"));
+    const workload::Workload topk = test::parsed(smallTopk);
+    const auto begun = (*session)->begin(*makeInstance(topk, topk.cases.front(), 1), 3, {});
+    QVERIFY2(begun, begun ? "" : begun.error().error.message.c_str());
+    const auto subject = (*session)->add(
+        {"flashinfer", op.toStdString(), {{"in", "x"}, {"out", "values"}, {"indices", "indices"}}, {}});
+    QVERIFY2(subject, subject ? "" : subject.error().error.message.c_str());
+    QCOMPARE((*session)->version(*subject), "flashinfer 1.2.3 (torch 0.0.0): " + way.toStdString());
+    const auto wrong = (*session)->check(*subject);
+    QVERIFY2(wrong, wrong ? "" : wrong.error().error.message.c_str());
+    QVERIFY2(!*wrong, wrong->value_or("").c_str());
+    const auto sample = (*session)->time(*subject, {}, 10);
+    QVERIFY2(sample, sample ? "" : sample.error().error.message.c_str());
+    QCOMPARE(sample->ns, ns);
+}
+
+void TestPythonReferences::noWay()
+{
+    useInterpreter(withPackages);
+    const auto session = PythonSession::start("flashinfer", 60, {});
+    QVERIFY(session);
+    const workload::Workload topk = test::parsed(smallTopk);
+    QVERIFY((*session)->begin(*makeInstance(topk, topk.cases.front(), 1), 1, {}));
+    const auto refused =
+        (*session)->add({"flashinfer", "topk_rows", {{"in", "values"}, {"out", "values"}}, {}});
+    QVERIFY(!refused);
+    const std::string &why = refused.error().error.message;
+    QVERIFY2(why.find("radix: k is not below the row's length; cub: k is not") != std::string::npos,
+             why.c_str());
+    QVERIFY((*session)->alive());
 }
 
 void TestPythonReferences::killedWithItsSession()

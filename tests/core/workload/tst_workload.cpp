@@ -304,7 +304,7 @@ void TestWorkload::messages_data()
     row("reduction", "reduction = \"C\"", "reduction = \"C - 4\"",
         "w.toml:26:1: the reduction 'C - 4' in case 'small' is below 1; expected the number of terms of a sum.");
     row("provider", "\"openblas\"", "\"openblass\"",
-        "w.toml:42:12: 'provider' is 'openblass'; expected one of 'openblas', 'onednn', 'cublas', 'cublaslt', 'cudnn', 'cub', 'torch', 'flashinfer' or 'fla'; did you mean 'openblas'?");
+        "w.toml:42:12: 'provider' is 'openblass'; expected one of 'openblas', 'onednn', 'cublas', 'cublaslt', 'cudnn', 'cub', 'torch', 'flashinfer', 'fla', 'flash_qla' or 'fa3'; did you mean 'openblas'?");
     row("provider of another surface", "\"openblas\"", "\"cublas\"",
         "w.toml:42:12: 'cublas' runs on the surface 'cuda', not on 'opencl'.");
 }

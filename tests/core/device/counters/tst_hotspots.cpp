@@ -37,11 +37,11 @@ class TestHotspots : public QObject
 private slots:
     void linesAreMergedAndRanked()
     {
-        const std::vector<Hotspot> samples = {{"a", 7, 5, {{"wait", 5}}},
-                                              {"b", 7, 6, {}},
-                                              {"a", 7, 4, {{"wait", 1}, {"barrier", 3}}},
-                                              {"a", 9, 0, {}},
-                                              {"a", 0, 1, {{"selected", 1}}}};
+        const std::vector<ListedInstruction> samples = {{"a", 0x10, 7, 5, {{"wait", 5}}, ""},
+                                                        {"b", 0x10, 7, 6, {}, ""},
+                                                        {"a", 0x20, 7, 4, {{"wait", 1}, {"barrier", 3}}, ""},
+                                                        {"a", 0x30, 9, 0, {}, ""},
+                                                        {"a", 0x40, 0, 1, {{"selected", 1}}, ""}};
         const auto ranked = rankHotspots(samples);
         QCOMPARE(ranked.size(), std::size_t{3});
         QCOMPARE(ranked[0].samples, std::int64_t{9});
