@@ -21,6 +21,7 @@ constexpr std::size_t maxEntries =
     64; ///< tunables, their values, workspaces, tensor maps, arguments of a launch
 constexpr std::size_t maxRank = 8;
 constexpr std::size_t maxTensorMapRank = 5;
+constexpr std::string_view byteOrderMark = "\xef\xbb\xbf";
 
 /// Names that expressions get from the device; a tunable must not hide one.
 const std::vector<std::string> deviceFacts = {"sm_count", "warp_size", "max_shared"};
@@ -224,6 +225,8 @@ Result<Candidate> parseCandidate(std::string_view text, const std::string &fileN
     if (text.size() > maxCandidateBytes)
         return refuse({}, "the file is larger than the limit of " + std::to_string(maxCandidateBytes)
                               + " bytes.");
+    if (text.starts_with(byteOrderMark)) // some editors write it, and some compilers refuse it
+        text.remove_prefix(byteOrderMark.size());
     const auto comment = planCommentOf(text);
     if (!comment)
         return refuse({1, 1},

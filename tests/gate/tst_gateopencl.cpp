@@ -2,6 +2,7 @@
 //
 // The whole gate on a real OpenCL device, with candidates that are right, wrong and hostile.
 #include "core/gate/supervisor/supervisor.h"
+#include "core/process/isolation.h"
 
 #include "tests/core/gate/gatefixture.h"
 
@@ -67,6 +68,9 @@ private slots:
     void choicesInAnyOrder_data();
     void choicesInAnyOrder();
     void seedPoolIsRecorded();
+    void replayHasTheSameInputs();
+    void byteOrderMark();
+    void nothingOutlivesATrial();
     void cudaWithoutADeviceIsUnavailable();
 
 private:
@@ -383,6 +387,88 @@ void TestGateOpenCl::seedPoolIsRecorded()
         timedSeeds.insert(trial->seeds.end() - 3, trial->seeds.end());
     }
     QVERIFY(timedSeeds.size() <= 4);
+}
+
+void TestGateOpenCl::replayHasTheSameInputs()
+{
+    GateJob job = test::quickJob(softmax("y[0] = 2;"));
+    const auto wrong = gate(job);
+    QVERIFY2(wrong, wrong ? "" : wrong.error().message.c_str());
+    QCOMPARE(wrong->verdict.status, VerdictStatus::Wrong);
+    job.request.replayOf = wrong->id;
+    job.request.replaySeeds = wrong->seeds;
+    const auto again = gate(job);
+    QVERIFY2(again, again ? "" : again.error().message.c_str());
+    QCOMPARE(again->seeds, wrong->seeds);
+    QCOMPARE(again->replayOf, wrong->id);
+    QVERIFY(!again->admits());
+    QCOMPARE(evidence(*again, "expected"), evidence(*wrong, "expected"));
+    job.request.replayOf.clear();
+    QCOMPARE(gate(job).error().code, ErrorCode::InvalidInput);
+}
+
+void TestGateOpenCl::byteOrderMark()
+{
+    const auto trial = gate(test::quickJob("\xef\xbb\xbf" + test::naive()));
+    QVERIFY2(trial, trial ? "" : trial.error().message.c_str());
+    QVERIFY2(trial->verdict.status == VerdictStatus::Correct, trial->verdict.message.c_str());
+}
+
+namespace {
+
+/// Lines of a table of System V objects.
+int linesOf(const char *table)
+{
+    QFile file(table);
+    return file.open(QIODevice::ReadOnly) ? static_cast<int>(file.readAll().count('\n')) : 0;
+}
+
+std::vector<int> childrenOfThis()
+{
+    std::vector<int> children;
+    const auto own = QByteArray::number(QCoreApplication::applicationPid());
+    for (const QString &entry : QDir("/proc").entryList({"[0-9]*"}, QDir::Dirs)) {
+        QFile file("/proc/" + entry + "/stat");
+        if (!file.open(QIODevice::ReadOnly))
+            continue;
+        const QByteArray text = file.readAll();
+        const QList<QByteArray> fields = text.mid(text.lastIndexOf(')') + 2).split(' ');
+        if (fields.size() > 2 && fields[1] == own)
+            children.push_back(entry.toInt());
+    }
+    return children;
+}
+
+} // namespace
+
+void TestGateOpenCl::nothingOutlivesATrial()
+{
+    const QTemporaryDir folder;
+    const QByteArray kept = qgetenv("TMPDIR");
+    qputenv("TMPDIR", folder.path().toUtf8());
+    const std::vector<int> before = childrenOfThis();
+    const int segments = linesOf("/proc/sysvipc/shm");
+    const int semaphores = linesOf("/proc/sysvipc/sem");
+    const int queues = linesOf("/proc/sysvipc/msg");
+    {
+        Supervisor supervisor(realWorker());
+        const auto trial = supervisor.gate(test::quickJob(test::naive()));
+        QVERIFY2(trial, trial ? "" : trial.error().message.c_str());
+        QVERIFY2(trial->verdict.status == VerdictStatus::Correct, trial->verdict.message.c_str());
+        if (process::isolationSupport().seccomp) {
+            QCOMPARE(trial->trust, Trust::Audited);
+            QVERIFY(trial->environment.facts.at("isolation").ends_with("sealed"));
+        } else {
+            QCOMPARE(trial->trust, Trust::Advisory);
+        }
+    }
+    kept.isEmpty() ? qunsetenv("TMPDIR") : qputenv("TMPDIR", kept);
+    QCOMPARE(childrenOfThis(), before);
+    QVERIFY(linesOf("/proc/sysvipc/shm") <= segments);
+    QVERIFY(linesOf("/proc/sysvipc/sem") <= semaphores);
+    QVERIFY(linesOf("/proc/sysvipc/msg") <= queues);
+    QCOMPARE(QDir(folder.path()).entryList(QDir::AllEntries | QDir::Hidden | QDir::NoDotAndDotDot),
+             QStringList());
 }
 
 void TestGateOpenCl::cudaWithoutADeviceIsUnavailable()
