@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/identifier.h"
 #include "core/base/suggest.h"
-#include "core/files/tomlreader.h"
+#include "core/files/tomlentries.h"
 #include "core/kernel/candidate.h"
 #include "core/kernel/candidatewords.h"
 #include "core/kernel/readexpression.h"
@@ -22,6 +22,7 @@ constexpr std::size_t maxEntries =
 constexpr std::size_t maxRank = 8;
 constexpr std::size_t maxTensorMapRank = 5;
 constexpr std::string_view closing = "*/";
+constexpr std::string_view byteOrderMark = "\xef\xbb\xbf";
 
 /// Names that expressions get from the device; a tunable must not hide one.
 const std::vector<std::string> deviceFacts = {"sm_count", "warp_size", "max_shared"};
@@ -38,34 +39,23 @@ public:
         Candidate candidate;
         candidate.surface = m_root.choice("surface", surfaceWords);
         m_isCuda = candidate.surface == Surface::Cuda;
-        for (const TomlTable &table : entries("tunable", maxEntries))
+        for (const TomlTable &table : files::tomlEntries(m_root, "tunable", maxEntries))
             candidate.tunables.push_back(tunable(table));
-        for (const TomlTable &table : entries("workspace", maxEntries))
+        for (const TomlTable &table : files::tomlEntries(m_root, "workspace", maxEntries))
             candidate.workspaces.push_back(workspace(table));
-        for (const TomlTable &table : entries("tensormap", maxEntries)) {
+        for (const TomlTable &table : files::tomlEntries(m_root, "tensormap", maxEntries)) {
             if (!m_isCuda)
                 table.fail(table.position(), "tensor maps are for the surface 'cuda' only.");
             candidate.tensorMaps.push_back(tensorMap(table));
             m_tensorMapNames.insert(candidate.tensorMaps.back().name);
         }
         m_root.require("launch");
-        for (const TomlTable &table : entries("launch", maxLaunches))
+        for (const TomlTable &table : files::tomlEntries(m_root, "launch", maxLaunches))
             candidate.launches.push_back(launch(table));
         return candidate;
     }
 
 private:
-    std::vector<TomlTable> entries(const char *key, std::size_t most) const
-    {
-        std::vector<TomlTable> tables = m_root.tables(key);
-        if (tables.size() > most) {
-            m_root.fail(tables[most].position(), "there are more than " + std::to_string(most) + " [["
-                                                     + std::string(key) + "]] entries.");
-            tables.erase(tables.begin() + static_cast<std::ptrdiff_t>(most), tables.end());
-        }
-        return tables;
-    }
-
     /// A name that expressions, arguments and the compiler's command line can use, given once in the file.
     std::string uniqueName(const TomlTable &table)
     {
@@ -217,6 +207,8 @@ Result<Candidate> parseCandidate(std::string_view text, const std::string &fileN
     if (text.size() > maxCandidateBytes)
         return refuse({}, "the file is larger than the limit of " + std::to_string(maxCandidateBytes)
                               + " bytes.");
+    if (text.starts_with(byteOrderMark)) // some editors write it, and some compilers refuse it
+        text.remove_prefix(byteOrderMark.size());
     if (!text.starts_with(opening))
         return refuse({1, 1}, "the launch plan is missing; expected the file to begin with '/*klineage'.");
     const std::size_t end = text.find(closing, opening.size());

@@ -3,10 +3,12 @@
 
 #include "core/process/spawn.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -200,6 +202,23 @@ Result<ExitStatus> ChildProcess::wait(Deadline deadline)
     }
 }
 
+Status ChildProcess::raiseLimit(const ResourceLimit &limit) const
+{
+    struct rlimit now = {};
+    const auto resource = static_cast<__rlimit_resource>(limit.resource);
+    if (m_pid < 0 || ::prlimit(m_pid, resource, nullptr, &now) != 0)
+        return fail(ErrorCode::Io,
+                    std::string("Cannot read a limit of a process: ") + std::strerror(errno) + ".");
+    const rlim_t wanted = std::min<rlim_t>(limit.value, now.rlim_max);
+    if (now.rlim_cur >= wanted)
+        return {};
+    now.rlim_cur = wanted;
+    if (::prlimit(m_pid, resource, &now, nullptr) != 0)
+        return fail(ErrorCode::Io,
+                    std::string("Cannot set a limit of a process: ") + std::strerror(errno) + ".");
+    return {};
+}
+
 ExitStatus ChildProcess::kill() noexcept
 {
     if (m_status || m_pid < 0)
@@ -208,10 +227,12 @@ ExitStatus ChildProcess::kill() noexcept
     ::kill(m_pid, SIGKILL); // if it has left its group
     int raw = 0;
     pid_t got = 0;
+    struct rusage usage = {};
     do {
-        got = ::waitpid(m_pid, &raw, 0);
+        got = ::wait4(m_pid, &raw, 0, &usage);
     } while (got < 0 && errno == EINTR);
     ExitStatus status;
+    status.peakBytes = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
     if (got == m_pid && WIFEXITED(raw))
         status.exitCode = WEXITSTATUS(raw);
     else if (got == m_pid && WIFSIGNALED(raw))

@@ -19,8 +19,9 @@ namespace klineage::process {
 
 /// How a process ended.
 struct ExitStatus {
-    int exitCode = 0; ///< meaningful when signal is 0
-    int signal = 0;   ///< the signal that ended it; 0: it exited
+    int exitCode = 0;            ///< meaningful when signal is 0
+    int signal = 0;              ///< the signal that ended it; 0: it exited
+    std::uint64_t peakBytes = 0; ///< most memory that it, or a child that it waited for, had at once
     [[nodiscard]] bool ok() const { return signal == 0 && exitCode == 0; }
     /// "exit code 3", "SIGSEGV (invalid memory access)"
     [[nodiscard]] std::string describe() const;
@@ -31,10 +32,11 @@ struct InheritedFd {
     int childFd = -1; ///< 3 or more
 };
 
-/// One setrlimit, soft and hard.
+/// One setrlimit.
 struct ResourceLimit {
     int resource = 0; ///< RLIMIT_…
     std::uint64_t value = 0;
+    std::uint64_t atFirst = 0; ///< what holds until the parent raises it (raiseLimit()); 0: value
 };
 
 struct ChildOptions {
@@ -101,6 +103,8 @@ public:
     [[nodiscard]] std::optional<ExitStatus> tryWait();
     /// Waits and drains; ErrorCode::Timeout when the deadline passes first (the child keeps running).
     [[nodiscard]] Result<ExitStatus> wait(Deadline deadline);
+    /// Another limit for the running child, up to the value that it was started with.
+    [[nodiscard]] Status raiseLimit(const ResourceLimit &limit) const;
     /// Kills the whole group and reaps. Harmless when the child has ended already.
     ExitStatus kill() noexcept;
 

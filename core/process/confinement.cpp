@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <linux/capability.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -99,6 +100,16 @@ const IsolationSupport &isolationSupport()
 {
     static const IsolationSupport support = probeIsolation();
     return support;
+}
+
+Status sealProcess()
+{
+    SyscallFilter filter = SyscallFilter::sealed();
+    const int problem = filter.empty() ? ENOSYS : filter.enterEverywhere();
+    if (problem == 0)
+        return {};
+    return fail(ErrorCode::Unavailable,
+                std::string("Cannot seal the process: ") + std::strerror(problem) + ".");
 }
 
 std::string describe(const IsolationSupport &support)

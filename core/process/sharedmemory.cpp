@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <string>
 #include <sys/mman.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 namespace klineage::process {
 
@@ -72,10 +72,10 @@ Status SharedMemory::ensure(std::size_t bytes)
     if (bytes <= m_mapped)
         return {};
     std::size_t wanted = (bytes + granuleBytes - 1) / granuleBytes * granuleBytes;
-    struct stat info = {};
-    if (::fstat(m_fd.get(), &info) != 0)
+    const off_t end = ::lseek(m_fd.get(), 0, SEEK_END); // which a sealed process may, unlike fstat
+    if (end < 0)
         return systemFailure("inspect shared memory");
-    const auto present = static_cast<std::size_t>(info.st_size);
+    const auto present = static_cast<std::size_t>(end);
     if (m_owner && present < wanted && ::ftruncate(m_fd.get(), static_cast<off_t>(wanted)) != 0)
         return systemFailure("grow shared memory");
     if (!m_owner && present < bytes)

@@ -196,12 +196,18 @@ int placeDescriptors(Prepared &p, int errorFd)
         struct rlimit current = {};
         ::getrlimit(static_cast<__rlimit_resource_t>(limit.resource), &current);
         const rlim_t value = std::min<rlim_t>(limit.value, current.rlim_max);
-        const struct rlimit wanted = {value, value};
+        const struct rlimit wanted = {limit.atFirst == 0 ? value : std::min<rlim_t>(limit.atFirst, value),
+                                      value};
         ::setrlimit(static_cast<__rlimit_resource_t>(limit.resource), &wanted);
     }
     if (!p.options->workingDirectory.empty() && ::chdir(p.options->workingDirectory.c_str()) != 0)
         reportAndExit(errorFd);
     if (p.confinement) {
+        // Memory that runs out is its fault before it is anybody else's.
+        if (const int score = ::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC); score >= 0) {
+            [[maybe_unused]] const auto written = ::write(score, "1000", 4);
+            ::close(score);
+        }
         if (const int problem = p.confinement->enter(); problem != 0) {
             errno = problem;
             reportAndExit(errorFd);

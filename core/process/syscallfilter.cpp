@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/process/syscallfilter.h"
 
+#include "core/process/syscalllists.h"
+
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
@@ -9,7 +11,7 @@
 #include <linux/audit.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
-#include <sys/prctl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -210,6 +212,15 @@ void SyscallFilter::refuseValue(long call, unsigned argument, const std::vector<
     load(numberOffset);
 }
 
+void SyscallFilter::onlyBits(long call, unsigned argument, unsigned bits)
+{
+    m_program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(call), 0, 4));
+    load(argumentOffset(argument));
+    m_program.push_back(BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bits, 1, 0));
+    m_program.push_back(BPF_STMT(BPF_RET | BPF_K, refusal));
+    load(numberOffset);
+}
+
 void SyscallFilter::refuseBits(long call, unsigned argument, unsigned bits)
 {
     m_program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(call), 0, 4));
@@ -219,56 +230,129 @@ void SyscallFilter::refuseBits(long call, unsigned argument, unsigned bits)
     load(numberOffset);
 }
 
+void SyscallFilter::allow(long call)
+{
+    answer(call, SECCOMP_RET_ALLOW);
+}
+
+void SyscallFilter::begin()
+{
+    load(offsetof(seccomp_data, arch));
+    // 32-bit calls of the same kernel have other numbers.
+    m_program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, architecture, 1, 0));
+    m_program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
+    load(numberOffset);
+#ifdef __x86_64__
+    m_program.push_back(BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000u, 0, 1)); // x32
+    m_program.push_back(BPF_STMT(BPF_RET | BPF_K, unknownCall));
+#endif
+}
+
+/// What holds whichever list there is.
+void SyscallFilter::addCommonRules()
+{
+    // Its flags lie in memory, where a filter cannot look; the C library then uses clone.
+    answer(SYS_clone3, unknownCall);
+    // A child of its parent's would be nobody's to kill.
+    refuseBits(SYS_clone, 0, newNamespaces | CLONE_PARENT);
+    // Not even itself with SIGKILL: who sees an isolated process die of it knows that it was killed from outside.
+    refuseValue(SYS_kill, 1, {SIGKILL});
+    refuseValue(SYS_tgkill, 2, {SIGKILL});
+    refuseValue(SYS_rt_sigqueueinfo, 1, {SIGKILL});
+    refuseValue(SYS_rt_tgsigqueueinfo, 2, {SIGKILL});
+    onlyWhen(SYS_kill, 0, {}, true);
+    onlyWhen(SYS_tgkill, 0, {}, true);
+    onlyWhen(SYS_rt_sigqueueinfo, 0, {}, true);
+    onlyWhen(SYS_rt_tgsigqueueinfo, 0, {}, true);
+    onlyWhen(SYS_prlimit64, 0, {0}, true);
+    onlyWhen(SYS_setpriority, 1, {0}, true);
+    onlyWhen(SYS_ioprio_set, 1, {0}, true);
+    onlyWhen(SYS_migrate_pages, 0, {0}, true);
+    onlyWhen(SYS_move_pages, 0, {0}, true);
+    refuseValue(SYS_fcntl, 1, {setOwner, setOwnerExtended});
+    refuseValue(SYS_ioctl, 1, {ioctlSetOwner, ioctlSetGroup, ioctlTypeInto});
+}
+
+void SyscallFilter::addRefused()
+{
+    for (const long call : refused)
+        refuse(call);
+    addCommonRules();
+    m_program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+}
+
+void SyscallFilter::addListed(const Isolation &isolation)
+{
+    // Each of these would change how fast another process runs, or this one beside it.
+    for (const long call : {SYS_setpriority, SYS_ioprio_set, SYS_migrate_pages, SYS_move_pages})
+        refuse(call);
+    if (!isolation.startsPrograms)
+        onlyBits(SYS_clone, 0, CLONE_THREAD);
+    addCommonRules();
+    allow(SYS_fcntl);
+    allow(SYS_ioctl);
+    allow(SYS_execve); // the program itself is still to come
+    for (const long call : computingCalls)
+        allow(call);
+    if (isolation.startsPrograms) {
+        for (const long call : startingCalls)
+            allow(call);
+    }
+    m_program.push_back(BPF_STMT(BPF_RET | BPF_K, refusal));
+}
+
 SyscallFilter SyscallFilter::make(const Isolation &isolation)
 {
     SyscallFilter filter;
     if (architecture == 0)
         return filter;
-    filter.load(offsetof(seccomp_data, arch));
-    // 32-bit calls of the same kernel have other numbers.
-    filter.m_program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, architecture, 1, 0));
-    filter.m_program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
-    filter.load(numberOffset);
-#ifdef __x86_64__
-    filter.m_program.push_back(BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000u, 0, 1)); // x32
-    filter.m_program.push_back(BPF_STMT(BPF_RET | BPF_K, unknownCall));
-#endif
-    for (const long call : refused)
-        filter.refuse(call);
+    filter.begin();
     if (isolation.localSockets)
         filter.onlyWhen(SYS_socket, 0, {AF_UNIX}, false);
     else
         filter.refuse(SYS_socket);
-    // Its flags lie in memory, where a filter cannot look; the C library then uses clone.
-    filter.answer(SYS_clone3, unknownCall);
-    filter.refuseBits(SYS_clone, 0, newNamespaces);
-    // Not even itself with SIGKILL: who sees an isolated process die of it knows that it was killed from outside.
-    filter.refuseValue(SYS_kill, 1, {SIGKILL});
-    filter.refuseValue(SYS_tgkill, 2, {SIGKILL});
-    filter.refuseValue(SYS_rt_sigqueueinfo, 1, {SIGKILL});
-    filter.refuseValue(SYS_rt_tgsigqueueinfo, 2, {SIGKILL});
-    filter.onlyWhen(SYS_kill, 0, {}, true);
-    filter.onlyWhen(SYS_tgkill, 0, {}, true);
-    filter.onlyWhen(SYS_rt_sigqueueinfo, 0, {}, true);
-    filter.onlyWhen(SYS_rt_tgsigqueueinfo, 0, {}, true);
-    filter.onlyWhen(SYS_prlimit64, 0, {0}, true);
-    filter.onlyWhen(SYS_setpriority, 1, {0}, true);
-    filter.onlyWhen(SYS_ioprio_set, 1, {0}, true);
-    filter.onlyWhen(SYS_migrate_pages, 0, {0}, true);
-    filter.onlyWhen(SYS_move_pages, 0, {0}, true);
-    filter.refuseValue(SYS_fcntl, 1, {setOwner, setOwnerExtended});
-    filter.refuseValue(SYS_ioctl, 1, {ioctlSetOwner, ioctlSetGroup, ioctlTypeInto});
-    filter.m_program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+    if (isolation.systemCalls == SystemCalls::Listed)
+        filter.addListed(isolation);
+    else
+        filter.addRefused();
     return filter;
 }
 
-int SyscallFilter::enter() noexcept
+SyscallFilter SyscallFilter::sealed()
+{
+    SyscallFilter filter;
+    if (architecture == 0)
+        return filter;
+    filter.begin();
+    filter.refuseBits(SYS_mmap, 2, PROT_EXEC);
+    filter.refuseBits(SYS_mprotect, 2, PROT_EXEC);
+    filter.refuseValue(SYS_tgkill, 2, {SIGKILL});
+    filter.onlyWhen(SYS_tgkill, 0, {}, true); // a process that aborts itself
+    filter.allow(SYS_mmap);
+    filter.allow(SYS_mprotect);
+    for (const long call : sealedCalls)
+        filter.allow(call);
+    filter.m_program.push_back(BPF_STMT(BPF_RET | BPF_K, refusal));
+    return filter;
+}
+
+int SyscallFilter::install(unsigned flags) noexcept
 {
     const auto self = static_cast<unsigned>(::getpid());
     for (const std::size_t at : m_self)
         m_program[at].k = self;
     const sock_fprog program{static_cast<unsigned short>(m_program.size()), m_program.data()};
-    return ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0 ? 0 : errno;
+    return ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program) == 0 ? 0 : errno;
+}
+
+int SyscallFilter::enter() noexcept
+{
+    return install(0);
+}
+
+int SyscallFilter::enterEverywhere() noexcept
+{
+    return install(SECCOMP_FILTER_FLAG_TSYNC);
 }
 
 } // namespace klineage::process

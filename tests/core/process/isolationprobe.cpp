@@ -2,6 +2,8 @@
 //
 // Tries one thing that an isolated process may or may not do: isolationprobe WHAT [ARGUMENT]. Exit code 0: done, 1: refused, 2: it
 // failed for another reason.
+#include "core/process/isolation.h"
+
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -10,14 +12,20 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <string>
+#include <sys/inotify.h>
+#include <sys/ipc.h>
+#include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/sem.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <system_error>
 #include <thread>
 #include <unistd.h>
 
@@ -65,6 +73,51 @@ int limitParent()
     return outcome(::prlimit(::getppid(), RLIMIT_NOFILE, nullptr, &limit) == 0);
 }
 
+int startSibling()
+{
+    const long pid = ::syscall(SYS_clone, CLONE_PARENT | SIGCHLD, nullptr, nullptr, nullptr, nullptr);
+    if (pid == 0)
+        ::_exit(0);
+    return outcome(pid > 0);
+}
+
+int startChild()
+{
+    const pid_t pid = ::fork();
+    if (pid == 0)
+        ::_exit(0);
+    return outcome(pid > 0);
+}
+
+int moveToOneProcessor()
+{
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(0, &one);
+    return outcome(::sched_setaffinity(::getppid(), sizeof one, &one) == 0
+                   || ::sched_setaffinity(0, sizeof one, &one) == 0);
+}
+
+/// Of the program itself, which needs more rights the second time.
+int mapProgram()
+{
+    return outcome(::mmap(nullptr, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+                   != MAP_FAILED);
+}
+
+int compute()
+{
+    double sum = 0;
+    for (std::size_t bytes = 1; bytes < std::size_t{1} << 26; bytes *= 4) {
+        auto *memory = static_cast<double *>(std::malloc(bytes * sizeof(double)));
+        memory[0] = static_cast<double>(bytes);
+        sum += memory[0];
+        std::free(memory);
+    }
+    struct timespec now = {};
+    return ::clock_gettime(CLOCK_MONOTONIC, &now) == 0 && sum > 0 && ::write(1, "", 0) == 0 ? 0 : 2;
+}
+
 int adjustClock()
 {
     struct timeval now = {};
@@ -76,8 +129,35 @@ int adjustClock()
 
 int main(int argc, char **argv)
 {
-    const std::string what = argc > 1 ? argv[1] : "";
+    std::string what = argc > 1 ? argv[1] : "";
     const char *path = argc > 2 ? argv[2] : "";
+    if (what.rfind("sealed-", 0) == 0) {
+        if (!klineage::process::sealProcess())
+            return 2;
+        what = what.substr(7);
+    }
+    if (what == "affinity")
+        return moveToOneProcessor();
+    if (what == "priority")
+        return outcome(::setpriority(PRIO_PROCESS, 0, 5) == 0);
+    if (what == "segment")
+        return outcome(::shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0600) >= 0);
+    if (what == "semaphore")
+        return outcome(::semget(IPC_PRIVATE, 1, IPC_CREAT | 0600) >= 0);
+    if (what == "watch")
+        return outcome(::inotify_init1(IN_CLOEXEC) >= 0);
+    if (what == "sibling")
+        return startSibling();
+    if (what == "child")
+        return startChild();
+    if (what == "code")
+        return mapProgram();
+    if (what == "compute")
+        return compute();
+    if (what == "look") {
+        struct stat info = {};
+        return outcome(::stat(path[0] ? path : "/etc", &info) == 0);
+    }
     if (what == "read")
         return outcome(::open(path, O_RDONLY | O_CLOEXEC) >= 0);
     if (what == "list")
@@ -134,8 +214,14 @@ int main(int argc, char **argv)
         return outcome(::open(("/proc/self/task/" + std::to_string(::getpid()) + "/comm").c_str(),
                               O_WRONLY | O_CREAT | O_TRUNC, 0666)
                        >= 0);
-    if (what == "thread")
-        return startThread();
+    if (what == "thread") {
+        try {
+            return startThread();
+        } catch (const std::system_error &refused) {
+            errno = refused.code().value();
+            return outcome(false);
+        }
+    }
     if (what == "variable")
         return std::getenv(path) ? 0 : 1;
     return 3;

@@ -9,7 +9,9 @@
 #include <QtTest>
 
 #include <filesystem>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 using namespace klineage;
 using namespace klineage::process;
@@ -62,6 +64,11 @@ class TestIsolation : public QObject
 private slots:
     void systemCalls_data();
     void systemCalls();
+    void listedCalls_data();
+    void listedCalls();
+    void sealed_data();
+    void sealed();
+    void limitThatIsRaised();
     void files();
     void whatIsNamedWorks();
     void everyAbi();
@@ -89,6 +96,72 @@ void TestIsolation::systemCalls()
     QFETCH(QString, what);
     QFETCH(bool, allowed);
     QCOMPARE(attempt(programOnly(), what.toStdString()), allowed ? 0 : 1);
+}
+
+void TestIsolation::listedCalls_data()
+{
+    systemCalls_data();
+    for (const char *what : {"affinity", "priority", "segment", "semaphore", "watch", "sibling"})
+        QTest::newRow(what) << what << false;
+    for (const char *what : {"child", "code", "compute"})
+        QTest::newRow(what) << what << true;
+}
+
+void TestIsolation::listedCalls()
+{
+    if (!isolationSupport().seccomp)
+        QSKIP("The kernel offers no seccomp here.");
+    QFETCH(QString, what);
+    QFETCH(bool, allowed);
+    Isolation isolation = programOnly();
+    isolation.systemCalls = SystemCalls::Listed;
+    QCOMPARE(attempt(isolation, what.toStdString()), allowed ? 0 : 1);
+    isolation.startsPrograms = false;
+    if (what == "child")
+        QCOMPARE(attempt(isolation, what.toStdString()), 1);
+    if (what == "thread")
+        QCOMPARE(attempt(isolation, what.toStdString()), 0);
+}
+
+void TestIsolation::sealed_data()
+{
+    QTest::addColumn<QString>("what");
+    QTest::addColumn<bool>("allowed");
+    for (const char *what :
+         {"internet", "local", "signal-parent", "kill-self", "limits", "session", "clock", "affinity",
+          "priority", "segment", "watch", "sibling", "child", "thread", "code", "look", "name-thread"})
+        QTest::newRow(what) << what << false;
+    QTest::newRow("compute") << "compute" << true;
+}
+
+void TestIsolation::sealed()
+{
+    if (!isolationSupport().seccomp)
+        QSKIP("The kernel offers no seccomp here.");
+    QFETCH(QString, what);
+    QFETCH(bool, allowed);
+    Isolation isolation = programOnly();
+    isolation.systemCalls = SystemCalls::Listed;
+    QCOMPARE(attempt(isolation, "sealed-" + what.toStdString()), allowed ? 0 : 1);
+}
+
+void TestIsolation::limitThatIsRaised()
+{
+    ChildOptions options;
+    options.command = {"/bin/sh", "-c", "ulimit -S -n; read line; ulimit -S -n; ulimit -H -n"};
+    options.openStdin = true;
+    options.limits = {{RLIMIT_NOFILE, 100, 50}};
+    auto child = ChildProcess::start(options);
+    QVERIFY(child);
+    const auto said = [&](const char *text) {
+        child->drain();
+        return child->standardOutput().text == text;
+    };
+    QTRY_VERIFY(said("50\n"));
+    QVERIFY(child->raiseLimit({RLIMIT_NOFILE, 80}));
+    QCOMPARE(::write(child->stdinFd(), "\n", 1), ssize_t{1});
+    QVERIFY(child->wait(Deadline::in(patienceSeconds)));
+    QCOMPARE(child->standardOutput().text, std::string("50\n80\n100\n"));
 }
 
 void TestIsolation::files()
