@@ -222,7 +222,7 @@ void addExperimentCommands(CLI::App &app, Session &session)
     CLI::App *run =
         add("run", "Run what is not over yet, then show the results (Ctrl+C stops it; run again to go on)",
             [&session, options] { return runExperiments(session, *options); });
-    run->add_option("--jobs", options->jobs, "Runs at a time; they share the gate, one trial at a time")
+    run->add_option("--jobs", options->jobs, "Runs at a time; their trials queue for the gate")
         ->check(CLI::Range(1, 64))
         ->capture_default_str();
     run->add_option("--launcher", options->launcher,

@@ -59,4 +59,17 @@ nlohmann::json jsonOf(const std::optional<gate::Interval> &interval)
     return interval ? jsonOf(*interval) : nlohmann::json();
 }
 
+nlohmann::json transitionsJson(const lineage::Lineage &lineage)
+{
+    nlohmann::json list = nlohmann::json::array();
+    for (const lineage::Transition &step : lineage.transitions)
+        list.push_back({{"from", step.from},
+                        {"to", step.to},
+                        {"category", step.category},
+                        {"locus", step.locus},
+                        {"summary", step.summary},
+                        {"card", step.card}});
+    return list;
+}
+
 } // namespace klineage::cli

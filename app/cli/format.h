@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/trial/verdict.h"
+#include "core/lineage/lineage.h"
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -21,5 +21,6 @@ namespace klineage::cli {
 
 [[nodiscard]] nlohmann::json jsonOf(const gate::Interval &interval);
 [[nodiscard]] nlohmann::json jsonOf(const std::optional<gate::Interval> &interval); ///< null when empty
+[[nodiscard]] nlohmann::json transitionsJson(const lineage::Lineage &lineage); ///< a list, without evidence
 
 } // namespace klineage::cli

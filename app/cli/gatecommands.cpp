@@ -8,6 +8,7 @@
 
 #include "core/files/atomicfile.h"
 #include "core/files/jsonlines.h"
+#include "core/kernel/candidatetext.h"
 #include "core/lineage/record.h"
 #include "core/pool/gateclient.h"
 #include "core/pool/gatepool.h"
@@ -32,21 +33,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct RunOptions {
-    std::string file;
-    std::string workload;
+struct RunOptions : GateChoice {
     std::string backend = "auto";
-    std::string parent;
-    std::string lineage;
     std::string replay;
     std::vector<std::string> tunables;
     std::string launcher;
-    double profileSeconds = 10;
-    int rounds = 30;
-    double timeoutSeconds = 120;
-    int seeds = 3;
     bool record = false;
-    bool withoutReference = false;
     bool counters = false;
     bool energy = false;
     bool sanitize = false;
@@ -54,11 +46,6 @@ struct RunOptions {
 
 /// A problem that has been printed already; carries the exit status.
 using Exit = tl::unexpected<int>;
-
-Result<std::string> readText(const fs::path &path)
-{
-    return files::readFile(path, kernel::maxCandidateBytes);
-}
 
 /// The lineage that --lineage names, the one whose folder holds the file, or the only one of the workload on that surface.
 tl::expected<const lineage::Lineage *, int> chooseLineage(const Session &session, const Workspace &workspace,
@@ -172,7 +159,7 @@ tl::expected<std::string, int> readParent(const Session &session, const Workspac
     if (options.parent.empty())
         return std::string();
     if (isFileName(options.parent)) {
-        Result<std::string> text = readText(options.parent);
+        Result<std::string> text = kernel::readCandidateText(options.parent);
         if (!text)
             return Exit(text.error().code == ErrorCode::NotFound ? session.usage(text.error().message)
                                                                  : session.fail(text.error()));
@@ -189,7 +176,7 @@ tl::expected<std::string, int> readParent(const Session &session, const Workspac
             known.push_back(other.id);
         return Exit(session.unknownName("state of " + lineage.key(), options.parent, known));
     }
-    Result<std::string> text = readText(lineage.directory / state->file);
+    Result<std::string> text = kernel::readCandidateText(lineage.directory / state->file);
     if (!text)
         return Exit(session.fail(text.error()));
     return *text;
@@ -205,7 +192,7 @@ tl::expected<gate::GateRequest, int> makeRequest(const Session &session, const W
     gate::GateRequest request;
     request.workloadDirectory = workload->directory;
     request.candidateName = fs::path(options.file).filename().string();
-    Result<std::string> text = readText(options.file);
+    Result<std::string> text = kernel::readCandidateText(options.file);
     if (!text)
         return Exit(text.error().code == ErrorCode::NotFound ? session.usage(text.error().message)
                                                              : session.fail(text.error()));
@@ -383,15 +370,7 @@ tl::expected<gate::GateRequest, int> requestFor(const Session &session, const Wo
                                                 const GateChoice &choice)
 {
     RunOptions options;
-    options.file = choice.file;
-    options.workload = choice.workload;
-    options.parent = choice.parent;
-    options.lineage = choice.lineage;
-    options.profileSeconds = choice.profileSeconds;
-    options.rounds = choice.rounds;
-    options.timeoutSeconds = choice.timeoutSeconds;
-    options.seeds = choice.seeds;
-    options.withoutReference = choice.withoutReference;
+    static_cast<GateChoice &>(options) = choice;
     return makeRequest(session, workspace, options);
 }
 

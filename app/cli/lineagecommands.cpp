@@ -70,14 +70,7 @@ json details(const lineage::Lineage &lineage)
              {"analysis",
               trial && trial->latencyNs.value > 0 ? gate::analysisJson(gate::analyse(*trial)) : json()}});
     }
-    out["transitions"] = json::array();
-    for (const lineage::Transition &step : lineage.transitions)
-        out["transitions"].push_back({{"from", step.from},
-                                      {"to", step.to},
-                                      {"category", step.category},
-                                      {"locus", step.locus},
-                                      {"summary", step.summary},
-                                      {"card", step.card}});
+    out["transitions"] = transitionsJson(lineage);
     out["attempts"] = json::array();
     for (const lineage::Attempt &attempt : lineage.attempts)
         out["attempts"].push_back({{"id", attempt.id},

@@ -6,6 +6,7 @@
 #include "app/cli/texttable.h"
 
 #include "core/files/atomicfile.h"
+#include "core/kernel/candidatetext.h"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -120,8 +121,8 @@ int exportRun(const Session &session, const ExportOptions &options)
             return session.fail({ErrorCode::NotFound, "The run has no correct candidate to export.", {}});
         const kernel::Surface surface =
             kernel::surfaceFromString(record->settings.surface).value_or(kernel::Surface::OpenCl);
-        const Result<std::string> text = files::readFile(
-            *directory / run::candidateFileName(summary.candidate, surface), kernel::maxCandidateBytes);
+        const Result<std::string> text =
+            kernel::readCandidateText(*directory / run::candidateFileName(summary.candidate, surface));
         if (!text)
             return session.fail(text.error());
         if (Status done = files::writeFileAtomic(options.best, *text); !done)

@@ -3,6 +3,7 @@
 
 #include "core/files/atomicfile.h"
 #include "core/files/tomlwriter.h"
+#include "core/kernel/candidatetext.h"
 #include "core/kernel/candidatewords.h"
 
 namespace klineage::kernel {
@@ -91,9 +92,14 @@ Bindings Candidate::defaultTunables() const
     return bindings;
 }
 
+Result<std::string> readCandidateText(const std::filesystem::path &path)
+{
+    return files::readFile(path, maxCandidateBytes);
+}
+
 Result<Candidate> readCandidate(const std::filesystem::path &path)
 {
-    const Result<std::string> text = files::readFile(path, maxCandidateBytes);
+    const Result<std::string> text = readCandidateText(path);
     if (!text)
         return tl::unexpected(text.error());
     return parseCandidate(*text, path.string());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/identifier.h"
 #include "core/base/suggest.h"
-#include "core/files/tomlreader.h"
+#include "core/files/tomlentries.h"
 #include "core/kernel/candidate.h"
 #include "core/kernel/candidatewords.h"
 #include "core/kernel/readexpression.h"
@@ -39,34 +39,23 @@ public:
         Candidate candidate;
         candidate.surface = m_root.choice("surface", surfaceWords);
         m_isCuda = candidate.surface == Surface::Cuda;
-        for (const TomlTable &table : entries("tunable", maxEntries))
+        for (const TomlTable &table : files::tomlEntries(m_root, "tunable", maxEntries))
             candidate.tunables.push_back(tunable(table));
-        for (const TomlTable &table : entries("workspace", maxEntries))
+        for (const TomlTable &table : files::tomlEntries(m_root, "workspace", maxEntries))
             candidate.workspaces.push_back(workspace(table));
-        for (const TomlTable &table : entries("tensormap", maxEntries)) {
+        for (const TomlTable &table : files::tomlEntries(m_root, "tensormap", maxEntries)) {
             if (!m_isCuda)
                 table.fail(table.position(), "tensor maps are for the surface 'cuda' only.");
             candidate.tensorMaps.push_back(tensorMap(table));
             m_tensorMapNames.insert(candidate.tensorMaps.back().name);
         }
         m_root.require("launch");
-        for (const TomlTable &table : entries("launch", maxLaunches))
+        for (const TomlTable &table : files::tomlEntries(m_root, "launch", maxLaunches))
             candidate.launches.push_back(launch(table));
         return candidate;
     }
 
 private:
-    std::vector<TomlTable> entries(const char *key, std::size_t most) const
-    {
-        std::vector<TomlTable> tables = m_root.tables(key);
-        if (tables.size() > most) {
-            m_root.fail(tables[most].position(), "there are more than " + std::to_string(most) + " [["
-                                                     + std::string(key) + "]] entries.");
-            tables.erase(tables.begin() + static_cast<std::ptrdiff_t>(most), tables.end());
-        }
-        return tables;
-    }
-
     /// A name that expressions, arguments and the compiler's command line can use, given once in the file.
     std::string uniqueName(const TomlTable &table)
     {

@@ -2,6 +2,7 @@
 #include "core/files/atomicfile.h"
 #include "core/files/jsonlines.h"
 #include "core/files/sha256.h"
+#include "core/kernel/candidatetext.h"
 #include "core/lineage/lineage.h"
 #include "core/trial/listing.h"
 
@@ -48,7 +49,7 @@ void readTrials(Lineage &lineage, const fs::path &path)
 std::string checkNamed(Lineage &lineage, const std::string &who, const std::string &file,
                        const std::string &trialId)
 {
-    const Result<std::string> text = files::readFile(lineage.directory / file, kernel::maxCandidateBytes);
+    const Result<std::string> text = kernel::readCandidateText(lineage.directory / file);
     std::string sha;
     if (text)
         sha = files::sha256Hex(*text);
@@ -178,7 +179,7 @@ Result<std::string> storeBranch(const fs::path &lineageDirectory, std::string_vi
     if (problem)
         return fail(ErrorCode::Io,
                     "Cannot create '" + path.parent_path().string() + "': " + problem.message() + '.');
-    if (const Result<std::string> stored = files::readFile(path, kernel::maxCandidateBytes);
+    if (const Result<std::string> stored = kernel::readCandidateText(path);
         stored && *stored == candidateText)
         return name;
     if (Status written = files::writeFileAtomic(path, candidateText); !written)

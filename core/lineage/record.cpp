@@ -3,6 +3,7 @@
 
 #include "core/files/atomicfile.h"
 #include "core/files/sha256.h"
+#include "core/kernel/candidatetext.h"
 
 #include <map>
 
@@ -12,7 +13,7 @@ namespace {
 
 std::string shaOfFile(const std::filesystem::path &path)
 {
-    const Result<std::string> text = files::readFile(path, kernel::maxCandidateBytes);
+    const Result<std::string> text = kernel::readCandidateText(path);
     return text ? files::sha256Hex(*text) : std::string();
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/llm/prices.h"
 
-#include "core/files/tomlreader.h"
+#include "core/files/tomlentries.h"
 #include "core/files/tomlwriter.h"
 
 #include <algorithm>
@@ -127,11 +127,8 @@ Result<PriceTable> parsePrices(std::string_view text, const std::string &fileNam
         root.fail("date", "'date' is '" + table.date + "'; expected a day such as \"2026-11-21\".");
     table.source = root.string("source");
     std::set<std::string> seen;
-    const std::vector<TomlTable> models = root.tables("model");
-    if (models.size() > maxEntries)
-        root.fail(models[maxEntries].position(), "there are more than 10000 [[model]] entries.");
-    for (std::size_t i = 0; i < std::min(models.size(), maxEntries); ++i)
-        table.prices.push_back(readPrice(models[i], seen));
+    for (const TomlTable &model : files::tomlEntries(root, "model", maxEntries))
+        table.prices.push_back(readPrice(model, seen));
     if (Status ok = document->finish(); !ok)
         return tl::unexpected(ok.error());
     return table;

@@ -4,6 +4,7 @@
 #include "core/files/atomicfile.h"
 #include "core/files/tomlreader.h"
 #include "core/files/tomlwriter.h"
+#include "core/kernel/candidatetext.h"
 #include "core/lineage/lineage.h"
 
 #include <algorithm>
@@ -27,7 +28,7 @@ Status readState(const fs::path &workspace, const StateName &name, Subject &subj
     if (!state)
         return fail(ErrorCode::NotFound,
                     "The lineage " + lineage->key() + " has no state '" + name.state + "'.");
-    Result<std::string> text = files::readFile(lineage->directory / state->file, kernel::maxCandidateBytes);
+    Result<std::string> text = kernel::readCandidateText(lineage->directory / state->file);
     if (!text)
         return tl::unexpected(text.error());
     subject.label = lineage->key() + '/' + state->id;
@@ -62,7 +63,7 @@ Result<Subject> findSubject(const ActiveRun &run, const std::string &name)
     if (fs::is_regular_file(file, ignored)) {
         // Records travel, folders of this machine do not.
         subject.label = fs::path(name).is_absolute() ? file.filename().string() : name;
-        Result<std::string> text = files::readFile(file, kernel::maxCandidateBytes);
+        Result<std::string> text = kernel::readCandidateText(file);
         if (!text)
             return tl::unexpected(text.error());
         subject.text = std::move(*text);

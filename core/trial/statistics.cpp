@@ -45,6 +45,33 @@ private:
     std::uint64_t m_state;
 };
 
+/// What so few values say: their median between the smallest and the largest.
+Interval extremesOf(std::span<const double> values)
+{
+    if (values.empty())
+        return {};
+    const auto [low, high] = std::minmax_element(values.begin(), values.end());
+    return {median(values), *low, *high};
+}
+
+/// The median of the values between the 2.5 % and the 97.5 % point of the medians of samples, each drawn into an empty list.
+template <typename Draw>
+Interval resampledMedian(std::span<const double> values, std::uint64_t seed, int resamples, const Draw &draw)
+{
+    Resampler random(seed);
+    std::vector<double> medians(static_cast<std::size_t>(std::max(resamples, 100)));
+    std::vector<double> sample;
+    for (double &result : medians) {
+        sample.clear();
+        draw(random, sample);
+        result = medianInPlace(sample);
+    }
+    std::sort(medians.begin(), medians.end());
+    const auto last = static_cast<double>(medians.size() - 1);
+    return {median(values), medians[static_cast<std::size_t>(std::floor(0.025 * last))],
+            medians[static_cast<std::size_t>(std::ceil(0.975 * last))]};
+}
+
 } // namespace
 
 double median(std::span<const double> values)
@@ -57,28 +84,15 @@ double median(std::span<const double> values)
 
 Interval bootstrapMedian(std::span<const double> values, std::uint64_t seed, int resamples)
 {
-    if (values.empty())
-        return {};
-    Interval interval;
-    interval.value = median(values);
-    if (values.size() < fewestRounds) {
-        const auto [low, high] = std::minmax_element(values.begin(), values.end());
-        interval.low = *low;
-        interval.high = *high;
-        return interval;
-    }
-    Resampler random(seed);
-    std::vector<double> medians(static_cast<std::size_t>(std::max(resamples, 100)));
-    std::vector<double> sample(values.size());
-    for (double &result : medians) {
-        for (double &value : sample)
-            value = values[random.below(values.size())];
-        result = medianInPlace(sample);
-    }
-    std::sort(medians.begin(), medians.end());
-    const auto last = static_cast<double>(medians.size() - 1);
-    interval.low = std::min(interval.value, medians[static_cast<std::size_t>(std::floor(0.025 * last))]);
-    interval.high = std::max(interval.value, medians[static_cast<std::size_t>(std::ceil(0.975 * last))]);
+    if (values.size() < fewestRounds)
+        return extremesOf(values);
+    Interval interval =
+        resampledMedian(values, seed, resamples, [&](Resampler &random, std::vector<double> &sample) {
+            for (std::size_t i = 0; i < values.size(); ++i)
+                sample.push_back(values[random.below(values.size())]);
+        });
+    interval.low = std::min(interval.value, interval.low);
+    interval.high = std::max(interval.value, interval.high);
     return interval;
 }
 
@@ -103,39 +117,23 @@ double studentT(std::size_t n)
 Interval blockedMedian(std::span<const double> values, std::span<const std::size_t> blockEnds,
                        std::uint64_t seed, int resamples)
 {
-    if (values.empty())
-        return {};
-    Interval interval;
-    interval.value = median(values);
     const std::size_t blocks = blockEnds.size();
-    if (blocks < 2 || values.size() < fewestRounds) {
-        const auto [low, high] = std::minmax_element(values.begin(), values.end());
-        interval.low = *low;
-        interval.high = *high;
-        return interval;
-    }
-    Resampler random(seed);
-    std::vector<double> medians(static_cast<std::size_t>(std::max(resamples, 100)));
-    std::vector<double> sample;
-    for (double &result : medians) {
-        sample.clear();
-        for (std::size_t i = 0; i < blocks; ++i) {
-            const std::size_t block = random.below(blocks);
-            const std::size_t begin = block == 0 ? 0 : blockEnds[block - 1];
-            const std::size_t count = blockEnds[block] - begin;
-            for (std::size_t j = 0; j < count; ++j)
-                sample.push_back(values[begin + random.below(count)]);
-        }
-        result = medianInPlace(sample);
-    }
-    std::sort(medians.begin(), medians.end());
-    const auto last = static_cast<double>(medians.size() - 1);
-    const double low = medians[static_cast<std::size_t>(std::floor(0.025 * last))];
-    const double high = medians[static_cast<std::size_t>(std::ceil(0.975 * last))];
+    if (blocks < 2 || values.size() < fewestRounds)
+        return extremesOf(values);
+    Interval interval =
+        resampledMedian(values, seed, resamples, [&](Resampler &random, std::vector<double> &sample) {
+            for (std::size_t i = 0; i < blocks; ++i) {
+                const std::size_t block = random.below(blocks);
+                const std::size_t begin = block == 0 ? 0 : blockEnds[block - 1];
+                const std::size_t count = blockEnds[block] - begin;
+                for (std::size_t j = 0; j < count; ++j)
+                    sample.push_back(values[begin + random.below(count)]);
+            }
+        });
     const auto count = static_cast<double>(blocks);
     const double wider = studentT(blocks - 1) / 1.959964 * std::sqrt(count / (count - 1));
-    interval.low = std::min(interval.value, interval.value - wider * (interval.value - low));
-    interval.high = std::max(interval.value, interval.value + wider * (high - interval.value));
+    interval.low = std::min(interval.value, interval.value - wider * (interval.value - interval.low));
+    interval.high = std::max(interval.value, interval.value + wider * (interval.high - interval.value));
     return interval;
 }
 

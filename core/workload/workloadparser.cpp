@@ -4,7 +4,7 @@
 #include "core/base/identifier.h"
 #include "core/base/suggest.h"
 #include "core/files/atomicfile.h"
-#include "core/files/tomlreader.h"
+#include "core/files/tomlentries.h"
 #include "core/kernel/readexpression.h"
 #include "core/workload/workloadwords.h"
 
@@ -38,13 +38,13 @@ public:
     Workload read()
     {
         readHead();
-        for (const TomlTable &table : entries("tensor", maxTensors))
+        for (const TomlTable &table : files::tomlEntries(m_root, "tensor", maxTensors))
             readTensor(table);
-        for (const TomlTable &table : entries("case", maxCases))
+        for (const TomlTable &table : files::tomlEntries(m_root, "case", maxCases))
             readCase(table);
         readOracle();
         readTolerance();
-        for (const TomlTable &table : entries("reference", maxReferences))
+        for (const TomlTable &table : files::tomlEntries(m_root, "reference", maxReferences))
             readReference(table);
         // Checks of the whole need sound parts: after a problem they would only repeat it.
         if (m_document.ok())
@@ -55,17 +55,6 @@ public:
     }
 
 private:
-    std::vector<TomlTable> entries(const char *key, std::size_t most) const
-    {
-        std::vector<TomlTable> tables = m_root.tables(key);
-        if (tables.size() > most) {
-            m_root.fail(tables[most].position(), "there are more than " + std::to_string(most) + " [["
-                                                     + std::string(key) + "]] entries.");
-            tables.erase(tables.begin() + static_cast<std::ptrdiff_t>(most), tables.end());
-        }
-        return tables;
-    }
-
     void readHead()
     {
         m_workload.name = m_root.string("name");

@@ -2,6 +2,7 @@
 #include "core/workspace/workspace.h"
 
 #include "core/skills/store.h"
+#include "core/workspace/folders.h"
 
 #include <algorithm>
 #include <future>
@@ -66,6 +67,26 @@ std::vector<std::string> namesOf(const std::vector<T> &items, const NameOf &name
 
 } // namespace
 
+std::vector<fs::path> workloadFolders(const fs::path &root)
+{
+    return foldersWith(root / "workloads", "workload.toml");
+}
+
+std::vector<fs::path> lineageFolders(const fs::path &root)
+{
+    std::vector<fs::path> folders;
+    for (const fs::path &workload : workloadFolders(root)) {
+        for (fs::path &folder : foldersWith(workload / "lineages", "lineage.toml"))
+            folders.push_back(std::move(folder));
+    }
+    return folders;
+}
+
+std::vector<fs::path> cardFolders(const fs::path &root)
+{
+    return foldersWith(root / "skills", "card.toml");
+}
+
 std::vector<std::string> Workspace::workloadNames() const
 {
     return namesOf(workloads, [](const workload::Workload &workload) { return workload.name; });
@@ -103,17 +124,14 @@ Result<Workspace> openWorkspace(const fs::path &root)
                     "'" + root.string() + "' is no workspace: it needs the folders workloads/ and skills/.");
     Workspace workspace;
     workspace.root = root;
-    std::vector<fs::path> lineageFolders;
-    for (const fs::path &folder : foldersWith(root / "workloads", "workload.toml")) {
+    for (const fs::path &folder : workloadFolders(root)) {
         Result<workload::Workload> workload = workload::readWorkload(folder);
         if (workload)
             workspace.workloads.push_back(std::move(*workload));
         else
             workspace.problems.push_back(workload.error());
-        for (fs::path &lineageFolder : foldersWith(folder / "lineages", "lineage.toml"))
-            lineageFolders.push_back(std::move(lineageFolder));
     }
-    for (Result<lineage::Lineage> &lineage : readLineages(lineageFolders)) {
+    for (Result<lineage::Lineage> &lineage : readLineages(lineageFolders(root))) {
         if (lineage)
             workspace.lineages.push_back(std::move(*lineage));
         else

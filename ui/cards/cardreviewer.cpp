@@ -3,6 +3,7 @@
 
 #include "ui/models/workspacemodel.h"
 
+#include <QPointer>
 #include <QSettings>
 #include <QStandardPaths>
 
@@ -83,8 +84,8 @@ void CardReviewer::run(const QString &card, const QString &text, bool undoable, 
     m_pool.start([this, card, text, undoable, skillsDirectory, task = std::move(task)] {
         const auto result = task(skills::CardStore(skillsDirectory));
         QMetaObject::invokeMethod(this, [this, card, text, undoable, result] {
-            --m_pending;
             if (!result) {
+                --m_pending;
                 emit failed(card, QString::fromStdString(result.error().message));
                 return;
             }
@@ -92,8 +93,12 @@ void CardReviewer::run(const QString &card, const QString &text, bool undoable, 
                 m_events.push_back({card, result->id});
                 emit canUndoChanged(true);
             }
-            m_workspace->reloadCard(card);
-            emit written(card, text);
+            m_workspace->readChanges([self = QPointer(this), card, text] {
+                if (!self)
+                    return;
+                --self->m_pending;
+                emit self->written(card, text);
+            });
         });
     });
 }

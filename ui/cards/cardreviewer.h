@@ -14,7 +14,7 @@ namespace klineage::ui {
 
 class WorkspaceModel;
 
-/// Writes verdicts and edits of cards, one after the other, on a thread of its own, and reloads the card when a write is on disk.
+/// Writes verdicts and edits of cards, one after the other, on a thread of its own, and has the card read again when a write is on disk.
 /// Lives on the GUI thread; signals arrive there. Undo appends a reversing event: history is never erased.
 class CardReviewer : public QObject
 {
@@ -36,7 +36,7 @@ public:
     [[nodiscard]] bool isBusy() const { return m_pending > 0; }
 
 signals:
-    /// An event is on disk. `text` is a sentence for the status bar: "Approved tma-load."
+    /// An event is on disk, and the workspace has it. `text` is a sentence for the status bar: "Approved tma-load."
     void written(const QString &card, const QString &text);
     void failed(const QString &card, const QString &message);
     void canUndoChanged(bool canUndo);

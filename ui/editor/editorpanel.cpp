@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/editor/editorpanel.h"
 
-#include "core/files/atomicfile.h"
+#include "core/kernel/candidatetext.h"
 #include "core/lineage/step.h"
 #include "ui/editor/codeedit.h"
 #include "ui/editor/verdictstrip.h"
@@ -241,7 +241,7 @@ bool EditorPanel::openRow(const QString &lineageKey, const QString &row)
         emit message(tr("Choose a state in the lineage first."));
         return false;
     }
-    const auto bytes = files::readFile(found->file, kernel::maxCandidateBytes);
+    const auto bytes = kernel::readCandidateText(found->file);
     if (!bytes) {
         emit message(QString::fromStdString(bytes.error().message));
         return false;

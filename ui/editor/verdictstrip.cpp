@@ -47,10 +47,7 @@ VerdictStrip::VerdictStrip(QWidget *parent)
     close->setAutoRaise(true);
     close->setToolTip(tr("Hide the verdict"));
     close->setAccessibleName(close->toolTip());
-    connect(close, &QToolButton::clicked, this, [this] {
-        clear();
-        emit closed();
-    });
+    connect(close, &QToolButton::clicked, this, &VerdictStrip::clear);
     auto *top = new QHBoxLayout;
     top->setSpacing(8);
     top->addWidget(m_status, 0, Qt::AlignVCenter);

@@ -24,9 +24,6 @@ public:
     void setFailure(const QString &text); ///< the gate itself could not run
     void clear();                         ///< hides the strip
 
-signals:
-    void closed();
-
 private:
     void setSentence(const Chip &status, const QString &text);
 

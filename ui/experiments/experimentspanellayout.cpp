@@ -7,6 +7,7 @@
 #include "ui/experiments/runtablemodel.h"
 #include "ui/experiments/spreaddelegate.h"
 #include "ui/style/icons.h"
+#include "ui/style/plainwidgets.h"
 
 #include <QAction>
 #include <QComboBox>
@@ -22,24 +23,6 @@
 namespace klineage::ui {
 
 namespace {
-
-QTableView *makeExperimentTable(QAbstractItemModel *model, const QString &name)
-{
-    auto *table = new QTableView;
-    table->setModel(model);
-    table->setAccessibleName(name);
-    table->setSelectionBehavior(QAbstractItemView::SelectRows);
-    table->setSelectionMode(QAbstractItemView::SingleSelection);
-    table->setEditTriggers(QAbstractItemView::NoEditTriggers);
-    table->setTabKeyNavigation(false);
-    table->setShowGrid(false);
-    table->setWordWrap(false);
-    table->setFrameShape(QFrame::NoFrame);
-    table->verticalHeader()->hide();
-    table->verticalHeader()->setDefaultSectionSize(table->fontMetrics().height() + 8);
-    table->horizontalHeader()->setHighlightSections(false);
-    return table;
-}
 
 QToolButton *barButton(QAction *action)
 {
@@ -110,12 +93,12 @@ void ExperimentsPanel::buildActions()
 
 void ExperimentsPanel::buildViews()
 {
-    m_policies = makeExperimentTable(m_policyModel, tr("Policies of the experiment"));
+    m_policies = makePlainTable(m_policyModel, tr("Policies of the experiment"));
     m_policies->setItemDelegateForColumn(PolicyTableModel::SpreadColumn, new SpreadDelegate(this));
     m_policies->setSelectionMode(QAbstractItemView::NoSelection);
     m_policies->horizontalHeader()->setMinimumSectionSize(30);
     m_policies->viewport()->installEventFilter(this);
-    m_runs = makeExperimentTable(m_runModel, tr("Runs of the experiment"));
+    m_runs = makePlainTable(m_runModel, tr("Runs of the experiment"));
     m_runs->horizontalHeader()->setStretchLastSection(true);
     m_across = new QSplitter(Qt::Horizontal);
     m_down = new QSplitter(Qt::Vertical);

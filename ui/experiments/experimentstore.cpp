@@ -5,40 +5,17 @@
 
 #include <QDir>
 #include <QFileInfo>
-#include <QFileSystemWatcher>
-#include <QTimer>
 
 #include <algorithm>
 #include <utility>
 
 namespace klineage::ui {
 
-namespace {
-
-constexpr int experimentSettleMs = 150;
-constexpr int experimentAliveMs = 2000;
-
-} // namespace
-
 ExperimentStore::ExperimentStore(WorkspaceModel *workspace, QObject *parent)
     : QObject(parent)
     , m_workspace(workspace)
-    , m_watcher(new QFileSystemWatcher(this))
-    , m_soon(new QTimer(this))
-    , m_alive(new QTimer(this))
 {
-    m_soon->setSingleShot(true);
-    m_soon->setInterval(experimentSettleMs);
-    m_alive->setInterval(experimentAliveMs);
-    connect(m_soon, &QTimer::timeout, this, &ExperimentStore::refresh);
-    connect(m_alive, &QTimer::timeout, this, &ExperimentStore::refresh);
-    // The first change starts the clock, so that a file that grows all the time is still read.
-    const auto soon = [this] {
-        if (!m_soon->isActive())
-            m_soon->start();
-    };
-    connect(m_watcher, &QFileSystemWatcher::directoryChanged, this, soon);
-    connect(m_watcher, &QFileSystemWatcher::fileChanged, this, soon);
+    connect(&m_growth, &GrowthWatcher::grown, this, &ExperimentStore::refresh);
     connect(workspace, &WorkspaceModel::loaded, this, &ExperimentStore::follow);
     follow();
 }
@@ -144,18 +121,7 @@ void ExperimentStore::watch()
                 paths << run.filePath(QStringLiteral("steps.jsonl"));
         }
     }
-    const QStringList watched = m_watcher->files() + m_watcher->directories();
-    QStringList gone;
-    std::copy_if(watched.begin(), watched.end(), std::back_inserter(gone),
-                 [&](const QString &path) { return !paths.contains(path); });
-    QStringList fresh;
-    std::copy_if(paths.begin(), paths.end(), std::back_inserter(fresh),
-                 [&](const QString &path) { return !watched.contains(path) && QFileInfo::exists(path); });
-    if (!gone.isEmpty())
-        m_watcher->removePaths(gone);
-    if (!fresh.isEmpty())
-        m_watcher->addPaths(fresh);
-    alive ? m_alive->start() : m_alive->stop();
+    m_growth.watch(paths, alive);
 }
 
 } // namespace klineage::ui

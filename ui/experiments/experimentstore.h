@@ -3,11 +3,9 @@
 
 #include "ui/experiments/experimententry.h"
 #include "ui/highlight/jobslot.h"
+#include "ui/models/growthwatcher.h"
 
 #include <QObject>
-
-class QFileSystemWatcher;
-class QTimer;
 
 namespace klineage::ui {
 
@@ -43,9 +41,7 @@ private:
     void watch();
 
     WorkspaceModel *m_workspace;
-    QFileSystemWatcher *m_watcher;
-    QTimer *m_soon;  ///< several changes of files are one
-    QTimer *m_alive; ///< a killed process changes no file
+    GrowthWatcher m_growth;
     JobSlot m_reader;
     std::vector<ExperimentEntryPtr> m_experiments;
     QString m_directory;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/models/workspacemodel.h"
 
-#include "core/skills/store.h"
-
 #include <QThreadPool>
 
-#include <algorithm>
+#include <utility>
+#include <vector>
 
 namespace klineage::ui {
 
@@ -13,8 +12,10 @@ struct WorkspaceModel::Private {
     Workspace workspace;
     bool loaded = false;
     bool reading = false;
-    quint64 request = 0; ///< of the newest open(); results of older ones are dropped
-    QThreadPool pool;    ///< one reader; waits in its destructor
+    quint64 request = 0;                     ///< of the newest open(); results of older ones are dropped
+    std::shared_ptr<WorkspaceReader> reader; ///< of what is held; used on the pool's thread
+    std::vector<std::function<void()>> afterwards; ///< of readChanges() that were asked for while reading
+    QThreadPool pool;                              ///< one reader; waits in its destructor
 };
 
 namespace {
@@ -22,13 +23,6 @@ namespace {
 QString sentence(const Error &error)
 {
     return QString::fromStdString(error.detail.empty() ? error.message : error.message + "\n" + error.detail);
-}
-
-template <typename Record, typename Matches>
-Record *findRecord(std::vector<Record> &records, Matches matches)
-{
-    const auto found = std::find_if(records.begin(), records.end(), matches);
-    return found == records.end() ? nullptr : &*found;
 }
 
 } // namespace
@@ -49,22 +43,25 @@ WorkspaceModel::~WorkspaceModel()
 void WorkspaceModel::open(const QString &root)
 {
     const quint64 request = ++m_d->request;
-    m_d->pool.clear();
     m_d->reading = true;
     emit reading();
-    m_d->pool.start([this, request, path = root.toStdString()] {
+    auto reader = std::make_shared<WorkspaceReader>(root.toStdString());
+    m_d->pool.start([this, request, reader] {
         // The destructor waits for this thread, so `this` outlives the call; Qt drops the event when it comes too late.
-        auto result = std::make_shared<Result<Workspace>>(openWorkspace(path));
+        auto result = std::make_shared<Result<Workspace>>(reader->open());
         QMetaObject::invokeMethod(
             this,
-            [this, request, result] {
+            [this, request, reader, result] {
                 if (request != m_d->request)
                     return;
-                m_d->reading = false;
-                if (*result)
-                    setWorkspace(std::move(**result));
-                else
+                if (*result) {
+                    m_d->reader = reader;
+                    take(std::move(**result));
+                } else {
+                    m_d->reading = false;
                     emit failed(sentence(result->error()));
+                }
+                endReading();
             },
             Qt::QueuedConnection);
     });
@@ -73,20 +70,38 @@ void WorkspaceModel::open(const QString &root)
 void WorkspaceModel::openNow(const QString &root)
 {
     ++m_d->request;
-    auto result = openWorkspace(root.toStdString());
-    if (result)
-        setWorkspace(std::move(*result));
-    else
+    auto reader = std::make_shared<WorkspaceReader>(root.toStdString());
+    auto result = reader->open();
+    if (result) {
+        m_d->reader = std::move(reader);
+        take(std::move(*result));
+    } else {
         emit failed(sentence(result.error()));
+    }
+    endReading();
 }
 
 void WorkspaceModel::setWorkspace(Workspace workspace)
 {
     ++m_d->request;
+    m_d->reader = std::make_shared<WorkspaceReader>(workspace.root);
+    take(std::move(workspace));
+    endReading();
+}
+
+void WorkspaceModel::take(Workspace workspace)
+{
     m_d->workspace = std::move(workspace);
     m_d->loaded = true;
     m_d->reading = false;
     emit loaded();
+}
+
+/// What was written while a workspace was read may have come too late for it.
+void WorkspaceModel::endReading()
+{
+    for (std::function<void()> &then : std::exchange(m_d->afterwards, {}))
+        readChanges(std::move(then));
 }
 
 bool WorkspaceModel::isReading() const
@@ -119,35 +134,46 @@ const skills::CardRecord *WorkspaceModel::card(const QString &name) const
     return m_d->workspace.findCard(name.toStdString());
 }
 
-void WorkspaceModel::reloadLineage(const QString &key)
+void WorkspaceModel::readChanges(std::function<void()> then)
 {
-    auto *held = findRecord(m_d->workspace.lineages,
-                            [wanted = key.toStdString()](const auto &l) { return l.key() == wanted; });
-    if (!held)
-        return;
-    auto read = lineage::readLineage(held->directory);
-    if (!read) {
-        emit failed(sentence(read.error()));
+    if (m_d->reading) {
+        m_d->afterwards.push_back(std::move(then));
         return;
     }
-    *held = std::move(*read);
-    emit lineageChanged(key);
+    m_d->pool.start([this, request = m_d->request, reader = m_d->reader, then = std::move(then)] {
+        auto changes =
+            std::make_shared<WorkspaceChanges>(reader ? reader->readChanges() : WorkspaceChanges());
+        QMetaObject::invokeMethod(
+            this,
+            [this, request, changes, then] {
+                if (request == m_d->request)
+                    take(std::move(*changes));
+                if (then)
+                    then();
+            },
+            Qt::QueuedConnection);
+    });
 }
 
-void WorkspaceModel::reloadCard(const QString &name)
+void WorkspaceModel::take(WorkspaceChanges changes)
 {
-    auto *held = findRecord(m_d->workspace.cards,
-                            [wanted = name.toStdString()](const auto &c) { return c.card.name == wanted; });
-    if (!held)
-        return;
-    const skills::CardStore store(held->directory.parent_path());
-    auto read = store.read(name.toStdString());
-    if (!read) {
-        emit failed(sentence(read.error()));
-        return;
-    }
-    *held = std::move(*read);
-    emit cardChanged(name);
+    const std::vector<Error> problems = changes.problems;
+    const bool less = !changes.gone.empty();
+    std::vector<QString> lineages;
+    for (const lineage::Lineage &lineage : changes.lineages)
+        lineages.push_back(QString::fromStdString(lineage.key()));
+    std::vector<QString> cards;
+    for (const skills::CardRecord &card : changes.cards)
+        cards.push_back(QString::fromStdString(card.card.name));
+    applyChanges(std::move(changes), m_d->workspace);
+    if (less)
+        emit loaded();
+    for (const QString &key : lineages)
+        emit lineageChanged(key);
+    for (const QString &name : cards)
+        emit cardChanged(name);
+    for (const Error &error : problems)
+        emit failed(sentence(error));
 }
 
 } // namespace klineage::ui

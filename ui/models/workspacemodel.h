@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/workspace/workspace.h"
+#include "core/workspace/workspacereader.h"
 
 #include <QObject>
 #include <QString>
 
+#include <functional>
 #include <memory>
 
 namespace klineage::ui {
@@ -35,20 +36,23 @@ public:
     [[nodiscard]] const workload::Workload *workload(const QString &name) const;
     [[nodiscard]] const skills::CardRecord *card(const QString &name) const;
 
-    /// From disk, after a trial was appended, a review or an edit; done when it returns. What cannot be read emits failed() and
-    /// leaves what is held.
-    void reloadLineage(const QString &key);
-    void reloadCard(const QString &name);
+    /// After something was written: reads the lineages and cards whose files changed, and only those, on the worker thread, and then says
+    /// which. What cannot be read emits failed() and leaves what is held. `then` is called last, on the GUI thread, also when there was
+    /// nothing to read; not when the model dies before.
+    void readChanges(std::function<void()> then = {});
 
 signals:
     void reading();
-    void loaded();
+    void loaded(); ///< also when a lineage or a card is no more
     void failed(const QString &message);
     void lineageChanged(const QString &key);
     void cardChanged(const QString &name);
 
 private:
     struct Private;
+    void take(Workspace workspace);
+    void take(WorkspaceChanges changes);
+    void endReading();
     std::unique_ptr<Private> m_d;
 };
 

@@ -28,34 +28,6 @@ QByteArray plotAsPng(QCustomPlot &plot)
     return bytes;
 }
 
-QByteArray plotAsSvg(QCustomPlot &plot)
-{
-    QByteArray bytes;
-    QBuffer buffer(&bytes);
-    buffer.open(QIODevice::WriteOnly);
-    QSvgGenerator generator;
-    generator.setOutputDevice(&buffer);
-    generator.setSize(plot.size());
-    generator.setViewBox(plot.rect());
-    generator.setTitle(plot.accessibleName());
-    drawWithPlots(plot, generator);
-    return bytes;
-}
-
-QByteArray plotAsPdf(QCustomPlot &plot)
-{
-    QByteArray bytes;
-    QBuffer buffer(&bytes);
-    buffer.open(QIODevice::WriteOnly);
-    QPdfWriter writer(&buffer);
-    writer.setResolution(96);
-    writer.setPageSize(QPageSize(QSizeF(plot.size()) * 25.4 / 96, QPageSize::Millimeter));
-    writer.setPageMargins(QMarginsF());
-    writer.setTitle(plot.accessibleName());
-    drawWithPlots(plot, writer);
-    return bytes;
-}
-
 /// While it lives, the plots it is given paint nothing.
 class Unpainted : public QObject
 {
@@ -96,6 +68,42 @@ void drawWithPlots(QWidget &widget, QPaintDevice &device)
     painter.end();
 }
 
+QByteArray drawnAsSvg(QWidget &widget)
+{
+    QByteArray bytes;
+    QBuffer buffer(&bytes);
+    buffer.open(QIODevice::WriteOnly);
+    QSvgGenerator generator;
+    generator.setOutputDevice(&buffer);
+    generator.setSize(widget.size());
+    generator.setViewBox(widget.rect());
+    generator.setTitle(widget.accessibleName());
+    drawWithPlots(widget, generator);
+    return bytes;
+}
+
+QByteArray drawnAsPdf(QWidget &widget)
+{
+    QByteArray bytes;
+    QBuffer buffer(&bytes);
+    buffer.open(QIODevice::WriteOnly);
+    QPdfWriter writer(&buffer);
+    writer.setResolution(96);
+    writer.setPageSize(QPageSize(QSizeF(widget.size()) * 25.4 / 96, QPageSize::Millimeter));
+    writer.setPageMargins(QMarginsF());
+    writer.setTitle(widget.accessibleName());
+    drawWithPlots(widget, writer);
+    return bytes;
+}
+
+QString saveExport(const QByteArray &bytes, const QString &fileName)
+{
+    QSaveFile file(fileName);
+    if (!file.open(QIODevice::WriteOnly) || file.write(bytes) != bytes.size() || !file.commit())
+        return plotText("Cannot export %1: %2.").arg(fileName, file.errorString());
+    return {};
+}
+
 QString savePlot(QCustomPlot &plot, const QString &fileName)
 {
     const QString suffix = QFileInfo(fileName).suffix().toLower();
@@ -103,15 +111,12 @@ QString savePlot(QCustomPlot &plot, const QString &fileName)
     if (suffix == QLatin1String("png"))
         bytes = plotAsPng(plot);
     else if (suffix == QLatin1String("svg"))
-        bytes = plotAsSvg(plot);
+        bytes = drawnAsSvg(plot);
     else if (suffix == QLatin1String("pdf"))
-        bytes = plotAsPdf(plot);
+        bytes = drawnAsPdf(plot);
     else
         return plotText("Cannot export %1: the name must end in .png, .svg or .pdf.").arg(fileName);
-    QSaveFile file(fileName);
-    if (!file.open(QIODevice::WriteOnly) || file.write(bytes) != bytes.size() || !file.commit())
-        return plotText("Cannot export %1: %2.").arg(fileName, file.errorString());
-    return {};
+    return saveExport(bytes, fileName);
 }
 
 } // namespace klineage::ui

@@ -5,6 +5,7 @@
 #include "ui/plots/runglyph.h"
 #include "ui/runs/runstore.h"
 #include "ui/style/format.h"
+#include "ui/style/plainwidgets.h"
 #include "ui/style/theme.h"
 
 #include <QAction>
@@ -12,7 +13,6 @@
 #include <QLabel>
 #include <QMouseEvent>
 #include <QStackedWidget>
-#include <QVBoxLayout>
 
 #include <algorithm>
 #include <array>
@@ -50,7 +50,7 @@ RunTrajectoryPanel::RunTrajectoryPanel(RunStore *store, QWidget *parent)
     : QWidget(parent)
     , m_store(store)
     , m_stack(new QStackedWidget)
-    , m_message(new QLabel)
+    , m_message(makeMessageLabel())
     , m_plot(new QCustomPlot)
     , m_unity(new QCPItemLine(m_plot))
     , m_unityText(new QCPItemText(m_plot))
@@ -60,25 +60,11 @@ RunTrajectoryPanel::RunTrajectoryPanel(RunStore *store, QWidget *parent)
     , m_loadText(new QCPItemText(m_plot))
     , m_caption(new QCPItemText(m_plot))
 {
-    m_message->setWordWrap(true);
-    m_message->setAlignment(Qt::AlignCenter);
-    m_message->setMargin(16);
-    m_message->setEnabled(false);
-    m_stack->addWidget(m_plot);
-    m_stack->addWidget(m_message);
-    auto *layout = new QVBoxLayout(this);
-    layout->setContentsMargins(0, 0, 0, 0);
-    layout->addWidget(m_stack);
     m_plot->setAccessibleName(tr("Trajectory of the run"));
-    m_plot->setInteractions(QCP::iRangeDrag | QCP::iRangeZoom);
-    m_plot->setFocusPolicy(Qt::StrongFocus);
-    setFocusProxy(m_plot);
-    auto *fit = new QAction(tr("Fit the run's trajectory"), this);
+    QAction *fit = fillWithPlot(this, m_stack, m_plot, m_message);
+    fit->setText(tr("Fit the run's trajectory"));
     fit->setObjectName(QStringLiteral("trajectory.fitRun"));
-    fit->setShortcut(QKeySequence(Qt::Key_F));
-    fit->setShortcutContext(Qt::WidgetWithChildrenShortcut);
     connect(fit, &QAction::triggered, this, &RunTrajectoryPanel::refresh);
-    m_plot->addAction(fit);
     // Below the axes, so that it hides no step.
     m_plot->plotLayout()->addElement(1, 0, m_plot->legend);
     m_plot->plotLayout()->setRowStretchFactor(1, 0.001);
@@ -86,12 +72,7 @@ RunTrajectoryPanel::RunTrajectoryPanel(RunStore *store, QWidget *parent)
     m_plot->legend->setMargins(QMargins(0, 0, 0, 2));
     m_plot->legend->setRowSpacing(0);
 
-    for (QCPItemPosition *end : {m_unity->start, m_unity->end}) {
-        end->setTypeX(QCPItemPosition::ptAxisRectRatio);
-        end->setTypeY(QCPItemPosition::ptPlotCoords);
-    }
-    m_unity->start->setCoords(0, 1);
-    m_unity->end->setCoords(1, 1);
+    spanWidthAtOne(m_unity);
     spanHeight(m_budget);
     for (QCPItemPosition *corner : {m_load->topLeft, m_load->bottomRight}) {
         corner->setTypeX(QCPItemPosition::ptPlotCoords);

@@ -5,6 +5,7 @@
 #include "ui/models/workspacemodel.h"
 #include "ui/plots/plotstyle.h"
 #include "ui/style/format.h"
+#include "ui/style/plainwidgets.h"
 #include "ui/style/theme.h"
 
 #include <QAction>
@@ -12,7 +13,6 @@
 #include <QLabel>
 #include <QMouseEvent>
 #include <QStackedWidget>
-#include <QVBoxLayout>
 
 #include <algorithm>
 #include <cmath>
@@ -26,7 +26,7 @@ TrajectoryPanel::TrajectoryPanel(WorkspaceModel *workspace, Selection *selection
     , m_workspace(workspace)
     , m_selection(selection)
     , m_stack(new QStackedWidget)
-    , m_message(new QLabel)
+    , m_message(makeMessageLabel())
     , m_plot(new QCustomPlot)
     , m_best(m_plot->addGraph())
     , m_valid(m_plot->addGraph())
@@ -37,37 +37,17 @@ TrajectoryPanel::TrajectoryPanel(WorkspaceModel *workspace, Selection *selection
     , m_unityText(new QCPItemText(m_plot))
     , m_caption(new QCPItemText(m_plot))
 {
-    m_message->setWordWrap(true);
-    m_message->setAlignment(Qt::AlignCenter);
-    m_message->setMargin(16);
-    m_message->setEnabled(false);
-    m_stack->addWidget(m_plot);
-    m_stack->addWidget(m_message);
-    auto *layout = new QVBoxLayout(this);
-    layout->setContentsMargins(0, 0, 0, 0);
-    layout->addWidget(m_stack);
-
     m_plot->setAccessibleName(tr("Trajectory of the lineage's trials"));
-    m_plot->setInteractions(QCP::iRangeDrag | QCP::iRangeZoom);
-    m_plot->setFocusPolicy(Qt::StrongFocus);
-    setFocusProxy(m_plot);
-    auto *fit = new QAction(tr("Fit the trajectory"), this);
+    QAction *fit = fillWithPlot(this, m_stack, m_plot, m_message);
+    fit->setText(tr("Fit the trajectory"));
     fit->setObjectName(QStringLiteral("trajectory.fit"));
-    fit->setShortcut(QKeySequence(Qt::Key_F));
-    fit->setShortcutContext(Qt::WidgetWithChildrenShortcut);
     connect(fit, &QAction::triggered, this, &TrajectoryPanel::refresh);
-    m_plot->addAction(fit);
     m_plot->xAxis->setLabel(tr("Trial, in the order recorded"));
     QSharedPointer<QCPAxisTickerFixed> ticker(new QCPAxisTickerFixed);
     ticker->setScaleStrategy(QCPAxisTickerFixed::ssMultiples);
     m_plot->xAxis->setTicker(ticker);
 
-    m_unity->start->setTypeX(QCPItemPosition::ptAxisRectRatio);
-    m_unity->end->setTypeX(QCPItemPosition::ptAxisRectRatio);
-    m_unity->start->setTypeY(QCPItemPosition::ptPlotCoords);
-    m_unity->end->setTypeY(QCPItemPosition::ptPlotCoords);
-    m_unity->start->setCoords(0, 1);
-    m_unity->end->setCoords(1, 1);
+    spanWidthAtOne(m_unity);
     m_caption->position->setType(QCPItemPosition::ptAxisRectRatio);
     m_caption->position->setCoords(0.01, 0.0);
     m_caption->setPositionAlignment(Qt::AlignLeft | Qt::AlignTop);

@@ -10,6 +10,7 @@
 #include "ui/profile/profilemodel.h"
 #include "ui/profile/samplesplot.h"
 #include "ui/style/chip.h"
+#include "ui/style/plainwidgets.h"
 #include "ui/style/status.h"
 
 #include <QEvent>
@@ -54,7 +55,7 @@ ProfilePanel::ProfilePanel(WorkspaceModel *workspace, Selection *selection, QWid
     , m_samples(new SamplesPlot)
     , m_findings(new QTextBrowser)
     , m_failure(new QLabel)
-    , m_message(new QLabel)
+    , m_message(makeMessageLabel())
 {
     m_tabs->addTab(tr("Metrics"));
     m_tabs->addTab(tr("Findings"));
@@ -88,11 +89,6 @@ ProfilePanel::ProfilePanel(WorkspaceModel *workspace, Selection *selection, QWid
     m_findings->setFrameShape(QFrame::NoFrame);
     m_findings->setOpenLinks(false);
     m_findings->document()->setDocumentMargin(10);
-
-    m_message->setWordWrap(true);
-    m_message->setAlignment(Qt::AlignCenter);
-    m_message->setMargin(16);
-    m_message->setEnabled(false);
 
     m_stack->insertWidget(TablePage, m_table);
     m_stack->insertWidget(FindingsPage, m_findings);

@@ -99,36 +99,47 @@ bool GateController::start(const gate::GateRequest &request, const QString &line
         directory = lineage->directory;
 
     // The thread ends before `this` does: the jthread is a member of m_d, and its destructor stops and joins.
-    m_d->thread =
-        std::jthread([this, id, request, directory, lineageKey, runner = m_d->runner](std::stop_token stop) {
-            auto result = runner(request, stop, [this, id](const gate::GateProgress &progress) {
-                QMetaObject::invokeMethod(this, [this, id, progress] {
-                    if (m_d->running && m_d->job.id == id)
-                        emit progressed(id, progress);
-                });
+    m_d->thread = std::jthread([this, id, request, directory, runner = m_d->runner](std::stop_token stop) {
+        auto result = runner(request, stop, [this, id](const gate::GateProgress &progress) {
+            QMetaObject::invokeMethod(this, [this, id, progress] {
+                if (m_d->running && m_d->job.id == id)
+                    emit progressed(id, progress);
             });
-            const bool cancelled = stop.stop_requested();
-            Recorded recorded;
-            if (result && !cancelled)
-                recorded = record(directory, request.candidateText, *result);
-            QMetaObject::invokeMethod(
-                this, [this, id, lineageKey, cancelled, recorded, result = std::move(result)] {
-                    if (!m_d->running || m_d->job.id != id)
-                        return;
-                    m_d->running = false;
-                    if (cancelled) {
-                        emit stopped(id);
-                    } else if (!result) {
-                        emit failed(id, sentence(result.error()));
-                    } else {
-                        if (!recorded.row.isEmpty() && m_d->workspace)
-                            m_d->workspace->reloadLineage(lineageKey);
-                        emit finished(id, *result, recorded.row, recorded.note);
-                    }
-                });
         });
+        const bool cancelled = stop.stop_requested();
+        Recorded recorded;
+        if (result && !cancelled)
+            recorded = record(directory, request.candidateText, *result);
+        QMetaObject::invokeMethod(this, [this, id, cancelled, recorded, result = std::move(result)] {
+            if (!m_d->running || m_d->job.id != id)
+                return;
+            if (result && !cancelled && !recorded.row.isEmpty() && m_d->workspace) {
+                // The row is there before anybody hears of it.
+                m_d->workspace->readChanges([self = QPointer(this), id, recorded, trial = *result] {
+                    if (self)
+                        self->end(id, trial, recorded.row, recorded.note);
+                });
+                return;
+            }
+            if (result && !cancelled) {
+                end(id, *result, recorded.row, recorded.note);
+                return;
+            }
+            m_d->running = false;
+            if (cancelled)
+                emit stopped(id);
+            else
+                emit failed(id, sentence(result.error()));
+        });
+    });
     emit started(m_d->job);
     return true;
+}
+
+void GateController::end(quint64 id, const gate::Trial &trial, const QString &row, const QString &note)
+{
+    m_d->running = false;
+    emit finished(id, trial, row, note);
 }
 
 void GateController::stop()

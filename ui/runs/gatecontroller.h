@@ -58,6 +58,7 @@ signals:
 
 private:
     struct Private;
+    void end(quint64 id, const gate::Trial &trial, const QString &row, const QString &note);
     std::unique_ptr<Private> m_d;
 };
 

@@ -3,6 +3,7 @@
 
 #include "ui/models/selection.h"
 #include "ui/runs/jobmodel.h"
+#include "ui/style/plainwidgets.h"
 
 #include <QFontDatabase>
 #include <QHBoxLayout>
@@ -23,32 +24,18 @@ RunConsole::RunConsole(GateController *controller, Selection *selection, QWidget
     , m_selection(selection)
     , m_model(new JobModel(controller, this))
     , m_stack(new QStackedWidget)
-    , m_table(new QTableView)
+    , m_table(makePlainTable(m_model, tr("Trials of this session")))
     , m_detail(new QPlainTextEdit)
     , m_progressRow(new QWidget)
     , m_progress(new QProgressBar)
     , m_progressText(new QLabel)
     , m_stop(new QPushButton(tr("Stop")))
 {
-    auto *empty = new QLabel(tr(
+    auto *empty = makeMessageLabel(tr(
         "No trial yet. Open a state in the editor (double-click its row), change it, and press Ctrl+Enter: "
         "the gate compiles, checks and times it here."));
-    empty->setWordWrap(true);
-    empty->setAlignment(Qt::AlignCenter);
-    empty->setMargin(16);
-    empty->setEnabled(false);
 
-    m_table->setModel(m_model);
-    m_table->setAccessibleName(tr("Trials of this session"));
-    m_table->setSelectionBehavior(QAbstractItemView::SelectRows);
-    m_table->setSelectionMode(QAbstractItemView::SingleSelection);
-    m_table->setEditTriggers(QAbstractItemView::NoEditTriggers);
-    m_table->setShowGrid(false);
-    m_table->setWordWrap(false);
-    m_table->verticalHeader()->hide();
-    m_table->verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 8);
     m_table->horizontalHeader()->setStretchLastSection(true);
-    m_table->horizontalHeader()->setHighlightSections(false);
 
     m_detail->setReadOnly(true);
     m_detail->setAccessibleName(tr("Verdict"));

@@ -9,6 +9,7 @@
 #include "ui/runs/runprogress.h"
 #include "ui/runs/runstepmodel.h"
 #include "ui/style/icons.h"
+#include "ui/style/plainwidgets.h"
 
 #include <QAction>
 #include <QHBoxLayout>
@@ -27,39 +28,6 @@
 
 namespace klineage::ui {
 
-namespace {
-
-QTableView *makeTable(QAbstractItemModel *model, const QString &name)
-{
-    auto *table = new QTableView;
-    table->setModel(model);
-    table->setAccessibleName(name);
-    table->setSelectionBehavior(QAbstractItemView::SelectRows);
-    table->setSelectionMode(QAbstractItemView::SingleSelection);
-    table->setEditTriggers(QAbstractItemView::NoEditTriggers);
-    table->setTabKeyNavigation(false);
-    table->setShowGrid(false);
-    table->setWordWrap(false);
-    table->verticalHeader()->hide();
-    table->verticalHeader()->setDefaultSectionSize(table->fontMetrics().height() + 8);
-    table->horizontalHeader()->setStretchLastSection(true);
-    table->horizontalHeader()->setHighlightSections(false);
-    table->setFrameShape(QFrame::NoFrame);
-    return table;
-}
-
-QLabel *dimText(const QString &text)
-{
-    auto *label = new QLabel(text);
-    label->setWordWrap(true);
-    label->setAlignment(Qt::AlignCenter);
-    label->setMargin(16);
-    label->setEnabled(false);
-    return label;
-}
-
-} // namespace
-
 RunsPanel::RunsPanel(WorkspaceModel *workspace, Selection *selection, RunStore *store,
                      RunController *controller, QWidget *parent)
     : QWidget(parent)
@@ -70,14 +38,16 @@ RunsPanel::RunsPanel(WorkspaceModel *workspace, Selection *selection, RunStore *
     , m_runModel(new RunListModel(store, this))
     , m_stepModel(new RunStepModel(store, this))
     , m_stack(new QStackedWidget)
-    , m_runs(makeTable(m_runModel, tr("Runs of the workspace")))
-    , m_steps(makeTable(m_stepModel, tr("Steps of the run")))
-    , m_noSteps(dimText(tr("No step yet.")))
+    , m_runs(makePlainTable(m_runModel, tr("Runs of the workspace")))
+    , m_steps(makePlainTable(m_stepModel, tr("Steps of the run")))
+    , m_noSteps(makeMessageLabel(tr("No step yet.")))
     , m_stepStack(new QStackedWidget)
     , m_budget(new QProgressBar)
     , m_progressText(new QLabel)
 {
     makeCommands();
+    m_runs->horizontalHeader()->setStretchLastSection(true);
+    m_steps->horizontalHeader()->setStretchLastSection(true);
     m_stepStack->addWidget(m_steps);
     m_stepStack->addWidget(m_noSteps);
     auto *splitter = new QSplitter(Qt::Horizontal);
@@ -86,7 +56,7 @@ RunsPanel::RunsPanel(WorkspaceModel *workspace, Selection *selection, RunStore *
     splitter->setSizes({480, 520});
     splitter->setChildrenCollapsible(false);
     m_stack->addWidget(splitter);
-    m_stack->addWidget(dimText(
+    m_stack->addWidget(makeMessageLabel(
         tr("No run yet. Start one here (%1) or with klineage-cli run start: an author, a model or "
            "yourself, rewrites a kernel step by step under a budget, and the gate judges every candidate.")
             .arg(m_start->shortcut().toString(QKeySequence::NativeText))));

@@ -5,17 +5,12 @@
 
 #include <QDir>
 #include <QFileInfo>
-#include <QFileSystemWatcher>
-#include <QTimer>
 
 #include <algorithm>
 
 namespace klineage::ui {
 
 namespace {
-
-constexpr int settleMs = 120;
-constexpr int aliveMs = 2000;
 
 /// Ids are unique in a folder alone: of two runs with the same one the workspace's is shown.
 void addGuests(RunListing &listing, const RunListing &guests)
@@ -35,22 +30,8 @@ void addGuests(RunListing &listing, const RunListing &guests)
 RunStore::RunStore(WorkspaceModel *workspace, QObject *parent)
     : QObject(parent)
     , m_workspace(workspace)
-    , m_watcher(new QFileSystemWatcher(this))
-    , m_soon(new QTimer(this))
-    , m_alive(new QTimer(this))
 {
-    m_soon->setSingleShot(true);
-    m_soon->setInterval(settleMs);
-    m_alive->setInterval(aliveMs);
-    connect(m_soon, &QTimer::timeout, this, &RunStore::refresh);
-    connect(m_alive, &QTimer::timeout, this, &RunStore::refresh);
-    // The first change starts the clock, so that a file that grows all the time is still read.
-    const auto soon = [this] {
-        if (!m_soon->isActive())
-            m_soon->start();
-    };
-    connect(m_watcher, &QFileSystemWatcher::directoryChanged, this, soon);
-    connect(m_watcher, &QFileSystemWatcher::fileChanged, this, soon);
+    connect(&m_growth, &GrowthWatcher::grown, this, &RunStore::refresh);
     const auto follow = [this] {
         const std::filesystem::path &root = m_workspace->workspace().root;
         setDirectory(root.empty() ? QString() : QString::fromStdString((root / "runs").string()));
@@ -208,22 +189,7 @@ void RunStore::watch()
                 paths << folder.filePath(QLatin1String(name));
         }
     }
-    const QStringList watched = m_watcher->files() + m_watcher->directories();
-    QStringList gone;
-    for (const QString &path : watched) {
-        if (!paths.contains(path))
-            gone << path;
-    }
-    QStringList fresh;
-    for (const QString &path : std::as_const(paths)) {
-        if (!watched.contains(path))
-            fresh << path;
-    }
-    if (!gone.isEmpty())
-        m_watcher->removePaths(gone);
-    if (!fresh.isEmpty())
-        m_watcher->addPaths(fresh);
-    alive ? m_alive->start() : m_alive->stop();
+    m_growth.watch(paths, alive);
 }
 
 } // namespace klineage::ui

@@ -2,13 +2,11 @@
 #pragma once
 
 #include "ui/highlight/jobslot.h"
+#include "ui/models/growthwatcher.h"
 #include "ui/runs/runentry.h"
 
 #include <QObject>
 #include <QStringList>
-
-class QFileSystemWatcher;
-class QTimer;
 
 namespace klineage::ui {
 
@@ -58,9 +56,7 @@ private:
     void watch();
 
     WorkspaceModel *m_workspace;
-    QFileSystemWatcher *m_watcher;
-    QTimer *m_soon;  ///< several changes of files are one
-    QTimer *m_alive; ///< a killed process changes no file
+    GrowthWatcher m_growth;
     JobSlot m_reader;
     std::vector<RunEntryPtr> m_runs;
     QStringList m_problems;

@@ -12,11 +12,8 @@
 #include <QCoreApplication>
 #include <QFileInfo>
 #include <QLayout>
-#include <QPdfWriter>
 #include <QPixmap>
-#include <QSaveFile>
 #include <QScrollBar>
-#include <QSvgGenerator>
 #include <QTabBar>
 #include <QTableView>
 #include <QTreeView>
@@ -104,34 +101,6 @@ QByteArray asPng(QWidget &panel)
     QBuffer buffer(&bytes);
     buffer.open(QIODevice::WriteOnly);
     pixmap.save(&buffer, "PNG");
-    return bytes;
-}
-
-QByteArray asSvg(QWidget &panel)
-{
-    QByteArray bytes;
-    QBuffer buffer(&bytes);
-    buffer.open(QIODevice::WriteOnly);
-    QSvgGenerator generator;
-    generator.setOutputDevice(&buffer);
-    generator.setSize(panel.size());
-    generator.setViewBox(panel.rect());
-    generator.setTitle(panel.accessibleName());
-    drawWithPlots(panel, generator);
-    return bytes;
-}
-
-QByteArray asPdf(QWidget &panel)
-{
-    QByteArray bytes;
-    QBuffer buffer(&bytes);
-    buffer.open(QIODevice::WriteOnly);
-    QPdfWriter writer(&buffer);
-    writer.setResolution(96);
-    writer.setPageSize(QPageSize(QSizeF(panel.size()) * 25.4 / 96, QPageSize::Millimeter));
-    writer.setPageMargins(QMarginsF());
-    writer.setTitle(panel.accessibleName());
-    drawWithPlots(panel, writer);
     return bytes;
 }
 
@@ -231,8 +200,8 @@ QString exportPanel(QWidget &panel, const QString &fileName)
     QByteArray bytes;
     using Draw = QByteArray (*)(QWidget &);
     const Draw draw = suffix == QLatin1String("png")   ? &asPng
-                      : suffix == QLatin1String("svg") ? &asSvg
-                      : suffix == QLatin1String("pdf") ? &asPdf
+                      : suffix == QLatin1String("svg") ? &drawnAsSvg
+                      : suffix == QLatin1String("pdf") ? &drawnAsPdf
                                                        : static_cast<Draw>(nullptr);
     if (draw) {
         const OnPaper paper(panel);
@@ -246,10 +215,7 @@ QString exportPanel(QWidget &panel, const QString &fileName)
     } else {
         return exporterText("Cannot export %1: the name must end in .png, .svg, .pdf or .csv.").arg(fileName);
     }
-    QSaveFile file(fileName);
-    if (!file.open(QIODevice::WriteOnly) || file.write(bytes) != bytes.size() || !file.commit())
-        return exporterText("Cannot export %1: %2.").arg(fileName, file.errorString());
-    return {};
+    return saveExport(bytes, fileName);
 }
 
 } // namespace klineage::ui

@@ -272,7 +272,7 @@ void MainWindow::connectRuns()
                 updateStop();
                 m_status->say(tr("%1: %2. %3").arg(id, code, reason));
             });
-    connect(m_runner, &RunController::stored, this, [this] { m_workspace->open(m_root); });
+    connect(m_runner, &RunController::stored, m_workspace, [this] { m_workspace->readChanges(); });
     connect(m_runner, &RunController::failed, this, [this](const QString &id, const QString &message) {
         updateStop();
         m_problems->add({ProblemsModel::Severity::Error, id, message, {}});

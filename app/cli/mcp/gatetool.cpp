@@ -2,8 +2,8 @@
 #include "app/cli/mcp/tools.h"
 
 #include "core/base/suggest.h"
-#include "core/files/atomicfile.h"
 #include "core/kernel/candidate.h"
+#include "core/kernel/candidatetext.h"
 #include "core/talk/trialtext.h"
 #include "core/trial/analysis/analysis.h"
 
@@ -49,7 +49,7 @@ Result<std::string> parentText(const Workspace &workspace, const json &arguments
                     "'" + citation + "' names no state of a lineage; expected one as in sgemm/pocl/K02.");
     if (lineage->workload != arguments.at("workload").get<std::string>())
         return fail(ErrorCode::InvalidInput, "The state " + citation + " is of another workload.");
-    return files::readFile(lineage->directory / state->file, kernel::maxCandidateBytes);
+    return kernel::readCandidateText(lineage->directory / state->file);
 }
 
 ToolResult gateCandidate(GateDesk &desk, const json &arguments, const Call &call)

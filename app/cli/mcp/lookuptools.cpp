@@ -5,7 +5,7 @@
 #include "app/cli/retrieval.h"
 
 #include "core/base/suggest.h"
-#include "core/files/atomicfile.h"
+#include "core/kernel/candidatetext.h"
 #include "core/lineage/step.h"
 
 namespace klineage::cli {
@@ -104,7 +104,7 @@ ToolResult getState(const lineage::Lineage &lineage, const std::string &id)
             known.push_back(attempt.id);
         return unknown("state or attempt of " + lineage.key(), id, known);
     }
-    const Result<std::string> text = files::readFile(row->file, kernel::maxCandidateBytes);
+    const Result<std::string> text = kernel::readCandidateText(row->file);
     if (!text)
         return toolErrorOf(text.error());
     json out{{"lineage", lineage.key()}, {"id", row->id},
@@ -133,18 +133,11 @@ ToolResult getLineage(const Workspace &workspace, const json &arguments)
              {"termination", lineage->termination},
              {"reason", lineage->reason},
              {"states", json::array()},
-             {"transitions", json::array()},
+             {"transitions", transitionsJson(*lineage)},
              {"attempts", json::array()}};
     for (const lineage::State &state : lineage->states)
         out["states"].push_back(
             {{"id", state.id}, {"title", state.title}, {"trial", trialSummary(lineage->trialOf(state))}});
-    for (const lineage::Transition &step : lineage->transitions)
-        out["transitions"].push_back({{"from", step.from},
-                                      {"to", step.to},
-                                      {"category", step.category},
-                                      {"locus", step.locus},
-                                      {"summary", step.summary},
-                                      {"card", step.card}});
     for (const lineage::Attempt &attempt : lineage->attempts)
         out["attempts"].push_back({{"id", attempt.id},
                                    {"parent", attempt.parent},

@@ -7,6 +7,7 @@
 #include "core/base/numbertext.h"
 #include "core/files/atomicfile.h"
 #include "core/kernel/candidate.h"
+#include "core/kernel/candidatetext.h"
 #include "core/run/journal.h"
 #include "core/skills/retrieval/similarity.h"
 #include "core/talk/trialtext.h"
@@ -163,9 +164,8 @@ private:
         if (sha.empty())
             return std::string();
         const auto surface = kernel::surfaceFromString(settings().surface);
-        return files::readFile(m_journal.directory()
-                                   / run::candidateFileName(sha, surface.value_or(kernel::Surface::OpenCl)),
-                               kernel::maxCandidateBytes);
+        return kernel::readCandidateText(
+            m_journal.directory() / run::candidateFileName(sha, surface.value_or(kernel::Surface::OpenCl)));
     }
 
     [[nodiscard]] run::StepRecord stepOf(const gate::Trial &trial, double dollars) const

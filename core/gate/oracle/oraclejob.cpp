@@ -70,6 +70,21 @@ OracleJob jobOf(const HostTensor &out, bool wide)
     return job;
 }
 
+/// What a product of two matrices and a convolution, which is one with gathered rows, have in common.
+OracleJob productJob(const HostTensor &a, const HostTensor &b, const HostTensor &out, bool wide,
+                     std::map<std::string, std::int64_t> flags, std::map<std::string, std::int64_t> sizes)
+{
+    OracleJob job = jobOf(out, wide);
+    job.text = oracle::matmulCu;
+    job.name = "matmul.cu";
+    flags.insert({{"TYPE_A", elementTypeOf(a)}, {"TYPE_B", elementTypeOf(b)}});
+    job.tunables.insert(flags.begin(), flags.end());
+    for (const auto &[name, size] : sizes)
+        job.sizes[name] = size;
+    job.inputs = {{"a", a.bytes}, {"b", b.bytes}};
+    return job;
+}
+
 Result<OracleJob> matmulJob(OracleRoles &roles, bool transposeB, bool wide)
 {
     const auto tensors = roleTensorsOf(roles, {"a", "b", "out"});
@@ -86,22 +101,9 @@ Result<OracleJob> matmulJob(OracleRoles &roles, bool transposeB, bool wide)
         return notOnDevice(unknownType);
     if (n / 64 >= mostBlocksAcross)
         return notOnDevice("it is too wide");
-    OracleJob job = jobOf(out, wide);
-    job.text = oracle::matmulCu;
-    job.name = "matmul.cu";
-    job.tunables.insert({{"TYPE_A", elementTypeOf(a)},
-                         {"TYPE_B", elementTypeOf(b)},
-                         {"TRANSPOSE_B", transposeB ? 1 : 0},
-                         {"GATHER", 0}});
-    job.sizes = {{"M", a.shape[0]},
-                 {"N", n},
-                 {"K", k},
-                 {"HEIGHT", std::int64_t{1}},
-                 {"WIDTH", std::int64_t{1}},
-                 {"CHANNELS", std::int64_t{1}},
-                 {"WINDOW", std::int64_t{1}}};
-    job.inputs = {{"a", a.bytes}, {"b", b.bytes}};
-    return job;
+    return productJob(
+        a, b, out, wide, {{"TRANSPOSE_B", transposeB ? 1 : 0}, {"GATHER", 0}},
+        {{"M", a.shape[0]}, {"N", n}, {"K", k}, {"HEIGHT", 1}, {"WIDTH", 1}, {"CHANNELS", 1}, {"WINDOW", 1}});
 }
 
 Result<OracleJob> convolutionJob(OracleRoles &roles, bool wide)
@@ -124,22 +126,14 @@ Result<OracleJob> convolutionJob(OracleRoles &roles, bool wide)
         return notOnDevice(unknownType);
     if (filters / 64 >= mostBlocksAcross)
         return notOnDevice("it has too many filters");
-    OracleJob job = jobOf(out, wide);
-    job.text = oracle::matmulCu;
-    job.name = "matmul.cu";
-    job.tunables.insert({{"TYPE_A", elementTypeOf(data)},
-                         {"TYPE_B", elementTypeOf(weight)},
-                         {"TRANSPOSE_B", 0},
-                         {"GATHER", 1}});
-    job.sizes = {{"M", data.shape[0] * data.shape[1] * data.shape[2]},
-                 {"N", filters},
-                 {"K", weight.shape[0]},
-                 {"HEIGHT", data.shape[1]},
-                 {"WIDTH", data.shape[2]},
-                 {"CHANNELS", channels},
-                 {"WINDOW", window}};
-    job.inputs = {{"a", data.bytes}, {"b", weight.bytes}};
-    return job;
+    return productJob(data, weight, out, wide, {{"TRANSPOSE_B", 0}, {"GATHER", 1}},
+                      {{"M", data.shape[0] * data.shape[1] * data.shape[2]},
+                       {"N", filters},
+                       {"K", weight.shape[0]},
+                       {"HEIGHT", data.shape[1]},
+                       {"WIDTH", data.shape[2]},
+                       {"CHANNELS", channels},
+                       {"WINDOW", window}});
 }
 
 /// The offsets as numbers of 64 bits; empty when they are no offsets of so many tokens.

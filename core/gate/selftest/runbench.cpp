@@ -2,7 +2,7 @@
 #include "core/gate/selftest/runbench.h"
 #include "core/base/random.h"
 
-#include "core/files/atomicfile.h"
+#include "core/kernel/candidatetext.h"
 #include "core/trial/statistics.h"
 
 #include <nlohmann/json.hpp>
@@ -120,7 +120,7 @@ Result<GateJob> Bench::jobOf(const BenchCase &benchCase) const
     auto workload = workload::readWorkload(benchCase.workload);
     if (!workload)
         return tl::unexpected(workload.error());
-    auto source = files::readFile(benchCase.candidate, kernel::maxCandidateBytes);
+    auto source = kernel::readCandidateText(benchCase.candidate);
     if (!source)
         return tl::unexpected(source.error());
     GateJob job{std::move(*workload), {}};

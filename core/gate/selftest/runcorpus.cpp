@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/gate/selftest/runcorpus.h"
 
-#include "core/files/atomicfile.h"
+#include "core/kernel/candidatetext.h"
 
 #include <nlohmann/json.hpp>
 
@@ -34,13 +34,13 @@ Result<GateJob> jobOf(const Corpus &corpus, const CorpusEntry &entry, const Corp
     if (!workload)
         return tl::unexpected(workload.error());
     job.workload = std::move(*workload);
-    auto candidate = files::readFile(corpus.directory / entry.file, kernel::maxCandidateBytes);
+    auto candidate = kernel::readCandidateText(corpus.directory / entry.file);
     if (!candidate)
         return tl::unexpected(candidate.error());
     job.request.candidateText = std::move(*candidate);
     if (entry.parent.empty())
         return job;
-    auto parent = files::readFile(corpus.directory / entry.parent, kernel::maxCandidateBytes);
+    auto parent = kernel::readCandidateText(corpus.directory / entry.parent);
     if (!parent)
         return tl::unexpected(parent.error());
     job.request.parentText = std::move(*parent);

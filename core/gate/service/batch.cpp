@@ -3,6 +3,7 @@
 
 #include "core/files/atomicfile.h"
 #include "core/files/jsonlines.h"
+#include "core/kernel/candidatetext.h"
 #include "core/process/deadline.h"
 #include "core/trial/requestjson.h"
 
@@ -101,7 +102,7 @@ void compileAhead(const std::vector<Item> &items, std::size_t after, const std::
             continue;
         --wanted;
         GateRequest request = items[i].request;
-        if (auto text = files::readFile(items[i].candidate, kernel::maxCandidateBytes)) {
+        if (auto text = kernel::readCandidateText(items[i].candidate)) {
             request.candidateText = std::move(*text);
             supervisor.compileAhead(request);
         }
@@ -116,12 +117,12 @@ Result<Trial> gateItem(const Item &item, Supervisor &supervisor, const std::stop
     if (!workload)
         return tl::unexpected(workload.error());
     job.workload = std::move(*workload);
-    auto candidate = files::readFile(item.candidate, kernel::maxCandidateBytes);
+    auto candidate = kernel::readCandidateText(item.candidate);
     if (!candidate)
         return tl::unexpected(candidate.error());
     job.request.candidateText = std::move(*candidate);
     if (!item.parent.empty()) {
-        auto parent = files::readFile(item.parent, kernel::maxCandidateBytes);
+        auto parent = kernel::readCandidateText(item.parent);
         if (!parent)
             return tl::unexpected(parent.error());
         job.request.parentText = std::move(*parent);

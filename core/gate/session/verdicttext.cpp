@@ -17,6 +17,15 @@ std::string capped(const std::string &log)
     return log.size() <= maxLogBytes ? log : log.substr(0, maxLogBytes) + "\n[the rest was cut]\n";
 }
 
+Verdict verdictOf(VerdictStatus status, Stage stage, const char *reason)
+{
+    Verdict verdict;
+    verdict.status = status;
+    verdict.stage = stage;
+    verdict.reason = reason;
+    return verdict;
+}
+
 /// "case odd, seed 123".
 std::string placeOf(const Where &where)
 {
@@ -47,10 +56,7 @@ std::string lineOf(const std::string &source, int number)
 
 Verdict redZoneVerdict(const Finding &finding, const Where &where)
 {
-    Verdict verdict;
-    verdict.status = VerdictStatus::Unsafe;
-    verdict.stage = where.stage;
-    verdict.reason = "red_zone";
+    Verdict verdict = verdictOf(VerdictStatus::Unsafe, where.stage, "red_zone");
     const std::string side = finding.redZone.before ? "before the beginning" : "after the end";
     verdict.message = "The candidate wrote outside " + finding.buffer + ": "
                       + std::to_string(finding.redZone.changed) + " bytes " + side
@@ -67,10 +73,7 @@ Verdict redZoneVerdict(const Finding &finding, const Where &where)
 
 Verdict inputVerdict(const Finding &finding, const Where &where)
 {
-    Verdict verdict;
-    verdict.status = VerdictStatus::Unsafe;
-    verdict.stage = where.stage;
-    verdict.reason = "input_changed";
+    Verdict verdict = verdictOf(VerdictStatus::Unsafe, where.stage, "input_changed");
     verdict.message = "The candidate changed its input " + finding.buffer + ", first at " + finding.element
                       + " (" + placeOf(where) + ").";
     verdict.evidence = {{"buffer", finding.buffer}, {"element", finding.element}};
@@ -176,10 +179,7 @@ std::string activityOf(const Where &where)
 
 Verdict timeoutVerdict(const WorkerFailure &failure, const Where &where)
 {
-    Verdict verdict;
-    verdict.status = VerdictStatus::Timeout;
-    verdict.stage = where.stage;
-    verdict.reason = "deadline";
+    Verdict verdict = verdictOf(VerdictStatus::Timeout, where.stage, "deadline");
     verdict.message = "The worker did not finish " + activityOf(where) + " within "
                       + significantText(failure.limitSeconds, 6) + " s and was killed.";
     verdict.evidence = {{"limit_s", significantText(failure.limitSeconds, 6)}};
@@ -250,10 +250,7 @@ LogError firstError(const std::string &log, const std::string &name)
 
 Verdict planVerdict(const Error &error)
 {
-    Verdict verdict;
-    verdict.status = VerdictStatus::CompileError;
-    verdict.stage = Stage::Compile;
-    verdict.reason = "bad_plan";
+    Verdict verdict = verdictOf(VerdictStatus::CompileError, Stage::Compile, "bad_plan");
     verdict.message = "The launch plan cannot be used: " + error.message;
     verdict.hint =
         "The plan is the TOML in the comment that opens the file; its format is described in core/kernel/README.md.";
@@ -274,10 +271,7 @@ static bool missesFile(const std::string &message)
 Verdict compileVerdict(const CompileOutput &output, const Error &error, const std::string &name,
                        const std::string &source)
 {
-    Verdict verdict;
-    verdict.status = VerdictStatus::CompileError;
-    verdict.stage = Stage::Compile;
-    verdict.reason = "compile_error";
+    Verdict verdict = verdictOf(VerdictStatus::CompileError, Stage::Compile, "compile_error");
     verdict.log = capped(output.log);
     const LogError first = firstError(output.log, name);
     if (first.line > 0) {
@@ -303,10 +297,7 @@ Verdict compileVerdict(const CompileOutput &output, const Error &error, const st
 
 Verdict launchVerdict(const Error &error, const Where &where)
 {
-    Verdict verdict;
-    verdict.status = VerdictStatus::CompileError;
-    verdict.stage = Stage::Compile;
-    verdict.reason = "bad_launch";
+    Verdict verdict = verdictOf(VerdictStatus::CompileError, Stage::Compile, "bad_launch");
     verdict.message = "The launch plan does not fit the kernels or the device: " + error.message;
     verdict.hint =
         "Compare the plan's args, grid and block with the kernel's parameters and the device's limits.";
@@ -316,10 +307,7 @@ Verdict launchVerdict(const Error &error, const Where &where)
 
 Verdict globalVerdict(const std::string &name, bool changed, const Where &where)
 {
-    Verdict verdict;
-    verdict.status = VerdictStatus::Unsafe;
-    verdict.stage = where.stage;
-    verdict.reason = "global_changed";
+    Verdict verdict = verdictOf(VerdictStatus::Unsafe, where.stage, "global_changed");
     verdict.message = changed ? "The candidate wrote to its module's variable " + name
                                     + ", which lives from launch to launch."
                               : "The candidate's module has a variable " + name + " that cannot be watched.";
@@ -331,10 +319,7 @@ Verdict globalVerdict(const std::string &name, bool changed, const Where &where)
 
 Verdict replayVerdict(double replayedNs, double launchedNs, const Where &where)
 {
-    Verdict verdict;
-    verdict.status = VerdictStatus::Suspect;
-    verdict.stage = Stage::Profile;
-    verdict.reason = "replay";
+    Verdict verdict = verdictOf(VerdictStatus::Suspect, Stage::Profile, "replay");
     verdict.message =
         "A run takes " + durationText(replayedNs, 3) + " in a replayed graph and "
         + durationText(launchedNs, 3)
@@ -348,10 +333,7 @@ Verdict replayVerdict(double replayedNs, double launchedNs, const Where &where)
 
 Verdict clockVerdict(double claimedNs, double elapsedNs, const Where &where)
 {
-    Verdict verdict;
-    verdict.status = VerdictStatus::Suspect;
-    verdict.stage = Stage::Profile;
-    verdict.reason = "clock";
+    Verdict verdict = verdictOf(VerdictStatus::Suspect, Stage::Profile, "clock");
     verdict.message = "The worker says that its runs took " + durationText(claimedNs, 3)
                       + ", but the supervisor waited " + durationText(elapsedNs, 3)
                       + " for them: the times cannot be trusted.";

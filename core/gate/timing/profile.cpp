@@ -246,8 +246,20 @@ RoundResult Profiler::look(std::size_t subject, const TimedRun &run, const Timed
 Profiler::Step Profiler::blame(const RoundFailure &failure)
 {
     const Culprit culprit = m_sides.sides()[failure.subject].culprit();
-    if (const auto *end = std::get_if<TrialEnd>(&failure.failure))
+    if (const auto *end = std::get_if<TrialEnd>(&failure.failure)) {
+        // Memory faults explain wrong results, so they are told first.
+        for (std::size_t set = 0; set < m_state.sets && culprit == Culprit::Candidate; ++set) {
+            if (!m_buffers.audited(set))
+                continue;
+            Where where = m_where;
+            where.seed = m_buffers.seedOf(set);
+            const OwnTime own(m_context, OwnTime::Work::Transfers);
+            const auto finding = m_buffers.inspect(set, "candidate");
+            if (finding && *finding && (*finding)->kind != Finding::Kind::Mismatch)
+                return tl::unexpected(ProfileEnd{findingVerdict(**finding, where), culprit});
+        }
         return tl::unexpected(ProfileEnd{*end, culprit});
+    }
     return failed(std::get<WorkerFailure>(failure.failure), culprit);
 }
 

@@ -17,35 +17,25 @@ void ManualDesk::setOnChange(std::function<void()> onChange)
     m_onChange = std::move(onChange);
 }
 
-Status ManualDesk::hand(int number, Result<std::string> answer)
-{
-    std::function<void()> onChange;
-    {
-        const std::scoped_lock lock(m_mutex);
-        if (!m_pending || m_answer || m_pending->number != number)
-            return fail(ErrorCode::Conflict,
-                        "Request " + std::to_string(number) + " does not wait for a reply any more.");
-        m_answer = std::move(answer);
-        onChange = m_onChange;
-    }
-    m_answered.notify_all();
-    if (onChange)
-        onChange();
-    return {};
-}
-
 Status ManualDesk::reply(int number, std::string text)
 {
     if (text.find_first_not_of(" \t\r\n") == std::string::npos)
         return fail(ErrorCode::InvalidInput, "The reply is empty.");
     if (text.size() > maxReplyBytes)
         return fail(ErrorCode::InvalidInput, "The reply is longer than 2 MiB.");
-    return hand(number, std::move(text));
-}
-
-Status ManualDesk::decline(int number, std::string reason)
-{
-    return hand(number, fail(ErrorCode::Cancelled, std::move(reason)));
+    std::function<void()> onChange;
+    {
+        const std::scoped_lock lock(m_mutex);
+        if (!m_pending || m_answer || m_pending->number != number)
+            return fail(ErrorCode::Conflict,
+                        "Request " + std::to_string(number) + " does not wait for a reply any more.");
+        m_answer = std::move(text);
+        onChange = m_onChange;
+    }
+    m_answered.notify_all();
+    if (onChange)
+        onChange();
+    return {};
 }
 
 Result<std::string> ManualDesk::wait(const Request &request, const std::stop_token &stop)
@@ -60,8 +50,9 @@ Result<std::string> ManualDesk::wait(const Request &request, const std::stop_tok
     lock.lock();
     const bool answered = m_answered.wait(lock, stop, [this] { return m_answer.has_value(); });
     m_pending.reset();
-    Result<std::string> answer =
-        answered ? std::move(*m_answer) : fail(ErrorCode::Cancelled, "Nobody waits for the reply any more.");
+    Result<std::string> answer = answered
+                                     ? Result<std::string>(std::move(*m_answer))
+                                     : fail(ErrorCode::Cancelled, "Nobody waits for the reply any more.");
     m_answer.reset();
     lock.unlock();
     if (!answered && onChange)

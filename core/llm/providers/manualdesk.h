@@ -22,8 +22,6 @@ public:
     [[nodiscard]] std::optional<Pending> pending() const;
     /// Hands the reply in. Conflict when another request, or none, is waiting; InvalidInput when the text is blank or too long.
     [[nodiscard]] Status reply(int number, std::string text);
-    /// The person will not answer: ask() fails with ErrorCode::Cancelled and this reason, a whole sentence.
-    [[nodiscard]] Status decline(int number, std::string reason);
     /// Called whenever pending() has become another, on the provider's thread or the answering one; must not call the desk. Set it
     /// before the first request.
     void setOnChange(std::function<void()> onChange);
@@ -32,12 +30,10 @@ public:
     [[nodiscard]] Result<std::string> wait(const Request &request, const std::stop_token &stop);
 
 private:
-    Status hand(int number, Result<std::string> answer);
-
     mutable std::mutex m_mutex;
     std::condition_variable_any m_answered;
     std::optional<Pending> m_pending;
-    std::optional<Result<std::string>> m_answer;
+    std::optional<std::string> m_answer;
     int m_last = 0;
     std::function<void()> m_onChange;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/run/admit/heldout.h"
 
-#include "core/files/atomicfile.h"
+#include "core/kernel/candidatetext.h"
 #include "core/talk/reply.h"
 
 #include <algorithm>
@@ -41,7 +41,7 @@ std::vector<Source> sourcesOf(const Workspace &workspace, const skills::Citation
 bool holdsCode(const lineage::Lineage &lineage, const std::string &code)
 {
     const auto same = [&](const std::string &file) {
-        const Result<std::string> text = files::readFile(lineage.directory / file, kernel::maxCandidateBytes);
+        const Result<std::string> text = kernel::readCandidateText(lineage.directory / file);
         return text && policy::normalizedCode(*text) == code;
     };
     return std::any_of(lineage.states.begin(), lineage.states.end(),

@@ -54,6 +54,7 @@ private:
     [[nodiscard]] Status prepare();
     [[nodiscard]] fs::path folderFor(const std::string &platform) const;
     [[nodiscard]] Status load();
+    [[nodiscard]] Result<bool> recordLoad(const std::string &title, const gate::Trial &trial);
     [[nodiscard]] Result<std::optional<Ending>> round();
     [[nodiscard]] Status rewrite(const Proposal &proposal, Conversation conversation);
     [[nodiscard]] Status judge(const Proposal &proposal, const std::string &simpler);
@@ -121,21 +122,30 @@ fs::path Deoptimizer::folderFor(const std::string &platform) const
            / (m_head.name.empty() ? platform : platform + '-' + m_head.name);
 }
 
+/// The step of a state that is gated by itself; whether it is right.
+Result<bool> Deoptimizer::recordLoad(const std::string &title, const gate::Trial &trial)
+{
+    StepRecord record;
+    record.action = "load";
+    record.title = title;
+    const bool correct = trial.verdict.status == gate::VerdictStatus::Correct;
+    record.outcome = correct ? "valid" : "failed";
+    record.reason = correct ? sentence(figuresText(trial)) : verdictLine(trial);
+    if (Status written = m_run.step(std::move(record), &trial); !written)
+        return tl::unexpected(written.error());
+    return correct;
+}
+
 /// K* itself: it must be right, and says on which platform the lineage is.
 Status Deoptimizer::load()
 {
     const Result<gate::Trial> trial = gate(m_subject.text, {}, "gating " + m_subject.label);
     if (!trial)
         return tl::unexpected(trial.error());
-    StepRecord record;
-    record.action = "load";
-    record.title = m_subject.label;
-    const bool correct = trial->verdict.status == gate::VerdictStatus::Correct;
-    record.outcome = correct ? "valid" : "failed";
-    record.reason = correct ? sentence(figuresText(*trial)) : verdictLine(*trial);
-    if (Status written = m_run.step(std::move(record), &*trial); !written)
-        return written;
+    const Result<bool> correct = recordLoad(m_subject.label, *trial);
     if (!correct)
+        return tl::unexpected(correct.error());
+    if (!*correct)
         return fail(ErrorCode::InvalidInput,
                     "'" + m_subject.label
                         + "' cannot be taken apart, because it is not correct: " + verdictLine(*trial));
@@ -378,15 +388,10 @@ Result<Ending> Deoptimizer::end(const char *code, const std::string &reason)
         const Result<gate::Trial> alone = gate(last.text, {}, "gating the last state: " + last.title);
         if (!alone)
             return tl::unexpected(alone.error());
-        StepRecord record;
-        record.action = "load";
-        record.title = last.title;
-        const bool correct = alone->verdict.status == gate::VerdictStatus::Correct;
-        record.outcome = correct ? "valid" : "failed";
-        record.reason = correct ? sentence(figuresText(*alone)) : verdictLine(*alone);
-        if (Status written = m_run.step(std::move(record), &*alone); !written)
-            return tl::unexpected(written.error());
-        if (correct)
+        const Result<bool> correct = recordLoad(last.title, *alone);
+        if (!correct)
+            return tl::unexpected(correct.error());
+        if (*correct)
             last.trial = *alone;
     }
     m_walk.termination = code;

@@ -4,6 +4,7 @@
 #include "core/files/atomicfile.h"
 #include "core/files/filehandle.h"
 #include "core/files/sha256.h"
+#include "core/files/tomlreader.h"
 #include "core/lineage/lineage.h"
 #include "core/trial/listing.h"
 
@@ -177,14 +178,12 @@ void takeOver(const lineage::Lineage &older, Draft &draft)
 
 bool isThereAlready(const lineage::Lineage &older, const Draft &draft)
 {
-    const Result<std::string> toml =
-        files::readFile(older.directory / "lineage.toml", kernel::maxCandidateBytes);
+    const Result<std::string> toml = files::readFile(older.directory / "lineage.toml", files::maxTomlBytes);
     if (!toml || *toml != lineage::writeLineage(draft.lineage)
         || older.trials.size() != draft.lineage.trials.size())
         return false;
     return std::all_of(draft.files.begin(), draft.files.end(), [&](const auto &file) {
-        const Result<std::string> text =
-            files::readFile(older.directory / file.first, kernel::maxCandidateBytes);
+        const Result<std::string> text = files::readFile(older.directory / file.first, gate::maxListingBytes);
         return text && *text == file.second;
     });
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What a run will probably cost, and what else to know before it starts.
 #include "core/base/numbertext.h"
-#include "core/files/atomicfile.h"
+#include "core/kernel/candidatetext.h"
 #include "core/llm/makeprovider.h"
 #include "core/policy/policy.h"
 #include "core/run/admit/heldout.h"
@@ -145,7 +145,7 @@ std::string heldOutNote(const Workspace &workspace, const Settings &settings)
 {
     const skills::CardRecord *card = workspace.findCard(settings.subject);
     const std::string name = optionOf(settings, "target");
-    Result<std::string> text = files::readFile(fileOf(workspace, name), kernel::maxCandidateBytes);
+    Result<std::string> text = kernel::readCandidateText(fileOf(workspace, name));
     if (!card || !text)
         return {};
     Subject target;

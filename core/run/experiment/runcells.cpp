@@ -65,12 +65,7 @@ private:
         Result<std::unique_ptr<llm::Provider>> provider = m_driver.makeProvider(settings, directory);
         if (!provider)
             return tl::unexpected(provider.error());
-        const GateFunction oneAtATime = [this](const gate::GateRequest &request, std::stop_token stop,
-                                               const gate::ProgressCallback &progress) {
-            const std::scoped_lock lock(m_gate);
-            return m_driver.gate(request, stop, progress);
-        };
-        return driveRun(directory, {m_driver.workspace, **provider, m_driver.prices, oneAtATime,
+        return driveRun(directory, {m_driver.workspace, **provider, m_driver.prices, m_driver.gate,
                                     m_driver.stop, watcherOf(i), 0});
     }
 
@@ -100,7 +95,6 @@ private:
     const std::vector<Settings> m_settings;
     const fs::path m_runs;
     std::atomic<std::size_t> m_next = 0;
-    std::mutex m_gate;
     std::mutex m_told; ///< of the outcome too
     ExperimentOutcome m_outcome;
 };

@@ -6,8 +6,8 @@
 
 namespace klineage::run {
 
-/// What an experiment is run with. Nothing is owned. With several jobs the functions are called on several threads, the gate and the last two
-/// by one of them at a time.
+/// What an experiment is run with. Nothing is owned. With several jobs the functions are called on several threads, the last two by one of
+/// them at a time, and the gate by as many as have a trial: a pool queues them.
 struct ExperimentDriver {
     std::filesystem::path workspace;
     const llm::PriceTable &prices;
@@ -20,7 +20,7 @@ struct ExperimentDriver {
     std::function<Watcher(const Cell &, int number, int count)> watch; ///< may be empty
     /// After each run: how it ended, or what went wrong. May be empty.
     std::function<void(const Cell &, const Result<Ending> &)> ended;
-    int jobs = 1; ///< runs at a time: while one waits for its author, another has the gate
+    int jobs = 1; ///< runs at a time: while one waits for its author, another has a gate
 };
 
 struct ExperimentOutcome {

@@ -2,7 +2,7 @@
 #include "core/run/lift/group.h"
 
 #include "core/base/numbertext.h"
-#include "core/files/atomicfile.h"
+#include "core/kernel/candidatetext.h"
 #include "core/run/admit/heldout.h"
 #include "core/run/lift/difftext.h"
 #include "core/run/lift/figuresof.h"
@@ -106,7 +106,7 @@ void addUnique(std::vector<std::string> &values, const std::string &value)
 
 std::string readText(const lineage::Lineage &lineage, const std::string &file)
 {
-    return files::readFile(lineage.directory / file, kernel::maxCandidateBytes).value_or(std::string());
+    return kernel::readCandidateText(lineage.directory / file).value_or(std::string());
 }
 
 std::vector<std::string> categoriesBefore(const Member &member)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/skills/store.h"
 #include "core/workspace/citations.h"
+#include "core/workspace/workspacereader.h"
 #include "tests/core/trialfixture.h"
 
 #include <QElapsedTimer>
@@ -40,6 +42,59 @@ private slots:
         QCOMPARE(workspace->problems.size(), std::size_t{2});
         QCOMPARE(workspace->lineages.size(), std::size_t{1});
         QVERIFY(workspace->cards.empty());
+    }
+
+    void onlyWhatChangedIsReadAgain()
+    {
+        const WorkspaceCopy copy;
+        addCard(copy, "second");
+        WorkspaceReader reader(copy.root());
+        Workspace workspace = reader.open().value();
+        QVERIFY(isNothing(reader.readChanges()));
+
+        const std::size_t reviews = workspace.findCard("second")->reviews.size();
+        const skills::CardStore store(copy.skills());
+        skills::Review review;
+        review.author = "a person";
+        review.verdict = skills::ReviewVerdict::Approve;
+        QVERIFY(store.review("second", review));
+        WorkspaceChanges changes = reader.readChanges();
+        QCOMPARE(changes.cards.size(), std::size_t{1});
+        QCOMPARE(changes.cards[0].card.name, std::string("second"));
+        QVERIFY(changes.lineages.empty() && changes.gone.empty() && changes.problems.empty());
+        applyChanges(std::move(changes), workspace);
+        QCOMPARE(workspace.findCard("second")->reviews.size(), reviews + 1);
+        QCOMPARE(workspace.findCard("stage-rows")->directory, copy.skills() / "stage-rows");
+        QVERIFY(isNothing(reader.readChanges()));
+
+        const std::size_t trials = workspace.lineages[0].trials.size();
+        QVERIFY(lineage::appendTrial(copy.lineage(), makeTrial("0000000000000777", "a text")));
+        changes = reader.readChanges();
+        QVERIFY(changes.cards.empty());
+        QCOMPARE(changes.lineages.size(), std::size_t{1});
+        applyChanges(std::move(changes), workspace);
+        QCOMPARE(workspace.lineages[0].trials.size(), trials + 1);
+    }
+
+    void whatCameAndWentIsSeen()
+    {
+        const WorkspaceCopy copy;
+        WorkspaceReader reader(copy.root());
+        Workspace workspace = reader.open().value();
+        addCard(copy, "a-new-one");
+        fs::copy(copy.lineage(), copy.root() / "workloads/toy/lineages/other", fs::copy_options::recursive);
+        WorkspaceChanges changes = reader.readChanges();
+        QCOMPARE(changes.cards.size() + changes.lineages.size(), std::size_t{2});
+        applyChanges(std::move(changes), workspace);
+        QCOMPARE(workspace.cardNames(), (std::vector<std::string>{"a-new-one", "stage-rows"}));
+
+        fs::remove_all(copy.skills() / "stage-rows");
+        std::ofstream(copy.skills() / "a-new-one/card.toml") << "name = 3\n";
+        changes = reader.readChanges();
+        QCOMPARE(changes.problems.size(), std::size_t{1});
+        applyChanges(std::move(changes), workspace);
+        QCOMPARE(workspace.cardNames(), std::vector<std::string>{"a-new-one"}); // as it was
+        QVERIFY(isNothing(reader.readChanges()));                               // told once
     }
 
     void isFoundFromBelow()
@@ -87,6 +142,21 @@ private slots:
         QVERIFY(workspace.has_value());
         QCOMPARE(workspace->lineages.size(), std::size_t{50});
         QCOMPARE(workspace->cards.size(), std::size_t{200});
+    }
+
+private:
+    static bool isNothing(const WorkspaceChanges &changes)
+    {
+        return changes.cards.empty() && changes.lineages.empty() && changes.gone.empty()
+               && changes.problems.empty();
+    }
+
+    static void addCard(const WorkspaceCopy &copy, const std::string &name)
+    {
+        fs::copy(copy.skills() / "stage-rows", copy.skills() / name, fs::copy_options::recursive);
+        skills::Card card = skills::CardStore(copy.skills()).read("stage-rows")->card;
+        card.name = name;
+        std::ofstream(copy.skills() / name / "card.toml") << skills::writeCard(card);
     }
 };
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/skills/store.h"
+#include "tests/core/trialfixture.h"
 #include "tests/patience.h"
 #include "tests/ui/common/sample.h"
 #include "ui/models/librarymodel.h"
@@ -132,6 +134,60 @@ private slots:
         model.open(QStringLiteral("/proc/nonexistent/folder"));
         QTRY_COMPARE(failed.count(), 1);
         QVERIFY(!model.isLoaded());
+    }
+
+    void onlyTheCardThatWasWrittenIsReadAgainAndNotOnThisThread()
+    {
+        const tests::WorkspaceCopy copy;
+        WorkspaceModel model;
+        model.openNow(QString::fromStdString(copy.root().string()));
+        const QString name = QStringLiteral("stage-rows");
+        QVERIFY(model.card(name));
+        const std::size_t reviews = model.card(name)->reviews.size();
+        QSignalSpy loaded(&model, &WorkspaceModel::loaded);
+        QSignalSpy cards(&model, &WorkspaceModel::cardChanged);
+        QSignalSpy lineages(&model, &WorkspaceModel::lineageChanged);
+        skills::Review review;
+        review.author = "a person";
+        review.verdict = skills::ReviewVerdict::Approve;
+        QVERIFY(skills::CardStore(copy.skills()).review("stage-rows", review));
+        bool done = false;
+        model.readChanges([&] {
+            done = true;
+            QCOMPARE(cards.count(), 1); // told before
+        });
+        QCOMPARE(model.card(name)->reviews.size(), reviews); // nothing was read yet
+        QTRY_VERIFY(done);
+        QCOMPARE(model.card(name)->reviews.size(), reviews + 1);
+        QCOMPARE(cards[0][0].toString(), name);
+        QCOMPARE(lineages.count() + loaded.count(), 0);
+
+        QVERIFY(lineage::appendTrial(copy.lineage(), tests::makeTrial("0000000000000777", "a text")));
+        model.readChanges();
+        QTRY_COMPARE(lineages.count(), 1);
+        QCOMPARE(lineages[0][0].toString(), QStringLiteral("toy/pocl"));
+        QCOMPARE(cards.count() + loaded.count(), 1);
+    }
+
+    void changesAreReadAfterTheWorkspace()
+    {
+        const tests::WorkspaceCopy copy;
+        WorkspaceModel model;
+        QSignalSpy loaded(&model, &WorkspaceModel::loaded);
+        bool done = false;
+        model.open(QString::fromStdString(copy.root().string()));
+        model.readChanges([&] {
+            done = true;
+            QCOMPARE(loaded.count(), 1);
+        });
+        QTRY_VERIFY(done);
+        // Of a workspace that was replaced meanwhile nothing arrives, but whoever asked is told.
+        done = false;
+        std::filesystem::remove_all(copy.skills() / "stage-rows");
+        model.readChanges([&] { done = true; });
+        model.setWorkspace({});
+        QTRY_VERIFY(done);
+        QCOMPARE(loaded.count(), 2);
     }
 
 private:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Runs in the window: listed, looked at, followed, started, paused, stopped, gone on with, answered by hand.
+#include "core/llm/makeprovider.h"
 #include "tests/core/run/materializefixture.h"
 #include "tests/patience.h"
 #include "ui/diff/view/diffview.h"

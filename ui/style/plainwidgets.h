@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QString>
+
+class QAbstractItemModel;
+class QLabel;
+class QTableView;
+
+namespace klineage::ui {
+
+/// A table of rows to be read and chosen, one at a time: no grid, no frame, no editing; Tab leaves it.
+[[nodiscard]] QTableView *makePlainTable(QAbstractItemModel *model, const QString &name);
+
+/// What stands in the middle of a panel that has nothing else to show.
+[[nodiscard]] QLabel *makeMessageLabel(const QString &text = {});
+
+} // namespace klineage::ui
