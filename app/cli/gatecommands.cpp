@@ -159,7 +159,7 @@ tl::expected<std::string, int> readParent(const Session &session, const Workspac
     if (options.parent.empty())
         return std::string();
     if (isFileName(options.parent)) {
-        Result<std::string> text = readText(options.parent);
+        Result<std::string> text = kernel::readCandidateText(options.parent);
         if (!text)
             return Exit(text.error().code == ErrorCode::NotFound ? session.usage(text.error().message)
                                                                  : session.fail(text.error()));

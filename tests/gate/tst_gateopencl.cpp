@@ -391,10 +391,12 @@ void TestGateOpenCl::seedPoolIsRecorded()
 
 void TestGateOpenCl::replayHasTheSameInputs()
 {
-    GateJob job = test::quickJob(softmax("y[0] = 2;"));
+    std::string text = test::naive();
+    text.insert(text.rfind('}'), "if (get_global_id(0) == 0 && get_global_id(1) == 0) c[0] = 1000.0f;\n");
+    GateJob job = test::quickJob(text);
     const auto wrong = gate(job);
     QVERIFY2(wrong, wrong ? "" : wrong.error().message.c_str());
-    QCOMPARE(wrong->verdict.status, VerdictStatus::Wrong);
+    QVERIFY2(wrong->verdict.status == VerdictStatus::Wrong, wrong->verdict.message.c_str());
     job.request.replayOf = wrong->id;
     job.request.replaySeeds = wrong->seeds;
     const auto again = gate(job);
@@ -456,10 +458,10 @@ void TestGateOpenCl::nothingOutlivesATrial()
         QVERIFY2(trial, trial ? "" : trial.error().message.c_str());
         QVERIFY2(trial->verdict.status == VerdictStatus::Correct, trial->verdict.message.c_str());
         if (process::isolationSupport().seccomp) {
-            QCOMPARE(trial->trust, Trust::Audited);
+            QVERIFY(trial->trust == Trust::Audited);
             QVERIFY(trial->environment.facts.at("isolation").ends_with("sealed"));
         } else {
-            QCOMPARE(trial->trust, Trust::Advisory);
+            QVERIFY(trial->trust == Trust::Advisory);
         }
     }
     kept.isEmpty() ? qunsetenv("TMPDIR") : qputenv("TMPDIR", kept);

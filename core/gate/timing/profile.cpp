@@ -299,7 +299,6 @@ Profiler::Step Profiler::checkClock(bool first)
     double claimed = 0;
     double elapsed = 0;
     double ownWait = 0;
-    double allowed = 0;
     double samplesTaken = 0;
     process::ProcessorTime spent;
     for (int attempt = 0; attempt < clockAttempts; ++attempt) {
@@ -323,11 +322,11 @@ Profiler::Step Profiler::checkClock(bool first)
             if (elapsed > leastNs || samples >= 4096)
                 break;
         }
+        // What the exchange itself may take besides.
+        const double agreed =
+            quietClockTolerance * claimed + quietClockSlackNs + quietClockSampleSlackNs * samplesTaken;
         const bool quiet = spent.waitedNs + ownWait <= quietWaiting * elapsed;
-        allowed =
-            quiet ? quietClockTolerance * claimed + quietClockSlackNs + quietClockSampleSlackNs * samplesTaken
-                  : clockTolerance * claimed + clockSlackNs;
-        if (elapsed <= allowed)
+        if (elapsed <= (quiet ? agreed : clockTolerance * claimed + clockSlackNs))
             return {};
         // Where other processes kept the cores busy, the kernel says for how long; what is left must agree the better. A kernel that
         // waits for most of its time could hide a slower clock behind that, so nothing is taken off then. And what one thread alone ran
@@ -335,7 +334,7 @@ Profiler::Step Profiler::checkClock(bool first)
         if (!quiet
             && ((spent.waitedNs <= mostWaiting * spent.ranNs
                  && elapsed - spent.waitedNs - ownWait <= busyClockTolerance * claimed + busyClockSlackNs)
-                || (spent.ranNs > 0 && spent.ranNs <= quietClockTolerance * claimed + busyClockSlackNs)))
+                || (spent.ranNs > 0 && spent.ranNs <= agreed)))
             return {};
     }
     return tl::unexpected(ProfileEnd{clockVerdict(claimed, elapsed, m_where), Culprit::Candidate});

@@ -116,11 +116,11 @@ private slots:
     void trustSaysWhatMayRestOnIt()
     {
         Trial trial = *parseTrial(minimal(), "t");
-        QCOMPARE(trial.trust, Trust::Unsaid);
+        QVERIFY(trial.trust == Trust::Unsaid);
         QVERIFY(trial.admits());
         for (const Trust trust : {Trust::Isolated, Trust::Audited, Trust::Advisory}) {
             trial.trust = trust;
-            QCOMPARE(parseTrial(writeTrial(trial), "t")->trust, trust);
+            QVERIFY(parseTrial(writeTrial(trial), "t")->trust == trust);
             QCOMPARE(trial.admits(), trust != Trust::Advisory);
         }
         trial.trust = Trust::Isolated;
