@@ -78,7 +78,7 @@ inline constexpr Surface Surface::OpenCl{openClRow};
 
 [[nodiscard]] std::vector<std::pair<std::string, Surface>> surfaceWords();
 [[nodiscard]] std::vector<std::string> surfaceNames();      ///< the words alone
-[[nodiscard]] std::vector<std::string> surfaceExtensions(); ///< ".cl", ".cu"
+[[nodiscard]] std::vector<std::string> surfaceExtensions(); ///< ".cl", ".cu": sorted
 
 /// Those of the surfaces and others that cards can be about.
 [[nodiscard]] std::vector<Language> allLanguages();

@@ -105,7 +105,9 @@ std::vector<std::string> surfaceNames()
 
 std::vector<std::string> surfaceExtensions()
 {
-    return distinct(surfaceLanguages(), &Language::extension);
+    std::vector<std::string> extensions = distinct(surfaceLanguages(), &Language::extension);
+    std::sort(extensions.begin(), extensions.end());
+    return extensions;
 }
 
 std::vector<Language> allLanguages()
