@@ -341,9 +341,9 @@ StageResult<void> Supervisor::Private::profile(PreparedCandidate &prepared, cons
     if (trial.surface.device().isHost) {
         // Kernels on the CPU run in the worker's process, whose memory keeps what checked runs left outside of buffers. What is timed runs in
         // another one.
-        retired = std::move(sessions[trial.surface]);
+        retired = std::move(sessions[trial.surface->device]);
         retired->discard();
-        const auto fresh = session(trial.surface, context.stop);
+        const auto fresh = session(trial.surface->device, context.stop);
         if (!fresh)
             return tl::unexpected(environmentEnd(fresh.error()));
         worker = *fresh;
