@@ -29,7 +29,7 @@ std::unique_ptr<WorkerSession> startMemory()
 {
     auto session = WorkerSession::start(
         {std::string(KLINEAGE_BIN_DIR) + "/klineage-fakeworker", "memory", "--backend", "opencl"},
-        kernel::Surface::OpenCl, 30, {});
+        kernel::DeviceKind::OpenCl, 30, {});
     if (!session)
         qFatal("%s", session.error().error.message.c_str());
     return std::move(*session);
