@@ -270,7 +270,7 @@ Result<OutputTable> Helpers::makeTable(const OutputSets &outputs,
 }
 
 Result<std::vector<TilePrint>> Helpers::look(CUstream stream, const OutputTable &table, std::size_t first,
-                                               std::size_t count, std::uint32_t word) const
+                                             std::size_t count, std::uint32_t word) const
 {
     const OutputSets &outputs = table.m_outputs;
     const std::size_t sets = outputs.sets.size();
@@ -303,10 +303,10 @@ Result<std::vector<TilePrint>> Helpers::look(CUstream stream, const OutputTable 
     for (const auto &[begin, length] : spans) {
         if (length == 0)
             continue;
-        if (auto done = m_driver.check(
-                m_driver.memcpyDtoH(target, table.m_prints + begin * tiles * sizeof(TilePrint),
-                                    length * tiles * sizeof(TilePrint)),
-                "look at outputs");
+        if (auto done =
+                m_driver.check(m_driver.memcpyDtoH(target, table.m_prints + begin * tiles * sizeof(TilePrint),
+                                                   length * tiles * sizeof(TilePrint)),
+                               "look at outputs");
             !done)
             return tl::unexpected(done.error());
         target += length * tiles;

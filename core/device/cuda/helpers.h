@@ -78,8 +78,8 @@ public:
                                 std::uint32_t word, std::size_t localBytes) const;
     /// What `count` launches over the sets from `first` on left in their outputs. The stream has finished before and after.
     [[nodiscard]] Result<std::vector<TilePrint>> look(CUstream stream, const OutputTable &table,
-                                                        std::size_t first, std::size_t count,
-                                                        std::uint32_t word) const;
+                                                      std::size_t first, std::size_t count,
+                                                      std::uint32_t word) const;
     /// Enqueues a reading of the clocks: 0 before the sample, 1 after it.
     [[nodiscard]] Status mark(CUstream stream, int which) const;
     /// Median over the SMs of cycles / nanoseconds between the two readings, in MHz; 0 when they say nothing. The stream has finished.

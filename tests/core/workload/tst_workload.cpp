@@ -142,7 +142,8 @@ void TestWorkload::distributionsRoundTrip_data()
     QTest::newRow("sigmoid") << "{ kind = \"sigmoid\", stddev = 3.0 }";
     QTest::newRow("log gates") << "{ kind = \"log_gates\", share = 1.0, divisor = 0.25, mean = 0.0 }";
     QTest::newRow("defaults") << "{ kind = \"log_gates\" }";
-    QTest::newRow("mixed") << "{ kind = \"mixed\", spread = 1.0, outliers = 0.001, scale = 200.0, tails = 0.5, mean = 0.0 }";
+    QTest::newRow("mixed")
+        << "{ kind = \"mixed\", spread = 1.0, outliers = 0.001, scale = 200.0, tails = 0.5, mean = 0.0 }";
 }
 
 void TestWorkload::distributionsRoundTrip()
