@@ -121,14 +121,14 @@ class TorchOperators:
 
     def sdpa(self, b, backend, causal=False):
         sequences = even_sequences(b["q"], b)
-        shape = (sequences, -1) + tuple(b["q"].shape[1:])
-        q, k, v = (b[role].view(shape).transpose(1, 2) for role in ("q", "k", "v"))
+        q, k, v = (b[role].view((sequences, -1) + tuple(b[role].shape[1:])).transpose(1, 2) for role in ("q", "k", "v"))
+        shared = {"enable_gqa": True} if q.shape[1] != k.shape[1] else {}
         attention = self.torch.nn.attention
         attend = self.torch.nn.functional.scaled_dot_product_attention
 
         def run():
             with attention.sdpa_kernel(getattr(attention.SDPBackend, backend)):
-                return attend(q, k, v, is_causal=causal).transpose(1, 2).reshape(b["q"].shape)
+                return attend(q, k, v, is_causal=causal, **shared).transpose(1, 2).reshape(b["q"].shape)
 
         return run
 
@@ -177,7 +177,7 @@ class FlashInferOperators:
         if self.workspace is None:
             self.workspace = self.torch.empty(256 << 20, dtype=self.torch.uint8, device="cuda")
         wrapper = self.module.BatchPrefillWithRaggedKVCacheWrapper(self.workspace, "NHD")
-        wrapper.plan(b["cu_q"], b["cu_k"], heads, heads, dim, causal=causal, q_data_type=b["q"].dtype)
+        wrapper.plan(b["cu_q"], b["cu_k"], heads, b["k"].shape[1], dim, causal=causal, q_data_type=b["q"].dtype)
         return lambda: wrapper.run(b["q"], b["k"], b["v"])
 
     def attention_varlen_causal(self, b):
@@ -323,8 +323,8 @@ class FlashAttention3Operators:
         return self.attention_varlen(b, True)
 
     def attention_even(self, b, causal=False):
-        shape = (even_sequences(b["q"], b), -1) + tuple(b["q"].shape[1:])
-        q, k, v = (b[role].view(shape) for role in ("q", "k", "v"))
+        sequences = even_sequences(b["q"], b)
+        q, k, v = (b[role].view((sequences, -1) + tuple(b[role].shape[1:])) for role in ("q", "k", "v"))
 
         def run():
             result = self.module.flash_attn_func(q, k, v, causal=causal)

@@ -8,6 +8,12 @@
 
 namespace klineage::gate::cuda {
 
+namespace {
+
+constexpr std::size_t mostProposals = 32; // of the heuristics; some cannot be built
+
+} // namespace
+
 Result<Cudnn> Cudnn::load()
 {
     const auto library = Library::open({"libcudnn.so.9"}, "cuDNN 9");
@@ -38,6 +44,13 @@ CudnnGraph::~CudnnGraph()
 {
     for (auto owned = m_owned.rbegin(); owned != m_owned.rend(); ++owned)
         m_api.destroyDescriptor(*owned);
+}
+
+void CudnnGraph::noteRefusal()
+{
+    char words[512] = {};
+    m_api.getLastErrorString(words, sizeof words);
+    m_refusal = words;
 }
 
 bool CudnnGraph::note(cudnnStatus_t status, const std::string &action)
@@ -120,7 +133,9 @@ std::vector<CudnnPlan> CudnnGraph::plans(const std::vector<cudnnBackendDescripto
                              {CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
                               static_cast<std::int64_t>(operations.size()), operations.data()}});
     std::vector<CudnnPlan> plans;
-    for (const cudnnBackendDescriptor_t configuration : configurations(graph, most)) {
+    for (const cudnnBackendDescriptor_t configuration : configurations(graph, mostProposals)) {
+        if (plans.size() == most)
+            break;
         // A proposal that cannot be built on this device is no failure of the graph.
         const cudnnBackendDescriptor_t plan = create(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
         CudnnPlan made{plan, 0};
@@ -136,6 +151,8 @@ std::vector<CudnnPlan> CudnnGraph::plans(const std::vector<cudnnBackendDescripto
                                   &made.workspaceBytes)
                    == CUDNN_STATUS_SUCCESS)
             plans.push_back(made);
+        else
+            noteRefusal();
     }
     return plans;
 }

@@ -78,11 +78,13 @@ public:
     /// Creates, fills and finalizes a descriptor; nullptr after a failure.
     [[nodiscard]] cudnnBackendDescriptor_t make(cudnnBackendDescriptorType_t type,
                                                 std::initializer_list<CudnnAttribute> attributes);
-    /// The plans that the heuristics propose for a graph of these operations and that can be built, the most promising first. Empty
-    /// after a failure.
+    /// The first `most` plans that the heuristics propose for a graph of these operations and that can be built, the most promising first.
+    /// Empty after a failure.
     [[nodiscard]] std::vector<CudnnPlan> plans(const std::vector<cudnnBackendDescriptor_t> &operations,
                                                std::size_t most);
     [[nodiscard]] const Status &status() const { return m_status; }
+    /// What cuDNN said of the last plan that could not be built.
+    [[nodiscard]] const std::string &refusal() const { return m_refusal; }
 
     /// Attributes of one descriptor; the pointer must stay valid until make() returns.
     [[nodiscard]] static CudnnAttribute ref(cudnnBackendAttributeName_t name,
@@ -94,6 +96,7 @@ public:
 private:
     [[nodiscard]] cudnnBackendDescriptor_t create(cudnnBackendDescriptorType_t type);
     bool note(cudnnStatus_t status, const std::string &action);
+    void noteRefusal();
     [[nodiscard]] std::vector<cudnnBackendDescriptor_t> configurations(cudnnBackendDescriptor_t graph,
                                                                        std::size_t most);
 
@@ -101,6 +104,7 @@ private:
     cudnnHandle_t m_handle;
     std::vector<cudnnBackendDescriptor_t> m_owned;
     Status m_status;
+    std::string m_refusal;
 };
 
 } // namespace klineage::gate::cuda

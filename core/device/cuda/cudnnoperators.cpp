@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <limits>
+#include <optional>
 
 namespace klineage::gate::cuda {
 
@@ -22,8 +23,9 @@ tl::unexpected<Error> problem(const CudnnGraph &graph, const char *what)
 {
     if (!graph.status())
         return tl::unexpected(graph.status().error());
-    return fail(ErrorCode::Unavailable,
-                "Cannot use cuDNN for " + std::string(what) + ": no engine supports it on this device.");
+    const std::string why = graph.refusal().empty() ? std::string() : " (" + graph.refusal() + ")";
+    return fail(ErrorCode::Unavailable, "Cannot use cuDNN for " + std::string(what)
+                                            + ": no engine supports it on this device" + why + ".");
 }
 
 /// Pointwise and reduction nodes of one graph; every result is a new virtual tensor.
@@ -64,7 +66,7 @@ public:
     void index(std::int64_t axis, cudnnBackendDescriptor_t x, cudnnBackendDescriptor_t y)
     {
         const cudnnPointwiseMode_t mode = CUDNN_POINTWISE_GEN_INDEX;
-        const cudnnDataType_t type = CUDNN_DATA_INT32;
+        const cudnnDataType_t type = computeType; // not the type of the result
         const auto what = m_graph.make(CUDNN_BACKEND_POINTWISE_DESCRIPTOR,
                                        {{CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &mode},
                                         {CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, 1, &type},
@@ -123,25 +125,28 @@ private:
 };
 
 struct Attention {
-    std::int64_t batches, heads, length, dim;
+    std::int64_t batches, heads, kvHeads, length, dim;
     [[nodiscard]] std::vector<std::int64_t> dims() const { return {batches, heads, length, dim}; }
     /// Packed: token, head, element.
     [[nodiscard]] std::vector<std::int64_t> strides() const
     {
         return {length * heads * dim, dim, heads * dim, 1};
     }
+    /// The same for keys and values.
+    [[nodiscard]] Attention ofKeys() const { return {batches, kvHeads, kvHeads, length, dim}; }
 };
 
 enum Uid : std::int64_t { uidQ = 1, uidK, uidV, uidOut, uidScale, uidNothing, uidVirtual };
 
-/// Scores, those of later keys than the query replaced by the value that uidNothing is bound to.
+/// Scores, those of later keys than the query replaced by the value that uidNothing is bound to. `places`: the type of the indices;
+/// which one the engines recognise depends on the version.
 cudnnBackendDescriptor_t masked(CudnnGraph &graph, Chain &chain, const std::vector<std::int64_t> &dims,
-                                cudnnBackendDescriptor_t scores)
+                                cudnnBackendDescriptor_t scores, cudnnDataType_t places)
 {
     const auto nothing =
         graph.tensor({uidNothing, {1, 1, 1, 1}, {1, 1, 1, 1}, CUDNN_DATA_FLOAT, Kind::Value});
-    const auto query = chain.virtualTensor(dims, CUDNN_DATA_INT32);
-    const auto key = chain.virtualTensor(dims, CUDNN_DATA_INT32);
+    const auto query = chain.virtualTensor(dims, places);
+    const auto key = chain.virtualTensor(dims, places);
     const auto seen = chain.virtualTensor(dims, CUDNN_DATA_BOOLEAN);
     const auto result = chain.virtualTensor(dims, CUDNN_DATA_FLOAT);
     chain.index(2, scores, query);
@@ -151,15 +156,17 @@ cudnnBackendDescriptor_t masked(CudnnGraph &graph, Chain &chain, const std::vect
     return result;
 }
 
-std::vector<CudnnPlan> chainPlans(CudnnGraph &graph, const Attention &a, bool causal)
+/// causal: the type of the indices that its mask compares.
+std::vector<CudnnPlan> chainPlans(CudnnGraph &graph, const Attention &a,
+                                  std::optional<cudnnDataType_t> causal = std::nullopt)
 {
     const std::vector<std::int64_t> scores{a.batches, a.heads, a.length, a.length};
     const std::vector<std::int64_t> rows{a.batches, a.heads, a.length, 1};
     const auto q = graph.tensor({uidQ, a.dims(), a.strides()});
     const auto k = graph.tensor({uidK,
-                                 {a.batches, a.heads, a.dim, a.length},
-                                 {a.length * a.heads * a.dim, a.dim, 1, a.heads * a.dim}});
-    const auto v = graph.tensor({uidV, a.dims(), a.strides()});
+                                 {a.batches, a.kvHeads, a.dim, a.length},
+                                 {a.length * a.kvHeads * a.dim, a.dim, 1, a.kvHeads * a.dim}});
+    const auto v = graph.tensor({uidV, a.ofKeys().dims(), a.ofKeys().strides()});
     const auto out = graph.tensor({uidOut, a.dims(), a.strides()});
     const auto scale = graph.tensor({uidScale, {1, 1, 1, 1}, {1, 1, 1, 1}, CUDNN_DATA_FLOAT, Kind::Value});
     Chain chain(graph, uidVirtual);
@@ -172,7 +179,7 @@ std::vector<CudnnPlan> chainPlans(CudnnGraph &graph, const Attention &a, bool ca
     const auto weights = chain.virtualTensor(scores, CUDNN_DATA_HALF);
     chain.matmul(q, k, product);
     chain.pointwise(CUDNN_POINTWISE_MUL, product, scale, scaled);
-    const auto seen = causal ? masked(graph, chain, scores, scaled) : scaled;
+    const auto seen = causal ? masked(graph, chain, scores, scaled, *causal) : scaled;
     chain.reduction(CUDNN_REDUCE_TENSOR_MAX, seen, largest);
     chain.pointwise(CUDNN_POINTWISE_SUB, seen, largest, difference);
     chain.pointwise(CUDNN_POINTWISE_EXP, difference, nullptr, exponential);
@@ -186,8 +193,9 @@ std::vector<CudnnPlan> nodePlans([[maybe_unused]] CudnnGraph &graph, [[maybe_unu
 {
 #if CUDNN_VERSION >= 91301
     const auto q = graph.tensor({uidQ, a.dims(), a.strides()});
-    const auto k = graph.tensor({uidK, a.dims(), a.strides()}); // not transposed, other than in the chain
-    const auto v = graph.tensor({uidV, a.dims(), a.strides()});
+    const auto k = graph.tensor(
+        {uidK, a.ofKeys().dims(), a.ofKeys().strides()}); // not transposed, other than in the chain
+    const auto v = graph.tensor({uidV, a.ofKeys().dims(), a.ofKeys().strides()});
     const auto out = graph.tensor({uidOut, a.dims(), a.strides()});
     const auto scale = graph.tensor({uidScale, {1, 1, 1, 1}, {1, 1, 1, 1}, CUDNN_DATA_FLOAT, Kind::Value});
     const auto node = graph.make(CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR,
@@ -274,11 +282,19 @@ Result<CudnnOperator> cudnnAttention(CudnnGraph &graph, CudnnGraph &alternative,
         return fail(ErrorCode::InvalidInput,
                     "Cannot call cudnn " + call.op
                         + ": it takes sequences of one length, and t is no multiple of b.");
-    const Attention attention{batches, call.sizes.at("h"), tokens / batches, call.sizes.at("d")};
+    const std::int64_t heads = call.sizes.at("h");
+    const auto shared = call.sizes.find("kv_h");
+    const std::int64_t kvHeads = shared == call.sizes.end() ? heads : shared->second;
+    if (kvHeads < 1 || heads % kvHeads != 0)
+        return fail(ErrorCode::InvalidInput,
+                    "Cannot call cudnn " + call.op
+                        + ": h is no multiple of kv_h, the heads of keys and values.");
+    const Attention attention{batches, heads, kvHeads, tokens / batches, call.sizes.at("d")};
     CudnnOperator result;
-    result.plans = chainPlans(graph, attention, causal);
-    if (!causal) {
-        const auto more = nodePlans(alternative, attention);
+    result.plans = causal ? chainPlans(graph, attention, CUDNN_DATA_INT32) : chainPlans(graph, attention);
+    if (!causal || result.plans.empty()) {
+        const auto more =
+            causal ? chainPlans(alternative, attention, CUDNN_DATA_FLOAT) : nodePlans(alternative, attention);
         result.plans.insert(result.plans.end(), more.begin(), more.end());
     }
     if (result.plans.empty())

@@ -39,7 +39,8 @@ struct CudnnOperator {
 
 /// Sizes n, h, w, c, f; roles data, weight, out: see makeCudnnSubject().
 [[nodiscard]] Result<CudnnOperator> cudnnConvolution(CudnnGraph &graph, const ReferenceCall &call, bool nchw);
-/// Sizes b, t, h, d; roles q, k, v, out. alternative: the one-node form of newer versions, into a graph of its own; it has no causal mask.
+/// Sizes b, t, h, d, kv_h; roles q, k, v, out. alternative: another form, into a graph of its own: without a mask the single node of newer
+/// versions, with one the chain with other types, where no engine takes the first.
 [[nodiscard]] Result<CudnnOperator> cudnnAttention(CudnnGraph &graph, CudnnGraph &alternative,
                                                    const ReferenceCall &call, bool causal);
 

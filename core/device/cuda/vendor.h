@@ -51,7 +51,8 @@ struct VendorContext {
 /// cuDNN, in f16 with f32 accumulation, each with the fastest of the plans that its heuristics propose:
 ///   conv2d_nhwc, conv2d_nchw   out[n, h, w, f] = data[n, h, w, c] ∗ weight[3·3·c, f], stride 1, padding 1; sizes n, h, w, c, f. The
 ///                              weights, and for nchw the data, are laid out as the kernels want them before anything is timed.
-///   sdpa                       roles q, k, v, out [t, h, d]; sizes b, t, h, d: b sequences of t / b tokens each
+///   sdpa                       roles q, k, v, out [t, h, d]; sizes b, t, h, d: b sequences of t / b tokens each;
+///                              kv_h, which may be left out: heads of k and v, each for h / kv_h of q
 ///   sdpa_causal                the same, each query attending to the keys up to its own place
 [[nodiscard]] Result<std::unique_ptr<Subject>> makeCudnnSubject(const VendorContext &context,
                                                                 const ReferenceCall &call,
