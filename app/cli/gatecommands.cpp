@@ -6,6 +6,8 @@
 #include "app/cli/runsession.h"
 #include "app/cli/texttable.h"
 
+#include "core/files/atomicfile.h"
+#include "core/files/jsonlines.h"
 #include "core/kernel/candidatetext.h"
 #include "core/lineage/record.h"
 #include "core/pool/gateclient.h"
@@ -33,6 +35,7 @@ namespace fs = std::filesystem;
 
 struct RunOptions : GateChoice {
     std::string backend = "auto";
+    std::string replay;
     std::vector<std::string> tunables;
     std::string launcher;
     bool record = false;
@@ -91,11 +94,77 @@ tl::expected<std::map<std::string, std::int64_t>, int> readTunables(const Sessio
     return tunables;
 }
 
+/// Ids of states have neither folders nor endings.
+bool isFileName(const std::string &parent)
+{
+    return parent.find_first_of("./") != std::string::npos;
+}
+
+/// A trial by its id, in the lineages of the workload or the runs of the workspace, or in a file: what `gate run --json` printed, or
+/// a trial by itself.
+tl::expected<gate::Trial, int> findTrial(const Session &session, const Workspace &workspace,
+                                         const RunOptions &options)
+{
+    for (const lineage::Lineage &lineage : workspace.lineages) {
+        if (const gate::Trial *trial = lineage.findTrial(options.replay))
+            return *trial;
+    }
+    std::error_code none;
+    for (const auto &run : fs::directory_iterator(workspace.root / "runs", none)) {
+        const auto lines = files::readLines(run.path() / "trials.jsonl");
+        for (const files::Line &line : lines ? lines->lines : std::vector<files::Line>()) {
+            const auto trial = gate::parseTrial(line.text, "trials.jsonl");
+            if (trial && trial->id == options.replay)
+                return *trial;
+        }
+    }
+    if (!isFileName(options.replay) && !fs::exists(options.replay, none))
+        return Exit(session.usage("No lineage and no run of this workspace has a trial '" + options.replay
+                                  + "'; expected its id, or a file that holds a trial."));
+    constexpr std::size_t mostBytes = std::size_t{16} << 20;
+    const Result<std::string> text = files::readFile(options.replay, mostBytes);
+    if (!text)
+        return Exit(session.usage(text.error().message));
+    json value = json::parse(*text, nullptr, false);
+    if (value.is_object() && value.contains("trial"))
+        value = json(value["trial"]);
+    Result<gate::Trial> trial = gate::parseTrial(value.is_discarded() ? *text : value.dump(), options.replay);
+    return trial ? tl::expected<gate::Trial, int>(std::move(*trial)) : Exit(session.fail(trial.error()));
+}
+
+/// The exit status of what is wrong with it; nothing when all is well.
+std::optional<int> addReplay(const Session &session, const Workspace &workspace, const RunOptions &options,
+                             gate::GateRequest &request)
+{
+    if (options.replay.empty())
+        return std::nullopt;
+    if (options.record)
+        return session.usage(
+            "A replay has inputs that were known before, so it is not recorded: leave out --record.");
+    const auto trial = findTrial(session, workspace, options);
+    if (!trial)
+        return trial.error();
+    if (trial->workload != options.workload || trial->seeds.empty())
+        return session.usage("The trial " + trial->id
+                             + (trial->seeds.empty() ? " came to no inputs: there is nothing to replay."
+                                                     : " is of the workload '" + trial->workload + "'."));
+    request.replayOf = trial->id;
+    request.replaySeeds = trial->seeds;
+    return std::nullopt;
+}
+
 tl::expected<std::string, int> readParent(const Session &session, const Workspace &workspace,
                                           const RunOptions &options, kernel::Surface surface)
 {
     if (options.parent.empty())
         return std::string();
+    if (isFileName(options.parent)) {
+        Result<std::string> text = kernel::readCandidateText(options.parent);
+        if (!text)
+            return Exit(text.error().code == ErrorCode::NotFound ? session.usage(text.error().message)
+                                                                 : session.fail(text.error()));
+        return *text;
+    }
     const auto chosen = chooseLineage(session, workspace, options, surface);
     if (!chosen)
         return Exit(chosen.error());
@@ -153,6 +222,8 @@ tl::expected<gate::GateRequest, int> makeRequest(const Session &session, const W
     request.counters = options.counters;
     request.energy = options.energy;
     request.sanitize = options.sanitize;
+    if (const auto wrong = addReplay(session, workspace, options, request))
+        return Exit(*wrong);
     return request;
 }
 
@@ -196,6 +267,8 @@ void printTrial(const gate::Trial &trial)
         std::printf("  Try: %s\n", verdict.hint.c_str());
     if (!verdict.log.empty())
         std::printf("\n%s\n", verdict.log.c_str());
+    if (trial.trust != gate::Trust::Unsaid)
+        std::printf("Trust: %s\n", gate::toString(trial.trust));
     if (!trial.environment.device.empty())
         std::printf("Device: %s (%s)\n", trial.environment.device.c_str(),
                     trial.environment.platform.c_str());
@@ -323,8 +396,11 @@ void addGateCommands(CLI::App &app, Session &session)
     verb->add_option("--backend", options->backend, "cuda, opencl or auto: the one the file is written for")
         ->check(CLI::IsMember(backends))
         ->capture_default_str();
-    verb->add_option("--parent", options->parent, "Compare with this state of the lineage, as in K03");
+    verb->add_option("--parent", options->parent,
+                     "Compare with this state of the lineage, as in K03, or with a file");
     verb->add_option("--lineage", options->lineage, "Lineage of --parent (default: the one that fits)");
+    verb->add_option("--replay", options->replay,
+                     "Inputs and drawn shapes of this trial again: its id, or a file with it");
     verb->add_option("--tunable", options->tunables, "NAME=INTEGER instead of the default (repeatable)");
     verb->add_option("--launcher", options->launcher,
                      "Start the gate through this command, as in \"ssh HOST\"");
@@ -339,7 +415,7 @@ void addGateCommands(CLI::App &app, Session &session)
         ->check(CLI::PositiveNumber)
         ->capture_default_str();
     verb->add_option("--seeds", options->seeds, "Fresh inputs a case")
-        ->check(CLI::Range(1, 100))
+        ->check(CLI::Range(1, gate::mostSeeds))
         ->capture_default_str();
     verb->add_flag("--no-reference", options->withoutReference, "Do not time the vendor reference");
     verb->add_flag(

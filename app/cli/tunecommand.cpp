@@ -257,7 +257,8 @@ void addTuneCommand(CLI::App &group, Session &session)
     verb->add_option("--set", options->sets, "NAME=V1,V2,… only these values of a tunable (repeatable)")
         ->allow_extra_args(false);
     verb->add_option("--seed", options->seed, "Seed of the search")->capture_default_str();
-    verb->add_option("--parent", choice.parent, "Compare the result with this state of the lineage too");
+    verb->add_option("--parent", choice.parent,
+                     "Compare the result with this state of the lineage, or with a file, too");
     verb->add_option("--lineage", choice.lineage, "Lineage of --parent (default: the one that fits)");
     verb->add_option("--out", options->out,
                      "Keep the trials in this file; those that are there already are not made again");
@@ -276,7 +277,7 @@ void addTuneCommand(CLI::App &group, Session &session)
         ->check(CLI::PositiveNumber)
         ->capture_default_str();
     verb->add_option("--seeds", choice.seeds, "Fresh inputs a case")
-        ->check(CLI::Range(1, 64))
+        ->check(CLI::Range(1, gate::mostSeeds))
         ->capture_default_str();
     verb->add_flag("--no-reference", choice.withoutReference,
                    "Do not time the vendor reference in the confirmation");

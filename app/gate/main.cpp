@@ -7,6 +7,7 @@
 #include "core/gate/selftest/runcorpus.h"
 #include "core/gate/service/batch.h"
 #include "core/gate/service/serve.h"
+#include "core/gate/session/deviceturn.h"
 #include "core/gate/session/sandbox.h"
 #include "core/trial/requestjson.h"
 
@@ -28,7 +29,7 @@ gate::SupervisorOptions supervisorOptions()
     gate::SupervisorOptions options;
     options.cacheDirectory = gate::cacheDirectory();
     std::error_code none;
-    options.turnDirectory = std::filesystem::temp_directory_path(none);
+    options.turnDirectory = gate::DeviceTurn::meetingPlace();
     return options;
 }
 
@@ -180,7 +181,8 @@ int main(int argc, char **argv)
     batch->add_option("--profile-seconds", batchOptions.defaults.profileSeconds,
                       "Longest timing of one trial");
     batch->add_option("--deadline-seconds", batchOptions.defaults.deadlineSeconds, "Deadline of one trial");
-    batch->add_option("--seeds", batchOptions.defaults.seeds, "Seeds of the timed case");
+    batch->add_option("--seeds", batchOptions.defaults.seeds, "Seeds of the timed case")
+        ->check(CLI::Range(1, gate::mostSeeds));
 
     gate::CorpusOptions corpusOptions;
     corpusOptions.supervisor = supervisorOptions();

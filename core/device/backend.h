@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/base/result.h"
+#include "core/device/tileprint.h"
 #include "core/kernel/plan.h"
 #include "core/trial/listing.h"
 #include "core/trial/trial.h"
@@ -54,6 +55,21 @@ struct FillRegion {
 /// One entry a buffer set.
 using FillSets = std::vector<std::vector<FillRegion>>;
 
+/// The outputs that are looked at after each timed sample: the same number in each set, cut alike.
+struct OutputSets {
+    std::vector<TileLayout> layouts;              ///< one an output
+    std::vector<std::vector<BufferBinding>> sets; ///< [set][output]
+    std::uint32_t key = 0;                        ///< of the fingerprints
+
+    [[nodiscard]] std::size_t tilesPerSet() const
+    {
+        std::size_t tiles = 0;
+        for (const TileLayout &layout : layouts)
+            tiles += layout.tiles();
+        return tiles;
+    }
+};
+
 /// Bytes to copy from one buffer to another.
 struct CopyRange {
     BufferId to = 0;
@@ -69,7 +85,7 @@ struct TimedRun {
     std::size_t first = 0;
     int repeats = 1;
     std::uint32_t fillWord =
-        0; ///< the fill regions of these sets are filled with it first, untimed; 0: they are left
+        0; ///< the fill regions of these sets are filled with it first, untimed; 0: they are left, and not looked at
     bool replay = true; ///< CUDA: as a graph; false: launched one by one
 };
 
@@ -83,6 +99,8 @@ struct SampledCode {
 struct TimedSample {
     double ns = 0;       ///< of one run
     double clockMhz = 0; ///< cycles over nanoseconds around the sample; 0: not known
+    /// Of the outputs as the sample left them, launch by launch: [launch][output][tile]. Empty without fill word or setOutputs().
+    std::vector<TilePrint> prints{};
 };
 
 /// What the device says that replaying a subject for a while used.
@@ -135,10 +153,17 @@ public:
     /// ErrorCode::Unavailable when the library is not installed.
     [[nodiscard]] virtual Result<SubjectId> addReference(const ReferenceCall &call,
                                                          const std::vector<BufferSet> &sets) = 0;
+    /// Compiles what the plan's launches need, without running any of it; nothing where the device compiles all of it in load().
+    [[nodiscard]] virtual Status prime(ModuleId, const kernel::ResolvedPlan &) { return {}; }
+    /// From here on the process can load and compile nothing more, start nothing and open nothing; what was primed runs. times: whether
+    /// time() is to come. False: this device or system cannot do that, and nothing has changed.
+    [[nodiscard]] virtual Result<bool> seal(bool) { return false; }
     virtual void removeSubject(SubjectId subject) = 0;
     /// Gives a reference other buffers (plans are added anew). fills: see TimedRun.
     [[nodiscard]] virtual Status rebind(SubjectId subject, const std::vector<BufferSet> &sets) = 0;
     [[nodiscard]] virtual Status setFills(SubjectId subject, const FillSets &fills) = 0;
+    /// What time() looks at from now on.
+    [[nodiscard]] virtual Status setOutputs(SubjectId subject, const OutputSets &outputs) = 0;
     /// "openblas 0.3.21 (2 threads)"; empty for plans.
     [[nodiscard]] virtual std::string subjectVersion(SubjectId subject) const = 0;
     /// Facts known once a plan exists: occupancy, blocks, waves per launch.

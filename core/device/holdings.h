@@ -81,6 +81,15 @@ public:
             return fail(ErrorCode::Internal, "Cannot refill: there is not one list of regions for each set.");
         return found;
     }
+    /// One whose sets have a list of outputs each.
+    [[nodiscard]] Result<Entry *> subjectToLookAt(SubjectId id, const OutputSets &outputs)
+    {
+        auto found = subject(id);
+        if (found && outputs.sets.size() != (*found)->subject->setCount())
+            return fail(ErrorCode::Internal,
+                        "Cannot look at outputs: there is not one list of them for each set.");
+        return found;
+    }
     [[nodiscard]] Result<Entry *> subjectToTime(const TimedRun &run)
     {
         auto found = subject(run.subject);

@@ -11,8 +11,8 @@ namespace klineage::files {
 {
     std::vector<TomlTable> entries = table.tables(key);
     if (entries.size() > most) {
-        table.fail(entries[most].position(), "there are more than " + std::to_string(most) + " [["
-                                                 + std::string(key) + "]] entries.");
+        table.fail(entries[most].position(),
+                   "there are more than " + std::to_string(most) + " [[" + std::string(key) + "]] entries.");
         entries.erase(entries.begin() + static_cast<std::ptrdiff_t>(most), entries.end());
     }
     return entries;

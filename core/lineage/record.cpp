@@ -52,6 +52,10 @@ Result<RecordOutcome> recordTrial(const Lineage &lineage, gate::Trial trial, std
         return fail(ErrorCode::InvalidInput, "Trial " + trial.id + " is of " + trial.workload + '/'
                                                  + trial.environment.platform
                                                  + " and cannot join the lineage " + lineage.key() + '.');
+    if (!trial.replayOf.empty())
+        return fail(ErrorCode::InvalidInput,
+                    "Trial " + trial.id + " replays the inputs of " + trial.replayOf
+                        + ", which could be known before: it shows what happened there and is not recorded.");
     if (lineage.findTrial(trial.id))
         return RecordOutcome::Duplicate;
     if (!candidateText.empty() && files::sha256Hex(candidateText) != trial.candidate)

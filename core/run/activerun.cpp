@@ -22,7 +22,7 @@ struct GateOption {
     int least;
     int most;
 };
-constexpr GateOption seedsOption{"seeds", 3, 1, 64};
+constexpr GateOption seedsOption{"seeds", 3, 1, gate::mostSeeds};
 constexpr GateOption roundsOption{"rounds", 30, 3, 10000};
 constexpr GateOption profileOption{"profile_seconds", 10, 1, 3600};
 constexpr GateOption deadlineOption{"timeout_seconds", 120, 1, 86400};

@@ -9,8 +9,12 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 namespace klineage::gate {
+
+/// Fresh inputs a case, at most.
+inline constexpr int mostSeeds = 64;
 
 /// What to gate. Files are named by path; text wins when it is not empty.
 struct GateRequest {
@@ -20,6 +24,10 @@ struct GateRequest {
     std::string parentText;                       ///< empty: not compared with a parent
     std::map<std::string, std::int64_t> tunables; ///< overrides of the defaults
     int seeds = 3;
+    /// Of another trial of the workload, in the order in which it lists them: its inputs and drawn shapes again. Inputs that somebody has
+    /// seen prove nothing, so such a trial is never recorded. Empty: seeds that nobody knows.
+    std::vector<std::uint64_t> replaySeeds;
+    std::string replayOf;           ///< id of that trial; empty exactly when replaySeeds is
     int minRounds = 30;             ///< ABBA rounds
     double targetHalfWidth = 0.002; ///< stop when the 95 % half-width of the speedup is below this
     double profileSeconds = 10;     ///< …or after this long

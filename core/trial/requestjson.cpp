@@ -26,20 +26,25 @@ void take(const json &in, const char *key, T &value)
 
 json writeRequest(const GateRequest &request, const std::string &workloadText)
 {
-    return {{"workload", workloadText},
-            {"candidate", request.candidateText},
-            {"name", request.candidateName},
-            {"parent", request.parentText},
-            {"tunables", request.tunables},
-            {"seeds", request.seeds},
-            {"min_rounds", request.minRounds},
-            {"target_half_width", request.targetHalfWidth},
-            {"profile_seconds", request.profileSeconds},
-            {"deadline_seconds", request.deadlineSeconds},
-            {"counters", request.counters},
-            {"with_reference", request.withReference},
-            {"energy", request.energy},
-            {"sanitize", request.sanitize}};
+    json out = {{"workload", workloadText},
+                {"candidate", request.candidateText},
+                {"name", request.candidateName},
+                {"parent", request.parentText},
+                {"tunables", request.tunables},
+                {"seeds", request.seeds},
+                {"min_rounds", request.minRounds},
+                {"target_half_width", request.targetHalfWidth},
+                {"profile_seconds", request.profileSeconds},
+                {"deadline_seconds", request.deadlineSeconds},
+                {"counters", request.counters},
+                {"with_reference", request.withReference},
+                {"energy", request.energy},
+                {"sanitize", request.sanitize}};
+    if (!request.replayOf.empty()) {
+        out["replay_of"] = request.replayOf;
+        out["replay_seeds"] = request.replaySeeds;
+    }
+    return out;
 }
 
 Status readSettings(const json &in, const std::vector<std::string> &others, GateRequest &request)
@@ -77,7 +82,8 @@ Result<RequestMessage> readRequest(const json &in)
     RequestMessage message;
     if (!in.is_object())
         return fail(ErrorCode::InvalidInput, "Cannot read the request: its parameters are no JSON object.");
-    if (auto settings = readSettings(in, {"workload", "candidate", "name", "parent"}, message.request);
+    if (auto settings = readSettings(
+            in, {"workload", "candidate", "name", "parent", "replay_of", "replay_seeds"}, message.request);
         !settings)
         return tl::unexpected(settings.error());
     try {
@@ -85,6 +91,8 @@ Result<RequestMessage> readRequest(const json &in)
         message.request.candidateText = in.at("candidate").get<std::string>();
         take(in, "name", message.request.candidateName);
         take(in, "parent", message.request.parentText);
+        take(in, "replay_of", message.request.replayOf);
+        take(in, "replay_seeds", message.request.replaySeeds);
     } catch (const json::exception &problem) {
         return fail(ErrorCode::InvalidInput, std::string("Cannot read the request: ") + problem.what() + ".");
     }

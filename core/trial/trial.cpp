@@ -54,6 +54,25 @@ bool isUtcTime(std::string_view text)
                && std::all_of(fraction.begin() + 1, fraction.end(), isDigit));
 }
 
+struct NamedTrust {
+    const char *name;
+    Trust trust;
+};
+constexpr NamedTrust trustWords[] = {
+    {"isolated", Trust::Isolated}, {"audited", Trust::Audited}, {"advisory", Trust::Advisory}};
+
+Trust readTrust(JsonReader &reader)
+{
+    const std::string word = reader.optionalText("trust", 64);
+    if (word.empty())
+        return Trust::Unsaid;
+    for (const NamedTrust &known : trustWords) {
+        if (word == known.name)
+            return known.trust;
+    }
+    reader.refuse("trust", "is '" + word + "'; expected 'isolated', 'audited' or 'advisory'");
+}
+
 std::string readSha(JsonReader &reader, const std::string &key, bool required)
 {
     std::string sha = required ? reader.text(key, 256) : reader.optionalText(key, 256);
@@ -210,6 +229,10 @@ Trial readTrial(const json &value)
         reader.refuse("surface", "is '" + surface + "'; expected " + quotedList(kernel::surfaceNames()));
     readSeedsAndTunables(reader, trial);
     trial.environment = readEnvironment(reader.require("environment"), reader.pathOf("environment"));
+    trial.trust = readTrust(reader);
+    trial.replayOf = reader.optionalText("replay_of", 256);
+    if (!trial.replayOf.empty() && !isLowerHex(trial.replayOf, 16))
+        reader.refuse("replay_of", "is no trial id; 16 lower-case hex digits were expected");
     trial.verdict = readVerdict(reader.require("verdict"), reader.pathOf("verdict"));
     if (const json *latency = reader.find("latency_ns"))
         trial.latencyNs = readInterval(*latency, reader.pathOf("latency_ns"));
@@ -266,6 +289,8 @@ OrderedJson ordered(const Trial &trial)
     if (!trial.tunables.empty())
         out["tunables"] = trial.tunables;
     out["verdict"] = writeVerdict(trial.verdict);
+    if (trial.trust != Trust::Unsaid)
+        out["trust"] = toString(trial.trust);
     OrderedJson &environment = out["environment"];
     environment = {{"platform", trial.environment.platform}, {"device", trial.environment.device}};
     if (!trial.environment.facts.empty())
@@ -273,11 +298,21 @@ OrderedJson ordered(const Trial &trial)
     files::setUnlessEmpty(out, "gate_version", trial.gateVersion);
     if (!trial.seeds.empty())
         out["seeds"] = trial.seeds;
+    files::setUnlessEmpty(out, "replay_of", trial.replayOf);
     writeMeasurements(out, trial);
     return out;
 }
 
 } // namespace
+
+const char *toString(Trust trust)
+{
+    for (const NamedTrust &known : trustWords) {
+        if (known.trust == trust)
+            return known.name;
+    }
+    return "not said";
+}
 
 const Comparison *Trial::comparison(std::string_view against) const
 {

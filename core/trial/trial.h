@@ -52,6 +52,15 @@ struct StageSeconds {
     double profile = 0; ///< everything after it
 };
 
+/// How far the figures of a trial rest on what the candidate cannot touch.
+enum class Trust {
+    Unsaid,   ///< by a gate that did not say it yet
+    Isolated, ///< it shares neither clock nor address space with what measures it
+    Audited,  ///< it shares them, but is confined, and the supervisor's own clock and memory agreed
+    Advisory, ///< it shares them, and nothing of that was in force: a hint, which admits nothing
+};
+[[nodiscard]] const char *toString(Trust trust); ///< isolated audited advisory; "not said"
+
 /// One run of the gate. A line of trials.jsonl; written once, never changed.
 struct Trial {
     std::string id;   ///< 16 hex digits, random
@@ -63,7 +72,9 @@ struct Trial {
     kernel::Surface surface;
     std::map<std::string, std::int64_t> tunables;
     std::vector<std::uint64_t> seeds;
+    std::string replayOf; ///< id of the trial whose seeds these are; empty: nobody knew them before
     Environment environment;
+    Trust trust = Trust::Unsaid; ///< evidence "trust" has what it rests on
     Verdict verdict;
     Interval latencyNs;       ///< median and 95 % interval of the timed case; zeros unless timed
     double achievedFlops = 0; ///< FLOP/s at the median
@@ -80,6 +91,9 @@ struct Trial {
     /// The headline: the fastest of the vendor references that were right in this run (least latency in the same rounds); the
     /// others are listed in the verdict's comparisons. nullptr: none took part, and the evidence says why.
     [[nodiscard]] const Comparison *referenceComparison() const;
+
+    /// Whether claims may rest on it: not on what is advisory, nor on inputs that were known before. What does not say is taken.
+    [[nodiscard]] bool admits() const { return trust != Trust::Advisory && replayOf.empty(); }
 };
 
 void to_json(nlohmann::json &json, const Trial &trial);

@@ -28,6 +28,7 @@ enum class DistributionKind {
     Offsets,     ///< one-dimensional, of integers: 0, then ascending by at least 1, up to the axis `end`
     UnitRows,    ///< normal, each row divided by √(its sum of squares + `epsilon`)
     Sigmoid,     ///< 1 / (1 + exp(−normal))
+    Mixed, ///< normal times a scale of its row and block; few elements are `scale` times more; see README.md
     LogGates, ///< log(sigmoid(normal)) / `divisor` in ⌈`share` · row length⌉ random columns, 0 in the others
 };
 
@@ -42,6 +43,9 @@ struct Distribution {
     double fraction = 0.25;
     double epsilon = 1e-6; ///< UnitRows
     double share = 0.75;   ///< LogGates: (0, 1]
+    double spread = 3.0;   ///< Mixed: octaves that a row's scale may be above or below 1; at most 16
+    double outliers = 0;   ///< Mixed: the share of elements that are multiplied by `scale`; below 1
+    double tails = 0;      ///< Mixed: the share of rows that end in −∞; at most 1
     double divisor = 16.0; ///< LogGates
     std::string end;       ///< Offsets: an axis, the last element
     bool even = false;     ///< Offsets: steps differ by at most 1; otherwise they are random

@@ -138,6 +138,9 @@ private:
         case DistributionKind::UnitRows:
             distribution.epsilon = positive(table, "epsilon", distribution.epsilon);
             break;
+        case DistributionKind::Mixed:
+            readMixed(table, distribution);
+            break;
         case DistributionKind::LogGates:
             distribution.share = positive(table, "share", distribution.share);
             distribution.divisor = positive(table, "divisor", distribution.divisor);
@@ -151,6 +154,20 @@ private:
         distribution.mean = table.number("mean", distribution.mean);
         distribution.stddev = positive(table, "stddev", distribution.stddev);
         return distribution;
+    }
+
+    static void readMixed(const TomlTable &table, Distribution &distribution)
+    {
+        distribution.spread = notNegative(table, "spread", distribution.spread);
+        distribution.outliers = notNegative(table, "outliers", distribution.outliers);
+        distribution.scale = positive(table, "scale", distribution.scale);
+        distribution.tails = notNegative(table, "tails", distribution.tails);
+        if (distribution.spread > 16)
+            table.fail("spread", "'spread' is above 16.");
+        if (distribution.outliers >= 1)
+            table.fail("outliers", "'outliers' is not below 1.");
+        if (distribution.tails > 1)
+            table.fail("tails", "'tails' is above 1.");
     }
 
     static void readIntegers(const TomlTable &table, Distribution &distribution)

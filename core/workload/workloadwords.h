@@ -18,6 +18,7 @@ inline const kernel::Words<DistributionKind> distributionWords = {
     {"offsets", DistributionKind::Offsets},
     {"unit_rows", DistributionKind::UnitRows},
     {"sigmoid", DistributionKind::Sigmoid},
+    {"mixed", DistributionKind::Mixed},
     {"log_gates", DistributionKind::LogGates},
 };
 

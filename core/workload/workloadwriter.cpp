@@ -45,6 +45,12 @@ std::string distributionText(const Distribution &distribution)
     case DistributionKind::UnitRows:
         add("epsilon", distribution.epsilon, absent.epsilon);
         break;
+    case DistributionKind::Mixed:
+        add("spread", distribution.spread, absent.spread);
+        add("outliers", distribution.outliers, absent.outliers);
+        add("scale", distribution.scale, absent.scale);
+        add("tails", distribution.tails, absent.tails);
+        break;
     case DistributionKind::LogGates:
         add("share", distribution.share, absent.share);
         add("divisor", distribution.divisor, absent.divisor);

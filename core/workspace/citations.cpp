@@ -5,6 +5,34 @@
 
 namespace klineage {
 
+namespace {
+
+/// What a citation rests on: the trial itself, or that of the state or attempt; nullptr when there is none.
+const gate::Trial *trialBehind(const Workspace &workspace, const skills::Citation &citation)
+{
+    constexpr std::string_view trialPrefix = "trial:";
+    if (citation.starts_with(trialPrefix)) {
+        for (const lineage::Lineage &lineage : workspace.lineages) {
+            if (const gate::Trial *trial = lineage.findTrial(citation.substr(trialPrefix.size())))
+                return trial;
+        }
+        return nullptr;
+    }
+    const std::size_t slash = citation.rfind('/');
+    const lineage::Lineage *lineage =
+        slash == std::string::npos ? nullptr : workspace.findLineage(citation.substr(0, slash));
+    if (!lineage)
+        return nullptr;
+    const std::string id = citation.substr(slash + 1);
+    if (const lineage::State *state = lineage->findState(id))
+        return lineage->trialOf(*state);
+    const auto attempt = std::find_if(lineage->attempts.begin(), lineage->attempts.end(),
+                                      [&](const lineage::Attempt &other) { return other.id == id; });
+    return attempt == lineage->attempts.end() ? nullptr : lineage->trialOf(*attempt);
+}
+
+} // namespace
+
 bool citationExists(const Workspace &workspace, const skills::Citation &citation)
 {
     constexpr std::string_view trialPrefix = "trial:";
@@ -29,10 +57,18 @@ std::vector<skills::LintFinding> lintCitations(const Workspace &workspace, const
     std::vector<skills::LintFinding> findings;
     const auto check = [&](const std::string &field, const std::vector<skills::Citation> &citations) {
         for (const skills::Citation &citation : citations) {
-            if (skills::isCitation(citation) && !citationExists(workspace, citation))
+            if (!skills::isCitation(citation))
+                continue;
+            const gate::Trial *trial = trialBehind(workspace, citation);
+            if (!citationExists(workspace, citation))
                 findings.push_back(
                     {skills::LintFinding::Severity::Error, field,
                      "'" + citation + "' names no transition, attempt or trial of this workspace."});
+            else if (trial && !trial->admits())
+                findings.push_back({skills::LintFinding::Severity::Error, field,
+                                    "'" + citation + "' rests on the trial " + trial->id
+                                        + ", whose trust is '" + gate::toString(trial->trust)
+                                        + "': it is a hint, no evidence."});
         }
     };
     const auto checkAll = [&](const std::string &field, const std::vector<skills::Claim> &claims) {

@@ -2,6 +2,7 @@
 //
 // The whole gate on a real OpenCL device, with candidates that are right, wrong and hostile.
 #include "core/gate/supervisor/supervisor.h"
+#include "core/process/isolation.h"
 
 #include "tests/core/gate/gatefixture.h"
 
@@ -67,6 +68,9 @@ private slots:
     void choicesInAnyOrder_data();
     void choicesInAnyOrder();
     void seedPoolIsRecorded();
+    void replayHasTheSameInputs();
+    void byteOrderMark();
+    void nothingOutlivesATrial();
     void cudaWithoutADeviceIsUnavailable();
 
 private:
@@ -94,7 +98,8 @@ void TestGateOpenCl::correctCandidate()
     QVERIFY2(trial->verdict.status == VerdictStatus::Correct, trial->verdict.message.c_str());
     QCOMPARE(trial->verdict.reason, std::string("ok"));
     QCOMPARE(stages, (std::vector<Stage>{Stage::Compile, Stage::Correctness, Stage::Profile}));
-    QCOMPARE(trial->seeds.size(), std::size_t{5}); // three of the timed case, one of each other
+    // One of each other case, three that the timed case is checked with, two that no launch has seen when it is timed.
+    QCOMPARE(trial->seeds.size(), std::size_t{7});
     QVERIFY(trial->latencyNs.low > 0 && trial->latencyNs.low <= trial->latencyNs.value
             && trial->latencyNs.value <= trial->latencyNs.high);
     QVERIFY(trial->achievedFlops > 0 && trial->achievedBytes > 0);
@@ -372,17 +377,101 @@ void TestGateOpenCl::choicesInAnyOrder()
 void TestGateOpenCl::seedPoolIsRecorded()
 {
     SupervisorOptions options = realWorker();
-    options.seedPool = 4;
+    options.seedPool = 6;
     Supervisor pooled(options);
     std::set<std::uint64_t> timedSeeds;
     for (int i = 0; i < 3; ++i) {
         const auto trial = pooled.gate(test::quickJob(test::naive()));
         QVERIFY(trial);
         QCOMPARE(trial->verdict.status, VerdictStatus::Correct);
-        QCOMPARE(evidence(*trial, "seed_pool"), std::string("4"));
-        timedSeeds.insert(trial->seeds.end() - 3, trial->seeds.end());
+        QCOMPARE(evidence(*trial, "seed_pool"), std::string("6"));
+        timedSeeds.insert(trial->seeds.end() - 5, trial->seeds.end());
     }
-    QVERIFY(timedSeeds.size() <= 4);
+    QVERIFY(timedSeeds.size() <= 6);
+}
+
+void TestGateOpenCl::replayHasTheSameInputs()
+{
+    std::string text = test::naive();
+    text.insert(text.rfind('}'), "if (get_global_id(0) == 0 && get_global_id(1) == 0) c[0] = 1000.0f;\n");
+    GateJob job = test::quickJob(text);
+    const auto wrong = gate(job);
+    QVERIFY2(wrong, wrong ? "" : wrong.error().message.c_str());
+    QVERIFY2(wrong->verdict.status == VerdictStatus::Wrong, wrong->verdict.message.c_str());
+    job.request.replayOf = wrong->id;
+    job.request.replaySeeds = wrong->seeds;
+    const auto again = gate(job);
+    QVERIFY2(again, again ? "" : again.error().message.c_str());
+    QCOMPARE(again->seeds, wrong->seeds);
+    QCOMPARE(again->replayOf, wrong->id);
+    QVERIFY(!again->admits());
+    QCOMPARE(evidence(*again, "expected"), evidence(*wrong, "expected"));
+    job.request.replayOf.clear();
+    QCOMPARE(gate(job).error().code, ErrorCode::InvalidInput);
+}
+
+void TestGateOpenCl::byteOrderMark()
+{
+    const auto trial = gate(test::quickJob("\xef\xbb\xbf" + test::naive()));
+    QVERIFY2(trial, trial ? "" : trial.error().message.c_str());
+    QVERIFY2(trial->verdict.status == VerdictStatus::Correct, trial->verdict.message.c_str());
+}
+
+namespace {
+
+/// Lines of a table of System V objects.
+int linesOf(const char *table)
+{
+    QFile file(table);
+    return file.open(QIODevice::ReadOnly) ? static_cast<int>(file.readAll().count('\n')) : 0;
+}
+
+std::vector<int> childrenOfThis()
+{
+    std::vector<int> children;
+    const auto own = QByteArray::number(QCoreApplication::applicationPid());
+    for (const QString &entry : QDir("/proc").entryList({"[0-9]*"}, QDir::Dirs)) {
+        QFile file("/proc/" + entry + "/stat");
+        if (!file.open(QIODevice::ReadOnly))
+            continue;
+        const QByteArray text = file.readAll();
+        const QList<QByteArray> fields = text.mid(text.lastIndexOf(')') + 2).split(' ');
+        if (fields.size() > 2 && fields[1] == own)
+            children.push_back(entry.toInt());
+    }
+    return children;
+}
+
+} // namespace
+
+void TestGateOpenCl::nothingOutlivesATrial()
+{
+    const QTemporaryDir folder;
+    const QByteArray kept = qgetenv("TMPDIR");
+    qputenv("TMPDIR", folder.path().toUtf8());
+    const std::vector<int> before = childrenOfThis();
+    const int segments = linesOf("/proc/sysvipc/shm");
+    const int semaphores = linesOf("/proc/sysvipc/sem");
+    const int queues = linesOf("/proc/sysvipc/msg");
+    {
+        Supervisor supervisor(realWorker());
+        const auto trial = supervisor.gate(test::quickJob(test::naive()));
+        QVERIFY2(trial, trial ? "" : trial.error().message.c_str());
+        QVERIFY2(trial->verdict.status == VerdictStatus::Correct, trial->verdict.message.c_str());
+        if (process::isolationSupport().seccomp) {
+            QVERIFY(trial->trust == Trust::Audited);
+            QVERIFY(trial->environment.facts.at("isolation").ends_with("sealed"));
+        } else {
+            QVERIFY(trial->trust == Trust::Advisory);
+        }
+    }
+    kept.isEmpty() ? qunsetenv("TMPDIR") : qputenv("TMPDIR", kept);
+    QCOMPARE(childrenOfThis(), before);
+    QVERIFY(linesOf("/proc/sysvipc/shm") <= segments);
+    QVERIFY(linesOf("/proc/sysvipc/sem") <= semaphores);
+    QVERIFY(linesOf("/proc/sysvipc/msg") <= queues);
+    QCOMPARE(QDir(folder.path()).entryList(QDir::AllEntries | QDir::Hidden | QDir::NoDotAndDotDot),
+             QStringList());
 }
 
 void TestGateOpenCl::cudaWithoutADeviceIsUnavailable()

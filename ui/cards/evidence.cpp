@@ -28,6 +28,8 @@ void fill(RecordedEvidence &evidence, const gate::Trial *trial)
     evidence.verdict = statusStyle(trial->verdict.status).word;
     evidence.isCorrect = trial->verdict.status == gate::VerdictStatus::Correct;
     evidence.device = QString::fromStdString(trial->environment.device);
+    if (trial->trust != gate::Trust::Unsaid)
+        evidence.device += QStringLiteral(" · ") + QString::fromLatin1(gate::toString(trial->trust));
     if (trial->latencyNs.value > 0)
         evidence.latency = formatLatency(trial->latencyNs.value);
     if (const gate::Comparison *parent = trial->comparison("parent"); parent && parent->speedup.value > 0)

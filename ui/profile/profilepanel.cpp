@@ -257,7 +257,9 @@ void ProfilePanel::refresh()
     m_samples->setTrial(step->right.trial);
     showFindings(*step->right.trial);
     showFailure(step->right.trial->verdict);
-    const QString device = QString::fromStdString(step->right.trial->environment.device);
+    QString device = QString::fromStdString(step->right.trial->environment.device);
+    if (step->right.trial->trust != gate::Trust::Unsaid)
+        device += QStringLiteral(" · ") + QString::fromLatin1(gate::toString(step->right.trial->trust));
     m_captionText = !step->left ? device
                     : paired    ? tr("against %1, paired · %2").arg(sideName(*step->left), device)
                                 : tr("against %1, not paired · %2").arg(sideName(*step->left), device);

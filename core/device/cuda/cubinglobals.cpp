@@ -55,9 +55,31 @@ tl::unexpected<Error> broken()
                 "Cannot read the compiled module: it is not a sound 64-bit ELF file.");
 }
 
+/// Constant memory is memory like any other to who has its address. Bank 3 has what the source declares; the others are the driver's and
+/// the compiler's, and their symbols no variables.
 bool isWritable(const std::string &section)
 {
-    return section == ".nv.global" || section == ".nv.global.init";
+    return section == ".nv.global" || section == ".nv.global.init" || section == ".nv.constant3";
+}
+
+/// Where the loader puts addresses into a section: what is there differs from the file.
+std::optional<std::vector<std::uint64_t>> relocationsIn(const Reader &reader,
+                                                        const std::vector<Elf64_Shdr> &sections,
+                                                        std::size_t target)
+{
+    std::vector<std::uint64_t> offsets;
+    for (const Elf64_Shdr &table : sections) {
+        if ((table.sh_type != SHT_REL && table.sh_type != SHT_RELA) || table.sh_info != target)
+            continue;
+        const std::uint64_t size = table.sh_type == SHT_REL ? sizeof(Elf64_Rel) : sizeof(Elf64_Rela);
+        for (std::uint64_t at = 0; at + size <= table.sh_size; at += size) {
+            const auto offset = reader.read<std::uint64_t>(table.sh_offset + at); // the first member of both
+            if (!offset)
+                return std::nullopt;
+            offsets.push_back(*offset);
+        }
+    }
+    return offsets;
 }
 
 std::optional<std::vector<Elf64_Shdr>> sectionsOf(const Reader &reader)
@@ -109,6 +131,20 @@ std::optional<std::vector<std::byte>> initialOf(const Reader &reader, const Elf6
 
 } // namespace
 
+bool DeviceGlobal::unchanged(std::span<const std::byte> now) const
+{
+    if (now.size() != initial.size())
+        return false;
+    if (relocated.empty())
+        return std::memcmp(now.data(), initial.data(), now.size()) == 0;
+    std::vector<std::byte> loaded(now.begin(), now.end());
+    for (const std::uint64_t offset : relocated) {
+        const std::size_t bytes = std::min<std::size_t>(8, initial.size() - offset);
+        std::memcpy(loaded.data() + offset, initial.data() + offset, bytes);
+    }
+    return loaded == initial;
+}
+
 Result<std::vector<DeviceGlobal>> globalsOf(std::span<const std::byte> cubin)
 {
     const Reader reader(cubin);
@@ -134,7 +170,15 @@ Result<std::vector<DeviceGlobal>> globalsOf(std::span<const std::byte> cubin)
             auto initial = initialOf(reader, (*sections)[symbol->st_shndx], *symbol);
             if (!name || !initial || (total += initial->size()) > mostBytes)
                 return broken();
-            globals.push_back({std::move(*name), std::move(*initial)});
+            const auto relocations = relocationsIn(reader, *sections, symbol->st_shndx);
+            if (!relocations)
+                return broken();
+            DeviceGlobal global{std::move(*name), std::move(*initial), {}};
+            for (const std::uint64_t offset : *relocations) {
+                if (offset >= symbol->st_value && offset - symbol->st_value < symbol->st_size)
+                    global.relocated.push_back(offset - symbol->st_value);
+            }
+            globals.push_back(std::move(global));
         }
     }
     return globals;

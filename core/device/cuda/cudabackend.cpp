@@ -82,6 +82,8 @@ Environment CudaBackend::environment() const
     if (std::size_t bytes = 0; m_driver.deviceTotalMem(&bytes, m_device) == CUDA_SUCCESS)
         environment.facts["memory_bytes"] = std::to_string(bytes);
     environment.facts["timing"] = "graph replay between events";
+    environment.facts["reaches_host_memory"] =
+        attribute(CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS) != 0 ? "yes" : "no";
     return environment;
 }
 
@@ -219,6 +221,30 @@ Status CudaBackend::setFills(SubjectId subject, const FillSets &fills)
     if (!table)
         return tl::unexpected(table.error());
     (*found)->fills = std::move(*table);
+    return {};
+}
+
+Status CudaBackend::setOutputs(SubjectId subject, const OutputSets &outputs)
+{
+    const auto found = m_held.subjectToLookAt(subject, outputs);
+    if (!found)
+        return tl::unexpected(found.error());
+    if (!m_helpers.installed())
+        return fail(ErrorCode::Internal, "Cannot look at outputs: the gate's own kernels are not loaded.");
+    std::vector<std::vector<CUdeviceptr>> addresses;
+    for (const auto &set : outputs.sets) {
+        auto &out = addresses.emplace_back();
+        for (std::size_t i = 0; i < set.size(); ++i) {
+            const auto buffer = m_held.memory(set[i].buffer, set[i].offsetBytes + outputs.layouts[i].bytes());
+            if (!buffer)
+                return tl::unexpected(buffer.error());
+            out.push_back(*buffer + set[i].offsetBytes);
+        }
+    }
+    auto table = m_helpers.makeTable(outputs, addresses);
+    if (!table)
+        return tl::unexpected(table.error());
+    (*found)->outputs = std::move(*table);
     return {};
 }
 

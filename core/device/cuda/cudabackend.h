@@ -22,6 +22,7 @@ struct Entry {
     std::unique_ptr<Subject> subject;
     std::vector<Replay> replays;
     FillTable fills;
+    OutputTable outputs;
 };
 
 class CudaBackend : public Backend
@@ -61,6 +62,7 @@ public:
     void removeSubject(SubjectId subject) override { m_held.eraseSubject(subject); }
     Status rebind(SubjectId subject, const std::vector<BufferSet> &sets) override;
     Status setFills(SubjectId subject, const FillSets &fills) override;
+    Status setOutputs(SubjectId subject, const OutputSets &outputs) override;
     std::string subjectVersion(SubjectId subject) const override { return m_held.version(subject); }
     std::vector<Metric> subjectMetrics(SubjectId subject) const override { return m_held.metrics(subject); }
     Status run(SubjectId subject, std::size_t set) override;

@@ -59,7 +59,8 @@ Result<TimedSample> CudaBackend::time(const TimedRun &run)
     const bool helped = m_helpers.installed();
     if (helped && run.fillWord != 0) {
         if (auto filled = m_helpers.refill(m_stream.get(), subject.fills, run.first,
-                                           static_cast<std::size_t>(run.repeats), run.fillWord);
+                                           static_cast<std::size_t>(run.repeats), run.fillWord,
+                                           subject.subject->localBytes());
             !filled)
             return tl::unexpected(filled.error());
     }
@@ -80,7 +81,15 @@ Result<TimedSample> CudaBackend::time(const TimedRun &run)
                                    "read the timing events");
         !read)
         return tl::unexpected(read.error());
-    return TimedSample{static_cast<double>(elapsedMs) * 1e6 / run.repeats, helped ? m_helpers.clockMhz() : 0};
+    TimedSample sample{static_cast<double>(elapsedMs) * 1e6 / run.repeats, helped ? m_helpers.clockMhz() : 0};
+    if (helped && run.fillWord != 0 && !subject.outputs.empty()) {
+        auto looked = m_helpers.look(m_stream.get(), subject.outputs, run.first,
+                                     static_cast<std::size_t>(run.repeats), run.fillWord);
+        if (!looked)
+            return tl::unexpected(looked.error());
+        sample.prints = std::move(*looked);
+    }
+    return sample;
 }
 
 /// Begins and ends at a step of the counter, which moves some ten times a second.

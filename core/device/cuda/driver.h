@@ -46,6 +46,8 @@ namespace klineage::gate::cuda {
     X(streamSynchronize, cuStreamSynchronize, 2000) \
     X(streamBeginCapture, cuStreamBeginCapture, 10010) \
     X(streamEndCapture, cuStreamEndCapture, 10000) \
+    X(streamIsCapturing, cuStreamIsCapturing, 10000) \
+    X(streamWaitEvent, cuStreamWaitEvent, 3020) \
     X(graphInstantiate, cuGraphInstantiateWithFlags, 11040) \
     X(graphUpload, cuGraphUpload, 11010) \
     X(graphLaunch, cuGraphLaunch, 10000) \

@@ -19,7 +19,51 @@ struct Mark {
     std::uint64_t nanoseconds;
 };
 
+/// As klineage_print reads it.
+struct Output {
+    std::uint64_t address;
+    std::uint64_t elements;
+    std::uint64_t tile;
+    std::uint64_t kind;
+    std::uint64_t slot;
+};
+
 constexpr unsigned fillThreads = 256;
+constexpr unsigned printThreads = 512;
+constexpr std::size_t smallStack = 256; ///< bytes that klineage_scrub_local overwrites for each thread
+
+/// The number of the type among those of klineage_print.
+std::uint64_t kindOf(kernel::DType dtype)
+{
+    switch (dtype) {
+    case kernel::DType::F32:
+    case kernel::DType::TF32:
+        return 0;
+    case kernel::DType::F16:
+        return 1;
+    case kernel::DType::BF16:
+        return 2;
+    case kernel::DType::F64:
+        return 3;
+    case kernel::DType::F8E4M3:
+        return 4;
+    case kernel::DType::F8E5M2:
+        return 5;
+    case kernel::DType::I64:
+        return 6;
+    case kernel::DType::I32:
+        return 7;
+    case kernel::DType::I16:
+        return 8;
+    case kernel::DType::I8:
+        return 9;
+    case kernel::DType::U32:
+        return 10;
+    case kernel::DType::U8:
+        break;
+    }
+    return 11;
+}
 
 } // namespace
 
@@ -33,12 +77,19 @@ Status Helpers::install(CUdevice device, std::span<const std::byte> cubin)
     m_driver.deviceGetAttribute(&shared, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, device);
     m_multiprocessors = static_cast<unsigned>(multiprocessors);
     m_sharedBytes = static_cast<unsigned>(shared);
+    int threads = 0;
+    m_driver.deviceGetAttribute(&threads, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, device);
+    m_blocksOf1024 = std::max(1u, static_cast<unsigned>(threads) / 1024);
     auto module = loadModule(m_driver, cubin.data(), "load the gate's kernels");
     if (!module)
         return tl::unexpected(module.error());
     m_module = std::move(*module);
-    for (const auto &[function, name] :
-         {std::pair{&m_fill, "klineage_fill"}, {&m_scrub, "klineage_scrub"}, {&m_probe, "klineage_probe"}}) {
+    for (const auto &[function, name] : {std::pair{&m_fill, "klineage_fill"},
+                                         {&m_scrub, "klineage_scrub"},
+                                         {&m_scrubLocal, "klineage_scrub_local"},
+                                         {&m_scrubStack, "klineage_scrub_stack"},
+                                         {&m_probe, "klineage_probe"},
+                                         {&m_print, "klineage_print"}}) {
         if (auto found = m_driver.check(m_driver.moduleGetFunction(function, m_module.get(), name),
                                         std::string("find the gate's kernel ") + name);
             !found)
@@ -98,7 +149,7 @@ Status Helpers::launch(CUfunction function, unsigned gridX, unsigned gridY, unsi
 }
 
 Status Helpers::refill(CUstream stream, const FillTable &table, std::size_t first, std::size_t count,
-                       std::uint32_t word) const
+                       std::uint32_t word, std::size_t localBytes) const
 {
     const std::size_t sets = table.setCount();
     if (sets > 0 && !table.empty()) {
@@ -120,9 +171,91 @@ Status Helpers::refill(CUstream stream, const FillTable &table, std::size_t firs
                 return done;
         }
     }
+    if (localBytes > 0) {
+        unsigned never = 0;
+        void *arguments[] = {&word, &never};
+        if (auto done = launch(localBytes <= smallStack ? m_scrubLocal : m_scrubStack,
+                               m_multiprocessors * m_blocksOf1024, 1, 1024, 0, stream, arguments,
+                               "klineage_scrub_local");
+            !done)
+            return done;
+    }
     unsigned bytes = m_sharedBytes;
     void *arguments[] = {&word, &bytes};
     return launch(m_scrub, m_multiprocessors, 1, 1024, m_sharedBytes, stream, arguments, "klineage_scrub");
+}
+
+Result<OutputTable> Helpers::makeTable(const OutputSets &outputs,
+                                       const std::vector<std::vector<CUdeviceptr>> &addresses) const
+{
+    std::vector<Output> flat;
+    for (std::size_t set = 0; set < addresses.size(); ++set) {
+        std::uint64_t slot = set * outputs.tilesPerSet();
+        for (std::size_t i = 0; i < outputs.layouts.size(); ++i) {
+            const TileLayout &layout = outputs.layouts[i];
+            flat.push_back(
+                {addresses[set][i], layout.elements, layout.tileElements, kindOf(layout.dtype), slot});
+            slot += layout.tiles();
+        }
+    }
+    if (flat.empty())
+        return OutputTable();
+    const std::string what = "prepare to look at outputs";
+    auto entries = allocateMemory(m_driver, flat.size() * sizeof(Output), what);
+    auto prints =
+        allocateMemory(m_driver, outputs.tilesPerSet() * addresses.size() * sizeof(TilePrint), what);
+    if (!entries || !prints)
+        return tl::unexpected(entries ? prints.error() : entries.error());
+    if (auto done = m_driver.check(
+            m_driver.memcpyHtoD(entries->get(), flat.data(), flat.size() * sizeof(Output)), what);
+        !done)
+        return tl::unexpected(done.error());
+    return OutputTable(outputs, std::move(*entries), std::move(*prints));
+}
+
+Result<std::vector<TilePrint>> Helpers::look(CUstream stream, const OutputTable &table, std::size_t first,
+                                             std::size_t count, std::uint32_t word) const
+{
+    const OutputSets &outputs = table.m_outputs;
+    const std::size_t sets = outputs.sets.size();
+    const std::size_t tiles = outputs.tilesPerSet();
+    std::size_t widest = 0;
+    for (const TileLayout &layout : outputs.layouts)
+        widest = std::max(widest, layout.tiles());
+    first %= sets;
+    count = std::min(count, sets);
+    const std::size_t straight = std::min(count, sets - first);
+    std::vector<TilePrint> prints(count * tiles);
+    const std::array<std::pair<std::size_t, std::size_t>, 2> spans{std::pair{first, straight},
+                                                                   {std::size_t{0}, count - straight}};
+    for (const auto &[begin, length] : spans) {
+        if (length == 0)
+            continue;
+        CUdeviceptr address = table.m_entries.get() + begin * outputs.layouts.size() * sizeof(Output);
+        CUdeviceptr room = table.m_prints.get();
+        std::uint32_t key = outputs.key;
+        void *arguments[] = {&address, &room, &key, &word};
+        if (auto done = launch(m_print, static_cast<unsigned>(widest),
+                               static_cast<unsigned>(length * outputs.layouts.size()), printThreads, 0,
+                               stream, arguments, "klineage_print");
+            !done)
+            return tl::unexpected(done.error());
+    }
+    if (auto done = m_driver.check(m_driver.streamSynchronize(stream), "look at outputs"); !done)
+        return tl::unexpected(done.error());
+    TilePrint *target = prints.data();
+    for (const auto &[begin, length] : spans) {
+        if (length == 0)
+            continue;
+        if (auto done = m_driver.check(
+                m_driver.memcpyDtoH(target, table.m_prints.get() + begin * tiles * sizeof(TilePrint),
+                                    length * tiles * sizeof(TilePrint)),
+                "look at outputs");
+            !done)
+            return tl::unexpected(done.error());
+        target += length * tiles;
+    }
+    return prints;
 }
 
 Status Helpers::mark(CUstream stream, int which) const

@@ -28,6 +28,26 @@ private:
     std::vector<std::size_t> m_firsts; ///< regions of set i are [m_firsts[i], m_firsts[i + 1])
 };
 
+/// The outputs of one subject that are looked at, on the device, with room for what is found. slot: of each output in its set.
+class OutputTable
+{
+public:
+    OutputTable() = default;
+    OutputTable(OutputSets outputs, DeviceMemory entries, DeviceMemory prints)
+        : m_outputs(std::move(outputs))
+        , m_entries(std::move(entries))
+        , m_prints(std::move(prints))
+    {}
+
+    [[nodiscard]] bool empty() const { return !m_entries; }
+
+private:
+    friend class Helpers;
+    OutputSets m_outputs;
+    DeviceMemory m_entries; ///< one an output of a set
+    DeviceMemory m_prints;  ///< tilesPerSet() a set
+};
+
 /// The gate's own kernels in a worker: what makes each timed sample start from nothing, and what reads the clocks around it.
 class Helpers
 {
@@ -44,9 +64,17 @@ public:
     /// regions[set]: (address, bytes).
     [[nodiscard]] Result<FillTable> makeTable(
         const std::vector<std::vector<std::pair<CUdeviceptr, std::size_t>>> &regions) const;
-    /// Enqueues the refill of `count` sets from `first` on (modulo), and overwrites the shared memory of every SM.
+    /// addresses[set][output], of what `outputs` says.
+    [[nodiscard]] Result<OutputTable> makeTable(const OutputSets &outputs,
+                                                const std::vector<std::vector<CUdeviceptr>> &addresses) const;
+    /// Enqueues the refill of `count` sets from `first` on (modulo), and overwrites the registers and shared memory of every SM, and
+    /// what threads have as local memory when the subject's need localBytes of it (up to 4 KiB each).
     [[nodiscard]] Status refill(CUstream stream, const FillTable &table, std::size_t first, std::size_t count,
-                                std::uint32_t word) const;
+                                std::uint32_t word, std::size_t localBytes) const;
+    /// What `count` launches over the sets from `first` on left in their outputs. The stream has finished before and after.
+    [[nodiscard]] Result<std::vector<TilePrint>> look(CUstream stream, const OutputTable &table,
+                                                      std::size_t first, std::size_t count,
+                                                      std::uint32_t word) const;
     /// Enqueues a reading of the clocks: 0 before the sample, 1 after it.
     [[nodiscard]] Status mark(CUstream stream, int which) const;
     /// Median over the SMs of cycles / nanoseconds between the two readings, in MHz; 0 when they say nothing. The stream has finished.
@@ -60,10 +88,14 @@ private:
     Module m_module;
     CUfunction m_fill = nullptr;
     CUfunction m_scrub = nullptr;
+    CUfunction m_scrubLocal = nullptr;
+    CUfunction m_scrubStack = nullptr;
     CUfunction m_probe = nullptr;
+    CUfunction m_print = nullptr;
     unsigned m_multiprocessors = 0;
-    unsigned m_sharedBytes = 0; ///< the most that one block may have
-    DeviceMemory m_marks;       ///< two readings, m_multiprocessors marks each
+    unsigned m_blocksOf1024 = 2; ///< that an SM holds
+    unsigned m_sharedBytes = 0;  ///< the most that one block may have
+    DeviceMemory m_marks;        ///< two readings, m_multiprocessors marks each
 };
 
 } // namespace klineage::gate::cuda

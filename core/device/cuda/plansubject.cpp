@@ -2,6 +2,7 @@
 #include "core/device/cuda/subject.h"
 #include "core/device/cuda/tensormap.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace klineage::gate::cuda {
@@ -18,6 +19,9 @@ struct PreparedLaunch {
     kernel::ResolvedLaunch launch;
     CUfunction function = nullptr;
     std::vector<BoundLaunch> bound; ///< one a set
+    bool overlapsPrevious = false; ///< programmatic dependent launch on the launch before it, of the same run
+    CUevent ended =
+        nullptr; ///< while a graph is captured: a later run begins after it; nullptr: it would anyway
 };
 
 struct ZeroFill {
@@ -41,11 +45,19 @@ public:
         , m_device(device)
         , m_sets(std::move(sets))
     {}
+    ~PlanSubject() override
+    {
+        for (const PreparedLaunch &prepared : m_launches) {
+            if (prepared.ended)
+                m_driver.eventDestroy(prepared.ended);
+        }
+    }
 
     Status prepare(CUmodule module, const kernel::ResolvedPlan &plan);
     Status enqueue(CUstream stream, std::size_t set) override;
     std::size_t setCount() const override { return m_sets.size(); }
     std::vector<std::string> kernels() const override;
+    std::size_t localBytes() const override;
     std::vector<Metric> metrics() const override;
 
 private:
@@ -53,6 +65,10 @@ private:
     Result<PreparedLaunch> prepareLaunch(CUmodule module, const kernel::ResolvedLaunch &launch);
     Result<BoundLaunch> bind(const kernel::ResolvedLaunch &launch, std::size_t set) const;
     Status checkParameters(const PreparedLaunch &prepared) const;
+    Status checkCooperative(const PreparedLaunch &prepared) const;
+    Status prepareOverlap();
+    Status launch(CUstream stream, PreparedLaunch &prepared, std::size_t set) const;
+    Status joinAll(CUstream stream) const;
     Result<CUdeviceptr> addressOf(const std::string &name, std::size_t set) const;
 
     const Driver &m_driver;
@@ -135,6 +151,32 @@ Status PlanSubject::checkParameters(const PreparedLaunch &prepared) const
     return {};
 }
 
+/// All blocks of a cooperative launch must be resident at once, or they would wait for each other forever.
+Status PlanSubject::checkCooperative(const PreparedLaunch &prepared) const
+{
+    const kernel::ResolvedLaunch &launch = prepared.launch;
+    if (!launch.cooperative || launch.cluster[0] * launch.cluster[1] * launch.cluster[2] > 1)
+        return {}; // of clusters the driver knows better
+    int multiprocessors = 0;
+    int resident = 0;
+    if (m_driver.deviceGetAttribute(&multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, m_device)
+            != CUDA_SUCCESS
+        || m_driver.occupancyBlocks(&resident, prepared.function,
+                                    static_cast<int>(launch.block[0] * launch.block[1] * launch.block[2]),
+                                    static_cast<std::size_t>(launch.sharedBytes))
+               != CUDA_SUCCESS)
+        return {};
+    const std::int64_t blocks = launch.grid[0] * launch.grid[1] * launch.grid[2];
+    const std::int64_t most = static_cast<std::int64_t>(resident) * multiprocessors;
+    if (blocks <= most)
+        return {};
+    return fail(ErrorCode::InvalidInput,
+                "Cannot launch " + launch.kernel + " cooperatively: of its " + std::to_string(blocks)
+                    + " blocks " + std::to_string(most) + " fit on the device at once ("
+                    + std::to_string(resident) + " on each of " + std::to_string(multiprocessors)
+                    + " multiprocessors). Loop over the work in a grid of at most that many.");
+}
+
 Result<PreparedLaunch> PlanSubject::prepareLaunch(CUmodule module, const kernel::ResolvedLaunch &launch)
 {
     PreparedLaunch prepared;
@@ -161,6 +203,8 @@ Result<PreparedLaunch> PlanSubject::prepareLaunch(CUmodule module, const kernel:
             !set)
             return tl::unexpected(set.error());
     }
+    if (auto fits = checkCooperative(prepared); !fits)
+        return tl::unexpected(fits.error());
     if (launch.cluster[0] * launch.cluster[1] * launch.cluster[2] > 8)
         m_driver.funcSetAttribute(prepared.function, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1);
     return prepared;
@@ -183,6 +227,23 @@ Status PlanSubject::prepare(CUmodule module, const kernel::ResolvedPlan &plan)
         m_launches.push_back(std::move(*prepared));
     }
     // Moving a BoundLaunch keeps its heap blocks, so the pointers taken in bind() stay valid.
+    return prepareOverlap();
+}
+
+/// Launches of one run may overlap where the plan says so, runs may not: the first launch never begins before the run before it has ended,
+/// whatever the plan says, and in a graph the launches that another one overlaps are waited for too, not only the last.
+Status PlanSubject::prepareOverlap()
+{
+    for (std::size_t i = 1; i < m_launches.size(); ++i) {
+        m_launches[i].overlapsPrevious = m_launches[i].launch.programmaticDependent;
+        if (!m_launches[i].overlapsPrevious)
+            continue;
+        if (auto made =
+                m_driver.check(m_driver.eventCreate(&m_launches[i - 1].ended, CU_EVENT_DISABLE_TIMING),
+                               "create a CUDA event");
+            !made)
+            return made;
+    }
     return {};
 }
 
@@ -197,44 +258,65 @@ Status PlanSubject::enqueue(CUstream stream, std::size_t set)
             !done)
             return done;
     }
+    // An event between two launches would keep them from overlapping, except in a graph, where it only names a dependency.
+    CUstreamCaptureStatus capturing = CU_STREAM_CAPTURE_STATUS_NONE;
+    m_driver.streamIsCapturing(stream, &capturing);
     for (PreparedLaunch &prepared : m_launches) {
-        const kernel::ResolvedLaunch &launch = prepared.launch;
-        CUlaunchAttribute attributes[3] = {};
-        CUlaunchConfig config{};
-        config.gridDimX = static_cast<unsigned>(launch.grid[0]);
-        config.gridDimY = static_cast<unsigned>(launch.grid[1]);
-        config.gridDimZ = static_cast<unsigned>(launch.grid[2]);
-        config.blockDimX = static_cast<unsigned>(launch.block[0]);
-        config.blockDimY = static_cast<unsigned>(launch.block[1]);
-        config.blockDimZ = static_cast<unsigned>(launch.block[2]);
-        config.sharedMemBytes = static_cast<unsigned>(launch.sharedBytes);
-        config.hStream = stream;
-        config.attrs = attributes;
-        if (launch.cluster[0] * launch.cluster[1] * launch.cluster[2] > 1) {
-            CUlaunchAttribute &cluster = attributes[config.numAttrs++];
-            cluster.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
-            cluster.value.clusterDim.x = static_cast<unsigned>(launch.cluster[0]);
-            cluster.value.clusterDim.y = static_cast<unsigned>(launch.cluster[1]);
-            cluster.value.clusterDim.z = static_cast<unsigned>(launch.cluster[2]);
-        }
-        if (launch.cooperative) {
-            CUlaunchAttribute &cooperative = attributes[config.numAttrs++];
-            cooperative.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
-            cooperative.value.cooperative = 1;
-        }
-        if (launch.programmaticDependent) {
-            CUlaunchAttribute &dependent = attributes[config.numAttrs++];
-            dependent.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
-            dependent.value.programmaticStreamSerializationAllowed = 1;
-        }
-        if (auto launched =
-                m_driver.check(m_driver.launchKernelEx(&config, prepared.function,
-                                                       prepared.bound[set].pointers.data(), nullptr),
-                               "launch kernel " + launch.kernel);
-            !launched)
+        if (auto launched = launch(stream, prepared, set); !launched)
             return launched;
+        if (prepared.ended && capturing == CU_STREAM_CAPTURE_STATUS_ACTIVE)
+            m_driver.eventRecord(prepared.ended, stream);
+    }
+    return capturing == CU_STREAM_CAPTURE_STATUS_ACTIVE ? joinAll(stream) : Status();
+}
+
+Status PlanSubject::joinAll(CUstream stream) const
+{
+    for (const PreparedLaunch &prepared : m_launches) {
+        if (!prepared.ended)
+            continue;
+        if (auto waits = m_driver.check(m_driver.streamWaitEvent(stream, prepared.ended, 0),
+                                        "let the next run wait for this one");
+            !waits)
+            return waits;
     }
     return {};
+}
+
+Status PlanSubject::launch(CUstream stream, PreparedLaunch &prepared, std::size_t set) const
+{
+    const kernel::ResolvedLaunch &launch = prepared.launch;
+    CUlaunchAttribute attributes[3] = {};
+    CUlaunchConfig config{};
+    config.gridDimX = static_cast<unsigned>(launch.grid[0]);
+    config.gridDimY = static_cast<unsigned>(launch.grid[1]);
+    config.gridDimZ = static_cast<unsigned>(launch.grid[2]);
+    config.blockDimX = static_cast<unsigned>(launch.block[0]);
+    config.blockDimY = static_cast<unsigned>(launch.block[1]);
+    config.blockDimZ = static_cast<unsigned>(launch.block[2]);
+    config.sharedMemBytes = static_cast<unsigned>(launch.sharedBytes);
+    config.hStream = stream;
+    config.attrs = attributes;
+    if (launch.cluster[0] * launch.cluster[1] * launch.cluster[2] > 1) {
+        CUlaunchAttribute &cluster = attributes[config.numAttrs++];
+        cluster.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+        cluster.value.clusterDim.x = static_cast<unsigned>(launch.cluster[0]);
+        cluster.value.clusterDim.y = static_cast<unsigned>(launch.cluster[1]);
+        cluster.value.clusterDim.z = static_cast<unsigned>(launch.cluster[2]);
+    }
+    if (launch.cooperative) {
+        CUlaunchAttribute &cooperative = attributes[config.numAttrs++];
+        cooperative.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+        cooperative.value.cooperative = 1;
+    }
+    if (prepared.overlapsPrevious) {
+        CUlaunchAttribute &dependent = attributes[config.numAttrs++];
+        dependent.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+        dependent.value.programmaticStreamSerializationAllowed = 1;
+    }
+    return m_driver.check(
+        m_driver.launchKernelEx(&config, prepared.function, prepared.bound[set].pointers.data(), nullptr),
+        "launch kernel " + launch.kernel);
 }
 
 std::vector<std::string> PlanSubject::kernels() const
@@ -243,6 +325,17 @@ std::vector<std::string> PlanSubject::kernels() const
     for (const PreparedLaunch &prepared : m_launches)
         names.push_back(prepared.launch.kernel);
     return names;
+}
+
+std::size_t PlanSubject::localBytes() const
+{
+    int most = 0;
+    for (const PreparedLaunch &prepared : m_launches) {
+        int bytes = 0;
+        m_driver.funcGetAttribute(&bytes, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, prepared.function);
+        most = std::max(most, bytes);
+    }
+    return static_cast<std::size_t>(most);
 }
 
 std::vector<Metric> PlanSubject::metrics() const

@@ -4,9 +4,13 @@
 // so a wild write can hit the worker itself, and the supervisor takes its death for what it is.
 #include "core/device/holdings.h"
 #include "core/device/opencl/program.h"
+#include "core/device/opencl/scrub.h"
+#include "core/device/opencl/standin.h"
 #include "core/device/opencl/subject.h"
+#include "core/process/isolation.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace klineage::gate {
 
@@ -17,6 +21,7 @@ using namespace opencl;
 struct Entry {
     std::unique_ptr<Subject> subject;
     FillSets fills;
+    OutputSets outputs;
 };
 
 class OpenClBackend : public Backend
@@ -53,19 +58,27 @@ public:
     void removeSubject(SubjectId subject) override { m_held.eraseSubject(subject); }
     Status rebind(SubjectId subject, const std::vector<BufferSet> &sets) override;
     Status setFills(SubjectId subject, const FillSets &fills) override;
+    Status setOutputs(SubjectId subject, const OutputSets &outputs) override;
     std::string subjectVersion(SubjectId subject) const override { return m_held.version(subject); }
     std::vector<Metric> subjectMetrics(SubjectId subject) const override { return m_held.metrics(subject); }
+    Status prime(ModuleId module, const kernel::ResolvedPlan &plan) override;
+    Result<bool> seal(bool times) override;
     Status run(SubjectId subject, std::size_t set) override;
     Result<TimedSample> time(const TimedRun &run) override;
 
 private:
     Result<std::vector<RegionSet>> regions(const std::vector<BufferSet> &sets) const;
     Status refill(const std::vector<FillRegion> &regions, std::uint32_t word);
+    Status scrub(std::uint32_t word);
+    Status addPrints(const OutputSets &outputs, std::size_t set, std::uint32_t word,
+                     std::vector<TilePrint> &prints);
 
     Device m_device;
+    bool m_compilesWithoutRunning = m_device.platformScope == "pocl" && standInsWork();
     const Api &m_api;
     Context m_context;
     Queue m_queue;
+    std::optional<Scrub> m_scrub; ///< made when it is first wanted
     Holdings<Program, Memory, Entry> m_held;
 };
 
@@ -156,6 +169,48 @@ Result<SubjectId> OpenClBackend::addPlan(ModuleId module, const kernel::Resolved
     return m_held.addSubject(std::move(*subject));
 }
 
+Status OpenClBackend::prime(ModuleId module, const kernel::ResolvedPlan &plan)
+{
+    const auto program = m_held.module(module, "compile a plan");
+    if (!program)
+        return tl::unexpected(program.error());
+    if (!m_compilesWithoutRunning)
+        return {};
+    // Nothing runs, so one small buffer can stand for all of them.
+    constexpr std::size_t bytes = 4096;
+    const auto buffer = allocate(bytes);
+    const auto memoryOfIt = buffer ? m_held.memory(*buffer, bytes) : tl::unexpected(buffer.error());
+    if (!memoryOfIt)
+        return tl::unexpected(memoryOfIt.error());
+    RegionSet regions;
+    for (const kernel::ResolvedLaunch &launch : plan.launches) {
+        for (const kernel::ResolvedArg &argument : launch.args) {
+            if (const auto *pointer = std::get_if<kernel::PointerValue>(&argument))
+                regions[pointer->buffer] = {*memoryOfIt, bytes, 0};
+        }
+    }
+    auto primed = [&]() -> Status {
+        auto subject = makePlanSubject(m_device, m_queue.get(), *program, plan, {regions});
+        return subject ? (*subject)->prime() : tl::unexpected(subject.error());
+    }();
+    release(*buffer);
+    return primed;
+}
+
+Result<bool> OpenClBackend::seal(bool times)
+{
+    if (!m_compilesWithoutRunning)
+        return false;
+    if (times) { // the gate's own kernel is compiled when it first runs
+        auto compiled = scrub(1);
+        if (compiled)
+            compiled = check(m_api.clFinish(m_queue.get()), "compile the gate's own kernel");
+        if (!compiled)
+            return tl::unexpected(compiled.error());
+    }
+    return process::sealProcess().has_value();
+}
+
 Result<SubjectId> OpenClBackend::addReference(const ReferenceCall &call, const std::vector<BufferSet> &sets)
 {
     if (!m_device.isCpu)
@@ -200,6 +255,17 @@ Status OpenClBackend::refill(const std::vector<FillRegion> &regions, std::uint32
     return {};
 }
 
+Status OpenClBackend::scrub(std::uint32_t word)
+{
+    if (!m_scrub) {
+        auto made = Scrub::make(m_device, m_context.get());
+        if (!made)
+            return tl::unexpected(made.error());
+        m_scrub = std::move(*made);
+    }
+    return m_scrub->run(m_queue.get(), word);
+}
+
 Status OpenClBackend::copy(std::span<const CopyRange> ranges)
 {
     const auto enqueued = m_held.copyEach(ranges, [this](cl_mem to, cl_mem from, const CopyRange &range) {
@@ -233,6 +299,41 @@ Status OpenClBackend::setFills(SubjectId subject, const FillSets &fills)
     return {};
 }
 
+Status OpenClBackend::setOutputs(SubjectId subject, const OutputSets &outputs)
+{
+    const auto found = m_held.subjectToLookAt(subject, outputs);
+    if (!found)
+        return tl::unexpected(found.error());
+    (*found)->outputs = outputs;
+    return {};
+}
+
+Status OpenClBackend::addPrints(const OutputSets &outputs, std::size_t set, std::uint32_t word,
+                                std::vector<TilePrint> &prints)
+{
+    for (std::size_t output = 0; output < outputs.layouts.size(); ++output) {
+        const TileLayout &layout = outputs.layouts[output];
+        const BufferBinding &binding = outputs.sets[set][output];
+        const std::size_t bytes = layout.bytes();
+        const auto buffer = m_held.memory(binding.buffer, binding.offsetBytes + bytes);
+        if (!buffer)
+            return tl::unexpected(buffer.error());
+        cl_int code = CL_SUCCESS;
+        void *mapped = m_api.clEnqueueMapBuffer(m_queue.get(), *buffer, CL_TRUE, CL_MAP_READ,
+                                                binding.offsetBytes, bytes, 0, nullptr, nullptr, &code);
+        if (auto done = check(code, "look at an output"); !done)
+            return done;
+        for (std::size_t first = 0; first < layout.elements; first += layout.tileElements)
+            prints.push_back(tilePrintOf(static_cast<const std::byte *>(mapped), layout.dtype, first,
+                                         std::min(layout.tileElements, layout.elements - first), outputs.key,
+                                         word));
+        code = m_api.clEnqueueUnmapMemObject(m_queue.get(), *buffer, mapped, 0, nullptr, nullptr);
+        if (auto done = check(code, "look at an output"); !done)
+            return done;
+    }
+    return {};
+}
+
 Result<TimedSample> OpenClBackend::time(const TimedRun &run)
 {
     const auto found = m_held.subjectToTime(run);
@@ -248,13 +349,24 @@ Result<TimedSample> OpenClBackend::time(const TimedRun &run)
             if (auto filled = refill(subject.fills[sets[i]], run.fillWord); !filled)
                 return tl::unexpected(filled.error());
         }
+        if (auto done = scrub(run.fillWord); !done)
+            return tl::unexpected(done.error());
         if (auto done = check(m_api.clFinish(m_queue.get()), "refill a buffer"); !done)
             return tl::unexpected(done.error());
     }
     const auto ns = subject.subject->run(sets);
     if (!ns)
         return tl::unexpected(ns.error());
-    return TimedSample{*ns / run.repeats, 0};
+    TimedSample sample{*ns / run.repeats, 0};
+    if (run.fillWord != 0 && !subject.outputs.sets.empty()) {
+        for (std::size_t i = 0; i < std::min(sets.size(), count); ++i) {
+            if (auto looked = addPrints(subject.outputs, sets[i], run.fillWord, sample.prints); !looked)
+                return tl::unexpected(looked.error());
+        }
+        if (auto done = check(m_api.clFinish(m_queue.get()), "look at an output"); !done)
+            return tl::unexpected(done.error());
+    }
+    return sample;
 }
 
 } // namespace

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/device/opencl/program.h"
 
+#include "core/device/opencl/refusedwords.h"
+
 #include <regex>
 
 namespace klineage::gate::opencl {
@@ -38,6 +40,10 @@ std::string cleanLog(const std::string &log)
     for (std::size_t begin = 0; begin < log.size();) {
         const std::size_t end = std::min(log.find('\n', begin), log.size());
         const std::string line = log.substr(begin, end - begin);
+        if (line.find("redefining builtin macro") != std::string::npos) {
+            begin = end + 1; // that was the worker, not the candidate
+            continue;
+        }
         if (line.size() < maxCleanedLine) {
             const std::string named =
                 std::regex_replace(line, file, "<candidate>:$1:", std::regex_constants::format_first_only);
@@ -64,6 +70,11 @@ Result<Program> buildProgram(const Device &device, cl_context context, const std
     if (auto made = check(code, "hand the source to the OpenCL compiler"); !made)
         return tl::unexpected(made.error());
     std::string options = "-cl-kernel-arg-info";
+    // Macros reach a word however it was put together. They cannot be taken back: the gate looks for that in the source.
+    for (const char *word : refusedWords)
+        options += std::string(" -D") + word + "=" + word + "_is_refused";
+    for (const char *question : refusedQuestions)
+        options += std::string(" -D") + question + "=questions_about_files_are_refused";
     for (const auto &[name, value] : tunables)
         options += " -D" + name + "=" + std::to_string(value);
     code = api.clBuildProgram(program.get(), 1, &device.id, options.c_str(), nullptr, nullptr);

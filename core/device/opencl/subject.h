@@ -24,6 +24,8 @@ public:
     virtual ~Subject() = default;
     /// Runs once on each of the sets, in order, and waits; returns the nanoseconds of all of them together.
     [[nodiscard]] virtual Result<double> run(const std::vector<std::size_t> &sets) = 0;
+    /// Hands every launch to the device without running it, so that it is compiled. Only for plans, and where stand-ins work.
+    [[nodiscard]] virtual Status prime() { return {}; }
     [[nodiscard]] virtual std::size_t setCount() const = 0;
     /// Other buffers of the same names and sizes; not for plans, which are made anew.
     virtual void rebind(std::vector<RegionSet>) {}

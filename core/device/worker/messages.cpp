@@ -87,6 +87,21 @@ json write(const FillSets &fills)
     return out;
 }
 
+json write(const OutputSets &outputs)
+{
+    json layouts = json::array();
+    for (const TileLayout &layout : outputs.layouts)
+        layouts.push_back({kernel::toString(layout.dtype), layout.elements, layout.tileElements});
+    json sets = json::array();
+    for (const auto &set : outputs.sets) {
+        json bindings = json::array();
+        for (const BufferBinding &binding : set)
+            bindings.push_back({binding.buffer, binding.offsetBytes});
+        sets.push_back(std::move(bindings));
+    }
+    return {{"layouts", std::move(layouts)}, {"sets", std::move(sets)}, {"key", outputs.key}};
+}
+
 json write(const std::vector<CopyRange> &ranges)
 {
     json out = json::array();
@@ -221,6 +236,29 @@ FillSets decode(const json &in)
                                entry.at(2).get<std::size_t>()});
     }
     return fills;
+}
+
+template <>
+OutputSets decode(const json &in)
+{
+    OutputSets outputs;
+    for (const json &entry : in.at("layouts")) {
+        const auto dtype = kernel::dtypeFromString(entry.at(0).get<std::string>());
+        const TileLayout layout{dtype.value_or(kernel::DType::F32), entry.at(1).get<std::size_t>(),
+                                entry.at(2).get<std::size_t>()};
+        if (!dtype || layout.tileElements == 0)
+            throw std::invalid_argument("layout");
+        outputs.layouts.push_back(layout);
+    }
+    for (const json &set : in.at("sets")) {
+        auto &bindings = outputs.sets.emplace_back();
+        for (const json &entry : set)
+            bindings.push_back({entry.at(0).get<BufferId>(), entry.at(1).get<std::size_t>()});
+        if (bindings.size() != outputs.layouts.size())
+            throw std::invalid_argument("sets");
+    }
+    outputs.key = in.at("key").get<std::uint32_t>();
+    return outputs;
 }
 
 template <>

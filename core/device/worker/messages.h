@@ -24,9 +24,10 @@ inline constexpr int memoryFd = 4;
 [[nodiscard]] nlohmann::json write(const std::vector<BufferSet> &sets);
 [[nodiscard]] nlohmann::json write(const ReferenceCall &call);
 [[nodiscard]] nlohmann::json write(const FillSets &fills);
+[[nodiscard]] nlohmann::json write(const OutputSets &outputs);
 [[nodiscard]] nlohmann::json write(const std::vector<CopyRange> &ranges);
 [[nodiscard]] nlohmann::json write(const TimedRun &run);
-[[nodiscard]] nlohmann::json write(const TimedSample &sample);
+[[nodiscard]] nlohmann::json write(const TimedSample &sample); ///< without its fingerprints
 [[nodiscard]] nlohmann::json write(const EnergyReading &reading);
 [[nodiscard]] nlohmann::json write(const Error &error);
 

@@ -131,6 +131,26 @@ struct AddPlan {
                                               Field("plan", &AddPlan::plan), Field("sets", &AddPlan::sets)};
 };
 
+/// Compiles what the plan's launches need, and runs nothing.
+struct Prime {
+    static constexpr const char *name = "prime";
+    using Reply = Done;
+    ModuleId module = 0;
+    kernel::ResolvedPlan plan;
+    static constexpr auto fields = std::tuple{Field("module", &Prime::module), Field("plan", &Prime::plan)};
+};
+
+/// From here on the worker's process makes no threads, no processes and no code.
+struct Seal {
+    static constexpr const char *name = "seal";
+    struct Reply {
+        bool sealed = false;
+        static constexpr auto fields = std::tuple{Field("sealed", &Reply::sealed)};
+    };
+    bool times = false;
+    static constexpr auto fields = std::tuple{Field("times", &Seal::times)};
+};
+
 struct AddReference {
     static constexpr const char *name = "add_reference";
     using Reply = NewSubject;
@@ -165,6 +185,16 @@ struct SetFills {
         std::tuple{Field("subject", &SetFills::subject), Field("fills", &SetFills::fills)};
 };
 
+/// What of its outputs is looked at after each timed sample.
+struct SetOutputs {
+    static constexpr const char *name = "set_outputs";
+    using Reply = Done;
+    SubjectId subject = 0;
+    OutputSets outputs;
+    static constexpr auto fields =
+        std::tuple{Field("subject", &SetOutputs::subject), Field("outputs", &SetOutputs::outputs)};
+};
+
 struct AskSubject {
     static constexpr const char *name = "subject_info";
     struct Reply {
@@ -185,7 +215,7 @@ struct Run {
     static constexpr auto fields = std::tuple{Field("subject", &Run::subject), Field("set", &Run::set)};
 };
 
-/// Measured in this order; one sample each.
+/// Measured in this order; one sample each. The fingerprints of their outputs come one after the other in the shared memory.
 struct Time {
     static constexpr const char *name = "time";
     struct Reply {
@@ -193,7 +223,9 @@ struct Time {
         static constexpr auto fields = std::tuple{Field("samples", &Reply::samples)};
     };
     std::vector<TimedRun> sequence;
-    static constexpr auto fields = std::tuple{Field("sequence", &Time::sequence)};
+    Region prints;
+    static constexpr auto fields =
+        std::tuple{Field("sequence", &Time::sequence), Field("prints", &Time::prints)};
 };
 
 struct ReadEnergy {

@@ -7,6 +7,7 @@
 #include "core/device/worker/operations.h"
 #include "core/process/sharedmemory.h"
 
+#include <algorithm>
 #include <functional>
 
 namespace klineage::gate::protocol {
@@ -146,6 +147,8 @@ void Worker::bindSubjects()
     on<AddPlan>([this](const AddPlan &op) {
         return made<NewSubject>(m_backend->addPlan(op.module, op.plan, op.sets));
     });
+    on<Prime>([this](const Prime &op) { return done(m_backend->prime(op.module, op.plan)); });
+    on<Seal>([this](const Seal &op) { return made<Seal::Reply>(m_backend->seal(op.times)); });
     on<AddReference>([this](const AddReference &op) {
         return made<NewSubject>(m_backend->addReference(op.call, op.sets));
     });
@@ -155,6 +158,8 @@ void Worker::bindSubjects()
     });
     on<Rebind>([this](const Rebind &op) { return done(m_backend->rebind(op.subject, op.sets)); });
     on<SetFills>([this](const SetFills &op) { return done(m_backend->setFills(op.subject, op.fills)); });
+    on<SetOutputs>(
+        [this](const SetOutputs &op) { return done(m_backend->setOutputs(op.subject, op.outputs)); });
     on<AskSubject>([this](const AskSubject &op) {
         return AskSubject::Reply{m_backend->subjectVersion(op.subject),
                                  m_backend->subjectMetrics(op.subject)};
@@ -165,11 +170,21 @@ void Worker::bindSubjects()
 void Worker::bindMeasurements()
 {
     on<Time>([this](const Time &op) -> Result<Time::Reply> {
+        const auto room = bytesOf(op.prints);
+        if (!room)
+            return tl::unexpected(room.error());
         Time::Reply reply;
+        std::size_t at = 0;
         for (const TimedRun &run : op.sequence) {
             const auto sample = m_backend->time(run);
             if (!sample)
                 return tl::unexpected(sample.error());
+            const auto prints = std::as_bytes(std::span(sample->prints));
+            if (prints.size() > room->size() - at)
+                return tl::unexpected(Error{
+                    ErrorCode::Internal, "There is no room for what the sample left in its outputs.", {}});
+            std::copy(prints.begin(), prints.end(), room->begin() + static_cast<std::ptrdiff_t>(at));
+            at += prints.size();
             reply.samples.push_back(*sample);
         }
         return reply;

@@ -12,9 +12,13 @@ namespace {
 
 constexpr std::size_t largeInputBytes = std::size_t{32} << 20;
 
-bool isLargeInput(const BufferLayout &layout)
+constexpr std::size_t largeWorkspaceBytes = std::size_t{256} << 20;
+
+/// Fills and looks that take too long to be done for each launch are done once for both launches of a check.
+bool isLarge(const BufferLayout &layout)
 {
-    return layout.kind == BufferKind::Input && layout.bytes >= largeInputBytes;
+    return (layout.kind == BufferKind::Input && layout.bytes >= largeInputBytes)
+           || (layout.kind == BufferKind::Workspace && layout.bytes >= largeWorkspaceBytes);
 }
 
 } // namespace
@@ -78,8 +82,7 @@ WorkerResult<void> CheckedSet::arm(Fill fill)
 {
     for (Buffer &buffer : m_buffers) {
         const bool input = buffer.layout.kind == BufferKind::Input;
-        // Both launches of a check run on the same large inputs, which travel once each way.
-        if (buffer.key != 0 && isLargeInput(buffer.layout))
+        if (buffer.key != 0 && isLarge(buffer.layout))
             continue;
         buffer.key = entropy();
         std::vector<std::byte> poisoned;
@@ -145,7 +148,7 @@ WorkerResult<std::optional<Finding>> CheckedSet::inspect(Look look)
     std::optional<Finding> worst;
     OutputJudge judge(*m_instance);
     for (Buffer &buffer : m_buffers) {
-        if (look == Look::ForNow && isLargeInput(buffer.layout))
+        if (look == Look::ForNow && isLarge(buffer.layout))
             continue;
         const auto image = m_session.download(buffer.id, buffer.layout.total());
         if (!image)

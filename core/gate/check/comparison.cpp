@@ -115,16 +115,6 @@ Partial compareAll(const Comparer &comparer)
     return total;
 }
 
-/// What rounding a right result to the output's type can do to the relative L2 error of so few elements that its errors do not
-/// average out: the unit roundoff over √n. It is far below every limit from a few thousand elements on.
-double roundingSlack(kernel::DType dtype, std::size_t elements)
-{
-    const double unitRoundoff = dtype == kernel::DType::BF16  ? 0x1p-8
-                                : dtype == kernel::DType::F16 ? 0x1p-11
-                                                              : 0x1p-24;
-    return kernel::isFloat(dtype) ? unitRoundoff / std::sqrt(static_cast<double>(elements)) : 0;
-}
-
 void checkRowSums(const Comparer &comparer, std::size_t rowLength, double limit, OutputCheck &check)
 {
     for (std::size_t row = 0; row < comparer.expected.size() / rowLength; ++row) {
@@ -142,6 +132,16 @@ void checkRowSums(const Comparer &comparer, std::size_t rowLength, double limit,
 }
 
 } // namespace
+
+double unitRoundoff(kernel::DType dtype)
+{
+    return dtype == kernel::DType::BF16 ? 0x1p-8 : dtype == kernel::DType::F16 ? 0x1p-11 : 0x1p-24;
+}
+
+double roundingSlack(kernel::DType dtype, std::size_t elements)
+{
+    return kernel::isFloat(dtype) ? unitRoundoff(dtype) / std::sqrt(static_cast<double>(elements)) : 0;
+}
 
 double rootMeanSquare(const ExpectedView &values)
 {

@@ -41,6 +41,12 @@ struct OutputCheck {
                                         std::size_t rowLength, ExpectedView expected,
                                         const workload::Tolerance &tolerance, PoisonImage poison = {});
 
+/// Half the distance from 1 to the next number of the type, of integers too (2^-24).
+[[nodiscard]] double unitRoundoff(kernel::DType dtype);
+/// What rounding a right result to the output's type can do to the relative L2 error of so few elements that its errors do not
+/// average out: the unit roundoff over √n. It is far below every limit from a few thousand elements on. 0 for integers.
+[[nodiscard]] double roundingSlack(kernel::DType dtype, std::size_t elements);
+
 /// Of the finite ones; 0 when there are none. Multi-threaded.
 [[nodiscard]] double rootMeanSquare(const ExpectedView &values);
 

@@ -22,9 +22,8 @@ struct Step {
 };
 
 /// Shapes are drawn here, after the candidate was fixed.
-Step drawnStep(const workload::Case &c)
+Step drawnStep(const workload::Case &c, std::uint64_t seed)
 {
-    const std::uint64_t seed = entropy();
     if (c.drawn.empty())
         return {&c, seed, false};
     auto drawn = std::make_shared<const workload::Case>(drawCase(c, seed));
@@ -36,8 +35,9 @@ std::vector<Step> stepsOf(const TrialContext &context)
 {
     std::vector<Step> steps;
     const auto &cases = context.job.workload.cases;
+    const auto &replayed = context.job.request.replaySeeds;
     for (std::size_t i = 1; i < cases.size(); ++i)
-        steps.push_back(drawnStep(cases[i]));
+        steps.push_back(drawnStep(cases[i], i <= replayed.size() ? replayed[i - 1] : entropy()));
     for (const std::uint64_t seed : context.timedSeeds)
         steps.push_back({&cases.front(), seed, true});
     return steps;
@@ -119,6 +119,32 @@ StageResult<void> checkStep(const Step &step, const CaseInstancePtr &instance,
     return {};
 }
 
+/// All that the steps need is compiled before any of the candidate's code runs, and after that the worker can compile and load no more.
+StageResult<void> primeAndSeal(const std::vector<Step> &steps, const PreparedCandidate &prepared,
+                               ModuleId module, const TrialContext &context)
+{
+    if (!prepared.candidate.surface.device().isHost)
+        return {};
+    for (const Step &step : steps) {
+        Where where;
+        where.stage = Stage::Compile;
+        where.subject = prepared.label;
+        where.caseName = step.theCase->name;
+        const auto plan = resolveFor(prepared, context, *step.theCase);
+        if (!plan)
+            return tl::unexpected(plan.error());
+        if (auto primed = context.session.prime(module, *plan); !primed) {
+            if (primed.error().kind == FailureKind::Candidate)
+                return tl::unexpected<TrialEnd>(launchVerdict(primed.error().error, where));
+            return tl::unexpected(failureEnd(primed.error(), where));
+        }
+    }
+    const auto sealed = context.session.seal(false);
+    if (!sealed)
+        return tl::unexpected(failureEnd(sealed.error(), {}));
+    return {};
+}
+
 } // namespace
 
 StageResult<void> checkedRun(CheckedSet &set, SubjectId subject, std::size_t setIndex, Fill fill,
@@ -150,6 +176,8 @@ StageResult<void> checkCorrectness(const PreparedCandidate &prepared, ModuleId m
                                    const TrialContext &context, CorrectnessResult &result)
 {
     const std::vector<Step> steps = stepsOf(context);
+    if (auto sealed = primeAndSeal(steps, prepared, module, context); !sealed)
+        return sealed;
     Instances instances(steps, !prepared.candidate.surface.device().isHost, context);
     for (std::size_t i = 0; i < steps.size(); ++i) {
         const Step &step = steps[i];

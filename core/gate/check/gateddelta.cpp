@@ -4,8 +4,8 @@
 // tokens of one head with a strip of columns, whose state (16 KiB for 128 keys) stays in the nearest cache.
 #include "core/gate/check/gateddelta.h"
 
+#include "core/base/vectorclones.h"
 #include "core/gate/check/parallel.h"
-#include "core/gate/check/vectorclones.h"
 
 #include <algorithm>
 #include <array>

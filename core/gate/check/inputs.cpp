@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/gate/check/inputs.h"
 
-#include "core/base/random.h"
+#include "core/base/cipherrandom.h"
 #include "core/gate/check/parallel.h"
 #include "core/gate/check/randomorder.h"
 
@@ -21,8 +21,7 @@ using workload::DistributionKind;
 constexpr double maxCaseBytes = 64.0 * (1 << 30);
 
 /// Box–Muller: elements 2i and 2i + 1 are the two results of one pair of uniforms.
-void fillNormal(std::span<float> out, std::uint64_t first, const CounterRandom &random, float mean,
-                float stddev)
+void fillNormal(std::span<float> out, std::uint64_t first, CipherRandom &random, float mean, float stddev)
 {
     for (std::size_t i = 0; i < out.size(); i += 2) {
         const std::uint64_t bits = random.bits((first + i) / 2);
@@ -37,13 +36,15 @@ void fillNormal(std::span<float> out, std::uint64_t first, const CounterRandom &
 }
 
 /// Element i of a row is kept finite when it is the row's own lucky one, so that no row is −inf throughout.
-void maskRows(std::span<float> out, std::uint64_t first, std::uint64_t rowLength, const CounterRandom &random,
-              double fraction)
+void maskRows(std::span<float> out, std::uint64_t first, std::uint64_t rowLength, std::uint64_t seed,
+              std::uint64_t stream, double fraction)
 {
+    CipherRandom random(seed, stream);
+    CipherRandom lucky(seed, stream);
     for (std::size_t i = 0; i < out.size(); ++i) {
         const std::uint64_t element = first + i;
         const std::uint64_t row = element / rowLength;
-        const std::uint64_t kept = random.bits(~row) % rowLength;
+        const std::uint64_t kept = lucky.bits(~row) % rowLength;
         if (element % rowLength != kept && random.uniform(element) < fraction)
             out[i] = -std::numeric_limits<float>::infinity();
     }
@@ -62,7 +63,7 @@ void normalizeRows(std::span<float> out, std::uint64_t rowLength, double epsilon
 }
 
 /// The same columns for every piece of a tensor.
-std::vector<bool> gatedColumns(std::uint64_t rowLength, double share, const CounterRandom &random)
+std::vector<bool> gatedColumns(std::uint64_t rowLength, double share, CipherRandom random)
 {
     std::uint64_t drawn = 0;
     const auto order = randomOrder(rowLength, [&] { return random.bits(drawn++); });
@@ -82,10 +83,44 @@ void logGates(std::span<float> out, std::uint64_t first, const std::vector<bool>
     }
 }
 
+/// After fillNormal(). Rows and blocks have counters of their own streams, so that pieces agree on what they share.
+void mixScales(std::span<float> out, std::uint64_t first, std::uint64_t rowLength, const Distribution &d,
+               std::uint64_t seed, std::uint64_t stream)
+{
+    constexpr std::uint64_t block = 32;
+    constexpr std::uint64_t streams = std::uint64_t{1} << 32; // apart from those of whole tensors
+    CipherRandom rows(seed, streams + 4 * stream);
+    CipherRandom blocks(seed, streams + 4 * stream + 1);
+    CipherRandom elements(seed, streams + 4 * stream + 2);
+    CipherRandom ends(seed, streams + 4 * stream + 3);
+    const std::uint64_t blocksARow = (rowLength + block - 1) / block;
+    std::uint64_t present = ~std::uint64_t{0};
+    std::uint64_t end = rowLength;
+    double rowScale = 1;
+    double scale = 1;
+    for (std::size_t i = 0; i < out.size(); ++i) {
+        const std::uint64_t row = (first + i) / rowLength;
+        const std::uint64_t column = (first + i) % rowLength;
+        if (i == 0 || column == 0) {
+            rowScale = std::exp2(d.spread * (2 * rows.uniform(row) - 1));
+            end = rowLength; // at least one element stays finite
+            if (ends.uniform(2 * row) < d.tails)
+                end = 1 + ends.bits(2 * row + 1) % rowLength;
+        }
+        if (const std::uint64_t now = row * blocksARow + column / block; now != present) {
+            present = now;
+            scale = rowScale * std::exp2(0.5 * d.spread * (2 * blocks.uniform(now) - 1));
+        }
+        const double outlier = d.outliers > 0 && elements.uniform(first + i) < d.outliers ? d.scale : 1.0;
+        out[i] = column < end ? static_cast<float>(static_cast<double>(out[i]) * scale * outlier)
+                              : -std::numeric_limits<float>::infinity();
+    }
+}
+
 void fillPiece(std::span<float> out, std::uint64_t first, std::uint64_t rowLength, const Distribution &d,
                std::uint64_t seed, std::uint64_t stream)
 {
-    const CounterRandom random(seed, 2 * stream);
+    CipherRandom random(seed, 2 * stream);
     const auto mean = static_cast<float>(d.mean);
     const auto stddev = static_cast<float>(d.stddev);
     switch (d.kind) {
@@ -98,7 +133,7 @@ void fillPiece(std::span<float> out, std::uint64_t first, std::uint64_t rowLengt
         break;
     case DistributionKind::NegInfinity:
         fillNormal(out, first, random, mean, stddev);
-        maskRows(out, first, rowLength, CounterRandom(seed, 2 * stream + 1), d.fraction);
+        maskRows(out, first, rowLength, seed, 2 * stream + 1, d.fraction);
         break;
     case DistributionKind::UnitRows:
         fillNormal(out, first, random, mean, stddev);
@@ -109,10 +144,13 @@ void fillPiece(std::span<float> out, std::uint64_t first, std::uint64_t rowLengt
         for (float &value : out)
             value = static_cast<float>(1 / (1 + std::exp(-static_cast<double>(value))));
         break;
+    case DistributionKind::Mixed:
+        fillNormal(out, first, random, mean, stddev);
+        mixScales(out, first, rowLength, d, seed, stream);
+        break;
     case DistributionKind::LogGates:
         fillNormal(out, first, random, mean, stddev);
-        logGates(out, first, gatedColumns(rowLength, d.share, CounterRandom(seed, 2 * stream + 1)),
-                 d.divisor);
+        logGates(out, first, gatedColumns(rowLength, d.share, CipherRandom(seed, 2 * stream + 1)), d.divisor);
         break;
     case DistributionKind::Uniform:
         for (std::size_t i = 0; i < out.size(); ++i)
@@ -137,7 +175,7 @@ void fillPiece(std::span<float> out, std::uint64_t first, std::uint64_t rowLengt
 /// Steps of at least 1 that add up to `end`; random ones are between about a third and nearly twice their mean.
 void fillOffsets(HostTensor &tensor, const Distribution &d, std::uint64_t seed, std::uint64_t stream)
 {
-    const CounterRandom random(seed, 2 * stream);
+    CipherRandom random(seed, 2 * stream);
     const std::size_t steps = tensor.elements() - 1;
     std::vector<double> sums(steps + 1, 0.0);
     for (std::size_t i = 0; i < steps; ++i)

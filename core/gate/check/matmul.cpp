@@ -5,8 +5,8 @@
 // columns of `b` eight by eight as doubles, and a 6×8 kernel keeps its sums in registers: twelve AVX2 or six AVX-512 of them.
 #include "core/gate/check/matmul.h"
 
+#include "core/base/vectorclones.h"
 #include "core/gate/check/parallel.h"
-#include "core/gate/check/vectorclones.h"
 
 #include <cstring>
 

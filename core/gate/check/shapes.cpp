@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/gate/check/shapes.h"
 
-#include "core/base/random.h"
+#include "core/base/cipherrandom.h"
 
 namespace klineage::gate {
 
@@ -14,7 +14,7 @@ constexpr std::uint64_t shapeStream = ~std::uint64_t{0};
 
 workload::Case drawCase(const workload::Case &c, std::uint64_t seed)
 {
-    const CounterRandom random(seed, shapeStream);
+    CipherRandom random(seed, shapeStream);
     std::map<std::string, std::uint64_t> indices;
     std::uint64_t counter = 0;
     for (const auto &[axis, range] : c.drawn)

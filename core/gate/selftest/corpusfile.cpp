@@ -16,7 +16,7 @@ namespace {
 
 using files::TomlTable;
 
-constexpr std::size_t maxEntries = 10'000;
+constexpr std::size_t mostCandidates = 10'000;
 constexpr double maxDeadlineSeconds = 3600;
 
 const std::vector<std::pair<std::string, CandidateKind>> kindWords{{"hostile", CandidateKind::Hostile},
@@ -194,9 +194,9 @@ Result<Corpus> parseCorpus(std::string_view text, const std::string &fileName)
     root.require("candidate");
     std::set<std::string> seen;
     for (const TomlTable &table : root.tables("candidate")) {
-        if (corpus.entries.size() == maxEntries) {
+        if (corpus.entries.size() == mostCandidates) {
             table.fail(table.position(),
-                       "there are more than " + std::to_string(maxEntries) + " candidates.");
+                       "there are more than " + std::to_string(mostCandidates) + " candidates.");
             break;
         }
         corpus.entries.push_back(readEntry(table));

@@ -145,6 +145,7 @@ process::Isolation workerIsolation(kernel::DeviceKind device, const fs::path &sc
         append(reach.readable, pathsOf("OCL_ICD_VENDORS"));
         append(reach.readable, pathsOf("OCL_ICD_FILENAMES"));
         reach.movesFiles = true;
+        reach.systemCalls = process::SystemCalls::Listed;
     }
     return reach;
 }
@@ -175,6 +176,8 @@ process::Isolation compilerIsolation(const fs::path &scratch)
     reach.writable = {scratch};
     reach.devices = {"/dev/null", "/dev/urandom"};
     reach.ownProcess = false;
+    reach.systemCalls = process::SystemCalls::Listed;
+    reach.startsPrograms = false;
     return reach;
 }
 

@@ -42,7 +42,8 @@ tl::unexpected<WorkerFailure> CompilerSession::end(const Error &error, double li
         failure.kind = FailureKind::Died;
         if (const auto status = m_process->child.wait(Deadline::in(2)))
             failure.exit = *status;
-        if (failure.exit && failure.exit->signal == SIGKILL && process::isolationSupport().seccomp) {
+        const bool full = failure.exit && failure.exit->peakBytes > compileMemoryBytes / 2;
+        if (failure.exit && failure.exit->signal == SIGKILL && process::isolationSupport().seccomp && !full) {
             failure.kind = FailureKind::Killed;
             failure.error = {
                 ErrorCode::Internal,

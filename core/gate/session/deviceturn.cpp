@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 namespace klineage::gate {
 
@@ -26,6 +27,15 @@ FileDescriptor openLock(const std::filesystem::path &path)
 }
 
 } // namespace
+
+std::filesystem::path DeviceTurn::meetingPlace()
+{
+    for (const char *folder : {"/tmp", "/var/tmp", "/dev/shm"}) {
+        if (::access(folder, R_OK | W_OK | X_OK) == 0)
+            return folder;
+    }
+    return {};
+}
 
 DeviceTurn::Outcome DeviceTurn::take(const std::filesystem::path &folder, const std::string &device,
                                      double patienceSeconds, const std::stop_token &stop,

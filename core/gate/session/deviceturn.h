@@ -22,6 +22,9 @@ public:
         NotHad, ///< somebody kept the device for longer than `patience`, or there can be no lock: the trial goes on without
     };
 
+    /// The folder for all gates of this machine, whatever their environment says.
+    [[nodiscard]] static std::filesystem::path meetingPlace();
+
     /// Waits; `waiting` is called before the first pause and every few seconds.
     Outcome take(const std::filesystem::path &folder, const std::string &device, double patienceSeconds,
                  const std::stop_token &stop, const std::function<void()> &waiting = {});

@@ -76,10 +76,15 @@ process::ChildOptions workerSandbox(kernel::DeviceKind device, const std::filesy
     if (device == kernel::DeviceKind::Cuda)
         makeDeviceFiles();
     process::ChildOptions options = isolated(workerIsolation(device, scratch), scratch);
-    options.limits = {{RLIMIT_CORE, 0}, {RLIMIT_FSIZE, 4 * gibibyte}, {RLIMIT_NOFILE, 1024}};
-    // CUDA reserves address space for all memory of the machine and its devices, so only the CPU's worker can be bounded by it.
-    if (kernel::traitsOf(device).isHost && !sanitized)
+    const bool compiles = kernel::traitsOf(device).isHost;
+    options.limits = {
+        {RLIMIT_CORE, 0}, {RLIMIT_FSIZE, compiles ? gibibyte / 4 : 4 * gibibyte}, {RLIMIT_NOFILE, 1024}};
+    // CUDA reserves address space for all memory of the machine and its devices, so only the CPU's worker can be bounded by it. What
+    // compiling may take is for the candidate's source to waste; what its buffers need is known and added later.
+    if (compiles && !sanitized) {
         options.limits.push_back({RLIMIT_AS, physicalMemory() + 16 * gibibyte});
+        options.limits.push_back({RLIMIT_DATA, physicalMemory() + 16 * gibibyte, compileMemoryBytes});
+    }
     // Threads of the CPU references sleep after a call, and leave the cores to what is timed next.
     options.environment.insert(options.environment.end(),
                                {{"OMP_WAIT_POLICY", "PASSIVE"}, {"OPENBLAS_THREAD_TIMEOUT", "10"}});
@@ -101,7 +106,9 @@ process::ChildOptions compilerSandbox(const std::filesystem::path &scratch)
 {
     process::ChildOptions options = isolated(compilerIsolation(scratch), scratch);
     options.limits = {
-        {RLIMIT_CORE, 0}, {RLIMIT_FSIZE, gibibyte}, {RLIMIT_NOFILE, 256}, {RLIMIT_AS, 16 * gibibyte}};
+        {RLIMIT_CORE, 0}, {RLIMIT_FSIZE, gibibyte / 4}, {RLIMIT_NOFILE, 256}, {RLIMIT_AS, 16 * gibibyte}};
+    if (!sanitized)
+        options.limits.push_back({RLIMIT_DATA, compileMemoryBytes});
     return options;
 }
 

@@ -14,6 +14,10 @@ namespace klineage::gate {
 /// Bytes of memory of this machine.
 [[nodiscard]] std::uint64_t physicalMemory();
 
+/// Memory of its own (RLIMIT_DATA) that compiling a candidate may take: in NVRTC's process, and in an OpenCL worker, to which what its
+/// buffers need is added.
+inline constexpr std::uint64_t compileMemoryBytes = std::uint64_t{6} << 30;
+
 /// Limits, environment, reach and output caps of a worker, command and descriptors not yet set. scratch: a folder of its own, where
 /// it works and keeps its temporary files, its home and its caches.
 [[nodiscard]] process::ChildOptions workerSandbox(kernel::DeviceKind device,

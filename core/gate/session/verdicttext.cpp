@@ -340,6 +340,29 @@ Verdict clockVerdict(double claimedNs, double elapsedNs, const Where &where)
     return verdict;
 }
 
+Verdict timedOutputVerdict(const TimedFault &fault, const Where &where)
+{
+    Verdict verdict;
+    verdict.status = VerdictStatus::Wrong;
+    verdict.stage = Stage::Profile;
+    verdict.reason = "timed_output";
+    verdict.message = "A timed launch of the " + where.subject + " left " + fault.output + " wrong: of "
+                      + fault.from + " to " + fault.to + " " + fault.what + " (case " + where.caseName + ").";
+    verdict.evidence = {{"output", fault.output},
+                        {"from", fault.from},
+                        {"to", fault.to},
+                        {"launch_in_sample", std::to_string(fault.launch + 1)},
+                        {"buffer_set", std::to_string(fault.set)}};
+    verdict.hint =
+        fault.unwritten
+            ? "Every launch has to write all of its outputs: look for work that depends on the launches before, on the "
+              "content, or on chance."
+            : "It was right when it was checked: look for a race, for what is kept from launch to launch, or for content that "
+              "the checked cases do not have.";
+    addPlace(verdict, where);
+    return verdict;
+}
+
 Verdict findingVerdict(const Finding &finding, const Where &where)
 {
     switch (finding.kind) {

@@ -22,6 +22,17 @@ struct Where {
     int launch = 0; ///< 1-based launch of the plan on this case; 0: not said
 };
 
+/// What is wrong with an output of a timed launch.
+struct TimedFault {
+    std::string output;
+    std::string from; ///< "c[0, 0]": first and last element of the piece
+    std::string to;
+    std::string what;       ///< "4096 of its 4096 elements were not written"
+    bool unwritten = false; ///< some of them were not
+    std::size_t set = 0;
+    std::size_t launch = 0; ///< in its sample, from 0
+};
+
 // The words of every verdict. Pure. `name` is the candidate's file name.
 [[nodiscard]] Verdict planVerdict(const Error &error);
 [[nodiscard]] Verdict compileVerdict(const CompileOutput &output, const Error &error, const std::string &name,
@@ -30,6 +41,8 @@ struct Where {
 [[nodiscard]] Verdict findingVerdict(const Finding &finding, const Where &where);
 /// The candidate wrote to a variable of its module, or has one that cannot be watched.
 [[nodiscard]] Verdict globalVerdict(const std::string &name, bool changed, const Where &where);
+/// A timed sample left something in an output that is not right.
+[[nodiscard]] Verdict timedOutputVerdict(const TimedFault &fault, const Where &where);
 /// A graph's replay and single launches disagree about how long the same runs take.
 [[nodiscard]] Verdict replayVerdict(double replayedNs, double launchedNs, const Where &where);
 /// The worker's clock and the supervisor's disagree about the same runs.

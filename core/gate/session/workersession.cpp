@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <sys/resource.h>
 
 namespace klineage::gate {
 
@@ -19,9 +20,16 @@ using process::Deadline;
 namespace {
 
 constexpr double quickLimitSeconds = 20;      // allocations, copies, descriptions
+constexpr double slowestTransfer = 64e6;      // bytes a second: a machine that is busy, or swaps
+constexpr double primeLimitSeconds = 60;      // PoCL compiles and links a function for each size
 constexpr double referenceLimitSeconds = 120; // vendor libraries compile and try out what they propose
 constexpr std::size_t answerLimitBytes = std::size_t{16} << 20;
 constexpr std::size_t initialMemoryBytes = std::size_t{1} << 20;
+
+double transferLimitSeconds(std::size_t bytes)
+{
+    return quickLimitSeconds + static_cast<double>(bytes) / slowestTransfer;
+}
 
 } // namespace
 
@@ -89,6 +97,7 @@ WorkerResult<std::unique_ptr<WorkerSession>> WorkerSession::launch(const std::ve
     if (!child)
         return failed(child.error());
     std::unique_ptr<WorkerSession> session(new WorkerSession);
+    session->m_device = device;
     session->m_scratch = std::move(*scratch);
     session->m_child = std::move(*child);
     session->m_memory = std::move(*memory);
@@ -187,7 +196,8 @@ tl::unexpected<WorkerFailure> WorkerSession::end(FailureKind kind, Error error, 
         if (const auto status = m_child.wait(Deadline::in(2)))
             failure.exit = *status;
         // It cannot do that to itself, where calls are filtered.
-        if (failure.exit && failure.exit->signal == SIGKILL && process::isolationSupport().seccomp) {
+        const bool full = failure.exit && failure.exit->peakBytes > (compileMemoryBytes + m_bufferBytes) / 2;
+        if (failure.exit && failure.exit->signal == SIGKILL && process::isolationSupport().seccomp && !full) {
             failure.kind = FailureKind::Killed;
             failure.error = {
                 ErrorCode::Internal,
@@ -312,8 +322,24 @@ WorkerResult<std::vector<std::byte>> WorkerSession::readGlobal(ModuleId module, 
     return std::vector<std::byte>(room->begin(), room->end());
 }
 
+WorkerResult<void> WorkerSession::allowMemory(std::size_t bytes)
+{
+    if (m_failure)
+        return tl::unexpected(*m_failure);
+    if (!kernel::traitsOf(m_device).isHost)
+        return {};
+    constexpr std::uint64_t copies =
+        3; // the device's, the one that travels, and what the allocator leaves between
+    m_bufferBytes += copies * bytes;
+    if (auto raised = m_child.raiseLimit({RLIMIT_DATA, compileMemoryBytes + m_bufferBytes}); !raised)
+        return end(FailureKind::Died, raised.error());
+    return {};
+}
+
 WorkerResult<BufferId> WorkerSession::allocate(std::size_t bytes)
 {
+    if (auto allowed = allowMemory(bytes); !allowed)
+        return tl::unexpected(allowed.error());
     const auto made = ask(protocol::Allocate{bytes}, quickLimitSeconds);
     if (!made)
         return tl::unexpected(made.error());
@@ -337,7 +363,7 @@ WorkerResult<std::span<std::byte>> WorkerSession::staging(std::size_t bytes)
 
 WorkerResult<void> WorkerSession::uploadStaged(BufferId buffer, std::size_t bytes)
 {
-    return order(protocol::Upload{buffer, {0, bytes}}, quickLimitSeconds);
+    return order(protocol::Upload{buffer, {0, bytes}}, transferLimitSeconds(bytes));
 }
 
 WorkerResult<std::span<const std::byte>> WorkerSession::download(BufferId buffer, std::size_t bytes)
@@ -349,7 +375,7 @@ WorkerResult<std::span<const std::byte>> WorkerSession::download(BufferId buffer
         m_downloaded = std::make_unique_for_overwrite<std::byte[]>(bytes);
         m_downloadRoom = bytes;
     }
-    if (auto done = order(protocol::Download{buffer, {0, bytes}}, quickLimitSeconds); !done)
+    if (auto done = order(protocol::Download{buffer, {0, bytes}}, transferLimitSeconds(bytes)); !done)
         return tl::unexpected(done.error());
     parallelCopy(m_downloaded.get(), *room);
     return std::span<const std::byte>(m_downloaded.get(), bytes);
@@ -359,6 +385,20 @@ WorkerResult<SubjectId> WorkerSession::addPlan(ModuleId module, const kernel::Re
                                                const std::vector<BufferSet> &sets)
 {
     return added(ask(protocol::AddPlan{module, plan, sets}, quickLimitSeconds));
+}
+
+WorkerResult<void> WorkerSession::prime(ModuleId module, const kernel::ResolvedPlan &plan)
+{
+    return order(protocol::Prime{module, plan}, primeLimitSeconds);
+}
+
+WorkerResult<bool> WorkerSession::seal(bool times)
+{
+    const auto done = ask(protocol::Seal{times}, primeLimitSeconds);
+    if (!done)
+        return tl::unexpected(done.error());
+    m_sealed = done->sealed;
+    return m_sealed;
 }
 
 WorkerResult<SubjectId> WorkerSession::addReference(const ReferenceCall &reference,
@@ -377,6 +417,7 @@ WorkerResult<SubjectId> WorkerSession::added(const WorkerResult<protocol::NewSub
 WorkerResult<void> WorkerSession::removeSubject(SubjectId subject)
 {
     std::erase(m_subjects, subject);
+    m_looked.erase(subject);
     return order(protocol::RemoveSubject{subject}, quickLimitSeconds);
 }
 
@@ -388,6 +429,20 @@ WorkerResult<void> WorkerSession::rebind(SubjectId subject, const std::vector<Bu
 WorkerResult<void> WorkerSession::setFills(SubjectId subject, const FillSets &fills)
 {
     return order(protocol::SetFills{subject, fills}, quickLimitSeconds);
+}
+
+WorkerResult<void> WorkerSession::setOutputs(SubjectId subject, const OutputSets &outputs)
+{
+    m_looked[subject] = {outputs.sets.size(), outputs.tilesPerSet()};
+    return order(protocol::SetOutputs{subject, outputs}, quickLimitSeconds);
+}
+
+std::size_t WorkerSession::printsOf(const TimedRun &run) const
+{
+    const auto looked = m_looked.find(run.subject);
+    if (looked == m_looked.end() || run.fillWord == 0)
+        return 0;
+    return std::min(static_cast<std::size_t>(run.repeats), looked->second.sets) * looked->second.tiles;
 }
 
 WorkerResult<void> WorkerSession::copy(const std::vector<CopyRange> &ranges)
@@ -419,7 +474,14 @@ WorkerResult<void> WorkerSession::run(SubjectId subject, std::size_t set, double
 WorkerResult<std::vector<TimedSample>> WorkerSession::time(const std::vector<TimedRun> &sequence,
                                                            double limitSeconds)
 {
-    auto timed = ask(protocol::Time{sequence}, limitSeconds);
+    std::size_t prints = 0;
+    for (const TimedRun &run : sequence)
+        prints += printsOf(run);
+    const std::size_t bytes = prints * sizeof(TilePrint);
+    const auto room = staging(bytes);
+    if (!room)
+        return tl::unexpected(room.error());
+    auto timed = ask(protocol::Time{sequence, {0, bytes}}, limitSeconds);
     if (!timed && timed.error().kind == FailureKind::Candidate)
         return end(FailureKind::Candidate, timed.error().error);
     if (!timed)
@@ -428,6 +490,15 @@ WorkerResult<std::vector<TimedSample>> WorkerSession::time(const std::vector<Tim
         return end(
             FailureKind::Protocol,
             {ErrorCode::Protocol, "The worker sent another number of samples than was asked for.", {}});
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < sequence.size(); ++i) {
+        auto &own = timed->samples[i].prints;
+        own.resize(printsOf(sequence[i]));
+        const std::size_t size = own.size() * sizeof(TilePrint);
+        if (size > 0)
+            std::memcpy(own.data(), room->data() + at, size);
+        at += size;
+    }
     return std::move(timed->samples);
 }
 

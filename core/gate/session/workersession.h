@@ -101,11 +101,18 @@ public:
     [[nodiscard]] WorkerResult<std::span<const std::byte>> download(BufferId buffer, std::size_t bytes);
     [[nodiscard]] WorkerResult<SubjectId> addPlan(ModuleId module, const kernel::ResolvedPlan &plan,
                                                   const std::vector<BufferSet> &sets);
+    /// Compiles a plan without running it; a bad one is FailureKind::Candidate.
+    [[nodiscard]] WorkerResult<void> prime(ModuleId module, const kernel::ResolvedPlan &plan);
+    /// After it only what was primed can run, and the process can do nothing but compute: see process::sealProcess(). times: whether time()
+    /// is to come. Whether the device and the system could do that.
+    [[nodiscard]] WorkerResult<bool> seal(bool times);
+    [[nodiscard]] bool sealed() const { return m_sealed; }
     [[nodiscard]] WorkerResult<SubjectId> addReference(const ReferenceCall &call,
                                                        const std::vector<BufferSet> &sets);
     [[nodiscard]] WorkerResult<void> removeSubject(SubjectId subject);
     [[nodiscard]] WorkerResult<void> rebind(SubjectId subject, const std::vector<BufferSet> &sets);
     [[nodiscard]] WorkerResult<void> setFills(SubjectId subject, const FillSets &fills);
+    [[nodiscard]] WorkerResult<void> setOutputs(SubjectId subject, const OutputSets &outputs);
     [[nodiscard]] WorkerResult<void> copy(const std::vector<CopyRange> &ranges);
     [[nodiscard]] WorkerResult<void> installHelpers(std::span<const std::byte> binary);
     [[nodiscard]] WorkerResult<SubjectInfo> subjectInfo(SubjectId subject);
@@ -136,6 +143,8 @@ private:
     /// Puts bytes where the worker finds them.
     [[nodiscard]] WorkerResult<protocol::Region> handOver(std::span<const std::byte> bytes);
     [[nodiscard]] WorkerResult<SubjectId> added(const WorkerResult<protocol::NewSubject> &made);
+    /// Lets an OpenCL worker's memory grow by what such a buffer takes.
+    [[nodiscard]] WorkerResult<void> allowMemory(std::size_t bytes);
     [[nodiscard]] tl::unexpected<WorkerFailure> end(FailureKind kind, Error error, double limitSeconds = 0);
     [[nodiscard]] tl::unexpected<WorkerFailure> endOf(const Error &error, double limitSeconds);
     [[nodiscard]] WorkerResult<void> readHello(double limitSeconds);
@@ -152,7 +161,18 @@ private:
     process::Deadline m_deadline = process::Deadline::never();
     std::optional<WorkerFailure> m_failure;
     bool m_introduced = false;
+    bool m_sealed = false;
+    kernel::DeviceKind m_device = kernel::DeviceKind::OpenCl;
+    std::uint64_t m_bufferBytes = 0; ///< by which its address space may be larger than compiling needs
+    /// How many fingerprints a sample has: `sets` at most, of `tiles` each.
+    struct Looked {
+        std::size_t sets = 0;
+        std::size_t tiles = 0;
+    };
+    [[nodiscard]] std::size_t printsOf(const TimedRun &run) const;
+
     std::vector<SubjectId> m_subjects;
+    std::map<SubjectId, Looked> m_looked;
     std::vector<ModuleId> m_modules;
     std::vector<BufferId> m_buffers;
     kernel::Bindings m_facts;

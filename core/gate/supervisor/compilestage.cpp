@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/gate/session/sandbox.h"
+#include "core/gate/supervisor/sourcecheck.h"
 #include "core/gate/supervisor/trialcontext.h"
 
 #include <algorithm>
@@ -72,6 +73,28 @@ std::optional<Verdict> tooLarge(const kernel::ResolvedPlan &plan,
     return verdict;
 }
 
+/// How a compiler ended that had no more address space to grow into: of its own accord, as programs do that get no memory.
+TrialEnd compilerEnd(const WorkerFailure &failure, const Where &where)
+{
+    TrialEnd end = failureEnd(failure, where);
+    auto *verdict = std::get_if<Verdict>(&end);
+    const auto says = [&failure](const char *words) {
+        return failure.output.find(words) != std::string::npos;
+    };
+    if (!verdict || failure.kind != FailureKind::Died
+        || !(says("out of memory") || says("bad_alloc") || says("memory exhausted")
+             || says("llocation failed")))
+        return end;
+    const auto limit = static_cast<std::int64_t>(compileMemoryBytes);
+    verdict->status = VerdictStatus::CompileError;
+    verdict->reason = "too_much_memory";
+    verdict->message = "Compiling the " + where.subject + " needs more memory than the " + mebibytes(limit)
+                       + " that it may take.";
+    verdict->evidence.insert(verdict->evidence.begin(), {"limit", mebibytes(limit)});
+    verdict->hint = "Look for tables, templates, macros or unrolling that explode.";
+    return end;
+}
+
 tl::unexpected<TrialEnd> badOverride(const std::string &message)
 {
     return tl::unexpected<TrialEnd>(Error{ErrorCode::InvalidInput, message, {}});
@@ -125,7 +148,7 @@ StageResult<void> compileCandidate(PreparedCandidate &prepared, CompilerSession 
     if (!output) {
         if (output.error().kind == FailureKind::Machine || output.error().kind == FailureKind::Killed)
             return tl::unexpected<TrialEnd>(output.error().error);
-        return tl::unexpected(failureEnd(output.error(), where));
+        return tl::unexpected(compilerEnd(output.error(), where));
     }
     prepared.compiled = std::move(*output);
     if (!prepared.compiled.ok)
@@ -145,7 +168,7 @@ StageResult<void> checkGlobals(const PreparedCandidate &prepared, ModuleId modul
         const auto now = context.session.readGlobal(module, global.name, global.initial.size());
         if (!now && now.error().kind != FailureKind::Candidate)
             return tl::unexpected(failureEnd(now.error(), where));
-        if (!now || *now != global.initial)
+        if (!now || !global.unchanged(*now))
             return tl::unexpected<TrialEnd>(globalVerdict(global.name, now.has_value(), where));
     }
     return {};
@@ -154,6 +177,13 @@ StageResult<void> checkGlobals(const PreparedCandidate &prepared, ModuleId modul
 StageResult<ModuleId> loadCandidate(PreparedCandidate &prepared, const TrialContext &context)
 {
     const bool apart = prepared.candidate.surface->compiledApart;
+    if (const auto refused = apart ? std::nullopt : refusedInOpenCl(prepared.candidate.source)) {
+        CompileOutput output;
+        output.log = replaceAll(*refused, "<candidate>", prepared.name) + "\n";
+        return tl::unexpected<TrialEnd>(
+            compileVerdict(output, {ErrorCode::InvalidInput, "The source is refused.", {}}, prepared.name,
+                           prepared.candidate));
+    }
     auto loaded =
         context.session.load(prepared.compiled.binary, apart ? std::string() : prepared.candidate.source,
                              prepared.tunables, compileLimitSeconds);
@@ -161,7 +191,7 @@ StageResult<ModuleId> loadCandidate(PreparedCandidate &prepared, const TrialCont
         Where where;
         where.stage = Stage::Compile;
         where.subject = prepared.label;
-        return tl::unexpected(failureEnd(loaded.error(), where));
+        return tl::unexpected(compilerEnd(loaded.error(), where));
     }
     loaded->output.log = replaceAll(loaded->output.log, "<candidate>", prepared.name);
     if (!loaded->module) {

@@ -16,6 +16,7 @@
 #include "core/gate/session/sandbox.h"
 #include "core/gate/session/sanitizer.h"
 #include "core/gate/supervisor/stageclock.h"
+#include "core/gate/supervisor/trust.h"
 #include "core/gate/supervisor/trustedrun.h"
 #include "core/gate/timing/profile.h"
 
@@ -26,10 +27,19 @@ namespace klineage::gate {
 
 namespace {
 
+constexpr std::size_t mostSpares = 2; ///< one for what this trial times, one for the next trial
 constexpr double workerStartSeconds = 60;
 constexpr double longestLaunchSeconds = 20;
 constexpr double turnPatienceSeconds = 1800;
 constexpr const char *self = "/proc/self/exe";
+
+/// How many contents the timed runs have that the oracle computes: one where that takes it seconds.
+int unseenSeeds(const workload::Workload &workload)
+{
+    constexpr double muchWork = 2e11;
+    const auto flops = workload.flops.evaluateReal(workload.bindings(workload.cases.front()));
+    return flops && *flops > muchWork ? 1 : 2;
+}
 
 std::string describeChange(const Comparison &comparison)
 {
@@ -48,6 +58,19 @@ std::string successMessage(const Trial &trial, std::size_t cases)
     for (const Comparison &comparison : trial.verdict.comparisons)
         text += "; " + describeChange(comparison);
     return text + ".";
+}
+
+/// A candidate that was right, and then not timed in the time that the trial had: no loop that never ends.
+void sayWhatWasShown(Trial &trial, std::size_t cases)
+{
+    Verdict &verdict = trial.verdict;
+    const std::string shown = "correct on " + std::to_string(cases) + (cases == 1 ? " case" : " cases")
+                              + " with " + std::to_string(trial.seeds.size()) + " seeds";
+    verdict.evidence.push_back({"shown", shown});
+    verdict.message += " It was " + shown + " before.";
+    verdict.hint =
+        "Nothing was wrong until the time was over: give the trial longer (deadline_seconds; --timeout of klineage-cli), let "
+        "the candidate do its work in fewer launches, or look for a loop that ends sometimes only.";
 }
 
 Verdict unavailableVerdict(const Error &error, const PreparedCandidate &prepared, const std::string &target)
@@ -104,11 +127,11 @@ struct Supervisor::Private {
     /// A worker that is ready, on a device on which a trusted kernel was seen to work.
     WorkerResult<WorkerSession *> session(kernel::DeviceKind device, const std::stop_token &stop);
     WorkerResult<void> ensureStarted(kernel::DeviceKind device, const std::stop_token &stop);
-    /// A kernel on the CPU runs in the worker's own process, and could leave something there for the next candidate. So each gets
-    /// a fresh worker, which starts while the one before compiles and is checked.
-    void launchSpare(kernel::DeviceKind device);
-    /// The spare has started, and will not disturb what is timed from here on.
-    void awaitSpare(const std::stop_token &stop);
+    /// A kernel on the CPU runs in the worker's own process, and could leave something there for what is timed, or for the next
+    /// candidate. So both get a fresh worker, which starts while the one before compiles and is checked.
+    void launchSpares(kernel::DeviceKind device);
+    /// The spares have started, and will not disturb what is timed from here on.
+    void awaitSpares(const std::stop_token &stop);
     std::vector<std::uint64_t> timedSeeds(int count);
     Result<CaseInstancePtr> instance(const workload::Workload &workload, const workload::Case &c,
                                      std::uint64_t seed);
@@ -132,7 +155,7 @@ struct Supervisor::Private {
                                 const std::stop_token &stop, const ProgressCallback &progress, Trial &trial);
     StageResult<void> profile(PreparedCandidate &prepared, const CorrectnessResult &correct,
                               const TrialContext &context, Trial &trial);
-    StageResult<void> endUnavailable(PreparedCandidate &prepared, const Error &error,
+    StageResult<void> endUnavailable(PreparedCandidate &prepared, const Error &error, double deadlineSeconds,
                                      const std::stop_token &stop, Trial &trial);
 
     SupervisorOptions options;
@@ -144,9 +167,9 @@ struct Supervisor::Private {
     StageClock clock;
     RooflineGuard roofline;
     std::map<kernel::DeviceKind, std::unique_ptr<WorkerSession>> sessions;
-    std::set<kernel::DeviceKind> trusted; ///< where the gate's own kernel ran and was right
-    std::unique_ptr<WorkerSession>
-        spare; ///< a worker for the next candidate on the host, launched during this one's trial
+    std::set<kernel::DeviceKind> trusted;               ///< where the gate's own kernel ran and was right
+    std::vector<std::unique_ptr<WorkerSession>> spares; ///< workers on the host, launched during a trial
+    std::unique_ptr<WorkerSession> retired;             ///< ended; the present trial may still speak of it
     NoiseFloors noise;
     PythonSessions python;
     std::vector<std::uint64_t> pool;
@@ -164,8 +187,9 @@ WorkerResult<void> Supervisor::Private::ensureStarted(kernel::DeviceKind device,
     if (slot && slot->alive())
         return {};
     slot.reset();
-    if (kernel::traitsOf(device).isHost && spare) {
-        slot = std::move(spare);
+    if (kernel::traitsOf(device).isHost && !spares.empty()) {
+        slot = std::move(spares.back());
+        spares.pop_back();
         if (slot->await(workerStartSeconds, stop))
             return {};
         slot.reset(); // another one may do better, or say better what is wrong
@@ -191,18 +215,19 @@ WorkerResult<WorkerSession *> Supervisor::Private::session(kernel::DeviceKind de
     return slot.get();
 }
 
-void Supervisor::Private::launchSpare(kernel::DeviceKind device)
+void Supervisor::Private::launchSpares(kernel::DeviceKind device)
 {
-    if (!kernel::traitsOf(device).isHost || spare)
-        return;
-    if (auto launched = WorkerSession::launch(workerCommand(device), device))
-        spare = std::move(*launched);
+    while (kernel::traitsOf(device).isHost && spares.size() < mostSpares) {
+        auto launched = WorkerSession::launch(workerCommand(device), device);
+        if (!launched)
+            return;
+        spares.push_back(std::move(*launched));
+    }
 }
 
-void Supervisor::Private::awaitSpare(const std::stop_token &stop)
+void Supervisor::Private::awaitSpares(const std::stop_token &stop)
 {
-    if (spare && !spare->await(workerStartSeconds, stop))
-        spare.reset();
+    std::erase_if(spares, [&](const auto &spare) { return !spare->await(workerStartSeconds, stop); });
 }
 
 std::vector<std::uint64_t> Supervisor::Private::timedSeeds(int count)
@@ -276,6 +301,7 @@ Trial Supervisor::Private::newTrial(const GateJob &job) const
     trial.workload = job.workload.name;
     trial.candidate = files::sha256Hex(job.request.candidateText);
     trial.file = job.request.candidateName;
+    trial.replayOf = job.request.replayOf;
     if (!job.request.parentText.empty())
         trial.parent = files::sha256Hex(job.request.parentText);
     trial.gateVersion = KLINEAGE_VERSION;
@@ -286,14 +312,17 @@ Trial Supervisor::Private::newTrial(const GateJob &job) const
 }
 
 StageResult<void> Supervisor::Private::endUnavailable(PreparedCandidate &prepared, const Error &error,
-                                                      const std::stop_token &stop, Trial &trial)
+                                                      double deadlineSeconds, const std::stop_token &stop,
+                                                      Trial &trial)
 {
     const std::string target = compileTarget({});
     if (prepared.candidate.surface->compiledApart) {
         ahead.setTarget(target);
-        ahead.await(prepared.candidate.source, prepared.tunables, longestLaunchSeconds, stop);
+        const auto deadline = process::Deadline::in(deadlineSeconds);
+        ahead.await(prepared.candidate.source, prepared.tunables,
+                    std::min(longestLaunchSeconds, deadlineSeconds), stop);
         // Without a device the compiler still has its say. When it is missing too, the missing device is the news.
-        auto compiled = compileCandidate(prepared, compiler, target, longestLaunchSeconds * 3, stop);
+        auto compiled = compileCandidate(prepared, compiler, target, deadline.secondsLeft(), stop);
         const bool noCompiler = !compiled && std::holds_alternative<Error>(compiled.error())
                                 && std::get<Error>(compiled.error()).code != ErrorCode::Cancelled;
         if (!compiled && !noCompiler)
@@ -308,13 +337,28 @@ StageResult<void> Supervisor::Private::profile(PreparedCandidate &prepared, cons
 {
     ProfileRequest wanted;
     std::vector<Evidence> notes;
-    for (WorkerSession *worker = &context.session;;) {
+    WorkerSession *worker = &context.session;
+    if (trial.surface.device().isHost) {
+        // Kernels on the CPU run in the worker's process, whose memory keeps what checked runs left outside of buffers. What is timed runs in
+        // another one.
+        retired = std::move(sessions[trial.surface->device]);
+        retired->discard();
+        const auto fresh = session(trial.surface->device, context.stop);
+        if (!fresh)
+            return tl::unexpected(environmentEnd(fresh.error()));
+        worker = *fresh;
+        worker->beginTrial(context.stop, context.deadline);
+    }
+    for (;;) {
         TrialContext mine{context.job,      *worker,
                           context.stop,     context.progress,
                           context.deadline, context.launchLimitSeconds,
                           context.instance, {}};
         mine.python = &python;
         mine.transfersAreOurs = context.transfersAreOurs;
+        mine.expected = context.expected;
+        mine.unseenSeeds = context.unseenSeeds;
+        mine.clock = context.clock;
         Trial attempt = trial;
         attempt.verdict.evidence.insert(attempt.verdict.evidence.end(), notes.begin(), notes.end());
         const auto done = profileCandidate(prepared, correct, compiler, wanted, mine, noise, attempt);
@@ -344,7 +388,7 @@ StageResult<void> Supervisor::Private::performOn(WorkerSession &worker, Prepared
 {
     auto deadline = process::Deadline::in(job.request.deadlineSeconds);
     worker.beginTrial(stop, deadline);
-    launchSpare(prepared.candidate.surface->device);
+    launchSpares(prepared.candidate.surface->device);
     trial.environment = worker.helloEnvironment();
     TrialContext context{
         job,
@@ -354,7 +398,16 @@ StageResult<void> Supervisor::Private::performOn(WorkerSession &worker, Prepared
         deadline,
         std::clamp(job.request.deadlineSeconds / 4, 2.0, longestLaunchSeconds),
         [&](const workload::Case &c, std::uint64_t seed) { return instance(job.workload, c, seed); },
-        timedSeeds(job.request.seeds)};
+        timedSeeds(job.request.seeds + unseenSeeds(job.workload))};
+    context.unseenSeeds.assign(context.timedSeeds.begin() + job.request.seeds, context.timedSeeds.end());
+    context.timedSeeds.resize(static_cast<std::size_t>(job.request.seeds));
+    // A replayed trial lists a seed for each case but the first, then those of the first; one that ended early lists fewer. What timed
+    // runs read is drawn anew in any case.
+    const auto &replayed = job.request.replaySeeds;
+    const std::size_t others = job.workload.cases.size() - 1;
+    if (replayed.size() > others)
+        context.timedSeeds.assign(replayed.begin() + static_cast<std::ptrdiff_t>(others), replayed.end());
+    context.expected = expectedSource();
     context.clock = &clock;
     context.transfersAreOurs = !prepared.candidate.surface.device().isHost;
     context.report(Stage::Compile, -1, "compiling");
@@ -388,6 +441,9 @@ StageResult<void> Supervisor::Private::performOn(WorkerSession &worker, Prepared
     const auto checked = checkCorrectness(prepared, *module, context, correct);
     first.reset();
     trial.seeds = correct.seeds;
+    if (worker.sealed())
+        trial.environment.facts["isolation"] += ", sealed";
+    sayTrust(trial);
     for (const std::string &shape : correct.drawn)
         trial.verdict.evidence.push_back({"drawn_case", shape});
     if (trial.surface.device().oracle)
@@ -403,7 +459,7 @@ StageResult<void> Supervisor::Private::performOn(WorkerSession &worker, Prepared
             !sane)
             return sane;
     }
-    awaitSpare(stop);
+    awaitSpares(stop);
     if (auto profiled = profile(prepared, correct, context, trial); !profiled)
         return profiled;
     if (auto judged = roofline.judge(job, compiler, stop, progress, trial); !judged)
@@ -456,12 +512,13 @@ StageResult<void> Supervisor::Private::perform(const GateJob &job, const std::st
     (void)clock.enter(&StageSeconds::compile);
     if (!worker) {
         if (worker.error().kind == FailureKind::Unavailable)
-            return endUnavailable(*prepared, worker.error().error, stop, trial);
+            return endUnavailable(*prepared, worker.error().error, job.request.deadlineSeconds, stop, trial);
         return tl::unexpected(environmentEnd(worker.error()));
     }
     auto done = performOn(**worker, *prepared, job, stop, progress, trial);
     if (trial.surface.device().isHost) {
         sessions.erase(trial.surface->device);
+        retired.reset();
         return done;
     }
     WorkerSession *used = sessions[trial.surface->device].get();
@@ -486,10 +543,15 @@ Result<Trial> Supervisor::gate(const GateJob &job, const std::stop_token &stop,
                                const ProgressCallback &progress)
 {
     const GateRequest &request = job.request;
-    if (request.seeds < 1 || request.seeds > 64 || request.minRounds < 1 || !(request.deadlineSeconds > 0)
-        || !(request.profileSeconds >= 0) || !(request.targetHalfWidth > 0))
-        return fail(ErrorCode::InvalidInput,
-                    "Cannot gate: seeds must be 1 to 64, and rounds, seconds and half-width positive.");
+    if (request.seeds < 1 || request.seeds > mostSeeds || request.minRounds < 1
+        || !(request.deadlineSeconds > 0) || !(request.profileSeconds >= 0) || !(request.targetHalfWidth > 0))
+        return fail(ErrorCode::InvalidInput, "Cannot gate: seeds must be 1 to " + std::to_string(mostSeeds)
+                                                 + ", and rounds, seconds and half-width positive.");
+    if (request.replaySeeds.empty() != request.replayOf.empty()
+        || request.replaySeeds.size() > job.workload.cases.size() - 1 + mostSeeds)
+        return fail(ErrorCode::InvalidInput, "Cannot replay: the trial " + request.replayOf + " has "
+                                                 + std::to_string(request.replaySeeds.size())
+                                                 + " seeds, which are none of this workload's.");
     Trial trial = m_d->newTrial(job);
     const auto done = m_d->perform(job, stop, progress, trial);
     trial.stages = m_d->clock.end();
@@ -498,6 +560,8 @@ Result<Trial> Supervisor::gate(const GateJob &job, const std::stop_token &stop,
             return tl::unexpected(*error);
         auto notes = std::move(trial.verdict.evidence);
         trial.verdict = std::get<Verdict>(done.error());
+        if (trial.verdict.status == VerdictStatus::Timeout && trial.verdict.stage == Stage::Profile)
+            sayWhatWasShown(trial, job.workload.cases.size());
         trial.verdict.evidence.insert(trial.verdict.evidence.end(), notes.begin(), notes.end());
         return trial;
     }
@@ -554,8 +618,8 @@ Result<Ceilings> Supervisor::ceilings(kernel::DeviceKind device, bool again, con
 pid_t Supervisor::workerPid(kernel::DeviceKind device) const
 {
     const auto found = m_d->sessions.find(device);
-    if (found == m_d->sessions.end() && kernel::traitsOf(device).isHost && m_d->spare)
-        return m_d->spare->alive() ? m_d->spare->pid() : -1;
+    if (found == m_d->sessions.end() && kernel::traitsOf(device).isHost && !m_d->spares.empty())
+        return m_d->spares.back()->alive() ? m_d->spares.back()->pid() : -1;
     return found != m_d->sessions.end() && found->second && found->second->alive() ? found->second->pid()
                                                                                    : -1;
 }

@@ -39,6 +39,10 @@ struct TrialContext {
     std::vector<std::uint64_t> timedSeeds;
     /// Where references that are Python packages run; nullptr: they are not to be used.
     PythonSessions *python = nullptr;
+    /// Computes what outputs have to be, of tensors that are no seed's.
+    ExpectedSource expected{};
+    /// Seeds of what timed runs read, which no launch has seen before.
+    std::vector<std::uint64_t> unseenSeeds{};
     StageClock *clock = nullptr; ///< nullptr: nobody wants to know
     /// What the worker's process does with buffers takes as long as it must: no candidate runs in it that could draw it out.
     bool transfersAreOurs = false;

@@ -15,8 +15,15 @@ Placed MeasuredSides::addPlanSide(const std::string &name, Culprit culprit, Prep
     auto side = TimedSide::plan(name, culprit, prepared, m_buffers, m_context, m_where);
     if (!side)
         return tl::unexpected(side.error());
-    m_sides.push_back(std::move(*side));
-    m_subjects.push_back({name, 0, 0, {}, 0, {}});
+    if (culprit == Culprit::Parent && m_parentModule)
+        side->adopt(*m_parentModule);
+    else if (auto loaded = side->load(m_context, m_where); !loaded)
+        return loaded;
+    const auto references = std::find_if(m_sides.begin(), m_sides.end(), [](const TimedSide &other) {
+        return other.culprit() == Culprit::Reference;
+    });
+    m_subjects.insert(m_subjects.begin() + (references - m_sides.begin()), {name, 0, 0, {}, 0, {}});
+    m_sides.insert(references, std::move(*side));
     return {};
 }
 
@@ -45,7 +52,8 @@ Placed MeasuredSides::checkOther(SubjectId subject, CheckedSet &set, const std::
 
 Placed MeasuredSides::checkParent(PreparedCandidate &prepared, bool &usable)
 {
-    const auto module = loadCandidate(prepared, m_context);
+    const auto module =
+        m_parentModule ? StageResult<ModuleId>(*m_parentModule) : loadCandidate(prepared, m_context);
     if (!module)
         return tl::unexpected(ProfileEnd{module.error(), Culprit::Parent});
     const auto plan = resolveFor(prepared, m_context, timedCase());
@@ -67,14 +75,44 @@ Placed MeasuredSides::checkParent(PreparedCandidate &prepared, bool &usable)
         return checked;
     if (auto removed = m_context.session.removeSubject(*subject); !removed)
         return failed(removed.error(), Culprit::Parent);
-    if (auto unloaded = m_context.session.unload(*module); !unloaded)
-        return failed(unloaded.error(), Culprit::Parent);
+    if (!m_parentModule) {
+        if (auto unloaded = m_context.session.unload(*module); !unloaded)
+            return failed(unloaded.error(), Culprit::Parent);
+    }
     if (auto released = set.release(); !released)
         return failed(released.error(), Culprit::Parent);
     return {};
 }
 
-Placed MeasuredSides::addParent()
+Placed MeasuredSides::loadParent()
+{
+    if (!m_candidate.candidate.surface.device().isHost)
+        return {};
+    const auto module = loadCandidate(m_parent, m_context);
+    if (!module)
+        return tl::unexpected(ProfileEnd{module.error(), Culprit::Parent});
+    const auto plan = resolveFor(m_parent, m_context, timedCase());
+    if (!plan)
+        return tl::unexpected(ProfileEnd{plan.error(), Culprit::Parent});
+    if (auto primed = m_context.session.prime(*module, *plan); !primed) {
+        if (primed.error().kind == FailureKind::Candidate)
+            return tl::unexpected(ProfileEnd{launchVerdict(primed.error().error, m_where), Culprit::Parent});
+        return failed(primed.error(), Culprit::Parent);
+    }
+    m_parentModule = *module;
+    return {};
+}
+
+Placed MeasuredSides::seal()
+{
+    if (!m_candidate.candidate.surface.device().isHost)
+        return {};
+    if (const auto sealed = m_context.session.seal(true); !sealed)
+        return failed(sealed.error(), Culprit::Candidate);
+    return {};
+}
+
+Placed MeasuredSides::prepareParent()
 {
     auto prepared = prepareCandidate("parent", m_context.job.request.parentText, "parent", {});
     if (prepared && prepared->candidate.surface != m_candidate.candidate.surface) {
@@ -95,6 +133,21 @@ Placed MeasuredSides::addParent()
         return {};
     }
     m_parent = std::move(*prepared);
+    m_hasParent = true;
+    if (auto loaded = loadParent(); !loaded) {
+        const auto *verdict = std::get_if<Verdict>(&loaded.error().end);
+        if (!verdict || !m_context.session.alive())
+            return loaded;
+        m_hasParent = false;
+        note("parent", "not compared: " + verdict->message);
+    }
+    return {};
+}
+
+Placed MeasuredSides::addParent()
+{
+    if (!m_hasParent)
+        return {};
     bool usable = false;
     if (auto checked = checkParent(m_parent, usable); !checked) {
         const auto *verdict = std::get_if<Verdict>(&checked.error().end);
@@ -206,8 +259,9 @@ Placed MeasuredSides::place()
 {
     if (auto drawn = m_buffers.redraw(entropy()); !drawn)
         return failed(drawn.error(), Culprit::Candidate);
+    m_outputs.beginBlock();
     for (const std::size_t i : randomOrder(m_sides.size(), entropy)) {
-        if (auto placed = m_sides[i].place(m_buffers, m_context, m_where); !placed)
+        if (auto placed = m_sides[i].place(m_buffers, m_outputs.outputs(), m_context, m_where); !placed)
             return placed;
         m_subjects[i].id = m_sides[i].subject();
     }

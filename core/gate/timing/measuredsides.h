@@ -3,6 +3,7 @@
 
 #include "core/gate/check/correctness.h"
 #include "core/gate/timing/rounds.h"
+#include "core/gate/timing/timedoutputs.h"
 #include "core/gate/timing/timedside.h"
 
 #include <map>
@@ -19,12 +20,14 @@ public:
     using Placed = tl::expected<void, ProfileEnd>;
 
     MeasuredSides(PreparedCandidate &candidate, const CorrectnessResult &correct, CompilerSession &compiler,
-                  const TrialContext &context, TimedBuffers &buffers, Trial &trial, const Where &where)
+                  const TrialContext &context, TimedBuffers &buffers, TimedOutputs &outputs, Trial &trial,
+                  const Where &where)
         : m_candidate(candidate)
         , m_correct(correct)
         , m_compiler(compiler)
         , m_context(context)
         , m_buffers(buffers)
+        , m_outputs(outputs)
         , m_trial(trial)
         , m_where(where)
     {}
@@ -32,8 +35,13 @@ public:
     MeasuredSides &operator=(const MeasuredSides &) = delete;
 
     [[nodiscard]] Placed addCandidate(bool withCopy);
+    /// Compiles the parent (OpenCL: loads it too); one that cannot be is left out, and the evidence says why.
+    [[nodiscard]] Placed prepareParent();
+    /// Runs the parent that was prepared, and takes it in behind the candidate.
     [[nodiscard]] Placed addParent();
     [[nodiscard]] Placed addReferences();
+    /// OpenCL: from here on the worker compiles and loads no more. All sides must be there, but the parent's code must not have run.
+    [[nodiscard]] Placed seal();
 
     /// Draws the buffers anew and loads all modules again, in a random order.
     [[nodiscard]] Placed place();
@@ -62,6 +70,7 @@ private:
     /// Runs another side on buffers of its own. One that is wrong, or dies, is left out of the comparison: usable says so.
     [[nodiscard]] Placed checkOther(SubjectId subject, CheckedSet &set, const std::string &name,
                                     Culprit culprit, bool &usable);
+    [[nodiscard]] Placed loadParent();
     [[nodiscard]] Placed checkParent(PreparedCandidate &prepared, bool &usable);
 
     PreparedCandidate &m_candidate;
@@ -69,9 +78,12 @@ private:
     CompilerSession &m_compiler;
     const TrialContext &m_context;
     TimedBuffers &m_buffers;
+    TimedOutputs &m_outputs;
     Trial &m_trial;
     Where m_where;
     PreparedCandidate m_parent;
+    bool m_hasParent = false;
+    std::optional<ModuleId> m_parentModule; ///< OpenCL
     std::vector<TimedSide> m_sides;
     std::vector<TimedSubject> m_subjects;
     std::map<std::string, std::string> m_versions;

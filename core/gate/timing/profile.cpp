@@ -24,6 +24,8 @@ constexpr std::size_t maxSets = 256;
 constexpr double longestRotationNs = 250e6;
 constexpr std::size_t hostBudgetBytes = std::size_t{512} << 20;
 constexpr std::size_t deviceBudgetBytes = std::size_t{4} << 30;
+constexpr int hostPreparedLaunches = 1024;
+constexpr int devicePreparedLaunches = 16384;
 constexpr std::size_t fewestBlocks = 5;
 constexpr std::size_t usualBlocks = 6;
 constexpr int maxRounds = 3000;
@@ -37,8 +39,14 @@ constexpr int replayChecks = 5;
 constexpr double replayTolerance = 0.05;
 constexpr double launchNs = 3000; ///< what launching one by one may add to a run for each of its launches
 constexpr double energySeconds = 1.5;
-constexpr double clockRunNs = 20e6;   ///< least length of one sample of the clock check
-constexpr double clockCheckNs = 60e6; ///< least length of the whole of it
+constexpr double clockRunNs = 20e6;        ///< least length of one sample of the clock check
+constexpr double clockCheckNs = 60e6;      ///< least length of the whole of it, in the first block
+constexpr double laterClockCheckNs = 20e6; ///< and in those after it
+constexpr double quietWaiting =
+    0.05; ///< share of the time that others had the cores: less is a quiet machine
+constexpr double quietClockTolerance = 1.05;
+constexpr double quietClockSlackNs = 1e6;       ///< of the exchange
+constexpr double quietClockSampleSlackNs = 3e5; ///< between the samples of it
 constexpr double clockTolerance =
     2.5; ///< a busy machine waits between launches, which no clock of the worker sees
 constexpr double clockSlackNs = 5e6;
@@ -74,7 +82,8 @@ Where whereOf(const TrialContext &context, const CorrectnessResult &correct)
 class Profiler
 {
 public:
-    Profiler(PreparedCandidate &candidate, const CorrectnessResult &correct, CompilerSession &compiler,
+    Profiler(PreparedCandidate &candidate, const CorrectnessResult &correct,
+             const std::vector<CaseInstancePtr> &unseen, CompilerSession &compiler,
              const TrialContext &context, NoiseFloors &noise, Trial &trial)
         : m_candidate(candidate)
         , m_correct(correct)
@@ -83,8 +92,9 @@ public:
         , m_noise(noise)
         , m_trial(trial)
         , m_where(whereOf(context, correct))
-        , m_buffers(context.session, correct.timed)
-        , m_sides(candidate, correct, compiler, context, m_buffers, trial, m_where)
+        , m_buffers(context.session, unseen)
+        , m_outputs(m_buffers, [this](std::size_t set) { return computeSet(set); })
+        , m_sides(candidate, correct, compiler, context, m_buffers, m_outputs, trial, m_where)
         , m_subjects(m_sides.subjects())
     {}
     tl::expected<void, ProfileEnd> run(const ProfileRequest &request);
@@ -121,7 +131,11 @@ private:
     Step checkReplay();
     Step measureEnergy();
     Step audit(std::size_t set);
-    Step checkClock();
+    Step checkClock(bool first);
+    RoundResult look(std::size_t subject, const TimedRun &run, const TimedSample &sample);
+    RoundResult judged(const TimedOutputs::Looked<TimedOutputs::Wrong> &looked);
+    Step blame(const RoundFailure &failure);
+    StageResult<CaseInstancePtr> computeSet(std::size_t set);
     Step finish();
     Step compare(std::optional<double> spread);
 
@@ -133,6 +147,7 @@ private:
     Trial &m_trial;
     Where m_where;
     TimedBuffers m_buffers;
+    TimedOutputs m_outputs;
     MeasuredSides m_sides;
     std::vector<TimedSubject> &m_subjects;
     RoundState m_state;
@@ -154,11 +169,15 @@ std::size_t Profiler::setCount() const
         for (const kernel::ResolvedBuffer &workspace : plan->workspaces)
             everything += static_cast<double>(workspace.bytes());
     }
+    // Each launch is made ready once a set, and again for each block: a plan of hundreds would spend its time on that.
+    const double launches =
+        static_cast<double>(std::max<std::size_t>(m_candidate.candidate.launches.size(), 1));
+    const double ready = static_cast<double>(host ? hostPreparedLaunches : devicePreparedLaunches) / launches;
     const double affordable = static_cast<double>(host ? hostBudgetBytes : deviceBudgetBytes) / everything;
     const double quick = longestRotationNs / roughNs;
-    const auto seeds = static_cast<double>(m_correct.timed.size());
-    const double count =
-        std::min({std::max(wanted, seeds), std::max(quick, seeds), std::max(affordable, 1.0)});
+    const auto seeds = static_cast<double>(m_context.unseenSeeds.size());
+    const double count = std::min(
+        {std::max(wanted, seeds), std::max(quick, seeds), std::max(ready, seeds), std::max(affordable, 1.0)});
     return std::clamp<std::size_t>(static_cast<std::size_t>(count), 1, maxSets);
 }
 
@@ -204,26 +223,88 @@ Profiler::Step Profiler::audit(std::size_t set)
         return failed(finding.error(), Culprit::Candidate);
     if (*finding)
         return tl::unexpected(ProfileEnd{findingVerdict(**finding, where), Culprit::Candidate});
-    if (auto clean = checkGlobals(m_candidate, *m_sides.sides().front().module(), m_context, where); !clean)
-        return tl::unexpected(ProfileEnd{clean.error(), Culprit::Candidate});
     return {};
 }
 
-/// What the worker says of its own clock is compared with the supervisor's: a kernel that runs in the worker's process could change it.
-Profiler::Step Profiler::checkClock()
+RoundResult Profiler::judged(const TimedOutputs::Looked<TimedOutputs::Wrong> &looked)
+{
+    if (!looked)
+        return tl::unexpected(RoundFailure{looked.error(), 0});
+    if (!*looked)
+        return {};
+    Where where = m_where;
+    const std::size_t side = (*looked)->side;
+    where.subject = m_sides.sides()[side].culprit() == Culprit::Parent ? "parent" : "candidate";
+    where.seed = m_buffers.seedOf((*looked)->fault.set);
+    return tl::unexpected(RoundFailure{TrialEnd(timedOutputVerdict((*looked)->fault, where)), side});
+}
+
+RoundResult Profiler::look(std::size_t subject, const TimedRun &run, const TimedSample &sample)
+{
+    return judged(m_outputs.look(subject, run, sample.prints));
+}
+
+Profiler::Step Profiler::blame(const RoundFailure &failure)
+{
+    const Culprit culprit = m_sides.sides()[failure.subject].culprit();
+    if (const auto *end = std::get_if<TrialEnd>(&failure.failure)) {
+        // Memory faults explain wrong results, so they are told first.
+        for (std::size_t set = 0; set < m_state.sets && culprit == Culprit::Candidate; ++set) {
+            if (!m_buffers.audited(set))
+                continue;
+            Where where = m_where;
+            where.seed = m_buffers.seedOf(set);
+            const OwnTime own(m_context, OwnTime::Work::Transfers);
+            const auto finding = m_buffers.inspect(set, "candidate");
+            if (finding && *finding && (*finding)->kind != Finding::Kind::Mismatch)
+                return tl::unexpected(ProfileEnd{findingVerdict(**finding, where), culprit});
+        }
+        return tl::unexpected(ProfileEnd{*end, culprit});
+    }
+    return failed(std::get<WorkerFailure>(failure.failure), culprit);
+}
+
+/// What a set's outputs have to be whose content is no seed's as it is.
+StageResult<CaseInstancePtr> Profiler::computeSet(std::size_t set)
+{
+    const OwnTime own(m_context, OwnTime::Work::Oracle);
+    auto content = std::make_shared<CaseInstance>();
+    content->seed = m_buffers.seedOf(set);
+    content->tensors = m_buffers.tensorsOf(set);
+    content->tolerance = m_buffers.model().tolerance;
+    content->selection = m_buffers.model().selection;
+    auto expected =
+        m_context.expected(m_context.job.workload, timedCase(), content->tensors, content->tolerance);
+    if (!expected)
+        return tl::unexpected<TrialEnd>(expected.error());
+    content->expected = std::move(*expected);
+    return CaseInstancePtr(std::move(content));
+}
+
+/// What the worker says of its own clock is compared with the supervisor's: a kernel that runs in the worker's process could change it,
+/// for one side or for all, at once or later. So it is done in every block, for the candidate and for the parent in turn.
+Profiler::Step Profiler::checkClock(bool first)
 {
     if (!m_candidate.candidate.surface.device().isHost)
         return {};
-    const int repeats = static_cast<int>(
-        std::clamp(clockRunNs / std::max(m_correct.roughNs, 1.0), 1.0, static_cast<double>(m_state.sets)));
+    std::size_t side = 0;
+    for (std::size_t i = 0; i < m_subjects.size(); ++i) {
+        if (!first && m_subjects[i].name == "parent" && entropy() % 2 == 0)
+            side = i;
+    }
+    const double leastNs = first ? clockCheckNs : laterClockCheckNs;
+    const double runNs = first ? m_correct.roughNs : m_subjects[side].estimateNs;
+    const int repeats = static_cast<int>(std::clamp(std::min(clockRunNs, leastNs / 2) / std::max(runNs, 1.0),
+                                                    1.0, static_cast<double>(m_state.sets)));
     double claimed = 0;
     double elapsed = 0;
     double ownWait = 0;
+    double samplesTaken = 0;
     process::ProcessorTime spent;
     for (int attempt = 0; attempt < clockAttempts; ++attempt) {
         std::size_t samples = 2;
         for (;; samples *= 2) {
-            const std::vector<TimedRun> runs(samples, {m_subjects.front().id, 0, repeats, 0, true});
+            const std::vector<TimedRun> runs(samples, {m_subjects[side].id, 0, repeats, 0, true});
             const auto before = process::processorTimes(m_context.session.pid());
             const double ownBefore = process::ownProcessorTime().waitedNs;
             const auto begin = std::chrono::steady_clock::now();
@@ -233,19 +314,27 @@ Profiler::Step Profiler::checkClock()
             spent = process::longestBetween(before, process::processorTimes(m_context.session.pid()));
             ownWait = process::ownProcessorTime().waitedNs - ownBefore;
             if (!taken)
-                return failed(taken.error(), Culprit::Candidate);
+                return failed(taken.error(), m_sides.sides()[side].culprit());
+            samplesTaken = static_cast<double>(samples);
             claimed = 0;
             for (const TimedSample &sample : *taken)
                 claimed += sample.ns * repeats;
-            if (elapsed > clockCheckNs || samples >= 4096)
+            if (elapsed > leastNs || samples >= 4096)
                 break;
         }
-        if (elapsed <= clockTolerance * claimed + clockSlackNs)
+        // What the exchange itself may take besides.
+        const double agreed =
+            quietClockTolerance * claimed + quietClockSlackNs + quietClockSampleSlackNs * samplesTaken;
+        const bool quiet = spent.waitedNs + ownWait <= quietWaiting * elapsed;
+        if (elapsed <= (quiet ? agreed : clockTolerance * claimed + clockSlackNs))
             return {};
         // Where other processes kept the cores busy, the kernel says for how long; what is left must agree the better. A kernel that
-        // waits for most of its time could hide a slower clock behind that, so nothing is taken off then.
-        if (spent.waitedNs <= mostWaiting * spent.ranNs
-            && elapsed - spent.waitedNs - ownWait <= busyClockTolerance * claimed + busyClockSlackNs)
+        // waits for most of its time could hide a slower clock behind that, so nothing is taken off then. And what one thread alone ran
+        // for, a clock that is right cannot miss, however long it waited besides.
+        if (!quiet
+            && ((spent.waitedNs <= mostWaiting * spent.ranNs
+                 && elapsed - spent.waitedNs - ownWait <= busyClockTolerance * claimed + busyClockSlackNs)
+                || (spent.ranNs > 0 && spent.ranNs <= agreed)))
             return {};
     }
     return tl::unexpected(ProfileEnd{clockVerdict(claimed, elapsed, m_where), Culprit::Candidate});
@@ -267,6 +356,10 @@ Profiler::Step Profiler::checkReplay()
         return failed(taken.error(), Culprit::Candidate);
     std::vector<double> replayed;
     std::vector<double> launched;
+    for (std::size_t i = 0; i < taken->size(); ++i) {
+        if (auto looked = look(0, runs[i], (*taken)[i]); !looked)
+            return blame(looked.error());
+    }
     for (std::size_t i = 0; i < taken->size(); ++i)
         (runs[i].replay ? replayed : launched).push_back((*taken)[i].ns);
     const double excess = median(launched) - median(replayed);
@@ -306,20 +399,17 @@ Profiler::Step Profiler::measureBlock(const process::Deadline &limit)
     const double secondsLeft = std::max(0.0, limit.secondsLeft());
     if (auto placed = m_sides.place(); !placed)
         return placed;
-    const auto blamed = [&](const RoundFailure &failure) {
-        return failed(failure.failure, m_sides.sides()[failure.subject].culprit());
-    };
     const bool first = m_state.blockEnds.empty();
     if (auto warm = warmUp(m_subjects, m_state, m_context); !warm)
-        return blamed(warm.error());
+        return blame(warm.error());
     if (first) {
         const auto info = m_context.session.subjectInfo(m_subjects.front().id);
         if (!info)
             return failed(info.error(), Culprit::Candidate);
         m_trial.metrics.insert(m_trial.metrics.end(), info->metrics.begin(), info->metrics.end());
-        if (auto checked = checkClock(); !checked)
-            return checked;
     }
+    if (auto checked = checkClock(first); !checked)
+        return checked;
     std::vector<std::size_t> audited;
     for (std::size_t set = 0; set < m_state.sets; ++set) {
         if (m_buffers.audited(set))
@@ -327,7 +417,9 @@ Profiler::Step Profiler::measureBlock(const process::Deadline &limit)
     }
     const std::size_t set = audited[entropy() % audited.size()];
     if (auto ran = runBlock(m_subjects, roundsPerBlock(secondsLeft), set, m_state, m_context); !ran)
-        return blamed(ran.error());
+        return blame(ran.error());
+    if (auto clean = checkGlobals(m_candidate, *m_sides.sides().front().module(), m_context, m_where); !clean)
+        return tl::unexpected(ProfileEnd{clean.error(), Culprit::Candidate});
     decideStop(limit);
     // Looking takes longer than many a block, so it is done after the first, after the last, and after some that nobody can foresee.
     if (first || !m_stoppedBy.empty() || entropy() % 3 == 0) {
@@ -335,6 +427,8 @@ Profiler::Step Profiler::measureBlock(const process::Deadline &limit)
             return checked;
     }
     if (!m_stoppedBy.empty()) {
+        if (auto closer = judged(m_outputs.lookCloser()); !closer)
+            return blame(closer.error());
         if (auto checked = checkReplay(); !checked)
             return checked;
         if (auto measured = measureEnergy(); !measured)
@@ -414,9 +508,14 @@ Profiler::Step Profiler::finish()
     note("runs_a_sample", std::to_string(candidate.repeats));
     note("blocks", std::to_string(m_state.blockEnds.size()));
     note("buffer_sets", std::to_string(m_state.sets));
+    note("timed_outputs", "looked at after " + std::to_string(m_outputs.launches()) + " launches"
+                              + (m_outputs.varies(0) ? "; not always the same bits" : ""));
     if (m_state.discarded > 0)
         note("discarded_rounds", std::to_string(m_state.discarded));
     note("stopped_by", m_stoppedBy);
+    if (const auto plan = resolveFor(m_candidate, m_context, timedCase());
+        plan && !plan->launches.empty() && plan->launches.front().programmaticDependent)
+        note("pdl", "not used for the first launch: a timed run begins when the one before has ended");
     note("aa_spread", spread ? percent(*spread) : "not measured: too few blocks");
     note("least_change", percent(significantChange(spread)));
     const auto environment = m_context.session.environment();
@@ -450,6 +549,9 @@ tl::expected<void, ProfileEnd> Profiler::run(const ProfileRequest &request)
         m_state.sampleNs = deviceSampleNs;
     }
     m_state.sets = setCount();
+    m_state.look = [this](std::size_t subject, const TimedRun &run, const TimedSample &sample) {
+        return look(subject, run, sample);
+    };
     const auto allocated = [&] {
         const OwnTime own(m_context, OwnTime::Work::Transfers);
         return m_buffers.allocate(m_state.sets);
@@ -458,12 +560,23 @@ tl::expected<void, ProfileEnd> Profiler::run(const ProfileRequest &request)
         return failed(allocated.error(), Culprit::Candidate);
     if (auto added = m_sides.addCandidate(!m_noise.contains(noiseKey())); !added)
         return added;
+    const bool host = m_candidate.candidate.surface.device().isHost;
     if (request.withParent && !m_context.job.request.parentText.empty()) {
-        if (auto added = m_sides.addParent(); !added)
-            return added;
+        if (auto prepared = m_sides.prepareParent(); !prepared)
+            return prepared;
+        if (!host) {
+            if (auto added = m_sides.addParent(); !added)
+                return added;
+        }
     }
     if (request.withReference && m_context.job.request.withReference) {
         if (auto added = m_sides.addReferences(); !added)
+            return added;
+    }
+    if (host) { // libraries compile when they are first called, which is done by now; nobody else's code has run yet
+        if (auto sealed = m_sides.seal(); !sealed)
+            return sealed;
+        if (auto added = m_sides.addParent(); !added)
             return added;
     }
     if (auto measured = measure(); !measured)
@@ -478,7 +591,20 @@ tl::expected<void, ProfileEnd> profileCandidate(PreparedCandidate &candidate,
                                                 const ProfileRequest &request, const TrialContext &context,
                                                 NoiseFloors &noise, Trial &trial)
 {
-    return Profiler(candidate, correct, compiler, context, noise, trial).run(request);
+    // Content that no launch has seen: nothing that a candidate kept from what it was checked with tells what is looked at.
+    std::vector<CaseInstancePtr> unseen;
+    {
+        const OwnTime own(context, OwnTime::Work::Oracle);
+        const StageTime stage(context.clock, &StageSeconds::oracle);
+        for (const std::uint64_t seed : context.unseenSeeds) {
+            auto made = context.instance(context.job.workload.cases.front(), seed);
+            if (!made)
+                return tl::unexpected(ProfileEnd{made.error(), Culprit::Candidate});
+            unseen.push_back(std::move(*made));
+            trial.seeds.push_back(seed);
+        }
+    }
+    return Profiler(candidate, correct, unseen, compiler, context, noise, trial).run(request);
 }
 
 } // namespace klineage::gate

@@ -31,10 +31,21 @@ double limitFor(const std::vector<Sample> &samples, const std::vector<TimedSubje
     return context.launchLimitSeconds + 5e-9 * ns;
 }
 
+RoundResult look(const std::vector<Sample> &samples, const std::vector<TimedSample> &taken,
+                 const RoundState &state)
+{
+    for (std::size_t i = 0; state.look && i < taken.size(); ++i) {
+        if (auto looked = state.look(samples[i].subject, samples[i].run, taken[i]); !looked)
+            return looked;
+    }
+    return {};
+}
+
 /// Takes the samples one by one, which says whose fault a failure is, or (short ones of the worker's subjects) in one message.
 tl::expected<std::vector<TimedSample>, RoundFailure> take(const std::vector<Sample> &samples,
                                                           const std::vector<TimedSubject> &subjects,
-                                                          bool together, const TrialContext &context)
+                                                          bool together, const RoundState &state,
+                                                          const TrialContext &context)
 {
     if (together) {
         std::vector<TimedRun> runs;
@@ -43,6 +54,8 @@ tl::expected<std::vector<TimedSample>, RoundFailure> take(const std::vector<Samp
         auto taken = context.session.time(runs, limitFor(samples, subjects, context));
         if (!taken)
             return tl::unexpected(RoundFailure{taken.error(), 0});
+        if (auto looked = look(samples, *taken, state); !looked)
+            return tl::unexpected(looked.error());
         return std::move(*taken);
     }
     std::vector<TimedSample> results;
@@ -59,6 +72,8 @@ tl::expected<std::vector<TimedSample>, RoundFailure> take(const std::vector<Samp
         const auto taken = context.session.time({sample.run}, limit);
         if (!taken)
             return tl::unexpected(RoundFailure{taken.error(), sample.subject});
+        if (auto looked = look({sample}, *taken, state); !looked)
+            return tl::unexpected(looked.error());
         results.push_back(taken->front());
     }
     return results;
@@ -140,7 +155,7 @@ RoundResult warmUp(std::vector<TimedSubject> &subjects, RoundState &state, const
         if (first) {
             subject.repeats = 1;
             for (int pass = 0; pass < 2; ++pass) {
-                const auto taken = take({{i, nextRun(subject, state)}}, subjects, false, context);
+                const auto taken = take({{i, nextRun(subject, state)}}, subjects, false, state, context);
                 if (!taken)
                     return tl::unexpected(taken.error());
                 const double ns = taken->front().ns;
@@ -148,7 +163,7 @@ RoundResult warmUp(std::vector<TimedSubject> &subjects, RoundState &state, const
             }
             subject.repeats = repeatsFor(subject.estimateNs, state.sets, state.sampleNs, state.rotationNs);
         }
-        const auto taken = take({{i, nextRun(subject, state)}}, subjects, false, context);
+        const auto taken = take({{i, nextRun(subject, state)}}, subjects, false, state, context);
         if (!taken)
             return tl::unexpected(taken.error());
         if (first)
@@ -173,7 +188,7 @@ RoundResult runBlock(std::vector<TimedSubject> &subjects, int rounds, std::size_
             if (repeats < state.sets)
                 last.first = (audited + state.sets - entropy() % repeats) % state.sets;
         }
-        const auto taken = take(samples, subjects, together, context);
+        const auto taken = take(samples, subjects, together, state, context);
         if (!taken)
             return tl::unexpected(taken.error());
         if (!isSteady(*taken) && state.discarded < mostDiscards) {

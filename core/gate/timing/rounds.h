@@ -24,6 +24,14 @@ struct RoundLimits {
     double seconds = 10;
 };
 
+/// A failure and the subject that was being timed.
+struct RoundFailure {
+    std::variant<WorkerFailure, TrialEnd>
+        failure; ///< of the worker; or what its outputs ended the trial with
+    std::size_t subject = 0;
+};
+using RoundResult = tl::expected<void, RoundFailure>;
+
 /// What the rounds of all blocks share.
 struct RoundState {
     std::size_t sets = 1;     ///< buffer sets of every subject
@@ -33,14 +41,9 @@ struct RoundState {
     std::vector<std::size_t> blockEnds; ///< rounds at the end of each block
     int discarded = 0;                  ///< rounds thrown away because the clock moved
     std::vector<double> clocksMhz;      ///< of the kept samples; empty when the device does not tell
+    /// Judges what a sample of the worker's left in its outputs.
+    std::function<RoundResult(std::size_t subject, const TimedRun &run, const TimedSample &sample)> look;
 };
-
-/// A failure and the subject that was being timed.
-struct RoundFailure {
-    WorkerFailure failure;
-    std::size_t subject = 0;
-};
-using RoundResult = tl::expected<void, RoundFailure>;
 
 /// How often a subject is run for one sample: once over each set when that takes rotationNs at most, else for about sampleNs. No set is
 /// visited twice, so that no run finds what an earlier one left.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/gate/timing/timedbuffers.h"
 
+#include "core/base/cipherrandom.h"
+
 #include "core/gate/check/parallel.h"
 #include "core/gate/check/randomorder.h"
 
@@ -77,8 +79,11 @@ WorkerResult<void> TimedBuffers::allocate(std::size_t sets)
         structured |= input && !kernel::isFloat(tensors[i].dtype);
         BufferLayout layout = layoutOf(tensors[i]);
         std::vector<std::byte> poisoned;
-        if (!input)
+        if (!input) {
             poisoned = poison(layout, entropy(), Fill::Garbage);
+            m_outputNames.push_back(tensors[i].name);
+            m_outputRms.push_back(rootMeanSquare(m_contents.front()->expected.at(tensors[i].name)));
+        }
         auto family = makeFamily(std::move(layout), input ? tensors[i].bytes : poisoned);
         if (!family)
             return tl::unexpected(family.error());
@@ -117,12 +122,13 @@ std::size_t TimedBuffers::rotation(std::size_t tensor, std::size_t set, std::uin
     const std::size_t rows = host.elements() / host.rowLength();
     const std::size_t unit = rows > 1 ? host.rowLength() * elementBytes : elementBytes;
     const std::size_t units = host.bytes.size() / unit;
-    return unit * (1 + CounterRandom(key, tensor).bits(group) % (units - 1));
+    return unit * (1 + CipherRandom(key, tensor).bits(group) % (units - 1));
 }
 
 WorkerResult<void> TimedBuffers::redraw(std::uint64_t key)
 {
-    const CounterRandom random(key);
+    m_key = key;
+    CipherRandom random(key);
     std::uint64_t counter = 0;
     const auto draw = [&] { return random.bits(counter++); };
     m_group = randomOrder(m_sets, draw);
@@ -186,6 +192,40 @@ FillSets TimedBuffers::fills(const std::string &side) const
         }
     }
     return sets;
+}
+
+OutputSets TimedBuffers::outputs() const
+{
+    OutputSets outputs;
+    outputs.sets.resize(m_sets);
+    for (const Family &family : m_tensors) {
+        if (family.layout.kind != BufferKind::Output)
+            continue;
+        const std::size_t elements = family.layout.bytes / kernel::sizeOf(family.layout.dtype);
+        outputs.layouts.push_back(tileLayout(family.layout.dtype, elements, 1));
+        for (std::size_t set = 0; set < m_sets; ++set)
+            outputs.sets[set].push_back({family.buffers[family.places[set]], family.layout.offset()});
+    }
+    return outputs;
+}
+
+const std::vector<std::int64_t> &TimedBuffers::shapeOf(const std::string &tensor) const
+{
+    const auto &tensors = m_contents.front()->tensors;
+    return std::find_if(tensors.begin(), tensors.end(), [&](const auto &t) { return t.name == tensor; })
+        ->shape;
+}
+
+std::vector<HostTensor> TimedBuffers::tensorsOf(std::size_t set) const
+{
+    std::vector<HostTensor> tensors = contentOf(set).tensors;
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+        if (m_tensors[i].layout.kind == BufferKind::Input)
+            std::rotate(tensors[i].bytes.begin(),
+                        tensors[i].bytes.begin() + static_cast<std::ptrdiff_t>(rotation(i, set, m_key)),
+                        tensors[i].bytes.end());
+    }
+    return tensors;
 }
 
 WorkerResult<std::optional<Finding>> TimedBuffers::inspect(std::size_t set, const std::string &side)

@@ -31,6 +31,23 @@ public:
     /// The buffers of each set under the names that the side's plan sees, and what is refilled before a sample.
     [[nodiscard]] std::vector<BufferSet> bindings(const std::string &side) const;
     [[nodiscard]] FillSets fills(const std::string &side) const;
+    /// The outputs of each set, each uncut; in the order of outputNames().
+    [[nodiscard]] OutputSets outputs() const;
+    [[nodiscard]] const std::vector<std::string> &outputNames() const { return m_outputNames; }
+    [[nodiscard]] const std::vector<std::int64_t> &shapeOf(const std::string &tensor) const;
+    [[nodiscard]] double rmsOf(std::size_t output) const
+    {
+        return m_outputRms.at(output);
+    } ///< of one content
+    /// Tolerance and selection are those of every set.
+    [[nodiscard]] const CaseInstance &model() const { return *m_contents.front(); }
+    /// Of an audited set.
+    [[nodiscard]] const CaseInstance &contentOf(std::size_t set) const
+    {
+        return *m_contents[m_group.at(set) % m_contents.size()];
+    }
+    /// The tensors of any set as they are drawn now.
+    [[nodiscard]] std::vector<HostTensor> tensorsOf(std::size_t set) const;
 
     [[nodiscard]] std::size_t count() const { return m_sets; }
     [[nodiscard]] bool audited(std::size_t set) const { return m_group.at(set) < m_audited; }
@@ -50,14 +67,13 @@ private:
     [[nodiscard]] WorkerResult<Family> makeFamily(BufferLayout layout, std::span<const std::byte> content);
     [[nodiscard]] WorkerResult<void> uploadMasters(std::size_t tensor);
     [[nodiscard]] std::size_t rotation(std::size_t tensor, std::size_t set, std::uint64_t key) const;
-    [[nodiscard]] const CaseInstance &contentOf(std::size_t set) const
-    {
-        return *m_contents[m_group.at(set) % m_contents.size()];
-    }
 
     WorkerSession &m_session;
     std::vector<CaseInstancePtr> m_contents;
     std::size_t m_sets = 0;
+    std::uint64_t m_key = 0; ///< of the present drawing
+    std::vector<std::string> m_outputNames;
+    std::vector<double> m_outputRms;
     std::size_t m_audited = 0;                    ///< groups below this hold a seed's content as it is
     std::vector<std::size_t> m_group;             ///< set -> group of contents
     std::vector<Family> m_tensors;                ///< in the order of the instances' tensors

@@ -27,6 +27,19 @@ tl::expected<TimedSide, ProfileEnd> TimedSide::plan(const std::string &name, Cul
     return side;
 }
 
+Placed TimedSide::load(const TrialContext &context, const Where &where)
+{
+    if (!m_prepared->candidate.surface.device().isHost)
+        return {};
+    const auto module = loadCandidate(*m_prepared, context);
+    if (!module)
+        return tl::unexpected(ProfileEnd{module.error(), m_culprit});
+    m_module = *module;
+    if (auto primed = context.session.prime(*module, m_plan); !primed)
+        return failed(primed.error(), where);
+    return {};
+}
+
 TimedSide TimedSide::reference(const std::string &provider, SubjectId subject)
 {
     TimedSide side(provider, Culprit::Reference);
@@ -34,7 +47,8 @@ TimedSide TimedSide::reference(const std::string &provider, SubjectId subject)
     return side;
 }
 
-Placed TimedSide::place(const TimedBuffers &buffers, const TrialContext &context, const Where &where)
+Placed TimedSide::place(const TimedBuffers &buffers, const OutputSets &outputs, const TrialContext &context,
+                        const Where &where)
 {
     if (!m_prepared && !m_subject)
         return {};
@@ -44,15 +58,21 @@ Placed TimedSide::place(const TimedBuffers &buffers, const TrialContext &context
         return placed;
     if (auto set = context.session.setFills(*m_subject, buffers.fills(m_name)); !set)
         return failed(set.error(), where);
+    if (m_prepared) {
+        if (auto set = context.session.setOutputs(*m_subject, outputs); !set)
+            return failed(set.error(), where);
+    }
     return {};
 }
 
 Placed TimedSide::placePlan(const TimedBuffers &buffers, const TrialContext &context, const Where &where)
 {
-    const auto module = loadCandidate(*m_prepared, context);
-    if (!module)
-        return tl::unexpected(ProfileEnd{module.error(), m_culprit});
-    m_module = *module;
+    if (!m_module) {
+        const auto module = loadCandidate(*m_prepared, context);
+        if (!module)
+            return tl::unexpected(ProfileEnd{module.error(), m_culprit});
+        m_module = *module;
+    }
     const auto subject = context.session.addPlan(*m_module, m_plan, buffers.bindings(m_name));
     if (!subject)
         return failed(subject.error(), where);
@@ -74,6 +94,8 @@ Placed TimedSide::remove(const TrialContext &context, const Where &where)
     if (auto removed = context.session.removeSubject(*m_subject); !removed)
         return failed(removed.error(), where);
     m_subject.reset();
+    if (m_prepared->candidate.surface.device().isHost)
+        return {};
     if (auto unloaded = context.session.unload(*m_module); !unloaded)
         return failed(unloaded.error(), where);
     m_module.reset();

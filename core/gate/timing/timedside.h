@@ -27,6 +27,10 @@ public:
                                                                   TimedBuffers &buffers,
                                                                   const TrialContext &context,
                                                                   const Where &where);
+    /// OpenCL: loads the module and compiles the plan, for good: a worker that is sealed loads nothing.
+    [[nodiscard]] tl::expected<void, ProfileEnd> load(const TrialContext &context, const Where &where);
+    /// Uses a module that is loaded, and whose plan is compiled, already.
+    void adopt(ModuleId module) { m_module = module; }
     /// A vendor routine that the worker already has.
     [[nodiscard]] static TimedSide reference(const std::string &provider, SubjectId subject);
     /// A vendor routine in a process of its own, with buffers of its own: there is nothing to place.
@@ -40,8 +44,9 @@ public:
     [[nodiscard]] SubjectId subject() const { return m_subject.value_or(0); } ///< 0: elsewhere
     [[nodiscard]] std::optional<ModuleId> module() const { return m_module; } ///< of a plan that is placed
 
-    /// Loads the module and binds the buffers as they are drawn now.
-    [[nodiscard]] tl::expected<void, ProfileEnd> place(const TimedBuffers &buffers,
+    /// Loads the module and binds the buffers as they are drawn now. outputs: what is looked at after each sample of a plan. A vendor
+    /// routine may bring its result into another layout first, which is no part of what is timed, so its outputs are not.
+    [[nodiscard]] tl::expected<void, ProfileEnd> place(const TimedBuffers &buffers, const OutputSets &outputs,
                                                        const TrialContext &context, const Where &where);
     /// Unloads the module; a vendor routine stays.
     [[nodiscard]] tl::expected<void, ProfileEnd> remove(const TrialContext &context, const Where &where);

@@ -241,7 +241,9 @@ Status Admitter::judge(const std::string &candidate)
         return step("rejected", verdictLine(*trial), &*trial);
     }
     const gate::Comparison *comparison = trial->comparison("parent");
-    const std::string shortOf = effectShortfall(m_admission.claimed, comparison);
+    const std::string shortOf = trial->admits() ? effectShortfall(m_admission.claimed, comparison)
+                                                : std::string("its trust is '") + gate::toString(trial->trust)
+                                                      + "', which admits nothing";
     m_observed = shortOf.empty();
     const std::string figures = figuresText(*trial) + claims();
     if (m_observed)

@@ -343,6 +343,33 @@ private slots:
         QCOMPARE(wrong.status, 1);
         QCOMPARE(wrong.json["status"].toString(), QString("wrong"));
 
+        const std::filesystem::path printed = m_copy->root() / "wrong.json";
+        std::ofstream(printed) << wrong.out.constData();
+        const auto replay = [&](const QString &trial, const QStringList &more) {
+            QStringList arguments = {"gate",
+                                     "run",
+                                     QString::fromStdString(file.string()),
+                                     "--workload",
+                                     "toy",
+                                     "--no-reference",
+                                     "--profile-seconds",
+                                     "1",
+                                     "--rounds",
+                                     "4",
+                                     "--parent",
+                                     QString::fromStdString(file.string()),
+                                     "--replay",
+                                     trial,
+                                     "--json"};
+            return runCli(arguments + more, m_copy->root());
+        };
+        const Outcome again = replay(QString::fromStdString(printed.string()), {});
+        QVERIFY2(again.status == 0, again.out + again.err);
+        QCOMPARE(again.json["trial"]["replay_of"].toString(), wrong.json["trial"]["id"].toString());
+        QCOMPARE(again.json["trial"]["parent"], again.json["trial"]["candidate"]);
+        QCOMPARE(replay(wrong.json["trial"]["id"].toString(), {"--record"}).status, 2);
+        QCOMPARE(replay("0123456789abcdef", {}).status, 2);
+
         const Result<lineage::Lineage> lineage = lineage::readLineage(m_copy->lineage());
         QVERIFY(lineage.has_value());
         QCOMPARE(lineage->trials.size(), std::size_t{7});

@@ -36,7 +36,8 @@ class TestCubinGlobals : public QObject
 {
     Q_OBJECT
 private slots:
-    void writableVariablesOnly();
+    void writableVariables();
+    void addressesOfTheLoaderAreNoChange();
     void notAnElf_data();
     void notAnElf();
     void cutAnywhere();
@@ -46,16 +47,29 @@ private slots:
     void compiledModules();
 };
 
-void TestCubinGlobals::writableVariablesOnly()
+void TestCubinGlobals::writableVariables()
 {
     const auto globals = read(test::smallElf());
     QVERIFY2(globals, globals ? "" : globals.error().message.c_str());
-    QCOMPARE(namesOf(*globals), (QStringList{"counter", "seen"}));
+    QCOMPARE(namesOf(*globals), (QStringList{"counter", "seen", "table"}));
     for (const cuda::DeviceGlobal &global : *globals) {
         const bool counts = global.name == "counter";
         QCOMPARE(global.initial.size(), std::size_t(counts ? 8 : 4));
-        QCOMPARE(std::to_integer<int>(global.initial.front()), counts ? 7 : 0);
+        QCOMPARE(std::to_integer<int>(global.initial.front()), counts ? 7 : global.name == "table" ? 1 : 0);
+        QVERIFY(global.unchanged(global.initial));
     }
+}
+
+void TestCubinGlobals::addressesOfTheLoaderAreNoChange()
+{
+    const std::vector<std::byte> initial(20);
+    const cuda::DeviceGlobal global{"pointers", initial, {8, 16}};
+    auto loaded = initial;
+    loaded[8] = loaded[15] = loaded[19] = std::byte{1};
+    QVERIFY(global.unchanged(loaded));
+    loaded[7] = std::byte{1};
+    QVERIFY(!global.unchanged(loaded));
+    QVERIFY(!global.unchanged(std::span(initial).first(19)));
 }
 
 void TestCubinGlobals::notAnElf_data()
@@ -139,7 +153,7 @@ void TestCubinGlobals::compiledModules_data()
     QTest::newRow("initialised") << "__device__ float scale = 2.5f;"
                                  << "y[0] = scale; scale += 1;" << QStringList{"scale"};
     QTest::newRow("constant") << "__constant__ float table[4] = {1, 2, 3, 4};"
-                              << "y[0] = table[i & 3];" << QStringList{};
+                              << "y[0] = table[i & 3];" << QStringList{"table"};
     QTest::newRow("shared") << "__shared__ float tile[32];"
                             << "tile[i & 31] = i; __syncthreads(); y[0] = tile[0];" << QStringList{};
 }

@@ -32,7 +32,19 @@ private slots:
     void isCancelled();
     void patienceEnds();
     void withoutALock();
+    void meetingPlaceIsNobodysToMove();
 };
+
+void TestDeviceTurn::meetingPlaceIsNobodysToMove()
+{
+    const QTemporaryDir folder;
+    const std::filesystem::path before = DeviceTurn::meetingPlace();
+    QVERIFY(std::filesystem::is_directory(before));
+    const QByteArray kept = qgetenv("TMPDIR");
+    qputenv("TMPDIR", folder.path().toUtf8());
+    QCOMPARE(DeviceTurn::meetingPlace(), before);
+    kept.isEmpty() ? qunsetenv("TMPDIR") : qputenv("TMPDIR", kept);
+}
 
 void TestDeviceTurn::oneAtATime()
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Runs from outside: driven to their end, checked against their record, estimated, given a provider.
 #include "core/run/drive/drive.h"
-#include "core/run/drive/replaycheck.h"
 #include "core/run/drive/estimate.h"
+#include "core/run/drive/replaycheck.h"
 #include "core/run/drive/runprovider.h"
 #include "tests/core/run/materializefixture.h"
 

@@ -42,6 +42,8 @@ Trial fullTrial()
     trial.metrics = {{"registers", 168, "", "gemm"}, {"dram_bytes", 1e8, "B", ""}};
     trial.hotspots = {{"gemm", 41, 900, {{"long_scoreboard", 700}, {"selected", 200}}}, {"gemm", 0, 3, {}}};
     trial.samples = {{"candidate", {200.1, 200.9}}, {"parent", {}}};
+    trial.trust = Trust::Audited;
+    trial.replayOf = "00000000000000aa";
     trial.stages = {0.5, 1.25, 2, 3.75, 0};
     trial.gateVersion = "0.1.0";
     return trial;
@@ -90,7 +92,7 @@ private slots:
         QVERIFY(trial.has_value());
         const nlohmann::json json = nlohmann::json::parse(writeTrial(*trial));
         for (const char *key : {"file", "parent", "tunables", "seeds", "latency_ns", "metrics", "samples",
-                                "achieved_flops", "stages"})
+                                "achieved_flops", "stages", "trust", "replay_of"})
             QVERIFY2(!json.contains(key), key);
     }
 
@@ -100,15 +102,30 @@ private slots:
         QStringList keys;
         for (const auto &item : written.items())
             keys << QString::fromStdString(item.key());
-        QCOMPARE(
-            keys.join(' '),
-            QStringLiteral("id time workload surface file candidate parent tunables verdict environment "
-                           "gate_version seeds latency_ns achieved_flops achieved_bytes metrics hotspots "
-                           "stages samples"));
+        QCOMPARE(keys.join(' '),
+                 QStringLiteral(
+                     "id time workload surface file candidate parent tunables verdict trust environment "
+                     "gate_version seeds replay_of latency_ns achieved_flops achieved_bytes metrics hotspots "
+                     "stages samples"));
         keys.clear();
         for (const auto &item : written["verdict"].items())
             keys << QString::fromStdString(item.key());
         QCOMPARE(keys.join(' '), QStringLiteral("status stage reason message evidence comparisons hint log"));
+    }
+
+    void trustSaysWhatMayRestOnIt()
+    {
+        Trial trial = *parseTrial(minimal(), "t");
+        QVERIFY(trial.trust == Trust::Unsaid);
+        QVERIFY(trial.admits());
+        for (const Trust trust : {Trust::Isolated, Trust::Audited, Trust::Advisory}) {
+            trial.trust = trust;
+            QVERIFY(parseTrial(writeTrial(trial), "t")->trust == trust);
+            QCOMPARE(trial.admits(), trust != Trust::Advisory);
+        }
+        trial.trust = Trust::Isolated;
+        trial.replayOf = "00000000000000aa";
+        QVERIFY(!parseTrial(writeTrial(trial), "t")->admits());
     }
 
     void stagesThatWereNotReachedAreLeftOut()
@@ -150,6 +167,9 @@ private slots:
             "unknown key 'metrcs' in the record; did you mean 'metrics'?");
         row("nested unknown key", minimal(R"(,"latency_ns":{"value":1,"low":1,"high":1,"hi":2})"),
             "unknown key 'hi' in 'latency_ns'");
+        row("unknown trust", minimal(R"(,"trust":"certain")"),
+            "'trust' is 'certain'; expected 'isolated', 'audited' or 'advisory'");
+        row("replay of nothing", minimal(R"(,"replay_of":"K03")"), "'replay_of' is no trial id");
         row("unknown stage", minimal(R"(,"stages":{"compile":1,"link":2})"),
             "unknown key 'link' in 'stages'");
         row("negative stage", minimal(R"(,"stages":{"check":-1})"),

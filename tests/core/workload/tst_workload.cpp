@@ -142,6 +142,8 @@ void TestWorkload::distributionsRoundTrip_data()
     QTest::newRow("sigmoid") << "{ kind = \"sigmoid\", stddev = 3.0 }";
     QTest::newRow("log gates") << "{ kind = \"log_gates\", share = 1.0, divisor = 0.25, mean = 0.0 }";
     QTest::newRow("defaults") << "{ kind = \"log_gates\" }";
+    QTest::newRow("mixed")
+        << "{ kind = \"mixed\", spread = 1.0, outliers = 0.001, scale = 200.0, tails = 0.5, mean = 0.0 }";
 }
 
 void TestWorkload::distributionsRoundTrip()
@@ -238,7 +240,7 @@ void TestWorkload::messages_data()
     row("shape of no axis", "\"2 * C\"", "\"2 * D\"",
         "w.toml:12:9: 'D' in '2 * D' is no axis of the workload; did you mean 'R'?");
     row("distribution kind", "\"uniform\"", "\"unifrom\"",
-        "w.toml:14:25: 'kind' is 'unifrom'; expected one of 'normal', 'uniform', 'bits', 'large', 'neg_infinity', 'integers', 'offsets', 'unit_rows', 'sigmoid' or 'log_gates'; did you mean "
+        "w.toml:14:25: 'kind' is 'unifrom'; expected one of 'normal', 'uniform', 'bits', 'large', 'neg_infinity', 'integers', 'offsets', 'unit_rows', 'sigmoid', 'mixed' or 'log_gates'; did you mean "
         "'uniform'?");
     row("parameter of another kind", "low = -1", "stddev = 1",
         "w.toml:14:36: the key 'stddev' is unknown; expected one of 'kind', 'low' or 'high'.");

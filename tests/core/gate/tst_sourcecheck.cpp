@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/gate/supervisor/sourcecheck.h"
+
+#include <QTest>
+
+using klineage::gate::refusedInOpenCl;
+
+class TestSourceCheck : public QObject
+{
+    Q_OBJECT
+private slots:
+    void sources_data()
+    {
+        QTest::addColumn<QByteArray>("source");
+        QTest::addColumn<int>("line"); // 0: nothing is refused
+        const auto row = [](const char *name, const char *source, int line) {
+            QTest::newRow(name) << QByteArray(source) << line;
+        };
+        row("kernel", "__kernel void k(__global int *x) { x[0] = 1; }", 0);
+        row("own macros", "#define TILE 8\n#undef TILE\n#if TILE\n#endif\n#pragma unroll\n", 0);
+        row("in a comment", "// #include <x>\n/* \n#include <x>\n*/ int a;", 0);
+        row("in a string", "__constant char a[] = \"\\\n#include <x>\";\n", 0);
+        row("quote in text that is not compiled", "#if 0\ndon't\n#endif\nint a;\n", 0);
+        row("section as a name", "int section = 3;", 0);
+        row("include", "int a;\n#include \"/etc/passwd\"", 2);
+        row("spaced", " \t # \t include <x>", 1);
+        row("after a comment", "/* a */ # /* b */ include <x>", 1);
+        row("after a long comment", "/* a\n*/ #include <x>", 1);
+        row("spliced", "#inc\\\nlude <x>", 1);
+        row("spliced with a blank", "#inc\\ \nlude <x>", 1);
+        row("digraph", "%:include <x>", 1);
+        row("trigraph",
+            "?"
+            "?=include <x>",
+            1);
+        row("after an open quote", "#if 0\n'\n#endif\n#include <x>", 4);
+        row("next", "#include_next <x>", 1);
+        row("import", "#import <x>", 1);
+        row("embed", "#embed \"x\"", 1);
+        row("dependency", "#pragma GCC dependency \"x\"", 1);
+        row("dependency as an operator", "_Pragma(\"GCC dependency \\\"x\\\"\")", 1);
+        row("module", "#pragma clang module import x", 1);
+        row("assembly given back", "int a;\n#undef asm", 2);
+        row("assembly given itself", "#define __asm__ __asm__", 1);
+        row("question given back", "#undef __has_include", 1);
+        row("attribute given back", "# undef constructor", 1);
+    }
+
+    void sources()
+    {
+        QFETCH(QByteArray, source);
+        QFETCH(int, line);
+        const auto refused = refusedInOpenCl(source.toStdString());
+        QCOMPARE(refused.has_value(), line > 0);
+        if (refused)
+            QVERIFY2(refused->starts_with("<candidate>:" + std::to_string(line) + ":1: error: "),
+                     refused->c_str());
+    }
+};
+
+QTEST_GUILESS_MAIN(TestSourceCheck)
+#include "tst_sourcecheck.moc"

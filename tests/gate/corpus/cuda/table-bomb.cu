@@ -1,0 +1,34 @@
+/*klineage
+surface = "cuda"
+
+[[launch]]
+kernel = "product"
+grid = ["ceil_div(N, 32)", "ceil_div(M, 8)"]
+block = ["32", "8"]
+args = ["a", "b", "c", "int M", "int N", "int K"]
+*/
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Has the compiler compute a table of a quarter of a milliard numbers.
+
+struct Table {
+    float values[1 << 28];
+    constexpr Table()
+        : values()
+    {
+        for (int i = 0; i < 1 << 28; ++i)
+            values[i] = 1.0f;
+    }
+};
+__device__ constexpr Table table;
+
+extern "C" __global__ void product(const float *a, const float *b, float *c, int M, int N, int K)
+{
+    const int col = blockIdx.x * 32 + threadIdx.x;
+    const int row = blockIdx.y * 8 + threadIdx.y;
+    if (row >= M || col >= N)
+        return;
+    float sum = 0.0f;
+    for (int k = 0; k < K; ++k)
+        sum += a[row * K + k] * b[k * N + col];
+    c[row * N + col] = sum * table.values[col];
+}
