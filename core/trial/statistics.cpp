@@ -132,7 +132,10 @@ Interval blockedMedian(std::span<const double> values, std::span<const std::size
         });
     const auto count = static_cast<double>(blocks);
     const double wider = studentT(blocks - 1) / 1.959964 * std::sqrt(count / (count - 1));
-    interval.low = std::min(interval.value, interval.value - wider * (interval.value - interval.low));
+    // Widened about the median it can reach below every value; where none is negative, the median is not either.
+    const double least = std::min(0.0, *std::min_element(values.begin(), values.end()));
+    interval.low =
+        std::min(interval.value, std::max(least, interval.value - wider * (interval.value - interval.low)));
     interval.high = std::max(interval.value, interval.value + wider * (interval.high - interval.value));
     return interval;
 }

@@ -20,6 +20,7 @@ namespace klineage::gate {
 /// The same for rounds that come in blocks, between which something that shifts all rounds of a block was drawn anew (placement).
 /// blockEnds: count of values at the end of each block, increasing. Blocks are resampled, then the rounds within them, and the interval
 /// is widened about the median by what Student's t asks of so few blocks: t(0.975, B − 1)/1.96 · √(B/(B − 1)). One block: the whole range.
+/// Of values that are not negative it is not either.
 [[nodiscard]] Interval blockedMedian(std::span<const double> values, std::span<const std::size_t> blockEnds,
                                      std::uint64_t seed = 1, int resamples = 1000);
 

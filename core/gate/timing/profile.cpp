@@ -9,6 +9,7 @@
 #include "core/base/random.h"
 #include "core/device/cuda/helperkernels.h"
 #include "core/files/sha256.h"
+#include "core/gate/timing/clockcheck.h"
 #include "core/process/runqueue.h"
 
 #include <algorithm>
@@ -42,18 +43,6 @@ constexpr double energySeconds = 1.5;
 constexpr double clockRunNs = 20e6;        ///< least length of one sample of the clock check
 constexpr double clockCheckNs = 60e6;      ///< least length of the whole of it, in the first block
 constexpr double laterClockCheckNs = 20e6; ///< and in those after it
-constexpr double quietWaiting =
-    0.05; ///< share of the time that others had the cores: less is a quiet machine
-constexpr double quietClockTolerance = 1.05;
-constexpr double quietClockSlackNs = 1e6;       ///< of the exchange
-constexpr double quietClockSampleSlackNs = 3e5; ///< between the samples of it
-constexpr double clockTolerance =
-    2.5; ///< a busy machine waits between launches, which no clock of the worker sees
-constexpr double clockSlackNs = 5e6;
-constexpr double busyClockTolerance = 1.1;
-constexpr double busyClockSlackNs = 2e6;
-constexpr double mostWaiting =
-    1.25; ///< of the time it ran: with the tolerance no more than clockTolerance is forgiven
 constexpr int clockAttempts = 5;
 constexpr int resamples = 2000;
 
@@ -296,11 +285,7 @@ Profiler::Step Profiler::checkClock(bool first)
     const double runNs = first ? m_correct.roughNs : m_subjects[side].estimateNs;
     const int repeats = static_cast<int>(std::clamp(std::min(clockRunNs, leastNs / 2) / std::max(runNs, 1.0),
                                                     1.0, static_cast<double>(m_state.sets)));
-    double claimed = 0;
-    double elapsed = 0;
-    double ownWait = 0;
-    double samplesTaken = 0;
-    process::ProcessorTime spent;
+    ClockReadings readings;
     for (int attempt = 0; attempt < clockAttempts; ++attempt) {
         std::size_t samples = 2;
         for (;; samples *= 2) {
@@ -309,35 +294,25 @@ Profiler::Step Profiler::checkClock(bool first)
             const double ownBefore = process::ownProcessorTime().waitedNs;
             const auto begin = std::chrono::steady_clock::now();
             const auto taken = m_context.session.time(runs, m_context.deadline.secondsLeft());
-            elapsed =
+            readings.elapsed =
                 std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count();
-            spent = process::longestBetween(before, process::processorTimes(m_context.session.pid()));
-            ownWait = process::ownProcessorTime().waitedNs - ownBefore;
+            readings.spent =
+                process::longestBetween(before, process::processorTimes(m_context.session.pid()));
+            readings.ownWait = process::ownProcessorTime().waitedNs - ownBefore;
             if (!taken)
                 return failed(taken.error(), m_sides.sides()[side].culprit());
-            samplesTaken = static_cast<double>(samples);
-            claimed = 0;
+            readings.samples = static_cast<double>(samples);
+            readings.claimed = 0;
             for (const TimedSample &sample : *taken)
-                claimed += sample.ns * repeats;
-            if (elapsed > leastNs || samples >= 4096)
+                readings.claimed += sample.ns * repeats;
+            if (readings.elapsed > leastNs || samples >= 4096)
                 break;
         }
-        // What the exchange itself may take besides.
-        const double agreed =
-            quietClockTolerance * claimed + quietClockSlackNs + quietClockSampleSlackNs * samplesTaken;
-        const bool quiet = spent.waitedNs + ownWait <= quietWaiting * elapsed;
-        if (elapsed <= (quiet ? agreed : clockTolerance * claimed + clockSlackNs))
-            return {};
-        // Where other processes kept the cores busy, the kernel says for how long; what is left must agree the better. A kernel that
-        // waits for most of its time could hide a slower clock behind that, so nothing is taken off then. And what one thread alone ran
-        // for, a clock that is right cannot miss, however long it waited besides.
-        if (!quiet
-            && ((spent.waitedNs <= mostWaiting * spent.ranNs
-                 && elapsed - spent.waitedNs - ownWait <= busyClockTolerance * claimed + busyClockSlackNs)
-                || (spent.ranNs > 0 && spent.ranNs <= agreed)))
+        if (clocksAgree(readings))
             return {};
     }
-    return tl::unexpected(ProfileEnd{clockVerdict(claimed, elapsed, m_where), Culprit::Candidate});
+    return tl::unexpected(
+        ProfileEnd{clockVerdict(readings.claimed, readings.elapsed, m_where), Culprit::Candidate});
 }
 
 /// Graph replay must not flatter: the same runs, launched one by one, have to take about as long.

@@ -34,6 +34,7 @@ private slots:
     void intervalIsReproducible();
     void intervalCoversTheTruth();
     void fewBlocksAreWider();
+    void timesAndRatiosAreNeverNegative();
     void widthFollowsStudent_data();
     void widthFollowsStudent();
     void shiftedBlocksAreSeen();
@@ -126,6 +127,19 @@ void TestStatistics::fewBlocksAreWider()
     }
     const Interval again = blockedMedian(ratios, std::vector<std::size_t>{30, 60}, 5);
     QCOMPARE(again.low, blockedMedian(ratios, std::vector<std::size_t>{30, 60}, 5).low);
+}
+
+void TestStatistics::timesAndRatiosAreNeverNegative()
+{
+    // Two blocks on a busy machine: Student's t would reach far below zero, which no ratio of times is.
+    const std::vector<double> ratios{0.2, 0.3, 0.2, 3.0, 4.0, 3.5};
+    const Interval interval = blockedMedian(ratios, std::vector<std::size_t>{3, 6});
+    QCOMPARE(interval.low, 0.0);
+    QVERIFY(interval.high > 4.0);
+    std::vector<double> negative(ratios);
+    for (double &value : negative)
+        value -= 2;
+    QVERIFY(blockedMedian(negative, std::vector<std::size_t>{3, 6}).low < 0);
 }
 
 void TestStatistics::widthFollowsStudent_data()
