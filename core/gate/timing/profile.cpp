@@ -44,7 +44,6 @@ constexpr double clockRunNs = 20e6;        ///< least length of one sample of th
 constexpr double clockCheckNs = 60e6;      ///< least length of the whole of it, in the first block
 constexpr double laterClockCheckNs = 20e6; ///< and in those after it
 constexpr int clockAttempts = 5;
-constexpr int resamples = 2000;
 
 std::string percent(double ratio)
 {
@@ -117,6 +116,7 @@ private:
     Step measure();
     Step measureBlock(const process::Deadline &limit);
     void decideStop(const process::Deadline &limit);
+    std::optional<double> spread() const;
     Step checkReplay();
     Step measureEnergy();
     Step audit(std::size_t set);
@@ -412,6 +412,15 @@ Profiler::Step Profiler::measureBlock(const process::Deadline &limit)
     return m_sides.remove();
 }
 
+/// As this trial's copy of the candidate shows it, or as an earlier trial of it found.
+std::optional<double> Profiler::spread() const
+{
+    if (const auto own = copySpread(m_subjects, m_state); own && m_state.blockEnds.size() >= fewestBlocks)
+        return own;
+    const auto known = m_noise.find(noiseKey());
+    return known == m_noise.end() ? std::nullopt : std::optional(known->second);
+}
+
 void Profiler::decideStop(const process::Deadline &limit)
 {
     const GateRequest &wanted = m_context.job.request;
@@ -424,6 +433,9 @@ void Profiler::decideStop(const process::Deadline &limit)
     if (blocks >= fewestBlocks && rounds >= static_cast<std::size_t>(wanted.minRounds)
         && width <= wanted.targetHalfWidth)
         m_stoppedBy = "half_width";
+    else if (blocks >= fewestBlocks && wanted.quick
+             && comparisonSettled(m_subjects, m_state, blocks - fewestBlocks + 1, spread()))
+        m_stoppedBy = "decided";
     else if (blocks >= fewestBlocks && limit.passed())
         m_stoppedBy = "time_limit";
     else if (rounds >= maxRounds || m_context.deadline.secondsLeft() < deadlineMarginSeconds / 2)
@@ -453,7 +465,7 @@ Profiler::Step Profiler::compare(std::optional<double> spread)
         comparison.subject = subject.name == "parent" ? files::sha256Hex(m_context.job.request.parentText)
                                                       : m_sides.versions().at(subject.name);
         comparison.speedup =
-            blockedMedian(pairedRatios(subject.ns, candidate.ns), m_state.blockEnds, 1, resamples);
+            blockedMedian(pairedRatios(subject.ns, candidate.ns), m_state.blockEnds, 1, finalResamples);
         comparison.otherNs = median(subject.ns);
         comparison.change = decide(comparison.speedup, subject.ns.size(), spread);
         m_trial.verdict.comparisons.push_back(std::move(comparison));
@@ -464,15 +476,10 @@ Profiler::Step Profiler::compare(std::optional<double> spread)
 Profiler::Step Profiler::finish()
 {
     const TimedSubject &candidate = m_subjects.front();
-    const auto copy =
-        std::find_if(m_subjects.begin(), m_subjects.end(), [](const auto &s) { return s.name == "copy"; });
-    if (copy != m_subjects.end() && m_state.blockEnds.size() >= fewestBlocks)
-        m_noise[noiseKey()] =
-            noiseFloor(blockedMedian(pairedRatios(copy->ns, candidate.ns), m_state.blockEnds, 1, resamples));
-    std::optional<double> spread;
-    if (const auto known = m_noise.find(noiseKey()); known != m_noise.end())
-        spread = known->second;
-    m_trial.latencyNs = blockedMedian(candidate.ns, m_state.blockEnds, 1, resamples);
+    const std::optional<double> spread = this->spread();
+    if (spread && m_stoppedBy != "decided") // which knows it too roughly for the next trial
+        m_noise[noiseKey()] = *spread;
+    m_trial.latencyNs = blockedMedian(candidate.ns, m_state.blockEnds, 1, finalResamples);
     const kernel::Bindings bindings = m_context.job.workload.bindings(timedCase());
     const double seconds = m_trial.latencyNs.value * 1e-9;
     if (const auto flops = m_context.job.workload.flops.evaluateReal(bindings); flops && seconds > 0)
