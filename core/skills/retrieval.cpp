@@ -7,6 +7,7 @@
 
 #include "core/skills/retrieval/query.h"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 

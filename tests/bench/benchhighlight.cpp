@@ -13,6 +13,8 @@
 #include <QPlainTextDocumentLayout>
 #include <QTextDocument>
 
+#include <algorithm>
+
 namespace klineage::bench {
 
 namespace {

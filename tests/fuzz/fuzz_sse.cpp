@@ -3,6 +3,8 @@
 #include "core/llm/network/dialect.h"
 #include "tests/fuzz/target.h"
 
+#include <algorithm>
+
 using namespace klineage;
 using namespace klineage::llm;
 

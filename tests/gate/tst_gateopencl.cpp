@@ -516,3 +516,5 @@ void TestGateOpenCl::cudaWithoutADeviceIsUnavailable()
 
 QTEST_GUILESS_MAIN(TestGateOpenCl)
 #include "tst_gateopencl.moc"
+
+#include <algorithm>

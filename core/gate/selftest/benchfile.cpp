@@ -22,6 +22,12 @@ BenchCase readCase(const files::TomlTable &table, const std::filesystem::path &d
                                     + "' is no candidate; expected a file that ends in "
                                     + quotedList(kernel::surfaceExtensions()) + ".");
     out.latency = table.choice<bool>("kind", {{"latency", true}, {"discrimination", false}});
+    if (const std::string parent = table.string("parent", ""); !parent.empty())
+        out.parent = directory / parent;
+    if (!out.parent.empty() && !out.latency)
+        table.fail("parent",
+                   "Only a case of the kind \"latency\" has a parent; the others are compared with copies of "
+                   "themselves.");
     out.find = table.string("find", "");
     out.put = table.string("put", "");
     return out;
@@ -46,9 +52,11 @@ Result<std::vector<BenchCase>> readBench(const std::filesystem::path &directory)
     for (const BenchCase &entry : cases) {
         std::error_code ignored;
         if (!std::filesystem::is_regular_file(entry.candidate, ignored)
+            || (!entry.parent.empty() && !std::filesystem::is_regular_file(entry.parent, ignored))
             || !std::filesystem::is_regular_file(entry.workload / "workload.toml", ignored))
-            return fail(ErrorCode::NotFound, "Cannot use " + file.string() + ": the candidate or workload of "
-                                                 + entry.name + " is not there.");
+            return fail(ErrorCode::NotFound, "Cannot use " + file.string()
+                                                 + ": the candidate, parent or workload of " + entry.name
+                                                 + " is not there.");
     }
     return cases;
 }

@@ -127,6 +127,12 @@ Result<GateJob> Bench::jobOf(const BenchCase &benchCase) const
     job.request.candidateText = std::move(*source);
     job.request.candidateName = benchCase.candidate.filename().string();
     job.request.withReference = false;
+    if (!benchCase.parent.empty()) {
+        auto parent = kernel::readCandidateText(benchCase.parent);
+        if (!parent)
+            return tl::unexpected(parent.error());
+        job.request.parentText = std::move(*parent);
+    }
     return job;
 }
 
@@ -146,8 +152,14 @@ Result<Trial> Bench::gate(const GateJob &job, const ProgressCallback &progress)
 Status Bench::latency(const BenchCase &benchCase, GateJob job)
 {
     const std::string source = job.request.candidateText;
-    job.request.profileSeconds = m_options.latencyProfileSeconds;
+    const bool compared = !job.request.parentText.empty();
+    if (!compared) // else as long as the comparison needs
+        job.request.profileSeconds = m_options.latencyProfileSeconds;
+    job.request.quick = m_options.quick;
     std::vector<double> seconds;
+    std::vector<double> speedups;
+    std::vector<double> widths;
+    std::map<std::string, int> changes;
     ProgressClock stages;
     Clock::time_point begin = Clock::now();
     for (int i = -warmUps; i < m_options.verdicts && !outOfTime(); ++i) {
@@ -163,16 +175,28 @@ Status Bench::latency(const BenchCase &benchCase, GateJob job)
             continue;
         stages.end();
         seconds.push_back(secondsSince(started));
+        if (const Comparison *parent = trial->comparison("parent")) {
+            speedups.push_back(parent->speedup.value);
+            widths.push_back(halfWidth(parent->speedup) / parent->speedup.value);
+            ++changes[toString(parent->change)];
+        }
     }
-    m_report({{"bench", "latency"},
-              {"case", benchCase.name},
-              {"device", m_device},
-              {"verdicts", seconds.size()},
-              {"profile_seconds", m_options.latencyProfileSeconds},
-              {"p50_s", rounded(quantile(seconds, 0.5))},
-              {"p95_s", rounded(quantile(seconds, 0.95))},
-              {"per_second", rounded(static_cast<double>(seconds.size()) / secondsSince(begin))},
-              {"stages", stages.shares()}});
+    json line = {{"bench", "latency"},
+                 {"case", benchCase.name},
+                 {"device", m_device},
+                 {"verdicts", seconds.size()},
+                 {"profile_seconds", job.request.profileSeconds},
+                 {"p50_s", rounded(quantile(seconds, 0.5))},
+                 {"p95_s", rounded(quantile(seconds, 0.95))},
+                 {"per_second", rounded(static_cast<double>(seconds.size()) / secondsSince(begin))},
+                 {"stages", stages.shares()}};
+    if (compared)
+        line.update({{"quick", job.request.quick},
+                     {"speedup_p50", rounded(quantile(speedups, 0.5))},
+                     {"half_width_p50", rounded(quantile(widths, 0.5))},
+                     {"half_width_max", rounded(quantile(widths, 1))},
+                     {"changes", changes}});
+    m_report(line);
     return {};
 }
 

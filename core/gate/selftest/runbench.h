@@ -17,7 +17,7 @@ struct BenchOptions {
     std::optional<kernel::Surface> surface; ///< only cases of this surface
     std::string filter;                     ///< only cases with this in their name
     int verdicts = 20;                      ///< of a latency case, after two that warm up
-    double latencyProfileSeconds = 0.1;     ///< longest timing of one of them
+    double latencyProfileSeconds = 0.1;     ///< longest timing of one of them that has no parent
     int trials = 100;                       ///< of a discrimination case, A/A and planted each; 0: none
     bool same = true;                       ///< compare a candidate with a copy of itself
     bool slowed = true;                     ///< compare it with a slowed one
@@ -29,7 +29,8 @@ struct BenchOptions {
 };
 
 /// Runs the cases and reports lines of JSON:
-///   {"bench": "latency", "case", "device", "verdicts", "p50_s", "p95_s", "per_second", "stages": {stage: share}}
+///   {"bench": "latency", "case", "device", "verdicts", "p50_s", "p95_s", "per_second", "stages": {stage: share}},
+///    and against a parent "quick", "speedup_p50", "half_width_p50", "half_width_max", "changes": {change: verdicts}
 ///   {"bench": "same", "case", "device", "latency_us", "trials", "gains", "losses", "undecided", "half_width_p50", "half_width_max", …}
 ///   {"bench": "planted", …, "planted", "found"}
 /// "same" compares two separate copies of one candidate. Fails when the gate does, or when a verdict is not "correct".

@@ -3,6 +3,7 @@
 
 #include "core/base/suggest.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace klineage::mcp {

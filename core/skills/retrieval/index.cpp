@@ -3,6 +3,7 @@
 
 #include "core/skills/retrieval/similarity.h"
 
+#include <algorithm>
 #include <array>
 #include <numeric>
 #include <tuple>

@@ -2,6 +2,7 @@
 #include "core/skills/retrieval/query.h"
 #include "core/skills/retrieval/similarity.h"
 
+#include <algorithm>
 #include <array>
 
 namespace klineage::skills::retrieval {

@@ -2,6 +2,8 @@
 #include "core/skills/retrieval/query.h"
 #include "core/skills/retrieval/similarity.h"
 
+#include <algorithm>
+
 namespace klineage::skills::retrieval {
 
 namespace {

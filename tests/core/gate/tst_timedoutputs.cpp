@@ -191,3 +191,5 @@ void TestTimedOutputs::aSampleOfSeveralSets()
 
 QTEST_GUILESS_MAIN(TestTimedOutputs)
 #include "tst_timedoutputs.moc"
+
+#include <algorithm>

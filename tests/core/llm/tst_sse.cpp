@@ -99,3 +99,5 @@ private slots:
 
 QTEST_GUILESS_MAIN(TestSse)
 #include "tst_sse.moc"
+
+#include <algorithm>

@@ -5,6 +5,7 @@
 #include "core/files/sha256.h"
 #include "core/run/context.h"
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 

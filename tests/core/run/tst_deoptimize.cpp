@@ -547,3 +547,5 @@ private slots:
 
 QTEST_GUILESS_MAIN(TestDeoptimize)
 #include "tst_deoptimize.moc"
+
+#include <algorithm>

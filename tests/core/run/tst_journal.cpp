@@ -4,6 +4,7 @@
 #include <QRegularExpression>
 #include <QTest>
 
+#include <algorithm>
 #include <limits>
 #include <memory>
 

@@ -239,3 +239,5 @@ private slots:
 
 QTEST_GUILESS_MAIN(TestCard)
 #include "tst_card.moc"
+
+#include <algorithm>

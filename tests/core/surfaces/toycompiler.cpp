@@ -5,6 +5,7 @@
 #include "core/device/worker/worker.h"
 #include "core/files/atomicfile.h"
 
+#include <algorithm>
 #include <cstring>
 
 using namespace klineage;

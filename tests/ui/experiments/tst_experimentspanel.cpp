@@ -328,3 +328,5 @@ private:
 
 QTEST_MAIN(TestExperimentsPanel)
 #include "tst_experimentspanel.moc"
+
+#include <algorithm>

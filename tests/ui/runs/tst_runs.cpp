@@ -396,3 +396,5 @@ private:
 
 QTEST_MAIN(TestRuns)
 #include "tst_runs.moc"
+
+#include <algorithm>

@@ -155,3 +155,5 @@ private slots:
 
 KLINEAGE_UI_TEST(TestFiguresJourney)
 #include "tst_figuresjourney.moc"
+
+#include <algorithm>

@@ -343,3 +343,5 @@ private slots:
 
 KLINEAGE_UI_TEST(TestKeysJourney)
 #include "tst_keysjourney.moc"
+
+#include <algorithm>

@@ -279,3 +279,5 @@ private:
 
 QTEST_MAIN(TestLearnRuns)
 #include "tst_learnruns.moc"
+
+#include <algorithm>

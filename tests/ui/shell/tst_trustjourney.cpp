@@ -423,3 +423,5 @@ private slots:
 
 KLINEAGE_UI_TEST(TestTrustJourney)
 #include "tst_trustjourney.moc"
+
+#include <algorithm>

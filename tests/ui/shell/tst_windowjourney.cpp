@@ -21,6 +21,7 @@
 #include <QTableView>
 #include <QTimer>
 
+#include <algorithm>
 #include <functional>
 
 using namespace klineage;

@@ -6,6 +6,7 @@
 
 #include <QTest>
 
+#include <algorithm>
 #include <limits>
 #include <set>
 
