@@ -36,8 +36,9 @@ PACKAGES = {
     "fa3": ("flash-attn-3", "fa3-fwd"),
 }
 VERSION = 1
-OPERATOR_ENDS = ("_nt", "_nhwc", "_nchw", "_rows", "_cudnn", "_flash", "_varlen", "_even", "_causal", "_rule")
+OPERATOR_ENDS = ("_nt", "_nn", "_bias", "_nhwc", "_nchw", "_rows", "_cudnn", "_flash", "_varlen", "_even", "_causal", "_rule")
 GRAPHS = 64  # most graphs that are kept
+EPSILON = 1e-5  # of normalizations
 
 
 class Refused(Exception):
@@ -105,6 +106,26 @@ class TorchOperators:
     def gemm_nt(self, b):
         return lambda: self.torch.mm(b["a"], b["b"].t(), out=b["out"])
 
+    def gemm_nn(self, b):
+        multiply = self.torch.mm if b["a"].dim() == 2 else self.torch.bmm
+        return lambda: multiply(b["a"], b["b"], out=b["out"])
+
+    def gemm_nn_bias(self, b):
+        return lambda: self.torch.addmm(b["bias"], b["a"], b["b"], out=b["out"])
+
+    def gemm_grouped_nn(self, b):
+        ends = b["offsets"][1:].contiguous()
+        places = [0] + ends.tolist()
+        spans = [slice(first, last) for first, last in zip(places, places[1:])]
+
+        def one_by_one():
+            for span, matrix in zip(spans, b["b"]):
+                self.torch.mm(b["a"][span], matrix, out=b["out"][span])
+            return b["out"]
+
+        return {"one group after another": one_by_one,
+                "grouped": lambda: self.torch._grouped_mm(b["a"], b["b"], offs=ends)}
+
     def conv2d(self, b, layout):
         data = b["data"].permute(0, 3, 1, 2).contiguous(memory_format=layout)
         channels = data.shape[1]
@@ -147,6 +168,23 @@ class TorchOperators:
     def softmax_rows(self, b):
         return lambda: self.torch.softmax(b["in"], -1, out=b["out"])
 
+    def layernorm_rows(self, b):
+        normalize, columns = self.torch.nn.functional.layer_norm, b["gamma"].shape
+        return lambda: normalize(b["in"], columns, b["gamma"], b["beta"], EPSILON)
+
+    def rmsnorm_rows(self, b):
+        normalize, columns = self.torch.nn.functional.rms_norm, b["gamma"].shape
+        return lambda: normalize(b["in"], columns, b["gamma"], EPSILON)
+
+    def add_rmsnorm_rows(self, b):
+        normalize, columns = self.torch.nn.functional.rms_norm, b["gamma"].shape
+
+        def run():
+            self.torch.add(b["in"], b["residual"], out=b["sum"])
+            return b["sum"], normalize(b["sum"], columns, b["gamma"], EPSILON)
+
+        return run
+
     def sum_rows(self, b):
         return lambda: self.torch.sum(b["in"], -1, out=b["out"].view(b["in"].shape[:-1]))
 
@@ -182,6 +220,20 @@ class FlashInferOperators:
 
     def attention_varlen_causal(self, b):
         return self.attention_varlen(b, True)
+
+    def rmsnorm_rows(self, b):
+        return lambda: self.module.rmsnorm(b["in"], b["gamma"], EPSILON, out=b["out"])
+
+    def add_rmsnorm_rows(self, b):
+        """Works in place, so what it overwrites is copied first."""
+
+        def run():
+            b["out"].copy_(b["in"])
+            b["sum"].copy_(b["residual"])
+            self.module.fused_add_rmsnorm(b["out"], b["sum"], b["gamma"], EPSILON)
+            return b["sum"], b["out"]
+
+        return run
 
     def topk(self, b, **options):
         if not hasattr(self.module, "top_k"):

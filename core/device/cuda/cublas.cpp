@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/device/cuda/gemmcall.h"
 #include "core/device/cuda/library.h"
 #include "core/device/cuda/subject.h"
 
@@ -23,6 +24,10 @@ struct Cublas {
                              const void *, const void *, cudaDataType, int, const void *, cudaDataType, int,
                              const void *, void *, cudaDataType, int, cublasComputeType_t,
                              cublasGemmAlgo_t) = nullptr;
+    cublasStatus_t (*gemmBatched)(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int,
+                                  const void *, const void *, cudaDataType, int, long long, const void *,
+                                  cudaDataType, int, long long, const void *, void *, cudaDataType, int,
+                                  long long, int, cublasComputeType_t, cublasGemmAlgo_t) = nullptr;
 
     static Result<Cublas> load();
 };
@@ -38,26 +43,28 @@ Result<Cublas> Cublas::load()
         || !library->resolve(cublas.destroy, "cublasDestroy_v2")
         || !library->resolve(cublas.getVersion, "cublasGetVersion_v2")
         || !library->resolve(cublas.setStream, "cublasSetStream_v2")
-        || !library->resolve(cublas.gemmEx, "cublasGemmEx"))
+        || !library->resolve(cublas.gemmEx, "cublasGemmEx")
+        || !library->resolve(cublas.gemmBatched, "cublasGemmStridedBatchedEx"))
         return fail(ErrorCode::Unavailable,
                     "Cannot use " + library->name() + ": it misses an entry point of cuBLAS 12.");
     return cublas;
 }
 
-/// cuBLAS is column-major, so yᵀ (n × m) = weight · xᵀ is asked for: the row-major buffers need no copy.
-class GemmNt : public Subject
+/// cuBLAS is column-major, so outᵀ (n × m) = bᵀ · aᵀ is asked for: the row-major buffers need no copy.
+class Gemm : public Subject
 {
 public:
-    GemmNt(const Cublas &cublas, cublasHandle_t handle, const ReferenceCall &call,
-           std::vector<AddressSet> sets)
+    Gemm(const Cublas &cublas, cublasHandle_t handle, const ReferenceCall &call, const GemmCall &gemm,
+         std::vector<AddressSet> sets)
         : m_cublas(cublas)
         , m_handle(handle)
         , m_call(call)
+        , m_gemm(gemm)
         , m_sets(std::move(sets))
     {
         m_cublas.getVersion(m_handle, &m_version);
     }
-    ~GemmNt() override { m_cublas.destroy(m_handle); }
+    ~Gemm() override { m_cublas.destroy(m_handle); }
 
     Status enqueue(CUstream stream, std::size_t set) override;
     std::size_t setCount() const override { return m_sets.size(); }
@@ -77,34 +84,37 @@ private:
     Cublas m_cublas;
     cublasHandle_t m_handle;
     ReferenceCall m_call;
+    GemmCall m_gemm;
     std::vector<AddressSet> m_sets;
     int m_version = 0;
 };
 
-Status GemmNt::enqueue(CUstream stream, std::size_t set)
+Status Gemm::enqueue(CUstream stream, std::size_t set)
 {
-    const int m = static_cast<int>(m_call.sizes.at("m"));
-    const int n = static_cast<int>(m_call.sizes.at("n"));
-    const int k = static_cast<int>(m_call.sizes.at("k"));
+    const GemmCall &g = m_gemm;
     const float alpha = 1.0f;
     const float beta = 0.0f;
     cublasStatus_t status = m_cublas.setStream(m_handle, reinterpret_cast<cudaStream_t>(stream));
-    if (status == CUBLAS_STATUS_SUCCESS)
-        status = m_cublas.gemmEx(m_handle, CUBLAS_OP_T, CUBLAS_OP_N, n, m, k, &alpha, buffer("b", set),
-                                 CUDA_R_16BF, k, buffer("a", set), CUDA_R_16BF, k, &beta, buffer("out", set),
-                                 CUDA_R_16BF, n, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+    const cublasOperation_t operation = g.transposeB ? CUBLAS_OP_T : CUBLAS_OP_N;
+    const int rowOfB = g.transposeB ? g.k : g.n;
+    if (status == CUBLAS_STATUS_SUCCESS && g.batch == 1)
+        status =
+            m_cublas.gemmEx(m_handle, operation, CUBLAS_OP_N, g.n, g.m, g.k, &alpha, buffer("b", set),
+                            CUDA_R_16BF, rowOfB, buffer("a", set), CUDA_R_16BF, g.k, &beta,
+                            buffer("out", set), CUDA_R_16BF, g.n, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+    else if (status == CUBLAS_STATUS_SUCCESS)
+        status = m_cublas.gemmBatched(m_handle, operation, CUBLAS_OP_N, g.n, g.m, g.k, &alpha,
+                                      buffer("b", set), CUDA_R_16BF, rowOfB, g.strideB(), buffer("a", set),
+                                      CUDA_R_16BF, g.k, g.strideA(), &beta, buffer("out", set), CUDA_R_16BF,
+                                      g.n, g.strideOut(), g.batch, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
     if (status != CUBLAS_STATUS_SUCCESS)
         return fail(ErrorCode::Internal,
-                    "Cannot run cuBLAS: cublasGemmEx returned status " + std::to_string(status) + ".");
+                    "Cannot run cuBLAS: its product returned status " + std::to_string(status) + ".");
     return {};
 }
 
 bool hasAll(const ReferenceCall &call, const std::vector<AddressSet> &sets)
 {
-    for (const char *size : {"m", "n", "k"}) {
-        if (!call.sizes.contains(size))
-            return false;
-    }
     for (const char *role : {"a", "b", "out"}) {
         const auto found = call.buffers.find(role);
         if (found == call.buffers.end())
@@ -121,12 +131,15 @@ bool hasAll(const ReferenceCall &call, const std::vector<AddressSet> &sets)
 
 Result<std::unique_ptr<Subject>> makeCublasSubject(const ReferenceCall &call, std::vector<AddressSet> sets)
 {
-    if (call.op != "gemm_nt")
+    if (call.op != "gemm_nt" && call.op != "gemm_nn")
         return fail(ErrorCode::InvalidInput,
-                    "Cannot use cuBLAS for \"" + call.op + "\": expected the operator \"gemm_nt\".");
+                    "Cannot use cuBLAS for \"" + call.op + "\": expected \"gemm_nt\" or \"gemm_nn\".");
     if (!hasAll(call, sets))
         return fail(ErrorCode::InvalidInput,
-                    "Cannot use cuBLAS gemm_nt: it needs sizes m, n, k and buffers a, b, out.");
+                    "Cannot use cuBLAS " + call.op + ": it needs buffers a, b and out.");
+    const auto gemm = gemmCallOf(call);
+    if (!gemm)
+        return tl::unexpected(gemm.error());
     auto cublas = Cublas::load();
     if (!cublas)
         return tl::unexpected(cublas.error());
@@ -134,7 +147,7 @@ Result<std::unique_ptr<Subject>> makeCublasSubject(const ReferenceCall &call, st
     if (const cublasStatus_t status = cublas->create(&handle); status != CUBLAS_STATUS_SUCCESS)
         return fail(ErrorCode::Unavailable,
                     "Cannot start cuBLAS: cublasCreate returned status " + std::to_string(status) + ".");
-    return std::unique_ptr<Subject>(std::make_unique<GemmNt>(*cublas, handle, call, std::move(sets)));
+    return std::unique_ptr<Subject>(std::make_unique<Gemm>(*cublas, handle, call, *gemm, std::move(sets)));
 }
 
 #else

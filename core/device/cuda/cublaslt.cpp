@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/device/cuda/gemmcall.h"
 #include "core/device/cuda/library.h"
 #include "core/device/cuda/vendor.h"
 
@@ -29,6 +30,7 @@ constexpr int proposals = 16;
     X(descSet, cublasLtMatmulDescSetAttribute) \
     X(layoutCreate, cublasLtMatrixLayoutCreate) \
     X(layoutDestroy, cublasLtMatrixLayoutDestroy) \
+    X(layoutSet, cublasLtMatrixLayoutSetAttribute) \
     X(preferenceCreate, cublasLtMatmulPreferenceCreate) \
     X(preferenceDestroy, cublasLtMatmulPreferenceDestroy) \
     X(preferenceSet, cublasLtMatmulPreferenceSetAttribute) \
@@ -70,10 +72,13 @@ struct Operator {
     const char *name;
     cudaDataType operands;
     bool fastAccumulation;
+    bool bias = false;
 };
 
 constexpr Operator operators[] = {
     {"gemm_nt", CUDA_R_16BF, false},
+    {"gemm_nn", CUDA_R_16BF, false},
+    {"gemm_nn_bias", CUDA_R_16BF, false, true},
     {"gemm_nt_f8e4m3", CUDA_R_8F_E4M3, false},
     {"gemm_nt_f8e4m3_fast", CUDA_R_8F_E4M3, true},
 };
@@ -85,19 +90,20 @@ const Operator *operatorNamed(const std::string &name)
     return found == std::end(operators) ? nullptr : found;
 }
 
-/// cuBLASLt is column-major, so outᵀ (n × m) = b · aᵀ is asked for, as of cuBLAS.
-class LtGemmNt : public Subject
+/// cuBLASLt is column-major, so outᵀ (n × m) = bᵀ · aᵀ is asked for, as of cuBLAS.
+class LtGemm : public Subject
 {
 public:
-    LtGemmNt(const CublasLt &lt, const Operator &which, const VendorContext &context,
-             const ReferenceCall &call, std::vector<AddressSet> sets)
+    LtGemm(const CublasLt &lt, const Operator &which, const VendorContext &context, const ReferenceCall &call,
+           const GemmCall &gemm, std::vector<AddressSet> sets)
         : m_lt(lt)
         , m_operator(which)
         , m_context(context)
         , m_call(call)
+        , m_gemm(gemm)
         , m_sets(std::move(sets))
     {}
-    ~LtGemmNt() override
+    ~LtGemm() override
     {
         for (cublasLtMatrixLayout_t layout : {m_a, m_b, m_out}) {
             if (layout)
@@ -126,6 +132,8 @@ public:
 
 private:
     Status describe();
+    Status describeOperands(std::uint64_t m, std::uint64_t n, std::uint64_t k);
+    Status addBias(std::size_t set);
     Status propose();
     Status enqueueWith(const cublasLtMatmulHeuristicResult_t &algorithm, CUstream stream, std::size_t set);
     [[nodiscard]] void *buffer(const char *role, std::size_t set) const
@@ -137,6 +145,7 @@ private:
     Operator m_operator;
     VendorContext m_context;
     ReferenceCall m_call;
+    GemmCall m_gemm;
     std::vector<AddressSet> m_sets;
     DeviceMemory m_workspace;
     cublasLtHandle_t m_handle = nullptr;
@@ -148,12 +157,12 @@ private:
     std::size_t m_chosen = 0;
 };
 
-Status LtGemmNt::describe()
+Status LtGemm::describe()
 {
-    const auto m = static_cast<std::uint64_t>(m_call.sizes.at("m"));
-    const auto n = static_cast<std::uint64_t>(m_call.sizes.at("n"));
-    const auto k = static_cast<std::uint64_t>(m_call.sizes.at("k"));
-    const cublasOperation_t transpose = CUBLAS_OP_T;
+    const auto m = static_cast<std::uint64_t>(m_gemm.m);
+    const auto n = static_cast<std::uint64_t>(m_gemm.n);
+    const auto k = static_cast<std::uint64_t>(m_gemm.k);
+    const cublasOperation_t transpose = m_gemm.transposeB ? CUBLAS_OP_T : CUBLAS_OP_N;
     if (auto made = check(m_lt.create(&m_handle), "cublasLtCreate"); !made)
         return made;
     if (auto made =
@@ -169,20 +178,58 @@ Status LtGemmNt::describe()
                          "choosing the accumulation");
         !set)
         return set;
-    const auto ld = static_cast<std::int64_t>(k);
-    for (const auto &[layout, type, rows, columns, stride] :
-         {std::tuple{&m_b, m_operator.operands, k, n, ld},
-          {&m_a, m_operator.operands, k, m, ld},
-          {&m_out, CUDA_R_16BF, n, m, static_cast<std::int64_t>(n)}}) {
-        if (auto made =
-                check(m_lt.layoutCreate(layout, type, rows, columns, stride), "cublasLtMatrixLayoutCreate");
-            !made)
+    if (auto added = addBias(0); !added)
+        return added;
+    return describeOperands(m, n, k);
+}
+
+/// The bias lies elsewhere in every set, and its address is a part of what is asked for.
+Status LtGemm::addBias(std::size_t set)
+{
+    if (!m_operator.bias)
+        return {};
+    const cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_BIAS;
+    const void *const bias = buffer("bias", set);
+    auto done = check(m_lt.descSet(m_desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue),
+                      "asking for a bias");
+    if (done)
+        done = check(m_lt.descSet(m_desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof(void *)),
+                     "naming the bias");
+    return done;
+}
+
+Status LtGemm::describeOperands(std::uint64_t m, std::uint64_t n, std::uint64_t k)
+{
+    struct Operand {
+        cublasLtMatrixLayout_t *layout;
+        cudaDataType type;
+        std::uint64_t rows, columns;
+        std::int64_t stride; ///< from one of the batch to the next
+    };
+    const std::uint64_t rowsOfB = m_gemm.transposeB ? k : n;
+    for (const Operand &operand :
+         {Operand{&m_b, m_operator.operands, rowsOfB, m_gemm.transposeB ? n : k, m_gemm.strideB()},
+          Operand{&m_a, m_operator.operands, k, m, m_gemm.strideA()},
+          Operand{&m_out, CUDA_R_16BF, n, m, m_gemm.strideOut()}}) {
+        auto made = check(m_lt.layoutCreate(operand.layout, operand.type, operand.rows, operand.columns,
+                                            static_cast<std::int64_t>(operand.rows)),
+                          "cublasLtMatrixLayoutCreate");
+        const std::int32_t count = m_gemm.batch;
+        if (made && count > 1)
+            made = check(
+                m_lt.layoutSet(*operand.layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count),
+                "saying how many there are");
+        if (made && count > 1)
+            made = check(m_lt.layoutSet(*operand.layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
+                                        &operand.stride, sizeof operand.stride),
+                         "saying how far apart they are");
+        if (!made)
             return made;
     }
     return {};
 }
 
-Status LtGemmNt::propose()
+Status LtGemm::propose()
 {
     cublasLtMatmulPreference_t preference = nullptr;
     if (auto made = check(m_lt.preferenceCreate(&preference), "cublasLtMatmulPreferenceCreate"); !made)
@@ -198,7 +245,7 @@ Status LtGemmNt::propose()
     return check(status, "cublasLtMatmulAlgoGetHeuristic");
 }
 
-Status LtGemmNt::prepare()
+Status LtGemm::prepare()
 {
     if (auto described = describe(); !described)
         return described;
@@ -217,12 +264,13 @@ Status LtGemmNt::prepare()
     return {};
 }
 
-Status LtGemmNt::enqueueWith(const cublasLtMatmulHeuristicResult_t &algorithm, CUstream stream,
-                             std::size_t set)
+Status LtGemm::enqueueWith(const cublasLtMatmulHeuristicResult_t &algorithm, CUstream stream, std::size_t set)
 {
     const float alpha = 1.0f;
     const float beta = 0.0f;
     void *out = buffer("out", set);
+    if (auto added = addBias(set); !added)
+        return added;
     const auto status = m_lt.matmul(m_handle, m_desc, &alpha, buffer("b", set), m_b, buffer("a", set), m_a,
                                     &beta, out, m_out, out, m_out, &algorithm.algo, pointerTo(m_workspace),
                                     workspaceBytes, reinterpret_cast<cudaStream_t>(stream));
@@ -238,13 +286,20 @@ Result<std::unique_ptr<Subject>> makeCublasLtSubject(const VendorContext &contex
     if (!which)
         return fail(ErrorCode::InvalidInput,
                     "Cannot use cuBLASLt for \"" + call.op
-                        + "\": expected \"gemm_nt\", \"gemm_nt_f8e4m3\" or \"gemm_nt_f8e4m3_fast\".");
-    if (auto complete = requireRoles(call, sets, {"m", "n", "k"}, {"a", "b", "out"}); !complete)
+                        + "\": expected \"gemm_nt\", \"gemm_nn\", \"gemm_nn_bias\", \"gemm_nt_f8e4m3\" or "
+                          "\"gemm_nt_f8e4m3_fast\".");
+    std::vector<std::string> roles{"a", "b", "out"};
+    if (which->bias)
+        roles.push_back("bias");
+    if (auto complete = requireRoles(call, sets, {}, roles); !complete)
         return tl::unexpected(complete.error());
+    const auto gemm = gemmCallOf(call);
+    if (!gemm)
+        return tl::unexpected(gemm.error());
     const auto lt = CublasLt::load();
     if (!lt)
         return tl::unexpected(lt.error());
-    auto subject = std::make_unique<LtGemmNt>(*lt, *which, context, call, std::move(sets));
+    auto subject = std::make_unique<LtGemm>(*lt, *which, context, call, *gemm, std::move(sets));
     if (auto prepared = subject->prepare(); !prepared)
         return tl::unexpected(prepared.error());
     return std::unique_ptr<Subject>(std::move(subject));

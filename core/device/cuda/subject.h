@@ -46,7 +46,8 @@ public:
                                                                const kernel::ResolvedPlan &plan,
                                                                std::vector<AddressSet> sets);
 
-/// cuBLAS "gemm_nt": out[m, n] = a[m, k] · b[n, k]ᵀ in bf16 with fp32 accumulation; roles a, b, out; sizes m, n, k.
+/// cuBLAS "gemm_nt": out[m, n] = a[m, k] · b[n, k]ᵀ in bf16 with fp32 accumulation, "gemm_nn": b is [k, n]; roles a, b, out; sizes m, n, k,
+/// and for several of them batch (gemmcall.h).
 [[nodiscard]] Result<std::unique_ptr<Subject>> makeCublasSubject(const ReferenceCall &call,
                                                                  std::vector<AddressSet> sets);
 

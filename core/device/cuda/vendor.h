@@ -35,7 +35,8 @@ struct VendorContext {
                                                                  std::vector<AddressSet> sets);
 
 /// cuBLASLt, with the fastest of the algorithms that its heuristics propose:
-///   gemm_nt              as that of cuBLAS
+///   gemm_nt, gemm_nn     as those of cuBLAS
+///   gemm_nn_bias         gemm_nn, and bias[n] is added to every row before it is rounded
 ///   gemm_nt_f8e4m3       a and b in e4m3 without scales, m, n and k multiples of 16; sums are carried on in f32
 ///   gemm_nt_f8e4m3_fast  the same with its fast accumulation: sums stay in the tensor cores, at about 14 bits
 [[nodiscard]] Result<std::unique_ptr<Subject>> makeCublasLtSubject(const VendorContext &context,

@@ -54,12 +54,16 @@ Result<Expected> normalizationOracle(OracleRoles roles, Normalization normalizat
     const HostTensor *in = roles["in"];
     const HostTensor *gamma = roles["gamma"];
     const HostTensor *beta = shifts ? roles["beta"] : nullptr;
+    const bool adds = normalization == Normalization::AddRmsNorm;
+    const HostTensor *residual = adds ? roles["residual"] : nullptr;
+    const HostTensor *sum = adds ? roles["sum"] : nullptr;
     const HostTensor *out = roles["out"];
-    if (!in || !gamma || (shifts && !beta) || !out)
+    if (!in || !gamma || (shifts && !beta) || (adds && (!residual || !sum)) || !out)
         return roles.problem({});
     const std::vector<std::int64_t> columns{static_cast<std::int64_t>(in->rowLength())};
     if (in->shape.empty() || out->shape != in->shape || gamma->shape != columns
-        || (beta && beta->shape != columns))
+        || (beta && beta->shape != columns)
+        || (adds && (residual->shape != in->shape || sum->shape != in->shape)))
         return roles.problem("the shapes of its tensors do not fit together");
     const std::vector<double> scales = toDoubles(*gamma);
     const std::vector<double> shiftsOfColumns = beta ? toDoubles(*beta) : std::vector<double>{};
@@ -67,14 +71,21 @@ Result<Expected> normalizationOracle(OracleRoles roles, Normalization normalizat
     Expected expected;
     std::vector<double> &result = expected[out->name];
     result.resize(in->elements());
+    std::vector<double> sums(adds ? result.size() : 0);
     parallelRanges(result.size() / length, std::max<std::size_t>(1, usualGrain / length),
                    [&](std::size_t begin, std::size_t end) {
-                       for (std::size_t i = begin * length; i < end * length; ++i)
+                       for (std::size_t i = begin * length; i < end * length; ++i) {
                            result[i] = kernel::loadElement(in->bytes.data(), in->dtype, i);
+                           if (adds)
+                               sums[i] = result[i] +=
+                                   kernel::loadElement(residual->bytes.data(), residual->dtype, i);
+                       }
                        for (std::size_t row = begin; row < end; ++row)
                            normalizeRow(std::span(result).subspan(row * length, length), normalization,
                                         scales, shiftsOfColumns);
                    });
+    if (adds)
+        expected[sum->name] = std::move(sums);
     return expected;
 }
 

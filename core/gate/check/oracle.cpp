@@ -4,9 +4,9 @@
 #include "core/gate/check/attention.h"
 #include "core/gate/check/convolution.h"
 #include "core/gate/check/gateddelta.h"
-#include "core/gate/check/matmul.h"
 #include "core/gate/check/normalization.h"
 #include "core/gate/check/parallel.h"
+#include "core/gate/check/product.h"
 #include "core/gate/check/roles.h"
 #include "core/gate/check/rowoperations.h"
 #include "core/gate/check/selection.h"
@@ -18,27 +18,6 @@
 namespace klineage::gate {
 
 namespace {
-
-Result<Expected> matmulOracle(OracleRoles roles, bool transposeB)
-{
-    const HostTensor *a = roles["a"];
-    const HostTensor *b = roles["b"];
-    const HostTensor *out = roles["out"];
-    if (!a || !b || !out)
-        return roles.problem({});
-    if (a->shape.size() != 2 || b->shape.size() != 2 || out->shape.size() != 2)
-        return roles.problem("its tensors must have two dimensions");
-    if (kernel::sizeOf(a->dtype) > 4 || kernel::sizeOf(b->dtype) > 4)
-        return roles.problem("it takes inputs of at most 32 bits an element");
-    const auto k = a->shape[1];
-    const auto n = b->shape[transposeB ? 0 : 1];
-    if (b->shape[transposeB ? 1 : 0] != k || out->shape[0] != a->shape[0] || out->shape[1] != n)
-        return roles.problem("the shapes of its tensors do not fit together");
-    Expected expected;
-    expected[out->name] = matmul(toFloats(*a), toFloats(*b), static_cast<std::size_t>(a->shape[0]),
-                                 static_cast<std::size_t>(n), static_cast<std::size_t>(k), transposeB);
-    return expected;
-}
 
 void softmaxRow(const float *in, double *out, std::size_t length)
 {
@@ -100,12 +79,15 @@ struct Oracle {
 };
 
 constexpr Oracle oracles[] = {
-    {"matmul_nn", [](OracleRoles roles) { return matmulOracle(roles, false); }},
-    {"matmul_nt", [](OracleRoles roles) { return matmulOracle(roles, true); }},
+    {"matmul_nn", [](OracleRoles roles) { return productOracle(roles, Product::Nn); }},
+    {"matmul_nt", [](OracleRoles roles) { return productOracle(roles, Product::Nt); }},
+    {"matmul_grouped_nn", [](OracleRoles roles) { return productOracle(roles, Product::GroupedNn); }},
     {"softmax_rows", softmaxOracle},
     {"layernorm_rows",
      [](OracleRoles roles) { return normalizationOracle(roles, Normalization::LayerNorm); }},
     {"rmsnorm_rows", [](OracleRoles roles) { return normalizationOracle(roles, Normalization::RmsNorm); }},
+    {"add_rmsnorm_rows",
+     [](OracleRoles roles) { return normalizationOracle(roles, Normalization::AddRmsNorm); }},
     {"silu", siluOracle},
     {"conv2d_nhwc", convolutionOracle},
     {"attention_varlen", [](OracleRoles roles) { return attentionOracle(roles, false); }},

@@ -13,13 +13,11 @@ namespace klineage::gate {
 using Expected = std::map<std::string, std::vector<double>>;
 
 /// Computes what the workload's oracle says the outputs are, in double. Built-in oracles and the roles they take:
-///   matmul_nn     a [m, k], b [k, n], out [m, n]
-///   matmul_nt     a [m, k], b [n, k], out [m, n]
 ///   softmax_rows  in [rows, cols], out the same
 ///   silu          in of any shape, out the same
-///   conv2d_nhwc; attention_varlen, attention_varlen_causal; gated_delta_rule; layernorm_rows, rmsnorm_rows; sum_rows, cumsum_rows,
-///   sort_rows; topk_rows, topk_sorted_rows:
-///   convolution.h, attention.h, gateddelta.h, normalization.h, rowoperations.h, selection.h
+///   matmul_nn, matmul_nt, matmul_grouped_nn; conv2d_nhwc; attention_varlen, attention_varlen_causal; gated_delta_rule; layernorm_rows,
+///   rmsnorm_rows, add_rmsnorm_rows; sum_rows, cumsum_rows, sort_rows; topk_rows, topk_sorted_rows:
+///   product.h, convolution.h, attention.h, gateddelta.h, normalization.h, rowoperations.h, selection.h
 /// Roles name tensors in workload.oracleArgs. Fails when the oracle is unknown or the shapes do not fit. Multi-threaded.
 [[nodiscard]] Result<Expected> computeOracle(const workload::Workload &workload,
                                              const std::vector<HostTensor> &tensors);

@@ -40,4 +40,17 @@ std::vector<float> toFloats(const HostTensor &tensor)
     return values;
 }
 
+std::vector<std::int64_t> ascendingOffsets(const HostTensor &tensor, std::int64_t end)
+{
+    std::vector<std::int64_t> offsets;
+    for (std::size_t i = 0; i < tensor.elements(); ++i) {
+        const double value = kernel::loadElement(tensor.bytes.data(), tensor.dtype, i);
+        const double last = offsets.empty() ? 0 : static_cast<double>(offsets.back());
+        if (!(offsets.empty() ? value == 0 : value >= last) || value > static_cast<double>(end))
+            return {};
+        offsets.push_back(static_cast<std::int64_t>(value));
+    }
+    return !offsets.empty() && offsets.back() == end ? offsets : std::vector<std::int64_t>();
+}
+
 } // namespace klineage::gate

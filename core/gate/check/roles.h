@@ -14,6 +14,8 @@ public:
         , m_tensors(tensors)
     {}
 
+    /// Whether the workload says anything of a role that may be left out.
+    [[nodiscard]] bool has(const std::string &role) const { return m_workload.oracleArgs.contains(role); }
     /// nullptr when the role names no tensor; problem() says which one then.
     const HostTensor *operator[](const std::string &role);
     /// "Cannot compute the oracle …: <missing role, or what>."
@@ -27,5 +29,8 @@ private:
 
 /// A tensor of at most 32 bits an element, as floats (exact for every such floating-point type). Multi-threaded.
 [[nodiscard]] std::vector<float> toFloats(const HostTensor &tensor);
+
+/// Offsets from 0, ascending to `end`; empty when they are not.
+[[nodiscard]] std::vector<std::int64_t> ascendingOffsets(const HostTensor &tensor, std::int64_t end);
 
 } // namespace klineage::gate

@@ -28,7 +28,7 @@ std::string kernelKeyOf(const OracleJob &job)
 std::string checkKeyOf(const OracleJob &job)
 {
     std::string key = kernelKeyOf(job);
-    for (const char *size : {"WINDOW", "DIM", "HEADS", "KV_HEADS"}) {
+    for (const char *size : {"WINDOW", "GROUPS", "DIM", "HEADS", "KV_HEADS"}) {
         if (const auto found = job.sizes.find(size); found != job.sizes.end())
             key += " " + std::string(size) + "=" + std::to_string(std::get<std::int64_t>(found->second));
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/gate/oracle/oraclejob.h"
 
+#include "core/gate/check/product.h"
 #include "core/gate/check/roles.h"
 #include "core/gate/oracle/kernels.h"
 
@@ -12,7 +13,8 @@ namespace klineage::gate {
 namespace {
 
 constexpr std::int64_t mostColumns = 256;
-constexpr std::int64_t mostBlocksAcross = 65535; // of a grid's second dimension
+constexpr std::int64_t mostBlocksAcross = 65535; // of a grid's second or third dimension
+constexpr std::int64_t noBias = 5;               // in place of its type
 
 tl::unexpected<Error> notOnDevice(const std::string &why)
 {
@@ -70,40 +72,54 @@ OracleJob jobOf(const HostTensor &out, bool wide)
     return job;
 }
 
-/// What a product of two matrices and a convolution, which is one with gathered rows, have in common.
-OracleJob productJob(const HostTensor &a, const HostTensor &b, const HostTensor &out, bool wide,
-                     std::map<std::string, std::int64_t> flags, std::map<std::string, std::int64_t> sizes)
+std::vector<std::byte> offsetBytesOf(const std::vector<std::int64_t> &values)
 {
-    OracleJob job = jobOf(out, wide);
+    std::vector<std::byte> bytes(values.size() * sizeof(std::int64_t));
+    std::memcpy(bytes.data(), values.data(), bytes.size());
+    return bytes;
+}
+
+/// What products of matrices and a convolution, which is one with gathered rows, have in common.
+OracleJob productJob(const GroupedProduct &product, bool wide, std::map<std::string, std::int64_t> images)
+{
+    OracleJob job = jobOf(*product.out, wide);
     job.text = oracle::matmulCu;
     job.name = "matmul.cu";
-    flags.insert({{"TYPE_A", elementTypeOf(a)}, {"TYPE_B", elementTypeOf(b)}});
-    job.tunables.insert(flags.begin(), flags.end());
-    for (const auto &[name, size] : sizes)
+    job.tunables.insert({{"TYPE_A", elementTypeOf(*product.a)},
+                         {"TYPE_B", elementTypeOf(*product.b)},
+                         {"TYPE_BIAS", product.bias ? elementTypeOf(*product.bias) : noBias},
+                         {"TRANSPOSE_B", product.transposeB ? 1 : 0},
+                         {"GATHER", images.empty() ? 0 : 1}});
+    if (images.empty())
+        images = {{"HEIGHT", 1}, {"WIDTH", 1}, {"CHANNELS", 1}, {"WINDOW", 1}};
+    for (const auto &[name, size] : images)
         job.sizes[name] = size;
-    job.inputs = {{"a", a.bytes}, {"b", b.bytes}};
+    std::int64_t most = 1;
+    for (std::size_t i = 0; i + 1 < product.offsets.size(); ++i)
+        most = std::max(most, product.offsets[i + 1] - product.offsets[i]);
+    job.sizes["M"] = most;
+    job.sizes["N"] = product.n;
+    job.sizes["K"] = product.k;
+    job.sizes["GROUPS"] = static_cast<std::int64_t>(product.offsets.size() - 1);
+    job.made = {offsetBytesOf(product.offsets)};
+    job.inputs = {{"a", product.a->bytes},
+                  {"b", product.b->bytes},
+                  {"bias", product.bias ? std::span<const std::byte>(product.bias->bytes) : job.made[0]},
+                  {"offsets", job.made[0]}};
     return job;
 }
 
-Result<OracleJob> matmulJob(OracleRoles &roles, bool transposeB, bool wide)
+Result<OracleJob> matmulJob(OracleRoles &roles, Product which, bool wide)
 {
-    const auto tensors = roleTensorsOf(roles, {"a", "b", "out"});
-    if (tensors.empty())
+    const auto product = groupedProductOf(roles, which);
+    if (!product)
         return notOnDevice(unfit);
-    const HostTensor &a = *tensors[0], &b = *tensors[1], &out = *tensors[2];
-    if (a.shape.size() != 2 || b.shape.size() != 2 || out.shape.size() != 2)
-        return notOnDevice(unfit);
-    const std::int64_t k = a.shape[1];
-    const std::int64_t n = b.shape[transposeB ? 0 : 1];
-    if (b.shape[transposeB ? 1 : 0] != k || out.shape != std::vector{a.shape[0], n})
-        return notOnDevice(unfit);
-    if (!typesAreKnown({&a, &b}))
+    if (!typesAreKnown({product->a, product->b}) || (product->bias && !typesAreKnown({product->bias})))
         return notOnDevice(unknownType);
-    if (n / 64 >= mostBlocksAcross)
-        return notOnDevice("it is too wide");
-    return productJob(
-        a, b, out, wide, {{"TRANSPOSE_B", transposeB ? 1 : 0}, {"GATHER", 0}},
-        {{"M", a.shape[0]}, {"N", n}, {"K", k}, {"HEIGHT", 1}, {"WIDTH", 1}, {"CHANNELS", 1}, {"WINDOW", 1}});
+    if (product->n / 64 >= mostBlocksAcross
+        || static_cast<std::int64_t>(product->offsets.size()) > mostBlocksAcross)
+        return notOnDevice("it is too wide, or has too many groups");
+    return productJob(*product, wide, {});
 }
 
 Result<OracleJob> convolutionJob(OracleRoles &roles, bool wide)
@@ -126,35 +142,16 @@ Result<OracleJob> convolutionJob(OracleRoles &roles, bool wide)
         return notOnDevice(unknownType);
     if (filters / 64 >= mostBlocksAcross)
         return notOnDevice("it has too many filters");
-    return productJob(data, weight, out, wide, {{"TRANSPOSE_B", 0}, {"GATHER", 1}},
-                      {{"M", data.shape[0] * data.shape[1] * data.shape[2]},
-                       {"N", filters},
-                       {"K", weight.shape[0]},
-                       {"HEIGHT", data.shape[1]},
-                       {"WIDTH", data.shape[2]},
-                       {"CHANNELS", channels},
-                       {"WINDOW", window}});
-}
-
-/// The offsets as numbers of 64 bits; empty when they are no offsets of so many tokens.
-std::vector<std::int64_t> wideOffsetsOf(const HostTensor &tensor, std::int64_t tokens)
-{
-    std::vector<std::int64_t> offsets;
-    for (std::size_t i = 0; i < tensor.elements(); ++i) {
-        const double value = kernel::loadElement(tensor.bytes.data(), tensor.dtype, i);
-        const double last = offsets.empty() ? 0 : static_cast<double>(offsets.back());
-        if (!(offsets.empty() ? value == 0 : value >= last) || value > static_cast<double>(tokens))
-            return {};
-        offsets.push_back(static_cast<std::int64_t>(value));
-    }
-    return !offsets.empty() && offsets.back() == tokens ? offsets : std::vector<std::int64_t>();
-}
-
-std::vector<std::byte> offsetBytesOf(const std::vector<std::int64_t> &values)
-{
-    std::vector<std::byte> bytes(values.size() * sizeof(std::int64_t));
-    std::memcpy(bytes.data(), values.data(), bytes.size());
-    return bytes;
+    GroupedProduct product;
+    product.a = &data;
+    product.b = &weight;
+    product.out = &out;
+    product.n = filters;
+    product.k = weight.shape[0];
+    product.offsets = {0, data.shape[0] * data.shape[1] * data.shape[2]};
+    return productJob(
+        product, wide,
+        {{"HEIGHT", data.shape[1]}, {"WIDTH", data.shape[2]}, {"CHANNELS", channels}, {"WINDOW", window}});
 }
 
 Result<OracleJob> attentionJob(OracleRoles &roles, bool causal, bool wide)
@@ -167,8 +164,8 @@ Result<OracleJob> attentionJob(OracleRoles &roles, bool causal, bool wide)
         || k.shape[1] < 1 || q.shape[1] % k.shape[1] != 0 || q.shape[2] != k.shape[2]
         || tensors[3]->shape.size() != 1 || tensors[3]->shape != tensors[4]->shape)
         return notOnDevice(unfit);
-    const auto queries = wideOffsetsOf(*tensors[3], q.shape[0]);
-    const auto keys = wideOffsetsOf(*tensors[4], k.shape[0]);
+    const auto queries = ascendingOffsets(*tensors[3], q.shape[0]);
+    const auto keys = ascendingOffsets(*tensors[4], k.shape[0]);
     if (queries.size() < 2 || keys.size() < 2)
         return notOnDevice(unfit);
     for (std::size_t i = 0; i + 1 < queries.size(); ++i) {
@@ -215,8 +212,12 @@ Result<OracleJob> oracleJobOf(const workload::Workload &workload, const std::vec
                               bool wide)
 {
     OracleRoles roles(workload, tensors);
-    if (workload.oracle == "matmul_nn" || workload.oracle == "matmul_nt")
-        return matmulJob(roles, workload.oracle == "matmul_nt", wide);
+    if (workload.oracle == "matmul_nn")
+        return matmulJob(roles, Product::Nn, wide);
+    if (workload.oracle == "matmul_nt")
+        return matmulJob(roles, Product::Nt, wide);
+    if (workload.oracle == "matmul_grouped_nn")
+        return matmulJob(roles, Product::GroupedNn, wide);
     if (workload.oracle == "conv2d_nhwc")
         return convolutionJob(roles, wide);
     if (workload.oracle == "attention_varlen" || workload.oracle == "attention_varlen_causal")

@@ -34,7 +34,7 @@ struct OracleJob {
     [[nodiscard]] std::string source() const;
 };
 
-/// The job for a workload's oracle: matmul_nn, matmul_nt, conv2d_nhwc, attention_varlen and attention_varlen_causal over floating-point
+/// The job for a workload's oracle: matmul_nn, matmul_nt, matmul_grouped_nn, conv2d_nhwc, attention_varlen and attention_varlen_causal over floating-point
 /// types of at most 32 bits. The tensors must outlive it. Unavailable, with a clause that says why, when there is no kernel for it or the
 /// tensors are not such as the oracle takes (which the CPU's says better).
 [[nodiscard]] Result<OracleJob> oracleJobOf(const workload::Workload &workload,

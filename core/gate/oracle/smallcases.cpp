@@ -83,16 +83,27 @@ std::vector<std::vector<HostTensor>> smallCasesOf(const workload::Workload &work
         shaped(small);
         cases.push_back(small.take());
     };
+    SmallCase given(workload, outlined);
     const bool transposed = workload.oracle == "matmul_nt";
-    if (transposed || workload.oracle == "matmul_nn") {
+    const bool grouped = workload.oracle == "matmul_grouped_nn";
+    if ((transposed || grouped || workload.oracle == "matmul_nn") && given.tensor("a")) {
+        const std::size_t dimensions = given.tensor("a")->shape.size();
+        const Extents batch(dimensions - std::min<std::size_t>(dimensions, 2),
+                            2); // as many dimensions as there
+        const auto after = [](Extents shape, std::initializer_list<std::int64_t> more) {
+            shape.insert(shape.end(), more);
+            return shape;
+        };
         for (const auto &[m, n, k] : {std::tuple{1, 1, 1}, std::tuple{70, 67, 35}, std::tuple{65, 130, 17}})
             add([&, m = m, n = n, k = k](SmallCase &small) {
-                small.shape("a", {m, k});
-                small.shape("b", transposed ? Extents{n, k} : Extents{k, n});
-                small.shape("out", {m, n});
+                small.shape("a", after(batch, {m, k}));
+                small.shape("b",
+                            transposed ? after(batch, {n, k}) : after(grouped ? Extents{3} : batch, {k, n}));
+                small.shape("bias", {n});
+                small.offsets("offsets", {0, m / 35, m / 35, m});
+                small.shape("out", after(batch, {m, n}));
             });
     }
-    SmallCase given(workload, outlined);
     if (workload.oracle == "conv2d_nhwc" && given.tensor("data") && given.tensor("weight")) {
         const HostTensor *data = given.tensor("data");
         const std::int64_t places =

@@ -196,6 +196,7 @@ private slots:
     void honestOnesPass();
     void mistakesFail_data();
     void mistakesFail();
+    void sumAndItsNormalization();
     void refusesWhatDoesNotFit_data();
     void refusesWhatDoesNotFit();
 };
@@ -286,6 +287,36 @@ void TestNormalization::mistakesFail()
     QFETCH(const QString, caseName);
     const workload::Workload w = shipped(workload);
     QVERIFY(!checkOf(*instanceOf(w, *w.findCase(caseName.toStdString())), kernel).ok());
+}
+
+void TestNormalization::sumAndItsNormalization()
+{
+    const auto tensor = [](const char *name, workload::Role role, std::vector<std::int64_t> shape,
+                           std::vector<double> values) {
+        HostTensor made{name, role, kernel::DType::BF16, std::move(shape), {}};
+        made.bytes.resize(2 * values.size());
+        for (std::size_t i = 0; i < values.size(); ++i)
+            kernel::storeElement(made.bytes.data(), made.dtype, i, values[i]);
+        return made;
+    };
+    const workload::Workload w = shipped("heldout-add-rmsnorm-16384x4096");
+    std::vector<HostTensor> tensors = {
+        tensor("x", workload::Role::Input, {2, 2}, {1, 5, 0, -2}),
+        tensor("residual", workload::Role::Input, {2, 2}, {2, -1, 0.5, 2}),
+        tensor("gamma", workload::Role::Input, {2}, {1, -2}),
+        tensor("sum", workload::Role::Output, {2, 2}, {}),
+        tensor("y", workload::Role::Output, {2, 2}, {}),
+    };
+    const auto computed = computeOracle(w, tensors);
+    QVERIFY2(computed, computed ? "" : computed.error().message.c_str());
+    QCOMPARE(computed->at("sum"), (std::vector<double>{3, 4, 0.5, 0}));
+    const double first = std::sqrt(12.5 + 1e-5); // of (9 + 16) / 2
+    const double second = std::sqrt(0.125 + 1e-5);
+    const std::vector<double> expected{3 / first, -8 / first, 0.5 / second, 0};
+    for (std::size_t i = 0; i < expected.size(); ++i)
+        QVERIFY(std::abs(computed->at("y")[i] - expected[i]) < 1e-14);
+    tensors[1].shape = {4, 1};
+    QVERIFY(!computeOracle(w, tensors));
 }
 
 void TestNormalization::refusesWhatDoesNotFit_data()

@@ -143,6 +143,90 @@ std::vector<double> naiveAttention(const CaseInstance &instance, bool causal)
     return out;
 }
 
+constexpr const char *productsText = R"(
+name = "products"
+axes = ["M"]
+flops = "24 * M"
+bytes = "M"
+[[tensor]]
+name = "a"
+role = "input"
+dtype = "f32"
+shape = [2, "M", 2]
+[[tensor]]
+name = "rows"
+role = "input"
+dtype = "bf16"
+shape = [4, 2]
+[[tensor]]
+name = "b"
+role = "input"
+dtype = "f32"
+shape = [2, 2, 3]
+[[tensor]]
+name = "bt"
+role = "input"
+dtype = "f32"
+shape = [2, 3, 2]
+[[tensor]]
+name = "three"
+role = "input"
+dtype = "bf16"
+shape = [3, 2, 3]
+[[tensor]]
+name = "bias"
+role = "input"
+dtype = "bf16"
+shape = [3]
+[[tensor]]
+name = "offsets"
+role = "input"
+dtype = "i32"
+shape = [4]
+[[tensor]]
+name = "y"
+role = "output"
+dtype = "f32"
+shape = [2, "M", 3]
+[[tensor]]
+name = "z"
+role = "output"
+dtype = "bf16"
+shape = [4, 3]
+[[case]]
+name = "small"
+axes = { M = 2 }
+[oracle]
+name = "matmul_nn"
+args = { a = "a", b = "b", out = "y" }
+)";
+
+/// A tensor of small numbers, which every type has.
+HostTensor tensorOf(const std::string &name, kernel::DType dtype, std::vector<std::int64_t> shape,
+                    const std::vector<double> &values)
+{
+    HostTensor tensor{name, workload::Role::Input, dtype, std::move(shape), {}};
+    tensor.bytes.resize(values.size() * kernel::sizeOf(dtype));
+    for (std::size_t i = 0; i < values.size(); ++i)
+        kernel::storeElement(tensor.bytes.data(), dtype, i, values[i]);
+    return tensor;
+}
+
+std::vector<HostTensor> tensorsOfProducts(std::vector<double> offsets = {0, 1, 1, 4})
+{
+    using kernel::DType;
+    return {
+        tensorOf("a", DType::F32, {2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8}),
+        tensorOf("rows", DType::BF16, {4, 2}, {1, 2, 3, 4, 5, 6, 7, 8}),
+        tensorOf("b", DType::F32, {2, 2, 3}, {1, 0, 2, 0, 1, 3, 1, 1, 0, 2, 0, 1}),
+        tensorOf("bt", DType::F32, {2, 3, 2},
+                 {1, 0, 0, 1, 2, 3, 1, 2, 1, 0, 0, 1}), // b, each matrix transposed
+        tensorOf("three", DType::BF16, {3, 2, 3}, {1, 0, 2, 0, 1, 3, 9, 9, 9, 9, 9, 9, 1, 1, 0, 2, 0, 1}),
+        tensorOf("bias", DType::BF16, {3}, {10, 20, 30}),
+        tensorOf("offsets", DType::I32, {static_cast<std::int64_t>(offsets.size())}, offsets),
+    };
+}
+
 } // namespace
 
 class TestOracles : public QObject
@@ -156,6 +240,10 @@ private slots:
     void attention_data();
     void attention();
     void attentionOfSharedKeys();
+    void products_data();
+    void products();
+    void productsThatDoNotFit_data();
+    void productsThatDoNotFit();
     void rows_data();
     void rows();
     void offsetsAscend();
@@ -231,6 +319,96 @@ void TestOracles::attentionOfSharedKeys()
     const auto instance = instanceOf(workload, "ragged");
     QVERIFY(largestDifference(instance->expected.at("output").doubles(), naiveAttention(*instance, false))
             < 1e-12);
+}
+
+void TestOracles::products_data()
+{
+    QTest::addColumn<QString>("oracle");
+    QTest::addColumn<QString>("args"); // role tensor role tensor …
+    QTest::addColumn<QList<double>>("expected");
+    QTest::newRow("a batch") << "matmul_nn"
+                             << "a a b b out y" << QList<double>{1, 2, 8, 3, 4, 18, 17, 5, 6, 23, 7, 8};
+    QTest::newRow("a batch, transposed")
+        << "matmul_nt"
+        << "a a b bt out y" << QList<double>{1, 2, 8, 3, 4, 18, 17, 5, 6, 23, 7, 8};
+    QTest::newRow("a batch with a bias")
+        << "matmul_nn"
+        << "a a b b bias bias out y" << QList<double>{11, 22, 38, 13, 24, 48, 27, 25, 36, 33, 27, 38};
+    // Row 0 by the first matrix, none by the second, rows 1 to 3 by the third.
+    QTest::newRow("groups") << "matmul_grouped_nn"
+                            << "a rows b three offsets offsets out z"
+                            << QList<double>{1, 2, 8, 11, 3, 4, 17, 5, 6, 23, 7, 8};
+    QTest::newRow("groups with a bias") << "matmul_grouped_nn"
+                                        << "a rows b three offsets offsets bias bias out z"
+                                        << QList<double>{11, 22, 38, 21, 23, 34, 27, 25, 36, 33, 27, 38};
+}
+
+void TestOracles::products()
+{
+    QFETCH(const QString, oracle);
+    QFETCH(const QString, args);
+    QFETCH(const QList<double>, expected);
+    workload::Workload workload = workload::parseWorkload(productsText, "products.toml").value();
+    workload.oracle = oracle.toStdString();
+    workload.oracleArgs.clear();
+    const QStringList words = args.split(' ');
+    for (qsizetype i = 0; i < words.size(); i += 2)
+        workload.oracleArgs[words[i].toStdString()] = words[i + 1].toStdString();
+    std::vector<HostTensor> tensors = tensorsOfProducts();
+    const std::string out = workload.oracleArgs.at("out");
+    const std::vector<std::int64_t> shape =
+        out == "y" ? std::vector<std::int64_t>{2, 2, 3} : std::vector<std::int64_t>{4, 3};
+    tensors.push_back({out, workload::Role::Output, kernel::DType::F32, shape, {}});
+    const auto computed = computeOracle(workload, tensors);
+    QVERIFY2(computed, computed ? "" : computed.error().message.c_str());
+    QCOMPARE(QList<double>(computed->at(out).begin(), computed->at(out).end()), expected);
+}
+
+void TestOracles::productsThatDoNotFit_data()
+{
+    QTest::addColumn<QList<double>>("offsets");
+    QTest::addColumn<QString>("role");
+    QTest::addColumn<QString>("tensor");
+    QTest::addColumn<QString>("says");
+    const QList<double> sound{0, 1, 1, 4};
+    const QString unfit = "do not fit together";
+    QTest::newRow("too few rows") << QList<double>{0, 1, 1, 3} << ""
+                                  << "" << unfit;
+    QTest::newRow("descending") << QList<double>{0, 2, 1, 4} << ""
+                                << "" << unfit;
+    QTest::newRow("not from 0") << QList<double>{1, 1, 1, 4} << ""
+                                << "" << unfit;
+    QTest::newRow("another number of groups") << QList<double>{0, 1, 4} << ""
+                                              << "" << unfit;
+    QTest::newRow("matrices of another size") << sound << "b"
+                                              << "bt" << unfit;
+    QTest::newRow("a matrix as bias") << sound << "bias"
+                                      << "rows" << unfit;
+    QTest::newRow("no such bias") << sound << "bias"
+                                  << "M"
+                                  << "the role \"bias\" names no tensor";
+    QTest::newRow("no offsets") << sound << "offsets"
+                                << ""
+                                << "the role \"offsets\" names no tensor";
+}
+
+void TestOracles::productsThatDoNotFit()
+{
+    QFETCH(const QList<double>, offsets);
+    QFETCH(const QString, role);
+    QFETCH(const QString, tensor);
+    QFETCH(const QString, says);
+    workload::Workload workload = workload::parseWorkload(productsText, "products.toml").value();
+    workload.oracle = "matmul_grouped_nn";
+    workload.oracleArgs = {{"a", "rows"}, {"b", "three"}, {"offsets", "offsets"}, {"out", "z"}};
+    if (!role.isEmpty())
+        workload.oracleArgs[role.toStdString()] = tensor.toStdString();
+    std::vector<HostTensor> tensors = tensorsOfProducts({offsets.begin(), offsets.end()});
+    tensors.push_back({"z", workload::Role::Output, kernel::DType::BF16, {4, 3}, {}});
+    const auto computed = computeOracle(workload, tensors);
+    QVERIFY(!computed);
+    QVERIFY2(QString::fromStdString(computed.error().message).contains(says),
+             computed.error().message.c_str());
 }
 
 void TestOracles::rows_data()

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/kernel/candidatetext.h"
 #include "core/workload/workload.h"
 
 #include <QTest>
 
 #include <algorithm>
+#include <set>
 
 using namespace klineage;
 using namespace klineage::workload;
@@ -19,6 +21,8 @@ private slots:
     void parseAndRoundTrip_data();
     void parseAndRoundTrip();
     void contracts();
+    void heldOutInstances_data();
+    void heldOutInstances();
     void everyCandidateHasAPlanForEveryCase_data();
     void everyCandidateHasAPlanForEveryCase();
 
@@ -74,6 +78,50 @@ void TestShippedWorkloads::contracts()
     QVERIFY(has(softmax, DistributionKind::NegInfinity));
 }
 
+void TestShippedWorkloads::heldOutInstances_data()
+{
+    QTest::addColumn<QStringList>("names");
+    const auto add = [](const char *operatorName, const QStringList &shapes) {
+        QStringList names;
+        for (const QString &shape : shapes)
+            names << QString("heldout-%1-%2").arg(operatorName, shape);
+        QTest::newRow(operatorName) << names;
+    };
+    add("mm", {"2048", "4096", "8192"});
+    add("addmm", {"4096"});
+    add("bmm", {"16x2048", "32x1024"});
+    add("grouped-gemm", {"4", "8"});
+    add("attention-causal", {"4x1024", "2x4096", "1x8192"});
+    add("attention", {"2x2048"});
+    add("gqa", {"2x2048", "1x4096"});
+    add("rmsnorm", {"16384x4096", "8192x8192", "32768x2048"});
+    add("layernorm", {"16384x4096", "8192x8192"});
+    add("softmax", {"16384x4096", "131072x1024"});
+    add("add-rmsnorm", {"16384x4096"});
+}
+
+/// Instances of one operator differ in their name, title and timed shape alone, their roots not at all.
+void TestShippedWorkloads::heldOutInstances()
+{
+    QFETCH(const QStringList, names);
+    std::set<std::string> rest;
+    std::set<std::string> roots;
+    std::set<std::map<std::string, std::int64_t>> shapes;
+    for (const QString &name : names) {
+        Workload workload = readWorkload(root() / name.toStdString()).value();
+        QVERIFY(!fs::exists(workload.directory / "lineages"));
+        QVERIFY(!workload.tolerance.reason.empty());
+        shapes.insert(workload.cases.front().axes);
+        workload.cases.front().axes = workload.cases[1].axes;
+        workload.name = workload.title = "instance";
+        rest.insert(writeWorkload(workload));
+        roots.insert(kernel::readCandidateText(workload.directory / "root.cu").value());
+    }
+    QCOMPARE(shapes.size(), static_cast<std::size_t>(names.size()));
+    QCOMPARE(rest.size(), std::size_t{1});
+    QCOMPARE(roots.size(), std::size_t{1});
+}
+
 void TestShippedWorkloads::everyCandidateHasAPlanForEveryCase_data()
 {
     QTest::addColumn<QString>("path");
@@ -103,7 +151,9 @@ void TestShippedWorkloads::everyCandidateHasAPlanForEveryCase()
                                         {"H", 7 * i},
                                         {"W", 11 * i},
                                         {"F", 19 * i},
-                                        {"T", 29 * i}}));
+                                        {"T", 29 * i},
+                                        {"B", i},
+                                        {"G", i}}));
     }
     for (const Case &c : cases) {
         kernel::Bindings bindings = workload.bindings(c);

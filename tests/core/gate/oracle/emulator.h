@@ -23,7 +23,7 @@ inline std::barrier<> *emulatedBarrier = nullptr;
 
 /// Runs a kernel of blocks of 256 threads; kernel() is called in each thread.
 template <typename Kernel>
-void launchEmulated(int blocksX, int blocksY, const Kernel &kernel)
+void launchEmulated(int blocksX, int blocksY, int blocksZ, const Kernel &kernel)
 {
     constexpr int threads = 256;
     std::barrier<> barrier(threads);
@@ -33,14 +33,13 @@ void launchEmulated(int blocksX, int blocksY, const Kernel &kernel)
     for (int t = 0; t < threads; ++t)
         running.emplace_back([&, t] {
             emulatedThread.x = t;
-            for (int y = 0; y < blocksY; ++y)
-                for (int x = 0; x < blocksX; ++x) {
-                    if (t == 0)
-                        emulatedBlock = {x, y, 0};
-                    blockEnd.arrive_and_wait();
-                    kernel();
-                    blockEnd.arrive_and_wait();
-                }
+            for (int block = 0; block < blocksX * blocksY * blocksZ; ++block) {
+                if (t == 0)
+                    emulatedBlock = {block % blocksX, block / blocksX % blocksY, block / blocksX / blocksY};
+                blockEnd.arrive_and_wait();
+                kernel();
+                blockEnd.arrive_and_wait();
+            }
         });
 }
 

@@ -13,8 +13,10 @@ struct OracleWorkload {
     std::string oracle;
     std::string dtype = "f16";
     std::string flops = "5000000000";
-    int width = 35;  ///< k, channels, or the width of a head
-    int kvHeads = 4; ///< of 4 heads
+    int width = 35;     ///< k, channels, or the width of a head
+    int kvHeads = 4;    ///< of 4 heads
+    bool batch = false; ///< of a product: 5 of them
+    bool bias = false;  ///< of a product
 };
 
 inline std::string tensorText(const std::string &name, const std::string &role, const std::string &dtype,
@@ -46,11 +48,23 @@ inline workload::Workload workloadOf(const OracleWorkload &wanted)
                 + tensorText("y", "output", d, "[\"M\", 4, \"K\"]");
         args = "q = \"q\", k = \"k\", v = \"v\", cu_q = \"cq\", cu_k = \"ck\", out = \"y\"";
     } else {
-        text +=
-            tensorText("x", "input", d, "[\"M\", \"K\"]")
-            + tensorText("w", "input", d, wanted.oracle == "matmul_nt" ? "[\"N\", \"K\"]" : "[\"K\", \"N\"]")
-            + tensorText("y", "output", d, "[\"M\", \"N\"]");
+        const bool grouped = wanted.oracle == "matmul_grouped_nn";
+        const std::string lead = wanted.batch ? "[5, " : "[";
+        text += tensorText("x", "input", d, lead + "\"M\", \"K\"]")
+                + tensorText("w", "input", d,
+                             wanted.oracle == "matmul_nt" ? lead + "\"N\", \"K\"]"
+                                                          : (grouped ? "[5, " : lead) + "\"K\", \"N\"]")
+                + tensorText("y", "output", d, lead + "\"M\", \"N\"]");
         args = "a = \"x\", b = \"w\", out = \"y\"";
+        if (grouped) {
+            text += tensorText("o", "input", "i32", "[6]",
+                               "distribution = { kind = \"offsets\", end = \"M\" }\n");
+            args += ", offsets = \"o\"";
+        }
+        if (wanted.bias) {
+            text += tensorText("z", "input", d, "[\"N\"]");
+            args += ", bias = \"z\"";
+        }
     }
     text += "[[case]]\nname = \"timed\"\naxes = { M = 40, N = 6, K = " + width + " }\n[oracle]\nname = \""
             + wanted.oracle + "\"\nargs = { " + args

@@ -23,6 +23,7 @@ using std::exp;
 using namespace kernels; // as in the one file that a device gets
 #define TYPE_A 1
 #define TYPE_B 1
+#define TYPE_BIAS 5
 #define multiply multiplyPlain // C names are one, whatever their namespace
 #define TRANSPOSE_B 0
 namespace plain {
@@ -49,6 +50,18 @@ namespace gathered {
 #include "core/gate/oracle/kernels/matmul.cu"
 }
 #undef GATHER
+#undef multiply
+#undef TILE
+#undef SLICE
+#undef ROW
+#undef TYPE_BIAS
+#define TYPE_BIAS 1
+#define multiply multiplyBiased
+#define TRANSPOSE_B 0
+namespace biased {
+#include "core/gate/oracle/kernels/matmul.cu"
+}
+#undef TRANSPOSE_B
 #undef multiply
 #undef TILE
 #undef SLICE
@@ -121,7 +134,7 @@ std::vector<double> emulated(const OracleJob &job)
                             : job.tunables.at("COLUMNS") == 4 ? narrowheads::attendNarrow
                                                               : usualheads::attendUsual;
         test::launchEmulated(blocks(size("QUERIES")) + static_cast<int>(size("SEQUENCES")),
-                             static_cast<int>(size("HEADS")), [&] {
+                             static_cast<int>(size("HEADS")), 1, [&] {
                                  attend(in(0), in(1), in(2), queryOffsets, keyOffsets, out.data(),
                                         size("SEQUENCES"), size("HEADS"), size("KV_HEADS"), size("DIM"),
                                         1.0 / std::sqrt(static_cast<double>(size("DIM"))));
@@ -129,11 +142,13 @@ std::vector<double> emulated(const OracleJob &job)
         return out;
     }
     const auto multiply = job.tunables.at("GATHER") == 1        ? gathered::multiplyGathered
+                          : job.tunables.at("TYPE_BIAS") < 5    ? biased::multiplyBiased
                           : job.tunables.at("TRANSPOSE_B") == 1 ? transposed::multiplyTransposed
                                                                 : plain::multiplyPlain;
-    test::launchEmulated(blocks(size("M")), blocks(size("N")), [&] {
-        multiply(in(0), in(1), out.data(), size("M"), size("N"), size("K"), size("HEIGHT"), size("WIDTH"),
-                 size("CHANNELS"), size("WINDOW"));
+    const auto *offsets = reinterpret_cast<const long long *>(in(3));
+    test::launchEmulated(blocks(size("M")), blocks(size("N")), static_cast<int>(size("GROUPS")), [&] {
+        multiply(in(0), in(1), in(2), offsets, out.data(), size("N"), size("K"), size("HEIGHT"),
+                 size("WIDTH"), size("CHANNELS"), size("WINDOW"));
     });
     return out;
 }
@@ -180,13 +195,19 @@ void TestOracleKernels::agreeWithTheCpu_data()
     QTest::addColumn<QString>("oracle");
     QTest::addColumn<int>("width");
     QTest::addColumn<int>("kvHeads");
-    QTest::newRow("product") << "matmul_nn" << 35 << 4;
-    QTest::newRow("product, transposed") << "matmul_nt" << 35 << 4;
-    QTest::newRow("convolution") << "conv2d_nhwc" << 3 << 4;
-    QTest::newRow("attention, narrow heads") << "attention_varlen" << 40 << 4;
-    QTest::newRow("attention") << "attention_varlen" << 128 << 4;
-    QTest::newRow("causal attention") << "attention_varlen_causal" << 24 << 4;
-    QTest::newRow("causal attention, shared keys") << "attention_varlen_causal" << 40 << 2;
+    QTest::addColumn<bool>("batch");
+    QTest::addColumn<bool>("bias");
+    QTest::newRow("product") << "matmul_nn" << 35 << 4 << false << false;
+    QTest::newRow("product, transposed") << "matmul_nt" << 35 << 4 << false << false;
+    QTest::newRow("product with a bias") << "matmul_nn" << 35 << 4 << false << true;
+    QTest::newRow("products") << "matmul_nn" << 35 << 4 << true << false;
+    QTest::newRow("products, transposed") << "matmul_nt" << 35 << 4 << true << false;
+    QTest::newRow("products of groups") << "matmul_grouped_nn" << 35 << 4 << false << false;
+    QTest::newRow("convolution") << "conv2d_nhwc" << 3 << 4 << false << false;
+    QTest::newRow("attention, narrow heads") << "attention_varlen" << 40 << 4 << false << false;
+    QTest::newRow("attention") << "attention_varlen" << 128 << 4 << false << false;
+    QTest::newRow("causal attention") << "attention_varlen_causal" << 24 << 4 << false << false;
+    QTest::newRow("causal attention, shared keys") << "attention_varlen_causal" << 40 << 2 << false << false;
 }
 
 void TestOracleKernels::agreeWithTheCpu()
@@ -194,7 +215,9 @@ void TestOracleKernels::agreeWithTheCpu()
     QFETCH(const QString, oracle);
     QFETCH(const int, width);
     QFETCH(const int, kvHeads);
-    const auto workload = test::workloadOf({oracle.toStdString(), "f16", "1", width, kvHeads});
+    QFETCH(const bool, batch);
+    QFETCH(const bool, bias);
+    const auto workload = test::workloadOf({oracle.toStdString(), "f16", "1", width, kvHeads, batch, bias});
     const auto tensors = generateCase(workload, workload.cases.front(), 5);
     QVERIFY(tensors);
     const auto cases = smallCasesOf(workload, *tensors);
@@ -265,16 +288,19 @@ void TestOracleKernels::compileForADevice()
         int width;
         bool wide;
         const char *target;
+        bool bias = false;
     };
     constexpr Build builds[] = {{"matmul_nn", "f32", 35, true, "sm_80"},
                                 {"matmul_nt", "bf16", 35, false, "sm_90a"},
                                 {"conv2d_nhwc", "f16", 3, false, "sm_90a"},
                                 {"matmul_nn", "f8e4m3", 35, false, "sm_90a"},
+                                {"matmul_grouped_nn", "bf16", 35, false, "sm_90a", true},
                                 {"attention_varlen", "f16", 128, false, "sm_90a"},
                                 {"attention_varlen_causal", "f16", 128, false, "sm_90a"},
                                 {"attention_varlen", "f8e5m2", 256, true, "sm_80"}};
     for (const Build &build : builds) {
-        const auto workload = test::workloadOf({build.oracle, build.dtype, "1", build.width});
+        const auto workload =
+            test::workloadOf({build.oracle, build.dtype, "1", build.width, 4, false, build.bias});
         const auto tensors = generateCase(workload, workload.cases.front(), 5);
         const auto job = oracleJobOf(workload, *tensors, build.wide);
         QVERIFY2(job, job ? "" : job.error().message.c_str());
