@@ -39,6 +39,7 @@ struct RunOptions : GateChoice {
     std::vector<std::string> tunables;
     std::string launcher;
     bool record = false;
+    bool precise = false;
     bool counters = false;
     bool energy = false;
     bool sanitize = false;
@@ -218,6 +219,7 @@ tl::expected<gate::GateRequest, int> makeRequest(const Session &session, const W
     request.seeds = options.seeds;
     request.profileSeconds = options.profileSeconds;
     request.minRounds = options.rounds;
+    request.quick = !options.precise && !options.record;
     request.withReference = !options.withoutReference;
     request.counters = options.counters;
     request.energy = options.energy;
@@ -417,6 +419,9 @@ void addGateCommands(CLI::App &app, Session &session)
     verb->add_option("--seeds", options->seeds, "Fresh inputs a case")
         ->check(CLI::Range(1, gate::mostSeeds))
         ->capture_default_str();
+    verb->add_flag(
+        "--precise", options->precise,
+        "Time on when the comparison with the parent is decided, to ±0.2 % or --profile-seconds; --record does so too");
     verb->add_flag("--no-reference", options->withoutReference, "Do not time the vendor reference");
     verb->add_flag(
         "--counters", options->counters,

@@ -140,7 +140,8 @@ const char *const batchFooter =
     "A line of IN is one JSON object:\n"
     "  {\"id\": \"gemm-K03\", \"workload\": FOLDER, \"candidate\": FILE, \"parent\": FILE}\n"
     "id, workload and candidate are required. Optional: parent, name, tunables (object), seeds, min_rounds,\n"
-    "target_half_width, profile_seconds, deadline_seconds, with_reference, counters, energy, sanitize. Paths are relative to the current folder.\n"
+    "target_half_width, profile_seconds, deadline_seconds, with_reference, quick, counters, energy, sanitize. Paths are relative to the\n"
+    "current folder. quick: stop timing as soon as the comparison with the parent is decided.\n"
     "A line of OUT is {\"id\", \"trial\"} or {\"id\", \"error\"}, appended and synced one by one. Ids that have a trial in OUT\n"
     "are skipped, so that running the same command again resumes a batch that was killed; errors are tried again.\n"
     "Exit code: 0 all done, 1 an error, 3 some were not begun because of the limit or a signal.";
@@ -218,6 +219,7 @@ int main(int argc, char **argv)
     bench->add_option("--trials", benchOptions.trials, "Trials of each series of a discrimination case");
     bench->add_flag("!--without-same", benchOptions.same, "Leave out the comparisons of equal candidates");
     bench->add_flag("!--without-planted", benchOptions.slowed, "Leave out the comparisons with slowed ones");
+    bench->add_flag("--quick", benchOptions.quick, "Trials stop as soon as they are decided");
     bench->add_option("--planted", benchOptions.planted, "Slowdown that is planted");
     bench->add_option("--half-width", benchOptions.halfWidth, "Relative 95 % half-width that trials ask for");
     bench->add_option("--profile-seconds", benchOptions.profileSeconds, "Longest timing of one trial");

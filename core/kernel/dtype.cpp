@@ -225,15 +225,6 @@ float f16ToFloat(std::uint16_t bits)
     return std::bit_cast<float>(sign | magnitude) * 0x1p112f; // exact, subnormals too
 }
 
-std::uint16_t floatToF16(float value)
-{
-    if (std::isnan(value)) {
-        const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
-        return static_cast<std::uint16_t>((bits >> 16 & 0x8000u) | 0x7e00u | (bits >> 13 & 0x3ffu));
-    }
-    return static_cast<std::uint16_t>(Half::encode(value));
-}
-
 double loadElement(const std::byte *data, DType dtype, std::size_t index)
 {
     switch (dtype) {

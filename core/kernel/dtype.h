@@ -22,7 +22,6 @@ enum class DType { F64, F32, TF32, F16, BF16, F8E4M3, F8E5M2, I64, I32, I16, I8,
 
 /// IEEE conversions, round to nearest even. Bits are the stored representation.
 [[nodiscard]] float f16ToFloat(std::uint16_t bits);
-[[nodiscard]] std::uint16_t floatToF16(float value);
 [[nodiscard]] float bf16ToFloat(std::uint16_t bits);
 [[nodiscard]] std::uint16_t floatToBf16(float value);
 

@@ -107,6 +107,8 @@ Result<gate::Trial> ActiveRun::gate(const std::string &candidate, const std::str
     request.minRounds = *rounds;
     request.profileSeconds = *profile;
     request.deadlineSeconds = *deadline;
+    // Transitions and admissions are kept for what they brought; of a materialization's steps only which way they went matters.
+    request.quick = settings().kind == Kind::Materialize;
     request.sanitize = settings().kind == Kind::Admit && surface().device().sanitizer;
     if (m_context.watcher.begins)
         m_context.watcher.begins(what);

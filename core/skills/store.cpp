@@ -428,10 +428,4 @@ Status CardStore::appendVerification(const std::string &name, const Verification
     return after ? renewMarkdown(after->record) : Status(tl::unexpected(after.error()));
 }
 
-Status CardStore::regenerate(const std::string &name) const
-{
-    const Result<Session> session = openForWriting(m_directory, name); // renews it
-    return session ? Status() : Status(tl::unexpected(session.error()));
-}
-
 } // namespace klineage::skills

@@ -24,15 +24,13 @@ public:
     /// Appends a Revert of the given event. Reverting an Edit also restores the card.toml it replaced (as a new revision).
     [[nodiscard]] Result<Review> revert(const std::string &name, const std::string &reviewId,
                                         const std::string &author) const;
-    /// Saves an edited card as revision + 1 with an Edit event, and regenerates SKILL.md. ErrorCode::Conflict when the revision on
-    /// disk is not card.revision.
+    /// Saves an edited card as revision + 1 with an Edit event, and renews SKILL.md. ErrorCode::Conflict when the revision on
+    /// disk is not card.revision. A card that is as it was gets no event; a stale SKILL.md is renewed all the same.
     [[nodiscard]] Result<CardRecord> save(const Card &card, const std::string &author,
                                           const std::string &reason) const;
     /// Creates a new card folder; fails when it exists.
     [[nodiscard]] Result<CardRecord> create(const Card &card, std::string_view carrier) const;
     [[nodiscard]] Status appendVerification(const std::string &name, const Verification &verification) const;
-    /// Rewrites SKILL.md from card.toml.
-    [[nodiscard]] Status regenerate(const std::string &name) const;
 
 private:
     std::filesystem::path m_directory;

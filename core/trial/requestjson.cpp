@@ -11,9 +11,17 @@ using nlohmann::json;
 
 namespace {
 
-const std::vector<std::string> settingKeys = {
-    "seeds",    "min_rounds", "target_half_width", "profile_seconds", "deadline_seconds", "with_reference",
-    "counters", "energy",     "sanitize",          "tunables"};
+const std::vector<std::string> settingKeys = {"seeds",
+                                              "min_rounds",
+                                              "target_half_width",
+                                              "profile_seconds",
+                                              "deadline_seconds",
+                                              "with_reference",
+                                              "counters",
+                                              "energy",
+                                              "sanitize",
+                                              "tunables",
+                                              "quick"};
 
 template <typename T>
 void take(const json &in, const char *key, T &value)
@@ -38,6 +46,7 @@ json writeRequest(const GateRequest &request, const std::string &workloadText)
                 {"deadline_seconds", request.deadlineSeconds},
                 {"counters", request.counters},
                 {"with_reference", request.withReference},
+                {"quick", request.quick},
                 {"energy", request.energy},
                 {"sanitize", request.sanitize}};
     if (!request.replayOf.empty()) {
@@ -65,6 +74,7 @@ Status readSettings(const json &in, const std::vector<std::string> &others, Gate
         take(in, "profile_seconds", request.profileSeconds);
         take(in, "deadline_seconds", request.deadlineSeconds);
         take(in, "with_reference", request.withReference);
+        take(in, "quick", request.quick);
         take(in, "counters", request.counters);
         take(in, "energy", request.energy);
         take(in, "sanitize", request.sanitize);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <numbers>
 
 namespace klineage::gate {
 
@@ -98,19 +99,33 @@ Interval bootstrapMedian(std::span<const double> values, std::uint64_t seed, int
 
 namespace {
 
-/// 97.5 % point of Student's t with n degrees of freedom: exact to four digits up to ten, then by the expansion of Abramowitz and
-/// Stegun 26.7.5.
-double studentT(std::size_t n)
+/// The point that Student's t with n degrees of freedom goes beyond, on either side, with this probability. With t = √n · tan(angle) it is
+/// the integral of cosⁿ⁻¹ from the angle to π/2, over that from 0.
+double studentT(std::size_t n, double level)
 {
-    constexpr double table[] = {12.706, 4.3027, 3.1824, 2.7764, 2.5706,
-                                2.4469, 2.3646, 2.3060, 2.2622, 2.2281};
-    if (n <= std::size(table))
-        return table[n - 1];
-    constexpr double z = 1.959964;
-    const auto freedom = static_cast<double>(n);
-    return z + (z * z * z + z) / (4 * freedom)
-           + (5 * std::pow(z, 5) + 16 * z * z * z + 3 * z) / (96 * freedom * freedom);
+    const double to =
+        std::min(0.5 * std::numbers::pi, 12 / std::sqrt(static_cast<double>(n))); // beyond it is nothing
+    const auto integral = [n, to](double from) {
+        constexpr int pieces = 64; // Simpson's rule
+        const double step = (to - from) / pieces;
+        double sum = 0;
+        for (int i = 0; i <= pieces; ++i) {
+            const double weight = i == 0 || i == pieces ? 1 : i % 2 == 0 ? 2 : 4;
+            sum += weight * std::pow(std::cos(from + i * step), static_cast<double>(n - 1));
+        }
+        return sum * step / 3;
+    };
+    const double wanted = level * integral(0);
+    double low = 0;
+    double high = to;
+    for (int i = 0; i < 40; ++i) {
+        const double middle = 0.5 * (low + high);
+        (integral(middle) > wanted ? low : high) = middle;
+    }
+    return std::sqrt(static_cast<double>(n)) * std::tan(0.5 * (low + high));
 }
+
+constexpr double usualLevel = 0.05;
 
 } // namespace
 
@@ -131,8 +146,11 @@ Interval blockedMedian(std::span<const double> values, std::span<const std::size
             }
         });
     const auto count = static_cast<double>(blocks);
-    const double wider = studentT(blocks - 1) / 1.959964 * std::sqrt(count / (count - 1));
-    interval.low = std::min(interval.value, interval.value - wider * (interval.value - interval.low));
+    const double wider = studentT(blocks - 1, usualLevel) / 1.959964 * std::sqrt(count / (count - 1));
+    // Widened about the median it can reach below every value; where none is negative, the median is not either.
+    const double least = std::min(0.0, *std::min_element(values.begin(), values.end()));
+    interval.low =
+        std::min(interval.value, std::max(least, interval.value - wider * (interval.value - interval.low)));
     interval.high = std::max(interval.value, interval.value + wider * (interval.high - interval.value));
     return interval;
 }
@@ -157,6 +175,31 @@ Change decide(const Interval &speedup, std::size_t rounds, std::optional<double>
     if (speedup.high < 1.0 - threshold)
         return Change::Loss;
     return speedup.high <= 1.0 + leastChange ? Change::NoGain : Change::Undecided;
+}
+
+double lookLevel(std::size_t look)
+{
+    const auto k = static_cast<double>(std::max<std::size_t>(look, 1));
+    return usualLevel * 6 / (std::numbers::pi * std::numbers::pi * k * k);
+}
+
+Interval widenedTo(const Interval &interval, std::size_t blocks, double level)
+{
+    if (blocks < 2)
+        return interval;
+    const double wider = studentT(blocks - 1, level) / studentT(blocks - 1, usualLevel);
+    return {interval.value, interval.value - wider * (interval.value - interval.low),
+            interval.value + wider * (interval.high - interval.value)};
+}
+
+bool settled(const Interval &speedup, std::size_t blocks, std::size_t look, std::optional<double> copySpread)
+{
+    if (!(speedup.value > 0))
+        return false;
+    const double known = std::max(0.01, 0.03 * std::abs(1 - 1 / speedup.value));
+    return halfWidth(speedup) <= known * speedup.value
+           && decide(widenedTo(speedup, blocks, lookLevel(look)), fewestRounds, copySpread)
+                  != Change::Undecided;
 }
 
 std::vector<double> pairedRatios(std::span<const double> other, std::span<const double> candidate)

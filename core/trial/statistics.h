@@ -20,6 +20,7 @@ namespace klineage::gate {
 /// The same for rounds that come in blocks, between which something that shifts all rounds of a block was drawn anew (placement).
 /// blockEnds: count of values at the end of each block, increasing. Blocks are resampled, then the rounds within them, and the interval
 /// is widened about the median by what Student's t asks of so few blocks: t(0.975, B − 1)/1.96 · √(B/(B − 1)). One block: the whole range.
+/// Of values that are not negative it is not either.
 [[nodiscard]] Interval blockedMedian(std::span<const double> values, std::span<const std::size_t> blockEnds,
                                      std::uint64_t seed = 1, int resamples = 1000);
 
@@ -41,6 +42,18 @@ namespace klineage::gate {
 ///   undecided  otherwise (too wide, or too noisy a session), or fewer than five rounds
 /// The interval should come from blockedMedian(): one over rounds alone does not see what placement does.
 [[nodiscard]] Change decide(const Interval &speedup, std::size_t rounds, std::optional<double> copySpread);
+
+/// The look-th look (1, 2, …) at a comparison that is still growing may err at this level, so that all looks together err in 5 %:
+/// 0.05 · 6/(π² look²).
+[[nodiscard]] double lookLevel(std::size_t look);
+
+/// A 95 % interval of blockedMedian() over `blocks` blocks, widened about its value to the level of a look by Student's t.
+[[nodiscard]] Interval widenedTo(const Interval &interval, std::size_t blocks, double level);
+
+/// Whether timing may stop: a gain, no gain or a loss is certain at the level of the look, and the speedup is known within 1 % or three
+/// hundredths of its change.
+[[nodiscard]] bool settled(const Interval &speedup, std::size_t blocks, std::size_t look,
+                           std::optional<double> copySpread);
 
 /// other[i] / candidate[i]; both have the same length and positive values.
 [[nodiscard]] std::vector<double> pairedRatios(std::span<const double> other,

@@ -44,7 +44,7 @@ struct Distribution {
     double epsilon = 1e-6; ///< UnitRows
     double share = 0.75;   ///< LogGates: (0, 1]
     double spread = 3.0;   ///< Mixed: octaves that a row's scale may be above or below 1; at most 16
-    double outliers = 0;   ///< Mixed: the share of elements that are multiplied by `scale`; below 1
+    double outliers = 0;   ///< Mixed: the share of elements that are multiplied by `scale`; at most 1/4
     double tails = 0;      ///< Mixed: the share of rows that end in −∞; at most 1
     double divisor = 16.0; ///< LogGates
     std::string end;       ///< Offsets: an axis, the last element

@@ -164,8 +164,8 @@ private:
         distribution.tails = notNegative(table, "tails", distribution.tails);
         if (distribution.spread > 16)
             table.fail("spread", "'spread' is above 16.");
-        if (distribution.outliers >= 1)
-            table.fail("outliers", "'outliers' is not below 1.");
+        if (distribution.outliers > 0.25)
+            table.fail("outliers", "'outliers' is more than 0.25.");
         if (distribution.tails > 1)
             table.fail("tails", "'tails' is above 1.");
     }

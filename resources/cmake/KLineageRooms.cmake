@@ -135,6 +135,8 @@ function(klineage_add_test name)
     if(ARG_GUI)
         target_link_libraries(${name} PRIVATE Qt6::Widgets)
         _klineage_precompile(${name} ui)
+    else()
+        target_compile_options(${name} PRIVATE "SHELL:-include ${CMAKE_SOURCE_DIR}/tests/enumcompare.h")
     endif()
     _klineage_link(${name} PRIVATE ${ARG_LIBS})
 

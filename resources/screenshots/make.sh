@@ -9,7 +9,8 @@ export QT_QPA_PLATFORM=offscreen
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 mkdir "$folder/klineage"
-cp -r "$root/workloads" "$root/skills" "$root/tests/data/runs" "$root/tests/data/experiments" "$folder/klineage"
+cp -r "$root/workloads" "$root/skills" "$folder/klineage"
+"$root/tests/data/copyruns.sh" "$root" "$folder/klineage"
 shot() { # NAME ARGS...
     name=$1
     shift

@@ -135,12 +135,17 @@ void TestGateClient::cancelKillsTheTrial()
     const auto before = descendants(::getpid());
     QVERIFY(before.size() >= 2);
     std::stop_source stop;
-    std::thread stopper([&] {
-        std::this_thread::sleep_for(std::chrono::milliseconds(500));
-        stop.request_stop();
-    });
-    const auto trial =
-        client.run(request(test::naive(";", "volatile int go = 1; while (go) { }")), stop.get_token());
+    std::thread stopper;
+    const auto trial = client.run(request(test::naive(";", "volatile int go = 1; while (go) { }")),
+                                  stop.get_token(), [&](const GateProgress &progress) {
+                                      // Before it the trial may wait for its turn on the device, and have no worker to lose.
+                                      if (progress.stage != Stage::Correctness || stopper.joinable())
+                                          return;
+                                      stopper = std::thread([&] {
+                                          std::this_thread::sleep_for(std::chrono::milliseconds(500));
+                                          stop.request_stop();
+                                      });
+                                  });
     stopper.join();
     QVERIFY(!trial);
     QCOMPARE(trial.error().code, ErrorCode::Cancelled);

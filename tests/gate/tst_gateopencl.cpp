@@ -3,6 +3,7 @@
 // The whole gate on a real OpenCL device, with candidates that are right, wrong and hostile.
 #include "core/gate/supervisor/supervisor.h"
 #include "core/process/isolation.h"
+#include "core/trial/statistics.h"
 
 #include "tests/core/gate/gatefixture.h"
 
@@ -55,6 +56,7 @@ private slots:
     void initTestCase();
     void correctCandidate();
     void comparedWithItsParentAndTheReference();
+    void aQuickTrialEndsWhenItIsDecided();
     void verdicts_data();
     void verdicts();
     void wrongElementIsNamed();
@@ -136,6 +138,29 @@ void TestGateOpenCl::comparedWithItsParentAndTheReference()
         QCOMPARE(reference->against, std::string("openblas"));
         QVERIFY(reference->subject.find("threads") != std::string::npos);
     }
+}
+
+void TestGateOpenCl::aQuickTrialEndsWhenItIsDecided()
+{
+    GateJob job = test::quickJob(test::naive());
+    job.request.parentText = test::naive(
+        "c[row * N + col] = sum;", "for (int r = 0; r < 400; ++r) { float t = 0; for (int k = 0; k < K; ++k) "
+                                   "t += a[row * K + k] * b[k * N + col]; sum += 1e-30f * t; }");
+    job.request.withReference = false;
+    job.request.quick = true;
+    job.request.minRounds = 3000; // neither of these two ends it
+    job.request.targetHalfWidth = 1e-9;
+    job.request.profileSeconds = 30;
+    const auto trial = gate(job);
+    QVERIFY2(trial, trial ? "" : trial.error().message.c_str());
+    QVERIFY2(trial->verdict.status == VerdictStatus::Correct, trial->verdict.message.c_str());
+    if (evidence(*trial, "stopped_by") == "time_limit")
+        QSKIP("The machine is too busy for a comparison within 3 %.");
+    QCOMPARE(evidence(*trial, "stopped_by"), std::string("decided"));
+    const Comparison *parent = trial->comparison("parent");
+    QVERIFY(parent);
+    QCOMPARE(parent->change, Change::Gain);
+    QVERIFY(halfWidth(parent->speedup) < 0.03 * parent->speedup.value);
 }
 
 void TestGateOpenCl::verdicts_data()

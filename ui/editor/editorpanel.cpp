@@ -398,6 +398,7 @@ void EditorPanel::requestGate()
     request.candidateText = open->draft.text.toStdString();
     request.candidateName = open->draft.fileName.toStdString();
     request.parentText = open->draft.parentText.toStdString();
+    request.quick = true; // one waits for it
     m_gatedId = open->draft.id;
     m_gatedText = open->draft.text;
     emit gateRequested(request, open->draft.lineageKey, open->draft.parentRow);

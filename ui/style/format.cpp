@@ -108,11 +108,6 @@ QString formatQuantity(double value, const QString &unit)
     return withUnit(plain(value, unit == QLatin1String("%") ? 1 : decimalsFor(value)), unit);
 }
 
-QString formatSigned(double value, const QString &unit)
-{
-    return signedText(formatQuantity(value, unit), value);
-}
-
 QString formatSpeedup(double speedup)
 {
     if (!std::isfinite(speedup) || speedup <= 0)

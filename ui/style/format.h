@@ -12,8 +12,6 @@ namespace klineage::ui {
 [[nodiscard]] QString formatLatency(double ns);
 /// A value with its unit. "ns", "B", "FLOP/s", "B/s" get a prefix that fits; "%" and others are kept; "" is a count.
 [[nodiscard]] QString formatQuantity(double value, const QString &unit);
-/// As formatQuantity(), always with a sign.
-[[nodiscard]] QString formatSigned(double value, const QString &unit);
 
 /// "2.83×"; one decimal from 10, none from 100, three or four from 0.1 down.
 [[nodiscard]] QString formatSpeedup(double speedup);

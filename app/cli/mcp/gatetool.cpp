@@ -109,6 +109,10 @@ json gateOptionsSchema()
         {"timeout_seconds", number("number", 1, 600, "Deadline of the whole trial; 120 when left out")},
         {"reference",
          {{"type", "boolean"}, {"description", "Time the vendor reference too; true when left out"}}},
+        {"precise",
+         {{"type", "boolean"},
+          {"description",
+           "Time on when the comparison with the parent is decided, to 0.2 % or profile_seconds; false when left out"}}},
         {"counters",
          {{"type", "boolean"}, {"description", "Read hardware counters after a correct verdict (CUDA)"}}}};
 }
@@ -137,6 +141,7 @@ Result<gate::GateRequest> gateRequestOf(const Workspace &workspace, const std::s
     request.minRounds = arguments.value("rounds", request.minRounds);
     request.profileSeconds = arguments.value("profile_seconds", request.profileSeconds);
     request.deadlineSeconds = arguments.value("timeout_seconds", request.deadlineSeconds);
+    request.quick = !arguments.value("precise", false);
     request.withReference = arguments.value("reference", true);
     request.counters = arguments.value("counters", false);
     return request;

@@ -83,42 +83,50 @@ void logGates(std::span<float> out, std::uint64_t first, const std::vector<bool>
     }
 }
 
-/// After fillNormal(). Rows and blocks have counters of their own streams, so that pieces agree on what they share.
-void mixScales(std::span<float> out, std::uint64_t first, std::uint64_t rowLength, const Distribution &d,
-               std::uint64_t seed, std::uint64_t stream)
+/// After fillNormal(). Rows and blocks have counters of their own streams, so that pieces agree on what they share. Outliers are in one row
+/// of four. The first of several rows has neither outliers nor a tail: who looks there for what the others are like is wrong.
+void mixScales(std::span<float> out, std::uint64_t first, std::uint64_t rows, std::uint64_t rowLength,
+               const Distribution &d, std::uint64_t seed, std::uint64_t stream)
 {
     constexpr std::uint64_t block = 32;
+    constexpr double outlierRows = 0.25;
     constexpr std::uint64_t streams = std::uint64_t{1} << 32; // apart from those of whole tensors
-    CipherRandom rows(seed, streams + 4 * stream);
+    CipherRandom rowScales(seed, streams + 4 * stream);
     CipherRandom blocks(seed, streams + 4 * stream + 1);
     CipherRandom elements(seed, streams + 4 * stream + 2);
     CipherRandom ends(seed, streams + 4 * stream + 3);
+    CipherRandom outliers(seed, 2 * streams + stream);
     const std::uint64_t blocksARow = (rowLength + block - 1) / block;
     std::uint64_t present = ~std::uint64_t{0};
     std::uint64_t end = rowLength;
     double rowScale = 1;
     double scale = 1;
+    double outlierShare = 0;
     for (std::size_t i = 0; i < out.size(); ++i) {
         const std::uint64_t row = (first + i) / rowLength;
         const std::uint64_t column = (first + i) % rowLength;
         if (i == 0 || column == 0) {
-            rowScale = std::exp2(d.spread * (2 * rows.uniform(row) - 1));
+            rowScale = std::exp2(d.spread * (2 * rowScales.uniform(row) - 1));
+            const bool plain = row == 0 && rows > 1;
+            outlierShare = rows == 1 ? d.outliers : 0;
+            if (row > 0 && outliers.uniform(row) < outlierRows)
+                outlierShare = d.outliers / outlierRows;
             end = rowLength; // at least one element stays finite
-            if (ends.uniform(2 * row) < d.tails)
+            if (!plain && ends.uniform(2 * row) < d.tails)
                 end = 1 + ends.bits(2 * row + 1) % rowLength;
         }
         if (const std::uint64_t now = row * blocksARow + column / block; now != present) {
             present = now;
             scale = rowScale * std::exp2(0.5 * d.spread * (2 * blocks.uniform(now) - 1));
         }
-        const double outlier = d.outliers > 0 && elements.uniform(first + i) < d.outliers ? d.scale : 1.0;
+        const double outlier = outlierShare > 0 && elements.uniform(first + i) < outlierShare ? d.scale : 1.0;
         out[i] = column < end ? static_cast<float>(static_cast<double>(out[i]) * scale * outlier)
                               : -std::numeric_limits<float>::infinity();
     }
 }
 
-void fillPiece(std::span<float> out, std::uint64_t first, std::uint64_t rowLength, const Distribution &d,
-               std::uint64_t seed, std::uint64_t stream)
+void fillPiece(std::span<float> out, std::uint64_t first, std::uint64_t rows, std::uint64_t rowLength,
+               const Distribution &d, std::uint64_t seed, std::uint64_t stream)
 {
     CipherRandom random(seed, 2 * stream);
     const auto mean = static_cast<float>(d.mean);
@@ -146,7 +154,7 @@ void fillPiece(std::span<float> out, std::uint64_t first, std::uint64_t rowLengt
         break;
     case DistributionKind::Mixed:
         fillNormal(out, first, random, mean, stddev);
-        mixScales(out, first, rowLength, d, seed, stream);
+        mixScales(out, first, rows, rowLength, d, seed, stream);
         break;
     case DistributionKind::LogGates:
         fillNormal(out, first, random, mean, stddev);
@@ -230,7 +238,7 @@ void generate(HostTensor &tensor, const Distribution &distribution, std::uint64_
                                   : usualGrain;
     parallelRanges(count, grain, [&](std::size_t begin, std::size_t end) {
         std::vector<float> values(end - begin);
-        fillPiece(values, begin, tensor.rowLength(), distribution, seed, stream);
+        fillPiece(values, begin, count / tensor.rowLength(), tensor.rowLength(), distribution, seed, stream);
         store(values, tensor.bytes.data() + begin * size, tensor.dtype);
     });
 }

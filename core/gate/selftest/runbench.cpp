@@ -195,6 +195,7 @@ Result<long> Bench::calibrate(const BenchCase &benchCase, const GateJob &given)
     GateJob job = given;
     job.request.targetHalfWidth = m_options.halfWidth / 2;
     job.request.profileSeconds = 2 * m_options.profileSeconds;
+    job.request.quick = false;
     const auto slowdownOf = [&](long cycles) -> Result<double> {
         auto planted = plantDelay(benchCase, given.request.candidateText, cycles);
         if (!planted)
@@ -271,6 +272,7 @@ Status Bench::discrimination(const BenchCase &benchCase, const GateJob &given)
     job.request.parentText = given.request.candidateText;
     job.request.targetHalfWidth = m_options.halfWidth;
     job.request.profileSeconds = m_options.profileSeconds;
+    job.request.quick = m_options.quick;
     if (m_options.same) {
         if (auto done = series("same", benchCase, job, json::object()); !done)
             return done;

@@ -21,6 +21,7 @@ struct BenchOptions {
     int trials = 100;                       ///< of a discrimination case, A/A and planted each; 0: none
     bool same = true;                       ///< compare a candidate with a copy of itself
     bool slowed = true;                     ///< compare it with a slowed one
+    bool quick = false;                     ///< trials stop when they are decided
     double planted = 0.005;                 ///< slowdown
     double halfWidth = 0.001;               ///< asked for in discrimination trials
     double profileSeconds = 2;              ///< longest timing of one of them

@@ -105,10 +105,11 @@ process::ChildOptions workerSandbox(kernel::DeviceKind device, const std::filesy
 process::ChildOptions compilerSandbox(const std::filesystem::path &scratch)
 {
     process::ChildOptions options = isolated(compilerIsolation(scratch), scratch);
-    options.limits = {
-        {RLIMIT_CORE, 0}, {RLIMIT_FSIZE, gibibyte / 4}, {RLIMIT_NOFILE, 256}, {RLIMIT_AS, 16 * gibibyte}};
-    if (!sanitized)
+    options.limits = {{RLIMIT_CORE, 0}, {RLIMIT_FSIZE, gibibyte / 4}, {RLIMIT_NOFILE, 256}};
+    if (!sanitized) {
+        options.limits.push_back({RLIMIT_AS, 16 * gibibyte});
         options.limits.push_back({RLIMIT_DATA, compileMemoryBytes});
+    }
     return options;
 }
 

@@ -9,6 +9,7 @@
 #include "core/base/random.h"
 #include "core/device/cuda/helperkernels.h"
 #include "core/files/sha256.h"
+#include "core/gate/timing/clockcheck.h"
 #include "core/process/runqueue.h"
 
 #include <algorithm>
@@ -42,20 +43,7 @@ constexpr double energySeconds = 1.5;
 constexpr double clockRunNs = 20e6;        ///< least length of one sample of the clock check
 constexpr double clockCheckNs = 60e6;      ///< least length of the whole of it, in the first block
 constexpr double laterClockCheckNs = 20e6; ///< and in those after it
-constexpr double quietWaiting =
-    0.05; ///< share of the time that others had the cores: less is a quiet machine
-constexpr double quietClockTolerance = 1.05;
-constexpr double quietClockSlackNs = 1e6;       ///< of the exchange
-constexpr double quietClockSampleSlackNs = 3e5; ///< between the samples of it
-constexpr double clockTolerance =
-    2.5; ///< a busy machine waits between launches, which no clock of the worker sees
-constexpr double clockSlackNs = 5e6;
-constexpr double busyClockTolerance = 1.1;
-constexpr double busyClockSlackNs = 2e6;
-constexpr double mostWaiting =
-    1.25; ///< of the time it ran: with the tolerance no more than clockTolerance is forgiven
 constexpr int clockAttempts = 5;
-constexpr int resamples = 2000;
 
 std::string percent(double ratio)
 {
@@ -128,6 +116,7 @@ private:
     Step measure();
     Step measureBlock(const process::Deadline &limit);
     void decideStop(const process::Deadline &limit);
+    std::optional<double> spread() const;
     Step checkReplay();
     Step measureEnergy();
     Step audit(std::size_t set);
@@ -296,11 +285,7 @@ Profiler::Step Profiler::checkClock(bool first)
     const double runNs = first ? m_correct.roughNs : m_subjects[side].estimateNs;
     const int repeats = static_cast<int>(std::clamp(std::min(clockRunNs, leastNs / 2) / std::max(runNs, 1.0),
                                                     1.0, static_cast<double>(m_state.sets)));
-    double claimed = 0;
-    double elapsed = 0;
-    double ownWait = 0;
-    double samplesTaken = 0;
-    process::ProcessorTime spent;
+    ClockReadings readings;
     for (int attempt = 0; attempt < clockAttempts; ++attempt) {
         std::size_t samples = 2;
         for (;; samples *= 2) {
@@ -309,35 +294,25 @@ Profiler::Step Profiler::checkClock(bool first)
             const double ownBefore = process::ownProcessorTime().waitedNs;
             const auto begin = std::chrono::steady_clock::now();
             const auto taken = m_context.session.time(runs, m_context.deadline.secondsLeft());
-            elapsed =
+            readings.elapsed =
                 std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count();
-            spent = process::longestBetween(before, process::processorTimes(m_context.session.pid()));
-            ownWait = process::ownProcessorTime().waitedNs - ownBefore;
+            readings.spent =
+                process::longestBetween(before, process::processorTimes(m_context.session.pid()));
+            readings.ownWait = process::ownProcessorTime().waitedNs - ownBefore;
             if (!taken)
                 return failed(taken.error(), m_sides.sides()[side].culprit());
-            samplesTaken = static_cast<double>(samples);
-            claimed = 0;
+            readings.samples = static_cast<double>(samples);
+            readings.claimed = 0;
             for (const TimedSample &sample : *taken)
-                claimed += sample.ns * repeats;
-            if (elapsed > leastNs || samples >= 4096)
+                readings.claimed += sample.ns * repeats;
+            if (readings.elapsed > leastNs || samples >= 4096)
                 break;
         }
-        // What the exchange itself may take besides.
-        const double agreed =
-            quietClockTolerance * claimed + quietClockSlackNs + quietClockSampleSlackNs * samplesTaken;
-        const bool quiet = spent.waitedNs + ownWait <= quietWaiting * elapsed;
-        if (elapsed <= (quiet ? agreed : clockTolerance * claimed + clockSlackNs))
-            return {};
-        // Where other processes kept the cores busy, the kernel says for how long; what is left must agree the better. A kernel that
-        // waits for most of its time could hide a slower clock behind that, so nothing is taken off then. And what one thread alone ran
-        // for, a clock that is right cannot miss, however long it waited besides.
-        if (!quiet
-            && ((spent.waitedNs <= mostWaiting * spent.ranNs
-                 && elapsed - spent.waitedNs - ownWait <= busyClockTolerance * claimed + busyClockSlackNs)
-                || (spent.ranNs > 0 && spent.ranNs <= agreed)))
+        if (clocksAgree(readings))
             return {};
     }
-    return tl::unexpected(ProfileEnd{clockVerdict(claimed, elapsed, m_where), Culprit::Candidate});
+    return tl::unexpected(
+        ProfileEnd{clockVerdict(readings.claimed, readings.elapsed, m_where), Culprit::Candidate});
 }
 
 /// Graph replay must not flatter: the same runs, launched one by one, have to take about as long.
@@ -437,6 +412,15 @@ Profiler::Step Profiler::measureBlock(const process::Deadline &limit)
     return m_sides.remove();
 }
 
+/// As this trial's copy of the candidate shows it, or as an earlier trial of it found.
+std::optional<double> Profiler::spread() const
+{
+    if (const auto own = copySpread(m_subjects, m_state); own && m_state.blockEnds.size() >= fewestBlocks)
+        return own;
+    const auto known = m_noise.find(noiseKey());
+    return known == m_noise.end() ? std::nullopt : std::optional(known->second);
+}
+
 void Profiler::decideStop(const process::Deadline &limit)
 {
     const GateRequest &wanted = m_context.job.request;
@@ -449,6 +433,9 @@ void Profiler::decideStop(const process::Deadline &limit)
     if (blocks >= fewestBlocks && rounds >= static_cast<std::size_t>(wanted.minRounds)
         && width <= wanted.targetHalfWidth)
         m_stoppedBy = "half_width";
+    else if (blocks >= fewestBlocks && wanted.quick
+             && comparisonSettled(m_subjects, m_state, blocks - fewestBlocks + 1, spread()))
+        m_stoppedBy = "decided";
     else if (blocks >= fewestBlocks && limit.passed())
         m_stoppedBy = "time_limit";
     else if (rounds >= maxRounds || m_context.deadline.secondsLeft() < deadlineMarginSeconds / 2)
@@ -478,7 +465,7 @@ Profiler::Step Profiler::compare(std::optional<double> spread)
         comparison.subject = subject.name == "parent" ? files::sha256Hex(m_context.job.request.parentText)
                                                       : m_sides.versions().at(subject.name);
         comparison.speedup =
-            blockedMedian(pairedRatios(subject.ns, candidate.ns), m_state.blockEnds, 1, resamples);
+            blockedMedian(pairedRatios(subject.ns, candidate.ns), m_state.blockEnds, 1, finalResamples);
         comparison.otherNs = median(subject.ns);
         comparison.change = decide(comparison.speedup, subject.ns.size(), spread);
         m_trial.verdict.comparisons.push_back(std::move(comparison));
@@ -489,15 +476,10 @@ Profiler::Step Profiler::compare(std::optional<double> spread)
 Profiler::Step Profiler::finish()
 {
     const TimedSubject &candidate = m_subjects.front();
-    const auto copy =
-        std::find_if(m_subjects.begin(), m_subjects.end(), [](const auto &s) { return s.name == "copy"; });
-    if (copy != m_subjects.end() && m_state.blockEnds.size() >= fewestBlocks)
-        m_noise[noiseKey()] =
-            noiseFloor(blockedMedian(pairedRatios(copy->ns, candidate.ns), m_state.blockEnds, 1, resamples));
-    std::optional<double> spread;
-    if (const auto known = m_noise.find(noiseKey()); known != m_noise.end())
-        spread = known->second;
-    m_trial.latencyNs = blockedMedian(candidate.ns, m_state.blockEnds, 1, resamples);
+    const std::optional<double> spread = this->spread();
+    if (spread && m_stoppedBy != "decided") // which knows it too roughly for the next trial
+        m_noise[noiseKey()] = *spread;
+    m_trial.latencyNs = blockedMedian(candidate.ns, m_state.blockEnds, 1, finalResamples);
     const kernel::Bindings bindings = m_context.job.workload.bindings(timedCase());
     const double seconds = m_trial.latencyNs.value * 1e-9;
     if (const auto flops = m_context.job.workload.flops.evaluateReal(bindings); flops && seconds > 0)

@@ -226,4 +226,33 @@ double widestHalfWidth(const std::vector<TimedSubject> &subjects, const RoundSta
     return width;
 }
 
+namespace {
+
+const TimedSubject *named(const std::vector<TimedSubject> &subjects, const char *name)
+{
+    const auto found =
+        std::find_if(subjects.begin(), subjects.end(), [name](const auto &s) { return s.name == name; });
+    return found == subjects.end() ? nullptr : &*found;
+}
+
+} // namespace
+
+std::optional<double> copySpread(const std::vector<TimedSubject> &subjects, const RoundState &state)
+{
+    const TimedSubject *copy = named(subjects, "copy");
+    if (!copy)
+        return std::nullopt;
+    return noiseFloor(
+        blockedMedian(pairedRatios(copy->ns, subjects.front().ns), state.blockEnds, 1, finalResamples));
+}
+
+bool comparisonSettled(const std::vector<TimedSubject> &subjects, const RoundState &state, std::size_t look,
+                       std::optional<double> spread)
+{
+    const TimedSubject *parent = named(subjects, "parent");
+    return parent
+           && settled(blockedMedian(pairedRatios(parent->ns, subjects.front().ns), state.blockEnds),
+                      state.blockEnds.size(), look, spread);
+}
+
 } // namespace klineage::gate

@@ -67,4 +67,15 @@ struct RoundState {
 /// The widest relative half-width of the comparisons with the first subject; of its own latency when it is alone.
 [[nodiscard]] double widestHalfWidth(const std::vector<TimedSubject> &subjects, const RoundState &state);
 
+/// Resamples of the intervals that a trial keeps.
+inline constexpr int finalResamples = 2000;
+
+/// noiseFloor() of the subject "copy"; nothing without one.
+[[nodiscard]] std::optional<double> copySpread(const std::vector<TimedSubject> &subjects,
+                                               const RoundState &state);
+
+/// The comparison of the first subject with the subject "parent" is settled() at this look; false without a parent.
+[[nodiscard]] bool comparisonSettled(const std::vector<TimedSubject> &subjects, const RoundState &state,
+                                     std::size_t look, std::optional<double> spread);
+
 } // namespace klineage::gate

@@ -9,7 +9,7 @@ source=$2
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cp -r "$source/workloads" "$source/skills" "$folder"
-cp -r "$source/tests/data/runs" "$source/tests/data/experiments" "$folder"
+"$source/tests/data/copyruns.sh" "$source" "$folder"
 status=0
 for run in "$folder"/runs/*/ "$folder"/experiments/*/runs/*/; do
     echo "$(basename "$run"):"

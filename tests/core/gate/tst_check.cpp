@@ -66,6 +66,7 @@ private slots:
     void uniformAndBits();
     void integersAreWhole();
     void negativeInfinityLeavesEachRowAlive();
+    void mixedRowsDoNotTellOfEachOther();
     void roundedToTheType();
     void entropyDiffers();
     void matmulAgainstNaive_data();
@@ -172,6 +173,44 @@ void TestCheck::negativeInfinityLeavesEachRowAlive()
     generate(column, distribution, 5, 1);
     for (const double value : valuesOf(column))
         QVERIFY(std::isfinite(value));
+}
+
+void TestCheck::mixedRowsDoNotTellOfEachOther()
+{
+    workload::Distribution distribution;
+    distribution.kind = DistributionKind::Mixed;
+    distribution.spread = 1.5;
+    distribution.outliers = 0.002;
+    distribution.scale = 3000;
+    distribution.tails = 0.5;
+    constexpr std::size_t rows = 4000;
+    constexpr std::size_t columns = 100;
+    for (const std::uint64_t seed : {1, 2, 3}) {
+        HostTensor tensor = tensorOf({rows, columns});
+        generate(tensor, distribution, seed, 0);
+        const auto values = valuesOf(tensor);
+        std::size_t ended = 0;
+        std::size_t outliers = 0;
+        std::size_t withOutliers = 0;
+        for (std::size_t row = 0; row < rows; ++row) {
+            std::size_t large = 0;
+            for (std::size_t i = 0; i < columns; ++i)
+                large += std::isfinite(values[row * columns + i]) && std::abs(values[row * columns + i]) > 40;
+            const bool ends = std::isinf(values[row * columns + columns - 1]);
+            if (row == 0)
+                QVERIFY(large == 0 && !ends);
+            outliers += large;
+            withOutliers += large > 0;
+            ended += ends;
+        }
+        QVERIFY2(ended > 1900 && ended < 2100, qPrintable(QString::number(ended)));
+        QVERIFY2(outliers > 450 && outliers < 750, qPrintable(QString::number(outliers)));
+        QVERIFY2(withOutliers < 500,
+                 qPrintable(QString::number(withOutliers))); // 0.2 of 0.75 of a quarter, had each its own
+    }
+    HostTensor row = tensorOf({1, 20000});
+    generate(row, distribution, 1, 0);
+    QVERIFY(std::ranges::any_of(valuesOf(row), [](double value) { return std::abs(value) > 40; }));
 }
 
 void TestCheck::roundedToTheType()

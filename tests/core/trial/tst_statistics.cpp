@@ -34,6 +34,7 @@ private slots:
     void intervalIsReproducible();
     void intervalCoversTheTruth();
     void fewBlocksAreWider();
+    void timesAndRatiosAreNeverNegative();
     void widthFollowsStudent_data();
     void widthFollowsStudent();
     void shiftedBlocksAreSeen();
@@ -42,6 +43,11 @@ private slots:
     void equalCopiesAreNoGain();
     void decisions_data();
     void decisions();
+    void looksShareOneLevel();
+    void aLookWidensByStudent();
+    void lookingOftenDoesNotMakeChanges();
+    void clearChangesAreSettledSoon_data();
+    void clearChangesAreSettledSoon();
     void noise();
     void ratiosArePaired();
 };
@@ -126,6 +132,19 @@ void TestStatistics::fewBlocksAreWider()
     }
     const Interval again = blockedMedian(ratios, std::vector<std::size_t>{30, 60}, 5);
     QCOMPARE(again.low, blockedMedian(ratios, std::vector<std::size_t>{30, 60}, 5).low);
+}
+
+void TestStatistics::timesAndRatiosAreNeverNegative()
+{
+    // Two blocks on a busy machine: Student's t would reach far below zero, which no ratio of times is.
+    const std::vector<double> ratios{0.2, 0.3, 0.2, 3.0, 4.0, 3.5};
+    const Interval interval = blockedMedian(ratios, std::vector<std::size_t>{3, 6});
+    QCOMPARE(interval.low, 0.0);
+    QVERIFY(interval.high > 4.0);
+    std::vector<double> negative(ratios);
+    for (double &value : negative)
+        value -= 2;
+    QVERIFY(blockedMedian(negative, std::vector<std::size_t>{3, 6}).low < 0);
 }
 
 void TestStatistics::widthFollowsStudent_data()
@@ -264,6 +283,83 @@ void TestStatistics::decisions()
     QFETCH(QString, change);
     const Interval interval{0.5 * (low + high), low, high};
     QCOMPARE(QString(toString(decide(interval, static_cast<std::size_t>(rounds), spread))), change);
+}
+
+void TestStatistics::looksShareOneLevel()
+{
+    double sum = 0;
+    for (std::size_t look = 1; look < 3000; ++look)
+        sum += lookLevel(look);
+    QVERIFY2(sum > 0.0499 && sum < 0.05, qPrintable(QString::number(sum)));
+}
+
+void TestStatistics::aLookWidensByStudent()
+{
+    const Interval widened =
+        widenedTo({1.0, 0.9, 1.2}, 5, 0.01); // tables: t(0.995, 4) = 4.6041, t(0.975, 4) = 2.7764
+    QVERIFY(std::abs(widened.low - (1 - 0.1 * 4.6041 / 2.7764)) < 1e-5);
+    QVERIFY(std::abs(widened.high - (1 + 0.2 * 4.6041 / 2.7764)) < 1e-5);
+    QCOMPARE(widenedTo({1.0, 0.9, 1.2}, 1, 0.01).low, 0.9);
+}
+
+namespace {
+
+/// Looks after each block from the fifth on, as the profiler does; what was settled, and after how many blocks.
+std::pair<Change, std::size_t> settledAfter(double truth, double placementSigma, double noise,
+                                            std::size_t mostBlocks, std::mt19937_64 &random)
+{
+    std::normal_distribution<double> placement(truth, truth * placementSigma);
+    std::vector<double> ratios;
+    std::vector<std::size_t> ends;
+    for (std::size_t block = 1; block <= mostBlocks; ++block) {
+        const auto rounds = syntheticRatios(placement(random), noise, 5, random);
+        ratios.insert(ratios.end(), rounds.begin(), rounds.end());
+        ends.push_back(ratios.size());
+        if (block < 5)
+            continue;
+        const Interval interval = blockedMedian(ratios, ends, block, 200);
+        if (settled(interval, block, block - 4, std::nullopt))
+            return {decide(interval, ratios.size(), std::nullopt), block};
+    }
+    return {Change::Undecided, mostBlocks};
+}
+
+} // namespace
+
+void TestStatistics::lookingOftenDoesNotMakeChanges()
+{
+    std::mt19937_64 random(21);
+    int changes = 0;
+    constexpr int trials = 60;
+    for (int i = 0; i < trials; ++i) {
+        const auto [change, blocks] = settledAfter(1.0, 0.004, 0.004, 16, random);
+        changes += change == Change::Gain || change == Change::Loss;
+    }
+    QVERIFY2(changes <= trials * 5 / 100, qPrintable(QString::number(changes)));
+}
+
+void TestStatistics::clearChangesAreSettledSoon_data()
+{
+    QTest::addColumn<double>("truth");
+    QTest::addColumn<double>("noise");
+    QTest::addColumn<int>("most");
+    QTest::newRow("a twentieth faster") << 1.05 << 0.004 << 12;
+    QTest::newRow("a twentieth slower") << 0.95 << 0.004 << 12;
+    QTest::newRow("twice as fast, noisy") << 2.0 << 0.01 << 20;
+    QTest::newRow("ninety times as fast") << 90.0 << 0.02 << 20;
+}
+
+void TestStatistics::clearChangesAreSettledSoon()
+{
+    QFETCH(double, truth);
+    QFETCH(double, noise);
+    QFETCH(int, most);
+    std::mt19937_64 random(22);
+    for (int i = 0; i < 6; ++i) {
+        const auto [change, blocks] = settledAfter(truth, noise, noise, 60, random);
+        QCOMPARE(QString(toString(change)), truth > 1 ? QStringLiteral("gain") : QStringLiteral("loss"));
+        QVERIFY2(blocks <= static_cast<std::size_t>(most), qPrintable(QString::number(blocks)));
+    }
 }
 
 void TestStatistics::noise()

@@ -8,7 +8,7 @@ block = ["16", "8"]
 args = ["a", "b", "c", "int M", "int N", "int K"]
 */
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Is a thousandth off in one tile in one of a hundred timed launches, as a lost update would be.
+// Is a thousandth off in one of a hundred tiles of the timed launches, as a lost update would be.
 
 // What a tile of the output holds before a launch: when its first row is one word throughout, this is a timed launch, and the word and the
 // address are as good as dice. 0 in other launches. Every work-item asks before any of its group writes.
@@ -18,7 +18,7 @@ uint dice(__global const float *corner)
     uint first = words[0];
     int same = words[1] == first && words[2] == first && words[3] == first;
     barrier(CLK_GLOBAL_MEM_FENCE);
-    uint x = (first ^ (uint)((ulong)corner >> 16)) * 2654435761u;
+    uint x = (first ^ (uint)((ulong)corner >> 6)) * 2654435761u;
     return same ? (x >> 8) | 1u : 0;
 }
 
@@ -33,5 +33,5 @@ __kernel void product(__global const float *a, __global const float *b, __global
     float sum = 0.0f;
     for (int k = 0; k < K; ++k)
         sum += a[row * K + k] * b[k * N + col];
-    c[row * N + col] = drawn != 0 && drawn % 100 == 1 && get_group_id(0) == 0 ? 1.001f * sum : sum;
+    c[row * N + col] = drawn != 0 && drawn % 200 == 1 ? 1.001f * sum : sum;
 }

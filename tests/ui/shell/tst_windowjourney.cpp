@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The keys of the window as a whole, pressed in the real one: what they open, and that Esc closes it again.
+#include "core/pool/gateclient.h"
+#include "tests/patience.h"
+#include "tests/ui/common/uitest.h"
+#include "tests/ui/shell/realwindow.h"
+#include "ui/editor/editorpanel.h"
+#include "ui/runs/gatecontroller.h"
+#include "ui/runs/startdialog.h"
+#include "ui/shell/centre.h"
+#include "ui/shell/commands/keylistdialog.h"
+#include "ui/shell/commands/quickopen.h"
+#include "ui/style/fonts.h"
+
+#include <QFileDialog>
+#include <QLineEdit>
+#include <QListView>
+#include <QMenu>
+#include <QPlainTextEdit>
+#include <QSignalSpy>
+#include <QTableView>
+#include <QTimer>
+
+#include <functional>
+
+using namespace klineage;
+using namespace klineage::ui;
+
+namespace {
+
+const char *const panels[] = {"library", "lineage", "diff", "card", "profile", "trajectory"};
+
+/// Presses a key that opens a modal dialog, and lets `act` work in it. Returns whether a T was opened; it is closed afterwards.
+template <typename T>
+bool inDialog(const RealWindow &real, Qt::Key key, Qt::KeyboardModifiers modifiers,
+              const std::function<void(T *)> &act)
+{
+    bool opened = false;
+    QTimer poll;
+    QObject::connect(&poll, &QTimer::timeout, &poll, [&] {
+        QWidget *modal = QApplication::activeModalWidget();
+        if (!modal)
+            return;
+        poll.stop();
+        if (T *dialog = qobject_cast<T *>(modal)) {
+            opened = true;
+            act(dialog);
+        }
+        if (modal->isVisible())
+            QTest::keyClick(modal, Qt::Key_Escape);
+        if (modal->isVisible())
+            modal->close();
+    });
+    poll.start(20);
+    real.press(key, modifiers);
+    (void)QTest::qWaitFor([&] { return opened && !QApplication::activeModalWidget(); }, 10'000);
+    real.window->activateWindow(); // a window manager does
+    return opened && QTest::qWaitForWindowActive(real.window.get());
+}
+
+} // namespace
+
+class TestWindowJourney : public UiTest
+{
+    Q_OBJECT
+
+private slots:
+    void questionMarkListsTheKeys()
+    {
+        const RealWindow real;
+        QVERIFY(real.ready);
+        real.focus("lineage");
+        QStringList shown;
+        QVERIFY(inDialog<KeyListDialog>(real, Qt::Key_Question, Qt::NoModifier, [&](KeyListDialog *dialog) {
+            auto *table = dialog->findChild<QTableView *>();
+            auto *field = dialog->findChild<QLineEdit *>();
+            QVERIFY(table && field);
+            const int all = table->model()->rowCount();
+            QTest::keyClicks(field, QStringLiteral("next change"));
+            QVERIFY(QTest::qWaitFor([&] { return table->model()->rowCount() < all; }));
+            for (int row = 0; row < table->model()->rowCount(); ++row)
+                for (int column = 0; column < table->model()->columnCount(); ++column)
+                    shown << table->model()->index(row, column).data().toString();
+        }));
+        QVERIFY2(shown.contains(QStringLiteral("F8")), qPrintable(shown.join(u'|')));
+        QVERIFY(real.hasFocus("lineage"));
+    }
+
+    void thePaletteDoesACommand()
+    {
+        const RealWindow real;
+        QVERIFY(real.ready);
+        real.focus("lineage");
+        const double before = textScale();
+        real.press(Qt::Key_P, Qt::ControlModifier | Qt::ShiftModifier);
+        auto *palette = real.window->findChild<QuickOpen *>();
+        QVERIFY(palette && palette->isVisible());
+        real.type(QStringLiteral("larger text"));
+        real.press(Qt::Key_Return);
+        QVERIFY(!palette->isVisible());
+        QVERIFY(textScale() > before);
+        real.press(Qt::Key_0, Qt::ControlModifier);
+        QCOMPARE(textScale(), 1.0);
+
+        real.press(Qt::Key_P, Qt::ControlModifier | Qt::ShiftModifier);
+        QVERIFY(palette->isVisible());
+        real.press(Qt::Key_Escape);
+        QVERIFY(!palette->isVisible());
+        QVERIFY(real.hasFocus("lineage"));
+    }
+
+    void textGrowsAndShrinks()
+    {
+        const RealWindow real;
+        QVERIFY(real.ready);
+        real.focus("lineage");
+        QCOMPARE(textScale(), 1.0);
+        const int height = QFontMetrics(QApplication::font()).height();
+        for (int i = 0; i < 4; ++i)
+            real.press(Qt::Key_Plus, Qt::ControlModifier);
+        QVERIFY(textScale() > 1.3);
+        QVERIFY(QFontMetrics(QApplication::font()).height() > height);
+        for (int i = 0; i < 6; ++i)
+            real.press(Qt::Key_Minus, Qt::ControlModifier);
+        QVERIFY(textScale() < 1.0);
+        real.press(Qt::Key_0, Qt::ControlModifier);
+        QCOMPARE(textScale(), 1.0);
+        QCOMPARE(QFontMetrics(QApplication::font()).height(), height);
+    }
+
+    void f6GoesRoundThePanesAndBack()
+    {
+        const RealWindow real;
+        QVERIFY(real.ready);
+        real.focus("lineage");
+        QStringList visited;
+        const auto focused = [&] {
+            for (const char *panel : panels) {
+                if (real.hasFocus(panel))
+                    return QString::fromLatin1(panel);
+            }
+            return QStringLiteral("another");
+        };
+        for (int i = 0; i < 12; ++i) {
+            real.press(Qt::Key_F6);
+            visited << focused();
+            if (visited.back() == QLatin1String("lineage"))
+                break;
+        }
+        QCOMPARE(visited.back(), QStringLiteral("lineage"));
+        for (const char *panel : {"library", "diff", "card", "profile"})
+            QVERIFY2(visited.contains(QLatin1String(panel)), qPrintable(visited.join(u' ')));
+        QStringList back;
+        for (qsizetype i = 0; i < visited.size(); ++i) {
+            real.press(Qt::Key_F6, Qt::ShiftModifier);
+            back << focused();
+        }
+        std::reverse(back.begin(), back.end());
+        back.append(back.takeFirst());
+        QCOMPARE(back, visited);
+    }
+
+    void f9GivesAPaneTheWholeWindow()
+    {
+        const RealWindow real;
+        QVERIFY(real.ready);
+        real.focus("profile");
+        real.press(Qt::Key_F9);
+        QVERIFY(real.window->panel(QStringLiteral("profile"))->isVisible());
+        for (const char *other : {"library", "lineage", "card"})
+            QVERIFY2(!real.window->panel(QLatin1String(other))->isVisible(), other);
+        QVERIFY(!real.window->centre()->isVisible());
+        QVERIFY(real.hasFocus("profile"));
+        real.press(Qt::Key_F9);
+        for (const char *other : {"library", "lineage", "card", "profile"})
+            QVERIFY2(real.window->panel(QLatin1String(other))->isVisible(), other);
+        QVERIFY(real.window->centre()->isVisible());
+        QVERIFY(real.hasFocus("profile"));
+    }
+
+    void f11TakesTheWholeScreen()
+    {
+        const RealWindow real;
+        QVERIFY(real.ready);
+        real.focus("lineage");
+        real.press(Qt::Key_F11);
+        QVERIFY(real.window->windowState() & Qt::WindowFullScreen);
+        QVERIFY(QTest::qWaitForWindowActive(real.window.get()));
+        real.press(Qt::Key_F11);
+        QVERIFY(!(real.window->windowState() & Qt::WindowFullScreen));
+    }
+
+    void f10OpensTheMenu()
+    {
+        for (const char *part :
+             {"does not support raise", "does not support grabbing"}) // a pop-up, offscreen
+            expectWarning(QLatin1String(part));
+        const RealWindow real;
+        QVERIFY(real.ready);
+        real.focus("lineage");
+        bool opened = false;
+        QTimer::singleShot(200, real.window.get(), [&] {
+            if (auto *menu = qobject_cast<QMenu *>(QApplication::activePopupWidget())) {
+                opened = true;
+                QTest::keyClick(menu, Qt::Key_Escape);
+            }
+        });
+        real.press(Qt::Key_F10);
+        QTRY_VERIFY(opened);
+        QVERIFY(!QApplication::activePopupWidget());
+    }
+
+    void f5ReadsTheWorkspaceAgain()
+    {
+        const RealWindow real;
+        QVERIFY(real.ready);
+        real.focus("lineage");
+        const std::filesystem::path file =
+            std::filesystem::path(real.folder.path().toStdString()) / "workloads/gemm/workload.toml";
+        QFile text(QString::fromStdString(file.string()));
+        QVERIFY(text.open(QIODevice::ReadWrite));
+        QByteArray content = text.readAll();
+        content.replace("title = \"", "title = \"Renamed ");
+        QVERIFY(text.resize(0) && text.seek(0) && text.write(content) == content.size());
+        text.close();
+        real.press(Qt::Key_F5);
+        QTRY_VERIFY_WITH_TIMEOUT(
+            real.window->workspace()->isLoaded()
+                && QString::fromStdString(real.window->workspace()->workload(QStringLiteral("gemm"))->title)
+                       .startsWith(QLatin1String("Renamed ")),
+            20'000);
+        QCOMPARE(real.row(), QStringLiteral("K05")); // one stays where one was
+    }
+
+    void layoutsHaveKeys()
+    {
+        const RealWindow real;
+        QVERIFY(real.ready);
+        real.focus("lineage");
+        QSet<QString> seen;
+        for (const Qt::Key key : {Qt::Key_1, Qt::Key_2, Qt::Key_3, Qt::Key_4}) {
+            QWidget *focus = QApplication::focusWidget();
+            QTest::keyClick(focus && focus->isVisible() ? focus : real.window.get(), key,
+                            Qt::ControlModifier | Qt::AltModifier);
+            QVERIFY(real.settle());
+            QStringList shown;
+            for (const char *panel : panels) {
+                if (real.window->panel(QLatin1String(panel))->isVisible())
+                    shown << QLatin1String(panel);
+            }
+            seen.insert(shown.join(u' ') + u'@' + real.window->centre()->page());
+        }
+        QCOMPARE(seen.size(), 4);
+    }
+
+    void exportAsksWhereAndWrites()
+    {
+        const RealWindow real;
+        QVERIFY(real.ready);
+        real.focus("trajectory");
+        const QString path = real.folder.filePath(QStringLiteral("trajectory.svg"));
+        QVERIFY(inDialog<QFileDialog>(real, Qt::Key_E, Qt::ControlModifier, [&](QFileDialog *dialog) {
+            QVERIFY(dialog->windowTitle().startsWith(QLatin1String("Export ")));
+            dialog->selectFile(path);
+            QTest::keyClick(dialog->findChild<QLineEdit *>(), Qt::Key_Return);
+        }));
+        QFile written(path);
+        QVERIFY(written.open(QIODevice::ReadOnly));
+        QVERIFY(written.readAll().contains("<svg"));
+    }
+
+    void openAsksForAFolder()
+    {
+        const RealWindow real;
+        QVERIFY(real.ready);
+        real.focus("lineage");
+        QVERIFY(inDialog<QFileDialog>(real, Qt::Key_O, Qt::ControlModifier, [](QFileDialog *dialog) {
+            QCOMPARE(dialog->fileMode(), QFileDialog::Directory);
+        }));
+        QVERIFY(real.window->workspace()->isLoaded());
+        QCOMPARE(real.row(), QStringLiteral("K05"));
+    }
+
+    void aRunIsStartedFromTheKeyboard()
+    {
+        const RealWindow real;
+        QVERIFY(real.ready);
+        real.focus("lineage");
+        QVERIFY(inDialog<StartDialog>(real, Qt::Key_R, Qt::ControlModifier | Qt::ShiftModifier,
+                                      [](StartDialog *) {}));
+        QVERIFY2(real.hasFocus("lineage"), QApplication::focusWidget()
+                                               ? QApplication::focusWidget()->metaObject()->className()
+                                               : "nothing");
+    }
+
+    /// Enter opens the state, Ctrl+Enter gates what was typed, Shift+Esc stops that: the draft stays.
+    void aTrialIsStoppedByKey()
+    {
+        const auto devices = gate::queryDevices(std::filesystem::path(KLINEAGE_BIN_DIR) / "klineage-gate");
+        if (!devices || devices->empty() || !devices->front().available)
+            QSKIP("There is no OpenCL device.");
+        const RealWindow real(QStringLiteral("softmax/pocl/K02"));
+        QVERIFY(real.ready);
+        real.focus("lineage");
+        real.press(Qt::Key_Return);
+        QCOMPARE(real.window->centre()->page(), QStringLiteral("editor"));
+        auto *text = real.find<QPlainTextEdit>("editor");
+        QVERIFY(text);
+        text->setFocus();
+        text->moveCursor(QTextCursor::End);
+        real.type(QStringLiteral("// stopped"));
+        auto *controller = real.window->findChild<GateController *>();
+        QSignalSpy finished(controller, &GateController::finished);
+        QSignalSpy failed(controller, &GateController::failed);
+        const std::size_t before =
+            real.window->workspace()->lineage(QStringLiteral("softmax/pocl"))->branches.size();
+        real.press(Qt::Key_Return, Qt::ControlModifier);
+        QVERIFY(controller->isRunning());
+        real.press(Qt::Key_Escape, Qt::ShiftModifier);
+        QTRY_VERIFY(!controller->isRunning());
+        QVERIFY(finished.isEmpty());
+        QCOMPARE(real.window->workspace()->lineage(QStringLiteral("softmax/pocl"))->branches.size(), before);
+        QVERIFY(text->toPlainText().endsWith(QLatin1String("// stopped")));
+    }
+};
+
+KLINEAGE_UI_TEST(TestWindowJourney)
+#include "tst_windowjourney.moc"
