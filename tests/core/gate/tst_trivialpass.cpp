@@ -41,13 +41,17 @@ std::optional<std::string> passOf(const workload::Workload &workload, const work
 std::vector<workload::Case> quickCases(const workload::Workload &workload)
 {
     constexpr double mostFlops = 2e8;
+    constexpr double mostBytes = 2e7; // of what can be made smaller
     const auto isQuick = [&workload](const workload::Case &c) {
         return workload.flops.evaluateReal(workload.bindings(c)).value_or(0) <= mostFlops;
+    };
+    const auto isSmall = [&](const workload::Case &c) {
+        return isQuick(c) && workload.bytes.evaluateReal(workload.bindings(c)).value_or(0) <= mostBytes;
     };
     std::vector<workload::Case> cases;
     for (const workload::Case &c : workload.cases) {
         workload::Case quick = drawCase(c, 5);
-        for (int halvings = 0; halvings < 6 && &c == &workload.cases.front() && !isQuick(quick); ++halvings) {
+        for (int halvings = 0; halvings < 6 && &c == &workload.cases.front() && !isSmall(quick); ++halvings) {
             for (auto &[axis, extent] : quick.axes)
                 extent = extent >= 256 ? extent / 2 : extent;
         }
