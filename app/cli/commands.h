@@ -24,6 +24,7 @@ void addLlmCommands(CLI::App &app, Session &session); ///< `llm ask`, `llm price
 void addRunCommands(CLI::App &app, Session &session);
 void addRunViews(CLI::App &group, Session &session); ///< `run list`, `run show`, `run export`
 void addExperimentCommands(CLI::App &app, Session &session);
+void addReportCommand(CLI::App &app, Session &session);
 /// `lineage deoptimize`, `card lift`, `card admit`; the groups must be there.
 void addLearnCommands(CLI::App &app, Session &session);
 

@@ -27,6 +27,7 @@ int main(int argc, char **argv)
     addRunCommands(app, session);
     addExperimentCommands(app, session);
     addLearnCommands(app, session);
+    addReportCommand(app, session);
     addMcpCommand(app, session);
 
     try {

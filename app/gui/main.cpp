@@ -2,6 +2,7 @@
 #include "app/gui/options.h"
 #include "app/gui/screenshot.h"
 #include "core/workspace/workspace.h"
+#include "ui/report/reportfile.h"
 #include "ui/shell/mainwindow.h"
 #include "ui/style/icons.h"
 #include "ui/style/theme.h"
@@ -65,6 +66,20 @@ QString chooseWorkspace(const app::Options &options, const QString &last, QStrin
     return {};
 }
 
+int writeReport(const app::Options &options)
+{
+    QString problem;
+    const QString root = chooseWorkspace(options, {}, &problem);
+    if (!root.isEmpty()) {
+        const Result<Workspace> workspace = openWorkspace(root.toStdString());
+        problem = workspace ? ui::writeReportFile(*workspace, options.report.toStdString(), options.output)
+                            : QString::fromStdString(workspace.error().message);
+    }
+    if (!problem.isEmpty())
+        std::fprintf(stderr, "%s\n", qPrintable(problem));
+    return problem.isEmpty() ? 0 : 1;
+}
+
 } // namespace
 
 int main(int argc, char *argv[])
@@ -78,8 +93,9 @@ int main(int argc, char *argv[])
         std::fputs(qPrintable(options.message), options.exitCode == 0 ? stdout : stderr);
         return options.exitCode;
     }
-    if (!hasDisplay()) {
-        if (options.screenshot.isEmpty()) {
+    const bool isReport = !options.report.isEmpty();
+    if (isReport || !hasDisplay()) {
+        if (!isReport && options.screenshot.isEmpty()) {
             std::fputs(
                 "klineage: no display (neither DISPLAY nor WAYLAND_DISPLAY is set). Start it in a desktop session, forward "
                 "one with ssh -X, or make a picture with --screenshot FILE. klineage-cli does its work without a window.\n",
@@ -93,6 +109,10 @@ int main(int argc, char *argv[])
         qputenv("QT_SCALE_FACTOR", QByteArray::number(options.scale));
 
     QApplication application(argc, argv);
+    if (isReport) {
+        ui::Theme::apply(application, ui::ThemeChoice::Light);
+        return writeReport(options);
+    }
     const bool isPicture = !options.screenshot.isEmpty();
     // A picture shows the same whatever somebody did before: it neither reads nor writes the session.
     QStringList messages;

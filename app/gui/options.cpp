@@ -49,10 +49,14 @@ void readValues(const QCommandLineParser &parser, Options &options)
     Checker checker(options);
     options.workspace = parser.value("workspace");
     options.screenshot = parser.value("screenshot");
+    options.report = parser.value("report");
+    options.output = parser.value("output");
     options.open = parser.value("open");
     options.card = parser.value("card");
     options.theme = parser.value("theme");
     options.layout = parser.value("layout");
+    checker.expect(parser.isSet("report") == parser.isSet("output"),
+                   optionText("--report NAME and --output FILE belong together."));
     if (parser.isSet("size")) {
         const auto match = QRegularExpression("^(\\d{2,5})x(\\d{2,5})$").match(parser.value("size"));
         options.size = QSize(match.captured(1).toInt(), match.captured(2).toInt());
@@ -97,6 +101,11 @@ Options parseOptions(const QStringList &arguments)
          optionText("DIR")},
         {"screenshot", optionText("Write a picture of the window to FILE and exit. Needs no display."),
          optionText("FILE")},
+        {"report",
+         optionText(
+             "Write the report of a lineage, a run or an experiment and exit, as klineage-cli report. Needs no display."),
+         optionText("NAME")},
+        {"output", optionText("The report's file, .html, .pdf or .md."), optionText("FILE")},
         {"size", optionText("Size of the window."), optionText("WxH")},
         {"theme", optionText("light, dark or system."), optionText("NAME")},
         {"scale", optionText("Scale of the window, 0.5 to 4."), optionText("FACTOR")},

@@ -11,6 +11,8 @@ namespace klineage::app {
 struct Options {
     QString workspace;  ///< empty: the last one, or the one around the current folder
     QString screenshot; ///< file to write, then exit
+    QString report;     ///< what to report: as findSubject() takes it; then exit
+    QString output;     ///< the report's file
     QSize size;         ///< of the window; invalid: the session's
     QString theme;      ///< "light", "dark", "system"; empty: the session's
     QString layout;

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/report/figuretext.h"
+#include "core/report/parts.h"
+#include "core/report/subjectreports.h"
+
+#include <algorithm>
+
+namespace klineage::report {
+
+namespace {
+
+std::string listed(const std::vector<std::string> &texts)
+{
+    std::string all;
+    for (const std::string &text : texts)
+        all += (all.empty() ? "" : ", ") + text;
+    return all;
+}
+
+/// Least and greatest final speedup of the successes that a policy's mean is over.
+std::string spreadText(const run::ExperimentResults &results, const run::PolicyResult &policy)
+{
+    double low = 0;
+    double high = 0;
+    for (const run::CellResult &cell : results.cells) {
+        const bool counts = cell.cell.policy == policy.policy && cell.isSuccess()
+                            && (policy.root.empty() || cell.cell.root == policy.root);
+        if (!counts)
+            continue;
+        low = low > 0 ? std::min(low, cell.summary.finalSpeedup) : cell.summary.finalSpeedup;
+        high = std::max(high, cell.summary.finalSpeedup);
+    }
+    return high > 0 ? factorText(low) + " to " + factorText(high) : nothing;
+}
+
+Table policyTable(const run::ExperimentResults &results)
+{
+    Table table{{{"Policy"},
+                 {"Root"},
+                 {"Geometric mean", true},
+                 {"Least to greatest", true},
+                 {"Successes", true},
+                 {"Failures", true},
+                 {"Unfinished", true},
+                 {"Cost", true}},
+                {}};
+    for (const run::PolicyResult &policy : results.policies)
+        table.rows.push_back({policy.policy, policy.root.empty() ? "all" : policy.root,
+                              factorText(policy.geometricMean), spreadText(results, policy),
+                              std::to_string(policy.successes), std::to_string(policy.failures),
+                              std::to_string(policy.unfinished), dollarText(policy.dollars)});
+    return table;
+}
+
+/// The interval is in the run's trials; a run that cannot be read has none.
+std::string finalText(const run::Experiment &experiment, const run::CellResult &cell)
+{
+    if (cell.isOver() && !cell.isSuccess())
+        return "failure";
+    const Result<run::RunRecord> record = run::readRun(experiment.directory / "runs" / cell.cell.runId);
+    return record ? finalSpeedupText(*record, cell.summary) : factorText(cell.summary.finalSpeedup);
+}
+
+Table runTable(const run::Experiment &experiment, const run::ExperimentResults &results)
+{
+    Table table{{{"Root"},
+                 {"Policy"},
+                 {"Seed", true},
+                 {"State"},
+                 {"Against"},
+                 {"Root's speedup", true},
+                 {"Final speedup", true},
+                 {"Valid", true},
+                 {"Failed", true},
+                 {"Questions", true},
+                 {"Cost", true},
+                 {"Ending"}},
+                {}};
+    for (const run::CellResult &cell : results.cells) {
+        const run::Summary &summary = cell.summary;
+        table.rows.push_back({cell.cell.root, cell.cell.policy, std::to_string(cell.cell.seed), cell.state,
+                              summary.reference.name.empty() ? nothing : summary.reference.name,
+                              factorText(summary.rootSpeedup), finalText(experiment, cell),
+                              std::to_string(summary.valid), std::to_string(summary.failed),
+                              std::to_string(summary.questions), dollarText(summary.dollars),
+                              cell.ending.code.empty() ? nothing : cell.ending.text()});
+    }
+    return table;
+}
+
+} // namespace
+
+Document experimentReport(const run::Experiment &experiment)
+{
+    const run::ExperimentResults results = run::readResults(experiment);
+    Document document{
+        experiment.title.empty() ? experiment.name : experiment.title, "Experiment " + experiment.name, {}};
+    std::vector<std::string> seeds;
+    for (const std::uint64_t seed : experiment.seeds)
+        seeds.push_back(std::to_string(seed));
+    Facts facts;
+    facts.add("Roots", listed(experiment.roots));
+    facts.add("Policies", listed(experiment.policies));
+    facts.add("Seeds", listed(seeds));
+    facts.add("Budget a run",
+              dollarText(experiment.budgetDollars)
+                  + (experiment.maxSteps > 0 ? ", " + std::to_string(experiment.maxSteps) + " steps" : ""));
+    facts.add("Author", experiment.provider + (experiment.model.empty() ? "" : ", " + experiment.model));
+    const bool hasBegun =
+        std::any_of(results.cells.begin(), results.cells.end(),
+                    [](const run::CellResult &cell) { return !cell.summary.trajectory.empty(); });
+    document.blocks.emplace_back(std::move(facts));
+    if (hasBegun)
+        document.blocks.emplace_back(Figure{
+            experimentFigure,
+            "Running best against dollars, one plot a root: thin a seed, bold the median of a policy's seeds. Failures "
+            "have no speed and stand below."});
+    document.blocks.emplace_back(Heading{"Policies"});
+    document.blocks.emplace_back(Paragraph{
+        "Final speedups T_ref / T_candidate against the reference of each run. The mean is over successes alone; failures are counted "
+        "beside it, and the spread is that of the successes, not an interval of confidence."});
+    document.blocks.emplace_back(policyTable(results));
+    document.blocks.emplace_back(Heading{"Runs"});
+    document.blocks.emplace_back(
+        Paragraph{"Intervals are of 95 %, from the paired rounds of the trial that stands for the result."});
+    document.blocks.emplace_back(runTable(experiment, results));
+    return document;
+}
+
+} // namespace klineage::report

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Internal to the room: parts of a report.
+#pragma once
+
+#include "core/report/document.h"
+#include "core/run/summary.h"
+#include "core/workspace/workspace.h"
+
+namespace klineage::report {
+
+/// Where trials ran and when: each fact once, with all of its values, or their range.
+void addEnvironment(Facts &facts, const std::vector<const gate::Trial *> &trials);
+
+/// The cards that transitions of the lineage carry, with what they claim and where they were proven.
+[[nodiscard]] Table cardTable(const Workspace &workspace, const lineage::Lineage &lineage);
+
+/// With its interval where its trial was paired with the reference (or, as a child, with the root); else "1.2×, not paired".
+[[nodiscard]] std::string finalSpeedupText(const run::RunRecord &run, const run::Summary &summary);
+
+} // namespace klineage::report

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What a report says, by its structure: of the shipped lineages and runs, and of hostile ones.
+#include "core/report/report.h"
+#include "core/report/writers.h"
+
+#include <QRegularExpression>
+#include <QTest>
+#include <QXmlStreamReader>
+
+#include <algorithm>
+#include <cmath>
+
+using namespace klineage;
+
+namespace {
+
+const Workspace &shipped()
+{
+    static const Workspace workspace = openWorkspace(KLINEAGE_SOURCE_DIR).value();
+    return workspace;
+}
+
+report::Document reportOf(const Workspace &workspace, const std::string &name)
+{
+    return report::makeReport(workspace, report::findSubject(workspace, name).value());
+}
+
+QString htmlOf(const report::Document &document)
+{
+    return QString::fromStdString(report::asHtml(document, {}));
+}
+
+/// All tables of the page as texts, row by row; fails the test when it is no well-formed XML.
+QList<QStringList> tableRows(const QString &html)
+{
+    QXmlStreamReader xml(html);
+    QList<QStringList> rows;
+    while (!xml.atEnd()) {
+        xml.readNext();
+        if (xml.isStartElement() && xml.name() == QLatin1String("tr"))
+            rows << QStringList();
+        else if (xml.isStartElement()
+                 && (xml.name() == QLatin1String("td") || xml.name() == QLatin1String("th")))
+            rows.last() << xml.readElementText(QXmlStreamReader::IncludeChildElements);
+    }
+    if (xml.hasError())
+        qCritical("%s, line %lld", qPrintable(xml.errorString()), xml.lineNumber());
+    return xml.hasError() ? QList<QStringList>() : rows;
+}
+
+const QStringList *rowOf(const QList<QStringList> &rows, const QString &first)
+{
+    for (const QStringList &row : rows) {
+        if (row.value(0) == first)
+            return &row;
+    }
+    return nullptr;
+}
+
+gate::Trial timed(const std::string &id, double ns, double toParent)
+{
+    gate::Trial trial;
+    trial.id = id;
+    trial.time = "2026-01-02T03:04:05Z";
+    trial.environment = {"pocl", "A <device> & more", {{"cpu", "x"}}};
+    trial.verdict.status = gate::VerdictStatus::Correct;
+    trial.latencyNs = {ns, ns * 0.99, ns * 1.01};
+    if (toParent > 0)
+        trial.verdict.comparisons.push_back(
+            {"parent", "", {toParent, toParent * 0.9, toParent * 1.1}, ns * toParent, gate::Change::Gain});
+    return trial;
+}
+
+Workspace hostile()
+{
+    lineage::Lineage lineage;
+    lineage.workload = "toy";
+    lineage.platform = "pocl";
+    lineage.title = "</title><script>alert(1)</script> | * ` [x](http://x.invalid) \x01";
+    lineage.origin = "a\n# no heading\n| no | table |";
+    lineage.states = {{"K00", "K00.cl", "<b>plain</b>", "a"}, {"K01", "K01.cl", "a | b \xef\xbf\xbf", "b"}};
+    lineage.transitions = {{"K00", "K01", "tiling", "loop", "Use \"tiles\" & <stuff>.", "no-such-card"}};
+    lineage.attempts = {{"R00a", "K00", "R00a.cl", "wrong", "tiling", "loop", "It was wrong.", "c"}};
+    lineage.trials = {timed("a", 4000, 0), timed("b", 1000, 4), timed("c", 0, 0)};
+    lineage.trials.back().verdict.status = gate::VerdictStatus::Wrong;
+    Workspace workspace;
+    workspace.root = "/nowhere";
+    workspace.lineages.push_back(lineage);
+    return workspace;
+}
+
+} // namespace
+
+class TestReport : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void everyShippedLineageIsWhole_data()
+    {
+        QTest::addColumn<QString>("key");
+        for (const std::string &key : shipped().lineageKeys())
+            QTest::newRow(key.c_str()) << QString::fromStdString(key);
+    }
+
+    void everyShippedLineageIsWhole()
+    {
+        QFETCH(QString, key);
+        const lineage::Lineage &lineage = *shipped().findLineage(key.toStdString());
+        const report::Document document = reportOf(shipped(), key.toStdString());
+        const QString html = htmlOf(document);
+        const QList<QStringList> rows = tableRows(html);
+        QVERIFY(!rows.isEmpty());
+        for (const lineage::State &state : lineage.states) {
+            const QStringList *row = rowOf(rows, QString::fromStdString(state.id));
+            QVERIFY2(row, state.id.c_str());
+            QCOMPARE(row->at(1), QString::fromStdString(state.title));
+        }
+        for (const lineage::Transition &step : lineage.transitions) {
+            const QStringList *row =
+                rowOf(rows, QString::fromStdString(step.from) + " → " + QString::fromStdString(step.to));
+            QVERIFY(row);
+            QVERIFY(row->contains(QString::fromStdString(step.summary)));
+            QVERIFY2(row->join(' ').contains(QRegularExpression("\\+\\d+ −\\d+")),
+                     qPrintable(row->join('|')));
+        }
+        for (const lineage::Attempt &attempt : lineage.attempts) {
+            const QStringList *row = rowOf(rows, QString::fromStdString(attempt.id));
+            QVERIFY(row);
+            QCOMPARE(row->last(), QString::fromStdString(attempt.reason));
+        }
+        for (const lineage::Transition &step : lineage.transitions)
+            QVERIFY(step.card.empty() || rowOf(rows, QString::fromStdString(step.card)));
+        const QString markdown = QString::fromStdString(report::asMarkdown(document));
+        for (const lineage::State &state : lineage.states)
+            QVERIFY(markdown.contains(QString::fromStdString("\n| " + state.id + " |")));
+    }
+
+    void numbersSayAgainstWhatAndHowSure()
+    {
+        const lineage::Lineage &lineage = *shipped().findLineage("gemm/sm90");
+        const gate::Trial &best = *lineage.trialOf(lineage.states.back());
+        const QList<QStringList> rows = tableRows(htmlOf(reportOf(shipped(), "gemm/sm90")));
+        const QStringList *head = rowOf(rows, "State");
+        const QStringList *row = rowOf(rows, QString::fromStdString(lineage.states.back().id));
+        QVERIFY(head && row);
+        const auto columnOf = [&](const char *name) {
+            return static_cast<int>(head->indexOf(QLatin1String(name)));
+        };
+        const QRegularExpression interval("^[\\d.]+× \\([\\d.]+–[\\d.]+\\)$");
+        for (const char *name : {"Against parent", "Against K00, not paired", "Against cublas"}) {
+            QVERIFY2(columnOf(name) > 0, name);
+            QVERIFY2(interval.match(row->at(columnOf(name))).hasMatch(), qPrintable(row->at(columnOf(name))));
+        }
+        QVERIFY(row->at(columnOf("Latency")).contains(" ± "));
+        const double speedup = row->at(columnOf("Against cublas")).section(QChar(0xd7), 0, 0).toDouble();
+        QVERIFY(std::abs(speedup / best.comparison("cublas")->speedup.value - 1) < 1e-3);
+    }
+
+    void namesAreNoMarkup()
+    {
+        const Workspace workspace = hostile();
+        const report::Document document = reportOf(workspace, "toy/pocl");
+        const QString html = htmlOf(document);
+        const QList<QStringList> rows = tableRows(html);
+        QVERIFY(!html.contains("<script"));
+        QVERIFY(rowOf(rows, "K00"));
+        QCOMPARE(rowOf(rows, "K00")->at(1), "<b>plain</b>");
+        QCOMPARE(rowOf(rows, "K01")->at(1), "a | b ");
+        QCOMPARE(rowOf(rows, "R00a")->at(4), "wrong");
+        QVERIFY(rowOf(rows, "no-such-card")->contains("not in this workspace"));
+        const QStringList lines = QString::fromStdString(report::asMarkdown(document)).split('\n');
+        QCOMPARE(lines.filter(QRegularExpression("^# ")).size(), 1);
+        QVERIFY(lines.filter("no heading").value(0).startsWith("- **Origin:** a \\# no heading"));
+        for (const QString &line : lines.filter(QRegularExpression("^\\| K0\\d \\|")))
+            QCOMPARE(QString(line).remove("\\|").count('|'), lines.filter("| State |").value(0).count('|'));
+    }
+
+    void needsNoOtherFile()
+    {
+        for (const char *name : {"gemm/sm90", "softmax/pocl-walked"}) {
+            const QString html = htmlOf(reportOf(shipped(), name));
+            QVERIFY(!html.contains(QRegularExpression("(src|href)\\s*=|url\\(|@import|<script|<link")));
+        }
+    }
+
+    void figuresAreAskedForByName()
+    {
+        QStringList asked;
+        report::HtmlParts parts;
+        parts.drawn = [&asked](const report::Figure &figure) {
+            asked << QString::fromStdString(figure.name);
+            return figure.name == report::chainFigure ? std::string("<svg/>") : std::string();
+        };
+        const std::string html = report::asHtml(reportOf(hostile(), "toy/pocl"), parts);
+        QCOMPARE(asked, QStringList({"chain", "trials"}));
+        QCOMPARE(QString::fromStdString(html).count("<figure>"),
+                 1); // the one that could not be drawn leaves no gap
+    }
+
+    void lineageWithoutStates()
+    {
+        Workspace workspace = hostile();
+        workspace.lineages.front().states.clear();
+        workspace.lineages.front().transitions.clear();
+        workspace.lineages.front().attempts.clear();
+        const report::Document document = reportOf(workspace, "toy/pocl");
+        QVERIFY(htmlOf(document).contains("no states yet"));
+        QVERIFY(!tableRows(htmlOf(document)).isEmpty());
+        QVERIFY(report::asMarkdown(document).find("no states yet") != std::string::npos);
+    }
+
+    void lineageThatWasNotGated()
+    {
+        Workspace workspace = hostile();
+        workspace.lineages.front().trials.clear();
+        const QList<QStringList> rows = tableRows(htmlOf(reportOf(workspace, "toy/pocl")));
+        QCOMPARE(rowOf(rows, "K01")->at(3), "not gated");
+        QCOMPARE(rowOf(rows, "K01")->at(4), "–");
+    }
+
+    void unknownNamesAreAnsweredWithTheNearest_data()
+    {
+        QTest::addColumn<QString>("name");
+        QTest::addColumn<QString>("near");
+        QTest::newRow("lineage") << "gem/sm90"
+                                 << "'gemm/sm90'";
+        QTest::newRow("path of a lineage's workload") << "softmax/pcl"
+                                                      << "'softmax/pocl'";
+        QTest::newRow("empty") << ""
+                               << "There is no lineage, run or experiment ''";
+        QTest::newRow("run") << "run:none-such"
+                             << "'run:none-such'";
+        QTest::newRow("experiment") << "experiment:.."
+                                    << "'experiment:..'";
+    }
+
+    void unknownNamesAreAnsweredWithTheNearest()
+    {
+        QFETCH(QString, name);
+        QFETCH(QString, near);
+        const auto subject = report::findSubject(shipped(), name.toStdString());
+        QVERIFY(!subject);
+        QCOMPARE(subject.error().code, ErrorCode::NotFound);
+        QVERIFY2(QString::fromStdString(subject.error().message).contains(near),
+                 subject.error().message.c_str());
+    }
+
+    void runsAndExperiments()
+    {
+        const std::string folder = KLINEAGE_SOURCE_DIR "/tests/data/experiments/cards-against-none";
+        const auto experiment = report::findSubject(shipped(), folder);
+        QVERIFY(experiment && experiment->experiment);
+        const QList<QStringList> rows = tableRows(htmlOf(report::makeReport(shipped(), *experiment)));
+        // Two policies on two roots and on both; twelve runs, each with an interval or the word that it was not paired.
+        QCOMPARE(
+            std::count_if(rows.begin(), rows.end(), [](const QStringList &row) { return row.size() == 8; }),
+            1 + 6);
+        int runs = 0;
+        for (const QStringList &row : rows) {
+            if (row.size() != 12 || row.first() == "Root")
+                continue;
+            ++runs;
+            QVERIFY2(row.at(6).contains("–") || row.at(6).contains("not paired"), qPrintable(row.join('|')));
+        }
+        QCOMPARE(runs, 12);
+
+        const auto run =
+            report::findSubject(shipped(), "run:" + folder + "/runs/conv2d-pocl-k00-klineage-s1");
+        QVERIFY(run && run->run);
+        const report::Document document = report::makeReport(shipped(), *run);
+        const QList<QStringList> steps = tableRows(htmlOf(document));
+        for (const run::StepRecord &step : run->run->steps) {
+            const QStringList *row = rowOf(steps, QString::number(step.number));
+            QVERIFY(row);
+            QCOMPARE(row->last(), QString::fromStdString(step.reason).replace('\n', ' '));
+        }
+        QVERIFY(rowOf(steps, "Budget") && rowOf(steps, "Device"));
+    }
+
+    void runsWithoutTrials_data()
+    {
+        QTest::addColumn<QString>("id");
+        for (const char *id : {"lift-sm90", "lift-pocl"})
+            QTest::newRow(id) << id;
+    }
+
+    void runsWithoutTrials()
+    {
+        QFETCH(QString, id);
+        const auto run =
+            report::findSubject(shipped(), KLINEAGE_SOURCE_DIR "/tests/data/runs/" + id.toStdString());
+        QVERIFY2(run && run->run, run ? "" : run.error().message.c_str());
+        const QList<QStringList> rows = tableRows(htmlOf(report::makeReport(shipped(), *run)));
+        QVERIFY(rowOf(rows, QString::number(run->run->steps.back().number)));
+    }
+};
+
+QTEST_GUILESS_MAIN(TestReport)
+#include "tst_report.moc"
