@@ -87,6 +87,7 @@ void putGarbage(std::byte *target, std::size_t bytes, DType dtype, const Counter
     const std::size_t size = kernel::sizeOf(dtype);
     for (std::size_t i = 0; i < bytes / size; ++i)
         kernel::storeElement(target, dtype, i, garbage(dtype, random.bits(counter + i)));
+    putRandom(target + bytes / size * size, bytes % size, random, counter + bytes / size);
 }
 
 void putZone(const BufferLayout &layout, std::byte *target, std::size_t bytes, const CounterRandom &random)
@@ -135,9 +136,9 @@ void composeImage(const BufferLayout &layout, std::uint64_t key, std::span<const
               image.begin() + static_cast<std::ptrdiff_t>(layout.offset() + layout.bytes));
 }
 
-std::vector<std::byte> poison(const BufferLayout &layout, std::uint64_t key, Fill fill)
+RawBytes poison(const BufferLayout &layout, std::uint64_t key, Fill fill)
 {
-    std::vector<std::byte> content(layout.bytes);
+    RawBytes content(layout.bytes);
     const CounterRandom random(key, contentStream);
     const bool isFloat = kernel::isFloat(layout.dtype);
     parallelRanges(content.size(), grainBytes, [&](std::size_t begin, std::size_t end) {

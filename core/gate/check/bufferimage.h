@@ -5,6 +5,7 @@
 // All of it follows from a key that only the supervisor knows and that is new for each image.
 #pragma once
 
+#include "core/base/rawbytes.h"
 #include "core/kernel/dtype.h"
 
 #include <cstddef>
@@ -45,7 +46,7 @@ struct BufferLayout {
 void composeImage(const BufferLayout &layout, std::uint64_t key, std::span<const std::byte> content,
                   std::span<std::byte> image);
 /// The content an output or workspace is poisoned with.
-[[nodiscard]] std::vector<std::byte> poison(const BufferLayout &layout, std::uint64_t key, Fill fill);
+[[nodiscard]] RawBytes poison(const BufferLayout &layout, std::uint64_t key, Fill fill);
 
 /// A changed byte in a red zone.
 struct RedZoneHit {

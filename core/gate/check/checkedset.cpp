@@ -85,14 +85,16 @@ WorkerResult<void> CheckedSet::arm(Fill fill)
         if (buffer.key != 0 && isLarge(buffer.layout))
             continue;
         buffer.key = entropy();
-        std::vector<std::byte> poisoned;
+        RawBytes poisoned;
         if (!input)
             poisoned = poison(buffer.layout, buffer.key, fill);
         const auto room = m_session.staging(buffer.layout.total());
         if (!room)
             return tl::unexpected(room.error());
         composeImage(buffer.layout, buffer.key,
-                     input ? std::span<const std::byte>(buffer.tensor->bytes) : poisoned, *room);
+                     input ? std::span<const std::byte>(buffer.tensor->bytes)
+                           : std::span<const std::byte>(poisoned),
+                     *room);
         if (auto uploaded = m_session.uploadStaged(buffer.id, buffer.layout.total()); !uploaded)
             return uploaded;
         if (buffer.layout.kind == BufferKind::Output)

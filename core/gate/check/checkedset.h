@@ -65,7 +65,7 @@ private:
         BufferId id = 0;
         std::uint64_t key = 0;
         const HostTensor *tensor = nullptr; ///< nullptr: a workspace
-        std::vector<std::byte> poison;      ///< what an output was filled with
+        RawBytes poison;                    ///< what an output was filled with
     };
     [[nodiscard]] WorkerResult<BufferBinding> allocate(BufferLayout layout, const HostTensor *tensor);
 

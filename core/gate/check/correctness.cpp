@@ -43,12 +43,13 @@ std::vector<Step> stepsOf(const TrialContext &context)
     return steps;
 }
 
-/// The instances of the steps, in order. Where the CPU is not what is measured, the next one is made while this one is checked.
+/// The instances of the steps, in order, then those that timed runs read. Where the CPU is not what is measured, the next one is made while
+/// this one is checked.
 class Instances
 {
 public:
-    Instances(const std::vector<Step> &steps, bool ahead, const TrialContext &context)
-        : m_steps(steps)
+    Instances(std::vector<Step> steps, bool ahead, const TrialContext &context)
+        : m_steps(std::move(steps))
         , m_context(context)
         , m_policy(ahead ? std::launch::async : std::launch::deferred)
     {
@@ -73,7 +74,7 @@ private:
         });
     }
 
-    const std::vector<Step> &m_steps;
+    const std::vector<Step> m_steps;
     const TrialContext &m_context;
     std::launch m_policy;
     std::size_t m_next = 0;
@@ -178,7 +179,10 @@ StageResult<void> checkCorrectness(const PreparedCandidate &prepared, ModuleId m
     const std::vector<Step> steps = stepsOf(context);
     if (auto sealed = primeAndSeal(steps, prepared, module, context); !sealed)
         return sealed;
-    Instances instances(steps, !prepared.candidate.surface.device().isHost, context);
+    std::vector<Step> wanted = steps;
+    for (const std::uint64_t seed : context.unseenSeeds)
+        wanted.push_back({&context.job.workload.cases.front(), seed, true});
+    Instances instances(std::move(wanted), !prepared.candidate.surface.device().isHost, context);
     for (std::size_t i = 0; i < steps.size(); ++i) {
         const Step &step = steps[i];
         context.report(Stage::Correctness, static_cast<double>(i) / static_cast<double>(steps.size()),
@@ -196,6 +200,12 @@ StageResult<void> checkCorrectness(const PreparedCandidate &prepared, ModuleId m
             return checked;
         if (step.timed)
             result.timed.push_back(*instance);
+    }
+    while (result.unseen.size() < context.unseenSeeds.size()) {
+        auto instance = instances.take();
+        if (!instance)
+            return tl::unexpected<TrialEnd>(instance.error());
+        result.unseen.push_back(std::move(*instance));
     }
     return {};
 }

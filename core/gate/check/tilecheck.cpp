@@ -51,7 +51,9 @@ std::vector<ExpectedTile> expectedTiles(const ExpectedView &values, const TileLa
     std::vector<Allowed> allowed(tiles.size());
     const double absolute = tolerance.atol * rootMeanSquare(values);
     parallelFor(tiles.size(), [&](std::size_t index) {
-        ExpectedTile &tile = tiles[index];
+        ExpectedTile
+            tile; // and `limits`: of this thread alone, since neighbours in the vectors share cache lines
+        Allowed limits;
         const std::size_t first = index * layout.tileElements;
         tile.elements = std::min(layout.tileElements, layout.elements - first);
         for (std::size_t i = first; i < first + tile.elements; ++i) {
@@ -66,9 +68,11 @@ std::vector<ExpectedTile> expectedTiles(const ExpectedView &values, const TileLa
             tile.sum += value;
             tile.projection += negative ? -value : value;
             tile.squares += value * value;
-            allowed[index].sum += limit;
-            allowed[index].squares += limit * limit;
+            limits.sum += limit;
+            limits.squares += limit * limit;
         }
+        tiles[index] = tile;
+        allowed[index] = limits;
     });
     double squares = 0;
     for (const ExpectedTile &tile : tiles)

@@ -42,6 +42,15 @@ int unseenSeeds(const workload::Workload &workload)
     return flops && *flops > muchWork ? 1 : 2;
 }
 
+/// Inputs of the timed case. Moving and comparing hundreds of megabytes takes longer than all the rest of a quick trial, and what the timed runs
+/// read is looked at besides, so that one seed has to do there.
+int seedsOf(const GateJob &job)
+{
+    constexpr double manyBytes = 256e6;
+    const auto bytes = job.workload.bytes.evaluateReal(job.workload.bindings(job.workload.cases.front()));
+    return job.request.quick && bytes && *bytes > manyBytes ? 1 : job.request.seeds;
+}
+
 } // namespace
 
 struct Supervisor::Private {
@@ -340,6 +349,7 @@ StageResult<void> Supervisor::Private::performOn(WorkerSession &worker, Prepared
     worker.beginTrial(stop, deadline);
     launchSpares(prepared.candidate.surface->device);
     trial.environment = worker.helloEnvironment();
+    const int seeds = seedsOf(job);
     TrialContext context{
         job,
         worker,
@@ -348,9 +358,9 @@ StageResult<void> Supervisor::Private::performOn(WorkerSession &worker, Prepared
         deadline,
         std::clamp(job.request.deadlineSeconds / 4, 2.0, longestLaunchSeconds),
         [&](const workload::Case &c, std::uint64_t seed) { return instance(job.workload, c, seed); },
-        timedSeeds(job.request.seeds + unseenSeeds(job.workload))};
-    context.unseenSeeds.assign(context.timedSeeds.begin() + job.request.seeds, context.timedSeeds.end());
-    context.timedSeeds.resize(static_cast<std::size_t>(job.request.seeds));
+        timedSeeds(seeds + unseenSeeds(job.workload))};
+    context.unseenSeeds.assign(context.timedSeeds.begin() + seeds, context.timedSeeds.end());
+    context.timedSeeds.resize(static_cast<std::size_t>(seeds));
     // A replayed trial lists a seed for each case but the first, then those of the first; one that ended early lists fewer. What timed
     // runs read is drawn anew in any case.
     const auto &replayed = job.request.replaySeeds;

@@ -37,6 +37,8 @@ constexpr double hostSampleNs = 2e6;
 constexpr std::size_t largeSetBytes = std::size_t{4} << 20;
 constexpr double deadlineMarginSeconds = 2;
 constexpr int replayChecks = 5;
+constexpr int fewestReplayChecks = 2;
+constexpr double replayCheckNs = 250e6; ///< of each kind, beyond the fewest
 constexpr double replayTolerance = 0.05;
 constexpr double launchNs = 3000; ///< what launching one by one may add to a run for each of its launches
 constexpr double energySeconds = 1.5;
@@ -70,8 +72,7 @@ Where whereOf(const TrialContext &context, const CorrectnessResult &correct)
 class Profiler
 {
 public:
-    Profiler(PreparedCandidate &candidate, const CorrectnessResult &correct,
-             const std::vector<CaseInstancePtr> &unseen, CompilerSession &compiler,
+    Profiler(PreparedCandidate &candidate, const CorrectnessResult &correct, CompilerSession &compiler,
              const TrialContext &context, NoiseFloors &noise, Trial &trial)
         : m_candidate(candidate)
         , m_correct(correct)
@@ -80,7 +81,7 @@ public:
         , m_noise(noise)
         , m_trial(trial)
         , m_where(whereOf(context, correct))
-        , m_buffers(context.session, unseen)
+        , m_buffers(context.session, correct.unseen)
         , m_outputs(m_buffers, [this](std::size_t set) { return computeSet(set); })
         , m_sides(candidate, correct, compiler, context, m_buffers, m_outputs, trial, m_where)
         , m_subjects(m_sides.subjects())
@@ -321,11 +322,13 @@ Profiler::Step Profiler::checkReplay()
     if (!m_candidate.candidate.surface.device().replaysRuns)
         return {};
     const TimedSubject &candidate = m_subjects.front();
+    const double sampleNs = std::max(1.0, candidate.estimateNs * candidate.repeats);
+    const int checks =
+        std::clamp(static_cast<int>(replayCheckNs / sampleNs), fewestReplayChecks, replayChecks);
     std::vector<TimedRun> runs;
-    for (int i = 0; i < 2 * replayChecks; ++i)
+    for (int i = 0; i < 2 * checks; ++i)
         runs.push_back({candidate.id, 0, candidate.repeats, fillWord(entropy()), i % 2 == 0});
-    const double limit =
-        m_context.launchLimitSeconds + 5e-9 * candidate.estimateNs * candidate.repeats * 2 * replayChecks;
+    const double limit = m_context.launchLimitSeconds + 5e-9 * sampleNs * 2 * checks;
     const auto taken = m_context.session.time(runs, limit);
     if (!taken)
         return failed(taken.error(), Culprit::Candidate);
@@ -529,6 +532,7 @@ tl::expected<void, ProfileEnd> Profiler::run(const ProfileRequest &request)
             m_state.rotationNs = hostSampleNs;
     } else {
         m_state.sampleNs = deviceSampleNs;
+        m_state.slowRotationNs = 0;
     }
     m_state.sets = setCount();
     m_state.look = [this](std::size_t subject, const TimedRun &run, const TimedSample &sample) {
@@ -573,20 +577,8 @@ tl::expected<void, ProfileEnd> profileCandidate(PreparedCandidate &candidate,
                                                 const ProfileRequest &request, const TrialContext &context,
                                                 NoiseFloors &noise, Trial &trial)
 {
-    // Content that no launch has seen: nothing that a candidate kept from what it was checked with tells what is looked at.
-    std::vector<CaseInstancePtr> unseen;
-    {
-        const OwnTime own(context, OwnTime::Work::Oracle);
-        const StageTime stage(context.clock, &StageSeconds::oracle);
-        for (const std::uint64_t seed : context.unseenSeeds) {
-            auto made = context.instance(context.job.workload.cases.front(), seed);
-            if (!made)
-                return tl::unexpected(ProfileEnd{made.error(), Culprit::Candidate});
-            unseen.push_back(std::move(*made));
-            trial.seeds.push_back(seed);
-        }
-    }
-    return Profiler(candidate, correct, unseen, compiler, context, noise, trial).run(request);
+    trial.seeds.insert(trial.seeds.end(), context.unseenSeeds.begin(), context.unseenSeeds.end());
+    return Profiler(candidate, correct, compiler, context, noise, trial).run(request);
 }
 
 } // namespace klineage::gate

@@ -6,15 +6,21 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <map>
 
 namespace klineage::gate {
 
 namespace {
 
 constexpr double oneMessageNs = 20e6;
-/// Samples of a round whose clocks differ by more than this are not comparable.
+/// Samples of one side in a round whose clocks differ by more than this are not comparable.
 constexpr double steadyClock = 1.02;
 constexpr int mostDiscards = 200;
+constexpr int firstDiscards =
+    20; ///< and no more than these and the rounds that were kept: a clock that never rests is no reason to wait
+constexpr double slower = 4;
+constexpr double longSampleNs = 50e6;
 
 struct Sample {
     std::size_t subject = 0;
@@ -107,20 +113,48 @@ std::vector<Sample> roundOf(const std::vector<TimedSubject> &subjects, RoundStat
     return samples;
 }
 
-bool isSteady(const std::vector<TimedSample> &samples)
+std::vector<std::size_t> subjectsOf(const std::vector<Sample> &samples)
 {
-    double low = 0;
-    double high = 0;
-    for (const TimedSample &sample : samples) {
-        if (sample.clockMhz <= 0)
-            return true;
-        low = low == 0 ? sample.clockMhz : std::min(low, sample.clockMhz);
-        high = std::max(high, sample.clockMhz);
-    }
-    return high <= low * steadyClock;
+    std::vector<std::size_t> subjects;
+    for (const Sample &sample : samples)
+        subjects.push_back(sample.subject);
+    return subjects;
 }
 
 } // namespace
+
+bool isSteady(const std::vector<TimedSample> &samples, const std::vector<std::size_t> &subjects)
+{
+    std::map<std::size_t, std::pair<double, double>> ranges;
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+        const double clock = samples[i].clockMhz;
+        if (clock <= 0)
+            return true;
+        auto &[low, high] = ranges.try_emplace(subjects[i], clock, clock).first->second;
+        low = std::min(low, clock);
+        high = std::max(high, clock);
+    }
+    return std::all_of(ranges.begin(), ranges.end(), [](const auto &entry) {
+        return entry.second.second <= entry.second.first * steadyClock;
+    });
+}
+
+void setRepeats(std::vector<TimedSubject> &subjects, const RoundState &state)
+{
+    double fastest = std::numeric_limits<double>::infinity();
+    for (const TimedSubject &subject : subjects)
+        fastest = std::min(fastest, std::max(subject.estimateNs, 1.0));
+    double slowestOfNear = 0;
+    for (const TimedSubject &subject : subjects) {
+        if (subject.estimateNs <= slower * fastest)
+            slowestOfNear = std::max(slowestOfNear, subject.estimateNs);
+    }
+    for (TimedSubject &subject : subjects)
+        subject.repeats =
+            subject.estimateNs <= slower * fastest
+                ? repeatsFor(slowestOfNear, state.sets, state.sampleNs, state.rotationNs)
+                : repeatsFor(subject.estimateNs, state.sets, state.sampleNs, state.slowRotationNs);
+}
 
 int repeatsFor(double runNs, std::size_t sets, double sampleNs, double rotationNs)
 {
@@ -149,20 +183,24 @@ double roundNs(const std::vector<TimedSubject> &subjects)
 
 RoundResult warmUp(std::vector<TimedSubject> &subjects, RoundState &state, const TrialContext &context)
 {
+    const bool first = subjects.front().repeats == 0;
+    for (std::size_t i = 0; first && i < subjects.size(); ++i) {
+        TimedSubject &subject = subjects[i];
+        subject.repeats = 1;
+        for (int pass = 0; pass < 2; ++pass) {
+            const auto taken = take({{i, nextRun(subject, state)}}, subjects, false, state, context);
+            if (!taken)
+                return tl::unexpected(taken.error());
+            const double ns = taken->front().ns;
+            subject.estimateNs = pass == 0 ? ns : std::min(subject.estimateNs, ns);
+        }
+    }
+    if (first)
+        setRepeats(subjects, state);
     for (std::size_t i = 0; i < subjects.size(); ++i) {
         TimedSubject &subject = subjects[i];
-        const bool first = subject.repeats == 0;
-        if (first) {
-            subject.repeats = 1;
-            for (int pass = 0; pass < 2; ++pass) {
-                const auto taken = take({{i, nextRun(subject, state)}}, subjects, false, state, context);
-                if (!taken)
-                    return tl::unexpected(taken.error());
-                const double ns = taken->front().ns;
-                subject.estimateNs = pass == 0 ? ns : std::min(subject.estimateNs, ns);
-            }
-            subject.repeats = repeatsFor(subject.estimateNs, state.sets, state.sampleNs, state.rotationNs);
-        }
+        if (subject.estimateNs * subject.repeats > longSampleNs && (!first || subject.repeats == 1))
+            continue;
         const auto taken = take({{i, nextRun(subject, state)}}, subjects, false, state, context);
         if (!taken)
             return tl::unexpected(taken.error());
@@ -191,7 +229,9 @@ RoundResult runBlock(std::vector<TimedSubject> &subjects, int rounds, std::size_
         const auto taken = take(samples, subjects, together, state, context);
         if (!taken)
             return tl::unexpected(taken.error());
-        if (!isSteady(*taken) && state.discarded < mostDiscards) {
+        if (!isSteady(*taken, subjectsOf(samples))
+            && state.discarded
+                   < std::min(mostDiscards, firstDiscards + static_cast<int>(subjects.front().ns.size()))) {
             ++state.discarded;
             if (context.stop.stop_requested() || context.deadline.secondsLeft() < 1)
                 return {};

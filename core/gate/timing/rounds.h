@@ -37,7 +37,8 @@ struct RoundState {
     std::size_t sets = 1;     ///< buffer sets of every subject
     double sampleNs = 200e3;  ///< length of a sample that is no whole rotation
     double rotationNs = 50e6; ///< a rotation that is quicker is one sample: one graph then serves them all
-    std::size_t next = 0;     ///< set that the next sample begins with
+    double slowRotationNs = 50e6;       ///< the same of a side that is several times slower than the fastest
+    std::size_t next = 0;               ///< set that the next sample begins with
     std::vector<std::size_t> blockEnds; ///< rounds at the end of each block
     int discarded = 0;                  ///< rounds thrown away because the clock moved
     std::vector<double> clocksMhz;      ///< of the kept samples; empty when the device does not tell
@@ -49,10 +50,20 @@ struct RoundState {
 /// visited twice, so that no run finds what an earlier one left.
 [[nodiscard]] int repeatsFor(double runNs, std::size_t sets, double sampleNs, double rotationNs);
 
+/// Sets the runs a sample of every subject from the estimates. Those within four times the fastest get the same number, so that what a
+/// sample costs besides its runs weighs alike on sides that are near to each other; one that is slower has samples of its own.
+void setRepeats(std::vector<TimedSubject> &subjects, const RoundState &state);
+
+/// The clocks of a round's samples (`subjects`: of which side each one is) tell no change of the device's clock: the two samples of a side
+/// agree within 2 %. Sides may differ, since a kernel that draws more power runs at a lower clock; a sample without a clock says nothing.
+[[nodiscard]] bool isSteady(const std::vector<TimedSample> &samples,
+                            const std::vector<std::size_t> &subjects);
+
 /// A word that is a NaN in every floating-point type, and never the same twice in a row.
 [[nodiscard]] std::uint32_t fillWord(std::uint64_t key);
 
-/// Warms the subjects up in their present placement; the first time it also estimates their latencies and sets their repeats.
+/// Warms the subjects up in their present placement; the first time it also estimates their latencies and sets their repeats. Later on a
+/// subject whose sample takes long is not warmed up: one such run has warmed the device.
 [[nodiscard]] RoundResult warmUp(std::vector<TimedSubject> &subjects, RoundState &state,
                                  const TrialContext &context);
 

@@ -78,13 +78,14 @@ WorkerResult<void> TimedBuffers::allocate(std::size_t sets)
         const bool input = tensors[i].role == workload::Role::Input;
         structured |= input && !kernel::isFloat(tensors[i].dtype);
         BufferLayout layout = layoutOf(tensors[i]);
-        std::vector<std::byte> poisoned;
+        RawBytes poisoned;
         if (!input) {
             poisoned = poison(layout, entropy(), Fill::Garbage);
             m_outputNames.push_back(tensors[i].name);
             m_outputRms.push_back(rootMeanSquare(m_contents.front()->expected.at(tensors[i].name)));
         }
-        auto family = makeFamily(std::move(layout), input ? tensors[i].bytes : poisoned);
+        auto family = makeFamily(std::move(layout), input ? std::span<const std::byte>(tensors[i].bytes)
+                                                          : std::span<const std::byte>(poisoned));
         if (!family)
             return tl::unexpected(family.error());
         m_tensors.push_back(std::move(*family));

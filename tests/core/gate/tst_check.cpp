@@ -451,7 +451,7 @@ void TestCheck::unwrittenElementsAreTold()
 {
     const BufferLayout layout{"c", BufferKind::Output, DType::F32, 400};
     const auto before = poison(layout, 1, Fill::Garbage);
-    std::vector<std::byte> after = before;
+    RawBytes after = before;
     std::memset(after.data(), 0, 200);
     const OutputCheck check =
         compareOutput(after, DType::F32, 10, std::vector<double>(100, 0.0), strict, before);

@@ -120,6 +120,8 @@ private slots:
     void aSetForEachSeedAtMost();
     void repeats_data();
     void repeats();
+    void nearSidesHaveTheSameSamples();
+    void clocksOfOneSideHaveToAgree();
     void fillWordsAreNaNs();
 };
 
@@ -294,6 +296,46 @@ void TestTimedBuffers::repeats()
     QFETCH(double, sampleNs);
     QFETCH(double, rotationNs);
     QTEST(repeatsFor(runNs, sets, sampleNs, rotationNs), "expected");
+}
+
+void TestTimedBuffers::nearSidesHaveTheSameSamples()
+{
+    RoundState state;
+    state.sets = 48;
+    state.slowRotationNs = 0;
+    std::vector<TimedSubject> subjects(4);
+    const std::vector<double> estimates = {10e3, 12e3, 39e3, 600e3};
+    for (std::size_t i = 0; i < subjects.size(); ++i)
+        subjects[i].estimateNs = estimates[i];
+    setRepeats(subjects, state);
+    QCOMPARE(subjects[0].repeats, 48);
+    QCOMPARE(subjects[1].repeats, 48);
+    QCOMPARE(subjects[2].repeats, 48);
+    QCOMPARE(subjects[3].repeats, 1); // 28 ms a rotation, and only its share of the ratio's certainty
+
+    // On both sides of the longest rotation: neither has a graph of many runs while the other has one of few.
+    for (TimedSubject &subject : subjects)
+        subject.estimateNs = 1.04e6;
+    subjects[1].estimateNs = 1.05e6;
+    setRepeats(subjects, state);
+    for (const TimedSubject &subject : subjects)
+        QCOMPARE(subject.repeats, 1);
+}
+
+void TestTimedBuffers::clocksOfOneSideHaveToAgree()
+{
+    const auto clocks = [](std::vector<double> mhz) {
+        std::vector<TimedSample> samples(mhz.size());
+        for (std::size_t i = 0; i < mhz.size(); ++i)
+            samples[i].clockMhz = mhz[i];
+        return samples;
+    };
+    const std::vector<std::size_t> order = {0, 1, 1, 0};
+    QVERIFY(isSteady(clocks({1980, 1980, 1980, 1980}), order));
+    QVERIFY(isSteady(clocks({1980, 1755, 1755, 1980}), order)); // the other side draws more power
+    QVERIFY(!isSteady(clocks({1980, 1980, 1755, 1980}), order));
+    QVERIFY(!isSteady(clocks({1980, 1980, 1980, 1900}), order));
+    QVERIFY(isSteady(clocks({0, 0, 0, 0}), order));
 }
 
 void TestTimedBuffers::fillWordsAreNaNs()
