@@ -85,6 +85,7 @@ void addEnvironment(Facts &facts, const std::vector<const gate::Trial *> &trials
     Values devices;
     Values gates;
     Values trust;
+    bool isTrustSaid = false;
     std::map<std::string, Values> recorded;
     std::map<std::string, Values> references;
     std::string first;
@@ -94,8 +95,8 @@ void addEnvironment(Facts &facts, const std::vector<const gate::Trial *> &trials
         devices.add(environment.device
                     + (environment.platform.empty() ? std::string() : " (" + environment.platform + ")"));
         gates.add(trial->gateVersion);
-        if (trial->trust != gate::Trust::Unsaid)
-            trust.add(gate::toString(trial->trust));
+        trust.add(gate::toString(trial->trust));
+        isTrustSaid = isTrustSaid || trial->trust != gate::Trust::Unsaid;
         for (const auto &[name, value] : environment.facts)
             recorded[name].add(value);
         for (const gate::Comparison &comparison : trial->verdict.comparisons) {
@@ -120,7 +121,7 @@ void addEnvironment(Facts &facts, const std::vector<const gate::Trial *> &trials
         facts.add("Reference " + name, versions.text());
     const std::string days = first == last ? first : first + " to " + last;
     facts.add("Recorded", days + (gates.text().empty() ? "" : ", by gate " + gates.text()));
-    facts.add("Trust", trust.text());
+    facts.add("Trust", isTrustSaid ? trust.text() : "");
 }
 
 } // namespace klineage::report

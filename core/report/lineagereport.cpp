@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/base/numbertext.h"
 #include "core/diff/changes.h"
 #include "core/kernel/candidatetext.h"
 #include "core/lineage/table.h"
@@ -15,6 +16,8 @@ namespace {
 
 using lineage::Lineage;
 using lineage::State;
+
+constexpr std::size_t mostReferenceColumns = 3; ///< what fits on a page beside the other columns
 
 bool isTimed(const gate::Trial *trial)
 {
@@ -66,9 +69,17 @@ std::string headline(const Lineage &lineage)
     return text + ".";
 }
 
+/// In the table of states when they are few; else in one of their own, and the headline alone there.
+bool areColumns(const std::vector<std::string> &references)
+{
+    return references.size() <= mostReferenceColumns;
+}
+
 Table stateTable(const Lineage &lineage)
 {
-    const std::vector<std::string> references = referencesOf(lineage);
+    std::vector<std::string> references = referencesOf(lineage);
+    if (!areColumns(references))
+        references.resize(1);
     Table table{{{"State"},
                  {"Title"},
                  {"Category"},
@@ -105,6 +116,30 @@ Table stateTable(const Lineage &lineage)
             row.insert(row.end(), 2, nothing);
         }
         table.rows.push_back(std::move(row));
+    }
+    return table;
+}
+
+Table referenceTable(const Lineage &lineage)
+{
+    Table table{{{"State"},
+                 {"Reference"},
+                 {"Version"},
+                 {"Its latency in the same rounds", true},
+                 {"State against it", true}},
+                {}};
+    if (areColumns(referencesOf(lineage)))
+        return table;
+    for (const State &state : lineage.states) {
+        const gate::Trial *trial = lineage.trialOf(state);
+        if (!isTimed(trial))
+            continue;
+        for (const gate::Comparison &comparison : trial->verdict.comparisons) {
+            if (comparison.against != "parent")
+                table.rows.push_back({state.id, comparison.against, comparison.subject,
+                                      durationText(comparison.otherNs, 4, Zeros::Kept),
+                                      speedupText(comparison.speedup)});
+        }
     }
     return table;
 }
@@ -266,6 +301,7 @@ Document lineageReport(const Workspace &workspace, const Lineage &lineage)
         + lineage.states.front().id
         + " the ratio of the medians of two trials, between the ratios of the far ends of their intervals."});
     document.blocks.emplace_back(stateTable(lineage));
+    addSection(document, "Against each reference", referenceTable(lineage));
     addSection(document, "Steps", stepTable(lineage));
     addSection(document, "Rejected attempts", attemptTable(lineage));
     addSection(document, "SkillCards", cardTable(workspace, lineage));

@@ -18,7 +18,9 @@ namespace klineage::ui {
 
 namespace {
 
-constexpr std::size_t mostLabels = 24; ///< of more states they would cover each other
+constexpr std::size_t mostLabels = 24;          ///< of more states they would cover each other
+constexpr std::size_t mostCategories = 12;      ///< the same
+constexpr std::ptrdiff_t mostNamedSiblings = 2; ///< attempts from one state
 constexpr int labelGap = 6;
 
 QString chainText(const char *text)
@@ -110,8 +112,8 @@ void addStates(QCustomPlot &plot, const Chain &chain)
     for (std::size_t i = 0; i < chain.points.size(); ++i) {
         const ChainPoint &point = chain.points[i];
         const auto x = static_cast<double>(i);
-        names->addTick(x,
-                       point.category.isEmpty() ? point.id : point.id + QLatin1Char('\n') + point.category);
+        const bool isNamed = !point.category.isEmpty() && chain.points.size() <= mostCategories;
+        names->addTick(x, isNamed ? point.id + QLatin1Char('\n') + point.category : point.id);
         line->addData(x, point.ns > 0 ? point.ns : qQNaN());
         bars->addData(point.ns - point.lowNs, point.highNs - point.ns);
         if (point.ns > 0 && !point.step.isEmpty() && chain.points.size() <= mostLabels)
@@ -127,7 +129,11 @@ void addAttempts(QCustomPlot &plot, const Chain &chain, double bottom)
     QCPGraph *failed = addGlyphs(plot, QCPScatterStyle::ssTriangle, theme.bad, 8);
     for (const ChainAttempt &attempt : chain.attempts) {
         (attempt.ns > 0 ? rejected : failed)->addData(attempt.place, attempt.ns > 0 ? attempt.ns : bottom);
-        if (chain.attempts.size() <= mostLabels)
+        const auto siblings =
+            std::count_if(chain.attempts.begin(), chain.attempts.end(), [&](const ChainAttempt &other) {
+                return std::floor(other.place) == std::floor(attempt.place);
+            });
+        if (siblings <= mostNamedSiblings && chain.points.size() <= mostLabels)
             addLabel(plot, {attempt.place, attempt.ns > 0 ? attempt.ns : bottom}, attempt.id, theme.dim,
                      (attempt.ns > 0 ? Qt::AlignBottom : Qt::AlignTop) | Qt::AlignHCenter);
     }

@@ -157,6 +157,20 @@ private slots:
         QVERIFY(std::abs(speedup / best.comparison("cublas")->speedup.value - 1) < 1e-3);
     }
 
+    void manyReferencesHaveATableOfTheirOwn()
+    {
+        Workspace workspace = hostile();
+        gate::Trial &best = workspace.lineages.front().trials[1];
+        for (const char *name : {"a", "b", "c", "d"})
+            best.verdict.comparisons.push_back(
+                {name, std::string(name) + " 1.0", {0.5, 0.4, 0.6}, 500, gate::Change::Loss});
+        const QList<QStringList> rows = tableRows(htmlOf(reportOf(workspace, "toy/pocl")));
+        QCOMPARE(rowOf(rows, "State")->filter("Against ").size(), 3); // parent, K00 and the headline
+        for (const char *name : {"a", "b", "c", "d"})
+            QVERIFY(rows.contains(QStringList({"K01", name, QString(name) + " 1.0", "500.0 ns",
+                                               QString::fromUtf8("0.5000× (0.4000–0.6000)")})));
+    }
+
     void namesAreNoMarkup()
     {
         const Workspace workspace = hostile();
