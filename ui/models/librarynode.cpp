@@ -10,6 +10,7 @@
 #include <QCoreApplication>
 #include <QStringList>
 
+#include <algorithm>
 #include <array>
 
 namespace klineage::ui {
@@ -37,31 +38,30 @@ QString joined(const std::vector<std::string> &values)
     return words.join(QLatin1Char(' '));
 }
 
-/// The best speedup to the vendor reference among the states; to K0 where there is no reference.
+/// What the lineage has come to: the speedup of its strongest state that was timed beside a reference (rows come strongest first), of that
+/// state's fastest one; to K0 where there is none. Not the largest figure of all states, which may be against a slower reference.
 void fillBest(Node &node, const lineage::Lineage &lineage)
 {
-    double best = 0;
-    double bestToFirst = 0;
-    std::string provider;
-    for (const lineage::TableRow &row : lineageTable(lineage)) {
-        if (row.kind != lineage::TableRow::Kind::State)
-            continue;
-        if (row.speedupToReference && row.speedupToReference->value > best) {
-            best = row.speedupToReference->value;
-            provider = row.reference;
-        }
-        bestToFirst = std::max(bestToFirst, row.speedupToBaseline.value_or(0));
-    }
-    if (best > 0) {
-        node.value =
-            QStringLiteral("%1 %2").arg(formatSpeedup(best), text(provider).section(QLatin1Char(' '), 0, 0));
-        node.valueTone = best >= 1 ? Tone::Good : Tone::Neutral;
-        node.tooltip = libraryText("Best state: %1 of %2 (speedup to the vendor reference, paired)")
-                           .arg(formatSpeedup(best), text(provider));
-    } else if (bestToFirst > 0) {
-        node.value = libraryText("≈ %1 K0").arg(formatSpeedup(bestToFirst));
-        node.tooltip = libraryText(
-            "Best state: speedup to K0, not paired: the medians of two trials; no vendor reference was timed");
+    const std::vector<lineage::TableRow> rows = lineageTable(lineage);
+    const auto strongest = [&](const auto &has) {
+        return std::find_if(rows.begin(), rows.end(), [&](const lineage::TableRow &row) {
+            return row.kind == lineage::TableRow::Kind::State && has(row);
+        });
+    };
+    const auto compared = strongest([](const auto &row) { return row.speedupToReference.has_value(); });
+    const auto timed = strongest([](const auto &row) { return row.speedupToBaseline.has_value(); });
+    if (compared != rows.end()) {
+        const double speedup = compared->speedupToReference->value;
+        node.value = QStringLiteral("%1 %2").arg(formatSpeedup(speedup),
+                                                 text(compared->reference).section(QLatin1Char(' '), 0, 0));
+        node.valueTone = speedup >= 1 ? Tone::Good : Tone::Neutral;
+        node.tooltip = libraryText("%1: %2 of %3 (speedup to its fastest reference, paired)")
+                           .arg(text(compared->id), formatSpeedup(speedup), text(compared->reference));
+    } else if (timed != rows.end()) {
+        node.value = libraryText("≈ %1 K0").arg(formatSpeedup(*timed->speedupToBaseline));
+        node.tooltip =
+            libraryText("%1: speedup to K0, not paired: the medians of two trials; no reference was timed")
+                .arg(text(timed->id));
     } else {
         node.value = libraryText("not gated");
         node.tooltip = libraryText("No state of this lineage has a timed trial");

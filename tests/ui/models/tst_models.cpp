@@ -7,6 +7,7 @@
 #include "ui/models/lineagemodel.h"
 #include "ui/models/selection.h"
 #include "ui/models/workspacemodel.h"
+#include "ui/style/format.h"
 
 #include <QAbstractItemModelTester>
 #include <QRandomGenerator>
@@ -33,6 +34,27 @@ private slots:
         for (const skills::CardRecord &card : m_shipped.cards)
             QVERIFY(model.find(LibraryModel::Kind::Card, QString::fromStdString(card.card.name)).isValid());
         QVERIFY(!model.find(LibraryModel::Kind::Card, QStringLiteral("no-such-card")).isValid());
+    }
+
+    void libraryShowsWhatTheStrongestStateHasComeTo()
+    {
+        LibraryModel model;
+        model.refresh(m_shipped);
+        int compared = 0;
+        for (const lineage::Lineage &lineage : m_shipped.lineages) {
+            const gate::Trial *last = lineage.trialOf(lineage.states.back());
+            const gate::Comparison *reference = last ? last->referenceComparison() : nullptr;
+            if (!reference)
+                continue;
+            const QString shown =
+                model.find(LibraryModel::Kind::Lineage, QString::fromStdString(lineage.key()))
+                    .data(LibraryModel::ValueRole)
+                    .toString();
+            QVERIFY2(shown.startsWith(formatSpeedup(reference->speedup.value) + QLatin1Char(' ')),
+                     qPrintable(QString::fromStdString(lineage.key()) + QLatin1String(": ") + shown));
+            ++compared;
+        }
+        QVERIFY(compared > 5);
     }
 
     void libraryKeepsItsContractUnderRandomChanges()
