@@ -68,13 +68,41 @@ void fillBest(Node &node, const lineage::Lineage &lineage)
     }
 }
 
+void addWorkload(Node &section, const workload::Workload &workload)
+{
+    Node *row = section.add(Kind::Workload, text(workload.name), text(workload.name));
+    row->tooltip = text(workload.title);
+    row->search = text(workload.name + " " + workload.title);
+}
+
+bool hasLineage(const workload::Workload &workload, const Workspace &workspace)
+{
+    return std::any_of(workspace.lineages.begin(), workspace.lineages.end(),
+                       [&](const lineage::Lineage &lineage) { return lineage.workload == workload.name; });
+}
+
+/// Those that there is nothing to look at in yet come last, after the cards.
+void addWorkloadsWithoutLineage(Node &root, const Workspace &workspace)
+{
+    Node *section = nullptr;
+    for (const workload::Workload &workload : workspace.workloads) {
+        if (hasLineage(workload, workspace))
+            continue;
+        if (!section)
+            section = root.add(Kind::Section, QStringLiteral("without-lineage"),
+                               libraryText("Workloads without a lineage"));
+        addWorkload(*section, workload);
+    }
+    if (section)
+        section->value = QString::number(section->children.size());
+}
+
 void addWorkloads(Node &root, const Workspace &workspace)
 {
     Node *section = root.add(Kind::Section, QStringLiteral("workloads"), libraryText("Workloads"));
     for (const workload::Workload &workload : workspace.workloads) {
-        Node *row = section->add(Kind::Workload, text(workload.name), text(workload.name));
-        row->tooltip = text(workload.title);
-        row->search = text(workload.name + " " + workload.title);
+        if (hasLineage(workload, workspace))
+            addWorkload(*section, workload);
     }
     for (const lineage::Lineage &lineage : workspace.lineages) {
         Node *parent = nullptr;
@@ -184,6 +212,7 @@ std::unique_ptr<Node> makeLibrary(const Workspace &workspace)
     auto root = std::make_unique<Node>();
     addWorkloads(*root, workspace);
     addCards(*root, workspace);
+    addWorkloadsWithoutLineage(*root, workspace);
     return root;
 }
 

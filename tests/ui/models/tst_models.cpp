@@ -36,6 +36,23 @@ private slots:
         QVERIFY(!model.find(LibraryModel::Kind::Card, QStringLiteral("no-such-card")).isValid());
     }
 
+    void workloadsWithoutALineageComeLast()
+    {
+        LibraryModel model;
+        model.refresh(m_shipped);
+        const auto sectionOf = [&](const char *workload) {
+            return model.find(LibraryModel::Kind::Workload, QLatin1String(workload))
+                .parent()
+                .data(LibraryModel::KeyRole)
+                .toString();
+        };
+        QCOMPARE(sectionOf("gemm"), QStringLiteral("workloads"));
+        QCOMPARE(sectionOf("heldout-mm-2048"), QStringLiteral("without-lineage"));
+        const QModelIndex last = model.index(model.rowCount() - 1, 0);
+        QCOMPARE(last.data(LibraryModel::KeyRole).toString(), QStringLiteral("without-lineage"));
+        QCOMPARE(last.data(LibraryModel::ValueRole).toInt(), model.rowCount(last));
+    }
+
     void libraryShowsWhatTheStrongestStateHasComeTo()
     {
         LibraryModel model;
