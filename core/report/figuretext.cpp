@@ -16,6 +16,14 @@ bool isCorrect(const gate::Trial *trial)
     return trial && trial->verdict.status == gate::VerdictStatus::Correct;
 }
 
+/// "compile error"
+std::string statusText(const gate::Trial &trial)
+{
+    std::string text = gate::toString(trial.verdict.status);
+    std::replace(text.begin(), text.end(), '_', ' ');
+    return text;
+}
+
 } // namespace
 
 std::string latencyText(const gate::Interval &ns)
@@ -48,8 +56,7 @@ std::string verdictText(const gate::Trial *trial)
 {
     if (!trial)
         return "not gated";
-    std::string text = gate::toString(trial->verdict.status);
-    std::replace(text.begin(), text.end(), '_', ' ');
+    std::string text = statusText(*trial);
     if (!isCorrect(trial) && !trial->verdict.message.empty())
         text += ": " + trial->verdict.message;
     return text;
@@ -59,11 +66,7 @@ std::string outcomeText(const gate::Trial *trial)
 {
     if (isCorrect(trial))
         return trial->latencyNs.value > 0 ? latencyText(trial->latencyNs) : "correct, not timed";
-    if (!trial)
-        return "not gated";
-    std::string status = gate::toString(trial->verdict.status);
-    std::replace(status.begin(), status.end(), '_', ' ');
-    return status;
+    return trial ? statusText(*trial) : "not gated";
 }
 
 std::string pairedText(const gate::Trial *trial, const std::string &against)

@@ -176,33 +176,19 @@ WorkerResult<Speeds> Measurer::speeds(const Probe &probe, std::size_t samples)
             return tl::unexpected(removed.error());
         return taken;
     };
-    // Of the fastest sample: on a busy machine one of a few steps can wait for a processor longer than a whole sample should take, and what
-    // is then taken for long enough is all launch.
-    const auto fastestNs = [&](const std::vector<TimedSample> &taken, std::int64_t length) {
-        const auto fastest = std::min_element(taken.begin(), taken.end(),
-                                              [](const auto &a, const auto &b) { return a.ns < b.ns; });
-        return std::max(fastest->ns, 1.0) * (probe.once ? static_cast<double>(length) : 1.0);
-    };
-    const auto longer = [&](std::int64_t length, double ns) {
-        return std::min<std::int64_t>(
-            static_cast<std::int64_t>(static_cast<double>(length) * sampleNs / ns) + 1, longestProbe);
-    };
+    // Judged by the fastest sample: on a busy machine one of a few steps can wait for a processor longer than a whole sample should take, and
+    // what is then taken for long enough is all launch.
     std::int64_t length = 1;
-    for (int attempt = 0; attempt < 6; ++attempt) { // the first may be all launch, and says too little
-        const auto taken = sampled(length, 3);
-        if (!taken)
-            return tl::unexpected(taken.error());
-        const double ns = fastestNs(*taken, length);
+    auto taken = sampled(length, samples);
+    for (int attempt = 0; attempt < 6 && taken;
+         ++attempt) { // the first may be all launch, and says too little
+        const auto fastest = std::min_element(taken->begin(), taken->end(),
+                                              [](const auto &a, const auto &b) { return a.ns < b.ns; });
+        const double ns = std::max(fastest->ns, 1.0) * (probe.once ? static_cast<double>(length) : 1.0);
         if (ns > sampleNs / 2 || length == longestProbe)
             break;
-        length = longer(length, ns);
-    }
-    auto taken = sampled(length, samples);
-    for (int attempt = 0; attempt < 3 && taken && length < longestProbe; ++attempt) {
-        const double ns = fastestNs(*taken, length);
-        if (ns > sampleNs / 4)
-            break;
-        length = longer(length, ns);
+        length = std::min<std::int64_t>(
+            static_cast<std::int64_t>(static_cast<double>(length) * sampleNs / ns) + 1, longestProbe);
         taken = sampled(length, samples);
     }
     if (!taken)
