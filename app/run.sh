@@ -9,7 +9,7 @@ root=$(cd "$(dirname "$(readlink -f "$0")")/.." && pwd)
 headless=no
 for arg in "$@"; do
     case $arg in
-        --screenshot | --screenshot=* | --help | -h | --version | -v) headless=yes ;;
+        --screenshot | --screenshot=* | --report | --report=* | --help | -h | --version | -v) headless=yes ;;
     esac
 done
 if [ "$headless" = yes ]; then

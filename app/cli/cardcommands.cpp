@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/cardjson.h"
+#include "app/cli/cardjudge.h"
+#include "app/cli/cardprobe.h"
+#include "app/cli/cards.h"
 #include "app/cli/commands.h"
 #include "app/cli/retrieval.h"
 #include "app/cli/texttable.h"
 
 #include "core/skills/store.h"
+#include "core/talk/cardtext.h"
 #include "core/workspace/citations.h"
 
 #include <CLI/CLI.hpp>
@@ -33,51 +37,6 @@ struct CardOptions {
     std::string event;
     bool strict = false;
 };
-
-/// Who reviews, unless --author says: git's identity, then the system's.
-std::string defaultAuthor()
-{
-    if (const char *name = std::getenv("GIT_AUTHOR_NAME"); name && *name)
-        return name;
-    std::string author;
-    if (FILE *git = ::popen("git config --get user.name 2>/dev/null", "r")) {
-        char buffer[256] = {};
-        if (std::fgets(buffer, sizeof buffer, git))
-            author = buffer;
-        ::pclose(git);
-    }
-    author.erase(author.find_last_not_of(" \n") + 1);
-    if (!author.empty())
-        return author;
-    if (const char *user = std::getenv("USER"); user && *user)
-        return user;
-    const passwd *entry = ::getpwuid(::getuid());
-    return entry ? entry->pw_name : std::to_string(::getuid());
-}
-
-Result<skills::CardStore> openStore(const Session &session)
-{
-    const Result<std::filesystem::path> root = session.workspaceRoot();
-    if (!root)
-        return tl::unexpected(root.error());
-    return skills::CardStore(*root / "skills");
-}
-
-/// A problem of the store: wrong names are usage, a conflict is a "no", the rest is the environment's.
-int failStore(const Session &session, const skills::CardStore &store, const std::string &name,
-              const Error &error)
-{
-    if (error.code == ErrorCode::NotFound && !std::filesystem::exists(store.directory() / name)) {
-        std::vector<std::string> known;
-        for (const CardRecord &record : store.readAll())
-            known.push_back(record.card.name);
-        return session.unknownName("card", name, known);
-    }
-    session.fail(error);
-    if (error.code == ErrorCode::Conflict)
-        return exitNegative;
-    return error.code == ErrorCode::NotFound ? exitUsage : exitEnvironment;
-}
 
 std::string reviewText(const CardRecord &record)
 {
@@ -112,6 +71,21 @@ int listCards(const Session &session)
         table.addRow({record.card.name, skills::toString(record.life()), std::to_string(record.card.revision),
                       record.card.category, reviewText(record), record.card.intent.text});
     std::printf("%s", table.isEmpty() ? "There are no cards.\n" : table.text().c_str());
+    return exitOk;
+}
+
+int listIndex(const Session &session)
+{
+    const Result<skills::CardStore> store = openStore(session);
+    if (!store)
+        return session.fail(store.error());
+    std::string text;
+    for (const CardRecord &record : store->readAll())
+        text += policy::indexLine(record);
+    if (session.json())
+        session.print({{"index", text}});
+    else
+        std::printf("%s", text.c_str());
     return exitOk;
 }
 
@@ -156,7 +130,8 @@ int show(const Session &session, const CardOptions &options)
 /// Findings of the card itself, of its citations in the workspace, and of its generated file.
 std::vector<skills::LintFinding> findingsOf(const Workspace &workspace, const CardRecord &record)
 {
-    std::vector<skills::LintFinding> findings = skills::lintCard(record.card, record.carrier);
+    std::vector<skills::LintFinding> findings =
+        skills::lintCard(record.card, record.carrier, record.buildingBlock);
     for (skills::LintFinding &finding : lintCitations(workspace, record.card))
         findings.push_back(std::move(finding));
     for (const std::string &notice : record.notices)
@@ -280,10 +255,59 @@ void addUndoVerb(CLI::App &group, Session &session, const std::string &name, con
 
 } // namespace
 
+std::string defaultAuthor()
+{
+    if (const char *name = std::getenv("GIT_AUTHOR_NAME"); name && *name)
+        return name;
+    std::string author;
+    if (FILE *git = ::popen("git config --get user.name 2>/dev/null", "r")) {
+        char buffer[256] = {};
+        if (std::fgets(buffer, sizeof buffer, git))
+            author = buffer;
+        ::pclose(git);
+    }
+    author.erase(author.find_last_not_of(" \n") + 1);
+    if (!author.empty())
+        return author;
+    if (const char *user = std::getenv("USER"); user && *user)
+        return user;
+    const passwd *entry = ::getpwuid(::getuid());
+    return entry ? entry->pw_name : std::to_string(::getuid());
+}
+
+Result<skills::CardStore> openStore(const Session &session)
+{
+    const Result<std::filesystem::path> root = session.workspaceRoot();
+    if (!root)
+        return tl::unexpected(root.error());
+    return skills::CardStore(*root / "skills");
+}
+
+int failStore(const Session &session, const skills::CardStore &store, const std::string &name,
+              const Error &error)
+{
+    if (error.code == ErrorCode::NotFound && !std::filesystem::exists(store.directory() / name)) {
+        std::vector<std::string> known;
+        for (const CardRecord &record : store.readAll())
+            known.push_back(record.card.name);
+        return session.unknownName("card", name, known);
+    }
+    session.fail(error);
+    if (error.code == ErrorCode::Conflict)
+        return exitNegative;
+    return error.code == ErrorCode::NotFound ? exitUsage : exitEnvironment;
+}
+
 void addCardCommands(CLI::App &app, Session &session)
 {
     CLI::App *group = Session::addGroup(app, "card", "SkillCards: look, check, review");
     session.addVerb(*group, "list", "All cards of the workspace", [&session] { return listCards(session); });
+
+    session.addVerb(*group, "index",
+                    "A line for each card: intent, measured effect, needs, what it comes after",
+                    [&session] { return listIndex(session); });
+    addJudgeCommand(*group, session);
+    addProbeCommand(*group, session);
 
     const auto shown = std::make_shared<CardOptions>();
     addName(session.addVerb(*group, "show", "One card with its evidence, verifications and review history",
@@ -307,6 +331,7 @@ void addCardCommands(CLI::App &app, Session &session)
                 false);
     addUndoVerb(*group, session, "redo", "Take the newest undo back", true);
     addRetrieveCommand(*group, session);
+    addCardExchange(*group, session);
 }
 
 } // namespace klineage::cli

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/cardjson.h"
 
+#include "core/skills/admission.h"
+#include "core/skills/retrieval.h"
+
 #include <nlohmann/json.hpp>
 
 namespace klineage::cli {
@@ -10,9 +13,59 @@ using skills::CardRecord;
 
 namespace {
 
+json measuredJson(const skills::Measured &measured)
+{
+    return {{"trial", measured.trial},
+            {"against", measured.against},
+            {"factor", measured.factor},
+            {"low", measured.low},
+            {"high", measured.high}};
+}
+
 json claimJson(const skills::Claim &claim)
 {
-    return {{"text", claim.text}, {"evidence", claim.evidence}};
+    json out{{"text", claim.text}, {"evidence", claim.evidence}};
+    if (!claim.when.empty())
+        out["when"] = claim.when;
+    if (!claim.id.empty())
+        out["id"] = claim.id;
+    if (claim.measured)
+        out["measured"] = measuredJson(*claim.measured);
+    return out;
+}
+
+json risksJson(const skills::Card &card)
+{
+    json out = json::array();
+    for (const skills::Claim &risk : card.risks) {
+        out.push_back(claimJson(risk));
+        out.back()["standing"] = skills::toString(skills::standingOf(card, risk));
+    }
+    return out;
+}
+
+json scopeJson(const skills::Scope &scope)
+{
+    return {{"cases", scope.cases},
+            {"languages", scope.languages},
+            {"platforms", scope.platforms},
+            {"prior_actions", scope.priorActions}};
+}
+
+json parametersJson(const skills::Card &card)
+{
+    json out = json::array();
+    for (const skills::Parameter &parameter : card.parameters) {
+        json tried = json::array();
+        for (const skills::TriedValue &value : parameter.tried)
+            tried.push_back({{"value", value.value}, {"measured", measuredJson(value.measured)}});
+        out.push_back({{"name", parameter.name},
+                       {"text", parameter.text},
+                       {"values", parameter.values},
+                       {"default", parameter.preset},
+                       {"tried", tried}});
+    }
+    return out;
 }
 
 json claimsJson(const std::vector<skills::Claim> &claims)
@@ -50,6 +103,7 @@ json cardSummaryJson(const CardRecord &record)
     const skills::Review *standing = record.standingReview();
     return {{"name", record.card.name},
             {"life", skills::toString(record.life())},
+            {"life_reason", skills::admissionOf(record).reason},
             {"revision", record.card.revision},
             {"category", record.card.category},
             {"locus", record.card.locus},
@@ -66,17 +120,32 @@ json cardJson(const CardRecord &record)
     out["anchor"] = claimJson(card.anchor);
     out["preconditions"] = claimsJson(card.preconditions);
     out["effects"] = claimsJson(card.effects);
-    out["risks"] = claimsJson(card.risks);
-    out["scope"] = {{"cases", card.scope.cases},
-                    {"languages", card.scope.languages},
-                    {"platforms", card.scope.platforms},
-                    {"prior_actions", card.scope.priorActions}};
+    out["risks"] = risksJson(card);
+    out["scope"] = {{"verified", scopeJson(skills::verifiedScope(record))},
+                    {"claimed", scopeJson(card.scope)}};
+    out["format"] = card.format;
+    out["anchor_words"] = card.anchorWords;
+    out["capability"] = {{"features", card.capability.features},
+                         {"dtypes", card.capability.dtypes},
+                         {"families", card.capability.families},
+                         {"toolchain", card.capability.toolchain}};
+    out["triggers"] = claimsJson(card.triggers);
+    out["parameters"] = parametersJson(card);
+    out["probes"] = json::array();
+    for (const skills::Probe &probe : card.probes)
+        out["probes"].push_back({{"risk", probe.risk},
+                                 {"text", probe.text},
+                                 {"trial", probe.trial},
+                                 {"verdict", probe.verdict},
+                                 {"refutes", probe.refutes}});
     out["provides"] = featuresJson(card.provides);
     out["requires"] = featuresJson(card.requirements);
     out["conflicts"] = featuresJson(card.conflicts);
     out["evidence"] = card.evidence;
     out["carrier_file"] = card.carrierFile;
     out["carrier"] = record.carrier;
+    out["building_block_file"] = card.buildingBlockFile;
+    out["building_block"] = record.buildingBlock;
     out["verifications"] = json::array();
     for (const skills::Verification &run : record.verifications)
         out["verifications"].push_back({{"time", run.time},
@@ -85,7 +154,13 @@ json cardJson(const CardRecord &record)
                                         {"card_revision", run.cardRevision},
                                         {"status", run.status},
                                         {"expected_effect_observed", run.expectedEffectObserved},
-                                        {"held_out", run.heldOut}});
+                                        {"held_out", run.heldOut},
+                                        {"card_hash", run.cardHash},
+                                        {"run", run.run},
+                                        {"reason", run.reason},
+                                        {"factor", run.factor},
+                                        {"low", run.low},
+                                        {"high", run.high}});
     out["reviews"] = json::array();
     const std::set<std::string> reverted = record.revertedReviews();
     for (const skills::Review &review : record.reviews)

@@ -15,14 +15,17 @@ namespace klineage::cli {
 void addDoctor(CLI::App &app, Session &session);
 void addWorkloadCommands(CLI::App &app, Session &session);
 void addLineageCommands(CLI::App &app, Session &session);
+void addRederiveCommand(CLI::App &group, Session &session); ///< `lineage rederive`
 void addGateCommands(CLI::App &app, Session &session);
 void addTuneCommand(CLI::App &group, Session &session); ///< `gate tune`
 void addSassCommand(CLI::App &app, Session &session);
 void addCardCommands(CLI::App &app, Session &session);
+void addCardExchange(CLI::App &group, Session &session); ///< `card import`, `card export`
 void addTrialCommands(CLI::App &app, Session &session);
 void addLlmCommands(CLI::App &app, Session &session); ///< `llm ask`, `llm prices`
 void addRunCommands(CLI::App &app, Session &session);
 void addRunViews(CLI::App &group, Session &session); ///< `run list`, `run show`, `run export`
+void addPoolCommands(CLI::App &app, Session &session);
 void addExperimentCommands(CLI::App &app, Session &session);
 void addReportCommand(CLI::App &app, Session &session);
 /// `lineage deoptimize`, `card lift`, `card admit`; the groups must be there.
@@ -35,6 +38,9 @@ int checkWorkload(const Session &session, const workload::Workload &workload);
 
 /// `lineage table`: prints the tables of the given lineages and the geometric mean over them.
 int printLineageTables(const Session &session, const std::vector<lineage::Lineage> &lineages);
+/// `lineage table --csv`: a line a state and a rejected attempt, the columns of resources/python/klineage.py.
+int writeLineageCsv(const Session &session, const std::vector<lineage::Lineage> &lineages,
+                    const std::string &file);
 /// The lineages of these keys (all when empty); on an unknown key the exit status of the usage error.
 [[nodiscard]] tl::expected<std::vector<lineage::Lineage>, int> chooseLineages(
     const Session &session, const std::vector<std::string> &keys);

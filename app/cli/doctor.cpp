@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/commands.h"
 #include "app/cli/texttable.h"
+#include "app/version/version.h"
 
 #include "core/gate/references/installed.h"
 #include "core/gate/session/sandbox.h"
@@ -56,7 +57,7 @@ Check checkProgram()
 {
     return {"klineage",
             Health::Ok,
-            std::string("Version ") + KLINEAGE_VERSION + ", C++ compiler " + __VERSION__ + '.',
+            std::string("Version ") + versionText() + ", C++ compiler " + __VERSION__ + '.',
             {}};
 }
 

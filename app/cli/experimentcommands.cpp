@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/commands.h"
 #include "app/cli/interrupt.h"
+#include "app/cli/poolchoice.h"
 #include "app/cli/runsession.h"
 #include "app/cli/texttable.h"
 
@@ -25,10 +26,10 @@ namespace {
 
 struct ExperimentOptions {
     std::string name;
-    std::string launcher;
+    PoolChoice pool;
     std::string csv;
     std::string trajectories;
-    int jobs = 1;
+    int jobs = 0; ///< 0: one a gate
 };
 
 tl::expected<run::Experiment, int> openExperiment(const Session &session, const std::string &name)
@@ -161,16 +162,21 @@ int runExperiments(const Session &session, const ExperimentOptions &options)
     const Result<llm::PriceTable> prices = llm::loadPrices(*workspace);
     if (!prices)
         return session.fail(prices.error());
-    gate::GatePool pool({{splitWords(options.launcher), {}}});
+    const auto pool = openPool(session, options.pool);
+    if (!pool)
+        return pool.error();
+    const int jobs = jobsOf(options.jobs, **pool);
     const double runs = static_cast<double>(run::cellsOf(*experiment).size());
     std::fprintf(stderr, "%.0f runs of at most %s each: at most %s.\n", runs,
                  formatDollars(experiment->budgetDollars).c_str(),
                  formatDollars(runs * experiment->budgetDollars).c_str());
     std::map<std::string, std::unique_ptr<RunPrinter>> printers; // by run
-    run::ExperimentDriver driver{*workspace,         *prices, gateOf(pool), {},
-                                 interrupts.token(), {},      {},           options.jobs};
+    run::ExperimentDriver driver{*workspace, *prices, gateOf(**pool), {}, interrupts.token(), {}, {}, jobs};
     driver.makeProvider = [&](const run::Settings &settings, const fs::path &directory) {
-        return run::makeRunProvider(settings, *workspace, directory);
+        const llm::NoticeCallback notice = [id = settings.id](const std::string &text) {
+            std::fprintf(stderr, "%s: %s\n", id.c_str(), text.c_str());
+        };
+        return run::makeRunProvider(settings, *workspace, directory, {}, {}, notice);
     };
     driver.watch = [&](const run::Cell &cell, int number, int count) {
         const Result<run::RunRecord> before = run::readRun(experiment->directory / "runs" / cell.runId);
@@ -179,7 +185,7 @@ int runExperiments(const Session &session, const ExperimentOptions &options)
         std::unique_ptr<RunPrinter> &printer = printers[cell.runId];
         printer = std::make_unique<RunPrinter>(before ? static_cast<int>(before->steps.size()) : 0, prefix);
         run::Watcher watcher = printer->watcher();
-        if (options.jobs > 1) { // what they are all busy with has no room on one line
+        if (jobs > 1) { // what they are all busy with has no room on one line
             watcher.begins = {};
             watcher.gateProgress = {};
         }
@@ -222,11 +228,10 @@ void addExperimentCommands(CLI::App &app, Session &session)
     CLI::App *run =
         add("run", "Run what is not over yet, then show the results (Ctrl+C stops it; run again to go on)",
             [&session, options] { return runExperiments(session, *options); });
-    run->add_option("--jobs", options->jobs, "Runs at a time; their trials queue for the gate")
-        ->check(CLI::Range(1, 64))
-        ->capture_default_str();
-    run->add_option("--launcher", options->launcher,
-                    "Start the gate through this command, as in \"ssh HOST\"");
+    run->add_option("--jobs", options->jobs,
+                    "Runs at a time; their trials queue for the gates (default: one a gate)")
+        ->check(CLI::Range(1, 64));
+    addPoolOptions(*run, options->pool);
     add("show", "The results so far", [&session, options] { return showExperiment(session, *options); });
 }
 

@@ -2,6 +2,7 @@
 #include "app/cli/format.h"
 
 #include "core/base/numbertext.h"
+#include "core/lineage/rederived.h"
 
 #include <nlohmann/json.hpp>
 
@@ -57,6 +58,12 @@ nlohmann::json jsonOf(const gate::Interval &interval)
 nlohmann::json jsonOf(const std::optional<gate::Interval> &interval)
 {
     return interval ? jsonOf(*interval) : nlohmann::json();
+}
+
+nlohmann::json rederivedJson(const lineage::Lineage &lineage)
+{
+    const lineage::RederivedCount count = lineage::countRederived(lineage);
+    return {{"transitions", count.transitions}, {"recorded", count.recorded}, {"faster", count.faster}};
 }
 
 nlohmann::json transitionsJson(const lineage::Lineage &lineage)

@@ -21,6 +21,7 @@ namespace klineage::cli {
 
 [[nodiscard]] nlohmann::json jsonOf(const gate::Interval &interval);
 [[nodiscard]] nlohmann::json jsonOf(const std::optional<gate::Interval> &interval); ///< null when empty
+[[nodiscard]] nlohmann::json rederivedJson(const lineage::Lineage &lineage);   ///< how many transitions were
 [[nodiscard]] nlohmann::json transitionsJson(const lineage::Lineage &lineage); ///< a list, without evidence
 
 } // namespace klineage::cli

@@ -3,6 +3,7 @@
 #include "app/cli/format.h"
 #include "app/cli/gaterequest.h"
 #include "app/cli/interrupt.h"
+#include "app/cli/poolchoice.h"
 #include "app/cli/runsession.h"
 #include "app/cli/texttable.h"
 
@@ -37,7 +38,8 @@ struct RunOptions : GateChoice {
     std::string backend = "auto";
     std::string replay;
     std::vector<std::string> tunables;
-    std::string launcher;
+    PoolChoice pool;
+    gate::Place place;
     bool record = false;
     bool precise = false;
     bool counters = false;
@@ -224,6 +226,7 @@ tl::expected<gate::GateRequest, int> makeRequest(const Session &session, const W
     request.counters = options.counters;
     request.energy = options.energy;
     request.sanitize = options.sanitize;
+    request.place = options.place;
     if (const auto wrong = addReplay(session, workspace, options, request))
         return Exit(*wrong);
     return request;
@@ -312,8 +315,10 @@ int runGate(const Session &session, const RunOptions &options)
     if (!request)
         return request.error();
     const InterruptWatcher interrupts;
-    gate::GatePool pool({{splitWords(options.launcher), {}}});
-    const Result<gate::Trial> trial = pool.run(*request, interrupts.token(), showProgress);
+    const auto pool = openPool(session, options.pool);
+    if (!pool)
+        return pool.error();
+    const Result<gate::Trial> trial = (*pool)->run(*request, interrupts.token(), showProgress);
     if (::isatty(STDERR_FILENO))
         std::fprintf(stderr, "\r\033[K");
     if (!trial)
@@ -404,8 +409,8 @@ void addGateCommands(CLI::App &app, Session &session)
     verb->add_option("--replay", options->replay,
                      "Inputs and drawn shapes of this trial again: its id, or a file with it");
     verb->add_option("--tunable", options->tunables, "NAME=INTEGER instead of the default (repeatable)");
-    verb->add_option("--launcher", options->launcher,
-                     "Start the gate through this command, as in \"ssh HOST\"");
+    addPoolOptions(*verb, options->pool);
+    addPlaceOptions(*verb, options->place);
     verb->add_option("--profile-seconds", options->profileSeconds,
                      "Stop timing after this long at the latest")
         ->check(CLI::PositiveNumber)

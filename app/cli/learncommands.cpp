@@ -31,7 +31,7 @@ struct LearnOptions {
 const char *const deoptimizeFooter =
     "Each round asks which optimization to remove (category and locus) and for the simpler kernel, gates it, and has the optimization\n"
     "derived forward again on the simpler kernel by a conversation that never sees the stronger one. A step is kept when what was derived\n"
-    "is correct and at most --within percent slower than the stronger kernel; everything else is stored as a rejected attempt.\n"
+    "is correct and at most --within percent slower or faster than the stronger kernel; everything else is stored as a rejected attempt.\n"
     "With exec and manual, each \"rederive\" question wants an author without memory of the others: whoever has seen the stronger\n"
     "kernel, a person or a conversation that goes on, cannot derive it independently.\n"
     "The lineage is written to workloads/WORKLOAD/lineages/PLATFORM[-NAME]/, also when the run is stopped: `run resume` goes on with it.\n"
@@ -62,7 +62,7 @@ int begin(const Session &session, const StartOptions &start, std::string *id = n
         return prepared.error();
     if (id)
         *id = prepared->settings.id;
-    return beginRun(session, prepared->workspace, prepared->settings, start.launcher);
+    return beginRun(session, prepared->workspace, prepared->settings, start.pool);
 }
 
 int deoptimize(const Session &session, const LearnOptions &options)

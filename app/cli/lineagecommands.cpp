@@ -4,6 +4,7 @@
 #include "app/cli/texttable.h"
 
 #include "core/lineage/recordjobs.h"
+#include "core/lineage/rederived.h"
 #include "core/lineage/verify.h"
 #include "core/trial/analysis/analysis.h"
 
@@ -48,6 +49,7 @@ json summary(const lineage::Lineage &lineage)
             {"title", lineage.title},
             {"termination", lineage.termination},
             {"states", lineage.states.size()},
+            {"rederived", rederivedJson(lineage)},
             {"attempts", lineage.attempts.size()},
             {"branches", lineage.branches.size()},
             {"trials", lineage.trials.size()},
@@ -121,7 +123,8 @@ void printDetails(const lineage::Lineage &lineage)
     std::printf("%s: %s\n", lineage.key().c_str(), lineage.title.c_str());
     if (!lineage.origin.empty())
         std::printf("Origin: %s\n", lineage.origin.c_str());
-    std::printf("Termination: %s. %s\n\n", lineage.termination.c_str(), lineage.reason.c_str());
+    std::printf("Termination: %s. %s\n", lineage.termination.c_str(), lineage.reason.c_str());
+    std::printf("%s\n\n", lineage::rederivedText(lineage::countRederived(lineage)).c_str());
     TextTable steps({{"STATE"}, {"FILE"}, {"TITLE"}, {"CATEGORY"}, {"LOCUS"}, {"CARD"}, {"BOUND BY"}});
     for (const lineage::State &state : lineage.states) {
         const lineage::Transition *step = lineage.transitionTo(state.id);
@@ -242,14 +245,21 @@ void addLineageCommands(CLI::App &app, Session &session)
             [&session, recorded] { return jobs(session, *recorded); })
         ->add_option("lineages", *recorded, "WORKLOAD/PLATFORM … (default: all)");
 
+    addRederiveCommand(*group, session);
+
     const auto shown = std::make_shared<std::vector<std::string>>();
-    session
-        .addVerb(*group, "table", "Latency and speedups of every state, with 95 % intervals",
-                 [&session, shown] {
-                     const auto lineages = chooseLineages(session, *shown);
-                     return lineages ? printLineageTables(session, *lineages) : lineages.error();
-                 })
-        ->add_option("lineages", *shown, "WORKLOAD/PLATFORM … (default: all)");
+    const auto csv = std::make_shared<std::string>();
+    CLI::App *table = session.addVerb(
+        *group, "table", "Latency and speedups of every state, with 95 % intervals", [&session, shown, csv] {
+            const auto lineages = chooseLineages(session, *shown);
+            if (!lineages)
+                return lineages.error();
+            return csv->empty() ? printLineageTables(session, *lineages)
+                                : writeLineageCsv(session, *lineages, *csv);
+        });
+    table->add_option("lineages", *shown, "WORKLOAD/PLATFORM … (default: all)");
+    table->add_option("--csv", *csv,
+                      "Write states and rejected attempts into this file instead; - is stdout");
 }
 
 } // namespace klineage::cli

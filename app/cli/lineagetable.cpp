@@ -3,6 +3,7 @@
 #include "app/cli/format.h"
 #include "app/cli/texttable.h"
 
+#include "core/lineage/rederived.h"
 #include "core/lineage/table.h"
 #include "core/trial/analysis/analysis.h"
 
@@ -63,6 +64,7 @@ json lineageJson(const lineage::Lineage &lineage)
         out[key].push_back(rowJson(lineage, row));
     }
     const gate::Trial *best = lineage.states.empty() ? nullptr : lineage.trialOf(lineage.states.back());
+    out["rederived"] = rederivedJson(lineage);
     out["device"] = best ? json(best->environment.device) : json();
     return out;
 }
@@ -102,6 +104,7 @@ void printTable(const lineage::Lineage &lineage)
                       row.reference});
     }
     std::printf("%s", table.text(2).c_str());
+    std::printf("  %s\n", lineage::rederivedText(lineage::countRederived(lineage)).c_str());
     for (const std::string &notice : lineage.notices)
         std::printf("  Notice: %s\n", notice.c_str());
     std::printf("\n");

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/commands.h"
 #include "app/cli/interrupt.h"
+#include "app/cli/runstart.h"
 #include "app/cli/texttable.h"
 
 #include "core/base/numbertext.h"
 #include "core/files/atomicfile.h"
 #include "core/llm/author.h"
 #include "core/llm/makeprovider.h"
+#include "core/llm/modelsettings.h"
 #include "core/process/scratchfolder.h"
 
 #include <CLI/CLI.hpp>
@@ -15,6 +17,10 @@
 #include <cstdio>
 #include <iostream>
 #include <iterator>
+#include <map>
+#include <utility>
+
+#include <unistd.h>
 
 namespace klineage::cli {
 
@@ -35,8 +41,9 @@ struct AskOptions {
     std::string paid;
     double cap = 1;
     int maxTokens = 4096;
-    double temperature = -1;
+    std::map<std::string, std::string> toServer;
     bool estimateOnly = false;
+    bool stream = false;
 };
 
 /// Nothing: the built-in and the user's own tables are there outside of a workspace too.
@@ -66,8 +73,15 @@ Result<llm::Request> makeRequest(const AskOptions &options)
     request.purpose = "ask";
     request.model = options.model;
     request.maxOutputTokens = options.maxTokens;
-    if (options.temperature >= 0)
-        request.temperature = options.temperature;
+    std::map<std::string, std::string> toServer = options.toServer;
+    if (llm::needsModel(options.provider)) {
+        const Result<llm::OwnModels> own = llm::loadModels();
+        if (!own)
+            return tl::unexpected(own.error());
+        llm::addModelSettings(*own, options.model, toServer);
+    }
+    if (Status applied = llm::applyAuthorKeys(toServer, request); !applied)
+        return tl::unexpected(applied.error());
     const Result<std::string> prompt = readText(options.promptFile);
     if (!prompt)
         return tl::unexpected(prompt.error());
@@ -83,6 +97,64 @@ Result<llm::Request> makeRequest(const AskOptions &options)
     return request;
 }
 
+void printNotice(const std::string &text)
+{
+    std::fprintf(stderr, "%s\n", text.c_str());
+}
+
+/// What a terminal would take for a command is not for a server to send: control characters are left out.
+std::string printable(std::string_view text)
+{
+    std::string out(text);
+    std::erase_if(out, [](char c) {
+        const auto byte = static_cast<unsigned char>(c);
+        return (byte < 0x20 && c != '\n' && c != '\t') || byte == 0x7f;
+    });
+    return out;
+}
+
+/// Prints a reply as it comes, into a terminal or where it was asked for.
+class StreamPrinter
+{
+public:
+    explicit StreamPrinter(bool isWanted)
+        : m_isTerminal(::isatty(STDOUT_FILENO) != 0)
+        , m_isOn(isWanted || m_isTerminal)
+    {}
+    [[nodiscard]] llm::TextCallback callback()
+    {
+        return m_isOn ? [this](std::string_view text) { print(text); } : llm::TextCallback();
+    }
+    /// What was printed was no reply: the next piece is from the beginning again.
+    void startAgain()
+    {
+        if (std::exchange(m_printed, false))
+            std::fputs("\n\n", stdout);
+    }
+    /// The rest of it.
+    void end(const std::string &reply)
+    {
+        if (!m_printed)
+            print(reply);
+        if (!reply.ends_with('\n'))
+            std::fputc('\n', stdout);
+        std::fflush(stdout);
+    }
+
+private:
+    void print(std::string_view text)
+    {
+        const std::string clean = m_isTerminal ? printable(text) : std::string(text);
+        std::fwrite(clean.data(), 1, clean.size(), stdout);
+        std::fflush(stdout);
+        m_printed = true;
+    }
+
+    bool m_isTerminal;
+    bool m_isOn;
+    bool m_printed = false;
+};
+
 llm::ProviderOptions providerOptions(const AskOptions &options)
 {
     llm::ProviderOptions made;
@@ -91,11 +163,12 @@ llm::ProviderOptions providerOptions(const AskOptions &options)
         made.paid = options.paid == "yes";
     if (!options.command.empty())
         made.command = {"/bin/sh", "-c", options.command};
+    made.notice = printNotice;
     made.path = options.provider == "replay" ? options.transcript : options.desk;
     return made;
 }
 
-json jsonOf(const llm::Usage &usage)
+json usageJson(const llm::Usage &usage)
 {
     return {{"input", usage.input},
             {"cache_read", usage.cacheRead},
@@ -122,7 +195,8 @@ int printEstimate(const Session &session, const llm::Provider &provider, const l
     return exitOk;
 }
 
-void printReply(const Session &session, const llm::Exchange &exchange, const llm::Ledger &ledger)
+void printReply(const Session &session, const llm::Exchange &exchange, const llm::Ledger &ledger,
+                StreamPrinter &stream)
 {
     const llm::Reply &reply = exchange.reply;
     if (session.json()) {
@@ -130,23 +204,23 @@ void printReply(const Session &session, const llm::Exchange &exchange, const llm
                        {"stop", toString(reply.stop)},
                        {"model", reply.model},
                        {"provider", exchange.provider},
-                       {"usage", reply.usageKnown ? jsonOf(reply.usage) : json()},
+                       {"usage", reply.usageKnown ? usageJson(reply.usage) : json()},
                        {"dollars", exchange.dollars},
                        {"spent_dollars", ledger.spentDollars()},
                        {"cap_dollars", ledger.capDollars()},
                        {"seconds", reply.seconds}});
         return;
     }
-    std::fwrite(reply.text.data(), 1, reply.text.size(), stdout);
-    if (!reply.text.ends_with('\n'))
-        std::fputc('\n', stdout);
-    std::fflush(stdout);
+    stream.end(reply.text);
     const std::string tokens =
         reply.usageKnown ? std::to_string(reply.usage.input + reply.usage.cacheRead + reply.usage.cacheWrite)
                                + " tokens in, " + std::to_string(reply.usage.output) + " out"
                          : std::string("tokens unknown");
     std::fprintf(stderr, "%s: %s, $%.6f, %.1f s; stopped: %s\n", exchange.provider.c_str(), tokens.c_str(),
                  exchange.dollars, reply.seconds, toString(reply.stop));
+    if (reply.stop == llm::StopReason::MaxTokens)
+        std::fprintf(stderr, "The reply was cut off at %d tokens; allow more with --max-tokens.\n",
+                     exchange.request.maxOutputTokens);
 }
 
 int ask(const Session &session, const AskOptions &options)
@@ -178,14 +252,22 @@ int ask(const Session &session, const AskOptions &options)
     Result<llm::Author> author = llm::Author::open(folder, **provider, *prices, options.cap);
     if (!author)
         return session.fail(author.error());
-    const Result<llm::Exchange> exchange = author->ask(*request, interrupt.token());
-    if (!exchange)
+    StreamPrinter stream(options.stream);
+    author->setNotice([&stream](const std::string &text) {
+        stream.startAgain();
+        printNotice(text);
+    });
+    const Result<llm::Exchange> exchange =
+        author->ask(*request, interrupt.token(), session.json() ? llm::TextCallback() : stream.callback());
+    if (!exchange) {
+        stream.startAgain();
         return session.fail(exchange.error());
-    printReply(session, *exchange, author->ledger());
+    }
+    printReply(session, *exchange, author->ledger(), stream);
     return exitOk;
 }
 
-json jsonOf(const llm::Price &price)
+json priceJson(const llm::Price &price)
 {
     json out{{"model", price.model},
              {"input", price.input},
@@ -225,7 +307,7 @@ int listPrices(const Session &session, bool asToml)
                     {"OUTPUT", Align::Right},
                     {"ABOVE"}});
     for (const llm::Price &price : table->prices) {
-        out["models"].push_back(jsonOf(price));
+        out["models"].push_back(priceJson(price));
         rows.addRow({price.model, amount(price.input), amount(price.cacheRead), amount(price.cacheWrite),
                      amount(price.output), ""});
         if (const auto &dearer = price.longPrompt)
@@ -246,8 +328,10 @@ void addAsk(CLI::App &group, Session &session)
     const auto options = std::make_shared<AskOptions>();
     CLI::App *verb = session.addVerb(group, "ask", "Ask an author one question, within a budget",
                                      [&session, options] { return ask(session, *options); });
-    verb->footer("The reply goes to stdout, what it cost to stderr. Keys: ANTHROPIC_API_KEY, OPENAI_API_KEY; "
-                 "KLINEAGE_LOCAL_API_KEY for a server on this machine.");
+    verb->footer(
+        "The reply goes to stdout, what it cost to stderr. Keys: ANTHROPIC_API_KEY, OPENAI_API_KEY; "
+        "KLINEAGE_LOCAL_API_KEY for a server on this machine or an own host. What goes to a model with "
+        "each question, and own hosts: ~/.config/klineage/models.toml (core/llm/README.md).");
     verb->add_option("prompt", options->promptFile, "File with the prompt; - is stdin")
         ->capture_default_str();
     verb->add_option("--provider", options->provider, "Who answers")
@@ -261,10 +345,7 @@ void addAsk(CLI::App &group, Session &session)
     verb->add_option("--max-tokens", options->maxTokens, "Limit of output tokens")
         ->check(CLI::Range(1, llm::maxOutputTokensLimit))
         ->capture_default_str();
-    verb->add_option("--temperature", options->temperature, "Left to the server when it is not given")
-        ->check(CLI::Range(0.0, 2.0));
-    verb->add_option("--base-url", options->baseUrl,
-                     "anthropic, openai: another server, as in http://127.0.0.1:8000/v1");
+    addServerOptions(*verb, options->baseUrl, options->toServer);
     verb->add_option("--paid", options->paid, "Whether replies cost the table's prices")
         ->check(CLI::IsMember({"yes", "no"}));
     verb->add_option("--command", options->command, "exec: the program that answers, run by sh");
@@ -273,6 +354,9 @@ void addAsk(CLI::App &group, Session &session)
     verb->add_option(
         "--record", options->record,
         "Existing folder for transcript.jsonl and ledger.jsonl; what is recorded there is answered from there");
+    verb->add_flag(
+        "--stream", options->stream,
+        "Print the reply as it comes; in a terminal it always is. A piece that came to nothing stays");
     verb->add_flag("--estimate", options->estimateOnly, "Say what it can cost, and ask nothing");
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/commands.h"
 #include "app/cli/mcp/mcpcommand.h"
+#include "app/version/version.h"
 
 #include <CLI/CLI.hpp>
 
@@ -9,7 +10,7 @@ int main(int argc, char **argv)
     using namespace klineage::cli;
 
     CLI::App app("KLineage without a window: lineages, SkillCards and the gate.", "klineage-cli");
-    app.set_version_flag("--version", std::string("klineage-cli ") + KLINEAGE_VERSION);
+    app.set_version_flag("--version", std::string("klineage-cli ") + klineage::versionText());
     app.footer(
         "Exit status: 0 ok; 1 the verdict, lint or check is negative; 2 wrong usage; 3 the environment failed.");
     app.require_subcommand(1);
@@ -26,6 +27,7 @@ int main(int argc, char **argv)
     addLlmCommands(app, session);
     addRunCommands(app, session);
     addExperimentCommands(app, session);
+    addPoolCommands(app, session);
     addLearnCommands(app, session);
     addReportCommand(app, session);
     addMcpCommand(app, session);

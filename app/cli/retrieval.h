@@ -4,10 +4,16 @@
 #include "app/cli/session.h"
 
 #include "core/skills/retrieval.h"
+#include "core/skills/retrieval/chain.h"
 
 #include <nlohmann/json_fwd.hpp>
 
+#include <cstddef>
+
 namespace klineage::cli {
+
+/// Cards of a chain, at most.
+inline constexpr std::size_t mostOfChain = 100;
 
 /// `card retrieve`
 void addRetrieveCommand(CLI::App &group, Session &session);
@@ -29,6 +35,9 @@ struct RetrievalQuestion {
 
 [[nodiscard]] nlohmann::json targetJson(const skills::Target &target);
 [[nodiscard]] nlohmann::json retrievalJson(const skills::Retrieval &retrieval);
+/// Of a chain: cards in the order in which they can be applied, with the round and what comes before; or a line of the index each.
+[[nodiscard]] nlohmann::json chainJson(const skills::Chain &chain);
+[[nodiscard]] std::string chainText(const skills::Chain &chain, const Workspace &workspace);
 /// Both lists with every reason, for people and models.
 [[nodiscard]] std::string retrievalText(const skills::Retrieval &retrieval);
 

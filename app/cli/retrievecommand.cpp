@@ -3,8 +3,10 @@
 
 #include "core/base/numbertext.h"
 #include "core/base/suggest.h"
+#include "core/skills/retrieval/chain.h"
 #include "core/skills/retrieval/similarity.h"
 #include "core/skills/retrieval/sources.h"
+#include "core/talk/cardtext.h"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -22,6 +24,7 @@ struct RetrieveOptions {
     RetrievalQuestion question;
     std::vector<std::string> features;
     skills::RetrievalOptions retrieval;
+    bool chain = false;
 };
 
 Result<skills::Target> targetOfState(const Workspace &workspace, const std::string &citation)
@@ -81,6 +84,21 @@ Result<std::vector<skills::Feature>> parseFeatures(const std::vector<std::string
     return features;
 }
 
+int printChain(const Session &session, const Workspace &workspace, const skills::Target &target,
+               const RetrieveOptions &options)
+{
+    const skills::Chain chain = skills::retrieveChain(retrievalIndex(workspace), workspace.cards, target,
+                                                      options.retrieval, mostOfChain);
+    if (session.json()) {
+        json out = chainJson(chain);
+        out["target"] = targetJson(target);
+        session.print(out);
+        return exitOk;
+    }
+    std::printf("%s", chainText(chain, workspace).c_str());
+    return exitOk;
+}
+
 int retrieve(const Session &session, const RetrieveOptions &options)
 {
     const Result<Workspace> workspace = session.openWorkspace();
@@ -94,6 +112,8 @@ int retrieve(const Session &session, const RetrieveOptions &options)
     const Result<skills::Target> target = targetOf(*workspace, question);
     if (!target)
         return session.usage(target.error().message);
+    if (options.chain)
+        return printChain(session, *workspace, *target, options);
     const skills::Retrieval found = retrievalIndex(*workspace).find(*target, options.retrieval);
     if (session.json()) {
         json out = retrievalJson(found);
@@ -130,6 +150,8 @@ Result<skills::Target> targetOf(const Workspace &workspace, const RetrievalQuest
         target.language = question.language;
     else if (question.state.empty() || !question.platform.empty())
         target.language = std::string(skills::languageOfPlatform(target.platform));
+    if (const workload::Workload *workload = workspace.findWorkload(target.workload))
+        skills::describe(target, *workload);
     target.priorActions.insert(target.priorActions.end(), question.priorActions.begin(),
                                question.priorActions.end());
     target.features.insert(target.features.end(), question.features.begin(), question.features.end());
@@ -163,6 +185,36 @@ json retrievalJson(const skills::Retrieval &retrieval)
     for (const skills::Blocked &one : retrieval.blocked)
         out["blocked"].push_back(
             {{"card", one.card}, {"rules", one.rules}, {"reasons", reasonsJson(one.reasons)}});
+    return out;
+}
+
+json chainJson(const skills::Chain &chain)
+{
+    json out{{"taken", json::array()}, {"blocked", json::array()}};
+    for (const skills::Link &link : chain.taken)
+        out["taken"].push_back({{"card", link.retrieved.card},
+                                {"round", link.round},
+                                {"after", link.after},
+                                {"reasons", reasonsJson(link.retrieved.reasons)}});
+    for (const skills::Blocked &one : chain.blocked)
+        out["blocked"].push_back({{"card", one.card}, {"rules", one.rules}});
+    return out;
+}
+
+std::string chainText(const skills::Chain &chain, const Workspace &workspace)
+{
+    std::string out =
+        chain.taken.empty() ? "No card was taken.\n" : "In the order in which they can be applied:\n";
+    for (const skills::Link &link : chain.taken)
+        out += policy::indexLine(*workspace.findCard(link.retrieved.card));
+    if (!chain.blocked.empty())
+        out += "Blocked:\n";
+    for (const skills::Blocked &one : chain.blocked) {
+        out += "- " + one.card + ":";
+        for (std::size_t i = 0; i < one.rules.size(); ++i)
+            out += (i == 0 ? " " : "; ") + one.rules[i];
+        out += '\n';
+    }
     return out;
 }
 
@@ -207,6 +259,8 @@ void addRetrieveCommand(CLI::App &group, Session &session)
     verb->add_option("--blocked", options->retrieval.mostBlocked, "Near misses that are listed, at most")
         ->check(CLI::Range(0, 1000))
         ->capture_default_str();
+    verb->add_flag("--chain", options->chain,
+                   "Also what the target is ready for once those cards are applied, until nothing is added");
     verb->add_flag("--hypotheses", options->retrieval.hypotheses,
                    "Also cards that no roundtrip has admitted, by their claimed scope");
 }

@@ -68,7 +68,7 @@ private:
 
 /// How far to go on with a run, and with whose words.
 struct Advance {
-    std::string launcher;
+    PoolChoice pool;
     int mostNewSteps = 0;  ///< 0: to its end
     std::string replyFile; ///< answers the next question; empty: the run's provider does
 };
@@ -91,8 +91,10 @@ int goOn(const Session &session, const fs::path &directory, const Advance &advan
     const Result<llm::PriceTable> prices = llm::loadPrices(*workspace);
     if (!prices)
         return session.fail(prices.error());
+    RunPrinter printer(static_cast<int>(before->steps.size()));
     const Result<std::unique_ptr<llm::Provider>> provider =
-        run::makeRunProvider(before->settings, *workspace, directory);
+        run::makeRunProvider(before->settings, *workspace, directory, {}, {},
+                             [&printer](const std::string &text) { printer.notice(text); });
     if (!provider)
         return session.fail(provider.error());
     if (before->settings.provider == "manual")
@@ -105,10 +107,11 @@ int goOn(const Session &session, const fs::path &directory, const Advance &advan
             return session.usage(text.error().message);
         given = std::make_unique<GivenReply>(std::move(*text), **provider);
     }
-    gate::GatePool pool({{splitWords(advance.launcher), {}}});
-    RunPrinter printer(static_cast<int>(before->steps.size()));
+    const auto pool = openPool(session, advance.pool);
+    if (!pool)
+        return pool.error();
     const Result<run::Ending> ending =
-        run::driveRun(directory, {*workspace, given ? *given : **provider, *prices, gateOf(pool),
+        run::driveRun(directory, {*workspace, given ? *given : **provider, *prices, gateOf(**pool),
                                   interrupts.token(), printer.watcher(), advance.mostNewSteps});
     printer.clear();
     // After `step` the run is stopped because that was asked for.
@@ -135,7 +138,7 @@ int start(const Session &session, const StartOptions &options)
             std::fprintf(stderr, "Replies of '%s' cost nothing.\n", prepared->settings.provider.c_str());
         return exitOk;
     }
-    return beginRun(session, prepared->workspace, prepared->settings, options.launcher);
+    return beginRun(session, prepared->workspace, prepared->settings, options.pool);
 }
 
 int replay(const Session &session, const std::string &name)
@@ -168,7 +171,7 @@ int replay(const Session &session, const std::string &name)
 } // namespace
 
 int beginRun(const Session &session, const Workspace &workspace, const run::Settings &settings,
-             const std::string &launcher)
+             const PoolChoice &pool)
 {
     const fs::path runs = workspace.root / "runs";
     {
@@ -178,7 +181,7 @@ int beginRun(const Session &session, const Workspace &workspace, const run::Sett
                                                                : session.fail(created.error());
     }
     std::fprintf(stderr, "Run %s\n", settings.id.c_str());
-    return goOn(session, runs / settings.id, {launcher, 0, {}});
+    return goOn(session, runs / settings.id, {pool, 0, {}});
 }
 
 void addRunCommands(CLI::App &app, Session &session)
@@ -207,10 +210,7 @@ void addRunCommands(CLI::App &app, Session &session)
         const auto directory = findRun(session, named->run);
         return directory ? goOn(session, *directory, named->advance) : directory.error();
     };
-    const auto withLauncher = [named](CLI::App &added) {
-        added.add_option("--launcher", named->advance.launcher,
-                         "Start the gate through this command, as in \"ssh HOST\"");
-    };
+    const auto withLauncher = [named](CLI::App &added) { addPoolOptions(added, named->advance.pool); };
     withLauncher(
         *withRun("resume", "Go on with a run that was stopped or killed; nothing is paid twice", advance));
     verb = withRun("step", "Go on with a run for one step, then stop it", [advance, named] {

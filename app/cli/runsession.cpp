@@ -46,6 +46,7 @@ run::Watcher RunPrinter::watcher()
     watcher.gateProgress = [this](const gate::GateProgress &progress) {
         busy(std::string(gate::toString(progress.stage)) + ": " + progress.text);
     };
+    watcher.notice = [this](const std::string &text) { notice(text); };
     watcher.stepped = [this](const run::StepRecord &step) { stepped(step); };
     return watcher;
 }
@@ -62,6 +63,12 @@ void RunPrinter::busy(const std::string &what) const
         std::fprintf(stderr, "\r\033[K%s%.100s", m_prefix.c_str(), what.c_str());
 }
 
+void RunPrinter::notice(const std::string &text) const
+{
+    clear();
+    std::fprintf(stderr, "%s%s\n", m_prefix.c_str(), text.c_str());
+}
+
 void RunPrinter::stepped(const run::StepRecord &step) const
 {
     if (step.number <= m_quietUpTo)
@@ -76,12 +83,6 @@ void RunPrinter::stepped(const run::StepRecord &step) const
     if (!step.exchanges.empty())
         line += ", " + formatDollars(step.totalDollars);
     std::fprintf(stderr, "%s. %s\n", line.c_str(), step.reason.c_str());
-}
-
-std::vector<std::string> splitWords(const std::string &text)
-{
-    std::istringstream stream(text);
-    return {std::istream_iterator<std::string>(stream), {}};
 }
 
 run::GateFunction gateOf(gate::GatePool &pool)

@@ -25,6 +25,7 @@ public:
     explicit RunPrinter(int quietUpTo = 0, std::string prefix = {});
     [[nodiscard]] run::Watcher watcher();
     void clear() const; ///< the line of what it is busy with
+    void notice(const std::string &text) const;
 
 private:
     void busy(const std::string &what) const;
@@ -37,9 +38,6 @@ private:
 
 /// What a run asks for trials; the pool must outlive it.
 [[nodiscard]] run::GateFunction gateOf(gate::GatePool &pool);
-
-/// The words of a --launcher.
-[[nodiscard]] std::vector<std::string> splitWords(const std::string &text);
 
 [[nodiscard]] nlohmann::json summaryJson(const run::RunRecord &record);
 [[nodiscard]] nlohmann::json stepJson(const run::StepRecord &step);

@@ -24,6 +24,20 @@ Exit refused(const Session &session, const Error &error)
 
 } // namespace
 
+void addServerOptions(CLI::App &verb, std::string &baseUrl, std::map<std::string, std::string> &toServer)
+{
+    verb.add_option(
+        "--base-url", baseUrl,
+        "anthropic, openai: another server, as in http://127.0.0.1:8000/v1. http goes to this "
+        "machine and to the own_hosts of models.toml, whose replies cost nothing unless --paid yes");
+    verb.add_option("--temperature", toServer["temperature"],
+                    "From 0 to 2; left to the server when neither this nor models.toml says it");
+    verb.add_option("--effort", toServer["effort"], "How much to think, as in low, medium, high; the same");
+    verb.add_option(
+        "--extra-body", toServer["extra_body"],
+        "JSON object whose members go into the request's body, as in '{\"top_k\": 20}'; the same");
+}
+
 void addAuthorOptions(CLI::App &verb, StartOptions &options)
 {
     verb.add_option("--provider", options.provider, "Who answers")
@@ -32,8 +46,7 @@ void addAuthorOptions(CLI::App &verb, StartOptions &options)
     verb.add_option("--model", options.model, "As the server names it");
     verb.add_option("--command", options.command,
                     "exec: the program that answers, run by sh in the workspace");
-    verb.add_option("--base-url", options.baseUrl,
-                    "anthropic, openai: another server, as in http://127.0.0.1:8000/v1");
+    addServerOptions(verb, options.baseUrl, options.toServer);
     verb.add_option("--transcript", options.transcript, "replay: a transcript.jsonl");
     verb.add_option("--paid", options.paid, "Whether replies cost the table's prices")
         ->check(CLI::IsMember({"yes", "no"}));
@@ -41,8 +54,7 @@ void addAuthorOptions(CLI::App &verb, StartOptions &options)
         ->check(CLI::Range(0.0, run::mostCapDollars))
         ->capture_default_str();
     verb.add_option("--id", options.id, "Name of the run (default: made from workload, policy and time)");
-    verb.add_option("--launcher", options.launcher,
-                    "Start the gate through this command, as in \"ssh HOST\"");
+    addPoolOptions(verb, options.pool);
 }
 
 void addStartOptions(CLI::App &verb, StartOptions &options)
@@ -110,6 +122,8 @@ tl::expected<run::Settings, int> settingsFor(const Session &session, const Works
                       {"base_url", options.baseUrl},
                       {"transcript", options.transcript},
                       {"paid", options.paid}};
+    for (const auto &[key, value] : options.toServer)
+        request.author[key] = value;
     Result<run::Settings> settings = run::startSettings(workspace, request);
     if (!settings)
         return refused(session, settings.error());

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "app/cli/poolchoice.h"
 #include "app/cli/session.h"
 
 #include "core/run/drive/estimate.h"
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,12 +30,13 @@ struct StartOptions {
     std::string baseUrl;
     std::string transcript;
     std::string paid;
+    std::map<std::string, std::string> toServer; ///< temperature, effort, extra_body
     double cap = 10;
     int steps = 0;
     std::int64_t seed = 0;
     std::string id;
     std::vector<std::string> options; ///< NAME=VALUE
-    std::string launcher;
+    PoolChoice pool;
     bool hypotheses = false;
     bool heldOut = false;
     bool noAudit = false;
@@ -41,6 +44,8 @@ struct StartOptions {
 };
 
 void addStartOptions(CLI::App &verb, StartOptions &options);
+/// Which server answers, and what goes to it with each question, by its key in a run's [author]. Both live as long as the verb.
+void addServerOptions(CLI::App &verb, std::string &baseUrl, std::map<std::string, std::string> &toServer);
 /// Those of them that say who answers, within which budget: for the verbs that start a run of one kind.
 void addAuthorOptions(CLI::App &verb, StartOptions &options);
 
@@ -55,6 +60,6 @@ struct PreparedRun {
 
 /// Creates the run and sees it through; the exit status.
 [[nodiscard]] int beginRun(const Session &session, const Workspace &workspace, const run::Settings &settings,
-                           const std::string &launcher);
+                           const PoolChoice &pool);
 
 } // namespace klineage::cli

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/batchrecord.h"
 #include "app/cli/commands.h"
 #include "app/cli/format.h"
 #include "app/cli/texttable.h"
 
-#include "core/files/jsonlines.h"
-#include "core/files/jsonreader.h"
 #include "core/lineage/record.h"
 
 #include <CLI/CLI.hpp>
@@ -27,37 +26,6 @@ struct ImportOptions {
     bool assign = false;
 };
 
-/// A line of a batch: {"id", "trial", "text"?, "error"?}, or a bare trial.
-struct ImportRecord {
-    std::optional<gate::Trial> trial;
-    std::string candidateText;
-    std::string error; ///< why the batch has no trial for it
-};
-
-Result<ImportRecord> parseRecord(const std::string &line, const std::string &where)
-{
-    json value = json::parse(line, nullptr, false);
-    if (!value.is_object() || (!value.contains("trial") && !value.contains("error"))) {
-        Result<gate::Trial> trial = gate::parseTrial(line, where);
-        if (!trial)
-            return tl::unexpected(trial.error());
-        return ImportRecord{std::move(*trial), {}, {}};
-    }
-    return files::parseJsonLine(line, where, [](const json &object) {
-        files::JsonReader reader(object, {});
-        ImportRecord record;
-        static_cast<void>(reader.optionalText("id")); // of the batch, not of the trial
-        record.candidateText = reader.optionalText("text", kernel::maxCandidateBytes);
-        if (const json *error = reader.find("error"))
-            record.error =
-                error->is_object() && error->contains("message") ? (*error)["message"].dump() : error->dump();
-        if (const json *trial = reader.find("trial"); trial && !trial->is_null())
-            record.trial = trial->get<gate::Trial>();
-        reader.finish();
-        return record;
-    });
-}
-
 /// Imports record by record into lineages that are kept up to date; what could not be imported is said once each.
 class Importer
 {
@@ -67,18 +35,15 @@ public:
         , m_lineageKey(std::move(lineageKey))
     {}
 
-    void add(const ImportRecord &record, const std::string &where)
+    void add(const BatchRecord &record)
     {
-        if (!record.trial) {
-            m_problems.push_back(where + ": the batch has no trial here: " + record.error);
-            return;
-        }
-        const gate::Trial &trial = *record.trial;
+        const gate::Trial &trial = record.trial;
         const std::string key =
             m_lineageKey.empty() ? trial.workload + '/' + trial.environment.platform : m_lineageKey;
         const lineage::Lineage *lineage = m_workspace.findLineage(key);
         if (!lineage) {
-            m_problems.push_back(where + ": there is no lineage " + key + " for trial " + trial.id + '.');
+            m_problems.push_back(record.where + ": there is no lineage " + key + " for trial " + trial.id
+                                 + '.');
             return;
         }
         if (!m_seen.insert(trial.id).second) {
@@ -88,9 +53,9 @@ public:
         const Result<lineage::RecordOutcome> outcome =
             lineage::recordTrial(*lineage, trial, record.candidateText);
         if (!outcome) {
-            m_problems.push_back(where + ": " + outcome.error().message);
+            m_problems.push_back(record.where + ": " + outcome.error().message);
         } else if (*outcome == lineage::RecordOutcome::UnknownCandidate) {
-            m_problems.push_back(where + ": trial " + trial.id + " measured a candidate ("
+            m_problems.push_back(record.where + ": trial " + trial.id + " measured a candidate ("
                                  + trial.candidate.substr(0, 12) + "…) that is no file of " + key
                                  + ", and its text did not come with it.");
         } else if (*outcome == lineage::RecordOutcome::Duplicate) {
@@ -133,7 +98,10 @@ public:
             std::fprintf(stderr, "klineage-cli: %s\n", problem.c_str());
     }
     [[nodiscard]] bool hasProblems() const { return !m_problems.empty(); }
-    void addProblem(std::string problem) { m_problems.push_back(std::move(problem)); }
+    void addProblems(const std::vector<std::string> &problems)
+    {
+        m_problems.insert(m_problems.end(), problems.begin(), problems.end());
+    }
 
 private:
     Workspace m_workspace;
@@ -153,22 +121,14 @@ int importTrials(const Session &session, const ImportOptions &options)
         return session.fail(workspace.error());
     if (!options.lineage.empty() && !workspace->findLineage(options.lineage))
         return session.unknownName("lineage", options.lineage, workspace->lineageKeys());
-    const Result<files::Lines> lines = files::readLines(options.file);
-    if (!lines)
-        return lines.error().code == ErrorCode::NotFound ? session.usage(lines.error().message)
-                                                         : session.fail(lines.error());
+    const Result<BatchOutput> batch = readBatchOutput(options.file);
+    if (!batch)
+        return batch.error().code == ErrorCode::NotFound ? session.usage(batch.error().message)
+                                                         : session.fail(batch.error());
     Importer importer(std::move(*workspace), options.lineage);
-    for (const files::Line &line : lines->lines) {
-        const std::string where = options.file + ':' + std::to_string(line.number);
-        const Result<ImportRecord> record = parseRecord(line.text, where);
-        if (record)
-            importer.add(*record, where);
-        else
-            importer.addProblem(record.error().message);
-    }
-    if (lines->tornTail)
-        importer.addProblem(options.file + ':' + std::to_string(lines->tornTail->number)
-                            + ": the last line is cut short and was left out.");
+    for (const BatchRecord &record : batch->records)
+        importer.add(record);
+    importer.addProblems(batch->problems);
     if (options.assign)
         importer.assign();
     if (session.json())

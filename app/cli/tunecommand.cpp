@@ -3,6 +3,7 @@
 #include "app/cli/format.h"
 #include "app/cli/gaterequest.h"
 #include "app/cli/interrupt.h"
+#include "app/cli/poolchoice.h"
 #include "app/cli/runsession.h"
 
 #include "core/pool/gatepool.h"
@@ -31,7 +32,9 @@ namespace tune = gate::tune;
 struct TuneOptions {
     GateChoice choice;
     std::vector<std::string> sets;
-    std::string launcher;
+    PoolChoice pool;
+    gate::Place place;
+    int jobs = 0; ///< 0: one a gate
     int budget = 64;
     double seconds = 0;
     double pointSeconds = 1.5;
@@ -161,11 +164,10 @@ void showProgress(const gate::GateProgress &progress)
         std::fprintf(stderr, "\r\033[K%s: %s", gate::toString(progress.stage), progress.text.c_str());
 }
 
-Result<tune::SweepResult> sweep(const Session &session, const TuneOptions &options,
+Result<tune::SweepResult> sweep(const Session &session, gate::GatePool &pool,
                                 const tune::SweepOptions &wanted)
 {
     const InterruptWatcher interrupts;
-    gate::GatePool pool({{splitWords(options.launcher), {}}});
     tune::Gate gate;
     gate.run = [&](const gate::GateRequest &request) {
         return pool.run(request, interrupts.token(), showProgress);
@@ -208,7 +210,12 @@ int runTune(const Session &session, const TuneOptions &options)
         if (!readSet(set, wanted.only))
             return session.usage("'" + set + "' is no choice of values; expected NAME=INTEGER,INTEGER,…");
     }
-    const auto result = sweep(session, options, wanted);
+    const auto pool = openPool(session, options.pool);
+    if (!pool)
+        return pool.error();
+    wanted.request.place = options.place;
+    wanted.jobs = jobsOf(options.jobs, **pool);
+    const auto result = sweep(session, **pool, wanted);
     if (!result)
         return result.error().code == ErrorCode::InvalidInput ? session.usage(result.error().message)
                                                               : session.fail(result.error());
@@ -262,8 +269,10 @@ void addTuneCommand(CLI::App &group, Session &session)
     verb->add_option("--lineage", choice.lineage, "Lineage of --parent (default: the one that fits)");
     verb->add_option("--out", options->out,
                      "Keep the trials in this file; those that are there already are not made again");
-    verb->add_option("--launcher", options->launcher,
-                     "Start the gate through this command, as in \"ssh HOST\"");
+    addPoolOptions(*verb, options->pool);
+    addPlaceOptions(*verb, options->place);
+    verb->add_option("--jobs", options->jobs, "Points that are tried at a time (default: one a gate)")
+        ->check(CLI::Range(1, 64));
     verb->add_option("--point-seconds", options->pointSeconds, "Longest timing of a point")
         ->check(CLI::PositiveNumber)
         ->capture_default_str();

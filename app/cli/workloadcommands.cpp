@@ -2,6 +2,8 @@
 #include "app/cli/commands.h"
 #include "app/cli/texttable.h"
 
+#include "core/base/listtext.h"
+
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
@@ -21,14 +23,6 @@ std::vector<std::string> platformsOf(const Workspace &workspace, const std::stri
             platforms.push_back(lineage.platform);
     }
     return platforms;
-}
-
-std::string joined(const std::vector<std::string> &items)
-{
-    std::string text;
-    for (const std::string &item : items)
-        text += (text.empty() ? "" : ", ") + item;
-    return text;
 }
 
 std::vector<std::string> providersOf(const workload::Workload &workload)

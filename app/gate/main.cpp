@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gate/roofline.h"
+#include "app/version/version.h"
 
 #include "core/device/worker/worker.h"
 #include "core/gate/counters/onerun.h"
@@ -21,8 +22,17 @@ namespace {
 
 using namespace klineage;
 
-constexpr int exitFailure = 1;
-constexpr int exitUnfinished = 3;
+// The table of README.md, "Exit status".
+constexpr int exitNegative = 1;    ///< a mismatch; lines of a batch that were not begun
+constexpr int exitUsage = 2;       ///< wrong options, or input that cannot be read
+constexpr int exitEnvironment = 3; ///< files, devices or drivers failed
+
+int failed(const Error &error)
+{
+    std::fprintf(stderr, "klineage-gate: %s\n%s", error.message.c_str(), error.detail.c_str());
+    const bool isInput = error.code == ErrorCode::InvalidInput || error.code == ErrorCode::NotFound;
+    return isInput ? exitUsage : exitEnvironment;
+}
 
 gate::SupervisorOptions supervisorOptions()
 {
@@ -64,16 +74,13 @@ int runBatch(const gate::BatchOptions &options)
     const auto summary = gate::runBatch(options, source.get_token(), [](const std::string &line) {
         std::fprintf(stderr, "%s\n", line.c_str());
     });
-    if (!summary) {
-        std::fprintf(stderr, "klineage-gate: %s\n%s", summary.error().message.c_str(),
-                     summary.error().detail.c_str());
-        return exitFailure;
-    }
+    if (!summary)
+        return failed(summary.error());
     std::fprintf(stderr, "%d done, %d skipped, %d failed, %d left\n", summary->done, summary->skipped,
                  summary->failed, summary->left);
     if (summary->failed > 0)
-        return exitFailure;
-    return summary->left > 0 ? exitUnfinished : 0;
+        return exitEnvironment;
+    return summary->left > 0 ? exitNegative : 0;
 }
 
 int runCorpus(const std::string &folder, const gate::CorpusOptions &options)
@@ -87,14 +94,11 @@ int runCorpus(const std::string &folder, const gate::CorpusOptions &options)
                   std::printf("%s\n", gate::writeOutcome(outcome).c_str());
                   std::fflush(stdout);
               });
-    if (!summary) {
-        std::fprintf(stderr, "klineage-gate: %s\n%s", summary.error().message.c_str(),
-                     summary.error().detail.c_str());
-        return exitFailure;
-    }
+    if (!summary)
+        return failed(summary.error());
     std::fprintf(stderr, "%d as expected, %d mismatches, %d skipped\n", summary->asExpected,
                  summary->mismatches, summary->skipped);
-    return summary->mismatches > 0 ? exitFailure : 0;
+    return summary->mismatches > 0 ? exitNegative : 0;
 }
 
 int printCounters(const gate::counters::OneRunOptions &options)
@@ -104,9 +108,7 @@ int printCounters(const gate::counters::OneRunOptions &options)
         std::printf("%s\n", figures->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
         return 0;
     }
-    std::fprintf(stderr, "klineage-gate: %s\n%s", figures.error().message.c_str(),
-                 figures.error().detail.c_str());
-    return exitFailure;
+    return failed(figures.error());
 }
 
 int runBench(const std::string &folder, const gate::BenchOptions &options)
@@ -118,10 +120,7 @@ int runBench(const std::string &folder, const gate::BenchOptions &options)
                                      std::printf("%s\n", line.dump().c_str());
                                      std::fflush(stdout);
                                  });
-    if (done)
-        return 0;
-    std::fprintf(stderr, "klineage-gate: %s\n%s", done.error().message.c_str(), done.error().detail.c_str());
-    return exitFailure;
+    return done ? 0 : failed(done.error());
 }
 
 const char *const benchFooter =
@@ -134,7 +133,7 @@ const char *const corpusFooter =
     "DIR holds corpus.toml and what it names. A line of output is one candidate:\n"
     "  {\"file\", \"kind\", \"expected\", \"got\", \"stage\", \"ok\", \"message\", \"seconds\"}\n"
     "Candidates of a surface without a device are skipped: \"got\" is \"skipped\".\n"
-    "Exit code: 0 no mismatch, 1 a mismatch or an error.";
+    "Exit status: 0 no mismatch, 1 a mismatch, 2 DIR cannot be read, 3 an error.";
 
 const char *const batchFooter =
     "A line of IN is one JSON object:\n"
@@ -144,7 +143,8 @@ const char *const batchFooter =
     "current folder. quick: stop timing as soon as the comparison with the parent is decided.\n"
     "A line of OUT is {\"id\", \"trial\"} or {\"id\", \"error\"}, appended and synced one by one. Ids that have a trial in OUT\n"
     "are skipped, so that running the same command again resumes a batch that was killed; errors are tried again.\n"
-    "Exit code: 0 all done, 1 an error, 3 some were not begun because of the limit or a signal.";
+    "Exit status: 0 all done, 1 some were not begun because of the limit or a signal, 2 IN cannot be read, 3 there were\n"
+    "errors.";
 
 const char *const serveFooter =
     "One JSON object a line on stdin, events on stdout, until stdin ends:\n"
@@ -159,7 +159,8 @@ int main(int argc, char **argv)
 {
     CLI::App app{
         "The gate of KLineage: compiles a candidate kernel, checks it against the oracle, and times it."};
-    app.set_version_flag("--version", KLINEAGE_VERSION);
+    app.set_version_flag("--version", std::string("klineage-gate ") + versionText());
+    app.footer("Exit status: 0 ok; 1 the answer is negative; 2 wrong usage; 3 the environment failed.");
     app.require_subcommand(1);
 
     auto *serve = app.add_subcommand("serve", "Answer requests on stdin, for the workbench and klineage-cli");
@@ -195,6 +196,9 @@ int main(int argc, char **argv)
     corpus->add_option("--surface", corpusSurface, "Only this surface")
         ->check(CLI::IsMember(kernel::surfaceNames()));
     corpus->add_option("--filter", corpusOptions.filter, "Only files with this in their name");
+    corpus->add_flag("--chance", corpusOptions.chance, "Only candidates whose wrongdoing depends on chance");
+    corpus->add_option("--repeat", corpusOptions.repeat, "How often each is gated")
+        ->check(CLI::Range(1, 10'000));
     std::vector<std::string> except;
     corpus->add_option("--except", except, "Leave this file of the corpus out (repeatable)");
     corpus->add_option("--profile-seconds", corpusOptions.defaults.profileSeconds,
@@ -252,7 +256,11 @@ int main(int argc, char **argv)
     auto *compiler =
         app.add_subcommand("compile", "Compile untrusted source (started by the gate itself)")->group("");
 
-    CLI11_PARSE(app, argc, argv);
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError &problem) {
+        return app.exit(problem) == 0 ? 0 : exitUsage;
+    }
     if (*serve)
         return gate::serve(supervisorOptions());
     if (*batch)
@@ -274,7 +282,7 @@ int main(int argc, char **argv)
         return rooflineCommand.run(supervisorOptions());
     if (*worker) {
         const auto device = kernel::deviceFromString(backend);
-        return device ? gate::runWorker(*device) : exitFailure;
+        return device ? gate::runWorker(*device) : exitUsage;
     }
-    return *compiler ? gate::runCompiler() : exitFailure;
+    return *compiler ? gate::runCompiler() : exitUsage;
 }

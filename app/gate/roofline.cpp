@@ -73,5 +73,5 @@ int RooflineCommand::run(const gate::SupervisorOptions &options) const
     }
     if (json)
         std::printf("%s\n", out.dump(2, ' ', false, ::json::error_handler_t::replace).c_str());
-    return measured > 0 ? 0 : 1;
+    return measured > 0 ? 0 : 3; // README.md, "Exit status"
 }

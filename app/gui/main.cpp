@@ -77,7 +77,7 @@ int writeReport(const app::Options &options)
     }
     if (!problem.isEmpty())
         std::fprintf(stderr, "%s\n", qPrintable(problem));
-    return problem.isEmpty() ? 0 : 1;
+    return problem.isEmpty() ? 0 : 3;
 }
 
 } // namespace
@@ -100,7 +100,7 @@ int main(int argc, char *argv[])
                 "klineage: no display (neither DISPLAY nor WAYLAND_DISPLAY is set). Start it in a desktop session, forward "
                 "one with ssh -X, or make a picture with --screenshot FILE. klineage-cli does its work without a window.\n",
                 stderr);
-            return 2;
+            return 3;
         }
         qputenv("QT_QPA_PLATFORM", "offscreen");
         qInstallMessageHandler(sayWhatMatters);

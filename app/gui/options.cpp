@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/options.h"
+#include "app/version/version.h"
 
 #include "ui/shell/docks/layouts.h"
 
@@ -29,7 +30,7 @@ public:
         if (holds || m_options.exitCode != 0)
             return;
         m_options.message = message + QLatin1Char('\n');
-        m_options.exitCode = 1;
+        m_options.exitCode = 2;
     }
 
 private:
@@ -121,17 +122,17 @@ Options parseOptions(const QStringList &arguments)
     if (!parser.parse(arguments)) {
         options.message = parser.errorText() + QLatin1Char('\n')
                           + optionText("klineage --help lists the options.") + QLatin1Char('\n');
-        options.exitCode = 1;
+        options.exitCode = 2;
     } else if (parser.isSet(help)) {
         options.message = parser.helpText();
     } else if (parser.isSet(version)) {
-        options.message = QStringLiteral("klineage %1\n").arg(QStringLiteral(KLINEAGE_VERSION));
+        options.message = QStringLiteral("klineage %1\n").arg(QLatin1String(versionText()));
     } else if (!parser.positionalArguments().isEmpty()) {
         options.message =
             optionText("%1: klineage takes options only; --open goes to a state, --workspace opens a folder.")
                 .arg(parser.positionalArguments().first())
             + QLatin1Char('\n');
-        options.exitCode = 1;
+        options.exitCode = 2;
     } else {
         readValues(parser, options);
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/base/result.h"
+#include "core/device/blend.h"
 #include "core/device/tileprint.h"
 #include "core/kernel/plan.h"
 #include "core/trial/listing.h"
@@ -70,13 +71,15 @@ struct OutputSets {
     }
 };
 
-/// Bytes to copy from one buffer to another.
+/// Bytes to copy from one buffer to another, or to make of two.
 struct CopyRange {
     BufferId to = 0;
     std::size_t toOffset = 0;
     BufferId from = 0;
     std::size_t fromOffset = 0;
     std::size_t bytes = 0;
+    BufferId with = 0; ///< 0: a copy. The second content, which begins at fromOffset too
+    Blend blend{};     ///< how they are made one
 };
 
 /// One sample: `repeats` runs back to back, over the sets first, first + 1, … (modulo their number).
@@ -140,7 +143,18 @@ public:
     [[nodiscard]] virtual Result<BufferId> allocate(std::size_t bytes) = 0; ///< at least 256-byte aligned
     virtual void release(BufferId buffer) = 0;
     [[nodiscard]] virtual Status upload(BufferId buffer, std::span<const std::byte> image) = 0;
-    [[nodiscard]] virtual Status download(BufferId buffer, std::span<std::byte> image) = 0;
+    [[nodiscard]] virtual Status download(BufferId buffer, std::size_t offset,
+                                          std::span<std::byte> image) = 0;
+    /// What another process needs to open the buffer, and the buffer that another process shares, as it lies in the device's memory. It
+    /// must stay as long as it is open.
+    [[nodiscard]] virtual Result<std::string> share(BufferId)
+    {
+        return fail(ErrorCode::Unavailable, "Buffers of this device cannot be shared between processes.");
+    }
+    [[nodiscard]] virtual Result<BufferId> adopt(const std::string &, std::size_t)
+    {
+        return fail(ErrorCode::Unavailable, "Buffers of this device cannot be shared between processes.");
+    }
     [[nodiscard]] virtual Status copy(std::span<const CopyRange> ranges) = 0;
     /// Modules of the gate itself (binary), such as those that refill and probe. Backends that need none ignore it.
     [[nodiscard]] virtual Status installHelpers(std::span<const std::byte>) { return {}; }

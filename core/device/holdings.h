@@ -109,17 +109,20 @@ public:
         return found == m_subjects.end() ? std::vector<Metric>() : found->second.subject->metrics();
     }
 
-    /// Hands each range to enqueue(to, from, range) after it was seen to lie within its buffers.
-    template <typename Enqueue>
-    [[nodiscard]] Status copyEach(std::span<const CopyRange> ranges, const Enqueue &enqueue) const
+    /// Hands each range to copy(to, from, range), or to blend(to, from, with, range), after it was seen to lie within its buffers.
+    template <typename Enqueue, typename Blending>
+    [[nodiscard]] Status copyEach(std::span<const CopyRange> ranges, const Enqueue &copy,
+                                  const Blending &blend) const
     {
         for (const CopyRange &range : ranges) {
             const auto from = memory(range.from, range.fromOffset + range.bytes);
             const auto to = memory(range.to, range.toOffset + range.bytes);
-            if (!from || !to)
-                return tl::unexpected(from ? to.error() : from.error());
-            if (Status copied = enqueue(*to, *from, range); !copied)
-                return copied;
+            const auto with = range.with == 0 ? from : memory(range.with, range.fromOffset + range.bytes);
+            if (!from || !to || !with)
+                return tl::unexpected(!from ? from.error() : !to ? to.error() : with.error());
+            if (Status done = range.with == 0 ? copy(*to, *from, range) : blend(*to, *from, *with, range);
+                !done)
+                return done;
         }
         return {};
     }

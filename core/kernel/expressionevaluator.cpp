@@ -72,8 +72,10 @@ Outcome divideIntegers(const Node &node, int64_t a, int64_t b)
             return int64_t{0};
         return a == std::numeric_limits<int64_t>::min() ? problem(node, overflowMessage) : Outcome(-a);
     }
-    const int64_t quotient = floorDivide(a, b);
-    return node.operation == Operation::Divide ? quotient : a - quotient * b;
+    if (node.operation == Operation::Divide)
+        return floorDivide(a, b);
+    const int64_t rest = a % b; // the product of quotient and b may not fit where the remainder does
+    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
 Outcome arithmetic(const Node &node, const Value &a, const Value &b)

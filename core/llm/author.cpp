@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/llm/author.h"
 
+#include "core/base/numbertext.h"
 #include "core/files/jsonlines.h"
 #include "core/files/utctime.h"
 #include "core/llm/messagejson.h"
@@ -22,6 +23,7 @@ struct Author::Private {
     std::size_t next = 0; ///< of exchanges: the one that answers the next ask()
     int retries = 2;
     double pauseSeconds = 2;
+    NoticeCallback notice;
 
     Status settleWritten();
     Result<Exchange> replay(const Request &request);
@@ -215,8 +217,15 @@ Result<Exchange> Author::ask(const Request &request, std::stop_token stop, const
     for (int attempt = 0;; ++attempt) {
         bool again = false;
         exchange = m_d->askOnce(request, *price, stop, onText, again);
-        if (exchange || !again || attempt >= m_d->retries
-            || !sleepFor(m_d->pauseSeconds * std::exp2(attempt), stop))
+        if (exchange || !again || attempt >= m_d->retries)
+            break;
+        const double pause = m_d->pauseSeconds * std::exp2(attempt);
+        if (m_d->notice && !stop.stop_requested())
+            m_d->notice(exchange.error().message
+                        + " It may have been charged and counts in full; asked again in "
+                        + significantText(pause, 2) + " s (" + std::to_string(attempt + 2) + " of "
+                        + std::to_string(m_d->retries + 1) + ").");
+        if (!sleepFor(pause, stop))
             break;
         before = exchange.error();
     }
@@ -230,6 +239,11 @@ void Author::setRetries(int retries, double pauseSeconds)
 {
     m_d->retries = retries;
     m_d->pauseSeconds = pauseSeconds;
+}
+
+void Author::setNotice(NoticeCallback notice)
+{
+    m_d->notice = std::move(notice);
 }
 
 const Ledger &Author::ledger() const

@@ -50,6 +50,9 @@ public:
     /// How often a request that may have been charged for nothing is asked again, and the pause before the first time (it doubles).
     void setRetries(int retries, double pauseSeconds);
 
+    /// Hears of each time that a request is asked again.
+    void setNotice(NoticeCallback notice);
+
     /// ErrorCode::Budget when the request could pass the cap: nothing was sent.
     /// onText hears what the provider streams, and nothing while replaying; what comes after a failed attempt is from the beginning again.
     [[nodiscard]] Result<Exchange> ask(const Request &request, std::stop_token stop = {},

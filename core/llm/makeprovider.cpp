@@ -2,6 +2,7 @@
 #include "core/llm/makeprovider.h"
 
 #include "core/base/suggest.h"
+#include "core/llm/modelsettings.h"
 #include "core/llm/providers/execprovider.h"
 #include "core/llm/providers/manualfolder.h"
 #include "core/llm/providers/replayprovider.h"
@@ -23,6 +24,11 @@ Made makeNetwork(const std::string &name, ProviderOptions options)
     network.baseUrl = options.baseUrl;
     network.key = std::move(options.key);
     network.paid = options.paid;
+    network.notice = std::move(options.notice);
+    Result<OwnModels> own = loadModels();
+    if (!own)
+        return tl::unexpected(own.error());
+    network.ownHosts = std::move(own->ownHosts);
     network.limits.totalSeconds = options.timeoutSeconds;
     const bool isOpenAi = options.baseUrl.empty() || options.baseUrl.starts_with("https://api.openai.com/");
     std::unique_ptr<Dialect> dialect =
@@ -70,6 +76,22 @@ const std::vector<std::string> &providerNames()
 bool needsModel(std::string_view provider)
 {
     return provider == "anthropic" || provider == "openai";
+}
+
+bool isPaidUnlessSaid(const std::string &provider, const std::string &baseUrl)
+{
+    if (!needsModel(provider))
+        return false;
+#if KLINEAGE_HAVE_CURL
+    if (!baseUrl.empty()) {
+        const Result<OwnModels> own = loadModels();
+        const Result<BaseUrl> url = parseBaseUrl(baseUrl, own ? own->ownHosts : std::vector<std::string>());
+        return !url || !url->isOwn;
+    }
+#else
+    static_cast<void>(baseUrl);
+#endif
+    return true;
 }
 
 bool hasNetworkProviders()

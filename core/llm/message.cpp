@@ -56,6 +56,27 @@ std::string textDifference(const std::string &what, std::string_view recorded, s
            + " was recorded, " + excerpt(now, at) + " is asked now";
 }
 
+/// What decides the cost or the shape of the answer is not for a setting to say.
+constexpr std::array ownMembers{"model",      "messages", "system",
+                                "stream",     "n",        "stream_options",
+                                "max_tokens", "best_of",  "max_completion_tokens"};
+
+Status checkExtraBody(const std::string &text)
+{
+    constexpr auto mostNested = 200; // what is nested deeper cannot be written either
+    const auto opened = std::count_if(text.begin(), text.end(), [](char c) { return c == '{' || c == '['; });
+    json body(json::value_t::discarded);
+    if (text.size() <= maxExtraBodyBytes && opened <= mostNested)
+        body = json::parse(text, nullptr, false);
+    if (!body.is_object())
+        return refuse("the extra body is no JSON object of at most 64 KiB and 200 brackets.");
+    for (const char *name : ownMembers) {
+        if (body.contains(name))
+            return refuse("the extra body has '" + std::string(name) + "', which is not its to say.");
+    }
+    return {};
+}
+
 std::string temperatureText(const std::optional<double> &temperature)
 {
     return temperature ? json(*temperature).dump() : "the server's own";
@@ -136,6 +157,12 @@ Status checkRequest(const Request &request)
     if (request.temperature
         && !(std::isfinite(*request.temperature) && *request.temperature >= 0 && *request.temperature <= 2))
         return refuse("the temperature is not between 0 and 2.");
+    if (!std::all_of(request.effort.begin(), request.effort.end(),
+                     [](char c) { return (c >= 'a' && c <= 'z') || c == '_' || c == '-'; })
+        || request.effort.size() > 32)
+        return refuse("the effort is no word such as low, medium or high.");
+    if (!request.extraBody.empty())
+        return checkExtraBody(request.extraBody);
     return {};
 }
 
@@ -151,6 +178,10 @@ std::string fingerprint(const Request &request)
                    {"max_output_tokens", request.maxOutputTokens}};
     if (request.temperature)
         canonical["temperature"] = *request.temperature;
+    if (!request.effort.empty())
+        canonical["effort"] = request.effort;
+    if (!request.extraBody.empty())
+        canonical["extra_body"] = request.extraBody;
     return files::sha256Hex(canonical.dump(-1, ' ', false, json::error_handler_t::replace));
 }
 
@@ -178,6 +209,11 @@ std::string firstDifference(const Request &recorded, const Request &now)
     if (recorded.maxOutputTokens != now.maxOutputTokens)
         return "the limit of output tokens is " + std::to_string(now.maxOutputTokens) + ", "
                + std::to_string(recorded.maxOutputTokens) + " was recorded";
+    if (recorded.effort != now.effort)
+        return "the effort is '" + validUtf8(now.effort) + "', '" + validUtf8(recorded.effort)
+               + "' was recorded";
+    if (recorded.extraBody != now.extraBody)
+        return textDifference("the extra body", recorded.extraBody, now.extraBody);
     return "the temperature is " + temperatureText(now.temperature) + ", "
            + temperatureText(recorded.temperature) + " was recorded";
 }

@@ -31,10 +31,13 @@ struct Request {
     std::vector<Message> messages; ///< begins with the user's, alternates, ends with the user's
     int maxOutputTokens = 16384;
     std::optional<double> temperature; ///< left to the server when empty
+    std::string effort; ///< how much to think, in the server's words ("low", "high"); left to it when empty
+    std::string extraBody; ///< a JSON object on one line whose members go into the body as they are; or empty
 };
 
 inline constexpr std::size_t maxRequestBytes = std::size_t{4} << 20; ///< system and messages together
 inline constexpr std::size_t maxReplyBytes = std::size_t{2} << 20;   ///< of a reply's text
+inline constexpr std::size_t maxExtraBodyBytes = std::size_t{64} << 10;
 inline constexpr std::size_t maxMessages = 1024;
 inline constexpr int maxOutputTokensLimit = 1'000'000;
 inline constexpr std::int64_t maxUsageTokens = std::int64_t{1} << 40; ///< more is no count of tokens

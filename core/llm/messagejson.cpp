@@ -45,6 +45,10 @@ OrderedJson toJson(const Request &request)
                     {"messages", std::move(messages)}, {"max_output_tokens", request.maxOutputTokens}};
     if (request.temperature)
         out["temperature"] = *request.temperature;
+    if (!request.effort.empty())
+        out["effort"] = request.effort;
+    if (!request.extraBody.empty())
+        out["extra_body"] = request.extraBody;
     return out;
 }
 

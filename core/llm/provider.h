@@ -25,6 +25,9 @@ struct ProviderFailure {
 /// Receives the reply's text as it arrives; pieces are cut at no particular place. Called on the thread of ask().
 using TextCallback = std::function<void(std::string_view)>;
 
+/// Hears, in whole sentences, what a person who waits would want to know: that a request is sent again, and why. On the thread of ask().
+using NoticeCallback = std::function<void(const std::string &)>;
+
 /// Whoever answers a request. ask() blocks; one call at a time; a stop request ends it at once with ErrorCode::Cancelled.
 /// Never throws. Texts of errors never hold a key.
 class Provider

@@ -123,6 +123,10 @@ OrderedJson writeRequest(const Request &request, std::span<const Exchange> befor
         out["max_output_tokens"] = request.maxOutputTokens;
     if (request.temperature != there.temperature)
         out["temperature"] = request.temperature ? OrderedJson(*request.temperature) : OrderedJson();
+    if (request.effort != there.effort)
+        out["effort"] = request.effort;
+    if (request.extraBody != there.extraBody)
+        out["extra_body"] = request.extraBody;
     return out;
 }
 
@@ -155,6 +159,10 @@ Request readRequest(const json &value, const JsonPath &path, std::span<const Exc
         if (!continues || !temperature->is_null())
             request.temperature = reader.number("temperature");
     }
+    if (reader.find("effort"))
+        request.effort = reader.text("effort", maxWrittenName);
+    if (reader.find("extra_body"))
+        request.extraBody = reader.text("extra_body", maxExtraBodyBytes);
     if (request.messages.size() > maxMessages)
         reader.refuse("after", "makes a chat of more than " + std::to_string(maxMessages) + " messages");
     reader.finish();

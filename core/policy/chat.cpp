@@ -13,8 +13,9 @@ std::string cardsText(const Problem &problem)
     if (problem.cards.empty())
         return {};
     std::string text;
+    const bool index = showsIndex(problem.options);
     for (const LoadedCard &card : problem.cards)
-        text += '\n' + card.text;
+        text += index ? card.index : '\n' + card.text;
     return text;
 }
 
@@ -40,7 +41,9 @@ Result<Chat> Chat::begin(const Problem &problem, const Tried &root, std::size_t 
     if (!system)
         return tl::unexpected(system.error());
     if (!problem.cards.empty()) {
-        const Result<std::string> cards = run::prompt("materialize-cards", {{"cards", cardsText(problem)}});
+        const Result<std::string> cards =
+            run::prompt(showsIndex(problem.options) ? "materialize-index" : "materialize-cards",
+                        {{"cards", cardsText(problem)}});
         if (!cards)
             return tl::unexpected(cards.error());
         *system += '\n' + *cards;

@@ -78,7 +78,9 @@ void Greedy::observe(const Outcome &outcome)
         m_isDone = true;
         m_doneReason = outcome.problem;
     } else if (outcome.kind == Outcome::Kind::Gated) {
-        if (outcome.tried.speedup > m_best.speedup)
+        const bool better =
+            followsPairs(m_problem.options) ? outcome.improved : outcome.tried.speedup > m_best.speedup;
+        if (better)
             m_best = outcome.tried;
         else
             m_last = run::fenced(outcome.tried.text, "") + trialText(outcome.tried.trial);

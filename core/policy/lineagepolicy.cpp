@@ -13,6 +13,8 @@ namespace {
 
 constexpr int mostUnusable = 3; ///< replies in a row that cannot be used, before a question is given up
 constexpr std::size_t mostNotes = 60;
+constexpr int mostReadings = 2;               ///< times that the plan may ask for texts first
+constexpr std::size_t mostTextBytes = 20'000; ///< of cards in one question
 
 std::string resultOf(const Outcome &outcome)
 {
@@ -89,6 +91,7 @@ Result<llm::Request> LineagePolicy::say(const std::string &name, std::map<std::s
     if (m_chat->isLong()) {
         m_chat->restart();
         m_inView.clear();
+        m_shown.clear();
         Result<std::string> summary =
             run::prompt("materialize-summary",
                         {{"notes", notesText(m_notes)}, {"best_file", run::fenced(m_best.text, "")}});
@@ -118,6 +121,25 @@ const LoadedCard *LineagePolicy::card(const std::string &name) const
     return it == m_problem.cards.end() ? nullptr : &*it;
 }
 
+std::string LineagePolicy::textsOf(const std::vector<std::string> &names)
+{
+    std::string text;
+    if (!showsIndex(m_problem.options))
+        return text;
+    for (const std::string &name : names) {
+        const LoadedCard *wanted = card(name);
+        if (!wanted || m_shown.count(name) > 0)
+            continue;
+        if (!text.empty() && text.size() + wanted->text.size() > mostTextBytes) {
+            text += "The text of " + name + " is left out here.\n\n";
+            continue;
+        }
+        text += wanted->text + '\n';
+        m_shown.insert(name);
+    }
+    return text;
+}
+
 Result<Move> LineagePolicy::load()
 {
     Ask ask;
@@ -128,7 +150,10 @@ Result<Move> LineagePolicy::load()
     ask.wantsPlan = true;
     for (const LoadedCard &card : m_problem.cards)
         ask.cards.push_back(card.name);
-    Result<llm::Request> request = say("load", {});
+    const bool reads = !m_toRead.empty();
+    Result<llm::Request> request = reads ? say("read", {{"cards", textsOf(m_toRead)}})
+                                         : say(showsIndex(m_problem.options) ? "load-index" : "load", {});
+    m_toRead.clear();
     if (!request)
         return tl::unexpected(request.error());
     ask.request = std::move(*request);
@@ -144,6 +169,9 @@ Result<Move> LineagePolicy::complete()
     ask.title = "Apply " + chosen->name;
     ask.baseText = m_current.text;
     ask.cards = {chosen->name};
+    if (m_chat->isLong())
+        m_shown.clear(); // the chat is about to begin anew
+    m_said += textsOf(ask.cards);
     Result<llm::Request> request =
         say("complete", {{"card", chosen->name}, {"intent", chosen->intent}, {"base", show(m_current)}});
     if (!request)
@@ -207,6 +235,13 @@ Result<std::string> LineagePolicy::readPlan(const std::string &block)
     const Result<std::vector<PlanEntry>> plan = parsePlan(block, known);
     if (!plan)
         return tl::unexpected(plan.error());
+    for (const PlanEntry &entry : *plan) {
+        if (entry.state == PlanEntry::State::Read && showsIndex(m_problem.options))
+            m_toRead.push_back(entry.card);
+    }
+    if (!m_toRead.empty() && ++m_readings <= mostReadings)
+        return "To be read first: " + std::to_string(m_toRead.size()) + " cards.";
+    m_toRead.clear();
     m_missing.clear();
     std::string text;
     for (const PlanEntry &entry : *plan) {
@@ -229,7 +264,8 @@ void LineagePolicy::observe(const Outcome &outcome)
     switch (outcome.kind) {
     case Outcome::Kind::Planned:
         m_unusable = 0;
-        m_phase = Phase::Complete;
+        if (m_toRead.empty())
+            m_phase = Phase::Complete;
         return;
     case Outcome::Kind::Done:
         m_unusable = 0;
@@ -280,7 +316,7 @@ void LineagePolicy::observeGated(const Outcome &outcome)
         else
             m_current = tried;
     }
-    take(tried);
+    take(outcome);
     const std::string result = resultOf(outcome);
     if (m_phase == Phase::Complete) {
         endIntent(result);
@@ -290,10 +326,12 @@ void LineagePolicy::observeGated(const Outcome &outcome)
     }
 }
 
-void LineagePolicy::take(const Tried &tried)
+void LineagePolicy::take(const Outcome &outcome)
 {
-    if (tried.speedup > m_best.speedup)
-        m_best = tried;
+    const bool better =
+        followsPairs(m_problem.options) ? outcome.improved : outcome.tried.speedup > m_best.speedup;
+    if (better)
+        m_best = outcome.tried;
 }
 
 void LineagePolicy::observeUnusable(const Outcome &outcome)

@@ -7,6 +7,7 @@
 
 #include <deque>
 #include <optional>
+#include <set>
 
 namespace klineage::policy {
 
@@ -27,7 +28,7 @@ struct Note {
 
 /// `klineage` and, without cards, `generated-only`.
 ///
-/// 1. load: the cards stand in the prefix; the author says of each whether the code lacks its intent, and in which order they go.
+/// 1. load: the cards, or an index of them whose texts can be asked for, stand in the prefix; the author says of each whether the code lacks its intent, and in which order they go.
 ///    What this costs is the plateau of the trajectory.
 /// 2. complete: one missing intent a step, on the current state. A correct candidate that is no loss becomes the current state, a gain
 ///    or not: some intents only make room for the next. A loss is told and left.
@@ -58,10 +59,12 @@ private:
     /// How a prompt refers to a state: by name when the author has it in front of it, with its text otherwise.
     [[nodiscard]] std::string show(const Tried &state) const;
     [[nodiscard]] const LoadedCard *card(const std::string &name) const;
+    /// The texts of those cards that the author has not been shown since the chat began, up to a limit; marks them as shown.
+    [[nodiscard]] std::string textsOf(const std::vector<std::string> &names);
 
     void observeGated(const Outcome &outcome);
     void observeUnusable(const Outcome &outcome);
-    void take(const Tried &tried);
+    void take(const Outcome &outcome);
     void endIntent(const std::string &result);
     void countFreeMove(bool improved);
 
@@ -77,6 +80,9 @@ private:
     std::string m_said;            ///< about the last reply, to begin the next question with
     Phase m_phase = Phase::Load;
     std::deque<std::string> m_missing; ///< cards, in order
+    std::vector<std::string> m_toRead; ///< cards whose text the plan asks for
+    std::set<std::string> m_shown;     ///< cards whose text is in the chat, when it begins with an index
+    int m_readings = 0;
     std::vector<Note> m_notes;
     int m_repairs = 0;     ///< of m_failed
     int m_unusable = 0;    ///< replies in a row

@@ -28,6 +28,8 @@ std::optional<PlanEntry::State> stateOf(std::string_view word)
         return PlanEntry::State::Present;
     if (word == "skip")
         return PlanEntry::State::Skip;
+    if (word == "read")
+        return PlanEntry::State::Read;
     return std::nullopt;
 }
 

@@ -63,6 +63,18 @@ bool usesCards(std::string_view policy, const std::map<std::string, std::string>
            || (policy == greedyName && cards != options.end() && cards->second == "yes");
 }
 
+bool showsIndex(const std::map<std::string, std::string> &options)
+{
+    const auto text = options.find("card_text");
+    return text != options.end() && text->second == "index";
+}
+
+bool followsPairs(const std::map<std::string, std::string> &options)
+{
+    const auto best = options.find("best");
+    return best != options.end() && best->second == "paired";
+}
+
 Result<std::unique_ptr<Policy>> makePolicy(const std::string &name, Problem problem)
 {
     const Result<Limits> limits = readLimits(problem.options);

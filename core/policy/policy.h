@@ -20,9 +20,14 @@ namespace klineage::policy {
 /// A card as it goes into prompts: read once, when the run begins.
 struct LoadedCard {
     std::string name;
-    std::string intent; ///< its text alone
-    std::string text;   ///< cardText()
+    std::string intent;  ///< its text alone
+    std::string text;    ///< cardText()
+    std::string index{}; ///< indexLine()
 };
+
+/// Whether prompts begin with a line for each card and give the text of a card when it is asked for or applied (option "card_text" =
+/// "index"), and not with all texts ("full", and where nothing is said, as runs of earlier versions did).
+[[nodiscard]] bool showsIndex(const std::map<std::string, std::string> &options);
 
 /// What a run works on; the same from its first step to its last.
 struct Problem {
@@ -35,6 +40,10 @@ struct Problem {
     std::uint64_t seed = 0;
     std::map<std::string, std::string> options; ///< "patience", "repairs", "chat_bytes": whole numbers
 };
+
+/// Whether the best follows paired gains (option "best" = "paired"; see standings.h), and not the largest ratio to the reference
+/// ("reference", and where nothing is said, as runs of earlier versions did).
+[[nodiscard]] bool followsPairs(const std::map<std::string, std::string> &options);
 
 /// A candidate that was gated.
 struct Tried {

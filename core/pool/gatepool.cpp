@@ -4,146 +4,302 @@
 #include "core/pool/gateclient.h"
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
-#include <deque>
+#include <map>
 #include <mutex>
+#include <thread>
 
 namespace klineage::gate {
 
 namespace {
 
-struct Gate {
-    GateSpec spec;
-    std::unique_ptr<GateClient> client; ///< of whoever holds the gate
-    bool busy = false;
-};
+constexpr auto glance = std::chrono::seconds(1); ///< how often one who waits looks whether something is due
+constexpr std::size_t nearPlaces = 8;            ///< places in the queue that are told as they change
+
+std::unique_ptr<GateLink> clientOf(const GateSpec &spec)
+{
+    return std::make_unique<GateClient>(spec);
+}
 
 } // namespace
 
 struct GatePool::Private {
-    std::mutex mutex;
-    std::condition_variable_any changed;
-    std::vector<std::unique_ptr<Gate>> gates;
-    std::deque<std::uint64_t> queue; ///< tickets, first come first
-    std::uint64_t lastTicket = 0;
+    /// One who waits for a gate.
+    struct Asker {
+        std::condition_variable_any changed;
+        std::optional<std::size_t> gate;
+        std::optional<Error> refused;
+    };
 
-    [[nodiscard]] Gate *idle() const
+    mutable std::mutex mutex;
+    GateBoard board;
+    BoardOptions options;
+    LinkMaker maker;
+    std::map<GateBoard::Ticket, Asker *> askers;
+    std::vector<std::unique_ptr<GateLink>> links; ///< of whoever holds the gate
+    std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
+    std::condition_variable_any ending; ///< never notified: for the keeper to wait on
+    std::vector<std::jthread> starters; ///< beside the gates
+    std::jthread keeper;                // last, as the threads use everything above
+
+    Private(std::vector<GateSpec> specs, BoardOptions boardOptions, LinkMaker linkMaker)
+        : board(std::move(specs), boardOptions)
+        , options(boardOptions)
+        , maker(linkMaker ? std::move(linkMaker) : LinkMaker(clientOf))
     {
-        // One that is up already is asked before one that would have to be started.
-        Gate *cold = nullptr;
-        for (const auto &gate : gates) {
-            if (gate->busy)
-                continue;
-            if (gate->client)
-                return gate.get();
-            if (!cold)
-                cold = gate.get();
-        }
-        return cold;
+        links.resize(board.gates().size());
+        starters.resize(board.gates().size());
+        const auto ends = [](const GateState &gate) { return gate.spec.idleSeconds > 0; };
+        if (std::any_of(board.gates().begin(), board.gates().end(), ends))
+            keeper = std::jthread([this](const std::stop_token &stop) { endIdleGates(stop); });
     }
-    [[nodiscard]] Result<Gate *> take(const std::stop_token &stop, const ProgressCallback &progress);
-    void giveBack(Gate *gate);
+    ~Private()
+    {
+        keeper = {};
+        for (std::jthread &starter : starters)
+            starter.request_stop();
+        for (std::jthread &starter : starters)
+            starter = {};
+        std::vector<std::jthread> enders; // ending a job takes seconds, and they end together
+        for (auto &link : links) {
+            if (link)
+                enders.emplace_back([&link] { link.reset(); });
+        }
+    }
+
+    [[nodiscard]] double now() const
+    {
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    }
+    void settle();
+    void startGate(std::size_t gate, const std::stop_token &stop);
+    [[nodiscard]] std::string textFor(GateBoard::Ticket ticket) const;
+    void endIdleGates(const std::stop_token &stop);
+    [[nodiscard]] Result<std::size_t> awaitGate(GateBoard::Ticket ticket, Asker &asker,
+                                                const std::stop_token &stop,
+                                                const ProgressCallback &progress);
+    [[nodiscard]] Result<Trial> ask(const GateRequest &request, const std::stop_token &stop,
+                                    const ProgressCallback &progress);
 };
 
-Result<Gate *> GatePool::Private::take(const std::stop_token &stop, const ProgressCallback &progress)
+/// Does what the board decides. The mutex is held.
+void GatePool::Private::settle()
+{
+    const GateBoard::Orders orders = board.settle(now());
+    for (const auto &[ticket, gate] : orders.seats) {
+        Asker *asker = askers.at(ticket);
+        asker->gate = gate;
+        asker->changed.notify_one();
+    }
+    for (const auto &[ticket, error] : orders.refusals) {
+        Asker *asker = askers.at(ticket);
+        asker->refused = error;
+        asker->changed.notify_one();
+    }
+    for (const std::size_t gate : orders.starts)
+        starters[gate] = std::jthread([this, gate](const std::stop_token &stop) { startGate(gate, stop); });
+    if (orders.seats.empty() && orders.refusals.empty())
+        return;
+    std::size_t place = 0;
+    for (const auto &[ticket, asker] : askers) {
+        if (asker->gate)
+            continue;
+        if (++place > nearPlaces)
+            break;
+        asker->changed.notify_one();
+    }
+}
+
+/// On a thread of its own: a connection takes seconds, a queue hours.
+void GatePool::Private::startGate(std::size_t gate, const std::stop_token &stop)
 {
     std::unique_lock lock(mutex);
-    const std::uint64_t ticket = ++lastTicket;
-    queue.push_back(ticket);
-    std::size_t told = 0;
-    for (;;) {
-        const auto place = std::find(queue.begin(), queue.end(), ticket);
-        Gate *gate = place == queue.begin() ? idle() : nullptr;
-        if (gate || stop.stop_requested()) {
-            queue.erase(place);
-            if (gate)
-                gate->busy = true;
-            changed.notify_all(); // the next in the queue may find another gate idle
-            if (!gate)
-                return fail(ErrorCode::Cancelled, "The trial was cancelled.");
-            return gate;
+    const GateSpec spec = board.gates()[gate].spec;
+    lock.unlock();
+    std::unique_ptr<GateLink> link = maker(spec);
+    auto devices = link->start(options.tellsPlaces, stop, [&](const std::string &stand) {
+        const std::scoped_lock saying(mutex);
+        board.saysStand(gate, stand);
+        for (const auto &[ticket, asker] : askers)
+            asker->changed.notify_one();
+    });
+    lock.lock();
+    if (devices) {
+        links[gate] = std::move(link);
+        board.started(gate, std::move(*devices), now());
+    } else {
+        board.notStarted(gate, devices.error(), now());
+    }
+    if (!stop.stop_requested())
+        settle();
+}
+
+void GatePool::Private::endIdleGates(const std::stop_token &stop)
+{
+    std::unique_lock lock(mutex);
+    while (!stop.stop_requested()) {
+        ending.wait_for(lock, stop, glance, [] { return false; });
+        std::vector<std::unique_ptr<GateLink>> ended;
+        for (std::size_t i = 0; i < links.size(); ++i) {
+            const GateState &gate = board.gates()[i];
+            if (gate.phase != GatePhase::Idle || gate.spec.idleSeconds <= 0
+                || now() - gate.since < gate.spec.idleSeconds)
+                continue;
+            ended.push_back(std::move(links[i]));
+            board.closed(i, now());
         }
-        const auto ahead = static_cast<std::size_t>(place - queue.begin()) + 1;
-        if (progress && ahead != told) {
-            told = ahead;
+        if (ended.empty())
+            continue;
+        lock.unlock();
+        ended.clear();
+        lock.lock();
+    }
+}
+
+/// What one who waits is told.
+std::string GatePool::Private::textFor(GateBoard::Ticket ticket) const
+{
+    const std::size_t place = board.placeOf(ticket);
+    const std::string stand = board.standFor(ticket);
+    if (place <= 1 && !stand.empty())
+        return stand;
+    return "waiting for a gate, place " + std::to_string(place) + " in the queue"
+           + (stand.empty() ? "" : "; " + stand);
+}
+
+Result<std::size_t> GatePool::Private::awaitGate(GateBoard::Ticket ticket, Asker &asker,
+                                                 const std::stop_token &stop,
+                                                 const ProgressCallback &progress)
+{
+    std::unique_lock lock(mutex);
+    std::string told;
+    for (;;) {
+        if (asker.gate)
+            return *std::exchange(asker.gate, std::nullopt);
+        if (asker.refused)
+            return tl::unexpected(*asker.refused);
+        if (stop.stop_requested()) {
+            board.leave(ticket);
+            settle(); // the others come nearer
+            return fail(ErrorCode::Cancelled, "The trial was cancelled.");
+        }
+        if (progress && textFor(ticket) != told) {
+            told = textFor(ticket);
             lock.unlock(); // progress is the caller's code, and may ask the pool something
-            progress(
-                {Stage::Compile, -1, "waiting for a gate, place " + std::to_string(ahead) + " in the queue"});
+            progress({Stage::Compile, -1, told});
             lock.lock();
             continue;
         }
-        changed.wait(lock, stop, [&] {
-            const auto at = std::find(queue.begin(), queue.end(), ticket);
-            const auto now = static_cast<std::size_t>(at - queue.begin()) + 1;
-            return (now == 1 && idle()) || (progress && now != told);
+        const bool woken = asker.changed.wait_for(lock, stop, glance, [&] {
+            return asker.gate || asker.refused || (progress && textFor(ticket) != told);
         });
+        if (!woken && !stop.stop_requested())
+            settle();
     }
 }
 
-void GatePool::Private::giveBack(Gate *gate)
+Result<Trial> GatePool::Private::ask(const GateRequest &request, const std::stop_token &stop,
+                                     const ProgressCallback &progress)
 {
-    const std::scoped_lock lock(mutex);
-    gate->busy = false;
-    changed.notify_all();
+    Asker asker;
+    GateBoard::Ticket ticket = 0;
+    const Need need = needOf(request);
+    {
+        const std::scoped_lock lock(mutex);
+        ticket = board.ask(need, now());
+        askers.emplace(ticket, &asker);
+        settle();
+    }
+    struct Leaver {
+        Private *pool;
+        GateBoard::Ticket ticket;
+        ~Leaver()
+        {
+            const std::scoped_lock lock(pool->mutex);
+            pool->askers.erase(ticket);
+        }
+    } const leaver{this, ticket};
+    for (;;) {
+        const Result<std::size_t> gate = awaitGate(ticket, asker, stop, progress);
+        if (!gate)
+            return tl::unexpected(gate.error());
+        Result<Trial> trial = links[*gate]->run(request, stop, progress);
+        std::unique_ptr<GateLink> gone;
+        const std::scoped_lock lock(mutex);
+        if (links[*gate]->isUp()) {
+            board.done(*gate, now());
+            if (const std::string &name = board.gates()[*gate].spec.name; trial && !name.empty())
+                trial->environment.facts["gate"] = name;
+            settle();
+            return trial;
+        }
+        gone = std::move(links[*gate]);
+        const bool goesOn =
+            board.lost(*gate, trial ? Error{ErrorCode::Protocol, "It ended.", {}} : trial.error(), now());
+        if (trial || stop.stop_requested() || !goesOn)
+            board.leave(ticket);
+        settle();
+        if (trial || stop.stop_requested() || !goesOn)
+            return trial;
+    }
 }
 
 GatePool::GatePool(std::vector<GateSpec> gates)
-    : m_d(std::make_unique<Private>())
-{
-    for (GateSpec &spec : gates)
-        m_d->gates.push_back(std::make_unique<Gate>(Gate{std::move(spec), nullptr, false}));
-}
+    : GatePool(std::move(gates), BoardOptions{0, 1, 1, false})
+{}
+
+GatePool::GatePool(std::vector<GateSpec> gates, BoardOptions options, LinkMaker maker)
+    : m_d(std::make_unique<Private>(std::move(gates), options, std::move(maker)))
+{}
 
 GatePool::~GatePool() = default;
 
 Result<Trial> GatePool::run(const GateRequest &request, std::stop_token stop, ProgressCallback progress)
 {
-    const Result<Gate *> taken = m_d->take(stop, progress);
-    if (!taken)
-        return tl::unexpected(taken.error());
-    Gate *gate = *taken;
-    struct Holder {
-        Private *pool;
-        Gate *gate;
-        ~Holder() { pool->giveBack(gate); }
-    } const holder{m_d.get(), gate};
-
-    if (!gate->client) {
-        if (gate->spec.program.empty()) {
-            auto program = findGateProgram();
-            if (!program)
-                return tl::unexpected(program.error());
-            gate->spec.program = std::move(*program);
-        }
-        auto client = std::make_unique<GateClient>(gate->spec.program, gate->spec.launcher);
-        const std::scoped_lock lock(m_d->mutex);
-        gate->client = std::move(client);
-    }
-    const bool wasUp = gate->client->isUp();
-    Result<Trial> trial = gate->client->run(request, stop, progress);
-    // What was up and went away while the trial ran may have been killed by somebody; a gate that cannot be started stays lost.
-    if (!trial && trial.error().code == ErrorCode::Protocol && wasUp && !stop.stop_requested())
-        trial = gate->client->run(request, stop, progress);
+    Result<Trial> trial = m_d->ask(request, stop, progress);
+    const Place &place = request.place;
+    if (!trial || trial->environment.device.empty())
+        return trial;
+    const Environment &made = trial->environment;
+    if ((!place.device.empty() && made.device != place.device)
+        || (!place.platform.empty() && made.platform != place.platform))
+        return fail(ErrorCode::Unavailable,
+                    "The trial was made on " + made.device + " (" + made.platform
+                        + "), and what it is compared with on "
+                        + (place.device.empty() ? place.platform : place.device) + ": it does not count.",
+                    "Ask where that device is, or begin anew here.");
     return trial;
 }
 
 void GatePool::prepare(const GateRequest &request)
 {
-    Gate *gate = nullptr;
-    {
-        const std::scoped_lock lock(m_d->mutex);
-        for (const auto &each : m_d->gates) {
-            if (!each->busy && each->client) {
-                gate = each.get();
-                gate->busy = true;
-                break;
-            }
+    const std::scoped_lock lock(m_d->mutex);
+    for (std::size_t i = 0; i < m_d->links.size(); ++i) {
+        if (m_d->board.gates()[i].phase == GatePhase::Idle) {
+            m_d->links[i]->prepare(request);
+            return;
         }
     }
-    if (!gate)
-        return;
-    gate->client->prepare(request);
-    m_d->giveBack(gate);
+}
+
+PoolState GatePool::state() const
+{
+    const std::scoped_lock lock(m_d->mutex);
+    PoolState state{m_d->board.gates(), m_d->board.waiting()};
+    const double now = m_d->now();
+    for (GateState &gate : state.gates) {
+        if (gate.phase == GatePhase::Busy)
+            gate.busySeconds += now - gate.since;
+        if (gate.phase == GatePhase::Busy || gate.phase == GatePhase::Idle)
+            gate.upSeconds += now - gate.since;
+    }
+    return state;
+}
+
+std::size_t GatePool::size() const
+{
+    return m_d->links.size();
 }
 
 } // namespace klineage::gate

@@ -2,6 +2,7 @@
 #include "core/process/childprocess.h"
 
 #include "core/process/spawn.h"
+#include "core/process/syscallnumbers.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -10,7 +11,6 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
 namespace klineage::process {

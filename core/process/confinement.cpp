@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/process/confinement.h"
 
+#include "core/process/syscallnumbers.h"
+
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <linux/capability.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

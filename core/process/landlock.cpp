@@ -3,13 +3,14 @@
 // The kernel's interface is spelled out here, because the headers of a distribution know only the ABI of its own kernel.
 #include "core/process/landlock.h"
 
+#include "core/process/syscallnumbers.h"
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 
 namespace klineage::process {
 

@@ -83,12 +83,21 @@ Status SharedMemory::ensure(std::size_t bytes)
                     "Cannot map shared memory: the owner has not grown it to the announced size.");
     if (!m_owner)
         wanted = present;
+    if (m_data) { // moved with what is known of its pages, which finding them again would take long
+        void *const moved = ::mremap(m_data, m_mapped, wanted, MREMAP_MAYMOVE);
+        if (moved != MAP_FAILED) {
+            m_data = static_cast<std::byte *>(moved);
+            m_mapped = wanted;
+            return {};
+        }
+    }
     unmap();
     void *data = ::mmap(nullptr, wanted, PROT_READ | PROT_WRITE, MAP_SHARED, m_fd.get(), 0);
     if (data == MAP_FAILED)
         return systemFailure("map shared memory");
     m_data = static_cast<std::byte *>(data);
     m_mapped = wanted;
+    ::madvise(m_data, m_mapped, MADV_HUGEPAGE); // where the system has such for shared memory
     return {};
 }
 

@@ -6,6 +6,7 @@
 #include "core/process/spawn.h"
 
 #include "core/process/confinement.h"
+#include "core/process/syscallnumbers.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -20,7 +21,6 @@
 #include <mutex>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <thread>
 

@@ -2,6 +2,7 @@
 #include "core/process/syscallfilter.h"
 
 #include "core/process/syscalllists.h"
+#include "core/process/syscallnumbers.h"
 
 #include <cerrno>
 #include <csignal>
@@ -13,7 +14,6 @@
 #include <linux/seccomp.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 // Newer than the oldest headers that this is built with; the same numbers on every architecture.

@@ -3,7 +3,7 @@
 // System calls by what they are good for. Names that an architecture does not have are left out of its lists.
 #pragma once
 
-#include <sys/syscall.h>
+#include "core/process/syscallnumbers.h"
 
 namespace klineage::process {
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/base/listtext.h"
 #include "core/report/figuretext.h"
 #include "core/report/parts.h"
 
@@ -7,14 +8,6 @@
 namespace klineage::report {
 
 namespace {
-
-std::string joined(const std::vector<std::string> &texts, const char *between)
-{
-    std::string all;
-    for (const std::string &text : texts)
-        all += (all.empty() ? "" : between) + text;
-    return all;
-}
 
 std::string claimsText(const std::vector<skills::Claim> &claims)
 {

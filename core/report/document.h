@@ -43,7 +43,16 @@ struct Figure {
     std::string caption;
 };
 
-using Block = std::variant<Heading, Paragraph, Facts, Table, Figure>;
+/// What to type into a shell, and what that is good for.
+struct Commands {
+    struct Line {
+        std::string purpose;
+        std::string text; ///< may be several lines
+    };
+    std::vector<Line> lines;
+};
+
+using Block = std::variant<Heading, Paragraph, Facts, Table, Figure, Commands>;
 
 /// What a report says, before it has a format. All texts are plain: writers escape them.
 struct Document {

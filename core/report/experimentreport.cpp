@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/base/listtext.h"
 #include "core/report/figuretext.h"
 #include "core/report/parts.h"
 #include "core/report/subjectreports.h"
@@ -8,14 +9,6 @@
 namespace klineage::report {
 
 namespace {
-
-std::string listed(const std::vector<std::string> &texts)
-{
-    std::string all;
-    for (const std::string &text : texts)
-        all += (all.empty() ? "" : ", ") + text;
-    return all;
-}
 
 /// Least and greatest final speedup of the successes that a policy's mean is over.
 std::string spreadText(const run::ExperimentResults &results, const run::PolicyResult &policy)
@@ -88,6 +81,28 @@ Table runTable(const run::Experiment &experiment, const run::ExperimentResults &
     return table;
 }
 
+/// The policies side by side on what they share: a root and a seed a line.
+Table pairTable(const run::Experiment &experiment, const run::ExperimentResults &results)
+{
+    Table table{{{"Root"}, {"Seed", true}}, {}};
+    for (const std::string &policy : experiment.policies)
+        table.columns.push_back({policy, true});
+    for (const std::string &root : experiment.roots) {
+        for (const std::uint64_t seed : experiment.seeds) {
+            std::vector<std::string> row{root, std::to_string(seed)};
+            for (const std::string &policy : experiment.policies) {
+                const auto cell =
+                    std::find_if(results.cells.begin(), results.cells.end(), [&](const run::CellResult &c) {
+                        return c.cell.root == root && c.cell.seed == seed && c.cell.policy == policy;
+                    });
+                row.push_back(cell == results.cells.end() ? nothing : finalText(experiment, *cell));
+            }
+            table.rows.push_back(std::move(row));
+        }
+    }
+    return table;
+}
+
 } // namespace
 
 Document experimentReport(const run::Experiment &experiment)
@@ -99,9 +114,9 @@ Document experimentReport(const run::Experiment &experiment)
     for (const std::uint64_t seed : experiment.seeds)
         seeds.push_back(std::to_string(seed));
     Facts facts;
-    facts.add("Roots", listed(experiment.roots));
-    facts.add("Policies", listed(experiment.policies));
-    facts.add("Seeds", listed(seeds));
+    facts.add("Roots", joined(experiment.roots));
+    facts.add("Policies", joined(experiment.policies));
+    facts.add("Seeds", joined(seeds));
     facts.add("Budget a run",
               dollarText(experiment.budgetDollars)
                   + (experiment.maxSteps > 0 ? ", " + std::to_string(experiment.maxSteps) + " steps" : ""));
@@ -120,10 +135,16 @@ Document experimentReport(const run::Experiment &experiment)
         "Final speedups T_ref / T_candidate against the reference of each run. The mean is over successes alone; failures are counted "
         "beside it, and the spread is that of the successes, not an interval of confidence."});
     document.blocks.emplace_back(policyTable(results));
+    document.blocks.emplace_back(Heading{"Side by side"});
+    document.blocks.emplace_back(Paragraph{
+        "The final speedup of each run against its reference, a column a policy. Intervals are of 95 %, from the paired rounds of the "
+        "trial that stands for the result; two columns were not timed beside each other."});
+    document.blocks.emplace_back(pairTable(experiment, results));
     document.blocks.emplace_back(Heading{"Runs"});
-    document.blocks.emplace_back(
-        Paragraph{"Intervals are of 95 %, from the paired rounds of the trial that stands for the result."});
     document.blocks.emplace_back(runTable(experiment, results));
+    document.blocks.emplace_back(Heading{"How to look again"});
+    document.blocks.emplace_back(Commands{
+        {{"The tables, from what is recorded:", "klineage-cli experiment show " + experiment.name}}});
     return document;
 }
 

@@ -29,6 +29,8 @@ th.figure { white-space: normal; }
 .facts { width: auto; margin: 0.8em 0; }
 .facts th { font-weight: 400; white-space: nowrap; vertical-align: top; }
 .facts th, .facts td { border-bottom: none; padding: 0.1em 1.5em 0.1em 0; overflow-wrap: anywhere; }
+pre { margin: 0.4em 0 1em; padding: 0.6em 0.9em; background: #f5f6f8; border-left: 3px solid #b9c1cc; overflow-x: auto;
+  white-space: pre-wrap; font: 0.86em/1.5 "JetBrains Mono", ui-monospace, Consolas, "DejaVu Sans Mono", monospace; }
 figure { margin: 1em 0; break-inside: avoid; }
 figure svg { display: block; width: 100%; height: auto; }
 figure text { font-family: Inter, "Helvetica Neue", Arial, sans-serif; }
@@ -115,6 +117,12 @@ public:
         m_text += "</tbody>\n</table></div>\n";
     }
 
+    void operator()(const Commands &commands)
+    {
+        for (const Commands::Line &line : commands.lines)
+            m_text += "<p>" + htmlText(line.purpose) + "</p>\n<pre>" + linesText(line.text) + "</pre>\n";
+    }
+
     void operator()(const Figure &figure)
     {
         const std::string drawn = m_parts.drawn ? m_parts.drawn(figure) : std::string();
@@ -130,6 +138,18 @@ private:
     {
         return std::string("<") + tag + (column.isFigure ? " class=\"figure\">" : ">")
                + (column.isFigure ? figureText(text) : htmlText(text)) + "</" + tag + '>';
+    }
+
+    /// As htmlText(), and its lines stay lines.
+    static std::string linesText(std::string_view text)
+    {
+        std::string out;
+        for (std::size_t begin = 0; begin <= text.size();) {
+            const std::size_t end = std::min(text.find('\n', begin), text.size());
+            out += (begin > 0 ? "\n" : "") + htmlText(text.substr(begin, end - begin));
+            begin = end + 1;
+        }
+        return out;
     }
 
     /// How sure a figure is stands below it: "(1.480–1.484)", "± 0.05 %".

@@ -292,6 +292,7 @@ Document lineageReport(const Workspace &workspace, const Lineage &lineage)
         chainFigure,
         "Latency of each state on a logarithmic axis; above each the speedup against its parent. ◇: correct, and "
         "rejected. △: failed, no latency."});
+    addContract(document, workspace, lineage);
     document.blocks.emplace_back(Heading{"Where it comes from and where it ran"});
     document.blocks.emplace_back(lineageFacts(lineage));
     document.blocks.emplace_back(Heading{"States"});
@@ -310,6 +311,9 @@ Document lineageReport(const Workspace &workspace, const Lineage &lineage)
     document.blocks.emplace_back(Figure{
         trialsFigure,
         "The trials that stand for states and attempts, in the order recorded: speedup, and the running best."});
+    addSection(document, "Trials", trialTable(lineage));
+    document.blocks.emplace_back(Heading{"How to look again"});
+    document.blocks.emplace_back(lineageCommands(lineage));
     if (!lineage.notices.empty()) {
         document.blocks.emplace_back(Heading{"Notices"});
         for (const std::string &notice : lineage.notices)

@@ -27,6 +27,19 @@ std::string markdownText(std::string_view text)
     return out;
 }
 
+/// A block of code by its indentation: no text can end it early.
+std::string indented(std::string_view text)
+{
+    std::string out = "    ";
+    for (const char c : text) {
+        if (c == '\n')
+            out += "\n    ";
+        else if (static_cast<unsigned char>(c) >= ' ')
+            out += c;
+    }
+    return out + '\n';
+}
+
 class MarkdownWriter
 {
 public:
@@ -42,6 +55,12 @@ public:
     void operator()(const Heading &heading) { m_text += "## " + markdownText(heading.text) + "\n\n"; }
     void operator()(const Paragraph &paragraph) { m_text += markdownText(paragraph.text) + "\n\n"; }
     void operator()(const Figure &) {}
+
+    void operator()(const Commands &commands)
+    {
+        for (const Commands::Line &line : commands.lines)
+            m_text += markdownText(line.purpose) + "\n\n" + indented(line.text) + "\n";
+    }
 
     void operator()(const Facts &facts)
     {

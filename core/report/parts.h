@@ -14,6 +14,15 @@ void addEnvironment(Facts &facts, const std::vector<const gate::Trial *> &trials
 /// The cards that transitions of the lineage carry, with what they claim and where they were proven.
 [[nodiscard]] Table cardTable(const Workspace &workspace, const lineage::Lineage &lineage);
 
+/// The workload: tensors, timed case, cases, tolerance. Nothing where the workspace has it not.
+void addContract(Document &document, const Workspace &workspace, const lineage::Lineage &lineage);
+
+/// The trials of states and attempts: when, on which seeds, how far they can be trusted.
+[[nodiscard]] Table trialTable(const lineage::Lineage &lineage);
+
+/// How to look again: in the workspace's folder, with the programs of this project on PATH.
+[[nodiscard]] Commands lineageCommands(const lineage::Lineage &lineage);
+
 /// With its interval where its trial was paired with the reference (or, as a child, with the root); else "1.2×, not paired".
 [[nodiscard]] std::string finalSpeedupText(const run::RunRecord &run, const run::Summary &summary);
 

@@ -124,6 +124,10 @@ Document runReport(const run::RunRecord &run)
             "its 95 % interval; latencies are medians with half the width of theirs."});
         document.blocks.emplace_back(runStepTable(run));
     }
+    document.blocks.emplace_back(Heading{"How to look again"});
+    document.blocks.emplace_back(
+        Commands{{{"The recorded run once more from its replies and trials, step by step compared:",
+                   "klineage-cli run replay " + settings.id}}});
     for (const std::string &notice : run.notices)
         document.blocks.emplace_back(Paragraph{notice});
     return document;

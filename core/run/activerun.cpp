@@ -2,8 +2,8 @@
 #include "core/run/activerun.h"
 
 #include "core/base/suggest.h"
+#include "core/llm/modelsettings.h"
 #include "core/talk/prompt.h"
-#include "core/talk/reply.h"
 
 #include <algorithm>
 #include <charconv>
@@ -26,7 +26,8 @@ constexpr GateOption seedsOption{"seeds", 3, 1, gate::mostSeeds};
 constexpr GateOption roundsOption{"rounds", 30, 3, 10000};
 constexpr GateOption profileOption{"profile_seconds", 10, 1, 3600};
 constexpr GateOption deadlineOption{"timeout_seconds", 120, 1, 86400};
-constexpr GateOption tokensOption{"max_output_tokens", 16384, 256, 1'000'000};
+constexpr GateOption tokensOption{"max_output_tokens", 16384, 256, llm::maxOutputTokensLimit};
+constexpr const char *mostTokensName = "most_output_tokens"; // absent: twice the other
 
 } // namespace
 
@@ -55,22 +56,17 @@ kernel::Surface ActiveRun::surface() const
 
 Result<llm::Reply> ActiveRun::ask(Conversation &conversation, const std::string &what)
 {
-    const Result<int> tokens =
-        option(tokensOption.name, conversation.maxOutputTokens, tokensOption.least, tokensOption.most);
-    if (!tokens)
-        return tl::unexpected(tokens.error());
     llm::Request request;
     request.purpose = conversation.purpose;
-    request.model = settings().model;
     request.system = conversation.system;
     request.messages = conversation.messages;
-    request.maxOutputTokens = conversation.maxOutputTokens = *tokens;
     const Result<llm::Exchange> exchange = send(request, what);
     if (!exchange)
         return tl::unexpected(exchange.error());
+    conversation.maxOutputTokens = request.maxOutputTokens;
     m_exchanges.push_back(exchange->number);
     m_dollars += exchange->dollars;
-    conversation.assistant(exchange->reply.text);
+    conversation.assistant(policy::withoutThoughts(exchange->reply.text));
     return exchange->reply;
 }
 
@@ -90,6 +86,8 @@ Result<gate::Trial> ActiveRun::gate(const std::string &candidate, const std::str
                                     const std::string &what)
 {
     gate::GateRequest request;
+    request.place.platform = settings().platform;
+    request.place.device = m_device;
     request.workloadDirectory = m_context.workspace / "workloads" / settings().workload;
     request.candidateText = candidate;
     request.candidateName = candidateName("candidate", surface());
@@ -120,7 +118,11 @@ Result<gate::Trial> ActiveRun::gate(const std::string &candidate, const std::str
                         trial->verdict.hint);
         return trial;
     };
-    return m_context.journal.gate(request, run, m_context.stop, m_context.watcher.gateProgress);
+    Result<gate::Trial> trial =
+        m_context.journal.gate(request, run, m_context.stop, m_context.watcher.gateProgress);
+    if (trial && m_device.empty())
+        m_device = trial->environment.device;
+    return trial;
 }
 
 Status ActiveRun::step(StepRecord step, const gate::Trial *trial)
@@ -147,12 +149,31 @@ void ActiveRun::name(const gate::Trial &trial, StepRecord &step)
     step.parent = trial.parent;
 }
 
-Result<llm::Exchange> ActiveRun::send(const llm::Request &request, const std::string &what)
+Result<int> ActiveRun::outputTokens() const
 {
+    const Result<int> usual =
+        option(tokensOption.name, tokensOption.absent, tokensOption.least, tokensOption.most);
+    if (!usual)
+        return usual;
+    const int twice = std::min(2 * *usual, tokensOption.most);
+    const Result<int> most = option(mostTokensName, twice, *usual, tokensOption.most);
+    return m_wasCutOff || !most ? most : usual;
+}
+
+Result<llm::Exchange> ActiveRun::send(llm::Request &request, const std::string &what)
+{
+    const Result<int> tokens = outputTokens();
+    if (!tokens)
+        return tl::unexpected(tokens.error());
+    request.maxOutputTokens = *tokens;
+    request.model = settings().model;
+    if (Status applied = llm::applyAuthorKeys(settings().author, request); !applied)
+        return tl::unexpected(applied.error());
     if (m_context.watcher.begins)
         m_context.watcher.begins(what);
     Result<llm::Exchange> exchange =
         m_context.author.ask(request, m_context.stop, m_context.watcher.replyText);
+    m_wasCutOff = m_wasCutOff || (exchange && exchange->reply.stop == llm::StopReason::MaxTokens);
     if (exchange && m_context.watcher.spent)
         m_context.watcher.spent(m_context.author.ledger());
     return exchange;
@@ -188,6 +209,7 @@ Status ActiveRun::checkOptions(std::vector<std::string> known) const
     for (const GateOption &gateOption :
          {seedsOption, roundsOption, profileOption, deadlineOption, tokensOption})
         known.emplace_back(gateOption.name);
+    known.emplace_back(mostTokensName);
     for (const auto &[name, value] : settings().options) {
         if (std::find(known.begin(), known.end(), name) == known.end())
             return fail(ErrorCode::InvalidInput, "The run has the unknown option '" + name + "'"
@@ -212,9 +234,9 @@ std::string replyProblem(const llm::Reply &reply, int maxOutputTokens)
     return {};
 }
 
-Result<std::string> blockIn(const std::string &reply)
+Result<std::string> blockIn(const std::string &reply, const policy::Accepts &canBeRead)
 {
-    Result<policy::Reading> reading = policy::readReply(reply);
+    Result<policy::Reading> reading = policy::readReply(reply, canBeRead);
     if (!reading)
         return tl::unexpected(reading.error());
     if (reading->kind == policy::Reading::Kind::Done)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/run/context.h"
+#include "core/talk/reply.h"
 
 #include <functional>
 #include <optional>
@@ -15,7 +16,7 @@ struct Conversation {
     std::string purpose; ///< "rewrite", "rederive", …
     std::string system;
     std::vector<llm::Message> messages;
-    int maxOutputTokens = 16384;
+    int maxOutputTokens = 0; ///< of the last question
 
     void user(std::string text, bool cacheUpToHere = false);
     void assistant(std::string text); ///< shortened when it is far larger than any answer
@@ -57,7 +58,8 @@ public:
     [[nodiscard]] Status step(StepRecord step, const gate::Trial *trial = nullptr);
 
     /// What ask() and step() are made of, for whoever counts dollars and figures in another way.
-    [[nodiscard]] Result<llm::Exchange> send(const llm::Request &request, const std::string &what);
+    /// send() fills in what the settings say of every question: model, limit of output tokens, what else goes to the server.
+    [[nodiscard]] Result<llm::Exchange> send(llm::Request &request, const std::string &what);
     [[nodiscard]] Status write(StepRecord step);
     /// The step's trial and candidate.
     static void name(const gate::Trial &trial, StepRecord &step);
@@ -71,19 +73,24 @@ private:
     [[nodiscard]] Result<std::optional<std::string>> refuse(Conversation &conversation,
                                                             const std::string &problem, bool again) const;
 
+    /// Of the next question: max_output_tokens, and once a reply was cut off there most_output_tokens.
+    [[nodiscard]] Result<int> outputTokens() const;
+
     Context &m_context;
+    bool m_wasCutOff = false;
     std::vector<int> m_exchanges;
     double m_dollars = 0;
     double m_totalDollars = 0;
+    std::string m_device; ///< where the run's first trial was made; the others go there too
     double m_best = 0;
 };
 
 /// The reply's problem whatever it says: it was cut off, or the author refused; empty otherwise.
 [[nodiscard]] std::string replyProblem(const llm::Reply &reply, int maxOutputTokens);
 
-/// The one fenced block of a reply.
-[[nodiscard]] Result<std::string> blockIn(const std::string &reply);
-/// The candidate file in a reply: one fenced block that parses as a candidate of the surface.
+/// The fenced block of a reply; of several the last one that can be read.
+[[nodiscard]] Result<std::string> blockIn(const std::string &reply, const policy::Accepts &canBeRead);
+/// The candidate file in a reply: a fenced block that parses as a candidate of the surface.
 [[nodiscard]] Result<std::string> candidateIn(const std::string &reply, kernel::Surface surface);
 
 /// The same, but that a run was stopped or has used up its budget is an ending and no error.

@@ -13,6 +13,8 @@ namespace klineage::run {
 struct Watcher {
     std::function<void(const std::string &what)> begins;  ///< "asking for step 4", "gating candidate 3f2a…"
     std::function<void(std::string_view text)> replyText; ///< as it streams
+    std::function<void(const std::string &)>
+        notice; ///< that a request is asked again, and why; else begins hears it
     std::function<void(const gate::GateProgress &)> gateProgress;
     std::function<void(const llm::Ledger &)> spent; ///< after every exchange
     std::function<void(const StepRecord &)> stepped;

@@ -43,7 +43,8 @@ struct Settings {
     std::uint64_t seed = 0; ///< of the run's own choices; the gate's seeds are always its own
     int maxSteps = 0;       ///< 0: until the budget or the policy ends it
     std::map<std::string, std::string> options; ///< what only this kind or policy has
-    /// How the provider is reached: "base_url", "command" (exec), "transcript" (replay), "paid" = "yes" | "no". Never a key.
+    /// How the provider is reached: "base_url", "command" (exec), "transcript" (replay), "paid" = "yes" | "no"; what
+    /// goes to the server with each question: "temperature", "effort", "extra_body" (llm/modelsettings.h). Never a key.
     std::map<std::string, std::string> author;
     std::string created; ///< UTC; filled in by Journal::create()
 };

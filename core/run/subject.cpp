@@ -2,6 +2,7 @@
 #include "core/run/subject.h"
 
 #include "core/files/atomicfile.h"
+#include "core/files/tomlcomments.h"
 #include "core/files/tomlreader.h"
 #include "core/files/tomlwriter.h"
 #include "core/kernel/candidatetext.h"
@@ -83,7 +84,8 @@ Result<Subject> findSubject(const ActiveRun &run, const std::string &name)
         files::readFile(workspace / "workloads" / workload / "workload.toml", maxWorkloadBytes);
     if (!text)
         return tl::unexpected(text.error());
-    subject.workload = std::move(*text);
+    subject.workload =
+        files::withoutTomlComments(*text); // what people say beside the task is not for authors
     return subject;
 }
 

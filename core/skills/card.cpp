@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/skills/card.h"
+#include "core/skills/admission.h"
 
 #include <algorithm>
 
@@ -37,15 +38,32 @@ const char *toString(ReviewVerdict verdict)
     return "needs_evidence";
 }
 
+const char *toString(RiskStanding standing)
+{
+    switch (standing) {
+    case RiskStanding::Believed:
+        return "believed";
+    case RiskStanding::Probed:
+        return "probed";
+    case RiskStanding::Refuted:
+        return "refuted";
+    }
+    return "believed";
+}
+
+RiskStanding standingOf(const Card &card, const Claim &risk)
+{
+    const auto about = [&](const Probe &probe) { return !risk.id.empty() && probe.risk == risk.id; };
+    const auto probe = std::find_if(card.probes.rbegin(), card.probes.rend(), about); // the newest
+    if (probe != card.probes.rend())
+        return probe->refutes ? RiskStanding::Refuted : RiskStanding::Probed;
+    const bool attempted = std::any_of(risk.evidence.begin(), risk.evidence.end(), isAttempt);
+    return attempted ? RiskStanding::Probed : RiskStanding::Believed;
+}
+
 Life CardRecord::life() const
 {
-    if (card.retired)
-        return Life::Retired;
-    const bool admitted =
-        std::any_of(verifications.begin(), verifications.end(), [](const Verification &run) {
-            return run.heldOut && run.status == "correct" && run.expectedEffectObserved;
-        });
-    return admitted ? Life::Admitted : Life::Hypothesis;
+    return admissionOf(*this).life;
 }
 
 std::set<std::string> CardRecord::revertedReviews() const
@@ -103,11 +121,25 @@ const Review *CardRecord::redoCandidate() const
     return nullptr;
 }
 
+std::string licenseOf(const Card &card)
+{
+    return card.imported ? card.imported->license : "GPL-3.0-or-later";
+}
+
 bool isCardName(std::string_view name)
 {
-    return !name.empty() && name.size() <= 64 && std::all_of(name.begin(), name.end(), [](char c) {
-        return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
-    });
+    const bool hyphens =
+        !name.starts_with('-') && !name.ends_with('-') && name.find("--") == std::string_view::npos;
+    return hyphens && !name.empty() && name.size() <= 64 && std::all_of(name.begin(), name.end(), [](char c) {
+               return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+           });
+}
+
+bool isAttempt(std::string_view citation)
+{
+    const std::size_t slash = citation.rfind('/');
+    return isCitation(citation) && slash != std::string_view::npos && slash + 2 < citation.size()
+           && citation[slash + 1] == 'R' && citation[slash + 2] >= '0' && citation[slash + 2] <= '9';
 }
 
 bool isCitation(std::string_view citation)

@@ -3,6 +3,7 @@
 #include "core/files/tomlreader.h"
 #include "core/files/tomlwriter.h"
 #include "core/skills/card.h"
+#include "core/skills/cardformat.h"
 #include "core/skills/cardtables.h"
 
 #include <algorithm>
@@ -27,10 +28,40 @@ Scope readScope(const TomlTable &root)
     return scope;
 }
 
+const std::vector<std::string> importForms{"klineage-skill", "klineage-json", "agent-skill"};
+
+std::optional<Imported> readImported(const TomlTable &root)
+{
+    const std::optional<TomlTable> table = root.table("imported");
+    if (!table)
+        return std::nullopt;
+    Imported imported;
+    imported.form = table->string("form");
+    imported.origin = table->string("origin");
+    imported.name = table->string("name");
+    imported.license = table->string("license");
+    imported.sha256 = table->string("sha256");
+    const bool isForm = std::find(importForms.begin(), importForms.end(), imported.form) != importForms.end();
+    if (table->has("form") && !isForm)
+        table->fail("form",
+                    "'" + imported.form + "' is no form of cards; expected " + quotedList(importForms) + '.');
+    return imported;
+}
+
+void writeImported(files::TomlWriter &out, const Imported &imported)
+{
+    out.beginTable("imported");
+    out.string("form", imported.form);
+    out.string("origin", imported.origin);
+    out.string("name", imported.name);
+    out.string("license", imported.license);
+    out.string("sha256", imported.sha256);
+}
+
 void checkNames(const TomlTable &root, const Card &card)
 {
     if (root.has("name") && !isCardName(card.name))
-        root.fail("name", "'" + card.name + "' is no card name; expected 1 to 64 of a-z, 0-9 and '-'.");
+        root.fail("name", "'" + card.name + "' is no card name; expected " + cardNameRule + '.');
     std::vector<std::string> carriers;
     for (const kernel::Language &language : kernel::allLanguages()) {
         if (const std::string name = carrierName(language);
@@ -71,6 +102,11 @@ void writeFeatures(files::TomlWriter &out, std::string_view key, const std::vect
 std::string carrierName(const kernel::Language &language)
 {
     return std::string("carrier") + language.extension;
+}
+
+std::string buildingBlockName(const kernel::Language &language)
+{
+    return std::string("building_block") + language.extension;
 }
 
 Claim readClaim(const TomlTable &table)
@@ -115,6 +151,10 @@ Result<Card> parseCard(std::string_view text, const std::string &fileName)
         return tl::unexpected(document.error());
     const TomlTable root = document->root();
     Card card;
+    const std::int64_t format = root.integer("format", 1);
+    if (format != 1 && format != 2)
+        root.fail("format", "the format is " + std::to_string(format) + "; this program reads 1 and 2.");
+    card.format = format == 2 ? 2 : 1;
     card.name = root.string("name");
     const std::int64_t revision = root.integer("revision", 1);
     if (revision < 1 || revision > std::numeric_limits<int>::max())
@@ -131,13 +171,21 @@ Result<Card> parseCard(std::string_view text, const std::string &fileName)
 
     card.intent = readSingleClaim(root, "intent");
     card.anchor = readSingleClaim(root, "anchor");
-    card.preconditions = readClaims(root, "precondition");
-    card.effects = readClaims(root, "effect");
-    card.risks = readClaims(root, "risk");
+    if (card.format == 2) {
+        card.preconditions = readClaims2(root, "precondition", ClaimKind::Condition);
+        card.effects = readClaims2(root, "effect", ClaimKind::Effect);
+        card.risks = readClaims2(root, "risk", ClaimKind::Risk);
+        readFormat2(root, card);
+    } else {
+        card.preconditions = readClaims(root, "precondition");
+        card.effects = readClaims(root, "effect");
+        card.risks = readClaims(root, "risk");
+    }
     card.scope = readScope(root);
     card.provides = readFeatures(root, "provides");
     card.requirements = readFeatures(root, "requires");
     card.conflicts = readFeatures(root, "conflicts");
+    card.imported = readImported(root);
     if (Status read = document->finish(); !read)
         return tl::unexpected(read.error());
     return card;
@@ -146,11 +194,16 @@ Result<Card> parseCard(std::string_view text, const std::string &fileName)
 std::string writeCard(const Card &card)
 {
     files::TomlWriter out;
+    const bool second = card.format == 2;
+    if (second)
+        out.integer("format", 2);
     out.string("name", card.name);
     out.integer("revision", card.revision);
     out.string("category", card.category);
     out.string("locus", card.locus);
     out.optionalString("carrier", card.carrierFile);
+    if (second)
+        out.optionalString("building_block", card.buildingBlockFile);
     out.optionalStrings("evidence", card.evidence);
     if (card.retired)
         out.boolean("retired", true);
@@ -158,9 +211,20 @@ std::string writeCard(const Card &card)
     writeClaim(out, card.intent);
     out.beginTable("anchor");
     writeClaim(out, card.anchor);
-    writeClaims(out, "precondition", card.preconditions);
-    writeClaims(out, "effect", card.effects);
-    writeClaims(out, "risk", card.risks);
+    if (second) {
+        out.optionalStrings("words", card.anchorWords);
+        writeCapability(out, card.capability);
+        writeClaims2(out, "precondition", card.preconditions);
+        writeClaims2(out, "trigger", card.triggers);
+        writeClaims2(out, "effect", card.effects);
+        writeParameters(out, card.parameters);
+        writeClaims2(out, "risk", card.risks);
+        writeProbes(out, card.probes);
+    } else {
+        writeClaims(out, "precondition", card.preconditions);
+        writeClaims(out, "effect", card.effects);
+        writeClaims(out, "risk", card.risks);
+    }
     out.beginTable("scope");
     out.strings("cases", card.scope.cases);
     out.strings("languages", card.scope.languages);
@@ -169,6 +233,8 @@ std::string writeCard(const Card &card)
     writeFeatures(out, "provides", card.provides);
     writeFeatures(out, "requires", card.requirements);
     writeFeatures(out, "conflicts", card.conflicts);
+    if (card.imported)
+        writeImported(out, *card.imported);
     return out.text();
 }
 

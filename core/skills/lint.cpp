@@ -2,8 +2,11 @@
 #include "core/skills/card.h"
 
 #include "core/base/suggest.h"
+#include "core/kernel/dtype.h"
+#include "core/skills/vocabulary.h"
 
 #include <algorithm>
+#include <set>
 
 namespace klineage::skills {
 
@@ -15,9 +18,10 @@ using Severity = LintFinding::Severity;
 class Linter
 {
 public:
-    Linter(const Card &card, std::string_view carrier)
+    Linter(const Card &card, std::string_view carrier, std::string_view buildingBlock)
         : m_card(card)
         , m_carrier(carrier)
+        , m_buildingBlock(buildingBlock)
     {}
 
     std::vector<LintFinding> run()
@@ -34,20 +38,30 @@ public:
         checkFeatures();
         checkEvidence();
         checkCarrier();
+        if (m_card.format >= 2) {
+            checkWords();
+            checkProbes();
+            checkFigures();
+            checkBuildingBlock();
+        }
         return std::move(m_findings);
     }
 
 private:
+    /// What the forms that cards are imported from do not have makes an imported card weak, not wrong.
     void add(Severity severity, std::string field, std::string message)
     {
+        static const std::set<std::string> mayBeMissing{"category", "precondition", "effect",
+                                                        "evidence", "carrier",      "scope.languages"};
+        if (m_card.imported && mayBeMissing.count(field) > 0)
+            severity = Severity::Warning;
         m_findings.push_back({severity, std::move(field), std::move(message)});
     }
 
     void checkHead()
     {
         if (!isCardName(m_card.name))
-            add(Severity::Error, "name",
-                "'" + m_card.name + "' is no card name: use 1 to 64 of a-z, 0-9 and '-'.");
+            add(Severity::Error, "name", "'" + m_card.name + "' is no card name: use " + cardNameRule + '.');
         if (m_card.category.empty())
             add(Severity::Error, "category", "The action category is missing.");
         if (m_card.locus.empty())
@@ -170,16 +184,79 @@ private:
                 "'" + m_card.carrierFile + "' is in none of the scope's languages.");
     }
 
+    /// Words that others may share (core/skills/vocabulary.toml).
+    void checkWords()
+    {
+        const Vocabulary &words = Vocabulary::instance();
+        const auto check = [&](const std::string &field, Vocabulary::Kind kind, const std::string &word) {
+            const std::string name = words.canonical(kind, word);
+            if (!words.isKnown(kind, word))
+                add(Severity::Warning, field,
+                    "'" + word + "' is no word of the vocabulary" + didYouMean(word, words.names(kind))
+                        + '.');
+            else if (name != word)
+                add(Severity::Warning, field, "'" + word + "' is another word for '" + name + "': use that.");
+        };
+        check("category", Vocabulary::Kind::Category, m_card.category);
+        for (const std::string &feature : m_card.capability.features)
+            check("capability.features", Vocabulary::Kind::Capability, feature);
+        for (const std::string &family : m_card.capability.families)
+            check("capability.families", Vocabulary::Kind::Family, family);
+        for (const std::string &dtype : m_card.capability.dtypes) {
+            if (!kernel::dtypeFromString(dtype))
+                add(Severity::Error, "capability.dtypes", "'" + dtype + "' is no type of elements.");
+        }
+    }
+
+    void checkProbes()
+    {
+        for (std::size_t i = 0; i < m_card.probes.size(); ++i) {
+            const bool known = std::any_of(m_card.risks.begin(), m_card.risks.end(), [&](const Claim &risk) {
+                return !risk.id.empty() && risk.id == m_card.probes[i].risk;
+            });
+            if (!known)
+                add(Severity::Error, "probe[" + std::to_string(i) + ']',
+                    "It names the risk '" + m_card.probes[i].risk + "', which the card has not.");
+        }
+    }
+
+    /// A factor in prose that no typed effect has beside it claims what nobody can judge.
+    void checkFigures()
+    {
+        for (std::size_t i = 0; i < m_card.effects.size(); ++i) {
+            if (!m_card.effects[i].measured && m_card.effects[i].text.find("×") != std::string::npos)
+                add(Severity::Warning, "effect[" + std::to_string(i) + ']',
+                    "It has a factor in its text and none as a figure: name trial, against, factor, low and high.");
+        }
+    }
+
+    void checkBuildingBlock()
+    {
+        if (m_card.buildingBlockFile.empty())
+            return;
+        if (m_buildingBlock.find_first_not_of(" \t\r\n") == std::string_view::npos)
+            add(Severity::Error, "building_block", "'" + m_card.buildingBlockFile + "' is missing or empty.");
+        for (std::string_view rest = m_buildingBlock; !rest.empty();) {
+            const std::string_view line = rest.substr(0, rest.find('\n'));
+            rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+            if (line.substr(0, line.find("//")).find("…") != std::string_view::npos)
+                add(Severity::Error, "building_block",
+                    "'" + m_card.buildingBlockFile
+                        + "' leaves something out ('…'); it has to compile alone.");
+        }
+    }
+
     const Card &m_card;
     std::string_view m_carrier;
+    std::string_view m_buildingBlock;
     std::vector<LintFinding> m_findings;
 };
 
 } // namespace
 
-std::vector<LintFinding> lintCard(const Card &card, std::string_view carrier)
+std::vector<LintFinding> lintCard(const Card &card, std::string_view carrier, std::string_view buildingBlock)
 {
-    return Linter(card, carrier).run();
+    return Linter(card, carrier, buildingBlock).run();
 }
 
 } // namespace klineage::skills

@@ -82,13 +82,20 @@ Result<Review> parseReview(std::string_view line, const std::string &where)
 
 std::string writeVerification(const Verification &verification)
 {
-    return files::oneLine(OrderedJson{{"time", verification.time},
-                                      {"target", verification.target},
-                                      {"trial", verification.trial},
-                                      {"card_revision", verification.cardRevision},
-                                      {"status", verification.status},
-                                      {"expected_effect_observed", verification.expectedEffectObserved},
-                                      {"held_out", verification.heldOut}});
+    OrderedJson out{
+        {"time", verification.time},       {"target", verification.target},
+        {"trial", verification.trial},     {"card_revision", verification.cardRevision},
+        {"status", verification.status},   {"expected_effect_observed", verification.expectedEffectObserved},
+        {"held_out", verification.heldOut}};
+    files::setUnlessEmpty(out, "card_hash", verification.cardHash);
+    files::setUnlessEmpty(out, "run", verification.run);
+    files::setUnlessEmpty(out, "reason", verification.reason);
+    if (verification.factor > 0) {
+        out["factor"] = verification.factor;
+        out["low"] = verification.low;
+        out["high"] = verification.high;
+    }
+    return files::oneLine(out);
 }
 
 Result<Verification> parseVerification(std::string_view line, const std::string &where)
@@ -103,6 +110,12 @@ Result<Verification> parseVerification(std::string_view line, const std::string 
         run.status = reader.text("status", 64);
         run.expectedEffectObserved = reader.boolean("expected_effect_observed");
         run.heldOut = reader.boolean("held_out");
+        run.cardHash = reader.optionalText("card_hash", 64);
+        run.run = reader.optionalText("run", 256);
+        run.reason = reader.optionalText("reason", 1024);
+        run.factor = reader.optionalNumber("factor", 0);
+        run.low = reader.optionalNumber("low", 0);
+        run.high = reader.optionalNumber("high", 0);
         reader.finish();
         return run;
     });

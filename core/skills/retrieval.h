@@ -3,6 +3,7 @@
 
 #include "core/skills/card.h"
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,6 +19,14 @@ struct Target {
     std::string platform; ///< p: "sm90", "pocl"
     std::vector<std::string> priorActions; ///< d: categories that were applied already; one twice when it was
     std::vector<Feature> features;         ///< what the code provides at which locus
+
+    // What capability, preconditions and triggers of format 2 are held against; what is left out is not known and blocks nothing.
+    // describe() and describeCode() in core/skills/retrieval/sources.h fill them in.
+    std::vector<std::string> families;    ///< of the operator
+    std::vector<std::string> dtypes;      ///< of its inputs
+    std::vector<std::string> words;       ///< identifiers of the code
+    std::vector<std::string> abilities;   ///< of the device, beside what the vocabulary knows of the platform
+    std::map<std::string, double> values; ///< what conditions may name: axes, sizes, metrics
 };
 
 enum class Dimension { Case, Language, Platform, PriorActions, Path };
@@ -33,7 +42,8 @@ struct Reason {
 
 struct Retrieved {
     std::string card;
-    double score = 0; ///< sum of the similarities over the dimensions, for the order only
+    double score =
+        0; ///< weighted sum of the similarities over the dimensions and of the family, for the order only
     std::vector<Reason> reasons;
 };
 
@@ -79,7 +89,8 @@ struct WorkloadTags {
 /// A dimension takes the k cards that are nearest in it, of equally near ones those that are nearest in sum. A card that a rule
 /// blocks takes no place: it is listed as a near miss when it lies before the last card taken. The rules: what it requires is
 /// there, not all that it provides is there already, nothing that it conflicts with is there, it was admitted (unless
-/// options.hypotheses), it is neither retired nor rejected by the standing review.
+/// options.hypotheses), it is neither retired nor rejected by the standing review, and what format 2 asks for is not known to be
+/// missing: capability, family, types, language, words of the anchor, preconditions and triggers that can be evaluated.
 class RetrievalIndex
 {
 public:

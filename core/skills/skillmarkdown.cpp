@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/base/listtext.h"
+#include "core/base/numbertext.h"
+#include "core/skills/admission.h"
 #include "core/skills/card.h"
+#include "core/skills/retrieval.h"
 
 #include <nlohmann/json.hpp>
 
@@ -45,23 +49,18 @@ std::string shortened(std::string text, std::size_t maxBytes)
     return text.substr(0, end) + std::string(ellipsis);
 }
 
-std::string joined(const std::vector<std::string> &items, const char *separator)
+std::string description(const Card &card, Life life)
 {
-    std::string text;
-    for (const std::string &item : items)
-        text += (text.empty() ? "" : separator) + item;
-    return text;
-}
-
-std::string description(const Card &card)
-{
+    // Said where an agent chooses, and never cut off.
+    const std::string standing =
+        life == Life::Hypothesis ? " A hypothesis: no roundtrip has admitted it yet." : "";
     std::vector<std::string> conditions;
     for (const Claim &claim : card.preconditions)
         conditions.push_back(withoutStop(claim.text));
     std::string text = withoutStop(card.intent.text) + '.';
     if (!conditions.empty())
         text += " Use when: " + joined(conditions, "; ") + '.';
-    return shortened(text, maxDescriptionBytes);
+    return shortened(text, maxDescriptionBytes - standing.size()) + standing;
 }
 
 std::string citations(const std::vector<Citation> &evidence)
@@ -84,18 +83,99 @@ void appendFeatures(std::string &out, const char *what, const std::vector<Featur
         out += "- " + std::string(what) + " `" + feature.name + "` at " + oneLine(feature.locus) + '\n';
 }
 
-void appendScope(std::string &out, const Scope &scope, Life life)
+void appendScopeList(std::string &out, const Scope &scope, const char *none)
 {
     const auto line = [&](const char *name, const std::vector<std::string> &values) {
-        out += "- " + std::string(name) + ": "
-               + (values.empty() ? std::string("none named") : joined(values, ", ")) + '\n';
+        out += "- " + std::string(name) + ": " + (values.empty() ? std::string(none) : joined(values, ", "))
+               + '\n';
     };
-    out += std::string("\n## Scope\n\n")
-           + (life == Life::Hypothesis ? "Claimed, not verified yet:\n\n" : "Verified:\n\n");
     line("Cases", scope.cases);
     line("Languages", scope.languages);
     line("Platforms", scope.platforms);
     line("Prior actions", scope.priorActions);
+}
+
+/// What a card says of itself and what roundtrips showed are two things.
+void appendScope(std::string &out, const CardRecord &record)
+{
+    const Scope verified = verifiedScope(record);
+    out += "\n## Scope\n\nVerified, by roundtrips:";
+    if (verified.cases.empty())
+        out += " nowhere yet.\n";
+    else {
+        out += "\n\n";
+        appendScopeList(out, verified, "none");
+    }
+    out += "\nClaimed, where it was lifted from:\n\n";
+    appendScopeList(out, record.card.scope, "none named");
+}
+
+std::string factorText(const Measured &measured)
+{
+    const std::string other = measured.against == "parent" ? "its parent" : measured.against;
+    return fixedText(measured.factor, 3) + "× (" + fixedText(measured.low, 3) + "–"
+           + fixedText(measured.high, 3) + ") against " + other + " (`trial:" + measured.trial + "`)";
+}
+
+void appendConditions(std::string &out, const char *title, const std::vector<Claim> &claims)
+{
+    if (claims.empty())
+        return;
+    out += "\n## " + std::string(title) + "\n\n";
+    for (const Claim &claim : claims)
+        out += "- " + oneLine(claim.text) + (claim.when.empty() ? "" : " When `" + claim.when + "`.")
+               + citations(claim.evidence) + '\n';
+}
+
+void appendEffects(std::string &out, const std::vector<Claim> &effects)
+{
+    out += "\n## Effect\n\n";
+    for (const Claim &effect : effects)
+        out += "- " + oneLine(effect.text)
+               + (effect.measured ? " Measured: " + factorText(*effect.measured) + '.' : std::string())
+               + citations(effect.evidence) + '\n';
+}
+
+void appendRisks(std::string &out, const Card &card)
+{
+    out += "\n## Risk\n\n";
+    for (const Claim &risk : card.risks)
+        out += "- " + std::string(toString(standingOf(card, risk))) + ": " + oneLine(risk.text)
+               + citations(risk.evidence) + '\n';
+    if (card.risks.empty())
+        out += "Nothing is recorded.\n";
+    for (const Probe &probe : card.probes)
+        out += "- probe of `" + probe.risk + "`: " + oneLine(probe.text) + " The gate: " + probe.verdict
+               + (probe.refutes ? ", which refutes it" : "") + " (`trial:" + probe.trial + "`)\n";
+}
+
+void appendNeeds(std::string &out, const Capability &capability)
+{
+    const auto line = [&](const char *what, const std::vector<std::string> &values) {
+        if (!values.empty())
+            out += "- Needs " + std::string(what) + ": " + joined(values, ", ") + '\n';
+    };
+    line("of the device", capability.features);
+    line("an input of type", capability.dtypes);
+    line("an operator of the family", capability.families);
+    if (!capability.toolchain.empty())
+        out += "- Needs to compile: " + oneLine(capability.toolchain) + '\n';
+}
+
+void appendParameters(std::string &out, const std::vector<Parameter> &parameters)
+{
+    if (parameters.empty())
+        return;
+    out += "\n## Parameters\n\n";
+    for (const Parameter &parameter : parameters) {
+        std::vector<std::string> values;
+        for (const double value : parameter.values)
+            values.push_back(shortestText(value));
+        out += "- `" + parameter.name + "`: " + oneLine(parameter.text) + " Values " + joined(values, ", ")
+               + "; default " + shortestText(parameter.preset) + ".\n";
+        for (const TriedValue &tried : parameter.tried)
+            out += "  - " + shortestText(tried.value) + ": " + factorText(tried.measured) + '\n';
+    }
 }
 
 std::string fenceLanguage(const std::string &carrierFile)
@@ -103,23 +183,31 @@ std::string fenceLanguage(const std::string &carrierFile)
     return kernel::languageOfFile(carrierFile).value_or(kernel::Surface().language()).fence;
 }
 
-void appendCarrier(std::string &out, const CardRecord &record)
+void appendCode(std::string &out, const std::string &code, const std::string &file)
 {
-    out += "\n## Carrier\n\n";
-    if (record.carrier.empty()) {
-        out += "There is none.\n";
-        return;
-    }
-    // One backtick more than the longest run inside, so that the carrier can hold fences of its own.
+    // One backtick more than the longest run inside, so that the code can hold fences of its own.
     std::size_t longest = 2;
-    for (std::size_t i = 0, run = 0; i < record.carrier.size(); ++i) {
-        run = record.carrier[i] == '`' ? run + 1 : 0;
+    for (std::size_t i = 0, run = 0; i < code.size(); ++i) {
+        run = code[i] == '`' ? run + 1 : 0;
         longest = std::max(longest, run);
     }
     const std::string fence(longest + 1, '`');
-    out += fence + fenceLanguage(record.card.carrierFile) + '\n' + record.carrier;
-    out += record.carrier.back() == '\n' ? "" : "\n";
+    out += fence + fenceLanguage(file) + '\n' + code;
+    out += code.back() == '\n' ? "" : "\n";
     out += fence + '\n';
+}
+
+void appendCarrier(std::string &out, const CardRecord &record)
+{
+    out += "\n## Carrier\n\n";
+    if (record.carrier.empty())
+        out += "There is none.\n";
+    else
+        appendCode(out, record.carrier, record.card.carrierFile);
+    if (record.buildingBlock.empty())
+        return;
+    out += "\n## Building block\n\nComplete device functions that compile alone.\n\n";
+    appendCode(out, record.buildingBlock, record.card.buildingBlockFile);
 }
 
 void appendVerifications(std::string &out, const CardRecord &record)
@@ -138,44 +226,42 @@ void appendVerifications(std::string &out, const CardRecord &record)
                + (run.heldOut ? "yes" : "no") + " |\n";
 }
 
-std::string lifeSentence(Life life)
-{
-    switch (life) {
-    case Life::Admitted:
-        return "Admitted: a held-out roundtrip succeeded with the expected effect.";
-    case Life::Retired:
-        return "Retired: kept for its evidence, not to be applied.";
-    case Life::Hypothesis:
-        break;
-    }
-    return "Hypothesis: no held-out roundtrip has succeeded yet.";
-}
-
 } // namespace
 
 std::string writeSkillMarkdown(const CardRecord &record)
 {
     const Card &card = record.card;
-    const Life life = record.life();
-    std::string out = "---\nname: " + card.name + "\ndescription: " + yamlString(description(card));
-    out += "\nlicense: GPL-3.0-or-later\nmetadata:\n";
+    const Admission admission = admissionOf(record);
+    std::string out =
+        "---\nname: " + card.name + "\ndescription: " + yamlString(description(card, admission.life));
+    out += "\nlicense: " + (card.imported ? yamlString(licenseOf(card)) : licenseOf(card)) + "\nmetadata:\n";
     out += "  skill_id: " + yamlString(card.name) + '\n';
-    out += "  life: " + yamlString(toString(life)) + '\n';
+    out += "  life: " + yamlString(toString(admission.life)) + '\n';
     out += "  revision: " + yamlString(std::to_string(card.revision)) + '\n';
     out += "  category: " + yamlString(card.category) + '\n';
     out += "  locus: " + yamlString(card.locus) + "\n---\n\n";
     out += "<!-- Generated from card.toml, carrier and logs; edits here are overwritten. -->\n\n";
     out += "# " + withoutStop(card.intent.text) + "\n\n";
-    out += lifeSentence(life) + "\n\nAnchor: " + oneLine(card.anchor.text) + citations(card.anchor.evidence)
+    if (const std::optional<Imported> &from = card.imported)
+        out += "Imported from " + oneLine(from->origin) + ", where it is called `" + oneLine(from->name)
+               + "` and its licence is " + oneLine(from->license) + ".\n\n";
+    out += admission.reason + "\n\nAnchor: " + oneLine(card.anchor.text) + citations(card.anchor.evidence)
            + '\n';
 
-    appendClaims(out, "When it is sound", card.preconditions);
+    appendConditions(out, "When it is sound", card.preconditions);
     appendFeatures(out, "Requires", card.requirements);
     appendFeatures(out, "In conflict with", card.conflicts);
-    appendClaims(out, "Effect", card.effects);
+    if (card.format >= 2) {
+        appendNeeds(out, card.capability);
+        appendConditions(out, "When it pays", card.triggers);
+        appendEffects(out, card.effects);
+    } else {
+        appendClaims(out, "Effect", card.effects);
+    }
     appendFeatures(out, "Provides", card.provides);
-    appendClaims(out, "Risk", card.risks);
-    appendScope(out, card.scope, life);
+    appendParameters(out, card.parameters);
+    appendRisks(out, card);
+    appendScope(out, record);
     appendCarrier(out, record);
     out += "\n## Evidence\n\n";
     for (const Citation &citation : card.evidence)

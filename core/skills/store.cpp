@@ -102,6 +102,14 @@ Result<Loaded> load(const fs::path &directory)
         else
             record.notices.push_back(carrier.error().message);
     }
+    if (!record.card.buildingBlockFile.empty()) {
+        Result<std::string> block =
+            files::readFile(directory / record.card.buildingBlockFile, maxCarrierBytes);
+        if (block)
+            record.buildingBlock = std::move(*block);
+        else
+            record.notices.push_back(block.error().message);
+    }
     readLog(directory / "verification.jsonl", record.verifications, record.notices, parseVerification);
     readLog(directory / "reviews.jsonl", record.reviews, record.notices, parseReview);
     separateInFlight(loaded);
@@ -205,7 +213,7 @@ Result<fs::path> cardDirectory(const fs::path &skills, const std::string &name)
 {
     if (!isCardName(name))
         return fail(ErrorCode::InvalidInput,
-                    "'" + name + "' is no card name; expected 1 to 64 of a-z, 0-9 and '-'.");
+                    "'" + name + "' is no card name; expected " + cardNameRule + '.');
     fs::path directory = skills / name;
     std::error_code ignored;
     if (!fs::is_directory(directory, ignored))

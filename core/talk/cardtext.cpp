@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/talk/cardtext.h"
 
+#include "core/base/numbertext.h"
 #include "core/kernel/surfaces/surface.h"
+#include "core/skills/retrieval.h"
 #include "core/talk/prompt.h"
 
 namespace klineage::policy {
 
 namespace {
+
+constexpr std::size_t mostIntentBytes = 96;
 
 std::string joined(const std::vector<std::string> &items)
 {
@@ -16,9 +20,84 @@ std::string joined(const std::vector<std::string> &items)
     return text.empty() ? "none" : text;
 }
 
+std::string measuredText(const skills::Measured &measured)
+{
+    return fixedText(measured.factor, 3) + "× (" + fixedText(measured.low, 3) + "–"
+           + fixedText(measured.high, 3) + ") against "
+           + (measured.against == "parent" ? std::string("its parent") : measured.against);
+}
+
 std::string claimText(const skills::Claim &claim)
 {
-    return claim.text + (claim.evidence.empty() ? "" : " [" + joined(claim.evidence) + ']');
+    return claim.text + (claim.measured ? " Measured: " + measuredText(*claim.measured) + '.' : std::string())
+           + (claim.when.empty() ? "" : " When " + claim.when + '.')
+           + (claim.evidence.empty() ? "" : " [" + joined(claim.evidence) + ']');
+}
+
+std::string scopeText(const skills::Scope &scope)
+{
+    return "workloads " + joined(scope.cases) + "; languages " + joined(scope.languages) + "; platforms "
+           + joined(scope.platforms) + "; after " + joined(scope.priorActions);
+}
+
+std::string needsText(const skills::Card &card)
+{
+    const skills::Capability &needs = card.capability;
+    std::string text;
+    const auto add = [&](const char *what, const std::vector<std::string> &values) {
+        if (!values.empty())
+            text += std::string(text.empty() ? "Needs: " : "; ") + what + joined(values);
+    };
+    add("", needs.features);
+    add("an input of type ", needs.dtypes);
+    add("an operator of the family ", needs.families);
+    return text.empty() ? text : text + '\n';
+}
+
+std::string numbersText(const std::vector<double> &values)
+{
+    std::vector<std::string> words;
+    for (const double value : values)
+        words.push_back(shortestText(value));
+    return joined(words);
+}
+
+void addParameters(std::string &text, const std::vector<skills::Parameter> &parameters)
+{
+    if (!parameters.empty())
+        text += "Parameters:\n";
+    for (const skills::Parameter &parameter : parameters) {
+        text += "- " + parameter.name + ": " + parameter.text + " Values " + numbersText(parameter.values)
+                + "; default " + shortestText(parameter.preset);
+        for (const skills::TriedValue &tried : parameter.tried)
+            text += "; " + shortestText(tried.value) + " gave " + measuredText(tried.measured);
+        text += ".\n";
+    }
+}
+
+void addRisks(std::string &text, const skills::Card &card)
+{
+    text += "Risks:\n";
+    for (const skills::Claim &risk : card.risks)
+        text += std::string("- ") + skills::toString(skills::standingOf(card, risk)) + ": " + claimText(risk)
+                + '\n';
+    if (card.risks.empty())
+        text += "- none\n";
+}
+
+/// Cut at a space, or else between characters.
+std::string shortened(std::string text, std::size_t most)
+{
+    if (text.size() <= most)
+        return text;
+    std::size_t end = text.find_last_of(' ', most);
+    if (end == std::string::npos)
+        for (end = most; end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80;)
+            --end;
+    text.erase(end);
+    while (!text.empty() && (text.back() == ',' || text.back() == ';' || text.back() == ':'))
+        text.pop_back();
+    return text + " …";
 }
 
 void addClaims(std::string &text, const char *heading, const std::vector<skills::Claim> &claims)
@@ -51,12 +130,17 @@ std::string cardText(const skills::CardRecord &record)
                        + skills::toString(record.life()) + ".\n";
     text += "Intent: " + claimText(card.intent) + '\n';
     text += "Anchor: " + claimText(card.anchor) + '\n';
+    text += needsText(card);
     addClaims(text, "Preconditions", card.preconditions);
+    if (!card.triggers.empty())
+        addClaims(text, "It pays when", card.triggers);
     addClaims(text, "Effects", card.effects);
-    addClaims(text, "Risks", card.risks);
-    text += "Scope: workloads " + joined(card.scope.cases) + "; languages " + joined(card.scope.languages)
-            + "; platforms " + joined(card.scope.platforms) + "; after " + joined(card.scope.priorActions)
-            + '\n';
+    addParameters(text, card.parameters);
+    addRisks(text, card);
+    const skills::Scope verified = skills::verifiedScope(record);
+    text += "Scope verified by roundtrips: "
+            + (verified.cases.empty() ? std::string("nowhere yet") : scopeText(verified)) + '\n';
+    text += "Scope claimed: " + scopeText(card.scope) + '\n';
     addFeatures(text, "Requires", card.requirements);
     addFeatures(text, "Provides", card.provides);
     addFeatures(text, "Conflicts with", card.conflicts);
@@ -69,8 +153,32 @@ std::string cardText(const skills::CardRecord &record)
                 + ")\n";
     if (record.verifications.empty())
         text += "- none\n";
-    text += "Carrier:\n";
-    return text + run::fenced(record.carrier, languageOf(card.carrierFile));
+    text += "Carrier:\n" + run::fenced(record.carrier, languageOf(card.carrierFile));
+    if (!record.buildingBlock.empty())
+        text += "Building block, complete device functions that compile alone:\n"
+                + run::fenced(record.buildingBlock, languageOf(card.buildingBlockFile));
+    return text;
+}
+
+std::string indexLine(const skills::CardRecord &record)
+{
+    const skills::Card &card = record.card;
+    std::string text = "- " + card.name + " [" + skills::toString(record.life())
+                       + "]: " + shortened(card.intent.text, mostIntentBytes);
+    const skills::Measured *best = nullptr;
+    for (const skills::Claim &effect : card.effects) {
+        const bool better = effect.measured && effect.measured->against == "parent"
+                            && (!best || effect.measured->factor > best->factor);
+        best = better ? &*effect.measured : best;
+    }
+    if (best)
+        text += " " + fixedText(best->factor, 2) + "×.";
+    if (!card.capability.features.empty())
+        text += " Needs " + joined(card.capability.features) + '.';
+    std::vector<std::string> after;
+    for (const skills::Feature &feature : card.requirements)
+        after.push_back(feature.name);
+    return text + (after.empty() ? "" : " After " + joined(after) + '.') + '\n';
 }
 
 } // namespace klineage::policy

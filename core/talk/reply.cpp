@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 #include <optional>
 #include <vector>
 
@@ -81,37 +82,136 @@ std::string withLineEnds(std::string_view text)
     return out;
 }
 
+/// Whether a line is in a fenced block, as lines are told one after the other.
+class FenceState
+{
+public:
+    enum class Is { Outside, Opening, Inside, Closing };
+    Is take(std::string_view line)
+    {
+        const std::optional<Fence> fence = fenceOf(line);
+        if (!m_inside) {
+            m_inside = fence;
+            return fence ? Is::Opening : Is::Outside;
+        }
+        if (!fence || fence->mark != m_inside->mark || fence->length < m_inside->length
+            || !fence->rest.empty())
+            return Is::Inside;
+        m_inside.reset();
+        return Is::Closing;
+    }
+    [[nodiscard]] bool isInside() const { return m_inside.has_value(); }
+
+private:
+    std::optional<Fence> m_inside;
+};
+
+struct ThoughtTag {
+    std::string_view opens;
+    std::string_view closes;
+};
+constexpr ThoughtTag thoughtTags[] = {{"<think>", "</think>"}, {"<thinking>", "</thinking>"}};
+
+const ThoughtTag *thoughtOpenedBy(std::string_view line)
+{
+    const auto tag = std::find_if(std::begin(thoughtTags), std::end(thoughtTags),
+                                  [&](const ThoughtTag &t) { return line.starts_with(t.opens); });
+    return tag == std::end(thoughtTags) ? nullptr : tag;
+}
+
+/// Where a closing tag that nothing opened ends; npos when there is none. In a block, only one that begins the line is no part of it.
+std::size_t endOfUnopened(std::string_view line, bool inBlock)
+{
+    std::size_t end = std::string_view::npos;
+    for (const ThoughtTag &tag : thoughtTags) {
+        const std::size_t at = line.rfind(tag.closes);
+        const bool counts =
+            at != std::string_view::npos && (!inBlock || unpadded(line).starts_with(tag.closes));
+        if (counts && (end == std::string_view::npos || at + tag.closes.size() > end))
+            end = at + tag.closes.size();
+    }
+    return end;
+}
+
+/// A reply without its thoughts.
+struct Said {
+    std::string text;
+    bool inThought = false; ///< it ended before a thought did
+};
+
+Said said(std::string_view reply)
+{
+    const auto holds = [reply](const ThoughtTag &tag) {
+        return reply.find(tag.opens) != std::string_view::npos
+               || reply.find(tag.closes) != std::string_view::npos;
+    };
+    if (std::none_of(std::begin(thoughtTags), std::end(thoughtTags), holds))
+        return {std::string(reply), false};
+    Said result;
+    FenceState fences;
+    const ThoughtTag *thought = nullptr;
+    while (!reply.empty()) {
+        std::string_view line = nextLine(reply);
+        while (true) {
+            if (thought) {
+                const std::size_t at = line.find(thought->closes);
+                if (at == std::string_view::npos)
+                    break;
+                line.remove_prefix(at + thought->closes.size());
+                thought = nullptr;
+            }
+            const std::string_view words = unpadded(line);
+            thought = fences.isInside() ? nullptr : thoughtOpenedBy(words);
+            if (!thought)
+                break;
+            line = words.substr(thought->opens.size());
+        }
+        if (thought)
+            continue;
+        if (const std::size_t end = endOfUnopened(line, fences.isInside()); end != std::string_view::npos) {
+            result.text.clear();
+            fences = {};
+            line.remove_prefix(end);
+        }
+        fences.take(line);
+        result.text.append(line) += '\n';
+    }
+    result.inThought = thought != nullptr;
+    return result;
+}
+
 /// The blocks of a reply and what its words say.
 struct Blocks {
     std::vector<std::string> closed;
-    bool open = false; ///< the last fence is not closed
+    std::optional<std::string> open; ///< the last one, when its fence is not closed
     std::optional<std::string> done;
 };
 
 Blocks findBlocks(std::string_view reply)
 {
     Blocks blocks;
-    std::optional<Fence> inside;
+    FenceState fences;
     std::string current;
     while (!reply.empty()) {
         const std::string_view line = nextLine(reply);
-        const std::optional<Fence> fence = fenceOf(line);
-        if (inside) {
-            if (fence && fence->mark == inside->mark && fence->length >= inside->length
-                && fence->rest.empty()) {
-                blocks.closed.push_back(std::move(current));
-                current.clear();
-                inside.reset();
-            } else {
-                current.append(line) += '\n';
-            }
-        } else if (fence) {
-            inside = fence;
-        } else if (!blocks.done) {
-            blocks.done = doneReason(line);
+        switch (fences.take(line)) {
+        case FenceState::Is::Opening:
+            current.clear();
+            break;
+        case FenceState::Is::Inside:
+            current.append(line) += '\n';
+            break;
+        case FenceState::Is::Closing:
+            blocks.closed.push_back(std::move(current));
+            break;
+        case FenceState::Is::Outside:
+            if (!blocks.done)
+                blocks.done = doneReason(line);
+            break;
         }
     }
-    blocks.open = inside.has_value();
+    if (fences.isInside())
+        blocks.open = std::move(current);
     return blocks;
 }
 
@@ -120,41 +220,84 @@ tl::unexpected<Error> refused(std::string message)
     return fail(ErrorCode::InvalidInput, std::move(message));
 }
 
-} // namespace
+constexpr std::string_view notClosed =
+    "The fenced block of the reply is not closed: it was cut short, or its closing fence is missing.";
 
-Result<Reading> readReply(std::string_view reply)
+Result<Said> hear(std::string_view reply)
 {
     if (reply.size() > maxReplyBytes)
         return refused("The reply is longer than 8 MiB.");
     if (reply.find('\0') != std::string_view::npos)
         return refused("The reply holds a NUL byte, which no text has.");
-    const Blocks blocks = findBlocks(reply);
-    if (blocks.open)
+    Said heard = said(reply);
+    if (heard.inThought)
         return refused(
-            "The fenced block of the reply is not closed: it was cut short, or its closing fence is missing.");
-    if (blocks.closed.size() > 1)
-        return refused("The reply has " + std::to_string(blocks.closed.size())
-                       + " fenced blocks; exactly one was expected.");
-    if (blocks.closed.size() == 1)
-        return Reading{Reading::Kind::Block, blocks.closed.front()};
-    if (const std::string_view text = unpadded(reply); kernel::planCommentOf(text))
+            "The reply ends inside its thoughts: their closing tag is missing, or it was cut short.");
+    return heard;
+}
+
+bool beginsWithPlan(const std::string &block)
+{
+    return kernel::planCommentOf(block).has_value();
+}
+
+/// Of several blocks the last one that is accepted, else the last one.
+Result<Reading> choose(const Said &heard, const Blocks &blocks, const Accepts &accepts)
+{
+    if (!blocks.closed.empty()) {
+        auto chosen = blocks.closed.rbegin();
+        if (accepts && blocks.closed.size() > 1)
+            chosen = std::find_if(blocks.closed.rbegin(), blocks.closed.rend(), accepts);
+        return Reading{Reading::Kind::Block, chosen == blocks.closed.rend() ? blocks.closed.back() : *chosen};
+    }
+    if (const std::string_view text = unpadded(heard.text); kernel::planCommentOf(text))
         return Reading{Reading::Kind::Block, withLineEnds(text)};
     if (blocks.done)
         return Reading{Reading::Kind::Done, *blocks.done};
     return refused("The reply has no fenced block and no line that begins with DONE.");
 }
 
+} // namespace
+
+std::string withoutThoughts(std::string_view reply)
+{
+    return said(reply).text;
+}
+
+Result<Reading> readReply(std::string_view reply, const Accepts &accepts)
+{
+    const Result<Said> heard = hear(reply);
+    if (!heard)
+        return tl::unexpected(heard.error());
+    const Blocks blocks = findBlocks(heard->text);
+    if (blocks.open)
+        return refused(std::string(notClosed));
+    return choose(*heard, blocks, accepts);
+}
+
 Result<Reading> readCandidateReply(std::string_view reply)
 {
-    Result<Reading> reading = readReply(reply);
+    const Result<Said> heard = hear(reply);
+    if (!heard)
+        return tl::unexpected(heard.error());
+    Blocks blocks = findBlocks(heard->text);
+    for (std::string &block : blocks.closed)
+        block.erase(0, std::min(block.find_first_not_of(" \t\n"), block.size()));
+    std::vector<std::string> candidates;
+    std::copy_if(blocks.closed.begin(), blocks.closed.end(), std::back_inserter(candidates), beginsWithPlan);
+    if (blocks.open && (candidates.empty() || beginsWithPlan(std::string(unpadded(*blocks.open)))))
+        return refused(std::string(notClosed));
+    if (!candidates.empty())
+        blocks.closed = std::move(candidates);
+    Result<Reading> reading = choose(*heard, blocks, [](const std::string &block) {
+        return kernel::parseCandidate(block, "candidate").has_value();
+    });
     if (!reading || reading->kind == Reading::Kind::Done)
         return reading;
-    std::string &text = reading->text;
-    text.erase(0, std::min(text.find_first_not_of(" \t\n"), text.size()));
-    if (!kernel::planCommentOf(text))
+    if (!beginsWithPlan(reading->text))
         return refused("The fenced block of the reply does not begin with " + kernel::planOpenings()
                        + ": it must hold the whole candidate file, launch plan first.");
-    if (text.size() > kernel::maxCandidateBytes)
+    if (reading->text.size() > kernel::maxCandidateBytes)
         return refused("The candidate in the reply is longer than 4 MiB.");
     return reading;
 }

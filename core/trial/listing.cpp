@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <utility>
 
 namespace klineage::gate {
 
@@ -80,9 +81,10 @@ std::string writeListing(const Listing &listing)
     std::string out = std::string(firstLine) + plain(listing.compiler) + '\n';
     std::string kernel;
     for (const ListedInstruction &instruction : listing.instructions) {
-        if (instruction.kernel != kernel)
-            out += std::string(kernelMark) + plain(instruction.kernel) + '\n';
-        kernel = instruction.kernel;
+        if (std::string name = plain(instruction.kernel); name != kernel) {
+            out += std::string(kernelMark) + name + '\n';
+            kernel = std::move(name);
+        }
         char head[64];
         std::snprintf(head, sizeof head, "%04llx\t%d\t%lld\t",
                       static_cast<unsigned long long>(instruction.offset), instruction.line,

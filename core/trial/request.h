@@ -16,8 +16,18 @@ namespace klineage::gate {
 /// Fresh inputs a case, at most.
 inline constexpr int mostSeeds = 64;
 
+/// Where a trial may be made. Empty words: anywhere.
+struct Place {
+    std::string platform; ///< "sm90"
+    std::string device;   ///< "NVIDIA H200": where the figures were made that this trial's are put beside
+    std::string gate;     ///< a gate of a pool, by its name
+    std::string
+        together; ///< any word: trials that share it go to one kind of device, that of the first of them
+};
+
 /// What to gate. Files are named by path; text wins when it is not empty.
 struct GateRequest {
+    Place place; ///< for the pool that is asked; a gate does not read it
     std::filesystem::path workloadDirectory;
     std::string candidateText;
     std::string candidateName;                    ///< for messages: "K03.cl"
@@ -53,8 +63,9 @@ using ProgressCallback = std::function<void(const GateProgress &)>;
 struct DeviceInfo {
     kernel::DeviceKind kind = kernel::DeviceKind::OpenCl;
     bool available = false;
-    std::string name;   ///< "NVIDIA H200", "pthread-…"
-    std::string detail; ///< versions when available; otherwise what is missing and how to get it
+    std::string name;     ///< "NVIDIA H200", "pthread-…"
+    std::string detail;   ///< versions when available; otherwise what is missing and how to get it
+    std::string platform; ///< "sm90"; empty: not available, or a gate that does not say it
 };
 
 } // namespace klineage::gate

@@ -116,7 +116,8 @@ json writeDevices(const std::vector<DeviceInfo> &devices)
         out.push_back({{"surface", kernel::toString(device.kind)},
                        {"available", device.available},
                        {"name", device.name},
-                       {"detail", device.detail}});
+                       {"detail", device.detail},
+                       {"platform", device.platform}});
     return out;
 }
 
@@ -133,6 +134,7 @@ Result<std::vector<DeviceInfo>> readDevices(const json &in)
             device.available = entry.at("available").get<bool>();
             device.name = entry.at("name").get<std::string>();
             device.detail = entry.at("detail").get<std::string>();
+            device.platform = entry.value("platform", "");
             devices.push_back(std::move(device));
         }
     } catch (const json::exception &) {

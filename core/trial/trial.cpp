@@ -4,6 +4,7 @@
 #include "core/base/suggest.h"
 #include "core/files/sha256.h"
 #include "core/trial/listing.h"
+#include "core/trial/stages.h"
 #include "core/trial/verdictjson.h"
 
 #include <algorithm>
@@ -174,16 +175,6 @@ void readSamples(JsonReader &reader, Trial &trial)
         trial.samples.push_back(std::move(samples));
     }
 }
-
-struct NamedStage {
-    const char *name;
-    double StageSeconds::*seconds;
-};
-constexpr NamedStage stageFields[] = {{"start", &StageSeconds::start},
-                                      {"compile", &StageSeconds::compile},
-                                      {"oracle", &StageSeconds::oracle},
-                                      {"check", &StageSeconds::check},
-                                      {"profile", &StageSeconds::profile}};
 
 void readStages(JsonReader &reader, Trial &trial)
 {

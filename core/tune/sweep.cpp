@@ -8,6 +8,9 @@
 #include "core/workload/workload.h"
 
 #include <algorithm>
+#include <deque>
+#include <future>
+#include <mutex>
 
 namespace klineage::gate::tune {
 
@@ -20,6 +23,16 @@ constexpr std::size_t preparedAhead = 2;
 std::string times(double speedup)
 {
     return significantText(speedup, 4) + "×";
+}
+
+/// The gate of a pool that made the trial; empty: none, or it has no name.
+std::string gateOf(const PointResult &result)
+{
+    if (!result.trial)
+        return {};
+    const auto &facts = result.trial->environment.facts;
+    const auto name = facts.find("gate");
+    return name == facts.end() ? std::string() : name->second;
 }
 
 class Sweep
@@ -42,16 +55,33 @@ public:
 
 private:
     using Made = Result<PointResult>;
+    /// A trial that is being made.
+    struct Flight {
+        Coordinates coordinates;
+        Point point;
+        std::future<Made> made;
+    };
     [[nodiscard]] GateRequest pointRequest(const Point &point) const;
+    /// Makes the trial, unless the out file has it, and keeps it there. From any thread.
+    [[nodiscard]] Made fetch(const std::string &role, const Point &point, const GateRequest &request,
+                             const std::string &note);
+    /// What is counted, checked and told, in the order of the search.
+    [[nodiscard]] Made land(Made made, const std::string &role);
     [[nodiscard]] Made make(const std::string &role, const Point &point, const GateRequest &request,
-                            const std::string &note);
+                            const std::string &note)
+    {
+        return land(fetch(role, point, request, note), role);
+    }
+    [[nodiscard]] Status runBatch(const std::vector<Coordinates> &batch, Search &search,
+                                  const std::string &note);
     [[nodiscard]] Status checkDevice(const Trial &trial);
     [[nodiscard]] Status runPoints();
     [[nodiscard]] Status finish();
     void chooseBest();
     void conclude();
     /// Whether the sweep is over; says why in the result.
-    [[nodiscard]] bool over();
+    [[nodiscard]] const PointResult *unavailable() const;
+    [[nodiscard]] bool over(std::size_t inFlight = 0);
     [[nodiscard]] const PointResult &defaults() const { return m_result.points.front(); }
 
     const SweepOptions &m_options;
@@ -63,12 +93,19 @@ private:
     process::Deadline m_limit;
     SweepResult m_result;
     std::string m_device;
+    std::string m_gateName; ///< of the first trial
+    std::mutex m_filing;
+    bool m_isOver = false;
     int m_errorsInARow = 0;
 };
 
 GateRequest Sweep::pointRequest(const Point &point) const
 {
     GateRequest request = m_options.request;
+    request.place.device = m_device;
+    // Without a parent in the same rounds it is the latencies that are compared: those of one device alone.
+    if (!m_result.points.empty() && !defaults().correct())
+        request.place.gate = m_gateName;
     request.tunables = point;
     request.parentText = !m_result.points.empty() && defaults().correct() ? request.candidateText : "";
     request.withReference = false; // it is the same for all points
@@ -92,58 +129,111 @@ Status Sweep::checkDevice(const Trial &trial)
     return {};
 }
 
-Sweep::Made Sweep::make(const std::string &role, const Point &point, const GateRequest &request,
-                        const std::string &note)
+Sweep::Made Sweep::fetch(const std::string &role, const Point &point, const GateRequest &request,
+                         const std::string &note)
 {
     PointResult result;
     result.point = point;
     const std::string id = role + " " + nameOf(point);
-    const Trial *known = m_file.find(id);
-    result.resumed = known != nullptr;
-    if (known) {
-        result.trial = *known;
-    } else {
-        auto trial = m_gate.run(request);
-        if (!trial && (trial.error().code == ErrorCode::Cancelled || m_stop.stop_requested()))
-            return fail(ErrorCode::Cancelled, "The sweep was stopped.");
-        if (trial)
-            trial->verdict.evidence.push_back({"sweep", note});
-        // "unavailable" says nothing about the point: it is tried again when the sweep goes on.
-        const bool told = !trial || trial->verdict.status != VerdictStatus::Unavailable;
-        if (auto written = told ? m_file.add(id, trial) : Status(); !written)
-            return tl::unexpected(written.error());
-        m_errorsInARow = trial ? 0 : m_errorsInARow + 1;
-        if (m_errorsInARow >= mostErrorsInARow)
-            return tl::unexpected(trial.error());
-        if (trial)
-            result.trial = std::move(*trial);
-        else
-            result.error = trial.error();
+    {
+        const std::scoped_lock lock(m_filing);
+        if (const Trial *known = m_file.find(id)) {
+            result.trial = *known;
+            result.resumed = true;
+            return result;
+        }
     }
-    if (result.trial) {
-        if (auto checked = checkDevice(*result.trial); !checked)
-            return tl::unexpected(checked.error());
-    }
-    if (m_progress)
-        m_progress(result, role);
+    auto trial = m_gate.run(request);
+    if (!trial && (trial.error().code == ErrorCode::Cancelled || m_stop.stop_requested()))
+        return fail(ErrorCode::Cancelled, "The sweep was stopped.");
+    if (trial)
+        trial->verdict.evidence.push_back({"sweep", note});
+    // "unavailable" says nothing about the point: it is tried again when the sweep goes on.
+    const bool told = !trial || trial->verdict.status != VerdictStatus::Unavailable;
+    const std::scoped_lock lock(m_filing);
+    if (auto written = told ? m_file.add(id, trial) : Status(); !written)
+        return tl::unexpected(written.error());
+    if (trial)
+        result.trial = std::move(*trial);
+    else
+        result.error = trial.error();
     return result;
 }
 
-bool Sweep::over()
+Sweep::Made Sweep::land(Made made, const std::string &role)
+{
+    if (!made)
+        return made;
+    if (!made->resumed)
+        m_errorsInARow = made->trial ? 0 : m_errorsInARow + 1;
+    if (m_errorsInARow >= mostErrorsInARow)
+        return tl::unexpected(*made->error);
+    if (made->trial) {
+        if (auto checked = checkDevice(*made->trial); !checked)
+            return tl::unexpected(checked.error());
+    }
+    if (m_progress)
+        m_progress(*made, role);
+    return made;
+}
+
+/// The first point that found no device; nullptr: none. With several in flight it is not always the last.
+const PointResult *Sweep::unavailable() const
+{
+    const auto found =
+        std::find_if(m_result.points.begin(), m_result.points.end(), [](const PointResult &point) {
+            return point.trial && point.trial->verdict.status == VerdictStatus::Unavailable;
+        });
+    return found == m_result.points.end() ? nullptr : &*found;
+}
+
+bool Sweep::over(std::size_t inFlight)
 {
     const auto &points = m_result.points;
     if (m_stop.stop_requested())
         m_result.end = SweepEnd::Stopped;
-    else if (!points.empty() && points.back().trial
-             && points.back().trial->verdict.status == VerdictStatus::Unavailable)
+    else if (unavailable())
         m_result.end = SweepEnd::NoDevice;
-    else if (points.size() >= static_cast<std::size_t>(std::max(m_options.budget, 1)))
+    else if (points.size() + inFlight >= static_cast<std::size_t>(std::max(m_options.budget, 1)))
         m_result.end = SweepEnd::Budget;
     else if (m_limit.passed())
         m_result.end = SweepEnd::TimeLimit;
     else
         return false;
     return true;
+}
+
+/// Twice as many are asked for as there are gates: when one is through, its next point waits already.
+Status Sweep::runBatch(const std::vector<Coordinates> &batch, Search &search, const std::string &note)
+{
+    const std::size_t window = m_options.jobs > 1 ? static_cast<std::size_t>(m_options.jobs) * 2 : 1;
+    std::deque<Flight> flights;
+    std::size_t next = 0;
+    for (;;) {
+        while (next < batch.size() && flights.size() < window && !over(flights.size())) {
+            for (std::size_t j = next + 1;
+                 window == 1 && m_gate.prepare && j < std::min(next + 1 + preparedAhead, batch.size()); ++j)
+                m_gate.prepare(pointRequest(m_space.point(batch[j])));
+            const Point point = m_space.point(batch[next]);
+            const auto fly = [this, point, request = pointRequest(point), note] {
+                return fetch("point", point, request, note);
+            };
+            flights.push_back({batch[next], point,
+                               std::async(window > 1 ? std::launch::async : std::launch::deferred, fly)});
+            ++next;
+        }
+        if (flights.empty()) {
+            m_isOver = next < batch.size();
+            return {};
+        }
+        Flight flight = std::move(flights.front());
+        flights.pop_front();
+        auto made = land(flight.made.get(), "point");
+        if (!made)
+            return tl::unexpected(made.error());
+        m_result.points.push_back(std::move(*made));
+        search.tell(flight.coordinates, speedOf(m_result.points.back(), defaults()));
+    }
 }
 
 Status Sweep::runPoints()
@@ -162,20 +252,12 @@ Status Sweep::runPoints()
     m_result.points.push_back(std::move(*first));
     if (defaultInside)
         search->tell(m_space.nearestToDefaults(), speedOf(defaults(), defaults()));
+    m_gateName = gateOf(defaults());
     for (auto batch = search->next(); !batch.empty(); batch = search->next()) {
-        for (std::size_t i = 0; i < batch.size(); ++i) {
-            if (over())
-                return {};
-            for (std::size_t j = i + 1; m_gate.prepare && j < std::min(i + 1 + preparedAhead, batch.size());
-                 ++j)
-                m_gate.prepare(pointRequest(m_space.point(batch[j])));
-            const Point point = m_space.point(batch[i]);
-            auto made = make("point", point, pointRequest(point), note);
-            if (!made)
-                return tl::unexpected(made.error());
-            m_result.points.push_back(std::move(*made));
-            search->tell(batch[i], speedOf(m_result.points.back(), defaults()));
-        }
+        if (auto run = runBatch(batch, *search, note); !run)
+            return run;
+        if (m_isOver) // over() has said why
+            return {};
     }
     m_result.end = m_stop.stop_requested() ? SweepEnd::Stopped : SweepEnd::Complete;
     return {};
@@ -202,6 +284,7 @@ Status Sweep::finish()
                              + m_result.search + " search, seed " + std::to_string(m_options.seed)
                              + "), measured again";
     GateRequest request = m_options.request;
+    request.place.device = m_device;
     request.tunables = point;
     request.parentText = defaults().correct() ? request.candidateText : "";
     auto confirmed = make("confirm", point, request, note);
@@ -224,7 +307,7 @@ void Sweep::conclude()
                                        [](const PointResult &point) { return point.correct(); });
     std::string &text = m_result.conclusion;
     if (m_result.end == SweepEnd::NoDevice) {
-        text = "There is no device: " + m_result.points.back().trial->verdict.message;
+        text = "There is no device: " + unavailable()->trial->verdict.message;
         return;
     }
     if (correct == 0) {

@@ -12,7 +12,7 @@
 
 namespace klineage::gate::tune {
 
-/// What makes the trials of a sweep: a GateClient, or a function in tests.
+/// What makes the trials of a sweep: a pool, or a function in tests. With jobs above 1, run is called on as many threads.
 struct Gate {
     std::function<Result<Trial>(const GateRequest &)> run;
     std::function<void(const GateRequest &)> prepare{}; ///< a trial that is likely to come soon; may be empty
@@ -24,6 +24,7 @@ struct SweepOptions {
     std::map<std::string, std::vector<std::int64_t>> only; ///< see Space::of
     /// Text of another candidate that the fastest point is compared with at the end; empty: none.
     std::string against;
+    int jobs = 1;    ///< gates that work at a time: points that the search picks together are tried together
     int budget = 64; ///< points that get a trial, the defaults among them
     double seconds =
         0; ///< no further point is begun after this long; 0: no limit. The confirmation is not counted.
@@ -77,7 +78,8 @@ using SweepProgress = std::function<void(const PointResult &, const std::string 
 /// Trials of the points that a search picks: the defaults first, alone, then each other point with the defaults as its parent. A point
 /// that does not compile, cannot be launched, is wrong or hangs is a result like any other. InvalidInput when the candidate
 /// cannot be read or leaves nothing to choose, or the out file is of another sweep; other errors are those of the gate,
-/// when it fails three times in a row. A stop request ends the sweep with what there is (run must obey the same token).
+/// when it fails three times in a row. Points are told to the search in its own order, whatever the order in which their trials come, and
+/// all trials are made on the device of the first, so that the result does not depend on the jobs. A stop request ends the sweep with what there is (run must obey the same token).
 [[nodiscard]] Result<SweepResult> runSweep(const SweepOptions &options, const Gate &gate,
                                            const std::stop_token &stop = {},
                                            const SweepProgress &progress = {});

@@ -81,6 +81,12 @@ std::vector<skills::LintFinding> lintCitations(const Workspace &workspace, const
     checkAll("effect", card.effects);
     checkAll("risk", card.risks);
     check("evidence", card.evidence);
+    for (std::size_t i = 0; i < card.probes.size(); ++i)
+        check("probe[" + std::to_string(i) + ']', {"trial:" + card.probes[i].trial});
+    for (skills::LintFinding &finding : findings) {
+        if (card.imported) // lifted elsewhere: what it rests on need not be here
+            finding.severity = skills::LintFinding::Severity::Warning;
+    }
     return findings;
 }
 

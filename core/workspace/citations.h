@@ -12,7 +12,8 @@ namespace klineage {
 [[nodiscard]] bool citationExists(const Workspace &workspace, const skills::Citation &citation);
 
 /// A finding (Error) for every well-formed citation of the card that names nothing in the workspace, or rests on a trial that admits
-/// nothing (Trial::admits()); it complements lintCard().
+/// nothing (Trial::admits()); it complements lintCard(). Of an
+/// imported card they are warnings.
 [[nodiscard]] std::vector<skills::LintFinding> lintCitations(const Workspace &workspace,
                                                              const skills::Card &card);
 

@@ -5,11 +5,11 @@
 set(_roots ${CUDA_PATH} $ENV{CUDA_PATH} $ENV{CUDA_HOME} /usr/local/cuda /opt/cuda)
 set(_suffixes include targets/x86_64-linux/include targets/sbsa-linux/include)
 
-find_path(KLINEAGE_CUDA_INCLUDE_DIR cuda.h PATHS ${_roots} PATH_SUFFIXES ${_suffixes} NO_DEFAULT_PATH)
-find_path(KLINEAGE_NVRTC_INCLUDE_DIR nvrtc.h PATHS ${_roots} PATH_SUFFIXES ${_suffixes} NO_DEFAULT_PATH)
+find_path(KLINEAGE_CUDA_INCLUDE_DIR cuda.h PATHS ${_roots} PATH_SUFFIXES ${_suffixes} NO_DEFAULT_PATH NO_CMAKE_FIND_ROOT_PATH)
+find_path(KLINEAGE_NVRTC_INCLUDE_DIR nvrtc.h PATHS ${_roots} PATH_SUFFIXES ${_suffixes} NO_DEFAULT_PATH NO_CMAKE_FIND_ROOT_PATH)
 find_path(KLINEAGE_CUPTI_INCLUDE_DIR cupti.h PATHS ${_roots}
-    PATH_SUFFIXES ${_suffixes} extras/CUPTI/include NO_DEFAULT_PATH)
-find_path(KLINEAGE_NVML_INCLUDE_DIR nvml.h PATHS ${_roots} PATH_SUFFIXES ${_suffixes} NO_DEFAULT_PATH)
+    PATH_SUFFIXES ${_suffixes} extras/CUPTI/include NO_DEFAULT_PATH NO_CMAKE_FIND_ROOT_PATH)
+find_path(KLINEAGE_NVML_INCLUDE_DIR nvml.h PATHS ${_roots} PATH_SUFFIXES ${_suffixes} NO_DEFAULT_PATH NO_CMAKE_FIND_ROOT_PATH)
 mark_as_advanced(KLINEAGE_CUDA_INCLUDE_DIR KLINEAGE_NVRTC_INCLUDE_DIR KLINEAGE_CUPTI_INCLUDE_DIR
     KLINEAGE_NVML_INCLUDE_DIR)
 

@@ -32,6 +32,17 @@ libopenblas0-pthread
 libdnnl3.6|libdnnl2|libdnnl-dev
 fontconfig
 "
+# Real ssh and a real Slurm of one node, for the tests of the pool.
+if [ "$purpose" = tests ]; then
+    needs="$needs
+openssh-client
+openssh-server
+slurmctld
+slurmd
+slurm-client
+munge
+"
+fi
 # The format is checked with the version of Debian 12 alone.
 if [ "$purpose" = tests ] && grep -q '^VERSION_ID="12"' /etc/os-release 2>/dev/null; then
     needs="$needs

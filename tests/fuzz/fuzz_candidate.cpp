@@ -74,13 +74,15 @@ code)KL"};
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size)
 {
-    const std::string_view text(reinterpret_cast<const char *>(data), size);
+    std::string_view text(reinterpret_cast<const char *>(data), size);
     const Result<Candidate> candidate = parseCandidate(text, "fuzz.cu");
     if (!candidate) {
         requireLocated(candidate.error(), "fuzz.cu:");
         return 0;
     }
-    require(candidate->source == text, "the source is kept");
+    if (constexpr std::string_view byteOrderMark = "\xef\xbb\xbf"; text.starts_with(byteOrderMark))
+        text.remove_prefix(byteOrderMark.size());
+    require(candidate->source == text, "the source is kept, but for a byte-order mark");
     require(text.ends_with(codeOf(*candidate)), "the code is the end of the file");
     const std::string written = writeCandidate(*candidate, codeOf(*candidate));
     const Result<Candidate> again = parseCandidate(written, "written");

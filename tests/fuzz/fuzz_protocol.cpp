@@ -41,7 +41,8 @@ FuzzTarget fuzzTarget()
             .dump(),
         json{{"sets", protocol::write(std::vector<BufferSet>{{{"a", {1, 4096}}, {"b", {2, 4096}}}})},
              {"fills", protocol::write(FillSets{{{1, 4096, 64}}, {}})},
-             {"ranges", protocol::write(std::vector<CopyRange>{{1, 0, 2, 4096, 64}})},
+             {"ranges",
+              protocol::write(std::vector<CopyRange>{{1, 0, 2, 4096, 64}, {1, 0, 2, 4096, 64, 3, {}}})},
              {"call", protocol::write(ReferenceCall{"cublas", "gemm_nt", {{"a", "x"}}, {{"m", 4}}})}}
             .dump(),
     };

@@ -9,13 +9,19 @@ using namespace klineage::policy;
 FuzzTarget fuzzTarget()
 {
     FuzzTarget target;
-    target.seeds = {"Words.\n```c\n/*klineage\nsurface = \"opencl\"\n*/\ncode\n```\nMore.",
-                    "````\n/*klineage\n*/\n```\n#define A\n````",
-                    "~~~\n/*klineage\r\n*/ // x\r\n~~~",
-                    "**DONE**: nothing is left",
-                    "/*klineage\n*/ bare /* c */",
-                    "tile: missing\nvectorize: present - it is\n# no\nprefetch: skip"};
-    target.words = {"```",
+    target.seeds = {
+        "Words.\n```c\n/*klineage\nsurface = \"opencl\"\n*/\ncode\n```\nMore.",
+        "````\n/*klineage\n*/\n```\n#define A\n````",
+        "~~~\n/*klineage\r\n*/ // x\r\n~~~",
+        "**DONE**: nothing is left",
+        "/*klineage\n*/ bare /* c */",
+        "<think>\n```\nx\n```\n</think>\n```\n/*klineage\n*/\na\n```\n```\n/*klineage\n*/\nb\n```\n```sh\nc",
+        "hm ```\n</think> <thinking>x</thinking>\n```\n/*klineage\n*/\n```",
+        "tile: missing\nvectorize: present - it is\n# no\nprefetch: skip"};
+    target.words = {"<think>",
+                    "</think>",
+                    "\n</thinking>",
+                    "```",
                     "~~~",
                     "````\n",
                     "\n```\n",

@@ -58,7 +58,13 @@ FuzzTarget fuzzTarget()
         "data: {\"type\":\"message_stop\"}\n\n",
         ": comment\r\n\r\ndata: {\"choices\":[{\"delta\":{\"content\":\"hi\"},\"finish_reason\":\"stop\"}],\"usage\":"
         "{\"prompt_tokens\":3,\"completion_tokens\":2,\"prompt_tokens_details\":{\"cached_tokens\":1}}}\r\n\r\ndata: [DONE]\r\n\r\n",
-        "data: {\"error\":{\"message\":\"boom\",\"type\":\"x\"}}\n\n"};
+        "data: {\"error\":{\"message\":\"boom\",\"type\":\"x\"}}\n\n",
+        "data: {\"choices\":[{\"delta\":{\"content\":[{\"type\":\"text\",\"text\":\"hi\"},\"x\",{\"type\":\"thinking\"}]},"
+        "\"finish_reason\":\"\"}]}\n\ndata: [DONE]\n\n",
+        "{\"id\":\"c\",\"choices\":[{\"message\":{\"content\":[{\"type\":\"text\",\"text\":\"hi\"}],\"refusal\":null},"
+        "\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":2}}",
+        "{\"type\":\"message\",\"content\":[{\"type\":\"text\",\"text\":\"hi\"}],\"stop_reason\":\"end_turn\","
+        "\"usage\":{\"input_tokens\":3,\"output_tokens\":2}}"};
     target.words = {"\n",       "\r",        "\r\n", "\n\n", "data: ", "event: ", "id: ", "[DONE]",
                     "{",        "}",         "null", "-1",   "1e99",   "\"",      ":",    "\xef\xbb\xbf",
                     "\"text\"", "\"usage\"", "[[[[", "]"};
@@ -71,6 +77,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
     const std::string_view bytes(reinterpret_cast<const char *>(data), size);
     for (const auto &dialect : {makeAnthropicDialect(), makeOpenAiDialect(true)}) {
         const Seen whole = decode(*dialect, bytes, size + 1);
+        const auto decoder = dialect->decoder();
+        std::string heard;
+        const Status taken = decoder->takeWhole(bytes, [&](std::string_view text) { heard += text; });
+        require(!taken || heard == decoder->reply().text, "what was heard of a whole answer is the reply");
+        require(isSane(decoder->reply().usage), "the usage of a whole answer is sane");
         for (const std::size_t piece : {std::size_t{1}, std::size_t{7}}) {
             const Seen cut = decode(*dialect, bytes, piece);
             require(cut.text == whole.text && cut.whole == whole.whole && cut.usage == whole.usage,

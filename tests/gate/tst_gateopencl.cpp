@@ -2,25 +2,19 @@
 //
 // The whole gate on a real OpenCL device, with candidates that are right, wrong and hostile.
 #include "core/gate/supervisor/supervisor.h"
-#include "core/process/isolation.h"
 #include "core/trial/statistics.h"
 
 #include "tests/core/gate/gatefixture.h"
+#include "tests/gate/realworker.h"
 
 #include <QtTest>
+
+#include <algorithm>
 
 using namespace klineage;
 using namespace klineage::gate;
 
 namespace {
-
-SupervisorOptions realWorker()
-{
-    SupervisorOptions options;
-    options.workerCommand = {std::string(KLINEAGE_BIN_DIR) + "/klineage-gate", "worker"};
-    options.compilerCommand = {std::string(KLINEAGE_BIN_DIR) + "/klineage-gate", "compile"};
-    return options;
-}
 
 std::string evidence(const Trial &trial, const std::string &name)
 {
@@ -72,12 +66,11 @@ private slots:
     void seedPoolIsRecorded();
     void replayHasTheSameInputs();
     void byteOrderMark();
-    void nothingOutlivesATrial();
     void cudaWithoutADeviceIsUnavailable();
 
 private:
     Result<Trial> gate(const GateJob &job) { return m_supervisor.gate(job); }
-    Supervisor m_supervisor{realWorker()};
+    Supervisor m_supervisor{test::realWorker()};
 };
 
 void TestGateOpenCl::initTestCase()
@@ -401,7 +394,7 @@ void TestGateOpenCl::choicesInAnyOrder()
 
 void TestGateOpenCl::seedPoolIsRecorded()
 {
-    SupervisorOptions options = realWorker();
+    SupervisorOptions options = test::realWorker();
     options.seedPool = 6;
     Supervisor pooled(options);
     std::set<std::uint64_t> timedSeeds;
@@ -442,63 +435,6 @@ void TestGateOpenCl::byteOrderMark()
     QVERIFY2(trial->verdict.status == VerdictStatus::Correct, trial->verdict.message.c_str());
 }
 
-namespace {
-
-/// Lines of a table of System V objects.
-int linesOf(const char *table)
-{
-    QFile file(table);
-    return file.open(QIODevice::ReadOnly) ? static_cast<int>(file.readAll().count('\n')) : 0;
-}
-
-std::vector<int> childrenOfThis()
-{
-    std::vector<int> children;
-    const auto own = QByteArray::number(QCoreApplication::applicationPid());
-    for (const QString &entry : QDir("/proc").entryList({"[0-9]*"}, QDir::Dirs)) {
-        QFile file("/proc/" + entry + "/stat");
-        if (!file.open(QIODevice::ReadOnly))
-            continue;
-        const QByteArray text = file.readAll();
-        const QList<QByteArray> fields = text.mid(text.lastIndexOf(')') + 2).split(' ');
-        if (fields.size() > 2 && fields[1] == own)
-            children.push_back(entry.toInt());
-    }
-    return children;
-}
-
-} // namespace
-
-void TestGateOpenCl::nothingOutlivesATrial()
-{
-    const QTemporaryDir folder;
-    const QByteArray kept = qgetenv("TMPDIR");
-    qputenv("TMPDIR", folder.path().toUtf8());
-    const std::vector<int> before = childrenOfThis();
-    const int segments = linesOf("/proc/sysvipc/shm");
-    const int semaphores = linesOf("/proc/sysvipc/sem");
-    const int queues = linesOf("/proc/sysvipc/msg");
-    {
-        Supervisor supervisor(realWorker());
-        const auto trial = supervisor.gate(test::quickJob(test::naive()));
-        QVERIFY2(trial, trial ? "" : trial.error().message.c_str());
-        QVERIFY2(trial->verdict.status == VerdictStatus::Correct, trial->verdict.message.c_str());
-        if (process::isolationSupport().seccomp) {
-            QVERIFY(trial->trust == Trust::Audited);
-            QVERIFY(trial->environment.facts.at("isolation").ends_with("sealed"));
-        } else {
-            QVERIFY(trial->trust == Trust::Advisory);
-        }
-    }
-    kept.isEmpty() ? qunsetenv("TMPDIR") : qputenv("TMPDIR", kept);
-    QCOMPARE(childrenOfThis(), before);
-    QVERIFY(linesOf("/proc/sysvipc/shm") <= segments);
-    QVERIFY(linesOf("/proc/sysvipc/sem") <= semaphores);
-    QVERIFY(linesOf("/proc/sysvipc/msg") <= queues);
-    QCOMPARE(QDir(folder.path()).entryList(QDir::AllEntries | QDir::Hidden | QDir::NoDotAndDotDot),
-             QStringList());
-}
-
 void TestGateOpenCl::cudaWithoutADeviceIsUnavailable()
 {
     for (const DeviceInfo &device : m_supervisor.devices()) {
@@ -516,5 +452,3 @@ void TestGateOpenCl::cudaWithoutADeviceIsUnavailable()
 
 QTEST_GUILESS_MAIN(TestGateOpenCl)
 #include "tst_gateopencl.moc"
-
-#include <algorithm>

@@ -205,6 +205,69 @@ void counters(const Setting &setting, Report &report)
                        "program counter samples", std::to_string(trial->hotspots.size()) + " lines");
 }
 
+/// A tiled product on the workload gemm, with what the last thread of the timed case does besides its own store.
+std::string product(const std::string &ofTheLast, const std::string &value = "sum")
+{
+    return "/*klineage\nsurface = \"cuda\"\n\n[[launch]]\nkernel = \"mm\"\n"
+           "grid = [\"ceil_div(N, 16)\", \"ceil_div(M, 16)\"]\nblock = [16, 16]\n"
+           "args = [\"x\", \"weight\", \"y\", \"int M\", \"int N\", \"int K\"]\n*/\n#include <cuda_bf16.h>\n"
+           "extern \"C\" __global__ void mm(const __nv_bfloat16 *x, const __nv_bfloat16 *w, __nv_bfloat16 *y, int M, "
+           "int N, int K)\n{\n    __shared__ float a[16][17], b[16][17];\n"
+           "    int tx = threadIdx.x, ty = threadIdx.y, other = blockIdx.x * 16 + ty;\n"
+           "    int row = blockIdx.y * 16 + ty, col = blockIdx.x * 16 + tx;\n    float sum = 0;\n"
+           "    for (int k = 0; k < K; k += 16) {\n"
+           "        bool in = k + tx < K;\n"
+           "        a[ty][tx] = in && row < M ? __bfloat162float(x[(size_t)row * K + k + tx]) : 0.0f;\n"
+           "        b[ty][tx] = in && other < N ? __bfloat162float(w[(size_t)other * K + k + tx]) : 0.0f;\n"
+           "        __syncthreads();\n        for (int i = 0; i < 16; ++i)\n"
+           "            sum += a[ty][i] * b[tx][i];\n        __syncthreads();\n    }\n"
+           "    if (row >= M || col >= N)\n        return;\n"
+           "    bool last = M == 4096 && row == M - 1 && col == N - 1;\n    y[(size_t)row * N + col] = "
+           + value + ";\n    if (last) {\n        " + ofTheLast + "\n    }\n}\n";
+}
+
+/// What is found in buffers that are looked at where they lie: one element, or a byte beside it, of a hundred megabytes.
+void judge(const Setting &setting, Report &report)
+{
+    struct Row {
+        const char *name;
+        std::string text;
+        gate::VerdictStatus expected;
+        const char *says;
+    };
+    using enum gate::VerdictStatus;
+    const Row rows[] = {
+        {"right", product(""), Correct, "orrect"},
+        {"one element wrong", product("", "last ? sum + 64.0f : sum"), Wrong, "y[4095, 4095]"},
+        {"one behind the output", product("y[(size_t)M * N] = sum;"), Unsafe, "outside y"},
+        {"one before the output", product("y[-1] = sum;"), Unsafe, "outside y"},
+        {"its input", product("const_cast<__nv_bfloat16 *>(w)[70007] = 100.0f;"), Unsafe, "weight"},
+        {"right, after all that", product(""), Correct, "orrect"},
+    };
+    gate::Supervisor supervisor(setting.options);
+    for (const Row &row : rows) {
+        const std::string check = std::string("large buffers: ") + row.name;
+        auto job = jobOf(setting.source / "workloads/gemm", row.text, "mm.cu");
+        if (!job) {
+            report.failed(check, job.error().message);
+            continue;
+        }
+        job->request.withReference = false;
+        job->request.minRounds = 5;
+        const auto trial = supervisor.gate(*job);
+        if (!trial) {
+            report.failed(check, trial.error().message);
+            continue;
+        }
+        const auto &verdict = trial->verdict;
+        report.require(verdict.status == row.expected && verdict.message.find(row.says) != std::string::npos,
+                       check, std::string(gate::toString(verdict.status)) + ": " + verdict.message);
+        if (row.expected == Correct)
+            report.require(!noteOf(*trial, "comparison").empty(), "who compares is said",
+                           noteOf(*trial, "comparison"));
+    }
+}
+
 void roofline(const Setting &setting, Report &report)
 {
     gate::Supervisor supervisor(setting.options);
@@ -242,8 +305,9 @@ struct Group {
     const char *name;
     void (*run)(const Setting &, Report &);
 };
-constexpr Group groups[] = {{"device", device},     {"verdicts", verdicts}, {"lineages", lineages},
-                            {"counters", counters}, {"roofline", roofline}, {"corpus", corpus}};
+constexpr Group groups[] = {{"device", device},     {"verdicts", verdicts}, {"judge", judge},
+                            {"lineages", lineages}, {"counters", counters}, {"roofline", roofline},
+                            {"corpus", corpus}};
 
 int usage()
 {

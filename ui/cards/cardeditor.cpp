@@ -98,6 +98,7 @@ void CardEditor::open(const skills::CardRecord &record)
     m_name = QString::fromStdString(record.card.name);
     m_revision = record.card.revision;
     m_carrier = record.carrier;
+    m_buildingBlock = record.buildingBlock;
     m_original = QString::fromStdString(skills::writeCard(record.card));
     m_text->setPlainText(m_original);
     if (QFile draft(draftPath(m_name)); draft.open(QIODevice::ReadOnly)) {
@@ -131,7 +132,7 @@ void CardEditor::validate()
             findings << tr("✗ name: the card's name is its folder; expected \"%1\".").arg(m_name);
             hasError = true;
         }
-        std::vector<skills::LintFinding> lint = skills::lintCard(*parsed, m_carrier);
+        std::vector<skills::LintFinding> lint = skills::lintCard(*parsed, m_carrier, m_buildingBlock);
         const auto dead = lintCitations(m_workspace->workspace(), *parsed);
         lint.insert(lint.begin(), dead.begin(), dead.end());
         for (const skills::LintFinding &finding : lint) {

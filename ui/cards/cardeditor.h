@@ -54,6 +54,7 @@ private:
     QString m_name;
     QString m_original;
     std::string m_carrier;
+    std::string m_buildingBlock;
     int m_revision = 0;
     std::optional<skills::Card> m_card;
 };

@@ -94,9 +94,36 @@ QString evidenceLine(const Workspace &workspace, const skills::Citation &citatio
     return QStringLiteral("<p style='margin:0 0 4px 12px'>%1</p>").arg(parts.join(QStringLiteral(" · ")));
 }
 
+QString measured(const skills::Measured &value)
+{
+    return tr(" <b>%1</b> (%2–%3) against %4")
+        .arg(formatSpeedup(value.factor), formatSpeedup(value.low), formatSpeedup(value.high),
+             value.against == "parent" ? tr("its parent") : escaped(value.against));
+}
+
 QString claim(const skills::Claim &value)
 {
-    return paragraph(escaped(value.text) + citations(value.evidence));
+    return paragraph(
+        escaped(value.text)
+        + (value.when.empty() ? QString() : tr(" When <code>%1</code>.").arg(escaped(value.when)))
+        + (value.measured ? measured(*value.measured) : QString()) + citations(value.evidence));
+}
+
+/// What each rests on stands before it: a belief is none of the evidence's.
+QString risks(const skills::Card &card)
+{
+    QString html = label(tr("Risk"));
+    if (card.risks.empty())
+        return html + paragraph(QStringLiteral("–"));
+    for (const skills::Claim &risk : card.risks) {
+        const skills::RiskStanding standing = skills::standingOf(card, risk);
+        const QString word = standing == skills::RiskStanding::Probed    ? tr("probed")
+                             : standing == skills::RiskStanding::Refuted ? tr("refuted")
+                                                                         : tr("believed");
+        html += paragraph(coloured(word, Theme::current().dim) + QStringLiteral(" · ") + escaped(risk.text)
+                          + citations(risk.evidence));
+    }
+    return html;
 }
 
 QString claims(const QString &title, const std::vector<skills::Claim> &values)
@@ -115,6 +142,33 @@ QString words(const std::vector<std::string> &values)
     for (const std::string &value : values)
         list << escaped(value);
     return list.isEmpty() ? QStringLiteral("–") : list.join(QStringLiteral(", "));
+}
+
+QString needs(const skills::Capability &capability)
+{
+    QStringList lines;
+    if (!capability.features.empty())
+        lines << tr("device: %1").arg(words(capability.features));
+    if (!capability.dtypes.empty())
+        lines << tr("an input of type %1").arg(words(capability.dtypes));
+    if (!capability.families.empty())
+        lines << tr("an operator of the family %1").arg(words(capability.families));
+    return lines.isEmpty() ? QString() : label(tr("Needs")) + paragraph(lines.join(QStringLiteral("<br>")));
+}
+
+QString parameters(const std::vector<skills::Parameter> &values)
+{
+    QString html = values.empty() ? QString() : label(tr("Parameters"));
+    for (const skills::Parameter &parameter : values) {
+        QString text =
+            tr("<b>%1</b>, by default %2: %3")
+                .arg(escaped(parameter.name), QString::number(parameter.preset), escaped(parameter.text));
+        for (const skills::TriedValue &tried : parameter.tried)
+            text += QStringLiteral("<br>") + QString::number(tried.value) + QLatin1Char(':')
+                    + measured(tried.measured);
+        html += paragraph(text);
+    }
+    return html;
 }
 
 QString features(const QString &title, const std::vector<skills::Feature> &values)
@@ -158,8 +212,9 @@ QString fieldsHtml(const skills::CardRecord &record)
 {
     const skills::Card &card = record.card;
     return label(tr("Intent")) + claim(card.intent) + label(tr("Anchor")) + claim(card.anchor)
-           + claims(tr("Precondition"), card.preconditions) + claims(tr("Effect"), card.effects)
-           + claims(tr("Risk"), card.risks)
+           + needs(card.capability) + claims(tr("Precondition"), card.preconditions)
+           + (card.triggers.empty() ? QString() : claims(tr("It pays when"), card.triggers))
+           + claims(tr("Effect"), card.effects) + parameters(card.parameters) + risks(card)
            + (record.life() == skills::Life::Admitted
                   ? scope(tr("Scope, verified"), skills::verifiedScope(record))
                   : QString())

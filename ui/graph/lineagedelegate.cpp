@@ -124,8 +124,11 @@ void LineageDelegate::paintNumber(QPainter *painter, const QStyleOptionViewItem 
              && *row.referenceSpeedup >= 1 && isMain(row))
         color = theme.good;
     painter->setPen(color);
-    painter->drawText(option.rect.adjusted(2, 0, -numberMargin, 0), Qt::AlignVCenter | Qt::AlignRight,
-                      index.data().toString());
+    const QRect place = option.rect.adjusted(2, 0, -numberMargin, 0);
+    QString text = index.data().toString();
+    if (index.column() == LineageModel::ReferenceColumn)
+        text = option.fontMetrics.elidedText(text, Qt::ElideRight, place.width());
+    painter->drawText(place, Qt::AlignVCenter | Qt::AlignRight, text);
 }
 
 } // namespace klineage::ui

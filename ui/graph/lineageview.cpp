@@ -18,6 +18,8 @@ constexpr int gateWidth = 44;
 constexpr int comfortableTitle = 120;
 constexpr int smallestTitle = 90;
 constexpr int leastTitle = 30;
+constexpr int mostReferenceChars =
+    13; ///< "vs cublaslt", "0.0006× torch"; of longer names the end is left out
 
 /// "step" stands above the titles, not above the graph.
 class LineageHeader : public QHeaderView
@@ -37,6 +39,16 @@ public:
     [[nodiscard]] int wantedWidth(int section) const { return sectionSizeFromContents(section).width(); }
 
 protected:
+    /// A style sheet would cut the beginning of what is too long.
+    void initStyleOptionForIndex(QStyleOptionHeader *option, int section) const override
+    {
+        QHeaderView::initStyleOptionForIndex(option, section);
+        const int margin = QHeaderView::sectionSizeFromContents(section).width()
+                           - fontMetrics().horizontalAdvance(option->text);
+        option->text = fontMetrics().elidedText(option->text, Qt::ElideRight,
+                                                sectionSize(section) - std::min(margin, cellPadding + 6));
+    }
+
     void paintSection(QPainter *painter, const QRect &rect, int section) const override
     {
         if (section != LineageModel::StepColumn) {
@@ -103,6 +115,17 @@ int LineageView::contentWidth(int column) const
     return width + cellPadding;
 }
 
+/// Names of references may be as long as a title, which needs the place more: tooltips have them whole. Figures are never cut.
+int LineageView::referenceWidth() const
+{
+    int figures = fontMetrics().averageCharWidth() * mostReferenceChars;
+    for (const LineageRow &row : m_model->rows()) {
+        if (row.isCorrect)
+            figures = std::max(figures, fontMetrics().horizontalAdvance(row.toReference.section(u' ', 0, 0)));
+    }
+    return std::min(contentWidth(LineageModel::ReferenceColumn), figures + cellPadding);
+}
+
 /// Widths come from the texts; the title takes the rest, and columns are left out until it can be read.
 void LineageView::arrange()
 {
@@ -112,7 +135,7 @@ void LineageView::arrange()
     const int available = viewport()->width() - m_delegate->titleLeft();
     int numbers = 0;
     for (int column = LineageModel::LatencyColumn; column < LineageModel::ColumnCount; ++column) {
-        const int width = contentWidth(column);
+        const int width = column == LineageModel::ReferenceColumn ? referenceWidth() : contentWidth(column);
         setColumnWidth(column, width);
         numbers += width;
     }
@@ -123,7 +146,7 @@ void LineageView::arrange()
         numbers += gateWidth;
     }
     // A column that is empty in every row says nothing.
-    const int noReference = m_model->reference().isEmpty() ? contentWidth(LineageModel::ReferenceColumn) : 0;
+    const int noReference = m_model->reference().isEmpty() ? referenceWidth() : 0;
     numbers -= noReference;
     const bool showBaseline = m_baselineIsPinned || available - numbers >= smallestTitle;
     setColumnHidden(LineageModel::BaselineColumn, !showBaseline);
@@ -131,7 +154,7 @@ void LineageView::arrange()
         numbers -= columnWidth(LineageModel::BaselineColumn) > 0 ? columnWidth(LineageModel::BaselineColumn)
                                                                  : contentWidth(LineageModel::BaselineColumn);
     // A number that is cut off says something wrong; one that is left out says nothing.
-    const int reference = contentWidth(LineageModel::ReferenceColumn);
+    const int reference = referenceWidth();
     const bool showReference = noReference == 0 && available - numbers >= leastTitle;
     setColumnHidden(LineageModel::ReferenceColumn, !showReference);
     if (!showReference && noReference == 0)

@@ -43,6 +43,7 @@ private:
     void arrange();
     void spanFailures();
     [[nodiscard]] int contentWidth(int column) const;
+    [[nodiscard]] int referenceWidth() const;
 
     LineageModel *m_model;
     LineageDelegate *m_delegate;

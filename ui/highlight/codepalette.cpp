@@ -7,44 +7,44 @@ namespace klineage::ui {
 
 namespace {
 
-// In the order of TokenStyle. Contrast to the background, and to the added and removed line colours, is 4.5:1 or more.
+// In the order of TokenStyle. Contrast is 4.5:1 or more to all that lies behind code: lines, words, matches, selection.
 constexpr std::array<QRgb, tokenStyleCount> darkTokens{
     0xd7dae0, // Text
-    0x82aaff, // Keyword
-    0xc792ea, // Control
-    0x82aaff, // Type
-    0xd9a5f0, // Qualifier
+    0x98baff, // Keyword
+    0xd3a9f0, // Control
+    0x98baff, // Type
+    0xdcabf2, // Qualifier
     0x7fd1c7, // Builtin
     0xe3d18a, // Function
     0x9fd3f5, // Variable
-    0xe39fbf, // Preprocessor
-    0xf2a272, // Number
+    0xe6a9c6, // Preprocessor
+    0xf4aa7e, // Number
     0xb5d58a, // String
     0xf2c38f, // Escape
-    0x9aa2b0, // Comment
-    0xb9c0cc, // Operator
+    0xadb4c0, // Comment
+    0xbfc5d0, // Operator
     0xe3d18a, // Label
     0x9fd3f5, // Key
-    0xff8080, // Error
+    0xff9a9a, // Error
 };
 constexpr std::array<QRgb, tokenStyleCount> lightTokens{
     0x1f2328, // Text
-    0x1d4ed8, // Keyword
+    0x1c4bd0, // Keyword
     0x8226b8, // Control
-    0x1d4ed8, // Type
+    0x1c4bd0, // Type
     0x7a2aa8, // Qualifier
-    0x0b6b63, // Builtin
+    0x0a625b, // Builtin
     0x6a5200, // Function
     0x0a5c8a, // Variable
     0xa01d62, // Preprocessor
-    0xa8430a, // Number
-    0x2f6a1a, // String
-    0x8a4a00, // Escape
-    0x5f6773, // Comment
+    0x983b08, // Number
+    0x2a6217, // String
+    0x844700, // Escape
+    0x555d69, // Comment
     0x3d444d, // Operator
     0x6a5200, // Label
     0x0a5c8a, // Key
-    0xb3261e, // Error
+    0xa9231c, // Error
 };
 
 CodePalette fromTokens(const std::array<QRgb, tokenStyleCount> &rgb)
@@ -75,14 +75,16 @@ CodePalette CodePalette::from(const Theme &theme)
     code.moved = theme.diffMoved;
     code.removedWord = theme.diffRemoveWord;
     code.addedWord = theme.diffAddWord;
+    code.removedWordFrame = blend(theme.bad, theme.diffRemoveWord, 0.3);
+    code.addedWordFrame = blend(theme.good, theme.diffAddWord, 0.3);
     code.removedBar = theme.bad;
     code.addedBar = theme.good;
     code.changedBar = theme.warn;
     code.movedBar = QColor::fromRgb(theme.isDark ? 0x9a98f5 : 0x5a57c9);
-    code.match = blend(theme.warn, theme.panel, theme.isDark ? 0.35 : 0.28);
-    code.currentMatch = blend(theme.warn, theme.panel, theme.isDark ? 0.75 : 0.6);
-    code.selection = blend(theme.accent, theme.panel, theme.isDark ? 0.38 : 0.28);
-    code.bracket = blend(theme.accent, theme.panel, 0.35);
+    code.match = blend(theme.warn, theme.panel, 0.22);
+    code.matchFrame = theme.warn;
+    code.selection = blend(theme.accent, theme.panel, 0.2);
+    code.bracket = blend(theme.accent, theme.panel, 0.19);
     code.accent = theme.accent;
     return code;
 }

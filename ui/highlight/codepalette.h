@@ -26,14 +26,16 @@ struct CodePalette {
     QColor moved;
     QColor removedWord; ///< … and the words in them
     QColor addedWord;
+    QColor removedWordFrame; ///< around them: what is behind text has to be pale
+    QColor addedWordFrame;
     QColor removedBar; ///< gutter and overview
     QColor addedBar;
     QColor changedBar;
     QColor movedBar;
-    QColor match; ///< search matches
-    QColor currentMatch;
-    QColor selection; ///< selected text
-    QColor bracket;   ///< a pair of brackets
+    QColor match;      ///< search matches
+    QColor matchFrame; ///< around the current one
+    QColor selection;  ///< selected text
+    QColor bracket;    ///< a pair of brackets
     QColor accent;
     std::array<QColor, tokenStyleCount> tokens;
 

@@ -21,6 +21,7 @@ namespace {
 constexpr std::size_t mostLabels = 24;          ///< of more states they would cover each other
 constexpr std::size_t mostCategories = 12;      ///< the same
 constexpr std::ptrdiff_t mostNamedSiblings = 2; ///< attempts from one state
+constexpr double steepFall = 0.22;              ///< of the axis, from one state to the next
 constexpr int labelGap = 6;
 
 QString chainText(const char *text)
@@ -109,6 +110,7 @@ void addStates(QCustomPlot &plot, const Chain &chain)
     bars->setDataPlottable(line);
     bars->setPen(QPen(seriesColor(0), 0));
     QSharedPointer<QCPAxisTickerText> names(new QCPAxisTickerText);
+    const double height = std::log(plot.yAxis->range().upper / plot.yAxis->range().lower);
     for (std::size_t i = 0; i < chain.points.size(); ++i) {
         const ChainPoint &point = chain.points[i];
         const auto x = static_cast<double>(i);
@@ -116,8 +118,13 @@ void addStates(QCustomPlot &plot, const Chain &chain)
         names->addTick(x, isNamed ? point.id + QLatin1Char('\n') + point.category : point.id);
         line->addData(x, point.ns > 0 ? point.ns : qQNaN());
         bars->addData(point.ns - point.lowNs, point.highNs - point.ns);
+        // Beside the line where it falls steeply: above the state it would be struck through.
+        const bool isSteep = i > 0 && point.ns > 0 && chain.points[i - 1].ns > point.ns
+                             && std::log(chain.points[i - 1].ns / point.ns) > steepFall * height
+                             && chain.points.size() <= mostCategories;
         if (point.ns > 0 && !point.step.isEmpty() && chain.points.size() <= mostLabels)
-            addLabel(plot, {x, point.highNs}, point.step, theme.text, Qt::AlignBottom | Qt::AlignHCenter);
+            addLabel(plot, {x, point.highNs}, point.step, theme.text,
+                     Qt::AlignBottom | (isSteep ? Qt::AlignLeft : Qt::AlignHCenter));
     }
     plot.xAxis->setTicker(names);
 }

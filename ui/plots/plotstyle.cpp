@@ -110,7 +110,10 @@ void spanWidthAtOne(QCPItemLine *line)
 void nameReference(QCPItemText *text, QCPAxisRect *rect, const QString &name)
 {
     constexpr int gap = 5;
-    text->setText(name);
+    constexpr int mostChars = 16; // the axis says it whole
+    const QFontMetrics metrics(plotFont());
+    const QString shown = metrics.elidedText(name, Qt::ElideRight, mostChars * metrics.averageCharWidth());
+    text->setText(shown);
     text->setFont(plotFont());
     text->setColor(Theme::current().dim);
     text->setClipToAxisRect(false);
@@ -126,7 +129,7 @@ void nameReference(QCPItemText *text, QCPAxisRect *rect, const QString &name)
     QObject::connect(axis, qOverload<const QCPRange &>(&QCPAxis::rangeChanged), text, follow);
     follow();
     rect->setAutoMargins(QCP::msLeft | QCP::msTop | QCP::msBottom);
-    rect->setMargins(QMargins(0, 0, QFontMetrics(plotFont()).horizontalAdvance(name) + 2 * gap, 0));
+    rect->setMargins(QMargins(0, 0, metrics.horizontalAdvance(shown) + 2 * gap, 0));
 }
 
 void stylePoints(QCPGraph *graph, std::size_t series)

@@ -81,9 +81,11 @@ RunTrajectoryPanel::RunTrajectoryPanel(RunStore *store, QWidget *parent)
     for (QCPItemText *text : {m_budgetText, m_loadText}) {
         text->position->setTypeX(QCPItemPosition::ptPlotCoords);
         text->position->setTypeY(QCPItemPosition::ptAxisRectRatio);
+        // Below the caption: at the bottom is where runs begin.
+        text->setPadding(QMargins(0, m_plot->fontMetrics().height() + 2, 0, 0));
     }
-    m_budgetText->setPositionAlignment(Qt::AlignRight | Qt::AlignBottom);
-    m_loadText->setPositionAlignment(Qt::AlignLeft | Qt::AlignBottom);
+    m_budgetText->setPositionAlignment(Qt::AlignRight | Qt::AlignTop);
+    m_loadText->setPositionAlignment(Qt::AlignLeft | Qt::AlignTop);
     m_caption->position->setType(QCPItemPosition::ptAxisRectRatio);
     m_caption->position->setCoords(0.005, 0.0);
     m_caption->setPositionAlignment(Qt::AlignLeft | Qt::AlignTop);
@@ -232,7 +234,7 @@ void RunTrajectoryPanel::drawGuides()
     m_budget->end->setCoords(cap, 1);
     m_budgetText->setText(tr("budget $%1 ").arg(cap, 0, 'g', 6));
     m_budgetText->setColor(theme.dim);
-    m_budgetText->position->setCoords(cap, 0.98);
+    m_budgetText->position->setCoords(cap, 0);
     m_load->setVisible(m_costs && load > 0);
     m_loadText->setVisible(m_load->visible());
     m_load->setPen(Qt::NoPen);
@@ -241,7 +243,7 @@ void RunTrajectoryPanel::drawGuides()
     m_load->bottomRight->setCoords(load, 1);
     m_loadText->setText(tr(" reading cards %1").arg(formatDollars(load)));
     m_loadText->setColor(theme.dim);
-    m_loadText->position->setCoords(0, 0.98);
+    m_loadText->position->setCoords(0, 0);
 }
 
 void RunTrajectoryPanel::showCaption(const Hit &hit)
@@ -253,6 +255,7 @@ void RunTrajectoryPanel::showCaption(const Hit &hit)
             caption = formatSpeedup(hit.point->speedup) + QStringLiteral(" · ") + caption;
         if (m_traces.size() > 1)
             caption = hit.trace->name + QStringLiteral(" · ") + caption;
+        m_plot->setAccessibleDescription(caption);
         caption = m_plot->fontMetrics().elidedText(caption, Qt::ElideRight, m_plot->axisRect()->width() - 12);
     }
     m_caption->setText(caption);

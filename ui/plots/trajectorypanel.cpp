@@ -140,9 +140,30 @@ void TrajectoryPanel::mark()
                       ? tr("%1 · %2").arg(point.label, formatSpeedup(point.speedup))
                       : tr("%1 · failed").arg(point.label);
     }
+    const QString summary = inWords();
+    m_plot->setAccessibleDescription(shown >= 0 ? caption + QStringLiteral("; ") + summary : summary);
     m_caption->setText(
         m_plot->fontMetrics().elidedText(caption, Qt::ElideRight, m_plot->axisRect()->width() - 12));
     m_plot->replot(QCustomPlot::rpQueuedReplot);
+}
+
+/// For assistive technology: what a look at the curve says.
+QString TrajectoryPanel::inWords() const
+{
+    const std::vector<double> running = m_trajectory.runningBest();
+    if (running.empty())
+        return {};
+    const auto failed =
+        std::count_if(m_trajectory.points.begin(), m_trajectory.points.end(),
+                      [](const TrajectoryPoint &p) { return p.kind == TrajectoryPoint::Kind::Failed; });
+    return m_trajectory.isPaired ? tr("%1 trials, %2 failed; the best runs at %3 the speed of %4")
+                                       .arg(running.size())
+                                       .arg(failed)
+                                       .arg(formatSpeedup(running.back()), m_trajectory.reference)
+                                 : tr("%1 trials, %2 failed; the best runs at %3 the speed of %4, not paired")
+                                       .arg(running.size())
+                                       .arg(failed)
+                                       .arg(formatSpeedup(running.back()), m_trajectory.reference);
 }
 
 int TrajectoryPanel::pointAt(const QPoint &position) const

@@ -37,6 +37,7 @@ protected:
 private:
     void refresh();
     void mark();
+    [[nodiscard]] QString inWords() const;
     void applyPalette();
     [[nodiscard]] int pointOfRow(const QString &row) const;
 

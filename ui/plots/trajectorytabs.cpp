@@ -45,4 +45,9 @@ void TrajectoryTabs::showRuns(bool runs)
     m_switch->setCurrentIndex(runs ? 1 : 0);
 }
 
+bool TrajectoryTabs::showsRuns() const
+{
+    return m_stack->currentWidget() == m_runs;
+}
+
 } // namespace klineage::ui

@@ -24,6 +24,7 @@ public:
                    QWidget *parent = nullptr);
 
     void showRuns(bool runs);
+    [[nodiscard]] bool showsRuns() const;
     [[nodiscard]] TrajectoryPanel *trials() const { return m_trials; }
     [[nodiscard]] RunTrajectoryPanel *runs() const { return m_runs; }
 

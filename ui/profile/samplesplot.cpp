@@ -2,9 +2,13 @@
 #include "ui/profile/samplesplot.h"
 
 #include "ui/plots/plotstyle.h"
+#include "ui/style/format.h"
 
 #include <QEvent>
 #include <QVBoxLayout>
+
+#include <algorithm>
+#include <vector>
 
 #include <qcustomplot.h>
 
@@ -33,6 +37,7 @@ SamplesPlot::SamplesPlot(QWidget *parent)
 void SamplesPlot::setTrial(const gate::Trial *trial)
 {
     m_plot->clearGraphs();
+    QStringList words;
     if (trial) {
         std::size_t series = 0;
         for (const gate::Samples &samples : trial->samples) {
@@ -42,6 +47,7 @@ void SamplesPlot::setTrial(const gate::Trial *trial)
                 rounds.append(static_cast<double>(i + 1));
                 latencies.append(samples.ns[i] / 1e3);
             }
+            words << inWords(samples);
             QCPGraph *graph = m_plot->addGraph();
             graph->setName(QString::fromStdString(samples.subject));
             graph->setData(rounds, latencies, true);
@@ -51,7 +57,21 @@ void SamplesPlot::setTrial(const gate::Trial *trial)
         m_plot->xAxis->scaleRange(1.04);
         m_plot->yAxis->scaleRange(1.2);
     }
+    m_plot->setAccessibleDescription(words.join(QStringLiteral("; ")));
     m_plot->replot(QCustomPlot::rpQueuedReplot);
+}
+
+/// "candidate: median 172 µs of 31 rounds, from 171 µs to 174 µs"
+QString SamplesPlot::inWords(const gate::Samples &samples)
+{
+    std::vector<double> ns = samples.ns;
+    if (ns.empty())
+        return {};
+    std::sort(ns.begin(), ns.end());
+    return tr("%1: median %2 of %3 rounds, from %4 to %5")
+        .arg(QString::fromStdString(samples.subject), formatLatency(ns[ns.size() / 2]))
+        .arg(ns.size())
+        .arg(formatLatency(ns.front()), formatLatency(ns.back()));
 }
 
 void SamplesPlot::changeEvent(QEvent *event)

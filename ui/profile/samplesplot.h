@@ -24,6 +24,7 @@ protected:
 
 private:
     void applyPalette();
+    [[nodiscard]] static QString inWords(const gate::Samples &samples);
 
     QCustomPlot *m_plot;
 };

@@ -14,7 +14,7 @@ FigureObject::FigureObject(const ReportFigures &figures)
 QSizeF FigureObject::intrinsicSize(QTextDocument *document, int, const QTextFormat &format)
 {
     const QSizeF size = QSvgRenderer(svgOf(format)).viewBoxF().size();
-    const double width = document->pageSize().width() - 2 * document->documentMargin();
+    const double width = document->textWidth() - 2 * document->documentMargin();
     return size.width() > 0 ? QSizeF(width, width * size.height() / size.width()) : QSizeF();
 }
 

@@ -3,6 +3,7 @@
 
 #include "core/report/writers.h"
 #include "ui/report/figureobject.h"
+#include "ui/report/pages.h"
 #include "ui/style/theme.h"
 
 #include <QAbstractTextDocumentLayout>
@@ -35,6 +36,7 @@ table { border-collapse: collapse; border-style: none; margin-top: 4px; }
 th { text-align: left; color: #596472; font-weight: 600; font-size: 7.5pt; padding: 2px 10px 2px 0;
   border-bottom: 1px solid #8a95a3; vertical-align: bottom; }
 td { font-size: 7.5pt; padding: 2px 10px 2px 0; border-bottom: 1px solid #dde2e8; vertical-align: top; }
+pre { font-family: "JetBrains Mono NL"; font-size: 7.5pt; background-color: #f5f6f8; margin-top: 2px; margin-bottom: 6px; }
 .figure { text-align: right; white-space: nowrap; }
 th.figure { white-space: normal; }
 .interval { color: #596472; font-size: 7pt; }
@@ -50,6 +52,22 @@ QString pdfHtml(const report::Document &document, const ReportFigures &figures)
         return figures.contains(figure.name) ? "<p><img src=\"" + figure.name + "\"/></p>" : std::string();
     };
     return QString::fromStdString(report::asHtml(document, parts));
+}
+
+/// A part of the document, at that height of the page.
+void drawBand(QPainter &painter, QTextDocument &text, const Band &band, double at)
+{
+    if (band.height() <= 0)
+        return;
+    const QRectF view(0, band.top, text.textWidth(), band.height());
+    painter.save();
+    painter.translate(0, at - band.top);
+    QAbstractTextDocumentLayout::PaintContext context;
+    context.clip = view;
+    context.palette = Theme::light().palette();
+    painter.setClipRect(view);
+    text.documentLayout()->draw(&painter, context);
+    painter.restore();
 }
 
 void drawFoot(QPainter &painter, const QRectF &foot, const QString &title, int page, int pages)
@@ -89,24 +107,17 @@ QByteArray asPdf(const report::Document &document, const ReportFigures &figures)
     text.setDefaultTextOption(QTextOption()); // else a table may break its words to make columns narrow
     text.documentLayout()->setPaintDevice(&writer);
     text.documentLayout()->registerHandler(QTextFormat::ImageObject, &figureObject);
-    text.setPageSize({paper.width(), paper.height() - foot});
+    text.setTextWidth(paper.width());
     text.setHtml(pdfHtml(document, figures));
 
     QPainter painter(&writer);
-    const int pages = text.pageCount();
-    for (int page = 0; page < pages; ++page) {
-        if (page > 0)
+    const std::vector<Page> pages = pagesOf(text, paper.height() - foot);
+    for (std::size_t i = 0; i < pages.size(); ++i) {
+        if (i > 0)
             writer.newPage();
-        const QRectF view(0, page * text.pageSize().height(), paper.width(), text.pageSize().height());
-        painter.save();
-        painter.translate(0, -view.top());
-        QAbstractTextDocumentLayout::PaintContext context;
-        context.clip = view;
-        context.palette = Theme::light().palette();
-        painter.setClipRect(view);
-        text.documentLayout()->draw(&painter, context);
-        painter.restore();
-        drawFoot(painter, paper, title, page + 1, pages);
+        drawBand(painter, text, pages[i].header, 0);
+        drawBand(painter, text, pages[i].body, pages[i].header.height());
+        drawFoot(painter, paper, title, static_cast<int>(i) + 1, static_cast<int>(pages.size()));
     }
     painter.end();
     return bytes;

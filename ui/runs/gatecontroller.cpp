@@ -2,7 +2,6 @@
 #include "ui/runs/gatecontroller.h"
 
 #include "core/lineage/record.h"
-#include "core/pool/gatepool.h"
 #include "ui/models/workspacemodel.h"
 
 #include <QPointer>
@@ -44,19 +43,11 @@ Recorded record(const std::filesystem::path &lineageDirectory, const std::string
     return {QStringLiteral("trial:%1").arg(QString::fromStdString(trial.id)), {}};
 }
 
-GateController::Runner defaultRunner()
-{
-    const auto pool = std::make_shared<gate::GatePool>();
-    return [pool](const gate::GateRequest &request, std::stop_token stop, gate::ProgressCallback progress) {
-        return pool->run(request, std::move(stop), std::move(progress));
-    };
-}
-
 } // namespace
 
 struct GateController::Private {
     WorkspaceModel *workspace = nullptr;
-    Runner runner = defaultRunner();
+    Runner runner;
     GateJob job;
     bool running = false;
     std::jthread thread;
@@ -89,6 +80,7 @@ GateJob GateController::currentJob() const
 bool GateController::start(const gate::GateRequest &request, const QString &lineageKey,
                            const QString &parentRow)
 {
+    Q_ASSERT(m_d->runner);
     if (m_d->running)
         return false;
     m_d->job = GateJob{m_d->job.id + 1, QString::fromStdString(request.candidateName), lineageKey, parentRow};

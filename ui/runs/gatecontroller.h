@@ -10,6 +10,7 @@
 
 #include <functional>
 #include <memory>
+#include <stop_token>
 
 namespace klineage::ui {
 
@@ -30,14 +31,14 @@ class GateController : public QObject
     Q_OBJECT
 
 public:
-    /// Runs one request to its end. Called on the worker thread; replaced in tests.
+    /// Runs one request to its end. Called on the worker thread.
     using Runner = std::function<Result<gate::Trial>(const gate::GateRequest &, std::stop_token,
                                                      gate::ProgressCallback)>;
 
     explicit GateController(WorkspaceModel *workspace, QObject *parent = nullptr);
     ~GateController() override; ///< stops the running job and waits for its thread
 
-    void setRunner(Runner runner);
+    void setRunner(Runner runner); ///< before the first start()
 
     [[nodiscard]] bool isRunning() const;
     [[nodiscard]] GateJob currentJob() const;

@@ -2,10 +2,10 @@
 #include "ui/runs/runcontroller.h"
 
 #include "core/llm/ledger.h"
-#include "core/pool/gatepool.h"
 #include "core/run/drive/drive.h"
 #include "core/run/drive/runprovider.h"
 #include "ui/keys/keyring.h"
+#include "ui/runs/gatedesk.h"
 #include "ui/runs/runstore.h"
 #include "ui/runs/takeover.h"
 
@@ -27,16 +27,6 @@ QString wholeSentence(const Error &error)
     return QString::fromStdString(error.detail.empty() ? error.message : error.message + "\n" + error.detail);
 }
 
-/// Gates for runs of their own, so that a person's trial need not wait for a run's.
-run::GateFunction gatesForRuns()
-{
-    const auto pool = std::make_shared<gate::GatePool>();
-    return [pool](const gate::GateRequest &request, std::stop_token stop,
-                  const gate::ProgressCallback &progress) {
-        return pool->run(request, std::move(stop), progress);
-    };
-}
-
 /// What a run's thread shares with the window.
 struct Shared {
     std::atomic<bool> pause = false;
@@ -50,9 +40,10 @@ struct Shared {
 
 struct RunController::Private {
     RunStore *store = nullptr;
-    run::GateFunction gate = gatesForRuns();
+    run::GateFunction gate;
     ProviderMaker maker; ///< empty: the providers themselves
     QPointer<KeyRing> keys;
+    QPointer<GateDesk> desks;
     RunProgress progress;
     quint64 number = 0; ///< of the run's start: what an earlier one still has to say is dropped
     bool running = false;
@@ -75,6 +66,17 @@ RunController::~RunController()
 {
     if (m_d->shared)
         m_d->shared->stop.request_stop();
+}
+
+void RunController::setGates(GateDesk *desk)
+{
+    m_d->desks = desk;
+    setGate(desk->runnerForRuns());
+}
+
+GateDesk *RunController::gates() const
+{
+    return m_d->desks;
 }
 
 void RunController::setGate(run::GateFunction gate)

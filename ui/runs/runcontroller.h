@@ -11,6 +11,7 @@
 
 namespace klineage::ui {
 
+class GateDesk;
 class KeyRing;
 class RunStore;
 
@@ -46,8 +47,12 @@ public:
     /// Where providers' keys come from before the environment; it may go before the controller does.
     void setKeys(KeyRing *keys);
     [[nodiscard]] KeyRing *keys() const;
-    // Replaced in tests.
+    /// What runs ask for trials: before the first start(), one of these two.
     void setGate(run::GateFunction gate);
+    /// The window's gates: what runs are asked to use is said there. It may go before the controller does.
+    void setGates(GateDesk *desk);
+    [[nodiscard]] GateDesk *gates() const;
+    // Replaced in tests.
     void setProviderMaker(ProviderMaker maker);
 
     [[nodiscard]] bool isRunning() const;

@@ -4,6 +4,7 @@
 #include "ui/keys/keysdialog.h"
 #include "ui/models/selection.h"
 #include "ui/models/workspacemodel.h"
+#include "ui/runs/gatedesk.h"
 #include "ui/runs/runcontroller.h"
 #include "ui/runs/runlistmodel.h"
 #include "ui/runs/runprogress.h"
@@ -299,8 +300,13 @@ void RunsPanel::startRun(run::Kind kind)
         }
         dialog.setRequest(request);
     }
+    GateDesk *gates = m_controller->gates();
+    if (gates && gates->hasPool())
+        dialog.offerPool(gates->fileName(), gates->areRunsHere());
     if (dialog.exec() != QDialog::Accepted)
         return;
+    if (gates && gates->hasPool())
+        gates->setRunsHere(dialog.isHere());
     m_last = dialog.request();
     if (const QString problem = m_controller->start(dialog.settings()); !problem.isEmpty())
         emit message(problem);

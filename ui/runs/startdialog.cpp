@@ -108,6 +108,8 @@ run::StartRequest StartDialog::request() const
         request.subject = m_kernel->text().toStdString();
         request.policy = m_policy->currentText().toStdString();
         request.seed = static_cast<std::uint64_t>(m_seed->value());
+        if (m_hypotheses->isChecked())
+            request.options["hypotheses"] = "yes";
         if (m_heldOut->isChecked())
             request.options["held_out"] = "yes";
         break;
@@ -165,6 +167,7 @@ void StartDialog::setRequest(const run::StartRequest &request)
     if (request.kind == run::Kind::Materialize) {
         m_policy->setCurrentText(QString::fromStdString(request.policy));
         m_seed->setValue(static_cast<int>(std::min<std::uint64_t>(request.seed, 1'000'000)));
+        m_hypotheses->setChecked(isYes(request.options, "hypotheses", "yes"));
         m_heldOut->setChecked(isYes(request.options, "held_out", "yes"));
     }
     if (request.kind == run::Kind::Deoptimize) {
@@ -241,6 +244,7 @@ void StartDialog::showFields(const run::StartRequest &now)
     const bool admits = now.kind == run::Kind::Admit;
     const bool fromFile = !lifts && (admits ? m_target : m_kernel)->isFile();
     const bool network = llm::needsModel(now.provider);
+    const bool showsCards = materializes && policy::usesCards(now.policy, {});
     const std::pair<QWidget *, bool> rows[] = {
         {m_kernel, materializes || deoptimizes},
         {m_card, admits},
@@ -262,7 +266,8 @@ void StartDialog::showFields(const run::StartRequest &now)
         {m_within, deoptimizes},
         {m_attempts, admits},
         {m_seed, materializes},
-        {m_heldOut, materializes && policy::usesCards(now.policy, {})},
+        {m_hypotheses, showsCards},
+        {m_heldOut, showsCards},
     };
     for (const auto &[field, shown] : rows)
         m_form->setRowVisible(field, shown);

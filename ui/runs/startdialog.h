@@ -47,6 +47,10 @@ public:
     };
     void suggest(const Suggestion &suggestion);
 
+    /// Offers the gates of this machine beside those of the pool.
+    void offerPool(const QString &fileName, bool isHere);
+    [[nodiscard]] bool isHere() const; ///< this machine's were chosen
+
     [[nodiscard]] QLabel *estimateLabel() const { return m_estimate; }
     [[nodiscard]] QPushButton *startButton() const { return m_start; }
     [[nodiscard]] QFormLayout *fields() const { return m_form; }
@@ -94,7 +98,9 @@ private:
     QSpinBox *m_within;
     QSpinBox *m_attempts;
     QSpinBox *m_seed;
+    QCheckBox *m_hypotheses;
     QCheckBox *m_heldOut;
+    QComboBox *m_gates = nullptr; ///< only when there is a pool
     QLabel *m_estimate;
     QPushButton *m_start = nullptr;
     Suggestion m_suggestion;

@@ -67,6 +67,7 @@ StartDialog::StartDialog(const Workspace &workspace, KeyRing *keys, QWidget *par
     , m_within(addCount(run::withinOption))
     , m_attempts(addCount(run::attemptsOption))
     , m_seed(new QSpinBox)
+    , m_hypotheses(new QCheckBox(tr("Show h&ypotheses too: cards that nothing has proven yet")))
     , m_heldOut(new QCheckBox(tr("Leave out cards that rest on this workload's own lineages")))
     , m_estimate(new QLabel)
 {
@@ -130,6 +131,8 @@ void StartDialog::layOutFields()
     m_rejections->setToolTip(tr("Give up after so many rejections in a row"));
     m_attempts->setToolTip(tr("Candidates at most; each sees the verdict of the last"));
 
+    m_hypotheses->setToolTip(tr("A card is a hypothesis until held-out roundtrips have admitted it"));
+
     auto *keys = new QHBoxLayout(m_keyRow);
     keys->setContentsMargins(0, 0, 0, 0);
     m_keyText->setWordWrap(true);
@@ -163,8 +166,25 @@ void StartDialog::layOutFields()
     m_form->addRow(tr("W&ithin"), m_within);
     m_form->addRow(tr("Attem&pts"), m_attempts);
     m_form->addRow(tr("S&eed"), m_seed);
+    m_form->addRow(QString(), m_hypotheses);
     m_form->addRow(QString(), m_heldOut);
     m_form->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
+}
+
+void StartDialog::offerPool(const QString &fileName, bool isHere)
+{
+    m_gates = new QComboBox;
+    m_gates->addItem(tr("the pool"));
+    m_gates->addItem(tr("this machine's"));
+    m_gates->setItemData(0, fileName, Qt::ToolTipRole);
+    m_gates->setCurrentIndex(isHere ? 1 : 0);
+    m_gates->setToolTip(fileName);
+    m_form->addRow(tr("Gates"), m_gates);
+}
+
+bool StartDialog::isHere() const
+{
+    return m_gates && m_gates->currentIndex() == 1;
 }
 
 void StartDialog::layOutFrame()
@@ -206,7 +226,7 @@ void StartDialog::listen()
         connect(line, &QLineEdit::textChanged, this, &StartDialog::update);
     for (QSpinBox *box : {m_steps, m_rejections, m_repairs, m_within, m_attempts, m_seed})
         connect(box, &QSpinBox::valueChanged, this, &StartDialog::update);
-    for (QCheckBox *box : {m_again, m_heldOut})
+    for (QCheckBox *box : {m_again, m_hypotheses, m_heldOut})
         connect(box, &QCheckBox::toggled, this, &StartDialog::update);
     connect(m_cap, &QDoubleSpinBox::valueChanged, this, &StartDialog::update);
     connect(m_lineages, &QListWidget::itemChanged, this, &StartDialog::update);

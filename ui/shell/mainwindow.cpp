@@ -13,6 +13,8 @@
 #include "ui/models/workspacemodel.h"
 #include "ui/plots/trajectorytabs.h"
 #include "ui/runs/gatecontroller.h"
+#include "ui/runs/gatedesk.h"
+#include "ui/runs/poolpanel.h"
 #include "ui/runs/runcontroller.h"
 #include "ui/runs/runspanel.h"
 #include "ui/runs/runstepview.h"
@@ -25,6 +27,7 @@
 #include "ui/shell/docks/dockpanel.h"
 #include "ui/shell/panels.h"
 #include "ui/shell/problemsmodel.h"
+#include "ui/shell/reportmaker.h"
 #include "ui/shell/statusline.h"
 #include "ui/shell/topbar.h"
 #include "ui/style/icons.h"
@@ -37,6 +40,7 @@
 #include <QDir>
 #include <QFileInfo>
 #include <QMenu>
+#include <QPointer>
 #include <QScreen>
 #include <QTimer>
 
@@ -78,6 +82,7 @@ MainWindow::MainWindow(QWidget *parent)
     , m_gate(new GateController(m_workspace, this))
     , m_runs(new RunStore(m_workspace, this))
     , m_runner(new RunController(m_runs, this))
+    , m_desk(new GateDesk(this))
     , m_keys(new KeyRing(makeDesktopKeyStore(), this))
     , m_reviewer(new CardReviewer(m_workspace, this))
     , m_viewed(new Viewed(this))
@@ -85,6 +90,7 @@ MainWindow::MainWindow(QWidget *parent)
     , m_actions(new ActionRegistry(this))
     , m_top(new TopBar)
     , m_status(new StatusLine(m_devices, m_gate, m_problems))
+    , m_report(new ReportMaker(this))
 {
     setWindowTitle(QStringLiteral("KLineage"));
     setWindowIcon(applicationIcon());
@@ -153,6 +159,10 @@ void MainWindow::connectPanels()
     connect(m_reviewer, &CardReviewer::failed, this, [this](const QString &card, const QString &text) {
         m_problems->add({ProblemsModel::Severity::Error, card, text, {}});
         m_status->say(text);
+    });
+    connect(m_report, &ReportMaker::ended, this, [this](const QString &fileName, const QString &problem) {
+        updateStop();
+        m_status->say(problem.isEmpty() ? tr("Wrote the report %1.").arg(fileName) : problem);
     });
     connect(m_status, &StatusLine::problemsRequested, this,
             [this] { showPanel(QStringLiteral("problems")); });
@@ -235,6 +245,20 @@ void MainWindow::connectRuns()
     auto *step = qobject_cast<RunStepView *>(panel(QStringLiteral("run")));
     m_status->setRunner(m_runner);
     m_runner->setKeys(m_keys);
+    m_runner->setGates(m_desk);
+    m_gate->setRunner(m_desk->runnerForPerson());
+    m_status->setGates(m_desk);
+    connect(m_workspace, &WorkspaceModel::loaded, m_desk,
+            [this] { m_desk->open(QString::fromStdString(m_workspace->workspace().root.string())); });
+    connect(m_status, &StatusLine::poolRequested, this, [this, panel = QPointer<PoolPanel>()]() mutable {
+        if (!panel) {
+            panel = new PoolPanel(m_desk, this);
+            panel->setAttribute(Qt::WA_DeleteOnClose);
+        }
+        panel->show();
+        panel->raise();
+        panel->activateWindow();
+    });
     QMenu *rowMenu = qobject_cast<LineagePanel *>(panel(QStringLiteral("lineage")))->contextMenu();
     rowMenu->addSeparator();
     QWidget *library = panel(QStringLiteral("library"))->focusProxy();
@@ -285,7 +309,8 @@ void MainWindow::connectRuns()
 
 void MainWindow::updateStop()
 {
-    command(QStringLiteral("window.stop"))->setEnabled(m_gate->isRunning() || m_runner->isRunning());
+    command(QStringLiteral("window.stop"))
+        ->setEnabled(m_gate->isRunning() || m_runner->isRunning() || m_report->isWorking());
 }
 
 void MainWindow::openWorkspace(const QString &root)

@@ -16,9 +16,11 @@ class DeviceMonitor;
 class DockArranger;
 class DockPanel;
 class GateController;
+class GateDesk;
 class KeyRing;
 class ProblemsModel;
 class QuickOpen;
+class ReportMaker;
 class RunController;
 class RunStore;
 class Selection;
@@ -107,6 +109,12 @@ private:
     void cyclePanes(int by);
     void zoomPane();
     void exportFocused();
+    struct ReportSubject {
+        QString title;
+        QString name; ///< as report::findSubject() takes it; empty: nothing is in view
+    };
+    [[nodiscard]] ReportSubject reportSubject() const;
+    void writeReport();
     void chooseWorkspace();
     void showPanel(const QString &id);
     [[nodiscard]] QWidget *focusedPanel() const;
@@ -124,6 +132,7 @@ private:
     GateController *m_gate;
     RunStore *m_runs;
     RunController *m_runner;
+    GateDesk *m_desk;
     KeyRing *m_keys;
     CardReviewer *m_reviewer;
     Viewed *m_viewed;
@@ -134,6 +143,7 @@ private:
     Centre *m_centre = nullptr;
     DockArranger *m_arranger = nullptr;
     QuickOpen *m_quickOpen = nullptr;
+    ReportMaker *m_report;
     QMap<QString, QWidget *> m_panels;
     std::vector<DockPanel *> m_docks;
     SessionStore *m_store = nullptr;

@@ -2,6 +2,7 @@
 #include "ui/shell/statusline.h"
 
 #include "ui/runs/gatecontroller.h"
+#include "ui/runs/gatedesk.h"
 #include "ui/runs/runcontroller.h"
 #include "ui/runs/runprogress.h"
 #include "ui/shell/devicemonitor.h"
@@ -47,6 +48,7 @@ StatusLine::StatusLine(DeviceMonitor *devices, GateController *gate, ProblemsMod
     , m_gate(gate)
     , m_problemsModel(problems)
     , m_devices(new QLabel)
+    , m_pool(new QToolButton)
     , m_message(new QLabel)
     , m_problems(new QToolButton)
     , m_job(new QToolButton)
@@ -70,7 +72,8 @@ StatusLine::StatusLine(DeviceMonitor *devices, GateController *gate, ProblemsMod
     m_stop->setText(tr("Stop"));
     m_stop->setToolTip(tr("Stop what is running at once (Shift+Esc)"));
     m_stop->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
-    for (QToolButton *button : {m_problems, m_job, m_stop}) {
+    m_pool->hide();
+    for (QToolButton *button : {m_pool, m_problems, m_job, m_stop}) {
         button->setIconSize(QSize(13, 13));
         button->setFocusPolicy(Qt::TabFocus);
     }
@@ -80,6 +83,7 @@ StatusLine::StatusLine(DeviceMonitor *devices, GateController *gate, ProblemsMod
     row->setContentsMargins(8, 0, 4, 0);
     row->setSpacing(10);
     row->addWidget(m_devices);
+    row->addWidget(m_pool);
     row->addWidget(m_message, 1);
     row->addWidget(m_problems);
     row->addWidget(m_job);
@@ -91,6 +95,7 @@ StatusLine::StatusLine(DeviceMonitor *devices, GateController *gate, ProblemsMod
     m_messageTimer->setInterval(messageMs);
     connect(m_messageTimer, &QTimer::timeout, m_message, &QLabel::clear);
     connect(m_problems, &QToolButton::clicked, this, &StatusLine::problemsRequested);
+    connect(m_pool, &QToolButton::clicked, this, &StatusLine::poolRequested);
     connect(m_job, &QToolButton::clicked, this, [this] {
         if (m_gate->isRunning())
             emit consoleRequested();
@@ -179,6 +184,24 @@ void StatusLine::setRunner(RunController *runner)
     m_runner = runner;
     connect(runner, &RunController::progressed, this, &StatusLine::showRun);
     showRun();
+}
+
+void StatusLine::setGates(GateDesk *desk)
+{
+    m_desk = desk;
+    connect(desk, &GateDesk::changed, this, &StatusLine::showPool);
+    showPool();
+}
+
+void StatusLine::showPool()
+{
+    const QString problem = m_desk->problem();
+    m_pool->setVisible(m_desk->hasPool() || !problem.isEmpty());
+    m_pool->setText(problem.isEmpty() ? poolSummary(m_desk->state()) : tr("pool.toml cannot be read"));
+    m_pool->setToolTip(
+        problem.isEmpty()
+            ? tr("Gates of the pool, what they do, and who waits")
+            : tr("%1\nUntil it is mended, trials go to the gate of this machine.").arg(problem));
 }
 
 /// Dollars and tokens against the cap. A trial that was started by hand goes first.

@@ -14,6 +14,7 @@ namespace klineage::ui {
 
 class DeviceMonitor;
 class GateController;
+class GateDesk;
 class ProblemsModel;
 class RunController;
 
@@ -28,6 +29,8 @@ public:
 
     /// The run that is shown while no trial is. Called once.
     void setRunner(RunController *runner);
+    /// The gates of the pool, when there is one. Called once.
+    void setGates(GateDesk *desk);
     /// Shown for a few seconds.
     void say(const QString &message);
 
@@ -35,19 +38,23 @@ signals:
     void problemsRequested();
     void consoleRequested();
     void runsRequested();
+    void poolRequested();
 
 private:
     void showDevices();
     void showProblems();
     void showJob(const QString &text);
     void showRun();
+    void showPool();
     void showProgress(const gate::GateProgress &progress);
 
     DeviceMonitor *m_monitor;
     GateController *m_gate;
     RunController *m_runner = nullptr;
+    GateDesk *m_desk = nullptr;
     ProblemsModel *m_problemsModel;
     QLabel *m_devices;
+    QToolButton *m_pool;
     QLabel *m_message;
     QToolButton *m_problems;
     QToolButton *m_job;

@@ -2,10 +2,14 @@
 // The commands and menus of MainWindow.
 #include "ui/shell/mainwindow.h"
 
+#include "ui/experiments/experimentspanel.h"
+#include "ui/experiments/experimentstore.h"
 #include "ui/models/selection.h"
 #include "ui/models/workspacemodel.h"
+#include "ui/plots/trajectorytabs.h"
 #include "ui/runs/gatecontroller.h"
 #include "ui/runs/runcontroller.h"
+#include "ui/runs/runstore.h"
 #include "ui/shell/centre.h"
 #include "ui/shell/commands/gotoentries.h"
 #include "ui/shell/commands/keylistdialog.h"
@@ -14,6 +18,7 @@
 #include "ui/shell/docks/dockpanel.h"
 #include "ui/shell/exporter.h"
 #include "ui/shell/panels.h"
+#include "ui/shell/reportmaker.h"
 #include "ui/shell/statusline.h"
 #include "ui/shell/topbar.h"
 #include "ui/style/fonts.h"
@@ -27,6 +32,7 @@
 #include <QMessageBox>
 
 #include <algorithm>
+#include <filesystem>
 
 namespace klineage::ui {
 
@@ -83,6 +89,8 @@ void MainWindow::buildActions()
     addCommand("window.normalText", tr("Text as designed"), key(Qt::CTRL | Qt::Key_0), [=] { scaleText(0); });
     addCommand("window.export", tr("Export what is visible…"), key(Qt::CTRL | Qt::Key_E),
                [this] { exportFocused(); });
+    addCommand("window.report", tr("Report of the lineage, run or experiment…"),
+               key(Qt::CTRL | Qt::SHIFT | Qt::Key_E), [this] { writeReport(); });
     addCommand("window.openWorkspace", tr("Open workspace…"), key(Qt::CTRL | Qt::Key_O),
                [this] { chooseWorkspace(); });
     addCommand("window.reload", tr("Read the workspace again"), key(Qt::Key_F5), [this] {
@@ -92,6 +100,7 @@ void MainWindow::buildActions()
     addCommand("window.stop", tr("Stop the running trial and run"), key(Qt::SHIFT | Qt::Key_Escape), [this] {
         m_gate->stop();
         m_runner->stop();
+        m_report->stop();
     })->setEnabled(false);
     for (std::size_t i = 0; i < windowLayouts().size(); ++i) {
         const WindowLayout &layout = windowLayouts()[i];
@@ -146,7 +155,7 @@ void MainWindow::buildMenus()
     };
     add(menu, {"window.goTo", "window.palette"});
     menu->addSeparator();
-    add(menu, {"window.openWorkspace", "window.reload", "window.export"});
+    add(menu, {"window.openWorkspace", "window.reload", "window.export", "window.report"});
     menu->addSeparator();
     QMenu *panels = menu->addMenu(tr("Panels"));
     for (DockPanel *dock : m_docks)
@@ -267,6 +276,47 @@ void MainWindow::exportFocused()
         return;
     const QString problem = exportPanel(*panel, fileName);
     m_status->say(problem.isEmpty() ? tr("Exported %1.").arg(fileName) : problem);
+}
+
+/// What the pane with the focus is about, else the page in the centre.
+MainWindow::ReportSubject MainWindow::reportSubject() const
+{
+    QWidget *focused = focusedPanel();
+    const QString pane = focused ? m_panels.key(focused) : m_centre->page();
+    const auto absolute = [](const std::filesystem::path &folder) {
+        return QString::fromStdString(std::filesystem::absolute(folder).string());
+    };
+    const auto *trajectory = qobject_cast<TrajectoryTabs *>(m_panels.value(QStringLiteral("trajectory")));
+    const bool isOfRuns = pane == QLatin1String("runs") || pane == QLatin1String("run")
+                          || (pane == QLatin1String("trajectory") && trajectory->showsRuns());
+    if (const RunEntryPtr run = isOfRuns ? m_runs->current() : nullptr)
+        return {run->id(), QLatin1String("run:") + absolute(run->record.directory)};
+    const auto *experiments = qobject_cast<ExperimentsPanel *>(m_panels.value(QStringLiteral("experiments")));
+    if (const ExperimentEntryPtr entry =
+            pane == QLatin1String("experiments") ? experiments->store()->current() : nullptr)
+        return {entry->name(), QLatin1String("experiment:") + absolute(entry->experiment.directory)};
+    const QString key = m_selection->lineageKey();
+    return m_workspace->lineage(key) ? ReportSubject{key, key} : ReportSubject{};
+}
+
+void MainWindow::writeReport()
+{
+    const ReportSubject subject = reportSubject();
+    if (subject.name.isEmpty() || m_report->isWorking()) {
+        m_status->say(subject.name.isEmpty()
+                          ? tr("Choose a lineage, a run or an experiment: a report is of one of them.")
+                          : tr("A report is being written; Shift+Esc stops it."));
+        return;
+    }
+    const QString name = QString(subject.title).replace(QLatin1Char('/'), QLatin1Char('-'));
+    const QString fileName = QFileDialog::getSaveFileName(
+        this, tr("Report of %1").arg(subject.title), name + QStringLiteral(".html"),
+        tr("Web page (*.html);;PDF, A4 (*.pdf);;Markdown, tables alone (*.md)"));
+    if (fileName.isEmpty())
+        return;
+    m_status->say(tr("Writing the report %1…").arg(fileName));
+    m_report->make(m_root, subject.name, fileName);
+    updateStop();
 }
 
 void MainWindow::chooseWorkspace()

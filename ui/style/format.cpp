@@ -60,6 +60,20 @@ QString withUnit(const QString &number, const QString &unit)
     return unit.isEmpty() ? number : number + unitSpace + unit;
 }
 
+// Largest first, as above; what is smaller than all of them keeps the last.
+constexpr std::array smallPrefixes = {Prefix{1, ""}, Prefix{1e-3, "m"}, Prefix{1e-6, "µ"}, Prefix{1e-9, "n"}};
+
+QString smallQuantity(double value, const QString &unit)
+{
+    for (const Prefix &prefix : smallPrefixes) {
+        if (std::abs(value) >= prefix.factor * 0.9995 || &prefix == &smallPrefixes.back()) {
+            const double scaled = value / prefix.factor;
+            return withUnit(plain(scaled, decimalsFor(scaled)), QString::fromUtf8(prefix.symbol) + unit);
+        }
+    }
+    return {};
+}
+
 template <std::size_t N>
 QString prefixed(double value, const std::array<Prefix, N> &prefixes, const QString &unit)
 {
@@ -103,6 +117,8 @@ QString formatQuantity(double value, const QString &unit)
         return prefixed(value, binaryPrefixes, unit);
     if (unit == QLatin1String("FLOP/s") || unit == QLatin1String("B/s") || unit == QLatin1String("Hz"))
         return prefixed(value, decimalPrefixes, unit);
+    if (unit == QLatin1String("J") && value != 0 && std::abs(value) < 0.9995)
+        return smallQuantity(value, unit);
     if (value == std::floor(value) && std::abs(value) < 1e15 && unit != QLatin1String("%"))
         return withUnit(plain(value, 0), unit);
     return withUnit(plain(value, unit == QLatin1String("%") ? 1 : decimalsFor(value)), unit);

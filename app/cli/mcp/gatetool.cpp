@@ -65,6 +65,7 @@ ToolResult gateCandidate(GateDesk &desk, const json &arguments, const Call &call
     if (!parent)
         return toolErrorOf(parent.error());
     request->parentText = std::move(*parent);
+    request->place.platform = arguments.value("platform", "");
     const Result<gate::Trial> trial = desk.run(*request, call);
     if (!trial)
         return toolErrorOf(trial.error());
@@ -73,15 +74,16 @@ ToolResult gateCandidate(GateDesk &desk, const json &arguments, const Call &call
 
 } // namespace
 
-GateDesk::GateDesk(std::filesystem::path workspace)
+GateDesk::GateDesk(std::filesystem::path workspace, std::unique_ptr<gate::GatePool> gates)
     : m_workspace(std::move(workspace))
+    , m_gates(std::move(gates))
 {}
 
 GateDesk::~GateDesk() = default;
 
 Result<gate::Trial> GateDesk::run(const gate::GateRequest &request, const Call &call)
 {
-    return m_gates.run(request, call.stop, [&call](const gate::GateProgress &progress) {
+    return m_gates->run(request, call.stop, [&call](const gate::GateProgress &progress) {
         call.progress(wholeFraction(progress),
                       std::string(gate::toString(progress.stage)) + ": " + progress.text);
     });
@@ -172,6 +174,9 @@ mcp::Tool gateTool(const std::shared_ptr<GateDesk> &desk)
     properties["parent_state"] = {{"type", "string"},
                                   {"maxLength", 256},
                                   {"description", "Instead: a recorded state, as in sgemm/pocl/K02"}};
+    properties["platform"] = {{"type", "string"},
+                              {"maxLength", 64},
+                              {"description", "Only on a gate of this platform, as in sm90 or pocl"}};
     return {
         "gate",
         "Gate a candidate",

@@ -7,6 +7,7 @@
 #include "core/base/suggest.h"
 #include "core/kernel/candidatetext.h"
 #include "core/lineage/step.h"
+#include "core/talk/cardtext.h"
 
 namespace klineage::cli {
 
@@ -158,6 +159,15 @@ ToolResult getCard(const Workspace &workspace, const json &arguments)
     return mcp::toolData(cardJson(*record));
 }
 
+ToolResult listCards(const Workspace &workspace, const json &)
+{
+    std::string index;
+    for (const skills::CardRecord &record : workspace.cards)
+        index += policy::indexLine(record);
+    json data{{"index", index}};
+    return {index.empty() ? "There are no cards.\n" : index, std::move(data), false};
+}
+
 ToolResult retrieveCards(const Workspace &workspace, const json &arguments)
 {
     RetrievalQuestion question;
@@ -175,6 +185,13 @@ ToolResult retrieveCards(const Workspace &workspace, const json &arguments)
     skills::RetrievalOptions options;
     options.hypotheses = arguments.value("hypotheses", false);
     options.perDimension = static_cast<int>(arguments.value("per_dimension", 8.0));
+    if (arguments.value("chain", false)) {
+        const skills::Chain chain =
+            skills::retrieveChain(retrievalIndex(workspace), workspace.cards, *target, options, mostOfChain);
+        json data = chainJson(chain);
+        data["target"] = targetJson(*target);
+        return {chainText(chain, workspace), std::move(data), false};
+    }
     const skills::Retrieval found = retrievalIndex(workspace).find(*target, options);
     json data = retrievalJson(found);
     data["target"] = targetJson(*target);
@@ -208,6 +225,10 @@ json retrieveSchema()
            {"description", "What the code provides already, at which locus"}}},
          {"hypotheses",
           {{"type", "boolean"}, {"description", "Also cards that no held-out roundtrip has admitted"}}},
+         {"chain",
+          {{"type", "boolean"},
+           {"description",
+            "Also what the target is ready for once those cards are applied, until nothing is added; a line a card"}}},
          {"per_dimension",
           {{"type", "integer"},
            {"minimum", 1},
@@ -255,6 +276,11 @@ std::vector<Tool> lookupTools(const std::filesystem::path &root)
                           {"state", textSchema("Id of a state or attempt, as in K03 or R03a")}},
                          {"lineage"}),
             getLineage),
+        tool(
+            "list_cards", "List SkillCards",
+            "The index of the library, a line a card: name, life, intent, best measured effect, what the device needs, "
+            "what it comes after. get_card has the full text.",
+            objectSchema(json::object()), listCards),
         tool(
             "get_card", "Get a SkillCard",
             "One optimization: intent, anchor, preconditions, effects, risks, scope, feature contracts, carrier (a code "

@@ -4,6 +4,7 @@
 #include "app/cli/interrupt.h"
 #include "app/cli/mcp/tools.h"
 #include "app/cli/mcp/transport.h"
+#include "app/cli/poolchoice.h"
 
 #include "core/interop/mcp/server.h"
 
@@ -22,7 +23,7 @@ const char *const instructions =
     "cards for where the code stands (retrieve_cards), read them (get_card), write a candidate and gate it. Only the gate's verdict "
     "counts: correct on every case, and a speedup whose interval excludes 1.";
 
-int serve(const Session &session, const RunChoice &choice)
+int serve(const Session &session, const RunChoice &choice, const PoolChoice &poolChoice)
 {
     const Result<std::filesystem::path> root = session.workspaceRoot();
     if (!root)
@@ -33,7 +34,10 @@ int serve(const Session &session, const RunChoice &choice)
         for (const Error &problem : workspace->problems)
             std::fprintf(stderr, "klineage-cli: %s\n", problem.message.c_str());
     const InterruptWatcher interrupts;
-    const auto desk = std::make_shared<GateDesk>(*root);
+    auto pool = openPool(session, poolChoice);
+    if (!pool)
+        return pool.error();
+    const auto desk = std::make_shared<GateDesk>(*root, std::move(*pool));
     std::vector<mcp::Tool> tools = lookupTools(*root);
     if (choice.run.empty()) {
         tools.push_back(gateTool(desk));
@@ -57,9 +61,11 @@ int serve(const Session &session, const RunChoice &choice)
 void addMcpCommand(CLI::App &app, Session &session)
 {
     const auto choice = std::make_shared<RunChoice>();
+    const auto pool = std::make_shared<PoolChoice>();
     CLI::App *verb = session.addVerb(
         app, "mcp", "Serve workloads, lineages, cards and the gate to any agent (MCP over stdio)",
-        [&session, choice] { return serve(session, *choice); });
+        [&session, choice, pool] { return serve(session, *choice, *pool); });
+    addPoolOptions(*verb, *pool);
     verb->add_option(
         "--run", choice->run,
         "Let the agent submit to this run of runs/ instead of gating freely; it is created when --workload and --platform are given");

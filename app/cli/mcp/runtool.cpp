@@ -49,6 +49,8 @@ public:
             return tl::unexpected(record.error());
         m_ending = record->ending;
         for (const gate::Trial &trial : record->trials) {
+            if (m_device.empty())
+                m_device = trial.environment.device;
             const auto step = std::find_if(record->steps.begin(), record->steps.end(),
                                            [&](const run::StepRecord &one) { return one.trial == trial.id; });
             if (Status done = repeat(trial, step == record->steps.end() ? nullptr : &*step); !done)
@@ -68,6 +70,7 @@ public:
         Result<gate::GateRequest> request = gateRequestOf(*workspace, settings().workload, arguments);
         if (!request)
             return toolErrorOf(request.error());
+        request->place = {settings().platform, m_device, {}, {}};
         if (const Status parent = setParent(*request, arguments.value("parent_step", 0)); !parent)
             return toolErrorOf(parent.error());
         const auto gateIt = [&](const gate::GateRequest &one, std::stop_token,
@@ -75,6 +78,8 @@ public:
         const Result<gate::Trial> trial = m_journal.gate(*request, gateIt, call.stop);
         if (!trial)
             return toolErrorOf(trial.error());
+        if (m_device.empty())
+            m_device = trial->environment.device;
         run::StepRecord step = stepOf(*trial, dollars);
         step.title = arguments.value("title", std::string(gate::toString(trial->verdict.status)));
         step.cards = arguments.value("cards", std::vector<std::string>());
@@ -224,6 +229,7 @@ private:
     std::shared_ptr<GateDesk> m_desk;
     run::Journal m_journal;
     run::Ending m_ending; ///< of a run that takes no more
+    std::string m_device; ///< of its first trial
 };
 
 Result<run::Journal> openOrCreate(const fs::path &workspace, const RunChoice &choice)

@@ -21,7 +21,7 @@ namespace klineage::cli {
 class GateDesk
 {
 public:
-    explicit GateDesk(std::filesystem::path workspace);
+    GateDesk(std::filesystem::path workspace, std::unique_ptr<gate::GatePool> gates);
     ~GateDesk();
 
     [[nodiscard]] const std::filesystem::path &workspace() const { return m_workspace; }
@@ -29,7 +29,7 @@ public:
 
 private:
     std::filesystem::path m_workspace;
-    gate::GatePool m_gates;
+    std::unique_ptr<gate::GatePool> m_gates;
 };
 
 /// Properties of the schema that say how to gate: tunables, seeds, rounds, profile_seconds, timeout_seconds, reference, counters.

@@ -73,6 +73,8 @@ Environment CudaBackend::environment() const
     environment.platform = "sm" + std::to_string(attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR))
                            + std::to_string(attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR));
     environment.facts = nvmlFacts(m_pciBusId);
+    if (!m_pciBusId.empty())
+        environment.facts["pci_bus"] = m_pciBusId;
     int version = 0;
     m_driver.driverGetVersion(&version);
     environment.facts["cuda_driver"] =
@@ -126,7 +128,7 @@ Result<BufferId> CudaBackend::allocate(std::size_t bytes)
         allocateMemory(m_driver, bytes, "allocate " + std::to_string(bytes) + " bytes of device memory");
     if (!memory)
         return tl::unexpected(memory.error());
-    return m_held.addBuffer(std::move(*memory), bytes);
+    return m_held.addBuffer(BufferMemory(std::move(*memory)), bytes);
 }
 
 Status CudaBackend::upload(BufferId buffer, std::span<const std::byte> image)
@@ -134,15 +136,32 @@ Status CudaBackend::upload(BufferId buffer, std::span<const std::byte> image)
     const auto target = m_held.memory(buffer, image.size());
     if (!target)
         return tl::unexpected(target.error());
-    return m_driver.check(m_driver.memcpyHtoD(*target, image.data(), image.size()), "copy to the device");
+    return m_driver.toDevice(*target, image.data(), image.size(), "copy to the device");
 }
 
-Status CudaBackend::download(BufferId buffer, std::span<std::byte> image)
+Status CudaBackend::download(BufferId buffer, std::size_t offset, std::span<std::byte> image)
 {
-    const auto source = m_held.memory(buffer, image.size());
+    const auto source = m_held.memory(buffer, offset + image.size());
     if (!source)
         return tl::unexpected(source.error());
-    return m_driver.check(m_driver.memcpyDtoH(image.data(), *source, image.size()), "copy from the device");
+    return m_driver.check(m_driver.memcpyDtoH(image.data(), *source + offset, image.size()),
+                          "copy from the device");
+}
+
+Result<std::string> CudaBackend::share(BufferId buffer)
+{
+    const auto memory = m_held.memory(buffer, 0);
+    if (!memory)
+        return tl::unexpected(memory.error());
+    return shareMemory(m_driver, *memory);
+}
+
+Result<BufferId> CudaBackend::adopt(const std::string &handle, std::size_t bytes)
+{
+    auto opened = openMemory(m_driver, handle);
+    if (!opened)
+        return tl::unexpected(opened.error());
+    return m_held.addBuffer(BufferMemory(std::move(*opened)), bytes);
 }
 
 Result<std::vector<AddressSet>> CudaBackend::addresses(const std::vector<BufferSet> &sets) const
@@ -306,14 +325,22 @@ Result<SampledCode> CudaBackend::sample(SubjectId subject, std::span<const std::
 
 Status CudaBackend::copy(std::span<const CopyRange> ranges)
 {
-    const auto enqueued =
-        m_held.copyEach(ranges, [this](CUdeviceptr to, CUdeviceptr from, const CopyRange &range) {
+    std::vector<BlendJob> blends;
+    const auto enqueued = m_held.copyEach(
+        ranges,
+        [this](CUdeviceptr to, CUdeviceptr from, const CopyRange &range) {
             return m_driver.check(m_driver.memcpyDtoDAsync(to + range.toOffset, from + range.fromOffset,
                                                            range.bytes, m_stream.get()),
                                   "copy between buffers");
+        },
+        [&](CUdeviceptr to, CUdeviceptr from, CUdeviceptr with, const CopyRange &range) -> Status {
+            blends.push_back(blendJob(range, to, from, with));
+            return {};
         });
     if (!enqueued)
         return enqueued;
+    if (auto blended = m_helpers.blend(m_stream.get(), blends); !blended)
+        return blended;
     return m_driver.check(m_driver.streamSynchronize(m_stream.get()), "copy between buffers");
 }
 

@@ -50,7 +50,9 @@ public:
     Result<BufferId> allocate(std::size_t bytes) override;
     void release(BufferId buffer) override { m_held.eraseBuffer(buffer); }
     Status upload(BufferId buffer, std::span<const std::byte> image) override;
-    Status download(BufferId buffer, std::span<std::byte> image) override;
+    Status download(BufferId buffer, std::size_t offset, std::span<std::byte> image) override;
+    Result<std::string> share(BufferId buffer) override;
+    Result<BufferId> adopt(const std::string &handle, std::size_t bytes) override;
     Status copy(std::span<const CopyRange> ranges) override;
     Status installHelpers(std::span<const std::byte> binary) override
     {
@@ -88,7 +90,7 @@ private:
     Event m_begin;
     Event m_end;
     std::string m_pciBusId;
-    Holdings<Module, DeviceMemory, Entry> m_held;
+    Holdings<Module, BufferMemory, Entry> m_held;
 };
 
 } // namespace klineage::gate::cuda

@@ -89,4 +89,11 @@ Status Driver::check(CUresult result, const std::string &action) const
     return tl::unexpected(error(result, action));
 }
 
+Status Driver::toDevice(CUdeviceptr to, const void *from, std::size_t bytes, const std::string &action) const
+{
+    if (auto copied = check(memcpyHtoD(to, from, bytes), action); !copied)
+        return copied;
+    return check(streamSynchronize(nullptr), action);
+}
+
 } // namespace klineage::gate::cuda

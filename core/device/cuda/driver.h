@@ -5,6 +5,7 @@
 
 #include <cuda.h>
 
+#include <cstddef>
 #include <string>
 #include <utility>
 
@@ -35,6 +36,9 @@ namespace klineage::gate::cuda {
     X(occupancyBlocks, cuOccupancyMaxActiveBlocksPerMultiprocessor, 6050) \
     X(memAlloc, cuMemAlloc, 3020) \
     X(memFree, cuMemFree, 3020) \
+    X(ipcGetMemHandle, cuIpcGetMemHandle, 4010) \
+    X(ipcOpenMemHandle, cuIpcOpenMemHandle, 11000) \
+    X(ipcCloseMemHandle, cuIpcCloseMemHandle, 4010) \
     X(memcpyHtoD, cuMemcpyHtoD, 3020) \
     X(memcpyDtoH, cuMemcpyDtoH, 3020) \
     X(memcpyDtoDAsync, cuMemcpyDtoDAsync, 3020) \
@@ -75,6 +79,10 @@ struct Driver {
     /// An error sentence "Cannot <action>: <driver's words>."; candidate-caused results become ErrorCode::InvalidInput.
     [[nodiscard]] Error error(CUresult result, const std::string &action) const;
     [[nodiscard]] Status check(CUresult result, const std::string &action) const;
+    /// Copies from ordinary memory, and waits until the bytes are there. cuMemcpyHtoD alone may return when they are only on their way,
+    /// and streams that wait for no other would not wait for them.
+    [[nodiscard]] Status toDevice(CUdeviceptr to, const void *from, std::size_t bytes,
+                                  const std::string &action) const;
 };
 
 } // namespace klineage::gate::cuda

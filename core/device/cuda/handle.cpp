@@ -2,6 +2,7 @@
 #include "core/device/cuda/handle.h"
 
 #include <algorithm>
+#include <charconv>
 
 namespace klineage::gate::cuda {
 
@@ -43,6 +44,42 @@ Result<DeviceMemory> allocateMemory(const Driver &driver, std::size_t bytes, con
     return owned<DeviceMemory, CUdeviceptr>(driver, what, [&](CUdeviceptr *address) {
         return driver.memAlloc(address, std::max<std::size_t>(bytes, 1));
     });
+}
+
+Result<std::string> shareMemory(const Driver &driver, CUdeviceptr address)
+{
+    CUipcMemHandle handle{};
+    if (const CUresult result = driver.ipcGetMemHandle(&handle, address); result != CUDA_SUCCESS)
+        return fail(ErrorCode::Unavailable,
+                    "Cannot share memory of the device: " + driver.describe(result) + ".");
+    constexpr const char *digits = "0123456789abcdef";
+    std::string text;
+    for (const char c : handle.reserved) {
+        const auto byte = static_cast<unsigned char>(c);
+        text += digits[byte >> 4];
+        text += digits[byte & 15];
+    }
+    return text;
+}
+
+Result<OpenedMemory> openMemory(const Driver &driver, const std::string &text)
+{
+    CUipcMemHandle handle{};
+    if (text.size() != 2 * sizeof handle.reserved)
+        return fail(ErrorCode::Unavailable, "Cannot open memory of another process: this is no handle.");
+    for (std::size_t i = 0; i < sizeof handle.reserved; ++i) {
+        unsigned byte = 0;
+        const char *const begin = text.data() + 2 * i;
+        if (std::from_chars(begin, begin + 2, byte, 16).ptr != begin + 2)
+            return fail(ErrorCode::Unavailable, "Cannot open memory of another process: this is no handle.");
+        handle.reserved[i] = static_cast<char>(byte);
+    }
+    CUdeviceptr address = 0;
+    if (const CUresult result = driver.ipcOpenMemHandle(&address, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
+        result != CUDA_SUCCESS)
+        return fail(ErrorCode::Unavailable,
+                    "Cannot open memory of another process: " + driver.describe(result) + ".");
+    return OpenedMemory(driver, address);
 }
 
 Result<ExecutableGraph> captureGraph(const Driver &driver, CUstream stream,

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <functional>
 #include <string>
+#include <utility>
 
 namespace klineage::gate::cuda {
 
@@ -16,6 +17,26 @@ using Module = Handle<Driver, CUmodule, &Driver::moduleUnload>;
 using Graph = Handle<Driver, CUgraph, &Driver::graphDestroy>;
 using ExecutableGraph = Handle<Driver, CUgraphExec, &Driver::graphExecDestroy>;
 using DeviceMemory = Handle<Driver, CUdeviceptr, &Driver::memFree>;
+/// Of another process.
+using OpenedMemory = Handle<Driver, CUdeviceptr, &Driver::ipcCloseMemHandle>;
+
+/// One or the other.
+class BufferMemory
+{
+public:
+    BufferMemory() = default;
+    explicit BufferMemory(DeviceMemory own)
+        : m_own(std::move(own))
+    {}
+    explicit BufferMemory(OpenedMemory opened)
+        : m_opened(std::move(opened))
+    {}
+    [[nodiscard]] CUdeviceptr get() const { return m_own ? m_own.get() : m_opened.get(); }
+
+private:
+    DeviceMemory m_own;
+    OpenedMemory m_opened;
+};
 
 /// As C interfaces take it.
 [[nodiscard]] inline void *pointerTo(const DeviceMemory &memory)
@@ -30,6 +51,9 @@ using DeviceMemory = Handle<Driver, CUdeviceptr, &Driver::memFree>;
 /// At least one byte.
 [[nodiscard]] Result<DeviceMemory> allocateMemory(const Driver &driver, std::size_t bytes,
                                                   const std::string &what);
+/// The allocation that begins there, for openMemory() in another process. Unavailable where the system has no such thing.
+[[nodiscard]] Result<std::string> shareMemory(const Driver &driver, CUdeviceptr address);
+[[nodiscard]] Result<OpenedMemory> openMemory(const Driver &driver, const std::string &handle);
 /// What enqueue() puts on the stream, to be launched as a whole; it is not run.
 [[nodiscard]] Result<ExecutableGraph> captureGraph(const Driver &driver, CUstream stream,
                                                    const std::function<Status()> &enqueue);

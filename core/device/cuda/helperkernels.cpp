@@ -61,6 +61,10 @@ extern "C" __global__ void __launch_bounds__(1024, 2) klineage_scrub_stack(unsig
 {
     scrubLocal<1024>(word, never);
 }
+extern "C" __global__ void __launch_bounds__(1024, 2) klineage_scrub_deep(unsigned word, unsigned never)
+{
+    scrubLocal<4096>(word, never);
+}
 
 extern "C" __global__ void klineage_probe(Mark *marks)
 {
@@ -163,6 +167,111 @@ __device__ void addOtherTile(const Output &output, u64 first, u64 end, unsigned 
                          : size == 2 ? *reinterpret_cast<const unsigned short *>(at)
                                      : *reinterpret_cast<const unsigned char *>(at);
         addElement(print, bits, valueOf(bits, kind), (doubled >> (8 * (i * size % 4))) & mask, i, key);
+    }
+}
+
+// As sourceOf() and blendPieces() have it (core/device/blend.cpp): the same bits.
+struct Blend { u64 to, first, second, elements, piece, unit, key; double mean; u64 kind, elementKind; };
+
+__device__ u64 spread(u64 x)
+{
+    x += 0x9e3779b97f4a7c15ull;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+    return x ^ (x >> 31);
+}
+
+struct Source { u64 first, second, turn; unsigned ofSecond; float c, s, shift; };
+
+__device__ Source sourceOf(const Blend &blend, u64 index, u64 length)
+{
+    const u64 places = (blend.elements - length) / blend.unit + 1;
+    const u64 at = spread(blend.key) + 4 * index;
+    const u64 angle = spread(at + 2);
+    Source source = {};
+    source.first = blend.unit * __umul64hi(spread(at), places);
+    source.second = blend.unit * __umul64hi(spread(at + 1), places);
+    source.turn = blend.kind == 2 ? __umul64hi(spread(at + 3), length) : 0;
+    source.ofSecond = unsigned(angle >> 63);
+    if (blend.kind == 0) {
+        const double t = double((1u << 18) + unsigned(angle & ((1u << 19) - 1))) / 1048576.0;
+        const double square = __dmul_rn(t, t);
+        source.c = __double2float_rn(__ddiv_rn(__dsub_rn(1.0, square), __dadd_rn(1.0, square)));
+        source.s = __double2float_rn(__ddiv_rn(2.0 * t, __dadd_rn(1.0, square)));
+        const double rest = __dsub_rn(__dsub_rn(1.0, double(source.c)), double(source.s));
+        source.shift = __double2float_rn(__dmul_rn(blend.mean, rest));
+    }
+    return source;
+}
+
+__device__ float mixed(const Source &source, float x, float y)
+{
+    return __fadd_rn(__fadd_rn(__fmul_rn(source.c, x), __fmul_rn(source.s, y)), source.shift);
+}
+
+template <typename Bits>
+__device__ void takePiece(const Blend &blend, const Source &source, u64 begin, u64 length)
+{
+    const Bits *from = reinterpret_cast<const Bits *>(source.ofSecond ? blend.second : blend.first) + source.first;
+    Bits *to = reinterpret_cast<Bits *>(blend.to) + begin;
+    for (u64 i = threadIdx.x; i < length; i += blockDim.x)
+        to[i] = from[i + source.turn < length ? i + source.turn : i + source.turn - length];
+}
+
+__device__ void mixPiece(const Blend &blend, const Source &source, u64 begin, u64 length)
+{
+    if (blend.elementKind == 0) {
+        const float *x = reinterpret_cast<const float *>(blend.first) + source.first;
+        const float *y = reinterpret_cast<const float *>(blend.second) + source.second;
+        float *to = reinterpret_cast<float *>(blend.to) + begin;
+        for (u64 i = threadIdx.x; i < length; i += blockDim.x)
+            to[i] = mixed(source, x[i], y[i]);
+        return;
+    }
+    const unsigned short *x = reinterpret_cast<const unsigned short *>(blend.first) + source.first;
+    const unsigned short *y = reinterpret_cast<const unsigned short *>(blend.second) + source.second;
+    unsigned short *to = reinterpret_cast<unsigned short *>(blend.to) + begin;
+    for (u64 i = threadIdx.x; i < length; i += blockDim.x) {
+        if (blend.elementKind == 1) {
+            float a, b;
+            asm("cvt.f32.f16 %0, %1;" : "=f"(a) : "h"(x[i]));
+            asm("cvt.f32.f16 %0, %1;" : "=f"(b) : "h"(y[i]));
+            unsigned short bits;
+            asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(mixed(source, a, b)));
+            to[i] = bits;
+        } else {
+            const float a = __uint_as_float(unsigned(x[i]) << 16);
+            const float b = __uint_as_float(unsigned(y[i]) << 16);
+            const unsigned bits = __float_as_uint(mixed(source, a, b));
+            to[i] = static_cast<unsigned short>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+        }
+    }
+}
+
+// A tensor in y, its pieces in x.
+extern "C" __global__ void __launch_bounds__(256) klineage_blend(const Blend *blends)
+{
+    const Blend blend = blends[blockIdx.y];
+    const u64 pieces = (blend.elements + blend.piece - 1) / blend.piece;
+    __shared__ Source shared;
+    for (u64 index = blockIdx.x; index < pieces; index += gridDim.x) {
+        const u64 begin = index * blend.piece;
+        const u64 length = min(blend.piece, blend.elements - begin);
+        __syncthreads();
+        if (threadIdx.x == 0)
+            shared = sourceOf(blend, index, length);
+        __syncthreads();
+        const Source source = shared;
+        if (blend.kind == 0)
+            mixPiece(blend, source, begin, length);
+        else if (blend.elementKind == 8 + 1)
+            takePiece<unsigned char>(blend, source, begin, length);
+        else if (blend.elementKind == 8 + 2)
+            takePiece<unsigned short>(blend, source, begin, length);
+        else if (blend.elementKind == 8 + 4)
+            takePiece<unsigned>(blend, source, begin, length);
+        else
+            takePiece<u64>(blend, source, begin, length);
     }
 }
 

@@ -30,7 +30,9 @@ struct Output {
 
 constexpr unsigned fillThreads = 256;
 constexpr unsigned printThreads = 512;
-constexpr std::size_t smallStack = 256; ///< bytes that klineage_scrub_local overwrites for each thread
+// Bytes that klineage_scrub_local and _stack overwrite for each thread; _deep does four times as much as the latter.
+constexpr std::size_t smallStack = 256;
+constexpr std::size_t usualStack = 4096;
 
 /// The number of the type among those of klineage_print.
 std::uint64_t kindOf(kernel::DType dtype)
@@ -88,8 +90,10 @@ Status Helpers::install(CUdevice device, std::span<const std::byte> cubin)
                                          {&m_scrub, "klineage_scrub"},
                                          {&m_scrubLocal, "klineage_scrub_local"},
                                          {&m_scrubStack, "klineage_scrub_stack"},
+                                         {&m_scrubDeep, "klineage_scrub_deep"},
                                          {&m_probe, "klineage_probe"},
-                                         {&m_print, "klineage_print"}}) {
+                                         {&m_print, "klineage_print"},
+                                         {&m_blend, "klineage_blend"}}) {
         if (auto found = m_driver.check(m_driver.moduleGetFunction(function, m_module.get(), name),
                                         std::string("find the gate's kernel ") + name);
             !found)
@@ -125,8 +129,7 @@ Result<FillTable> Helpers::makeTable(
     auto memory = allocateMemory(m_driver, bytes, "allocate the table of what to refill");
     if (!memory)
         return tl::unexpected(memory.error());
-    if (auto done = m_driver.check(m_driver.memcpyHtoD(memory->get(), flat.data(), bytes),
-                                   "copy the table of what to refill");
+    if (auto done = m_driver.toDevice(memory->get(), flat.data(), bytes, "copy the table of what to refill");
         !done)
         return tl::unexpected(done.error());
     return FillTable(std::move(*memory), std::move(firsts));
@@ -174,8 +177,10 @@ Status Helpers::refill(CUstream stream, const FillTable &table, std::size_t firs
     if (localBytes > 0) {
         unsigned never = 0;
         void *arguments[] = {&word, &never};
-        if (auto done = launch(localBytes <= smallStack ? m_scrubLocal : m_scrubStack,
-                               m_multiprocessors * m_blocksOf1024, 1, 1024, 0, stream, arguments,
+        CUfunction scrub = localBytes <= smallStack   ? m_scrubLocal
+                           : localBytes <= usualStack ? m_scrubStack
+                                                      : m_scrubDeep;
+        if (auto done = launch(scrub, m_multiprocessors * m_blocksOf1024, 1, 1024, 0, stream, arguments,
                                "klineage_scrub_local");
             !done)
             return done;
@@ -206,9 +211,7 @@ Result<OutputTable> Helpers::makeTable(const OutputSets &outputs,
         allocateMemory(m_driver, outputs.tilesPerSet() * addresses.size() * sizeof(TilePrint), what);
     if (!entries || !prints)
         return tl::unexpected(entries ? prints.error() : entries.error());
-    if (auto done = m_driver.check(
-            m_driver.memcpyHtoD(entries->get(), flat.data(), flat.size() * sizeof(Output)), what);
-        !done)
+    if (auto done = m_driver.toDevice(entries->get(), flat.data(), flat.size() * sizeof(Output), what); !done)
         return tl::unexpected(done.error());
     return OutputTable(outputs, std::move(*entries), std::move(*prints));
 }
@@ -256,6 +259,44 @@ Result<std::vector<TilePrint>> Helpers::look(CUstream stream, const OutputTable 
         target += length * tiles;
     }
     return prints;
+}
+
+BlendJob blendJob(const CopyRange &range, CUdeviceptr to, CUdeviceptr from, CUdeviceptr with)
+{
+    const Blend &blend = range.blend;
+    const std::uint64_t size = kernel::sizeOf(blend.dtype);
+    const std::uint64_t known = kindOf(blend.dtype);
+    return {to + range.toOffset,
+            from + range.fromOffset,
+            with + range.fromOffset,
+            range.bytes / size,
+            blend.piece,
+            blend.unit,
+            blend.key,
+            blend.mean,
+            static_cast<std::uint64_t>(blend.kind),
+            blend.kind == Blend::Kind::Mix ? known : 8 + size};
+}
+
+Status Helpers::blend(CUstream stream, const std::vector<BlendJob> &jobs)
+{
+    if (jobs.empty())
+        return {};
+    if (!m_module)
+        return fail(ErrorCode::Internal, "Cannot make content: the gate's kernels are not installed.");
+    const std::string what = "make the content of buffers";
+    const std::size_t bytes = jobs.size() * sizeof(BlendJob);
+    auto memory = allocateMemory(m_driver, bytes, what);
+    if (!memory)
+        return tl::unexpected(memory.error());
+    m_blends = std::move(*memory);
+    if (auto done = m_driver.toDevice(m_blends.get(), jobs.data(), bytes, what); !done)
+        return done;
+    CUdeviceptr address = m_blends.get();
+    void *arguments[] = {&address};
+    const auto count = static_cast<unsigned>(jobs.size());
+    const unsigned chunks = std::max(1u, 16 * m_multiprocessors / count);
+    return launch(m_blend, chunks, count, fillThreads, 0, stream, arguments, "klineage_blend");
 }
 
 Status Helpers::mark(CUstream stream, int which) const

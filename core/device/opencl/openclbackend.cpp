@@ -10,6 +10,7 @@
 #include "core/process/isolation.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 
 namespace klineage::gate {
@@ -50,7 +51,7 @@ public:
     Result<BufferId> allocate(std::size_t bytes) override;
     void release(BufferId buffer) override { m_held.eraseBuffer(buffer); }
     Status upload(BufferId buffer, std::span<const std::byte> image) override;
-    Status download(BufferId buffer, std::span<std::byte> image) override;
+    Status download(BufferId buffer, std::size_t offset, std::span<std::byte> image) override;
     Status copy(std::span<const CopyRange> ranges) override;
     Result<SubjectId> addPlan(ModuleId module, const kernel::ResolvedPlan &plan,
                               const std::vector<BufferSet> &sets) override;
@@ -70,6 +71,7 @@ private:
     Result<std::vector<RegionSet>> regions(const std::vector<BufferSet> &sets) const;
     Status refill(const std::vector<FillRegion> &regions, std::uint32_t word);
     Status scrub(std::uint32_t word);
+    Status blend(cl_mem to, cl_mem from, cl_mem with, const CopyRange &range);
     Status addPrints(const OutputSets &outputs, std::size_t set, std::uint32_t word,
                      std::vector<TilePrint> &prints);
 
@@ -126,13 +128,13 @@ Status OpenClBackend::upload(BufferId buffer, std::span<const std::byte> image)
                  "copy to the device");
 }
 
-Status OpenClBackend::download(BufferId buffer, std::span<std::byte> image)
+Status OpenClBackend::download(BufferId buffer, std::size_t offset, std::span<std::byte> image)
 {
-    const auto source = m_held.memory(buffer, image.size());
+    const auto source = m_held.memory(buffer, offset + image.size());
     if (!source)
         return tl::unexpected(source.error());
-    return check(m_api.clEnqueueReadBuffer(m_queue.get(), *source, CL_TRUE, 0, image.size(), image.data(), 0,
-                                           nullptr, nullptr),
+    return check(m_api.clEnqueueReadBuffer(m_queue.get(), *source, CL_TRUE, offset, image.size(),
+                                           image.data(), 0, nullptr, nullptr),
                  "copy from the device");
 }
 
@@ -268,14 +270,51 @@ Status OpenClBackend::scrub(std::uint32_t word)
 
 Status OpenClBackend::copy(std::span<const CopyRange> ranges)
 {
-    const auto enqueued = m_held.copyEach(ranges, [this](cl_mem to, cl_mem from, const CopyRange &range) {
-        return check(m_api.clEnqueueCopyBuffer(m_queue.get(), from, to, range.fromOffset, range.toOffset,
-                                               range.bytes, 0, nullptr, nullptr),
-                     "copy between buffers");
-    });
+    const auto enqueued = m_held.copyEach(
+        ranges,
+        [this](cl_mem to, cl_mem from, const CopyRange &range) {
+            return check(m_api.clEnqueueCopyBuffer(m_queue.get(), from, to, range.fromOffset, range.toOffset,
+                                                   range.bytes, 0, nullptr, nullptr),
+                         "copy between buffers");
+        },
+        [this](cl_mem to, cl_mem from, cl_mem with, const CopyRange &range) {
+            return blend(to, from, with, range);
+        });
     if (!enqueued)
         return enqueued;
     return check(m_api.clFinish(m_queue.get()), "copy between buffers");
+}
+
+/// In memory that is mapped, which on a processor is the buffers themselves.
+Status OpenClBackend::blend(cl_mem to, cl_mem from, cl_mem with, const CopyRange &range)
+{
+    struct Mapped {
+        cl_mem buffer = nullptr;
+        std::size_t offset = 0;
+        cl_map_flags access = CL_MAP_READ;
+        void *memory = nullptr;
+    };
+    std::array<Mapped, 3> all{Mapped{from, range.fromOffset}, Mapped{with, range.fromOffset},
+                              Mapped{to, range.toOffset, CL_MAP_WRITE_INVALIDATE_REGION}};
+    cl_int code = CL_SUCCESS;
+    for (Mapped &one : all) {
+        if (code == CL_SUCCESS)
+            one.memory = m_api.clEnqueueMapBuffer(m_queue.get(), one.buffer, CL_TRUE, one.access, one.offset,
+                                                  range.bytes, 0, nullptr, nullptr, &code);
+    }
+    if (code == CL_SUCCESS) {
+        const auto bytesOf = [&](const Mapped &one) {
+            return std::span(static_cast<std::byte *>(one.memory), range.bytes);
+        };
+        const std::size_t elements = range.bytes / kernel::sizeOf(range.blend.dtype);
+        blendPieces(range.blend, bytesOf(all[0]), bytesOf(all[1]), bytesOf(all[2]), 0,
+                    pieceCount(range.blend, elements));
+    }
+    for (const Mapped &one : all) {
+        if (one.memory)
+            m_api.clEnqueueUnmapMemObject(m_queue.get(), one.buffer, one.memory, 0, nullptr, nullptr);
+    }
+    return check(code, "make the content of a buffer");
 }
 
 Status OpenClBackend::rebind(SubjectId subject, const std::vector<BufferSet> &sets)
@@ -352,6 +391,8 @@ Result<TimedSample> OpenClBackend::time(const TimedRun &run)
         if (auto done = scrub(run.fillWord); !done)
             return tl::unexpected(done.error());
         if (auto done = check(m_api.clFinish(m_queue.get()), "refill a buffer"); !done)
+            return tl::unexpected(done.error());
+        if (auto done = m_scrub->forgetDeepStacks(m_queue.get()); !done)
             return tl::unexpected(done.error());
     }
     const auto ns = subject.subject->run(sets);

@@ -3,6 +3,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cinttypes>
+#include <cstdio>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <sys/mman.h>
 
 namespace klineage::gate::opencl {
 
@@ -13,7 +19,8 @@ constexpr std::size_t mostLocalBytes = std::size_t{4}
 
 // The private array is 256 KiB: more than work-items of a candidate are given at once on any device that runs them one after another.
 const char *const source = R"cl(
-__kernel void klineage_scrub(__global volatile int *arrived, __local volatile uint *cells, uint count, uint word)
+__kernel void klineage_scrub(__global volatile int *arrived, __local volatile uint *cells, uint count, uint word,
+                             __global ulong *places)
 {
     atomic_inc(arrived);
     for (int i = 0; i < 20000 && *arrived < (int)get_num_groups(0); ++i)
@@ -23,10 +30,35 @@ __kernel void klineage_scrub(__global volatile int *arrived, __local volatile ui
     volatile uint stack[65536];
     for (uint i = 0; i < 65536; ++i)
         stack[i] = word;
+    places[get_group_id(0)] = (ulong)(uintptr_t)(&stack[0]);
     if (cells[word % count] != word || stack[word % 65536] != word)
         atomic_inc(arrived);
 }
 )cl";
+
+constexpr std::uint64_t keptBelow = 64 << 10; ///< of a stack, for what its thread does while it waits
+constexpr std::uint64_t pageBytes = 4096;
+
+/// Memory that looks like the stacks of threads: behind a guard of a few pages that nobody may touch.
+std::vector<std::pair<std::uint64_t, std::uint64_t>> threadStacks()
+{
+    constexpr std::uint64_t largestGuard = 64 << 10;
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> stacks;
+    std::ifstream maps("/proc/self/maps");
+    std::uint64_t guardEnd = 0;
+    for (std::string line; std::getline(maps, line);) {
+        std::uint64_t low = 0;
+        std::uint64_t high = 0;
+        char rights[5] = {};
+        if (std::sscanf(line.c_str(), "%" SCNx64 "-%" SCNx64 " %4s", &low, &high, rights) != 3)
+            continue;
+        if (std::string_view(rights) == "---p" && high - low <= largestGuard)
+            guardEnd = high;
+        else if (std::string_view(rights) == "rw-p" && low == guardEnd)
+            stacks.emplace_back(low, high);
+    }
+    return stacks;
+}
 
 } // namespace
 
@@ -46,6 +78,13 @@ Result<Scrub> Scrub::make(const Device &device, cl_context context)
     if (code == CL_SUCCESS)
         scrub.m_arrived =
             Memory(api, api.clCreateBuffer(context, CL_MEM_READ_WRITE, sizeof(cl_int), nullptr, &code));
+    if (code == CL_SUCCESS)
+        scrub.m_places =
+            Memory(api, api.clCreateBuffer(context, CL_MEM_READ_WRITE,
+                                           static_cast<std::size_t>(device.computeUnits) * sizeof(cl_ulong),
+                                           nullptr, &code));
+    if (device.isCpu)
+        scrub.m_stacks = threadStacks();
     if (auto made = check(code, "prepare the gate's own kernel"); !made)
         return tl::unexpected(made.error());
     return scrub;
@@ -60,11 +99,13 @@ Status Scrub::run(cl_command_queue queue, std::uint32_t word)
     const cl_int none = 0;
     cl_int code =
         api.clEnqueueFillBuffer(queue, arrived, &none, sizeof none, 0, sizeof none, 0, nullptr, nullptr);
-    const std::array<std::pair<std::size_t, const void *>, 4> arguments{
+    const cl_mem places = m_places.get();
+    const std::array<std::pair<std::size_t, const void *>, 5> arguments{
         std::pair{sizeof arrived, static_cast<const void *>(&arrived)},
         {bytes, nullptr},
         {sizeof count, &count},
-        {sizeof word, &word}};
+        {sizeof word, &word},
+        {sizeof places, &places}};
     for (cl_uint i = 0; code == CL_SUCCESS && i < arguments.size(); ++i)
         code = api.clSetKernelArg(m_kernel.get(), i, arguments[i].first, arguments[i].second);
     const std::size_t one = 1;
@@ -72,6 +113,29 @@ Status Scrub::run(cl_command_queue queue, std::uint32_t word)
     if (code == CL_SUCCESS)
         code =
             api.clEnqueueNDRangeKernel(queue, m_kernel.get(), 1, nullptr, &groups, &one, 0, nullptr, nullptr);
+    return check(code, "overwrite local memory");
+}
+
+/// Of a thread that just overwrote the top of its stack and now waits for work, all that lies deeper is nobody's: the system takes the pages
+/// back, and gives zeros for them.
+Status Scrub::forgetDeepStacks(cl_command_queue queue)
+{
+    if (m_stacks.empty())
+        return {};
+    const Api &api = *m_device->api;
+    std::vector<cl_ulong> places(static_cast<std::size_t>(m_device->computeUnits));
+    const cl_int code =
+        api.clEnqueueReadBuffer(queue, m_places.get(), CL_TRUE, 0, places.size() * sizeof(cl_ulong),
+                                places.data(), 0, nullptr, nullptr);
+    for (const cl_ulong place : places) {
+        for (const auto &[low, high] : m_stacks) {
+            if (place < low || place >= high || place - low <= keptBelow)
+                continue;
+            const cl_ulong end = (place - keptBelow) / pageBytes * pageBytes;
+            if (end > low)
+                ::madvise(reinterpret_cast<void *>(low), end - low, MADV_DONTNEED);
+        }
+    }
     return check(code, "overwrite local memory");
 }
 

@@ -105,8 +105,17 @@ json write(const OutputSets &outputs)
 json write(const std::vector<CopyRange> &ranges)
 {
     json out = json::array();
-    for (const CopyRange &range : ranges)
-        out.push_back({range.to, range.toOffset, range.from, range.fromOffset, range.bytes});
+    for (const CopyRange &range : ranges) {
+        json &entry =
+            out.emplace_back(json{range.to, range.toOffset, range.from, range.fromOffset, range.bytes});
+        if (range.with == 0)
+            continue;
+        const Blend &blend = range.blend;
+        for (json value :
+             {json(range.with), json(static_cast<int>(blend.kind)), json(kernel::toString(blend.dtype)),
+              json(blend.key), json(blend.mean), json(blend.piece), json(blend.unit)})
+            entry.push_back(std::move(value));
+    }
     return out;
 }
 
@@ -265,10 +274,25 @@ template <>
 std::vector<CopyRange> decode(const json &in)
 {
     std::vector<CopyRange> ranges;
-    for (const json &entry : in)
-        ranges.push_back({entry.at(0).get<BufferId>(), entry.at(1).get<std::size_t>(),
-                          entry.at(2).get<BufferId>(), entry.at(3).get<std::size_t>(),
-                          entry.at(4).get<std::size_t>()});
+    for (const json &entry : in) {
+        CopyRange &range = ranges.emplace_back(CopyRange{
+            entry.at(0).get<BufferId>(), entry.at(1).get<std::size_t>(), entry.at(2).get<BufferId>(),
+            entry.at(3).get<std::size_t>(), entry.at(4).get<std::size_t>()});
+        if (entry.size() == 5)
+            continue;
+        range.with = entry.at(5).get<BufferId>();
+        const int kind = entry.at(6).get<int>();
+        const auto dtype = kernel::dtypeFromString(entry.at(7).get<std::string>());
+        if (range.with == 0 || kind < 0 || kind > static_cast<int>(Blend::Kind::Turned) || !dtype)
+            throw std::invalid_argument("range");
+        range.blend = {static_cast<Blend::Kind>(kind),   *dtype,
+                       entry.at(8).get<std::uint64_t>(), entry.at(9).get<double>(),
+                       entry.at(10).get<std::size_t>(),  entry.at(11).get<std::size_t>()};
+        const std::size_t elements = range.bytes / kernel::sizeOf(*dtype);
+        if (range.blend.piece == 0 || range.blend.unit == 0
+            || elements * kernel::sizeOf(*dtype) != range.bytes || !std::isfinite(range.blend.mean))
+            throw std::invalid_argument("range");
+    }
     return ranges;
 }
 

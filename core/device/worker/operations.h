@@ -103,8 +103,30 @@ struct Download {
     static constexpr const char *name = "download";
     using Reply = Done;
     BufferId buffer = 0;
+    std::size_t offset = 0; ///< in the buffer
     Region to;
-    static constexpr auto fields = std::tuple{Field("buffer", &Download::buffer), Field("to", &Download::to)};
+    static constexpr auto fields = std::tuple{Field("buffer", &Download::buffer),
+                                              Field("offset", &Download::offset), Field("to", &Download::to)};
+};
+
+/// Lets another process open the buffer.
+struct Share {
+    static constexpr const char *name = "share";
+    struct Reply {
+        std::string handle;
+        static constexpr auto fields = std::tuple{Field("handle", &Reply::handle)};
+    };
+    BufferId buffer = 0;
+    static constexpr auto fields = std::tuple{Field("buffer", &Share::buffer)};
+};
+
+/// Opens what another process shares.
+struct Adopt {
+    static constexpr const char *name = "adopt";
+    using Reply = NewBuffer;
+    std::string handle;
+    std::size_t bytes = 0;
+    static constexpr auto fields = std::tuple{Field("handle", &Adopt::handle), Field("bytes", &Adopt::bytes)};
 };
 
 struct Copy {

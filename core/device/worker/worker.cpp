@@ -137,8 +137,11 @@ void Worker::bindBuffers()
     });
     on<Download>([this](const Download &op) -> Result<Done> {
         const auto bytes = bytesOf(op.to);
-        return bytes ? done(m_backend->download(op.buffer, *bytes)) : tl::unexpected(bytes.error());
+        return bytes ? done(m_backend->download(op.buffer, op.offset, *bytes))
+                     : tl::unexpected(bytes.error());
     });
+    on<Share>([this](const Share &op) { return made<Share::Reply>(m_backend->share(op.buffer)); });
+    on<Adopt>([this](const Adopt &op) { return made<NewBuffer>(m_backend->adopt(op.handle, op.bytes)); });
     on<Copy>([this](const Copy &op) { return done(m_backend->copy(op.ranges)); });
 }
 

@@ -136,11 +136,32 @@ void composeImage(const BufferLayout &layout, std::uint64_t key, std::span<const
               image.begin() + static_cast<std::ptrdiff_t>(layout.offset() + layout.bytes));
 }
 
+std::uint32_t fillWord(std::uint64_t key)
+{
+    // 0x7ff1 … 0x7fff: NaN in half, bfloat16 and fp8, and as the upper half of float and double.
+    const auto low = static_cast<std::uint32_t>(1 + key % 15);
+    const auto high = static_cast<std::uint32_t>(1 + (key >> 8) % 15);
+    return 0x7ff07ff0u | low | (high << 16) | ((key >> 16) % 2 ? 0x80000000u : 0u);
+}
+
+std::uint32_t poisonWord(std::uint64_t key)
+{
+    return fillWord(CounterRandom(key, contentStream).bits(0));
+}
+
 RawBytes poison(const BufferLayout &layout, std::uint64_t key, Fill fill)
 {
     RawBytes content(layout.bytes);
     const CounterRandom random(key, contentStream);
     const bool isFloat = kernel::isFloat(layout.dtype);
+    if (fill == Fill::Word) {
+        const std::uint32_t word = poisonWord(key);
+        parallelRanges(content.size(), grainBytes, [&](std::size_t begin, std::size_t end) {
+            for (std::size_t i = begin; i < end; i += sizeof word)
+                std::memcpy(content.data() + i, &word, std::min(sizeof word, end - i));
+        });
+        return content;
+    }
     parallelRanges(content.size(), grainBytes, [&](std::size_t begin, std::size_t end) {
         // Pieces are multiples of every element size, so that counters can be byte positions.
         std::byte *target = content.data() + begin;
@@ -154,12 +175,36 @@ RawBytes poison(const BufferLayout &layout, std::uint64_t key, Fill fill)
     return content;
 }
 
+std::vector<std::byte> composeZones(const BufferLayout &layout, std::uint64_t key)
+{
+    auto zones = zone(layout, key, true);
+    const auto after = zone(layout, key, false);
+    zones.insert(zones.end(), after.begin(), after.end());
+    return zones;
+}
+
+namespace {
+
+std::optional<RedZoneHit> findHitIn(const BufferLayout &layout, std::uint64_t key,
+                                    std::span<const std::byte> before, std::span<const std::byte> after)
+{
+    if (auto hit = compareZone(zone(layout, key, true), before, true))
+        return hit;
+    return compareZone(zone(layout, key, false), after, false);
+}
+
+} // namespace
+
+std::optional<RedZoneHit> findZoneHit(const BufferLayout &layout, std::uint64_t key,
+                                      std::span<const std::byte> zones)
+{
+    return findHitIn(layout, key, zones.first(redZoneBytes), zones.subspan(redZoneBytes));
+}
+
 std::optional<RedZoneHit> findRedZoneHit(const BufferLayout &layout, std::uint64_t key,
                                          std::span<const std::byte> image)
 {
-    if (auto hit = compareZone(zone(layout, key, true), image.first(redZoneBytes), true))
-        return hit;
-    return compareZone(zone(layout, key, false), image.subspan(redZoneBytes + layout.bytes), false);
+    return findHitIn(layout, key, image.first(redZoneBytes), image.subspan(redZoneBytes + layout.bytes));
 }
 
 } // namespace klineage::gate

@@ -23,7 +23,11 @@ enum class BufferKind { Input, Output, Workspace };
 enum class Fill {
     Nan,     ///< NaNs (integers: random bytes)
     Garbage, ///< large finite values of both signs (integers: random bytes)
+    Word,    ///< one fillWord() throughout, as timed launches find it
 };
+
+/// A word that is a NaN in every floating-point type, and never the same twice in a row.
+[[nodiscard]] std::uint32_t fillWord(std::uint64_t key);
 
 inline constexpr std::size_t redZoneBytes = 4096;
 
@@ -45,6 +49,8 @@ struct BufferLayout {
 /// Writes red zones and `content` into image (layout.total() bytes).
 void composeImage(const BufferLayout &layout, std::uint64_t key, std::span<const std::byte> content,
                   std::span<std::byte> image);
+/// The word of Fill::Word.
+[[nodiscard]] std::uint32_t poisonWord(std::uint64_t key);
 /// The content an output or workspace is poisoned with.
 [[nodiscard]] RawBytes poison(const BufferLayout &layout, std::uint64_t key, Fill fill);
 
@@ -57,6 +63,11 @@ struct RedZoneHit {
 };
 [[nodiscard]] std::optional<RedZoneHit> findRedZoneHit(const BufferLayout &layout, std::uint64_t key,
                                                        std::span<const std::byte> image);
+
+/// The red zones of an image alone, the one before and then the one after; and what findRedZoneHit() says of them.
+[[nodiscard]] std::vector<std::byte> composeZones(const BufferLayout &layout, std::uint64_t key);
+[[nodiscard]] std::optional<RedZoneHit> findZoneHit(const BufferLayout &layout, std::uint64_t key,
+                                                    std::span<const std::byte> zones);
 
 /// The tensor's own bytes in an image.
 [[nodiscard]] inline std::span<const std::byte> contentOf(const BufferLayout &layout,

@@ -40,26 +40,9 @@ using ExpectedSource =
     return expected;
 }
 
-[[nodiscard]] inline Result<CaseInstancePtr> makeInstance(const workload::Workload &workload,
-                                                          const workload::Case &c, std::uint64_t seed,
-                                                          const ExpectedSource &source = expectedOnCpu)
-{
-    auto instance = std::make_shared<CaseInstance>();
-    instance->seed = seed;
-    auto tensors = generateCase(workload, c, seed);
-    if (!tensors)
-        return tl::unexpected(tensors.error());
-    instance->tensors = std::move(*tensors);
-    const auto tolerance = workload.toleranceFor(c);
-    if (!tolerance)
-        return tl::unexpected(tolerance.error());
-    instance->tolerance = *tolerance;
-    auto expected = source(workload, c, instance->tensors, instance->tolerance);
-    if (!expected)
-        return tl::unexpected(expected.error());
-    instance->expected = std::move(*expected);
-    instance->selection = selectionOf(workload);
-    return CaseInstancePtr(std::move(instance));
-}
+/// A case with the content of a seed. The tolerance is the workload's, wider where the content asks for it (hardcontent.h).
+[[nodiscard]] Result<CaseInstancePtr> makeInstance(const workload::Workload &workload,
+                                                   const workload::Case &c, std::uint64_t seed,
+                                                   const ExpectedSource &source = expectedOnCpu);
 
 } // namespace klineage::gate

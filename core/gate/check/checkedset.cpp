@@ -2,6 +2,7 @@
 #include "core/gate/check/checkedset.h"
 
 #include "core/base/random.h"
+#include "core/gate/check/parallel.h"
 
 #include <algorithm>
 #include <cstring>
@@ -30,9 +31,10 @@ BufferLayout layoutOf(const HostTensor &tensor)
             tensor.elements() * kernel::sizeOf(tensor.dtype)};
 }
 
-CheckedSet::CheckedSet(WorkerSession &session, CaseInstancePtr instance)
+CheckedSet::CheckedSet(WorkerSession &session, CaseInstancePtr instance, DeviceJudge *judge)
     : m_session(session)
     , m_instance(std::move(instance))
+    , m_judge(judge)
 {}
 
 std::size_t CheckedSet::tensorBytes(const CaseInstance &instance)
@@ -49,7 +51,8 @@ WorkerResult<BufferBinding> CheckedSet::allocate(BufferLayout layout, const Host
     if (!id)
         return tl::unexpected(id.error());
     const std::size_t offset = layout.offset();
-    m_buffers.push_back({std::move(layout), *id, 0, tensor, {}});
+    auto opened = m_judge ? m_judge->open(m_session, *id, layout.total(), *m_instance) : nullptr;
+    m_buffers.push_back({std::move(layout), *id, 0, tensor, {}, std::move(opened)});
     return BufferBinding{*id, offset};
 }
 
@@ -78,27 +81,39 @@ WorkerResult<BufferSet> CheckedSet::addPlan(const kernel::ResolvedPlan &plan)
     return bindings;
 }
 
+WorkerResult<void> CheckedSet::upload(Buffer &buffer, Fill fill)
+{
+    const bool input = buffer.layout.kind == BufferKind::Input;
+    RawBytes poisoned;
+    if (!input)
+        poisoned = poison(buffer.layout, buffer.key, fill);
+    const auto room = m_session.staging(buffer.layout.total());
+    if (!room)
+        return tl::unexpected(room.error());
+    composeImage(buffer.layout, buffer.key,
+                 input ? std::span<const std::byte>(buffer.tensor->bytes)
+                       : std::span<const std::byte>(poisoned),
+                 *room);
+    if (auto uploaded = m_session.uploadStaged(buffer.id, buffer.layout.total()); !uploaded)
+        return uploaded;
+    if (buffer.layout.kind == BufferKind::Output)
+        buffer.poison = std::move(poisoned);
+    return {};
+}
+
 WorkerResult<void> CheckedSet::arm(Fill fill)
 {
+    m_fill = fill;
     for (Buffer &buffer : m_buffers) {
-        const bool input = buffer.layout.kind == BufferKind::Input;
-        if (buffer.key != 0 && isLarge(buffer.layout))
+        if (buffer.key != 0 && !buffer.armedThere && isLarge(buffer.layout))
             continue;
         buffer.key = entropy();
-        RawBytes poisoned;
-        if (!input)
-            poisoned = poison(buffer.layout, buffer.key, fill);
-        const auto room = m_session.staging(buffer.layout.total());
-        if (!room)
-            return tl::unexpected(room.error());
-        composeImage(buffer.layout, buffer.key,
-                     input ? std::span<const std::byte>(buffer.tensor->bytes)
-                           : std::span<const std::byte>(poisoned),
-                     *room);
-        if (auto uploaded = m_session.uploadStaged(buffer.id, buffer.layout.total()); !uploaded)
+        buffer.armedThere =
+            buffer.opened && m_judge->arm(*buffer.opened, 0, buffer.layout, buffer.key, *m_instance, fill);
+        if (buffer.armedThere)
+            continue;
+        if (auto uploaded = upload(buffer, fill); !uploaded)
             return uploaded;
-        if (buffer.layout.kind == BufferKind::Output)
-            buffer.poison = std::move(poisoned);
     }
     return {};
 }
@@ -112,7 +127,7 @@ std::optional<Finding> judgeContent(const BufferLayout &layout, const HostTensor
     finding.buffer = layout.name;
     finding.bufferKind = layout.kind;
     if (layout.kind == BufferKind::Input) {
-        if (std::memcmp(content.data(), tensor.bytes.data(), content.size()) == 0)
+        if (parallelEqual(content, tensor.bytes))
             return std::nullopt;
         finding.kind = Finding::Kind::InputChanged;
         const auto difference = std::mismatch(content.begin(), content.end(), tensor.bytes.begin());
@@ -150,12 +165,12 @@ WorkerResult<std::optional<Finding>> CheckedSet::inspect(Look look)
     std::optional<Finding> worst;
     OutputJudge judge(*m_instance);
     for (Buffer &buffer : m_buffers) {
-        if (look == Look::ForNow && isLarge(buffer.layout))
+        if (look == Look::ForNow && !buffer.armedThere && isLarge(buffer.layout))
             continue;
-        const auto image = m_session.download(buffer.id, buffer.layout.total());
-        if (!image)
-            return tl::unexpected(image.error());
-        auto finding = judgeBuffer(buffer.layout, buffer.key, buffer.tensor, judge, *image, buffer.poison);
+        auto found = inspect(buffer, judge);
+        if (!found)
+            return tl::unexpected(found.error());
+        auto &finding = *found;
         if (finding)
             buffer.key = 0;
         // Memory faults explain wrong results, so they are told first.
@@ -165,9 +180,22 @@ WorkerResult<std::optional<Finding>> CheckedSet::inspect(Look look)
     return worst;
 }
 
+WorkerResult<std::optional<Finding>> CheckedSet::inspect(Buffer &buffer, OutputJudge &judge)
+{
+    if (buffer.armedThere && m_judge->isRight(*buffer.opened, 0, buffer.layout, buffer.key, *m_instance))
+        return std::nullopt;
+    if (buffer.armedThere && buffer.layout.kind == BufferKind::Output)
+        buffer.poison = poison(buffer.layout, buffer.key, m_fill); // as the judge made it
+    const auto image = m_session.download(buffer.id, buffer.layout.total());
+    if (!image)
+        return tl::unexpected(image.error());
+    return judgeBuffer(buffer.layout, buffer.key, buffer.tensor, judge, *image, buffer.poison);
+}
+
 WorkerResult<void> CheckedSet::release()
 {
-    for (const Buffer &buffer : m_buffers) {
+    for (Buffer &buffer : m_buffers) {
+        buffer.opened.reset();
         if (auto released = m_session.release(buffer.id); !released)
             return released;
     }

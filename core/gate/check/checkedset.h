@@ -4,6 +4,7 @@
 #include "core/gate/check/bufferimage.h"
 #include "core/gate/check/comparison.h"
 #include "core/gate/check/outputjudge.h"
+#include "core/gate/oracle/devicejudge.h"
 #include "core/gate/session/workersession.h"
 
 #include <variant>
@@ -41,7 +42,8 @@ enum class Look {
 class CheckedSet
 {
 public:
-    CheckedSet(WorkerSession &session, CaseInstancePtr instance);
+    /// What the judge opens is filled and looked at where it lies.
+    CheckedSet(WorkerSession &session, CaseInstancePtr instance, DeviceJudge *judge = nullptr);
 
     [[nodiscard]] WorkerResult<void> allocateTensors();
     /// Allocates the workspaces of a plan and returns the names that it sees.
@@ -66,11 +68,18 @@ private:
         std::uint64_t key = 0;
         const HostTensor *tensor = nullptr; ///< nullptr: a workspace
         RawBytes poison;                    ///< what an output was filled with
+        DeviceJudge::OpenedPtr opened{};
+        bool armedThere = false; ///< by the judge, under the key; `poison` is not made
     };
     [[nodiscard]] WorkerResult<BufferBinding> allocate(BufferLayout layout, const HostTensor *tensor);
 
+    [[nodiscard]] WorkerResult<void> upload(Buffer &buffer, Fill fill);
+    [[nodiscard]] WorkerResult<std::optional<Finding>> inspect(Buffer &buffer, OutputJudge &judge);
+
     WorkerSession &m_session;
     CaseInstancePtr m_instance;
+    DeviceJudge *m_judge;
+    Fill m_fill = Fill::Nan; ///< of the last arm()
     std::vector<Buffer> m_buffers;
     BufferSet m_tensorBindings;
 };

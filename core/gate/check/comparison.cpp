@@ -133,6 +133,20 @@ void checkRowSums(const Comparer &comparer, std::size_t rowLength, double limit,
 
 } // namespace
 
+double relativeError(const ComparisonTotals &totals)
+{
+    if (totals.expectedSquares > 0)
+        return std::sqrt(totals.errorSquares / totals.expectedSquares);
+    return totals.errorSquares > 0 ? std::numeric_limits<double>::infinity() : 0.0;
+}
+
+bool holds(const ComparisonTotals &totals, kernel::DType dtype, std::size_t elements,
+           const workload::Tolerance &tolerance)
+{
+    const double slack = tolerance.exact ? 0 : roundingSlack(dtype, elements);
+    return totals.mismatches == 0 && relativeError(totals) <= tolerance.relL2 + slack;
+}
+
 double unitRoundoff(kernel::DType dtype)
 {
     return dtype == kernel::DType::BF16 ? 0x1p-8 : dtype == kernel::DType::F16 ? 0x1p-11 : 0x1p-24;
@@ -178,17 +192,16 @@ OutputCheck compareOutput(std::span<const std::byte> out, kernel::DType dtype, s
     const Partial total = compareAll(comparer);
     check.mismatches = total.mismatches;
     check.unwritten = total.unwritten;
-    check.relativeL2 = total.expectedSquares > 0
-                           ? std::sqrt(total.errorSquares / total.expectedSquares)
-                           : (total.errorSquares > 0 ? std::numeric_limits<double>::infinity() : 0.0);
+    const ComparisonTotals totals{total.errorSquares, total.expectedSquares, total.largestError,
+                                  total.mismatches, total.first};
+    check.relativeL2 = relativeError(totals);
     check.largestError = check.rms > 0 ? total.largestError / check.rms : total.largestError;
     if (total.mismatches > 0) {
         check.failure = OutputCheck::Failure::Element;
         check.index = total.first;
         check.expected = tolerance.exact ? rounded(expected[total.first], dtype) : expected[total.first];
         check.got = load(out.data(), dtype, total.first);
-    } else if (check.relativeL2
-               > tolerance.relL2 + (tolerance.exact ? 0 : roundingSlack(dtype, check.elements))) {
+    } else if (!holds(totals, dtype, check.elements, tolerance)) {
         check.failure = OutputCheck::Failure::RelativeL2;
     } else if (tolerance.rowSum > 0 && rowLength > 0) {
         checkRowSums(comparer, rowLength, tolerance.rowSum, check);

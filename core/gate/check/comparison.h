@@ -41,6 +41,20 @@ struct OutputCheck {
                                         std::size_t rowLength, ExpectedView expected,
                                         const workload::Tolerance &tolerance, PoisonImage poison = {});
 
+/// What the elements of an output come to, whoever added them up.
+struct ComparisonTotals {
+    double errorSquares = 0; ///< of what is finite on both sides
+    double expectedSquares = 0;
+    double largestError = 0;
+    std::size_t mismatches = 0;
+    std::size_t first = 0; ///< mismatch
+};
+/// ‖errors‖ / ‖expected‖; infinite when nothing was expected and something came.
+[[nodiscard]] double relativeError(const ComparisonTotals &totals);
+/// Whether both metrics hold; sums of rows, where there is a tolerance for them, are not among them.
+[[nodiscard]] bool holds(const ComparisonTotals &totals, kernel::DType dtype, std::size_t elements,
+                         const workload::Tolerance &tolerance);
+
 /// Half the distance from 1 to the next number of the type, of integers too (2^-24).
 [[nodiscard]] double unitRoundoff(kernel::DType dtype);
 /// What rounding a right result to the output's type can do to the relative L2 error of so few elements that its errors do not

@@ -2,10 +2,11 @@
 #include "core/gate/check/correctness.h"
 
 #include "core/base/random.h"
+#include "core/gate/check/hardcontent.h"
 #include "core/gate/check/shapes.h"
 
 #include <chrono>
-#include <future>
+#include <span>
 
 namespace klineage::gate {
 
@@ -13,75 +14,41 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// One case with one seed.
-struct Step {
-    const workload::Case *theCase = nullptr;
-    std::uint64_t seed = 0;
-    bool timed = false;
-    std::shared_ptr<const workload::Case> drawn = nullptr; ///< where theCase points when it has drawn axes
-};
-
 /// Shapes are drawn here, after the candidate was fixed.
-Step drawnStep(const workload::Case &c, std::uint64_t seed)
+CheckStep drawnStep(const workload::Case &c, std::uint64_t seed)
 {
     if (c.drawn.empty())
-        return {&c, seed, false};
+        return {&c, seed};
     auto drawn = std::make_shared<const workload::Case>(drawCase(c, seed));
     const workload::Case *shape = drawn.get();
-    return {shape, seed, false, std::move(drawn)};
+    return {shape, seed, false, false, std::move(drawn)};
 }
 
-std::vector<Step> stepsOf(const TrialContext &context)
+std::vector<CheckStep> stepsOf(const TrialContext &context)
 {
-    std::vector<Step> steps;
+    std::vector<CheckStep> steps;
     const auto &cases = context.job.workload.cases;
     const auto &replayed = context.job.request.replaySeeds;
     for (std::size_t i = 1; i < cases.size(); ++i)
         steps.push_back(drawnStep(cases[i], i <= replayed.size() ? replayed[i - 1] : entropy()));
     for (const std::uint64_t seed : context.timedSeeds)
         steps.push_back({&cases.front(), seed, true});
+    if (auto hard = context.hardLast ? hardContent(context.job.workload) : std::nullopt) {
+        auto kept = std::make_shared<const workload::Case>(std::move(*hard));
+        steps.back() = {kept.get(), steps.back().seed, false, false, kept};
+    }
+    steps.back().last = true;
     return steps;
 }
 
-/// The instances of the steps, in order, then those that timed runs read. Where the CPU is not what is measured, the next one is made while
-/// this one is checked.
-class Instances
+Result<CaseInstancePtr> takeNext(CaseQueue &queue, const TrialContext &context)
 {
-public:
-    Instances(std::vector<Step> steps, bool ahead, const TrialContext &context)
-        : m_steps(std::move(steps))
-        , m_context(context)
-        , m_policy(ahead ? std::launch::async : std::launch::deferred)
-    {
-        makeNext();
-    }
-    [[nodiscard]] Result<CaseInstancePtr> take()
-    {
-        const OwnTime own(m_context, OwnTime::Work::Oracle);
-        const StageTime stage(m_context.clock, &StageSeconds::oracle);
-        auto made = m_making.get();
-        makeNext();
-        return made;
-    }
+    const OwnTime own(context, OwnTime::Work::Oracle);
+    const StageTime stage(context.clock, &StageSeconds::oracle);
+    return queue.take();
+}
 
-private:
-    void makeNext()
-    {
-        if (m_next == m_steps.size())
-            return;
-        m_making = std::async(m_policy, [this, &step = m_steps[m_next++]] {
-            return m_context.instance(*step.theCase, step.seed);
-        });
-    }
-
-    const std::vector<Step> m_steps;
-    const TrialContext &m_context;
-    std::launch m_policy;
-    std::size_t m_next = 0;
-    std::future<Result<CaseInstancePtr>> m_making; ///< waited for when this goes
-};
-
-StageResult<void> checkStep(const Step &step, const CaseInstancePtr &instance,
+StageResult<void> checkStep(const CheckStep &step, const CaseInstancePtr &instance,
                             const PreparedCandidate &prepared, ModuleId module, const TrialContext &context,
                             double &roughNs)
 {
@@ -97,7 +64,7 @@ StageResult<void> checkStep(const Step &step, const CaseInstancePtr &instance,
             return tl::unexpected<TrialEnd>(launchVerdict(failure.error, where));
         return tl::unexpected(failureEnd(failure, where));
     };
-    CheckedSet set(context.session, instance);
+    CheckedSet set(context.session, instance, context.judge);
     if (auto allocated = set.allocateTensors(); !allocated)
         return tl::unexpected(failureEnd(allocated.error(), where));
     const auto bindings = set.addPlan(*plan);
@@ -106,8 +73,8 @@ StageResult<void> checkStep(const Step &step, const CaseInstancePtr &instance,
     const auto subject = context.session.addPlan(module, *plan, {*bindings});
     if (!subject)
         return failed(subject.error());
-    for (const Fill fill : {Fill::Nan, Fill::Garbage}) {
-        const Look look = fill == Fill::Nan ? Look::ForNow : Look::Everything;
+    for (const Fill fill : {step.last ? Fill::Word : Fill::Nan, Fill::Garbage}) {
+        const Look look = fill == Fill::Garbage ? Look::Everything : Look::ForNow;
         if (auto checked = checkedRun(set, *subject, 0, fill, where, context, &roughNs, look); !checked)
             return tl::unexpected(checked.error());
     }
@@ -121,12 +88,12 @@ StageResult<void> checkStep(const Step &step, const CaseInstancePtr &instance,
 }
 
 /// All that the steps need is compiled before any of the candidate's code runs, and after that the worker can compile and load no more.
-StageResult<void> primeAndSeal(const std::vector<Step> &steps, const PreparedCandidate &prepared,
+StageResult<void> primeAndSeal(std::span<const CheckStep> steps, const PreparedCandidate &prepared,
                                ModuleId module, const TrialContext &context)
 {
     if (!prepared.candidate.surface.device().isHost)
         return {};
-    for (const Step &step : steps) {
+    for (const CheckStep &step : steps) {
         Where where;
         where.stage = Stage::Compile;
         where.subject = prepared.label;
@@ -173,36 +140,42 @@ StageResult<void> checkedRun(CheckedSet &set, SubjectId subject, std::size_t set
     return {};
 }
 
-StageResult<void> checkCorrectness(const PreparedCandidate &prepared, ModuleId module,
-                                   const TrialContext &context, CorrectnessResult &result)
+std::unique_ptr<CaseQueue> queueCases(const TrialContext &context, bool ahead)
 {
-    const std::vector<Step> steps = stepsOf(context);
+    std::vector<CheckStep> steps = stepsOf(context);
+    for (const std::uint64_t seed : context.unseenSeeds)
+        steps.push_back({&context.job.workload.cases.front(), seed, true});
+    return std::make_unique<CaseQueue>(std::move(steps), ahead, context.instance);
+}
+
+StageResult<void> checkCorrectness(const PreparedCandidate &prepared, ModuleId module,
+                                   const TrialContext &context, CaseQueue &queue, CorrectnessResult &result)
+{
+    const auto steps = std::span(queue.steps()).first(queue.steps().size() - context.unseenSeeds.size());
     if (auto sealed = primeAndSeal(steps, prepared, module, context); !sealed)
         return sealed;
-    std::vector<Step> wanted = steps;
-    for (const std::uint64_t seed : context.unseenSeeds)
-        wanted.push_back({&context.job.workload.cases.front(), seed, true});
-    Instances instances(std::move(wanted), !prepared.candidate.surface.device().isHost, context);
     for (std::size_t i = 0; i < steps.size(); ++i) {
-        const Step &step = steps[i];
+        const CheckStep &step = steps[i];
         context.report(Stage::Correctness, static_cast<double>(i) / static_cast<double>(steps.size()),
                        "case " + step.theCase->name + ", " + std::to_string(i + 1) + " of "
                            + std::to_string(steps.size()));
         if (context.stop.stop_requested())
             return tl::unexpected<TrialEnd>(Error{ErrorCode::Cancelled, "The trial was cancelled.", {}});
         result.seeds.push_back(step.seed);
-        if (step.drawn)
-            result.drawn.push_back(step.drawn->name);
-        const auto instance = instances.take();
+        if (step.own)
+            result.drawn.push_back(step.own->name);
+        const auto instance = takeNext(queue, context);
         if (!instance)
             return tl::unexpected<TrialEnd>(instance.error());
+        if (step.last && step.own && overflows(**instance))
+            continue;
         if (auto checked = checkStep(step, *instance, prepared, module, context, result.roughNs); !checked)
             return checked;
         if (step.timed)
             result.timed.push_back(*instance);
     }
     while (result.unseen.size() < context.unseenSeeds.size()) {
-        auto instance = instances.take();
+        auto instance = takeNext(queue, context);
         if (!instance)
             return tl::unexpected<TrialEnd>(instance.error());
         result.unseen.push_back(std::move(*instance));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/gate/check/casequeue.h"
 #include "core/gate/supervisor/trialcontext.h"
 
 namespace klineage::gate {
@@ -16,10 +17,15 @@ struct CorrectnessResult {
     double roughNs = 0;             ///< one run of the timed case, seen from here: an upper estimate
 };
 
+/// The cases of a trial, with what timed runs will read. Shapes are drawn, and seeds; the candidate is fixed by now. context.instance
+/// must outlive it.
+[[nodiscard]] std::unique_ptr<CaseQueue> queueCases(const TrialContext &context, bool ahead);
+
 /// Runs the candidate on every case, each instance twice with different poison, and judges every byte after every launch. Small cases
 /// come first, because they find most mistakes soonest. result is filled as far as the stage came.
 [[nodiscard]] StageResult<void> checkCorrectness(const PreparedCandidate &prepared, ModuleId module,
-                                                 const TrialContext &context, CorrectnessResult &result);
+                                                 const TrialContext &context, CaseQueue &queue,
+                                                 CorrectnessResult &result);
 
 /// One armed run and its judgement; nothing when all is well.
 [[nodiscard]] StageResult<void> checkedRun(CheckedSet &set, SubjectId subject, std::size_t setIndex,

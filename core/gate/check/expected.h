@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/base/rawbytes.h"
+
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <variant>
@@ -24,7 +27,7 @@ public:
     ExpectedView(const std::vector<double> &values)
         : m_wide(values)
     {}
-    ExpectedView(const std::vector<float> &values)
+    ExpectedView(const RawVector<float> &values)
         : m_narrow(values)
     {}
     // NOLINTEND(google-explicit-constructor)
@@ -54,7 +57,7 @@ public:
     ExpectedValues(std::vector<double> values)
         : m_values(std::move(values))
     {}
-    ExpectedValues(std::vector<float> values)
+    ExpectedValues(RawVector<float> values)
         : m_values(std::move(values))
     {}
     operator ExpectedView() const
@@ -73,10 +76,16 @@ public:
     }
 
 private:
-    std::variant<std::vector<double>, std::vector<float>> m_values;
+    std::variant<std::vector<double>, RawVector<float>> m_values;
 };
 
+class DeviceContent;
+
 /// Expected outputs by tensor name, as they are compared.
-using ExpectedOutputs = std::map<std::string, ExpectedValues>;
+struct ExpectedOutputs : std::map<std::string, ExpectedValues> {
+    using std::map<std::string, ExpectedValues>::map;
+    /// Where they lie on the device too, with the inputs; or nothing.
+    std::shared_ptr<const DeviceContent> onDevice;
+};
 
 } // namespace klineage::gate

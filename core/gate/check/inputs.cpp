@@ -180,6 +180,28 @@ void fillPiece(std::span<float> out, std::uint64_t first, std::uint64_t rows, st
     }
 }
 
+/// Which of several distributions a row has: the same for all tensors of a case.
+std::size_t partOf(std::uint64_t row, std::size_t parts, CipherRandom &owners)
+{
+    return static_cast<std::size_t>(owners.bits(row) % parts);
+}
+
+void fillPatchwork(std::span<float> out, std::uint64_t first, std::uint64_t rows, std::uint64_t rowLength,
+                   const Distribution &d, std::uint64_t seed, std::uint64_t stream)
+{
+    constexpr std::uint64_t ownerStream = std::uint64_t{3} << 32; // no tensor's
+    constexpr std::uint64_t partStreams = 64;                     // apart from those of other tensors
+    CipherRandom owners(seed, ownerStream);
+    for (std::size_t i = 0; i < out.size();) {
+        const std::uint64_t row = (first + i) / rowLength;
+        const std::size_t count = std::min<std::size_t>(out.size() - i, (row + 1) * rowLength - (first + i));
+        const std::size_t part = partOf(rows > 1 ? row : 0, d.parts.size(), owners);
+        fillPiece(out.subspan(i, count), first + i, rows, rowLength, d.parts[part], seed,
+                  stream + partStreams * (part + 1));
+        i += count;
+    }
+}
+
 /// Steps of at least 1 that add up to `end`; random ones are between about a third and nearly twice their mean.
 void fillOffsets(HostTensor &tensor, const Distribution &d, std::uint64_t seed, std::uint64_t stream)
 {
@@ -229,16 +251,16 @@ void generate(HostTensor &tensor, const Distribution &distribution, std::uint64_
     const std::size_t count = tensor.elements();
     const std::size_t size = kernel::sizeOf(tensor.dtype);
     tensor.bytes.resize(count * size);
-    if (distribution.kind == DistributionKind::Offsets)
+    if (distribution.parts.empty() && distribution.kind == DistributionKind::Offsets)
         return fillOffsets(tensor, distribution, seed, stream);
     // Whole rows a piece where rows matter, and an even number of them for the pairs of fillNormal().
     const std::size_t rows = 2 * tensor.rowLength();
-    const std::size_t grain = distribution.kind == DistributionKind::UnitRows
-                                  ? rows * std::max<std::size_t>(1, usualGrain / rows)
-                                  : usualGrain;
+    const bool wholeRows = distribution.kind == DistributionKind::UnitRows || !distribution.parts.empty();
+    const std::size_t grain = wholeRows ? rows * std::max<std::size_t>(1, usualGrain / rows) : usualGrain;
     parallelRanges(count, grain, [&](std::size_t begin, std::size_t end) {
         std::vector<float> values(end - begin);
-        fillPiece(values, begin, count / tensor.rowLength(), tensor.rowLength(), distribution, seed, stream);
+        const auto fill = distribution.parts.empty() ? fillPiece : fillPatchwork;
+        fill(values, begin, count / tensor.rowLength(), tensor.rowLength(), distribution, seed, stream);
         store(values, tensor.bytes.data() + begin * size, tensor.dtype);
     });
 }

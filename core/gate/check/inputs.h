@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/base/rawbytes.h"
 #include "core/kernel/dtype.h"
 #include "core/workload/workload.h"
 
@@ -17,7 +18,7 @@ struct HostTensor {
     workload::Role role = workload::Role::Input;
     kernel::DType dtype = kernel::DType::F32;
     std::vector<std::int64_t> shape;
-    std::vector<std::byte> bytes;
+    RawBytes bytes;
 
     [[nodiscard]] std::size_t elements() const;
     /// Length of the innermost dimension.

@@ -48,4 +48,17 @@ inline void parallelCopy(std::byte *target, std::span<const std::byte> from)
     });
 }
 
+/// memcmp on all hardware threads, where there is enough to compare: whether all bytes are the same.
+[[nodiscard]] inline bool parallelEqual(std::span<const std::byte> a, std::span<const std::byte> b)
+{
+    if (a.size() != b.size())
+        return false;
+    std::atomic<bool> equal{true};
+    parallelRanges(a.size(), std::size_t{1} << 22, [&](std::size_t begin, std::size_t end) {
+        if (std::memcmp(a.data() + begin, b.data() + begin, end - begin) != 0)
+            equal = false;
+    });
+    return equal;
+}
+
 } // namespace klineage::gate

@@ -1,33 +1,29 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/gate/oracle/deviceoracle.h"
 
+#include "core/gate/check/comparison.h"
 #include "core/gate/check/oracle.h"
 #include "core/gate/check/parallel.h"
+#include "core/gate/oracle/devicecontent.h"
 #include "core/gate/oracle/smallcases.h"
-#include "core/gate/supervisor/trialcontext.h"
+
+#include <cstdlib>
 
 namespace klineage::gate {
 
 namespace {
 
-constexpr double oracleStartSeconds = 60;
-constexpr double oracleCompileSeconds = 60;
-constexpr double oracleRunSeconds = 60;
-constexpr double oracleTotalSeconds = 120;
+constexpr std::size_t shareOfMemory = 16; ///< of the device, which a case that stays there may take
 
-/// One compiled kernel.
-std::string kernelKeyOf(const OracleJob &job)
+TrustedDevice::Kernel kernelOf(const OracleJob &job)
 {
-    std::string key = job.name;
-    for (const auto &[name, value] : job.tunables)
-        key += " " + name + "=" + std::to_string(value);
-    return key;
+    return {job.text, job.name, job.tunables};
 }
 
 /// What the small cases are like.
 std::string checkKeyOf(const OracleJob &job)
 {
-    std::string key = kernelKeyOf(job);
+    std::string key = kernelOf(job).key();
     for (const char *size : {"WINDOW", "GROUPS", "DIM", "HEADS", "KV_HEADS"}) {
         if (const auto found = job.sizes.find(size); found != job.sizes.end())
             key += " " + std::string(size) + "=" + std::to_string(std::get<std::int64_t>(found->second));
@@ -35,162 +31,107 @@ std::string checkKeyOf(const OracleJob &job)
     return key;
 }
 
-tl::unexpected<Error> because(const WorkerFailure &failure)
+template <typename Values>
+Values copiedAs(std::span<const std::byte> bytes)
 {
-    if (failure.kind == FailureKind::Cancelled)
-        return fail(ErrorCode::Cancelled, "The trial was cancelled.");
-    return fail(ErrorCode::Unavailable, "its process failed: " + failure.error.message);
-}
-
-template <typename T>
-std::vector<T> copiedAs(std::span<const std::byte> bytes)
-{
-    std::vector<T> values(bytes.size() / sizeof(T));
+    Values values(bytes.size() / sizeof(typename Values::value_type));
     parallelCopy(reinterpret_cast<std::byte *>(values.data()), bytes);
     return values;
 }
 
+/// The input tensor whose own bytes these are.
+const HostTensor *ownerOf(std::span<const std::byte> bytes, const std::vector<HostTensor> &tensors)
+{
+    for (const HostTensor &tensor : tensors) {
+        if (!bytes.empty() && tensor.bytes.data() == bytes.data() && tensor.bytes.size() == bytes.size())
+            return &tensor;
+    }
+    return nullptr;
+}
+
+bool hasRoomFor(const OracleJob &job, const WorkerSession &session)
+{
+    const auto &facts = session.helloEnvironment().facts;
+    const auto memory = facts.find("memory_bytes");
+    std::size_t bytes = job.elements * (job.wide ? sizeof(double) : sizeof(float));
+    for (const OracleJob::Buffer &input : job.inputs)
+        bytes += input.bytes.size();
+    return memory != facts.end()
+           && bytes < std::strtoull(memory->second.c_str(), nullptr, 10) / shareOfMemory;
+}
+
+WorkerResult<BufferId> uploaded(WorkerSession &session, std::span<const std::byte> bytes)
+{
+    const auto id = session.allocate(bytes.size());
+    if (!id)
+        return id;
+    const auto room = session.staging(bytes.size());
+    if (!room)
+        return tl::unexpected(room.error());
+    parallelCopy(room->data(), bytes);
+    if (auto done = session.uploadStaged(*id, bytes.size()); !done)
+        return tl::unexpected(done.error());
+    return id;
+}
+
 } // namespace
+
+DeviceContent::~DeviceContent()
+{
+    const auto lock = m_device->lock();
+    for (const auto &[name, id] : inputs)
+        m_device->release(id, m_generation);
+    if (expected)
+        m_device->release(*expected, m_generation);
+}
 
 DeviceOracle::DeviceOracle(std::vector<std::string> workerCommand, std::vector<std::string> compilerCommand,
                            CompileCache cache)
-    : m_workerCommand(std::move(workerCommand))
-    , m_compiler(std::move(compilerCommand), std::move(cache))
+    : m_device(std::make_shared<TrustedDevice>(std::move(workerCommand), std::move(compilerCommand),
+                                               std::move(cache)))
 {}
 
-void DeviceOracle::launch()
+Result<ExpectedOutputs> DeviceOracle::perform(WorkerSession &session, const OracleJob &job,
+                                              const std::shared_ptr<DeviceContent> &kept,
+                                              const std::stop_token &stop)
 {
-    if (m_session && m_session->alive())
-        return;
-    m_session.reset();
-    m_modules.clear();
-    m_verdicts.clear();
-    if (auto launched = WorkerSession::launch(m_workerCommand, kernel::DeviceKind::Cuda))
-        m_session = std::move(*launched);
-}
-
-Result<WorkerSession *> DeviceOracle::session(const std::stop_token &stop)
-{
-    if (!m_broken.empty())
-        return fail(ErrorCode::Unavailable, m_broken);
-    launch();
-    WorkerResult<void> ready;
-    if (m_session)
-        ready = m_session->await(oracleStartSeconds, stop);
-    if (!m_session || !ready) {
-        m_session.reset();
-        if (!ready && ready.error().kind == FailureKind::Cancelled)
-            return because(ready.error());
-        // A driver that wants more files than the sandbox knows gets them where the kernel offers nothing else, as for a candidate.
-        auto again =
-            WorkerSession::start(m_workerCommand, kernel::DeviceKind::Cuda, oracleStartSeconds, stop);
-        if (!again) {
-            if (again.error().kind == FailureKind::Unavailable)
-                m_broken = "its process found no device: " + again.error().error.message;
-            return because(again.error());
-        }
-        m_session = std::move(*again);
-    }
-    m_session->beginTrial(stop, process::Deadline::in(oracleTotalSeconds));
-    return m_session.get();
-}
-
-Result<DeviceOracle::Loaded *> DeviceOracle::load(const OracleJob &job, const std::stop_token &stop)
-{
-    const std::string key = kernelKeyOf(job);
-    if (const auto known = m_modules.find(key); known != m_modules.end())
-        return &known->second;
-    auto candidate = kernel::parseCandidate(job.text, job.name);
-    if (!candidate)
-        return tl::unexpected(candidate.error());
-    const auto target = compileTarget(m_session->helloEnvironment().platform);
-    const auto compiled = m_compiler.compile(
-        {kernel::toString(candidate->surface), job.source(), job.name, job.tunables, target},
-        oracleCompileSeconds, stop);
-    if (!compiled)
-        return because(compiled.error());
-    if (!compiled->ok)
-        return fail(ErrorCode::Unavailable,
-                    std::string(job.name) + " does not compile for " + target + ": " + compiled->log);
-    const auto loaded = m_session->load(compiled->binary, {}, job.tunables, oracleCompileSeconds);
-    if (!loaded)
-        return because(loaded.error());
-    if (!loaded->module)
-        return fail(ErrorCode::Unavailable,
-                    std::string(job.name) + " cannot be loaded: " + loaded->error.message);
-    return &(m_modules[key] = {*loaded->module, std::move(*candidate)});
-}
-
-WorkerResult<ExpectedOutputs> DeviceOracle::performOn(WorkerSession &session, const Loaded &loaded,
-                                                      const kernel::ResolvedPlan &plan, const OracleJob &job)
-{
+    // What is in `content` goes with it, whether it is kept or not.
+    const auto content = kept ? kept : std::make_shared<DeviceContent>(m_device);
     BufferSet set;
     for (const OracleJob::Buffer &input : job.inputs) {
-        const auto id = session.allocate(input.bytes.size());
+        const auto id = uploaded(session, input.bytes);
         if (!id)
-            return tl::unexpected(id.error());
+            return trustedFailure(id.error());
+        content->inputs[input.name] = *id;
         set[input.name] = {*id, 0};
-        const auto room = session.staging(input.bytes.size());
-        if (!room)
-            return tl::unexpected(room.error());
-        parallelCopy(room->data(), input.bytes);
-        if (auto uploaded = session.uploadStaged(*id, input.bytes.size()); !uploaded)
-            return tl::unexpected(uploaded.error());
     }
     const std::size_t bytes = job.elements * (job.wide ? sizeof(double) : sizeof(float));
     const auto out = session.allocate(bytes);
     if (!out)
-        return tl::unexpected(out.error());
+        return trustedFailure(out.error());
+    content->expected = *out;
+    content->output = job.output;
+    content->wide = job.wide;
     set["out"] = {*out, 0};
-    const auto subject = session.addPlan(loaded.module, plan, {set});
-    if (!subject)
-        return tl::unexpected(subject.error());
-    if (auto ran = session.run(*subject, 0, oracleRunSeconds); !ran)
+    if (auto ran = m_device->run(kernelOf(job), set, job.sizes, stop); !ran)
         return tl::unexpected(ran.error());
     const auto image = session.download(*out, bytes);
     if (!image)
-        return tl::unexpected(image.error());
+        return trustedFailure(image.error());
     ExpectedOutputs expected;
     if (job.wide)
-        expected[job.output] = copiedAs<double>(*image);
+        expected[job.output] = copiedAs<std::vector<double>>(*image);
     else
-        expected[job.output] = copiedAs<float>(*image);
-    if (auto removed = session.removeSubject(*subject); !removed)
-        return tl::unexpected(removed.error());
-    for (const auto &[name, binding] : set) {
-        if (auto released = session.release(binding.buffer); !released)
-            return tl::unexpected(released.error());
-    }
+        expected[job.output] = copiedAs<RawVector<float>>(*image);
     return expected;
-}
-
-Result<ExpectedOutputs> DeviceOracle::perform(const OracleJob &job, const std::stop_token &stop)
-{
-    const auto loaded = load(job, stop);
-    if (!loaded)
-        return tl::unexpected(loaded.error());
-    kernel::Bindings bindings = job.sizes;
-    for (const auto &[name, value] : job.tunables)
-        bindings[name] = value;
-    std::vector<kernel::ResolvedBuffer> tensors;
-    for (const OracleJob::Buffer &input : job.inputs) // the kernel knows the shapes
-        tensors.push_back({input.name, kernel::DType::U8, {1}});
-    tensors.push_back({"out", job.wide ? kernel::DType::F64 : kernel::DType::F32, {1}});
-    const auto plan = kernel::resolvePlan((*loaded)->candidate, tensors, bindings);
-    if (!plan)
-        return fail(ErrorCode::Unavailable, plan.error().message);
-    auto expected = performOn(*m_session, **loaded, *plan, job);
-    if (expected)
-        return std::move(*expected);
-    // Out of memory, say: what was allocated for it must not stay.
-    if (m_session->alive())
-        m_session->discard();
-    return because(expected.error());
 }
 
 Status DeviceOracle::check(const workload::Workload &workload, const std::vector<HostTensor> &tensors,
                            bool wide, const OracleJob &job, const std::stop_token &stop)
 {
+    if (m_checkedOn != m_device->generation())
+        m_verdicts.clear();
+    m_checkedOn = m_device->generation();
     const std::string key = checkKeyOf(job);
     if (const auto known = m_verdicts.find(key); known != m_verdicts.end())
         return known->second.empty() ? Status() : fail(ErrorCode::Unavailable, known->second);
@@ -201,9 +142,14 @@ Status DeviceOracle::check(const workload::Workload &workload, const std::vector
         const auto smallJob = oracleJobOf(workload, small, wide);
         if (!smallJob)
             return tl::unexpected(smallJob.error());
-        const auto device = perform(*smallJob, stop);
-        if (!device)
+        const auto worker = m_device->session(stop);
+        if (!worker)
+            return tl::unexpected(worker.error());
+        const auto device = perform(**worker, *smallJob, nullptr, stop);
+        if (!device) {
+            m_device->discard();
             return tl::unexpected(device.error());
+        }
         if (const auto wrong = disagreement(device->at(job.output), cpu->at(job.output), wide)) {
             m_verdicts[key] = "on a small case it disagrees with the CPU's: " + *wrong;
             return fail(ErrorCode::Unavailable, m_verdicts[key]);
@@ -214,17 +160,41 @@ Status DeviceOracle::check(const workload::Workload &workload, const std::vector
 }
 
 Result<ExpectedOutputs> DeviceOracle::compute(const workload::Workload &workload,
-                                              const std::vector<HostTensor> &tensors, bool wide,
+                                              const std::vector<HostTensor> &tensors, bool wide, bool keeps,
                                               const std::stop_token &stop)
 {
     const auto job = oracleJobOf(workload, tensors, wide);
     if (!job)
         return tl::unexpected(job.error());
-    if (const auto worker = session(stop); !worker)
-        return tl::unexpected(worker.error());
+    const auto lock = m_device->lock();
+    if (const auto ready = m_device->session(stop); !ready)
+        return tl::unexpected(ready.error());
     if (auto checked = check(workload, tensors, wide, *job, stop); !checked)
         return tl::unexpected(checked.error());
-    return perform(*job, stop);
+    const auto worker = m_device->session(stop); // another one, where the one that checked has died
+    if (!worker)
+        return tl::unexpected(worker.error());
+    const auto kept =
+        keeps && hasRoomFor(*job, **worker) ? std::make_shared<DeviceContent>(m_device) : nullptr;
+    auto expected = perform(**worker, *job, kept, stop);
+    if (!expected) {
+        m_device->discard(); // out of memory, say: what was allocated for it must not stay
+        return expected;
+    }
+    if (kept) {
+        // Under the tensors' names: the kernel has its own, and inputs besides.
+        std::map<std::string, BufferId> own;
+        for (const OracleJob::Buffer &input : job->inputs) {
+            if (const HostTensor *tensor = ownerOf(input.bytes, tensors))
+                own[tensor->name] = kept->inputs.at(input.name);
+            else
+                m_device->release(kept->inputs.at(input.name), m_device->generation());
+        }
+        kept->inputs = std::move(own);
+        kept->rms = rootMeanSquare(expected->at(job->output));
+        expected->onDevice = kept;
+    }
+    return expected;
 }
 
 } // namespace klineage::gate

@@ -3,8 +3,7 @@
 
 #include "core/gate/check/expected.h"
 #include "core/gate/oracle/oraclejob.h"
-#include "core/gate/session/compilersession.h"
-#include "core/gate/session/workersession.h"
+#include "core/gate/oracle/trusteddevice.h"
 
 #include <map>
 #include <memory>
@@ -12,9 +11,9 @@
 
 namespace klineage::gate {
 
-/// Expected outputs computed on a CUDA device, by kernels of ours in double. A worker process and a compiler process of its own, which
-/// never see a candidate; both are started when they are first wanted and stay warm. A kernel is checked against the CPU's oracle on
-/// small cases each time it is loaded; one that disagrees is not used again. One thread.
+/// Expected outputs computed on a CUDA device, by kernels of ours in double. A kernel is checked against the CPU's oracle on small cases
+/// each time it is loaded; one that disagrees is not used again. What it computes stays there too, with the inputs, where there is
+/// room (ExpectedOutputs::onDevice).
 class DeviceOracle
 {
 public:
@@ -22,39 +21,26 @@ public:
     DeviceOracle(std::vector<std::string> workerCommand, std::vector<std::string> compilerCommand,
                  CompileCache cache);
 
-    /// Starts the worker, if there is none, without waiting for it: so that it is there when it is wanted.
-    void launch();
+    [[nodiscard]] const std::shared_ptr<TrustedDevice> &device() const { return m_device; }
 
-    /// The expected outputs. wide: in double, else rounded to single precision. Cancelled; every other Error says in a clause why the
+    /// The expected outputs. wide: in double, else rounded to single precision. keeps: they stay on the device too. Cancelled; every other Error says in a clause why the
     /// device cannot be had for it, and the CPU has to do it.
     [[nodiscard]] Result<ExpectedOutputs> compute(const workload::Workload &workload,
                                                   const std::vector<HostTensor> &tensors, bool wide,
-                                                  const std::stop_token &stop);
-
-    /// Process id of the worker; -1: there is none. For tests.
-    [[nodiscard]] pid_t pid() const { return m_session && m_session->alive() ? m_session->pid() : -1; }
+                                                  bool keeps, const std::stop_token &stop);
 
 private:
-    struct Loaded {
-        ModuleId module = 0;
-        kernel::Candidate candidate;
-    };
-    [[nodiscard]] Result<WorkerSession *> session(const std::stop_token &stop);
-    [[nodiscard]] Result<Loaded *> load(const OracleJob &job, const std::stop_token &stop);
     [[nodiscard]] Status check(const workload::Workload &workload, const std::vector<HostTensor> &tensors,
                                bool wide, const OracleJob &job, const std::stop_token &stop);
-    [[nodiscard]] Result<ExpectedOutputs> perform(const OracleJob &job, const std::stop_token &stop);
-    [[nodiscard]] WorkerResult<ExpectedOutputs> performOn(WorkerSession &session, const Loaded &loaded,
-                                                          const kernel::ResolvedPlan &plan,
-                                                          const OracleJob &job);
+    /// kept: where the buffers stay, if they are to.
+    [[nodiscard]] Result<ExpectedOutputs> perform(WorkerSession &session, const OracleJob &job,
+                                                  const std::shared_ptr<DeviceContent> &kept,
+                                                  const std::stop_token &stop);
 
-    std::vector<std::string> m_workerCommand;
-    CompilerSession m_compiler;
-    std::unique_ptr<WorkerSession> m_session;
-    std::map<std::string, Loaded> m_modules; ///< in the session, by key
+    std::shared_ptr<TrustedDevice> m_device;
+    std::uint64_t m_checkedOn = 0; ///< generation of the device that the verdicts are about
     std::map<std::string, std::string>
-        m_verdicts;       ///< key of what was checked in the session -> why not; empty: it is right
-    std::string m_broken; ///< why no worker can be had; empty: not known to be so
+        m_verdicts; ///< key of what was checked there -> why not; empty: it is right
 };
 
 } // namespace klineage::gate

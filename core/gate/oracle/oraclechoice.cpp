@@ -24,9 +24,10 @@ bool OracleChoice::isLarge(const workload::Workload &workload, const workload::C
     return workload.flops.evaluateReal(workload.bindings(c)).value_or(0) >= leastDeviceWork;
 }
 
-void OracleChoice::beginTrial(kernel::DeviceKind device, const workload::Workload &workload,
+void OracleChoice::beginTrial(kernel::DeviceKind device, const workload::Workload &workload, bool keeps,
                               std::stop_token stop)
 {
+    m_keeps = keeps;
     m_hasDevice = kernel::traitsOf(device).oracle;
     m_stop = std::move(stop);
     m_onDevice.clear();
@@ -36,7 +37,7 @@ void OracleChoice::beginTrial(kernel::DeviceKind device, const workload::Workloa
         && std::any_of(workload.cases.begin(), workload.cases.end(),
                        [&](const workload::Case &c) { return c.drawn.empty() && isLarge(workload, c); });
     if (wanted)
-        m_device.launch();
+        m_device.device()->launch();
 }
 
 Result<ExpectedOutputs> OracleChoice::compute(const workload::Workload &workload, const workload::Case &c,
@@ -44,7 +45,8 @@ Result<ExpectedOutputs> OracleChoice::compute(const workload::Workload &workload
                                               const workload::Tolerance &tolerance)
 {
     if (m_hasDevice && isLarge(workload, c)) {
-        auto onDevice = m_device.compute(workload, tensors, !narrowIsEnough(tensors, tolerance), m_stop);
+        auto onDevice =
+            m_device.compute(workload, tensors, !narrowIsEnough(tensors, tolerance), m_keeps, m_stop);
         if (onDevice) {
             m_onDevice.insert(c.name);
             return onDevice;

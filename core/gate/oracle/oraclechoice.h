@@ -21,8 +21,10 @@ public:
     static constexpr double leastDeviceWork = 4e9;
     [[nodiscard]] static bool isLarge(const workload::Workload &workload, const workload::Case &c);
 
-    /// Forgets what was said, and starts the device's process where this workload will want it.
-    void beginTrial(kernel::DeviceKind device, const workload::Workload &workload, std::stop_token stop);
+    /// Forgets what was said, and starts the device's process where this workload will want it. keeps: whether what is computed there may
+    /// stay there (ExpectedOutputs::onDevice).
+    void beginTrial(kernel::DeviceKind device, const workload::Workload &workload, bool keeps,
+                    std::stop_token stop);
     [[nodiscard]] Result<ExpectedOutputs> compute(const workload::Workload &workload, const workload::Case &c,
                                                   const std::vector<HostTensor> &tensors,
                                                   const workload::Tolerance &tolerance);
@@ -31,6 +33,7 @@ public:
 
 private:
     DeviceOracle &m_device;
+    bool m_keeps = false;
     bool m_hasDevice = false; ///< the trial's device can compute too
     std::stop_token m_stop;
     std::set<std::string> m_onDevice;            ///< cases

@@ -21,26 +21,6 @@ tl::unexpected<Error> notOnDevice(const std::string &why)
     return fail(ErrorCode::Unavailable, why);
 }
 
-/// As kernels/elements.cu numbers them; -1: it knows no such type.
-std::int64_t elementTypeOf(const HostTensor &tensor)
-{
-    switch (tensor.dtype) {
-    case kernel::DType::F32:
-    case kernel::DType::TF32:
-        return 0;
-    case kernel::DType::F16:
-        return 1;
-    case kernel::DType::BF16:
-        return 2;
-    case kernel::DType::F8E4M3:
-        return 3;
-    case kernel::DType::F8E5M2:
-        return 4;
-    default:
-        return -1;
-    }
-}
-
 /// The tensors of the roles, in order; empty when one is missing.
 std::vector<const HostTensor *> roleTensorsOf(OracleRoles &roles, std::initializer_list<const char *> names)
 {
@@ -56,7 +36,7 @@ std::vector<const HostTensor *> roleTensorsOf(OracleRoles &roles, std::initializ
 bool typesAreKnown(std::initializer_list<const HostTensor *> inputs)
 {
     return std::all_of(inputs.begin(), inputs.end(),
-                       [](const auto *tensor) { return elementTypeOf(*tensor) >= 0; });
+                       [](const auto *tensor) { return oracle::elementType(tensor->dtype) >= 0; });
 }
 
 const char *const unfit = "the tensors are not such as it takes";
@@ -85,9 +65,9 @@ OracleJob productJob(const GroupedProduct &product, bool wide, std::map<std::str
     OracleJob job = jobOf(*product.out, wide);
     job.text = oracle::matmulCu;
     job.name = "matmul.cu";
-    job.tunables.insert({{"TYPE_A", elementTypeOf(*product.a)},
-                         {"TYPE_B", elementTypeOf(*product.b)},
-                         {"TYPE_BIAS", product.bias ? elementTypeOf(*product.bias) : noBias},
+    job.tunables.insert({{"TYPE_A", oracle::elementType(product.a->dtype)},
+                         {"TYPE_B", oracle::elementType(product.b->dtype)},
+                         {"TYPE_BIAS", product.bias ? oracle::elementType(product.bias->dtype) : noBias},
                          {"TRANSPOSE_B", product.transposeB ? 1 : 0},
                          {"GATHER", images.empty() ? 0 : 1}});
     if (images.empty())
@@ -180,9 +160,9 @@ Result<OracleJob> attentionJob(OracleRoles &roles, bool causal, bool wide)
     OracleJob job = jobOf(out, wide);
     job.text = oracle::attentionCu;
     job.name = "attention.cu";
-    job.tunables.insert({{"TYPE_Q", elementTypeOf(q)},
-                         {"TYPE_K", elementTypeOf(k)},
-                         {"TYPE_V", elementTypeOf(v)},
+    job.tunables.insert({{"TYPE_Q", oracle::elementType(q.dtype)},
+                         {"TYPE_K", oracle::elementType(k.dtype)},
+                         {"TYPE_V", oracle::elementType(v.dtype)},
                          {"CAUSAL", causal ? 1 : 0},
                          {"COLUMNS", dim <= 64    ? 4
                                      : dim <= 128 ? 8
@@ -202,11 +182,6 @@ Result<OracleJob> attentionJob(OracleRoles &roles, bool causal, bool wide)
 }
 
 } // namespace
-
-std::string OracleJob::source() const
-{
-    return std::string(oracle::elementsCu) + text;
-}
 
 Result<OracleJob> oracleJobOf(const workload::Workload &workload, const std::vector<HostTensor> &tensors,
                               bool wide)

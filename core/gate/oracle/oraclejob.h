@@ -30,8 +30,6 @@ struct OracleJob {
     OracleJob() = default;
     OracleJob(OracleJob &&) = default; // not copied, because of the views
     OracleJob &operator=(OracleJob &&) = default;
-    /// What the compiler gets.
-    [[nodiscard]] std::string source() const;
 };
 
 /// The job for a workload's oracle: matmul_nn, matmul_nt, matmul_grouped_nn, conv2d_nhwc, attention_varlen and attention_varlen_causal over floating-point

@@ -113,6 +113,7 @@ CorpusEntry readEntry(const TomlTable &table)
     entry.hides = table.strings("hides");
     entry.harmless = table.string("harmless", "");
     entry.deadlineSeconds = table.number("deadline_s", 0);
+    entry.chance = table.boolean("chance", false);
     if (table.has("deadline_s") && (entry.deadlineSeconds <= 0 || entry.deadlineSeconds > maxDeadlineSeconds))
         table.fail("deadline_s", "'deadline_s' is out of range; expected more than 0 and at most 3600.");
     checkParent(table, entry);

@@ -33,6 +33,7 @@ struct CorpusEntry {
     std::vector<std::string> hides;      ///< texts that must be nowhere in the verdict
     std::string harmless;                ///< why `correct` is acceptable of a candidate that is not honest
     double deadlineSeconds = 0;          ///< 0: the gate's own
+    bool chance = false;                 ///< what it does depends on chance, or on what the gate draws
 };
 
 /// A folder of candidates with expected verdicts. File: corpus.toml, schema in tests/gate/corpus/README.md.

@@ -3,6 +3,7 @@
 #include "core/base/random.h"
 
 #include "core/kernel/candidatetext.h"
+#include "core/trial/stages.h"
 #include "core/trial/statistics.h"
 
 #include <nlohmann/json.hpp>
@@ -160,6 +161,7 @@ Status Bench::latency(const BenchCase &benchCase, GateJob job)
     std::vector<double> speedups;
     std::vector<double> widths;
     std::map<std::string, int> changes;
+    std::map<std::string, std::vector<double>> stageSeconds;
     ProgressClock stages;
     Clock::time_point begin = Clock::now();
     for (int i = -warmUps; i < m_options.verdicts && !outOfTime(); ++i) {
@@ -175,6 +177,8 @@ Status Bench::latency(const BenchCase &benchCase, GateJob job)
             continue;
         stages.end();
         seconds.push_back(secondsSince(started));
+        for (const NamedStage &stage : stageFields)
+            stageSeconds[stage.name].push_back(trial->stages.*stage.seconds);
         if (const Comparison *parent = trial->comparison("parent")) {
             speedups.push_back(parent->speedup.value);
             widths.push_back(halfWidth(parent->speedup) / parent->speedup.value);
@@ -190,6 +194,8 @@ Status Bench::latency(const BenchCase &benchCase, GateJob job)
                  {"p95_s", rounded(quantile(seconds, 0.95))},
                  {"per_second", rounded(static_cast<double>(seconds.size()) / secondsSince(begin))},
                  {"stages", stages.shares()}};
+    for (const auto &[name, spent] : stageSeconds)
+        line["stages_p50_s"][name] = rounded(quantile(spent, 0.5));
     if (compared)
         line.update({{"quick", job.request.quick},
                      {"speedup_p50", rounded(quantile(speedups, 0.5))},

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 
@@ -17,7 +18,8 @@ using nlohmann::json;
 bool isWanted(const CorpusEntry &entry, const CorpusOptions &options)
 {
     return (!options.surface || *options.surface == entry.surface)
-           && entry.file.find(options.filter) != std::string::npos && !options.except.contains(entry.file);
+           && entry.file.find(options.filter) != std::string::npos && !options.except.contains(entry.file)
+           && (entry.chance || !options.chance);
 }
 
 Result<GateJob> jobOf(const Corpus &corpus, const CorpusEntry &entry, const CorpusOptions &options)
@@ -64,11 +66,18 @@ bool isUnavailable(const std::vector<DeviceInfo> &devices, kernel::Surface surfa
 Result<CorpusOutcome> judge(Supervisor &supervisor, const Corpus &corpus, const CorpusEntry &entry,
                             const CorpusOptions &options, const std::stop_token &stop)
 {
-    const auto job = jobOf(corpus, entry, options);
+    auto job = jobOf(corpus, entry, options);
     if (!job)
         return tl::unexpected(job.error());
     const auto begin = std::chrono::steady_clock::now();
-    const auto trial = supervisor.gate(*job, stop);
+    auto trial = supervisor.gate(*job, stop);
+    if (trial && trial->verdict.status == VerdictStatus::Timeout && trial->verdict.stage == Stage::Compile
+        && !mismatch(entry, trial->verdict).empty()) {
+        // A deadline that is short because the candidate hangs was over before a busy machine had compiled it.
+        job->request.deadlineSeconds =
+            std::max(4 * job->request.deadlineSeconds, options.defaults.deadlineSeconds);
+        trial = supervisor.gate(*job, stop);
+    }
     if (!trial)
         return tl::unexpected(trial.error());
     CorpusOutcome outcome;
@@ -126,11 +135,13 @@ Result<CorpusSummary> runCorpus(const Corpus &corpus, const CorpusOptions &optio
             ++summary.skipped;
             continue;
         }
-        const auto outcome = judge(supervisor, corpus, entry, options, stop);
-        if (!outcome)
-            return tl::unexpected(outcome.error());
-        ++(outcome->ok() ? summary.asExpected : summary.mismatches);
-        report(*outcome);
+        for (int run = 0; run < options.repeat; ++run) {
+            const auto outcome = judge(supervisor, corpus, entry, options, stop);
+            if (!outcome)
+                return tl::unexpected(outcome.error());
+            ++(outcome->ok() ? summary.asExpected : summary.mismatches);
+            report(*outcome);
+        }
     }
     return summary;
 }

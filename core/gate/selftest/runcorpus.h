@@ -17,6 +17,8 @@ struct CorpusOptions {
     std::optional<kernel::Surface> surface;  ///< nothing: all
     std::set<std::string> except;            ///< files left out: holes of the gate that are known and open
     std::string filter;                      ///< only candidates whose file has this in its name; empty: all
+    bool chance = false;                     ///< only candidates that depend on chance
+    int repeat = 1;                          ///< how often each is gated
     GateRequest defaults = corpusDefaults(); ///< seeds, rounds and times of the candidates without a parent
     /// Timing of a candidate with a parent. Long enough for every buffer set to be run over many times, because that is what a
     /// candidate that keeps something between launches lives on.

@@ -7,7 +7,10 @@
 #include <cstdlib>
 #include <fstream>
 #include <linux/capability.h>
+#include <map>
+#include <mutex>
 #include <set>
+#include <utility>
 
 namespace klineage::gate {
 
@@ -109,16 +112,36 @@ std::vector<fs::path> systemFolders()
     return folders;
 }
 
+/// The libraries of the machine, listed anew when one of their folders changed.
+std::vector<fs::path> libraries()
+{
+    using Folders = std::map<fs::path, std::pair<bool, fs::file_time_type>>; // and whether with their folders
+    static std::mutex mutex;
+    static Folders known;
+    static std::vector<fs::path> listed;
+    Folders now;
+    std::error_code ignored;
+    for (const fs::path &folder : configuredLibraryFolders())
+        now[folder] = {false, fs::last_write_time(folder, ignored)};
+    for (const fs::path &folder : systemFolders())
+        now[folder] = {true, fs::last_write_time(folder, ignored)};
+    const std::lock_guard lock(mutex);
+    if (now == known)
+        return listed;
+    listed.clear();
+    for (const auto &[folder, kind] : now)
+        addLibraries(folder, kind.first, listed);
+    known = std::move(now);
+    return listed;
+}
+
 } // namespace
 
 process::Isolation workerIsolation(kernel::DeviceKind device, const fs::path &scratch)
 {
     process::Isolation reach;
     reach.readable = ownImages();
-    for (const fs::path &folder : systemFolders())
-        addLibraries(folder, true, reach.readable);
-    for (const fs::path &folder : configuredLibraryFolders())
-        addLibraries(folder, false, reach.readable);
+    append(reach.readable, libraries());
     append(reach.readable, {"/etc/ld.so.cache",   "/etc/localtime",    "/proc/cmdline", "/proc/cpuinfo",
                             "/proc/meminfo",      "/proc/stat",        "/proc/loadavg", "/proc/version",
                             "/proc/devices",      "/proc/filesystems", "/proc/modules", "/proc/driver",

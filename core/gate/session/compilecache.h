@@ -30,6 +30,7 @@ public:
     /// The same cache for a compiler that works ahead: what it stores also waits in memory, a few at most and whether or not there is
     /// a directory, for the first find() of it. Both may be used at the same time, by a thread each.
     [[nodiscard]] CompileCache ahead() const;
+    [[nodiscard]] bool worksAhead() const { return m_isAhead; }
 
     [[nodiscard]] std::optional<CompileOutput> find(const CompileKey &key) const;
     void store(const CompileKey &key,

@@ -174,11 +174,16 @@ WorkerResult<CompileOutput> CompilerSession::compile(const CompileRequest &reque
     if (!version)
         return tl::unexpected(version.error());
     const CompileKey key{request.source, request.tunables, *version, request.target};
+    if (m_storing.valid())
+        m_storing.get();
     if (auto known = m_cache.find(key))
         return std::move(*known);
     auto output = ask(request, limitSeconds, stop);
-    if (output && output->ok)
-        m_cache.store(key, *output);
+    if (output && output->ok && m_cache.worksAhead())
+        m_cache.store(key, *output); // somebody waits for it
+    else if (output && output->ok)
+        m_storing = std::async(std::launch::async,
+                               [cache = m_cache, key, stored = *output] { cache.store(key, stored); });
     return output;
 }
 

@@ -5,6 +5,8 @@
 #include "core/gate/session/compilecache.h"
 #include "core/gate/session/workersession.h"
 
+#include <future>
+
 namespace klineage::gate {
 
 /// How long one compile may take.
@@ -41,6 +43,7 @@ private:
     CompileCache m_cache;
     std::unique_ptr<Process> m_process;
     std::map<std::string, Result<std::string>> m_compilers; ///< language -> version, or what is wrong
+    std::future<void> m_storing; ///< of the last program: the disk takes longer than many a compile
 };
 
 } // namespace klineage::gate

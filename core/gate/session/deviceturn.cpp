@@ -3,6 +3,13 @@
 
 #include "core/base/filelock.h"
 
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cstdlib>
+#include <string_view>
+#include <vector>
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -26,7 +33,38 @@ FileDescriptor openLock(const std::filesystem::path &path)
     return file;
 }
 
+/// The entries of a list such as "0,3" in an environment variable.
+std::vector<std::string> listed(const char *variable)
+{
+    std::vector<std::string> entries;
+    const char *value = std::getenv(variable);
+    for (std::string_view rest = value ? value : ""; !rest.empty();) {
+        const std::size_t comma = std::min(rest.find(','), rest.size());
+        entries.emplace_back(rest.substr(0, comma));
+        rest.remove_prefix(std::min(comma + 1, rest.size()));
+    }
+    return entries;
+}
+
 } // namespace
+
+std::string DeviceTurn::nameOf(kernel::DeviceKind kind)
+{
+    const std::string word = kernel::traitsOf(kind).word;
+    if (kind != kernel::DeviceKind::Cuda)
+        return word;
+    const std::vector<std::string> visible = listed("CUDA_VISIBLE_DEVICES");
+    const std::vector<std::string> given = listed("SLURM_STEP_GPUS");
+    std::string device = visible.empty() ? "0" : visible.front();
+    // Where Slurm confines a step to its GPUs, CUDA counts those alone.
+    std::size_t index = 0;
+    const auto [end, problem] = std::from_chars(device.data(), device.data() + device.size(), index);
+    if (problem == std::errc() && end == device.data() + device.size() && index < given.size()
+        && std::find(given.begin(), given.end(), device) == given.end())
+        device = given[index];
+    std::erase_if(device, [](unsigned char c) { return std::isalnum(c) == 0 && c != '-'; });
+    return device.empty() || device == "0" ? word : word + '-' + device.substr(0, 64);
+}
 
 std::filesystem::path DeviceTurn::meetingPlace()
 {

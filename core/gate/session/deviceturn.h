@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/base/filedescriptor.h"
+#include "core/kernel/surfaces/device.h"
 
 #include <filesystem>
 #include <functional>
@@ -24,6 +25,10 @@ public:
 
     /// The folder for all gates of this machine, whatever their environment says.
     [[nodiscard]] static std::filesystem::path meetingPlace();
+
+    /// What gates call the device that this process uses: "opencl", "cuda"; "cuda-2" where CUDA_VISIBLE_DEVICES, or Slurm's list of
+    /// the GPUs that it gave to the step, says that it is another than the machine's first.
+    [[nodiscard]] static std::string nameOf(kernel::DeviceKind kind);
 
     /// Waits; `waiting` is called before the first pause and every few seconds.
     Outcome take(const std::filesystem::path &folder, const std::string &device, double patienceSeconds,

@@ -148,8 +148,7 @@ WorkerResult<void> WorkerSession::clear()
         if (auto done = release(m_buffers.back()); !done)
             return done;
     }
-    m_downloaded.reset();
-    m_downloadRoom = 0;
+    m_downloaded = {};
     return {};
 }
 
@@ -352,6 +351,20 @@ WorkerResult<void> WorkerSession::release(BufferId buffer)
     return order(protocol::Release{buffer}, quickLimitSeconds);
 }
 
+WorkerResult<std::string> WorkerSession::share(BufferId buffer)
+{
+    auto shared = ask(protocol::Share{buffer}, quickLimitSeconds);
+    return shared ? WorkerResult<std::string>(std::move(shared->handle)) : tl::unexpected(shared.error());
+}
+
+WorkerResult<BufferId> WorkerSession::adopt(const std::string &handle, std::size_t bytes)
+{
+    const auto made = ask(protocol::Adopt{handle, bytes}, quickLimitSeconds);
+    if (!made)
+        return tl::unexpected(made.error());
+    return m_buffers.emplace_back(made->buffer);
+}
+
 WorkerResult<std::span<std::byte>> WorkerSession::staging(std::size_t bytes)
 {
     if (m_failure)
@@ -366,19 +379,20 @@ WorkerResult<void> WorkerSession::uploadStaged(BufferId buffer, std::size_t byte
     return order(protocol::Upload{buffer, {0, bytes}}, transferLimitSeconds(bytes));
 }
 
-WorkerResult<std::span<const std::byte>> WorkerSession::download(BufferId buffer, std::size_t bytes)
+WorkerResult<std::span<const std::byte>> WorkerSession::download(BufferId buffer, std::size_t bytes,
+                                                                 std::size_t offset)
 {
     const auto room = staging(bytes);
     if (!room)
         return tl::unexpected(room.error());
-    if (m_downloadRoom < bytes) {
-        m_downloaded = std::make_unique_for_overwrite<std::byte[]>(bytes);
-        m_downloadRoom = bytes;
+    if (m_downloaded.size() < bytes) {
+        m_downloaded = {}; // what it holds is not worth a copy
+        m_downloaded.resize(bytes);
     }
-    if (auto done = order(protocol::Download{buffer, {0, bytes}}, transferLimitSeconds(bytes)); !done)
+    if (auto done = order(protocol::Download{buffer, offset, {0, bytes}}, transferLimitSeconds(bytes)); !done)
         return tl::unexpected(done.error());
-    parallelCopy(m_downloaded.get(), *room);
-    return std::span<const std::byte>(m_downloaded.get(), bytes);
+    parallelCopy(m_downloaded.data(), *room);
+    return std::span<const std::byte>(m_downloaded).first(bytes);
 }
 
 WorkerResult<SubjectId> WorkerSession::addPlan(ModuleId module, const kernel::ResolvedPlan &plan,

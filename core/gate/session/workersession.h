@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/base/rawbytes.h"
 #include "core/device/worker/operations.h"
 #include "core/process/childprocess.h"
 #include "core/process/framepipe.h"
@@ -98,7 +99,14 @@ public:
     [[nodiscard]] WorkerResult<std::span<std::byte>> staging(std::size_t bytes);
     [[nodiscard]] WorkerResult<void> uploadStaged(BufferId buffer, std::size_t bytes);
     /// A copy that the worker can no longer change; valid until the next call of this, or of clear().
-    [[nodiscard]] WorkerResult<std::span<const std::byte>> download(BufferId buffer, std::size_t bytes);
+    [[nodiscard]] WorkerResult<std::span<const std::byte>> download(BufferId buffer, std::size_t bytes,
+                                                                    std::size_t offset = 0);
+    /// Whether buffers that are made together should be one: where making one takes longer than a message.
+    [[nodiscard]] bool packsBuffers() const { return !kernel::traitsOf(m_device).isHost; }
+    /// What another process needs to open a buffer; Unavailable where the device offers no such thing.
+    [[nodiscard]] WorkerResult<std::string> share(BufferId buffer);
+    /// Opens a buffer that another worker shares. It stays that worker's: release() closes it.
+    [[nodiscard]] WorkerResult<BufferId> adopt(const std::string &handle, std::size_t bytes);
     [[nodiscard]] WorkerResult<SubjectId> addPlan(ModuleId module, const kernel::ResolvedPlan &plan,
                                                   const std::vector<BufferSet> &sets);
     /// Compiles a plan without running it; a bad one is FailureKind::Candidate.
@@ -154,9 +162,7 @@ private:
     process::ChildProcess m_child;
     process::FramePipe m_pipe;
     process::SharedMemory m_memory;
-    std::unique_ptr<std::byte[]>
-        m_downloaded; ///< kept, because memory that is new to the process is slow at first
-    std::size_t m_downloadRoom = 0;
+    RawBytes m_downloaded;
     std::stop_token m_stop;
     process::Deadline m_deadline = process::Deadline::never();
     std::optional<WorkerFailure> m_failure;

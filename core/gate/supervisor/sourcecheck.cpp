@@ -14,7 +14,30 @@ namespace {
 struct Line {
     int number = 1;
     std::string text;
+    std::vector<std::string> pragmas{}; ///< what stands in each _Pragma("…")
 };
+
+bool isWordCharacter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$';
+}
+
+/// Whether what comes next is the literal of a _Pragma.
+bool awaitsPragma(std::string_view text)
+{
+    const auto trim = [&] {
+        while (!text.empty() && std::string_view(" \t\v\f\r").find(text.back()) != std::string_view::npos)
+            text.remove_suffix(1);
+    };
+    trim();
+    if (!text.ends_with('('))
+        return false;
+    text.remove_suffix(1);
+    trim();
+    constexpr std::string_view word = "_Pragma";
+    return text.ends_with(word)
+           && (text.size() == word.size() || !isWordCharacter(text[text.size() - word.size() - 1]));
+}
 
 /// Logical lines: spliced, without comments, literals emptied.
 std::vector<Line> linesOf(std::string_view source)
@@ -22,6 +45,7 @@ std::vector<Line> linesOf(std::string_view source)
     std::vector<Line> lines(1);
     int number = 1;
     char quote = 0;
+    std::string *pragma = nullptr;
     enum class Comment { None, ToEndOfLine, ToMark } comment = Comment::None;
     for (std::size_t i = 0; i < source.size(); ++i) {
         std::size_t after = i + 1; // a backslash splices also with blanks before the line's end
@@ -41,6 +65,7 @@ std::vector<Line> linesOf(std::string_view source)
                 continue;
             comment = Comment::None;
             quote = 0;
+            pragma = nullptr;
             lines.push_back({number, {}});
         } else if (comment == Comment::ToMark) {
             if (c == '*' && next == '/') {
@@ -54,23 +79,22 @@ std::vector<Line> linesOf(std::string_view source)
                 ++i;
             else if (c == quote)
                 quote = 0;
+            if (pragma && quote != 0)
+                pragma->push_back(c);
         } else if (c == '/' && (next == '/' || next == '*')) {
             comment = next == '/' ? Comment::ToEndOfLine : Comment::ToMark;
             lines.back().text += ' ';
             ++i;
         } else if (c == '"' || c == '\'') {
             quote = c;
+            pragma =
+                c == '"' && awaitsPragma(lines.back().text) ? &lines.back().pragmas.emplace_back() : nullptr;
             lines.back().text += c;
         } else {
             lines.back().text += c;
         }
     }
     return lines;
-}
-
-bool isWordCharacter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$';
 }
 
 /// The next word of the line from `at` on, which moves behind it; empty when something else comes first.
@@ -84,15 +108,20 @@ std::string_view takeWord(std::string_view line, std::size_t &at)
     return line.substr(begin, at - begin);
 }
 
-bool hasWord(std::string_view line, std::string_view word)
+std::size_t countOf(std::string_view line, std::string_view word)
 {
+    std::size_t count = 0;
     for (std::size_t at = line.find(word); at != std::string_view::npos; at = line.find(word, at + 1)) {
         const bool begins = at == 0 || !isWordCharacter(line[at - 1]);
         const bool ends = at + word.size() == line.size() || !isWordCharacter(line[at + word.size()]);
-        if (begins && ends)
-            return true;
+        count += begins && ends ? 1 : 0;
     }
-    return false;
+    return count;
+}
+
+bool hasWord(std::string_view line, std::string_view word)
+{
+    return countOf(line, word) > 0;
 }
 
 template <typename List>
@@ -101,11 +130,40 @@ bool contains(const List &list, std::string_view word)
     return std::find(std::begin(list), std::end(list), word) != std::end(list);
 }
 
-const char *complaintAbout(std::string_view line)
+constexpr const char *noFiles = "file not found: an OpenCL candidate can include no files";
+
+/// Those that say how loops and arithmetic are compiled. Others place data and code, give attributes or ask for files, and the
+/// compiler takes their words as they stand, which no macro reaches.
+const char *complaintAboutPragma(std::string_view words)
 {
-    static constexpr const char *noFiles = "file not found: an OpenCL candidate can include no files";
-    if (hasWord(line, "dependency")) // of #pragma GCC and of _Pragma
+    std::size_t at = 0;
+    const std::string_view first = takeWord(words, at);
+    const std::string_view second = takeWord(words, at);
+    if (contains(std::array{"unroll", "nounroll", "ivdep", "once"}, first))
+        return nullptr;
+    if (first == "OPENCL" && contains(std::array{"EXTENSION", "FP_CONTRACT"}, second))
+        return nullptr;
+    if (first == "STDC" && second == "FP_CONTRACT")
+        return nullptr;
+    if (first == "GCC" && contains(std::array{"unroll", "ivdep", "diagnostic"}, second))
+        return nullptr;
+    if (first == "clang" && contains(std::array{"loop", "fp", "diagnostic"}, second))
+        return nullptr;
+    if (second == "dependency" || hasWord(words, "module"))
         return noFiles;
+    return "an OpenCL candidate may use the pragmas unroll, nounroll, ivdep, OPENCL EXTENSION, OPENCL FP_CONTRACT, STDC FP_CONTRACT, "
+           "clang loop and clang fp, and no others";
+}
+
+const char *complaintAbout(const Line &whole)
+{
+    const std::string_view line = whole.text;
+    for (const std::string &pragma : whole.pragmas) {
+        if (const char *complaint = complaintAboutPragma(pragma))
+            return complaint;
+    }
+    if (countOf(line, "_Pragma") != whole.pragmas.size())
+        return "_Pragma takes a literal here, so that it can be read";
     std::size_t at = line.find_first_not_of(" \t\v\f\r");
     if (at == std::string_view::npos)
         return nullptr;
@@ -118,8 +176,8 @@ const char *complaintAbout(std::string_view line)
     const std::string_view directive = takeWord(line, at);
     if (contains(std::array{"include", "include_next", "import", "embed"}, directive))
         return noFiles;
-    if (directive == "pragma" && hasWord(line, "module"))
-        return noFiles;
+    if (directive == "pragma")
+        return complaintAboutPragma(line.substr(at));
     if (contains(std::array{"define", "undef"}, directive)) {
         const std::string_view name = takeWord(line, at);
         if (contains(opencl::refusedWords, name) || contains(opencl::refusedQuestions, name))
@@ -145,11 +203,19 @@ std::optional<std::string> refusedInOpenCl(std::string_view source)
                                source.begin(), source.begin() + static_cast<std::ptrdiff_t>(at), '\n')),
                        "trigraphs are not read");
     }
-    if (source.find("_Pragma") != std::string_view::npos
-        && source.find("dependency") != std::string_view::npos)
-        return say(1, "file not found: an OpenCL candidate can depend on no files");
-    for (const Line &line : linesOf(source)) {
-        if (const char *complaint = complaintAbout(line.text))
+    const std::vector<Line> lines = linesOf(source);
+    const auto isIn = [&](std::string_view text) {
+        return std::any_of(lines.begin(), lines.end(),
+                           [&](const Line &line) { return line.text.find(text) != std::string::npos; });
+    };
+    const bool pastes = isIn("##") || isIn("%:%:");
+    for (const Line &line : lines) {
+        // No macro stands for _Pragma, so it must not be put together of pieces either.
+        for (const char *piece : {"_", "_P", "_Pr", "_Pra", "_Prag", "_Pragm"}) {
+            if (pastes && hasWord(line.text, piece))
+                return say(line.number, "this name cannot be used beside ##: it may become _Pragma");
+        }
+        if (const char *complaint = complaintAbout(line))
             return say(line.number, complaint);
     }
     return std::nullopt;

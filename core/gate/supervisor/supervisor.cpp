@@ -6,8 +6,10 @@
 #include "core/device/hostfacts.h"
 #include "core/files/sha256.h"
 #include "core/files/utctime.h"
+#include "core/gate/check/hardcontent.h"
 #include "core/gate/check/trivialpass.h"
 #include "core/gate/counters/collect.h"
+#include "core/gate/oracle/devicejudge.h"
 #include "core/gate/oracle/oraclechoice.h"
 #include "core/gate/references/python.h"
 #include "core/gate/roofline/guard.h"
@@ -16,6 +18,7 @@
 #include "core/gate/session/sandbox.h"
 #include "core/gate/session/sanitizer.h"
 #include "core/gate/supervisor/outcometext.h"
+#include "core/gate/supervisor/seedcount.h"
 #include "core/gate/supervisor/stageclock.h"
 #include "core/gate/supervisor/trust.h"
 #include "core/gate/supervisor/trustedrun.h"
@@ -34,23 +37,6 @@ constexpr double longestLaunchSeconds = 20;
 constexpr double turnPatienceSeconds = 1800;
 constexpr const char *self = "/proc/self/exe";
 
-/// How many contents the timed runs have that the oracle computes: one where that takes it seconds.
-int unseenSeeds(const workload::Workload &workload)
-{
-    constexpr double muchWork = 2e11;
-    const auto flops = workload.flops.evaluateReal(workload.bindings(workload.cases.front()));
-    return flops && *flops > muchWork ? 1 : 2;
-}
-
-/// Inputs of the timed case. Moving and comparing hundreds of megabytes takes longer than all the rest of a quick trial, and what the timed runs
-/// read is looked at besides, so that one seed has to do there.
-int seedsOf(const GateJob &job)
-{
-    constexpr double manyBytes = 256e6;
-    const auto bytes = job.workload.bytes.evaluateReal(job.workload.bindings(job.workload.cases.front()));
-    return job.request.quick && bytes && *bytes > manyBytes ? 1 : job.request.seeds;
-}
-
 } // namespace
 
 struct Supervisor::Private {
@@ -61,6 +47,7 @@ struct Supervisor::Private {
         , ahead(compilerCommand(), cache.ahead())
         , deviceOracle(workerCommand(kernel::DeviceKind::Cuda), compilerCommand(), cache)
         , oracle(deviceOracle)
+        , judge(deviceOracle.device())
         , roofline(workerCommand(), options.cacheDirectory.empty() ? std::filesystem::path()
                                                                    : options.cacheDirectory / "roofline")
     {}
@@ -123,6 +110,7 @@ struct Supervisor::Private {
     CompileAhead ahead;
     DeviceOracle deviceOracle;
     OracleChoice oracle;
+    DeviceJudge judge;
     StageClock clock;
     RooflineGuard roofline;
     std::map<kernel::DeviceKind, std::unique_ptr<WorkerSession>> sessions;
@@ -318,6 +306,7 @@ StageResult<void> Supervisor::Private::profile(PreparedCandidate &prepared, cons
         mine.expected = context.expected;
         mine.unseenSeeds = context.unseenSeeds;
         mine.clock = context.clock;
+        mine.judge = context.judge;
         Trial attempt = trial;
         attempt.verdict.evidence.insert(attempt.verdict.evidence.end(), notes.begin(), notes.end());
         const auto done = profileCandidate(prepared, correct, compiler, wanted, mine, noise, attempt);
@@ -367,9 +356,16 @@ StageResult<void> Supervisor::Private::performOn(WorkerSession &worker, Prepared
     const std::size_t others = job.workload.cases.size() - 1;
     if (replayed.size() > others)
         context.timedSeeds.assign(replayed.begin() + static_cast<std::ptrdiff_t>(others), replayed.end());
+    // A trial that ended before it came to its last seed is replayed as far.
+    context.hardLast = seeds > 1 && context.timedSeeds.size() == static_cast<std::size_t>(seeds);
     context.expected = expectedSource();
     context.clock = &clock;
-    context.transfersAreOurs = !prepared.candidate.surface.device().isHost;
+    context.judge = &judge;
+    const bool host = prepared.candidate.surface.device().isHost;
+    context.transfersAreOurs = !host;
+    std::unique_ptr<CaseQueue> cases; // while the compiler runs, where the workload is known to be sound
+    if (!host && sound.contains(workload::writeWorkload(job.workload)))
+        cases = queueCases(context, true);
     context.report(Stage::Compile, -1, "compiling");
     if (prepared.candidate.surface->compiledApart) {
         const std::string target = compileTarget(trial.environment.platform);
@@ -390,15 +386,18 @@ StageResult<void> Supervisor::Private::performOn(WorkerSession &worker, Prepared
             return tl::unexpected(plan.error());
     }
     (void)clock.enter(&StageSeconds::check);
-    first.reset();
-    const auto workable = [&] {
-        const OwnTime own(context, OwnTime::Work::Oracle);
-        return checkWorkload(job, context.timedSeeds.front());
-    }();
-    if (!workable)
-        return tl::unexpected<TrialEnd>(workable.error());
+    if (!cases) {
+        const auto workable = [&] {
+            const OwnTime own(context, OwnTime::Work::Oracle);
+            return checkWorkload(job, context.timedSeeds.front());
+        }();
+        if (!workable)
+            return tl::unexpected<TrialEnd>(workable.error());
+        cases = queueCases(context, !host);
+    }
     CorrectnessResult correct;
-    const auto checked = checkCorrectness(prepared, *module, context, correct);
+    const auto checked = checkCorrectness(prepared, *module, context, *cases, correct);
+    cases.reset(); // it uses the oracle, and `first`
     first.reset();
     trial.seeds = correct.seeds;
     if (worker.sealed())
@@ -422,6 +421,8 @@ StageResult<void> Supervisor::Private::performOn(WorkerSession &worker, Prepared
     awaitSpares(stop);
     if (auto profiled = profile(prepared, correct, context, trial); !profiled)
         return profiled;
+    if (const std::string said = judge.summary(); !said.empty())
+        trial.verdict.evidence.push_back({"comparison", said});
     if (auto judged = roofline.judge(job, compiler, stop, progress, trial); !judged)
         return judged;
     if (job.request.counters)
@@ -438,8 +439,8 @@ StageResult<void> Supervisor::Private::awaitTurn(DeviceTurn &turn, const std::st
         if (progress)
             progress({Stage::Compile, -1, "waiting for another trial on the device"});
     };
-    switch (
-        turn.take(options.turnDirectory, trial.surface.device().word, turnPatienceSeconds, stop, waiting)) {
+    switch (turn.take(options.turnDirectory, DeviceTurn::nameOf(trial.surface->device), turnPatienceSeconds,
+                      stop, waiting)) {
     case DeviceTurn::Outcome::Had:
         break;
     case DeviceTurn::Outcome::Cancelled:
@@ -467,7 +468,9 @@ StageResult<void> Supervisor::Private::perform(const GateJob &job, const std::st
     if (auto awaited = awaitTurn(turn, stop, progress, trial); !awaited)
         return awaited;
     clock.begin();
-    oracle.beginTrial(trial.surface->device, job.workload, stop);
+    const bool keeps = options.seedPool <= 0; // on the device: not for as long as a pool lasts
+    oracle.beginTrial(trial.surface->device, job.workload, keeps, stop);
+    judge.beginTrial(keeps && trial.surface.device().oracle, stop);
     auto worker = session(trial.surface->device, stop);
     (void)clock.enter(&StageSeconds::compile);
     if (!worker) {
@@ -508,7 +511,7 @@ Result<Trial> Supervisor::gate(const GateJob &job, const std::stop_token &stop,
         return fail(ErrorCode::InvalidInput, "Cannot gate: seeds must be 1 to " + std::to_string(mostSeeds)
                                                  + ", and rounds, seconds and half-width positive.");
     if (request.replaySeeds.empty() != request.replayOf.empty()
-        || request.replaySeeds.size() > job.workload.cases.size() - 1 + mostSeeds)
+        || request.replaySeeds.size() > job.workload.cases.size() + mostSeeds)
         return fail(ErrorCode::InvalidInput, "Cannot replay: the trial " + request.replayOf + " has "
                                                  + std::to_string(request.replaySeeds.size())
                                                  + " seeds, which are none of this workload's.");
@@ -552,6 +555,7 @@ std::vector<DeviceInfo> Supervisor::devices(const std::stop_token &stop)
         if (worker) {
             const Environment &environment = (*worker)->helloEnvironment();
             info.name = environment.device;
+            info.platform = environment.platform;
             info.detail = environment.platform;
             for (const char *fact : {"compiler", "driver", "cuda_driver"}) {
                 if (const auto known = environment.facts.find(fact); known != environment.facts.end())

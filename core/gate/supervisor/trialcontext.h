@@ -22,6 +22,7 @@ struct PreparedCandidate {
     CompileOutput compiled{}; ///< CUDA: from the compiler process; OpenCL: filled when it is first loaded
 };
 
+class DeviceJudge;
 class PythonSessions;
 
 /// What the stages of one trial share.
@@ -43,7 +44,9 @@ struct TrialContext {
     ExpectedSource expected{};
     /// Seeds of what timed runs read, which no launch has seen before.
     std::vector<std::uint64_t> unseenSeeds{};
-    StageClock *clock = nullptr; ///< nullptr: nobody wants to know
+    bool hardLast = false;        ///< the last of timedSeeds is of hardContent()
+    StageClock *clock = nullptr;  ///< nullptr: nobody wants to know
+    DeviceJudge *judge = nullptr; ///< nullptr: the CPU fills and looks at buffers
     /// What the worker's process does with buffers takes as long as it must: no candidate runs in it that could draw it out.
     bool transfersAreOurs = false;
 

@@ -59,7 +59,7 @@ Placed MeasuredSides::checkParent(PreparedCandidate &prepared, bool &usable)
     const auto plan = resolveFor(prepared, m_context, timedCase());
     if (!plan)
         return tl::unexpected(ProfileEnd{plan.error(), Culprit::Parent});
-    CheckedSet set(m_context.session, m_correct.timed.front());
+    CheckedSet set(m_context.session, m_correct.timed.front(), m_context.judge);
     if (auto allocated = set.allocateTensors(); !allocated)
         return failed(allocated.error(), Culprit::Parent);
     const auto bindings = set.addPlan(*plan);
@@ -220,7 +220,7 @@ Placed MeasuredSides::addReference(const workload::Reference &reference)
         addPythonReference(name, call);
         return {};
     }
-    CheckedSet set(m_context.session, m_correct.timed.front());
+    CheckedSet set(m_context.session, m_correct.timed.front(), m_context.judge);
     if (auto allocated = set.allocateTensors(); !allocated)
         return failed(allocated.error(), Culprit::Reference);
     const auto subject = m_context.session.addReference(call, {set.tensorBindings()});

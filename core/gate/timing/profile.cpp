@@ -10,6 +10,7 @@
 #include "core/device/cuda/helperkernels.h"
 #include "core/files/sha256.h"
 #include "core/gate/timing/clockcheck.h"
+#include "core/gate/timing/setcount.h"
 #include "core/process/runqueue.h"
 
 #include <algorithm>
@@ -20,18 +21,7 @@ namespace klineage::gate {
 
 namespace {
 
-constexpr double cacheMultiple = 5;
-constexpr std::size_t maxSets = 256;
-constexpr double longestRotationNs = 250e6;
-constexpr std::size_t hostBudgetBytes = std::size_t{512} << 20;
-constexpr std::size_t deviceBudgetBytes = std::size_t{4} << 30;
-constexpr int hostPreparedLaunches = 1024;
-constexpr int devicePreparedLaunches = 16384;
-constexpr std::size_t fewestBlocks = 5;
 constexpr std::size_t usualBlocks = 6;
-constexpr int maxRounds = 3000;
-constexpr double shortRunNs = 150e3; ///< as the supervisor sees it, with the exchange around it
-constexpr double shortRuns = 48;
 constexpr double deviceSampleNs = 200e3;
 constexpr double hostSampleNs = 2e6;
 constexpr std::size_t largeSetBytes = std::size_t{4} << 20;
@@ -46,6 +36,12 @@ constexpr double clockRunNs = 20e6;        ///< least length of one sample of th
 constexpr double clockCheckNs = 60e6;      ///< least length of the whole of it, in the first block
 constexpr double laterClockCheckNs = 20e6; ///< and in those after it
 constexpr int clockAttempts = 5;
+constexpr double closerShare =
+    0.03; ///< of a block's time, for expected outputs of sets that no seed's content is
+constexpr std::size_t mostCloser = 8;
+constexpr double littleWork =
+    2e7; ///< operations and bytes: so little that the first block need not wait for a measurement
+constexpr double muchWork = 2e11; ///< operations: the oracle takes a second
 
 std::string percent(double ratio)
 {
@@ -81,7 +77,7 @@ public:
         , m_noise(noise)
         , m_trial(trial)
         , m_where(whereOf(context, correct))
-        , m_buffers(context.session, correct.unseen)
+        , m_buffers(context.session, context.job.workload, correct.unseen, context.judge)
         , m_outputs(m_buffers, [this](std::size_t set) { return computeSet(set); })
         , m_sides(candidate, correct, compiler, context, m_buffers, m_outputs, trial, m_where)
         , m_subjects(m_sides.subjects())
@@ -111,7 +107,6 @@ private:
     {
         return tl::unexpected(ProfileEnd{failureEnd(failure, m_where), culprit});
     }
-    std::size_t setCount() const;
     Step installHelpers();
     int roundsPerBlock(double secondsLeft) const;
     Step measure();
@@ -121,6 +116,7 @@ private:
     Step checkReplay();
     Step measureEnergy();
     Step audit(std::size_t set);
+    Step lookCloser(double blockSeconds);
     Step checkClock(bool first);
     RoundResult look(std::size_t subject, const TimedRun &run, const TimedSample &sample);
     RoundResult judged(const TimedOutputs::Looked<TimedOutputs::Wrong> &looked);
@@ -142,34 +138,8 @@ private:
     std::vector<TimedSubject> &m_subjects;
     RoundState m_state;
     std::string m_stoppedBy;
+    double m_oracleSeconds = 0; ///< for one set; 0: not known
 };
-
-std::size_t Profiler::setCount() const
-{
-    const auto bytes = static_cast<double>(CheckedSet::tensorBytes(*m_correct.timed.front()));
-    const double cold =
-        std::ceil(cacheMultiple * static_cast<double>(m_context.session.cacheBytes()) / bytes);
-    const double roughNs = std::max(m_correct.roughNs, 1.0);
-    const bool host = m_candidate.candidate.surface.device().isHost;
-    // A sample visits no set twice, and short kernels need many runs a sample: events tell half a microsecond at best.
-    const double wanted =
-        std::max(cold, host || roughNs > shortRunNs ? m_state.sampleNs / roughNs : shortRuns);
-    double everything = bytes;
-    if (const auto plan = resolveFor(m_candidate, m_context, timedCase())) {
-        for (const kernel::ResolvedBuffer &workspace : plan->workspaces)
-            everything += static_cast<double>(workspace.bytes());
-    }
-    // Each launch is made ready once a set, and again for each block: a plan of hundreds would spend its time on that.
-    const double launches =
-        static_cast<double>(std::max<std::size_t>(m_candidate.candidate.launches.size(), 1));
-    const double ready = static_cast<double>(host ? hostPreparedLaunches : devicePreparedLaunches) / launches;
-    const double affordable = static_cast<double>(host ? hostBudgetBytes : deviceBudgetBytes) / everything;
-    const double quick = longestRotationNs / roughNs;
-    const auto seeds = static_cast<double>(m_context.unseenSeeds.size());
-    const double count = std::min(
-        {std::max(wanted, seeds), std::max(quick, seeds), std::max(ready, seeds), std::max(affordable, 1.0)});
-    return std::clamp<std::size_t>(static_cast<std::size_t>(count), 1, maxSets);
-}
 
 Profiler::Step Profiler::installHelpers()
 {
@@ -216,6 +186,26 @@ Profiler::Step Profiler::audit(std::size_t set)
     return {};
 }
 
+/// Sets whose content nobody knew before are computed too, in each block as many as cost little, and one in the end.
+Profiler::Step Profiler::lookCloser(double blockSeconds)
+{
+    const auto &workload = m_context.job.workload;
+    const kernel::Bindings bindings = workload.bindings(timedCase());
+    const double work = std::max(workload.flops.evaluateReal(bindings).value_or(0),
+                                 workload.bytes.evaluateReal(bindings).value_or(0));
+    std::size_t looks = m_oracleSeconds > 0
+                            ? static_cast<std::size_t>(closerShare * blockSeconds / m_oracleSeconds)
+                            : (work < littleWork ? 1 : 0);
+    looks = std::min(looks, mostCloser);
+    if (!m_stoppedBy.empty() && (work < muchWork || !m_buffers.hasIntegers()))
+        looks = std::max<std::size_t>(looks, 1);
+    for (std::size_t i = 0; i < looks; ++i) {
+        if (auto closer = judged(m_outputs.lookCloser()); !closer)
+            return blame(closer.error());
+    }
+    return {};
+}
+
 RoundResult Profiler::judged(const TimedOutputs::Looked<TimedOutputs::Wrong> &looked)
 {
     if (!looked)
@@ -258,6 +248,7 @@ Profiler::Step Profiler::blame(const RoundFailure &failure)
 StageResult<CaseInstancePtr> Profiler::computeSet(std::size_t set)
 {
     const OwnTime own(m_context, OwnTime::Work::Oracle);
+    const auto begin = std::chrono::steady_clock::now();
     auto content = std::make_shared<CaseInstance>();
     content->seed = m_buffers.seedOf(set);
     content->tensors = m_buffers.tensorsOf(set);
@@ -268,6 +259,7 @@ StageResult<CaseInstancePtr> Profiler::computeSet(std::size_t set)
     if (!expected)
         return tl::unexpected<TrialEnd>(expected.error());
     content->expected = std::move(*expected);
+    m_oracleSeconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     return CaseInstancePtr(std::move(content));
 }
 
@@ -375,6 +367,7 @@ Profiler::Step Profiler::measureEnergy()
 Profiler::Step Profiler::measureBlock(const process::Deadline &limit)
 {
     const double secondsLeft = std::max(0.0, limit.secondsLeft());
+    const auto begin = std::chrono::steady_clock::now();
     if (auto placed = m_sides.place(); !placed)
         return placed;
     const bool first = m_state.blockEnds.empty();
@@ -404,9 +397,10 @@ Profiler::Step Profiler::measureBlock(const process::Deadline &limit)
         if (auto checked = audit(set); !checked)
             return checked;
     }
+    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
+    if (auto closer = lookCloser(spent.count()); !closer)
+        return closer;
     if (!m_stoppedBy.empty()) {
-        if (auto closer = judged(m_outputs.lookCloser()); !closer)
-            return blame(closer.error());
         if (auto checked = checkReplay(); !checked)
             return checked;
         if (auto measured = measureEnergy(); !measured)
@@ -433,16 +427,9 @@ void Profiler::decideStop(const process::Deadline &limit)
     const std::string text = "round " + std::to_string(rounds) + ", ±" + fixedText(100 * width, 2) + " %";
     m_context.report(Stage::Profile,
                      std::min(1.0, 1.0 - limit.secondsLeft() / std::max(wanted.profileSeconds, 0.1)), text);
-    if (blocks >= fewestBlocks && rounds >= static_cast<std::size_t>(wanted.minRounds)
-        && width <= wanted.targetHalfWidth)
-        m_stoppedBy = "half_width";
-    else if (blocks >= fewestBlocks && wanted.quick
-             && comparisonSettled(m_subjects, m_state, blocks - fewestBlocks + 1, spread()))
-        m_stoppedBy = "decided";
-    else if (blocks >= fewestBlocks && limit.passed())
-        m_stoppedBy = "time_limit";
-    else if (rounds >= maxRounds || m_context.deadline.secondsLeft() < deadlineMarginSeconds / 2)
-        m_stoppedBy = "round_limit";
+    const StopRule rule{wanted.minRounds, wanted.targetHalfWidth, wanted.quick, limit.passed(),
+                        m_context.deadline.secondsLeft() < deadlineMarginSeconds / 2};
+    m_stoppedBy = stopReason(m_subjects, m_state, rule, width, wanted.quick ? spread() : std::nullopt);
 }
 
 Profiler::Step Profiler::measure()
@@ -495,6 +482,8 @@ Profiler::Step Profiler::finish()
     note("buffer_sets", std::to_string(m_state.sets));
     note("timed_outputs", "looked at after " + std::to_string(m_outputs.launches()) + " launches"
                               + (m_outputs.varies(0) ? "; not always the same bits" : ""));
+    note("contents_computed",
+         std::to_string(m_correct.unseen.size() + m_outputs.computed()) + " of the timed runs' contents");
     if (m_state.discarded > 0)
         note("discarded_rounds", std::to_string(m_state.discarded));
     note("stopped_by", m_stoppedBy);
@@ -534,7 +523,7 @@ tl::expected<void, ProfileEnd> Profiler::run(const ProfileRequest &request)
         m_state.sampleNs = deviceSampleNs;
         m_state.slowRotationNs = 0;
     }
-    m_state.sets = setCount();
+    m_state.sets = setCount(m_candidate, m_correct, m_context, m_state.sampleNs);
     m_state.look = [this](std::size_t subject, const TimedRun &run, const TimedSample &sample) {
         return look(subject, run, sample);
     };

@@ -17,6 +17,7 @@ constexpr double oneMessageNs = 20e6;
 /// Samples of one side in a round whose clocks differ by more than this are not comparable.
 constexpr double steadyClock = 1.02;
 constexpr int mostDiscards = 200;
+constexpr std::size_t mostRounds = 3000;
 constexpr int firstDiscards =
     20; ///< and no more than these and the rounds that were kept: a clock that never rests is no reason to wait
 constexpr double slower = 4;
@@ -85,7 +86,7 @@ tl::expected<std::vector<TimedSample>, RoundFailure> take(const std::vector<Samp
     return results;
 }
 
-TimedRun nextRun(const TimedSubject &subject, RoundState &state)
+TimedRun nextRun(TimedSubject &subject, const RoundState &state)
 {
     TimedRun run;
     run.subject = subject.id;
@@ -94,15 +95,16 @@ TimedRun nextRun(const TimedSubject &subject, RoundState &state)
     // A whole rotation always begins at the same place, so that one graph serves; the sets are drawn anew for each block anyway.
     const auto repeats = static_cast<std::size_t>(subject.repeats);
     if (repeats < state.sets) {
-        run.first = state.next % state.sets;
-        state.next = (run.first + repeats) % state.sets;
+        const std::size_t window = state.window > 0 ? state.window : state.sets;
+        run.first = (state.firstSet + subject.visited % window) % state.sets;
+        subject.visited += repeats;
     }
     return run;
 }
 
 /// All subjects in a random order, then in the opposite one. Who comes first finds the device idle, which costs a thousandth, so the order
 /// is not the same twice.
-std::vector<Sample> roundOf(const std::vector<TimedSubject> &subjects, RoundState &state)
+std::vector<Sample> roundOf(std::vector<TimedSubject> &subjects, const RoundState &state)
 {
     const std::vector<std::size_t> order = randomOrder(subjects.size(), entropy);
     std::vector<Sample> samples;
@@ -111,6 +113,20 @@ std::vector<Sample> roundOf(const std::vector<TimedSubject> &subjects, RoundStat
     for (std::size_t i = order.size(); i-- > 0;)
         samples.push_back({order[i], nextRun(subjects[order[i]], state)});
     return samples;
+}
+
+/// Sides that are too slow for a whole rotation a sample visit the same sets within a block, each beginning elsewhere: so that what one
+/// leaves can be compared with what the others do, and none finds what another one just read.
+void beginWindow(std::vector<TimedSubject> &subjects, int rounds, RoundState &state)
+{
+    std::size_t window = state.sets;
+    for (const TimedSubject &subject : subjects)
+        window = std::min(window, 2 * static_cast<std::size_t>(rounds)
+                                      * static_cast<std::size_t>(std::max(1, subject.repeats)));
+    state.firstSet = (state.firstSet + state.window) % state.sets;
+    state.window = window;
+    for (std::size_t i = 0; i < subjects.size(); ++i)
+        subjects[i].visited = i * window / subjects.size();
 }
 
 std::vector<std::size_t> subjectsOf(const std::vector<Sample> &samples)
@@ -165,14 +181,6 @@ int repeatsFor(double runNs, std::size_t sets, double sampleNs, double rotationN
     return static_cast<int>(std::clamp(std::ceil(sampleNs / ns), 1.0, all));
 }
 
-std::uint32_t fillWord(std::uint64_t key)
-{
-    // 0x7ff1 … 0x7fff: NaN in half, bfloat16 and fp8, and as the upper half of float and double.
-    const auto low = static_cast<std::uint32_t>(1 + key % 15);
-    const auto high = static_cast<std::uint32_t>(1 + (key >> 8) % 15);
-    return 0x7ff07ff0u | low | (high << 16) | ((key >> 16) % 2 ? 0x80000000u : 0u);
-}
-
 double roundNs(const std::vector<TimedSubject> &subjects)
 {
     double ns = 0;
@@ -216,6 +224,7 @@ RoundResult runBlock(std::vector<TimedSubject> &subjects, int rounds, std::size_
     const bool together =
         roundNs(subjects) < oneMessageNs
         && std::none_of(subjects.begin(), subjects.end(), [](const auto &s) { return bool(s.sampler); });
+    beginWindow(subjects, rounds, state);
     for (int kept = 0; kept < rounds;) {
         auto samples = roundOf(subjects, state);
         const bool lastRound = kept + 1 == rounds;
@@ -293,6 +302,22 @@ bool comparisonSettled(const std::vector<TimedSubject> &subjects, const RoundSta
     return parent
            && settled(blockedMedian(pairedRatios(parent->ns, subjects.front().ns), state.blockEnds),
                       state.blockEnds.size(), look, spread);
+}
+
+std::string stopReason(const std::vector<TimedSubject> &subjects, const RoundState &state,
+                       const StopRule &rule, double width, std::optional<double> spread)
+{
+    const std::size_t rounds = subjects.front().ns.size();
+    const std::size_t blocks = state.blockEnds.size();
+    if (blocks >= fewestBlocks) {
+        if (rounds >= static_cast<std::size_t>(rule.minRounds) && width <= rule.targetHalfWidth)
+            return "half_width";
+        if (rule.quick && comparisonSettled(subjects, state, blocks - fewestBlocks + 1, spread))
+            return "decided";
+        if (rule.timeIsUp)
+            return "time_limit";
+    }
+    return rounds >= mostRounds || rule.mustEnd ? "round_limit" : "";
 }
 
 } // namespace klineage::gate

@@ -16,12 +16,16 @@ struct TimedSubject {
     double estimateNs = 0;
     /// Takes a sample elsewhere than in the session's worker (a reference with a process of its own); empty: in the worker.
     std::function<WorkerResult<TimedSample>(const TimedRun &run, double limitSeconds)> sampler;
+    std::size_t visited = 0; ///< sets in this block
 };
 
-struct RoundLimits {
+/// What is asked of a measurement, and what is left for it.
+struct StopRule {
     int minRounds = 30;
-    double targetHalfWidth = 0.002;
-    double seconds = 10;
+    double targetHalfWidth = 0.002; ///< relative, of 95 %
+    bool quick = false;             ///< as soon as the comparison with the parent is certain
+    bool timeIsUp = false;
+    bool mustEnd = false; ///< whatever there is
 };
 
 /// A failure and the subject that was being timed.
@@ -38,7 +42,8 @@ struct RoundState {
     double sampleNs = 200e3;  ///< length of a sample that is no whole rotation
     double rotationNs = 50e6; ///< a rotation that is quicker is one sample: one graph then serves them all
     double slowRotationNs = 50e6;       ///< the same of a side that is several times slower than the fastest
-    std::size_t next = 0;               ///< set that the next sample begins with
+    std::size_t firstSet = 0;           ///< of those that samples of this block visit
+    std::size_t window = 0;             ///< how many those are; 0: all
     std::vector<std::size_t> blockEnds; ///< rounds at the end of each block
     int discarded = 0;                  ///< rounds thrown away because the clock moved
     std::vector<double> clocksMhz;      ///< of the kept samples; empty when the device does not tell
@@ -58,9 +63,6 @@ void setRepeats(std::vector<TimedSubject> &subjects, const RoundState &state);
 /// agree within 2 %. Sides may differ, since a kernel that draws more power runs at a lower clock; a sample without a clock says nothing.
 [[nodiscard]] bool isSteady(const std::vector<TimedSample> &samples,
                             const std::vector<std::size_t> &subjects);
-
-/// A word that is a NaN in every floating-point type, and never the same twice in a row.
-[[nodiscard]] std::uint32_t fillWord(std::uint64_t key);
 
 /// Warms the subjects up in their present placement; the first time it also estimates their latencies and sets their repeats. Later on a
 /// subject whose sample takes long is not warmed up: one such run has warmed the device.
@@ -84,6 +86,13 @@ inline constexpr int finalResamples = 2000;
 /// noiseFloor() of the subject "copy"; nothing without one.
 [[nodiscard]] std::optional<double> copySpread(const std::vector<TimedSubject> &subjects,
                                                const RoundState &state);
+
+/// Fewer say nothing of what placement does.
+inline constexpr std::size_t fewestBlocks = 5;
+
+/// Why timing stops after these blocks: "half_width", "decided", "time_limit", "round_limit"; empty: it goes on. width: widestHalfWidth().
+[[nodiscard]] std::string stopReason(const std::vector<TimedSubject> &subjects, const RoundState &state,
+                                     const StopRule &rule, double width, std::optional<double> spread);
 
 /// The comparison of the first subject with the subject "parent" is settled() at this look; false without a parent.
 [[nodiscard]] bool comparisonSettled(const std::vector<TimedSubject> &subjects, const RoundState &state,

@@ -12,37 +12,127 @@
 
 namespace klineage::gate {
 
-TimedBuffers::TimedBuffers(WorkerSession &session, std::vector<CaseInstancePtr> contents)
+namespace {
+
+constexpr std::size_t longestPiece = 1024;
+constexpr std::size_t piecesAtLeast = 16; ///< of a tensor that has so many elements
+
+/// How new content is made for a tensor that is filled like this.
+std::optional<Blend> blendFor(const HostTensor &tensor, const workload::Distribution &distribution)
+{
+    using workload::DistributionKind;
+    if (tensor.role != workload::Role::Input || !kernel::isFloat(tensor.dtype))
+        return std::nullopt;
+    Blend blend;
+    blend.dtype = tensor.dtype;
+    blend.piece = std::clamp<std::size_t>(tensor.elements() / piecesAtLeast, 1, longestPiece);
+    const bool large = distribution.kind == DistributionKind::Large;
+    switch (distribution.kind) {
+    case DistributionKind::Normal:
+    case DistributionKind::Large:
+        blend.mean = distribution.mean * (large ? distribution.scale : 1.0);
+        if (tensor.dtype == kernel::DType::F64 || kernel::sizeOf(tensor.dtype) < 2)
+            blend.kind =
+                Blend::Kind::Pieces; // double would be rounded, and a byte's few values come again anyway
+        break;
+    case DistributionKind::UnitRows: // what a row's elements have in common stays with them
+    case DistributionKind::NegInfinity:
+    case DistributionKind::Mixed:
+        blend.kind = Blend::Kind::Turned;
+        blend.piece = blend.unit = tensor.rowLength();
+        break;
+    case DistributionKind::LogGates: // columns are of two kinds
+        blend.kind = Blend::Kind::Pieces;
+        blend.piece = blend.unit = tensor.rowLength();
+        break;
+    case DistributionKind::Offsets:
+        return std::nullopt;
+    case DistributionKind::Uniform:
+    case DistributionKind::Bits:
+    case DistributionKind::Integers:
+    case DistributionKind::Sigmoid:
+        blend.kind = Blend::Kind::Pieces;
+        break;
+    }
+    return blend;
+}
+
+} // namespace
+
+TimedBuffers::TimedBuffers(WorkerSession &session, std::vector<CaseInstancePtr> contents, DeviceJudge *judge)
     : m_session(session)
     , m_contents(std::move(contents))
+    , m_blends(m_contents.front()->tensors.size())
+    , m_judge(judge)
 {}
+
+TimedBuffers::TimedBuffers(WorkerSession &session, const workload::Workload &workload,
+                           std::vector<CaseInstancePtr> contents, DeviceJudge *judge)
+    : TimedBuffers(session, std::move(contents), judge)
+{
+    const auto &tensors = m_contents.front()->tensors;
+    for (std::size_t i = 0; i < tensors.size(); ++i)
+        m_blends[i] =
+            blendFor(tensors[i], workload.distributionOf(workload.tensors.at(i), workload.cases.front()));
+}
+
+/// Room for a copy of so many bytes for each set.
+WorkerResult<std::vector<TimedBuffers::Place>> TimedBuffers::makePlaces(std::size_t bytes)
+{
+    std::vector<Place> places;
+    const std::size_t together = m_session.packsBuffers() ? m_sets : 1;
+    while (places.size() < m_sets) {
+        const auto id = m_session.allocate(together * bytes);
+        if (!id)
+            return tl::unexpected(id.error());
+        for (std::size_t i = 0; i < together; ++i)
+            places.push_back({*id, i * bytes});
+    }
+    return places;
+}
 
 WorkerResult<TimedBuffers::Family> TimedBuffers::makeFamily(BufferLayout layout,
                                                             std::span<const std::byte> content)
 {
     Family family{std::move(layout), entropy(), false, {}, std::vector<std::size_t>(m_sets)};
     const std::size_t total = family.layout.total();
-    for (std::size_t i = 0; i < m_sets; ++i) {
-        const auto id = m_session.allocate(total);
-        if (!id)
-            return tl::unexpected(id.error());
-        family.buffers.push_back(*id);
-    }
+    auto copies = makePlaces(total);
+    if (!copies)
+        return tl::unexpected(copies.error());
+    family.copies = std::move(*copies);
     std::iota(family.places.begin(), family.places.end(), std::size_t{0});
-    const auto room = m_session.staging(total);
-    if (!room)
-        return tl::unexpected(room.error());
-    composeImage(family.layout, family.key, content, *room);
-    if (auto uploaded = m_session.uploadStaged(family.buffers.front(), total); !uploaded)
-        return tl::unexpected(uploaded.error());
-    std::vector<CopyRange> copies;
+    const Place &first = family.copies.front();
+    if (m_judge && m_session.packsBuffers())
+        family.opened = m_judge->open(m_session, first.buffer, m_sets * total, model());
+    if (auto written = writeFirst(family, content); !written)
+        return tl::unexpected(written.error());
+    std::vector<CopyRange> ranges;
     for (std::size_t i = 1; i < m_sets; ++i)
-        copies.push_back({family.buffers[i], 0, family.buffers.front(), 0, total});
-    if (!copies.empty()) {
-        if (auto copied = m_session.copy(copies); !copied)
+        ranges.push_back(
+            {family.copies[i].buffer, family.copies[i].offset, first.buffer, first.offset, total});
+    if (!ranges.empty()) {
+        if (auto copied = m_session.copy(ranges); !copied)
             return tl::unexpected(copied.error());
     }
     return family;
+}
+
+WorkerResult<void> TimedBuffers::writeFirst(const Family &family, std::span<const std::byte> content)
+{
+    const Place &first = family.copies.front();
+    if (family.opened
+        && m_judge->arm(*family.opened, first.offset, family.layout, family.key, model(), Fill::Garbage))
+        return {};
+    RawBytes poisoned;
+    if (content.empty())
+        poisoned = poison(family.layout, entropy(), Fill::Garbage);
+    const std::size_t total = family.layout.total();
+    const auto room = m_session.staging(total);
+    if (!room)
+        return tl::unexpected(room.error());
+    composeImage(family.layout, family.key, content.empty() ? std::span<const std::byte>(poisoned) : content,
+                 *room);
+    return m_session.uploadStaged(first.buffer, total);
 }
 
 WorkerResult<void> TimedBuffers::uploadMasters(std::size_t tensor)
@@ -55,13 +145,16 @@ WorkerResult<void> TimedBuffers::uploadMasters(std::size_t tensor)
         const auto id = m_session.allocate(std::max<std::size_t>(bytes.size(), 1));
         if (!id)
             return tl::unexpected(id.error());
+        masters.push_back(*id);
+        const auto opened = m_judge ? m_judge->open(m_session, *id, bytes.size(), *content) : nullptr;
+        if (opened && m_judge->copy(*opened, 0, *content, content->tensors[tensor].name))
+            continue;
         const auto room = m_session.staging(bytes.size());
         if (!room)
             return tl::unexpected(room.error());
         parallelCopy(room->data(), bytes);
         if (auto uploaded = m_session.uploadStaged(*id, bytes.size()); !uploaded)
             return uploaded;
-        masters.push_back(*id);
     }
     return {};
 }
@@ -71,28 +164,24 @@ WorkerResult<void> TimedBuffers::allocate(std::size_t sets)
     m_sets = sets;
     m_group.resize(sets);
     std::iota(m_group.begin(), m_group.end(), std::size_t{0});
-    bool structured =
-        false; // integers are offsets and the like: they are never rotated, nor what belongs to them
     const auto &tensors = m_contents.front()->tensors;
     for (std::size_t i = 0; i < tensors.size(); ++i) {
         const bool input = tensors[i].role == workload::Role::Input;
-        structured |= input && !kernel::isFloat(tensors[i].dtype);
         BufferLayout layout = layoutOf(tensors[i]);
-        RawBytes poisoned;
         if (!input) {
-            poisoned = poison(layout, entropy(), Fill::Garbage);
             m_outputNames.push_back(tensors[i].name);
-            m_outputRms.push_back(rootMeanSquare(m_contents.front()->expected.at(tensors[i].name)));
+            m_outputRms.push_back(rootMeanSquare(model().expected.at(tensors[i].name)));
         }
-        auto family = makeFamily(std::move(layout), input ? std::span<const std::byte>(tensors[i].bytes)
-                                                          : std::span<const std::byte>(poisoned));
+        auto family = makeFamily(std::move(layout), tensors[i].bytes); // an output has none
         if (!family)
             return tl::unexpected(family.error());
         m_tensors.push_back(std::move(*family));
         if (auto uploaded = uploadMasters(i); !uploaded)
             return uploaded;
     }
-    m_audited = structured ? sets : std::min(sets, m_contents.size());
+    m_audited = std::min(sets, m_contents.size());
+    if (std::none_of(m_blends.begin(), m_blends.end(), [](const auto &blend) { return blend.has_value(); }))
+        m_audited = sets; // integers alone: every set is a seed's content as it is
     return {};
 }
 
@@ -102,8 +191,7 @@ WorkerResult<void> TimedBuffers::allocateWorkspaces(const std::string &side, con
     for (const kernel::ResolvedBuffer &workspace : plan.workspaces) {
         BufferLayout layout{workspace.name, BufferKind::Workspace, workspace.dtype,
                             static_cast<std::size_t>(workspace.bytes())};
-        const auto content = poison(layout, entropy(), Fill::Garbage);
-        auto family = makeFamily(std::move(layout), content);
+        auto family = makeFamily(std::move(layout), {});
         if (!family)
             return tl::unexpected(family.error());
         family->cleared = workspace.init == kernel::WorkspaceInit::Zero;
@@ -112,18 +200,21 @@ WorkerResult<void> TimedBuffers::allocateWorkspaces(const std::string &side, con
     return {};
 }
 
-/// Bytes by which a group's copy of a tensor is rotated: a random number of rows (of elements, when there is but one row).
-std::size_t TimedBuffers::rotation(std::size_t tensor, std::size_t set, std::uint64_t key) const
+std::optional<Blend> TimedBuffers::blendOf(std::size_t tensor, std::size_t set) const
 {
-    const std::size_t group = m_group[set];
-    const HostTensor &host = m_contents.front()->tensors[tensor];
-    if (group < m_audited || host.elements() < 2)
-        return 0;
-    const std::size_t elementBytes = kernel::sizeOf(host.dtype);
-    const std::size_t rows = host.elements() / host.rowLength();
-    const std::size_t unit = rows > 1 ? host.rowLength() * elementBytes : elementBytes;
-    const std::size_t units = host.bytes.size() / unit;
-    return unit * (1 + CipherRandom(key, tensor).bits(group) % (units - 1));
+    if (m_group[set] < m_audited || !m_blends[tensor])
+        return std::nullopt;
+    Blend blend = *m_blends[tensor];
+    blend.key = CipherRandom(m_key, 1 + tensor).bits(m_group[set]);
+    return blend;
+}
+
+bool TimedBuffers::hasIntegers() const
+{
+    const auto &tensors = m_contents.front()->tensors;
+    return std::any_of(tensors.begin(), tensors.end(), [](const HostTensor &tensor) {
+        return tensor.role == workload::Role::Input && !kernel::isFloat(tensor.dtype);
+    });
 }
 
 WorkerResult<void> TimedBuffers::redraw(std::uint64_t key)
@@ -145,14 +236,14 @@ WorkerResult<void> TimedBuffers::redraw(std::uint64_t key)
         if (family.layout.kind != BufferKind::Input)
             continue;
         for (std::size_t set = 0; set < m_sets; ++set) {
-            const BufferId to = family.buffers[family.places[set]];
-            const BufferId from = m_masters[tensor][m_group[set] % m_contents.size()];
-            const std::size_t shift = rotation(tensor, set, key);
-            const std::size_t offset = family.layout.offset();
-            const std::size_t rest = family.layout.bytes - shift;
-            copies.push_back({to, offset, from, shift, rest});
-            if (shift > 0)
-                copies.push_back({to, offset + rest, from, 0, shift});
+            const BufferBinding to = family.binding(set);
+            CopyRange range{to.buffer, to.offsetBytes, m_masters[tensor][firstContent(set)], 0,
+                            family.layout.bytes};
+            if (const auto blend = blendOf(tensor, set)) {
+                range.with = m_masters[tensor][secondContent(set)];
+                range.blend = *blend;
+            }
+            copies.push_back(range);
         }
     }
     return copies.empty() ? WorkerResult<void>() : m_session.copy(copies);
@@ -163,7 +254,7 @@ std::vector<BufferSet> TimedBuffers::bindings(const std::string &side) const
     std::vector<BufferSet> sets(m_sets);
     const auto bind = [&](const Family &family) {
         for (std::size_t set = 0; set < m_sets; ++set)
-            sets[set][family.layout.name] = {family.buffers[family.places[set]], family.layout.offset()};
+            sets[set][family.layout.name] = family.binding(set);
     };
     for (const Family &family : m_tensors)
         bind(family);
@@ -178,9 +269,10 @@ FillSets TimedBuffers::fills(const std::string &side) const
 {
     FillSets sets(m_sets);
     const auto add = [&](const Family &family) {
-        for (std::size_t set = 0; set < m_sets; ++set)
-            sets[set].push_back(
-                {family.buffers[family.places[set]], family.layout.offset(), family.layout.bytes});
+        for (std::size_t set = 0; set < m_sets; ++set) {
+            const BufferBinding at = family.binding(set);
+            sets[set].push_back({at.buffer, at.offsetBytes, family.layout.bytes});
+        }
     };
     for (const Family &family : m_tensors) {
         if (family.layout.kind == BufferKind::Output)
@@ -205,7 +297,7 @@ OutputSets TimedBuffers::outputs() const
         const std::size_t elements = family.layout.bytes / kernel::sizeOf(family.layout.dtype);
         outputs.layouts.push_back(tileLayout(family.layout.dtype, elements, 1));
         for (std::size_t set = 0; set < m_sets; ++set)
-            outputs.sets[set].push_back({family.buffers[family.places[set]], family.layout.offset()});
+            outputs.sets[set].push_back(family.binding(set));
     }
     return outputs;
 }
@@ -219,12 +311,25 @@ const std::vector<std::int64_t> &TimedBuffers::shapeOf(const std::string &tensor
 
 std::vector<HostTensor> TimedBuffers::tensorsOf(std::size_t set) const
 {
-    std::vector<HostTensor> tensors = contentOf(set).tensors;
+    std::vector<HostTensor> tensors;
+    for (const HostTensor &tensor : contentOf(set).tensors)
+        tensors.push_back({tensor.name, tensor.role, tensor.dtype, tensor.shape, {}});
     for (std::size_t i = 0; i < tensors.size(); ++i) {
-        if (m_tensors[i].layout.kind == BufferKind::Input)
-            std::rotate(tensors[i].bytes.begin(),
-                        tensors[i].bytes.begin() + static_cast<std::ptrdiff_t>(rotation(i, set, m_key)),
-                        tensors[i].bytes.end());
+        if (m_tensors[i].layout.kind != BufferKind::Input)
+            continue;
+        const std::span<const std::byte> first = m_contents[firstContent(set)]->tensors[i].bytes;
+        const std::span<const std::byte> second = m_contents[secondContent(set)]->tensors[i].bytes;
+        const std::size_t elements = tensors[i].elements();
+        tensors[i].bytes.resize(first.size());
+        const auto blend = blendOf(i, set);
+        if (!blend) {
+            parallelCopy(tensors[i].bytes.data(), first);
+            continue;
+        }
+        parallelRanges(pieceCount(*blend, elements), std::max<std::size_t>(1, usualGrain / blend->piece),
+                       [&](std::size_t begin, std::size_t end) {
+                           blendPieces(*blend, first, second, tensors[i].bytes, begin, end);
+                       });
     }
     return tensors;
 }
@@ -235,7 +340,11 @@ WorkerResult<std::optional<Finding>> TimedBuffers::inspect(std::size_t set, cons
     const CaseInstance &content = contentOf(set);
     OutputJudge judge(content);
     const auto look = [&](const Family &family, const HostTensor *tensor) -> WorkerResult<void> {
-        const auto image = m_session.download(family.buffers[family.places[set]], family.layout.total());
+        const Place &place = family.of(set);
+        if (family.opened
+            && m_judge->isRight(*family.opened, place.offset, family.layout, family.key, content))
+            return {};
+        const auto image = m_session.download(place.buffer, family.layout.total(), place.offset);
         if (!image)
             return tl::unexpected(image.error());
         auto finding = judgeBuffer(family.layout, family.key, tensor, judge, *image, {});

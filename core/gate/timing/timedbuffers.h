@@ -2,8 +2,10 @@
 //
 // What timed runs read and write. There are more buffers of each tensor than the cache holds, and which of them make up a set is
 // drawn anew for each block of rounds: their addresses, and what the inputs hold. A few sets hold the content of a seed whose result
-// the oracle knows ("audited"); the others hold the same values rotated by a random number of rows, so that no two sets of a block, and
-// no two blocks, have the same content, and a candidate cannot tell which sets will be looked at.
+// the oracle knows ("audited"). Each of the others has content of its own, made of two of those piece by piece (core/device/blend.h), in
+// every block another: no row and no piece of it comes twice, so that nothing that a candidate could remember of an earlier run, under
+// whatever key and wherever it keeps it, is of use; and it cannot tell which sets will be looked at. What their outputs have to be the
+// oracle computes when it is asked, from the same bytes made again here. Integers (offsets and the like) stay as their seed has them.
 #pragma once
 
 #include "core/base/random.h"
@@ -16,8 +18,12 @@ namespace klineage::gate {
 class TimedBuffers
 {
 public:
-    /// contents: at least one instance of the timed case. The session must outlive this.
-    TimedBuffers(WorkerSession &session, std::vector<CaseInstancePtr> contents);
+    /// Every set holds one of the contents as it is: for runs that nobody times. The session must outlive this. What the judge opens is
+    /// filled and looked at where it lies.
+    TimedBuffers(WorkerSession &session, std::vector<CaseInstancePtr> contents, DeviceJudge *judge = nullptr);
+    /// contents: at least one instance of the workload's timed case.
+    TimedBuffers(WorkerSession &session, const workload::Workload &workload,
+                 std::vector<CaseInstancePtr> contents, DeviceJudge *judge = nullptr);
 
     /// Allocates the tensors of `sets` sets and uploads each seed's content once.
     [[nodiscard]] WorkerResult<void> allocate(std::size_t sets);
@@ -44,7 +50,7 @@ public:
     /// Of an audited set.
     [[nodiscard]] const CaseInstance &contentOf(std::size_t set) const
     {
-        return *m_contents[m_group.at(set) % m_contents.size()];
+        return *m_contents[firstContent(set)];
     }
     /// The tensors of any set as they are drawn now.
     [[nodiscard]] std::vector<HostTensor> tensorsOf(std::size_t set) const;
@@ -52,24 +58,51 @@ public:
     [[nodiscard]] std::size_t count() const { return m_sets; }
     [[nodiscard]] bool audited(std::size_t set) const { return m_group.at(set) < m_audited; }
     [[nodiscard]] std::uint64_t seedOf(std::size_t set) const { return contentOf(set).seed; }
+    /// Offsets and the like are among the inputs.
+    [[nodiscard]] bool hasIntegers() const;
     /// Looks at every byte of an audited set after the side ran on it: red zones, inputs, outputs. Nothing when all is well.
     [[nodiscard]] WorkerResult<std::optional<Finding>> inspect(std::size_t set, const std::string &side);
 
 private:
+    /// Where a copy begins, with its red zone.
+    struct Place {
+        BufferId buffer = 0;
+        std::size_t offset = 0;
+    };
     /// The copies of one tensor or workspace; all were uploaded with the red zones of one key.
     struct Family {
         BufferLayout layout;
         std::uint64_t key = 0;
         bool cleared = false; ///< a workspace that the backend zeroes
-        std::vector<BufferId> buffers;
-        std::vector<std::size_t> places; ///< set -> index into buffers
+        std::vector<Place>
+            copies; ///< in a buffer each, or one after the other in one (WorkerSession::packsBuffers())
+        std::vector<std::size_t> places; ///< set -> index into copies
+        DeviceJudge::OpenedPtr opened{}; ///< of the buffer that has all copies
+        [[nodiscard]] const Place &of(std::size_t set) const { return copies[places[set]]; }
+        /// Of the copy's own bytes.
+        [[nodiscard]] BufferBinding binding(std::size_t set) const
+        {
+            return {of(set).buffer, of(set).offset + layout.offset()};
+        }
     };
+    [[nodiscard]] WorkerResult<std::vector<Place>> makePlaces(std::size_t bytes);
+    /// Writes the first copy. content: an input's; empty: poison.
+    [[nodiscard]] WorkerResult<void> writeFirst(const Family &family, std::span<const std::byte> content);
     [[nodiscard]] WorkerResult<Family> makeFamily(BufferLayout layout, std::span<const std::byte> content);
     [[nodiscard]] WorkerResult<void> uploadMasters(std::size_t tensor);
-    [[nodiscard]] std::size_t rotation(std::size_t tensor, std::size_t set, std::uint64_t key) const;
+    /// How a set's copy of an input is made; nothing: it is a content as it is.
+    [[nodiscard]] std::optional<Blend> blendOf(std::size_t tensor, std::size_t set) const;
+    [[nodiscard]] std::size_t firstContent(std::size_t set) const { return m_group[set] % m_contents.size(); }
+    [[nodiscard]] std::size_t secondContent(std::size_t set) const
+    {
+        return (m_group[set] + 1) % m_contents.size();
+    }
 
     WorkerSession &m_session;
     std::vector<CaseInstancePtr> m_contents;
+    std::vector<std::optional<Blend>>
+        m_blends; ///< by tensor, all but the key; nothing: what is never blended
+    DeviceJudge *m_judge;
     std::size_t m_sets = 0;
     std::uint64_t m_key = 0; ///< of the present drawing
     std::vector<std::string> m_outputNames;

@@ -58,6 +58,22 @@ public:
         return false;
     }
 
+    Status takeWhole(std::string_view body, const TextCallback &onText) override
+    {
+        const json value = json::parse(body, nullptr, false);
+        const json *content = member(value, "content");
+        if (textMember(value, "type") != "message" || !content)
+            return tl::unexpected(notWhole(body));
+        m_reply.model = textMember(value, "model");
+        m_reply.requestId = textMember(value, "id");
+        m_reply.stop = stopReason(textMember(value, "stop_reason"));
+        const json *usage = member(value, "usage");
+        readUsage(usage);
+        m_outputCounted = usage && member(*usage, "output_tokens");
+        settleUsage();
+        return appendContent(*content, onText);
+    }
+
 private:
     static Error serverError(const std::string &data)
     {
@@ -121,10 +137,15 @@ private:
     {
         if (!m_started || !m_stopped)
             return tl::unexpected(protocolError("message_stop comes without its message."));
+        settleUsage();
+        return true;
+    }
+
+    void settleUsage()
+    {
         m_reply.usageKnown = m_inputCounted && m_outputCounted && !m_usageWrong;
         if (!m_reply.usageKnown)
             m_reply.usage = {};
-        return true;
     }
 
     /// Counts are totals so far: a later one takes the place of an earlier one. Keys that are missing say nothing.
@@ -194,6 +215,9 @@ public:
             out["system"] = json::array({textBlock(request.system, cacheSystem)});
         if (request.temperature)
             out["temperature"] = *request.temperature;
+        if (!request.effort.empty())
+            out["output_config"] = {{"effort", request.effort}};
+        addExtraBody(request, out);
         return files::oneLine(out);
     }
 

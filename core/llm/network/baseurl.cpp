@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <curl/curl.h>
 
+#include <algorithm>
 #include <memory>
 
 namespace klineage::llm {
@@ -31,9 +32,16 @@ bool isThisMachine(const std::string &host)
     return host == "localhost" || host == "[::1]";
 }
 
+std::string lowered(std::string text)
+{
+    for (char &c : text)
+        c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    return text;
+}
+
 } // namespace
 
-Result<BaseUrl> parseBaseUrl(const std::string &url)
+Result<BaseUrl> parseBaseUrl(const std::string &url, const std::vector<std::string> &ownHosts)
 {
     const UrlHandle handle(curl_url(), curl_url_cleanup);
     if (!handle || url.size() > 2000
@@ -50,11 +58,14 @@ Result<BaseUrl> parseBaseUrl(const std::string &url)
     BaseUrl result;
     result.host = partOf(handle.get(), CURLUPART_HOST);
     result.onThisMachine = isThisMachine(result.host);
+    result.isOwn = result.onThisMachine
+                   || std::find(ownHosts.begin(), ownHosts.end(), lowered(result.host)) != ownHosts.end();
     const std::string scheme = partOf(handle.get(), CURLUPART_SCHEME);
-    if (scheme != "https" && !(scheme == "http" && result.onThisMachine))
+    if (scheme != "https" && !(scheme == "http" && result.isOwn))
         return fail(ErrorCode::InvalidInput,
                     "The server " + result.host + " is not asked over '" + scheme
-                        + "': prompts and keys travel over https, or over http to this machine only.");
+                        + "': prompts and keys travel over https, or over http to this machine and to the "
+                          "own_hosts of ~/.config/klineage/models.toml.");
     result.text = partOf(handle.get(), CURLUPART_URL);
     while (result.text.ends_with('/'))
         result.text.pop_back();

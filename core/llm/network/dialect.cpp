@@ -17,6 +17,45 @@ Status StreamDecoder::append(std::string_view text, const TextCallback &onText)
     return {};
 }
 
+Status StreamDecoder::appendContent(const json &content, const TextCallback &onText)
+{
+    if (content.is_string())
+        return append(content.get_ref<const std::string &>(), onText);
+    if (!content.is_array())
+        return fail(ErrorCode::Protocol, "The reply has a piece that is no text.");
+    for (const json &part : content) {
+        const json *text = part.is_string() ? &part : nullptr;
+        const std::string type = textMember(part, "type");
+        if (type == "text" || type == "output_text" || type.empty())
+            text = text ? text : member(part, "text");
+        if (!text)
+            continue;
+        if (!text->is_string())
+            return fail(ErrorCode::Protocol, "The reply has a piece that is no text.");
+        if (Status added = append(text->get_ref<const std::string &>(), onText); !added)
+            return added;
+    }
+    return {};
+}
+
+Error StreamDecoder::notWhole(std::string_view body)
+{
+    if (const auto error = parseApiError(body))
+        return {ErrorCode::Unavailable,
+                "The server answered with an error (" + (error->type.empty() ? "error" : error->type)
+                    + "): " + error->message + '.',
+                {}};
+    return {ErrorCode::Protocol, "The server's answer is neither a stream nor a whole reply.",
+            validUtf8(body.substr(0, 500))};
+}
+
+void addExtraBody(const Request &request, json &body)
+{
+    const json extra = json::parse(request.extraBody, nullptr, false);
+    if (extra.is_object())
+        body.insert(extra.begin(), extra.end());
+}
+
 const json *member(const json &value, const char *key)
 {
     if (!value.is_object())

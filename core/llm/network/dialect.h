@@ -4,6 +4,8 @@
 #include "core/llm/network/sse.h"
 #include "core/llm/provider.h"
 
+#include <nlohmann/json_fwd.hpp>
+
 namespace klineage::llm {
 
 /// Puts one reply together from the events of its stream. What the server sends is hostile: sizes are limited, anything else than the
@@ -16,12 +18,19 @@ public:
     [[nodiscard]] virtual Result<bool> take(const SseEvent &event, const TextCallback &onText) = 0;
     /// Whether the reply can be taken as whole although the stream ended without saying so.
     [[nodiscard]] virtual bool isWholeAtEnd() const { return false; }
+    /// The answer of a server that does not stream although it was asked to: one JSON object, whole or an Error.
+    [[nodiscard]] virtual Status takeWhole(std::string_view body, const TextCallback &onText) = 0;
 
     [[nodiscard]] Reply &reply() { return m_reply; }
 
 protected:
     /// Appends text and hands it on; Protocol when the reply grows over maxReplyBytes.
     [[nodiscard]] Status append(std::string_view text, const TextCallback &onText);
+    /// The same of a content: a text, or a list of texts and of parts with a text ({"type": "text", "text": …}); parts of other types
+    /// (thoughts) are passed over. Protocol when it is neither.
+    [[nodiscard]] Status appendContent(const nlohmann::json &content, const TextCallback &onText);
+    /// Protocol, or Unavailable when it holds the server's own error.
+    [[nodiscard]] static Error notWhole(std::string_view body);
 
     Reply m_reply;
 };
@@ -45,6 +54,9 @@ public:
 /// OpenAI's chat completions, which vLLM, Ollama and llama.cpp speak too. Other servers than OpenAI's own know only the older name of
 /// the limit of output tokens.
 [[nodiscard]] std::unique_ptr<Dialect> makeOpenAiDialect(bool isOpenAi);
+
+/// The settings that go into a body as they are; what the body has already stays.
+void addExtraBody(const Request &request, nlohmann::json &body);
 
 /// What an API says in its {"error": {"type": …, "message": …}}.
 struct ApiError {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/llm/network/httpprovider.h"
 
+#include "core/base/numbertext.h"
 #include "core/process/deadline.h"
 
 namespace klineage::llm {
@@ -33,6 +34,15 @@ ErrorCode codeOf(int status)
     return ErrorCode::Unavailable;
 }
 
+/// A reply of the longest text, every character of it escaped, and room for what is around it.
+constexpr std::size_t maxWholeAnswer = 8 * maxReplyBytes;
+
+/// Seconds for a person: whole ones from 10 on.
+std::string secondsText(double seconds)
+{
+    return fixedText(seconds, seconds < 10 ? 1 : 0) + " s";
+}
+
 std::string withStop(const std::string &sentence)
 {
     const bool ends = sentence.ends_with('.') || sentence.ends_with('!') || sentence.ends_with('?');
@@ -51,7 +61,8 @@ HttpProvider::HttpProvider(std::unique_ptr<Dialect> dialect, BaseUrl url, Networ
 Result<std::unique_ptr<HttpProvider>> HttpProvider::create(std::unique_ptr<Dialect> dialect,
                                                            NetworkOptions options)
 {
-    Result<BaseUrl> url = parseBaseUrl(options.baseUrl.empty() ? dialect->defaultBaseUrl() : options.baseUrl);
+    Result<BaseUrl> url =
+        parseBaseUrl(options.baseUrl.empty() ? dialect->defaultBaseUrl() : options.baseUrl, options.ownHosts);
     if (!url)
         return tl::unexpected(url.error());
     return std::unique_ptr<HttpProvider>(
@@ -60,13 +71,13 @@ Result<std::unique_ptr<HttpProvider>> HttpProvider::create(std::unique_ptr<Diale
 
 bool HttpProvider::isPaid() const
 {
-    return m_options.paid.value_or(!m_url.onThisMachine);
+    return m_options.paid.value_or(!m_url.isOwn);
 }
 
 Result<std::string> HttpProvider::key() const
 {
-    Result<std::string> key = findKey(name(), m_url.onThisMachine, m_options.key);
-    if (key && key->empty() && !m_url.onThisMachine)
+    Result<std::string> key = findKey(name(), m_url.isOwn, m_options.key);
+    if (key && key->empty() && !m_url.isOwn)
         return fail(ErrorCode::Unavailable, "There is no API key for '" + name() + "'.",
                     std::string("Set ") + keyVariable(name(), false) + " in the environment.");
     return key;
@@ -88,7 +99,7 @@ Error HttpProvider::refusal(const HttpResult &result) const
     if (!error)
         refused.detail = validUtf8(std::string_view(result.errorBody).substr(0, 500));
     if (result.status == 401 || result.status == 403)
-        refused.detail = std::string("Look at the key: ") + keyVariable(name(), m_url.onThisMachine) + ".";
+        refused.detail = std::string("Look at the key: ") + keyVariable(name(), m_url.isOwn) + ".";
     return refused;
 }
 
@@ -98,7 +109,18 @@ HttpProvider::Attempt HttpProvider::tryOnce(const HttpRequest &request, const st
     const std::unique_ptr<StreamDecoder> decoder = m_dialect->decoder();
     SseParser parser;
     bool whole = false;
+    std::string notStreamed;
+    bool begun = false;
     const auto receive = [&](std::string_view bytes) -> Result<bool> {
+        // No line of a stream begins with a brace.
+        const std::size_t first = begun ? 0 : bytes.find_first_not_of(" \t\r\n");
+        if (!notStreamed.empty() || (!begun && first != std::string_view::npos && bytes[first] == '{')) {
+            notStreamed += bytes;
+            if (notStreamed.size() > maxWholeAnswer)
+                return fail(ErrorCode::Protocol, "The server's answer is longer than any reply.");
+            return false;
+        }
+        begun = begun || first != std::string_view::npos;
         const Status fed = parser.feed(bytes, [&](const SseEvent &event) -> Status {
             if (whole)
                 return {};
@@ -112,7 +134,13 @@ HttpProvider::Attempt HttpProvider::tryOnce(const HttpRequest &request, const st
             return tl::unexpected(fed.error());
         return whole;
     };
-    const HttpResult result = httpPost(request, m_options.limits, stop, receive);
+    HttpResult result = httpPost(request, m_options.limits, stop, receive);
+    if (!notStreamed.empty() && result.status == 200 && !result.problem) {
+        const Status taken = decoder->takeWhole(notStreamed, onText);
+        whole = taken.has_value();
+        if (!taken)
+            result.problem = taken.error();
+    }
     Attempt attempt;
     if (result.status != 0 && result.status != 200) {
         attempt.failure.error = refusal(result);
@@ -143,7 +171,7 @@ tl::expected<Reply, ProviderFailure> HttpProvider::ask(const Request &request, s
     if (!secret)
         return refuse(secret.error());
     HttpRequest post{m_url.text + m_dialect->path(), m_dialect->headers(*secret), m_dialect->body(request),
-                     !m_url.onThisMachine};
+                     !m_url.isOwn};
     const auto began = std::chrono::steady_clock::now();
     const Deadline deadline = Deadline::in(m_options.retry.totalSeconds);
     for (int attempt = 1;; ++attempt) {
@@ -158,7 +186,12 @@ tl::expected<Reply, ProviderFailure> HttpProvider::ask(const Request &request, s
         made.failure.error = scrubbed(made.failure.error, *secret);
         const double delay = retryDelay(m_options.retry, attempt, made.retryAfter, m_random);
         const bool hasTime = deadline.secondsLeft() > delay;
-        if (made.again && attempt < m_options.retry.attempts && hasTime && sleepFor(delay, stop))
+        const bool tries = made.again && attempt < m_options.retry.attempts && hasTime;
+        if (tries && m_options.notice && !stop.stop_requested())
+            m_options.notice(made.failure.error.message + " It is asked again in " + secondsText(delay) + " ("
+                             + std::to_string(attempt + 1) + " of " + std::to_string(m_options.retry.attempts)
+                             + "); nothing was charged.");
+        if (tries && sleepFor(delay, stop))
             continue;
         if (made.again && stop.stop_requested())
             return refuse({ErrorCode::Cancelled, "The request was stopped while it waited to be sent again.",

@@ -12,9 +12,12 @@
 namespace klineage::llm {
 
 struct NetworkOptions {
-    std::string baseUrl;      ///< empty: the provider's own
-    KeyCallback key;          ///< before the environment
-    std::optional<bool> paid; ///< left out: servers on this machine are free, all others are paid
+    std::string baseUrl; ///< empty: the provider's own
+    KeyCallback key;     ///< before the environment
+    std::optional<bool>
+        paid; ///< left out: servers on this machine and own ones are free, all others are paid
+    std::vector<std::string> ownHosts; ///< as in OwnModels
+    NoticeCallback notice;
     HttpLimits limits;
     RetryPolicy retry;
     std::uint64_t seed = std::random_device()(); ///< of the jitter

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // OpenAI's chat completions, streamed: chunks with a piece of the text each, one with the finish reason, one with the usage (asked for by
-// stream_options), then "[DONE]". vLLM, Ollama and llama.cpp speak the same; some leave out the usage or the "[DONE]".
+// stream_options), then "[DONE]". vLLM, Ollama and llama.cpp speak the same; some leave out the usage, the "[DONE]" or the reason, send
+// a list of parts as the content, or the whole reply at once.
 #include "core/llm/messagejson.h"
 #include "core/llm/network/dialect.h"
 #include "core/llm/network/streamjson.h"
@@ -30,7 +31,7 @@ public:
     Result<bool> take(const SseEvent &event, const TextCallback &onText) override
     {
         if (event.data == "[DONE]") {
-            if (m_finished)
+            if (m_finished || m_saysNothing)
                 return true;
             return fail(ErrorCode::Protocol, "The stream of the reply ended without a finish reason.");
         }
@@ -58,27 +59,63 @@ public:
 
     bool isWholeAtEnd() const override { return m_finished; }
 
+    Status takeWhole(std::string_view body, const TextCallback &onText) override
+    {
+        const json value = json::parse(body, nullptr, false);
+        const json *choices = member(value, "choices");
+        const json *first = choices && choices->is_array() && !choices->empty() ? &choices->front() : nullptr;
+        const json *message = first ? member(*first, "message") : nullptr;
+        if (!message)
+            return tl::unexpected(notWhole(body));
+        m_reply.model = textMember(value, "model");
+        m_reply.requestId = textMember(value, "id");
+        if (const json *usage = member(value, "usage"))
+            readUsage(*usage);
+        if (Status taken = takeMessage(*message, onText); !taken)
+            return taken;
+        finish(*first);
+        m_finished = true;
+        return {};
+    }
+
 private:
     Status takeChoice(const json &choice, const TextCallback &onText)
     {
         if (const json *delta = member(choice, "delta")) {
-            for (const char *key : {"content", "refusal"}) {
-                const json *text = member(*delta, key);
-                if (!text)
-                    continue;
-                if (!text->is_string())
-                    return fail(ErrorCode::Protocol, "The stream of the reply has a piece that is no text.");
-                if (Status added = append(text->get_ref<const std::string &>(), onText); !added)
-                    return added;
-                m_refused = m_refused || (key[0] == 'r' && !text->get_ref<const std::string &>().empty());
-            }
+            if (Status taken = takeMessage(*delta, onText); !taken)
+                return taken;
         }
-        if (member(choice, "finish_reason")) {
-            m_finished = true;
-            m_reply.stop =
-                m_refused ? StopReason::Refusal : finishReason(textMember(choice, "finish_reason"));
-        }
+        finish(choice);
         return {};
+    }
+
+    Status takeMessage(const json &message, const TextCallback &onText)
+    {
+        if (const json *content = member(message, "content")) {
+            if (Status added = appendContent(*content, onText); !added)
+                return added;
+        }
+        const std::size_t refusalAt = m_reply.text.size();
+        if (const json *refusal = member(message, "refusal")) {
+            if (Status added = appendContent(*refusal, onText); !added)
+                return added;
+        }
+        m_refused = m_refused || m_reply.text.size() > refusalAt;
+        return {};
+    }
+
+    /// Some servers send an empty reason with every piece: it says nothing, and the reply ends with "[DONE]" alone.
+    void finish(const json &choice)
+    {
+        const std::string reason = textMember(choice, "finish_reason");
+        if (reason.empty()) {
+            m_saysNothing = m_saysNothing || member(choice, "finish_reason");
+            if (!m_finished)
+                m_reply.stop = m_refused ? StopReason::Refusal : StopReason::Other;
+            return;
+        }
+        m_finished = true;
+        m_reply.stop = m_refused ? StopReason::Refusal : finishReason(reason);
     }
 
     void readUsage(const json &usage)
@@ -95,6 +132,7 @@ private:
     }
 
     bool m_finished = false;
+    bool m_saysNothing = false; ///< there was a reason, but an empty one
     bool m_refused = false;
 };
 
@@ -130,6 +168,9 @@ public:
                  {m_isOpenAi ? "max_completion_tokens" : "max_tokens", request.maxOutputTokens}};
         if (request.temperature)
             out["temperature"] = *request.temperature;
+        if (!request.effort.empty())
+            out["reasoning_effort"] = request.effort;
+        addExtraBody(request, out);
         return files::oneLine(out);
     }
 

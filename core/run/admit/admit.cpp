@@ -5,6 +5,7 @@
 #include "core/run/admit/effect.h"
 #include "core/run/admit/heldout.h"
 #include "core/run/lift/quantities.h"
+#include "core/skills/admission.h"
 #include "core/skills/store.h"
 #include "core/talk/cardtext.h"
 #include "core/talk/figures.h"
@@ -26,17 +27,28 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::size_t mostReasonBytes = 500;
+
 /// What was known of the card when the run began; kept, because the run itself adds to the card's log.
 struct Admission {
     int revision = 0;
     bool heldOut = false;
     std::string heldOutReason;
-    std::vector<double> claimed; ///< gains that its effects name as factors, ascending
+    std::vector<double> claimed; ///< gains that its effects have, as factors, ascending
+    // Since format 2 of the file; runs that kept the first one log a single line at their end, as they did.
+    int format = 2;
+    std::string cardHash;             ///< contentHash() of the card
+    std::vector<std::string> targets; ///< that count for this very text already
+    int cardFormat = 1;
 };
 
 std::string writeAdmission(const Admission &admission)
 {
     files::TomlWriter out;
+    out.integer("format", admission.format);
+    out.integer("card_format", admission.cardFormat);
+    out.string("card_hash", admission.cardHash);
+    out.strings("targets", admission.targets);
     out.integer("revision", admission.revision);
     out.boolean("held_out", admission.heldOut);
     out.string("held_out_reason", admission.heldOutReason);
@@ -54,6 +66,10 @@ Result<Admission> parseAdmission(const std::string &text)
         return tl::unexpected(document.error());
     const files::TomlTable root = document->root();
     Admission admission;
+    admission.format = static_cast<int>(root.integer("format", 1));
+    admission.cardFormat = static_cast<int>(root.integer("card_format", 1));
+    admission.cardHash = root.string("card_hash", "");
+    admission.targets = root.strings("targets");
     admission.revision = static_cast<int>(root.integer("revision"));
     admission.heldOut = root.boolean("held_out");
     admission.heldOutReason = root.string("held_out_reason");
@@ -67,8 +83,11 @@ Result<Admission> parseAdmission(const std::string &text)
     return admission;
 }
 
+/// Of a card of format 2 its measured effects; numbers in its texts may be shapes, counts and shares. A card of format 1 has only texts.
 std::vector<double> claimedFactors(const skills::Card &card)
 {
+    if (card.format >= 2)
+        return typedFactors(card);
     std::vector<double> factors;
     for (const skills::Claim &effect : card.effects) {
         for (const Quantity &quantity : quantitiesIn(effect.text)) {
@@ -106,8 +125,10 @@ private:
             if (Status tried = tryOnce(); !tried)
                 return tl::unexpected(tried.error());
         }
-        if (Status logged = log(); !logged)
-            return tl::unexpected(logged.error());
+        if (m_admission.format < 2) {
+            if (Status logged = log(); !logged)
+                return tl::unexpected(logged.error());
+        }
         return conclusion();
     }
 
@@ -131,6 +152,7 @@ private:
     Conversation m_conversation;
     std::string m_feedback;
     std::string m_lastReason;
+    std::string m_lastShortfall;
     std::optional<gate::Trial> m_trial; ///< the one that counts: the last
     bool m_observed = false;
 };
@@ -200,8 +222,9 @@ Result<std::string> Admitter::lookUp() const
         return fail(ErrorCode::InvalidInput, "The run names no platform; an admission is on one.");
     const HeldOut heldOut =
         isHeldOut(*workspace, record->card, m_target, settings.workload, settings.platform);
-    return writeAdmission(
-        {record->card.revision, heldOut.value, heldOut.reason, claimedFactors(record->card)});
+    return writeAdmission({record->card.revision, heldOut.value, heldOut.reason, claimedFactors(record->card),
+                           2, skills::contentHash(*record), skills::admissionOf(*record).targets,
+                           record->card.format});
 }
 
 Status Admitter::tryOnce()
@@ -236,20 +259,27 @@ Status Admitter::judge(const std::string &candidate)
     m_trial = *trial;
     if (Status recorded = recordInLineage(*trial, candidate); !recorded)
         return recorded;
+    const bool correct = trial->verdict.status == gate::VerdictStatus::Correct;
+    const gate::Comparison *comparison = trial->comparison("parent");
+    m_lastShortfall = !correct          ? sentence(trial->verdict.message)
+                      : trial->admits() ? effectShortfall(m_admission.claimed, comparison)
+                                        : std::string("its trust is '") + gate::toString(trial->trust)
+                                              + "', which admits nothing";
+    m_observed = m_lastShortfall.empty();
+    // Whatever becomes of the run: a stopped one has tried, too.
+    if (m_admission.format >= 2) {
+        if (Status logged = log(); !logged)
+            return logged;
+    }
     if (trial->verdict.status != gate::VerdictStatus::Correct) {
         m_feedback = policy::trialText(*trial);
         return step("rejected", verdictLine(*trial), &*trial);
     }
-    const gate::Comparison *comparison = trial->comparison("parent");
-    const std::string shortOf = trial->admits() ? effectShortfall(m_admission.claimed, comparison)
-                                                : std::string("its trust is '") + gate::toString(trial->trust)
-                                                      + "', which admits nothing";
-    m_observed = shortOf.empty();
     const std::string figures = figuresText(*trial) + claims();
     if (m_observed)
         return step("accepted", figures, &*trial);
-    m_feedback = "It is right, but " + shortOf + ".\n" + policy::trialText(*trial);
-    return step("rejected", "It is right, but " + shortOf + ": " + figures, &*trial);
+    m_feedback = "It is right, but " + m_lastShortfall + ".\n" + policy::trialText(*trial);
+    return step("rejected", "It is right, but " + m_lastShortfall + ": " + figures, &*trial);
 }
 
 /// The trial becomes a branch of the target's lineage, where the verification's citation is looked up.
@@ -267,7 +297,7 @@ Status Admitter::recordInLineage(const gate::Trial &trial, const std::string &ca
     return recorded ? Status() : Status(tl::unexpected(recorded.error()));
 }
 
-/// One line for the run, whatever it came to; none when nothing was ever gated. A run that is gone on with finds its line there.
+/// A line for the last trial; none when nothing was gated. A run that is gone on with finds its lines there.
 Status Admitter::log() const
 {
     if (!m_trial)
@@ -289,6 +319,16 @@ Status Admitter::log() const
     line.status = gate::toString(m_trial->verdict.status);
     line.expectedEffectObserved = m_observed;
     line.heldOut = m_admission.heldOut;
+    if (m_admission.format >= 2) {
+        line.cardHash = m_admission.cardHash;
+        line.run = m_run.settings().id;
+        line.reason = m_lastShortfall.substr(0, mostReasonBytes);
+        if (const gate::Comparison *comparison = m_trial->comparison("parent")) {
+            line.factor = comparison->speedup.value;
+            line.low = comparison->speedup.low;
+            line.high = comparison->speedup.high;
+        }
+    }
     return m_store.appendVerification(name, line);
 }
 
@@ -303,7 +343,17 @@ Ending Admitter::conclusion() const
         return {"complete", name + " showed its effect on " + m_target.label
                                 + ", which had a part in it, so that this admits nothing. "
                                 + m_admission.heldOutReason + ' ' + figures};
-    return {"complete", name + " is admitted by " + m_target.label + ": " + figures};
+    if (m_admission.cardFormat < 2)
+        return {"complete", name + " is admitted by " + m_target.label + ": " + figures};
+    std::string others;
+    for (const std::string &target : m_admission.targets) {
+        if (skills::lineageOfTarget(target) != skills::lineageOfTarget(targetName()))
+            others += " and " + target;
+    }
+    if (others.empty())
+        return {"complete", name + " showed its effect on " + m_target.label
+                                + ", the first of the two held-out targets that it takes: " + figures};
+    return {"complete", name + " is admitted by " + m_target.label + others + ": " + figures};
 }
 
 /// "layernorm/pocl/K02"; a file, a branch say, is named in its place: the log says on which workload and platform a card was verified.

@@ -13,6 +13,17 @@ constexpr double slightGain = 2;
 
 } // namespace
 
+std::vector<double> typedFactors(const skills::Card &card)
+{
+    std::vector<double> factors;
+    for (const skills::Claim &effect : card.effects) {
+        if (effect.measured && effect.measured->against == "parent" && effect.measured->low > 1)
+            factors.push_back(effect.measured->factor);
+    }
+    std::sort(factors.begin(), factors.end());
+    return factors;
+}
+
 std::string effectShortfall(const std::vector<double> &claimed, const gate::Comparison *comparison)
 {
     if (!comparison || comparison->change != gate::Change::Gain)

@@ -13,7 +13,7 @@
 //   propose    the author names an optimization of K_i to remove: category and locus, or says that nothing is left
 //   rewrite    the author returns the simpler K_{i-1}; the gate says whether it is right, and not faster than K_i
 //   rederive   in a conversation that never held K_i, the author applies category and locus to K_{i-1}; what comes out must be right and
-//              as fast as K_i, both measured in the same rounds
+//              as fast as K_i, neither slower nor faster, both measured in the same rounds
 //   transition K_i is gated against K_{i-1}: the trial that stands for K_i in the lineage
 //
 // Only then is the step kept, stored forward as τ_i with what was derived again beside it. Everything else is a rejected attempt with
@@ -81,6 +81,8 @@ private:
     int m_rejectionLimit = 5;
     int m_repairs = 2;
     double m_within = 0.03;
+    bool m_both =
+        false; ///< a re-derivation may not be faster either; runs before there was this bound do not say so
     int m_rejections = 0; ///< in a row
     WalkHead m_head;
     fs::path m_directory;
@@ -90,7 +92,8 @@ private:
 Status Deoptimizer::prepare()
 {
     const Settings &settings = m_run.settings();
-    if (Status known = m_run.checkOptions({"name", "rejections", "repairs", "within_percent"}); !known)
+    if (Status known = m_run.checkOptions({"name", "rejections", "repairs", "within_percent", "bounds"});
+        !known)
         return known;
     const Result<int> rejections = m_run.option("rejections", 5, 1, 1000);
     const Result<int> repairs = m_run.option("repairs", 2, 0, 1000);
@@ -102,6 +105,11 @@ Status Deoptimizer::prepare()
     m_rejectionLimit = *rejections;
     m_repairs = *repairs;
     m_within = *within / 100.0;
+    const auto bounds = settings.options.find("bounds");
+    m_both = bounds != settings.options.end() && bounds->second == "both";
+    if (bounds != settings.options.end() && !m_both && bounds->second != "above")
+        return fail(ErrorCode::InvalidInput,
+                    "The run's option 'bounds' is '" + bounds->second + "'; expected 'both' or 'above'.");
     const auto name = settings.options.find("name");
     m_head.name = name == settings.options.end() ? std::string() : name->second;
     if (!m_head.name.empty() && !isSlug(m_head.name))
@@ -224,7 +232,8 @@ Result<std::optional<Ending>> Deoptimizer::round()
     conversation.system = m_system;
     conversation.user(std::move(*text), true);
     const ActiveRun::Reader<Proposal> read = [](const std::string &reply) -> Result<Proposal> {
-        const Result<std::string> block = blockIn(reply);
+        const Result<std::string> block =
+            blockIn(reply, [](const std::string &found) { return parseProposal(found).has_value(); });
         return block ? parseProposal(*block) : tl::unexpected(block.error());
     };
     const auto answer = m_run.askFor(conversation, "asking what to remove next", read);
@@ -302,6 +311,7 @@ Status Deoptimizer::deriveAgain(const Proposal &proposal, const std::string &sim
     wanted.platform = m_head.platform;
     wanted.repairs = m_repairs;
     wanted.within = m_within;
+    wanted.both = m_both;
     const Result<Rederived> rederived = rederive(m_run, wanted);
     if (!rederived)
         return tl::unexpected(rederived.error());

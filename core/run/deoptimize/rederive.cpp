@@ -1,22 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/run/deoptimize/rederive.h"
 
+#include "core/lineage/rederived.h"
 #include "core/talk/figures.h"
-#include "core/talk/prompt.h"
-#include "core/talk/reply.h"
-#include "core/talk/trialtext.h"
 
 namespace klineage::run {
 
 namespace {
 
 constexpr int mostComparisons = 3;
-
-/// Whether the interval is narrow enough to tell a difference of `within`.
-bool isSharp(const gate::Interval &speedup, double within)
-{
-    return (speedup.high - speedup.low) / 2 <= within * speedup.value;
-}
 
 class Rederiver
 {
@@ -28,16 +20,16 @@ public:
 
     Result<Rederived> run()
     {
-        if (Status begun = begin(); !begun)
+        Result<Conversation> begun = beginRederivation(m_wanted, m_run.surface());
+        if (!begun)
             return tl::unexpected(begun.error());
+        m_conversation = std::move(*begun);
         for (int attempt = 0;; ++attempt) {
             if (Status tried = tryOnce(); !tried)
                 return tl::unexpected(tried.error());
             if (m_result.accepted || attempt >= m_wanted.repairs)
                 return std::move(m_result);
-            Result<std::string> repair =
-                prompt("rederive-repair",
-                       {{"problem", m_feedback}, {"category", m_wanted.category}, {"locus", m_wanted.locus}});
+            Result<std::string> repair = repairRequest(m_wanted, m_feedback);
             if (!repair)
                 return tl::unexpected(repair.error());
             m_conversation.user(std::move(*repair));
@@ -45,30 +37,6 @@ public:
     }
 
 private:
-    Status begin()
-    {
-        const char *surface = kernel::toString(m_run.surface());
-        const Result<std::string> format = prompt("deoptimize-candidate", {{"surface", surface}});
-        if (!format)
-            return tl::unexpected(format.error());
-        Result<std::string> system =
-            prompt("rederive-system", {{"workload", fenced(m_wanted.workload, "toml")},
-                                       {"platform", m_wanted.platform},
-                                       {"candidate_format", *format}});
-        if (!system)
-            return tl::unexpected(system.error());
-        Result<std::string> request =
-            prompt("rederive-request", {{"candidate", fenced(m_wanted.simpler, "c")},
-                                        {"category", m_wanted.category},
-                                        {"locus", m_wanted.locus}});
-        if (!request)
-            return tl::unexpected(request.error());
-        m_conversation.purpose = "rederive";
-        m_conversation.system = std::move(*system);
-        m_conversation.user(std::move(*request), true);
-        return {};
-    }
-
     Status tryOnce()
     {
         const ActiveRun::Reader<std::string> read = [this](const std::string &text) {
@@ -80,9 +48,9 @@ private:
         if (!answer->value)
             return reject("failed", answer->problem, answer->problem, nullptr);
         m_result.text = *answer->value;
-        if (policy::normalizedCode(m_result.text) == policy::normalizedCode(m_wanted.simpler))
-            return reject("failed", "The code is the one that was given: nothing was applied.",
-                          "Your code is the one that you were given: nothing was applied.", nullptr);
+        if (const std::string problem = unchangedProblem(m_wanted, m_result.text); !problem.empty())
+            return reject("failed", "The code is the one that was given: nothing was applied.", problem,
+                          nullptr);
         return judge();
     }
 
@@ -94,22 +62,18 @@ private:
             return tl::unexpected(trial.error());
         m_result.trial = *trial;
         m_result.trials.emplace_back(*trial, m_result.text);
-        if (trial->verdict.status != gate::VerdictStatus::Correct)
-            return reject("rejected", verdictLine(*trial), policy::trialText(*trial), &m_result.trial);
+        if (const std::optional<Judgement> wrong = judgeAlone(*trial))
+            return reject("rejected", wrong->reason, wrong->feedback, &m_result.trial);
         const Result<gate::Trial> match = compareWithStronger();
         if (!match)
             return tl::unexpected(match.error());
         m_result.match = *match;
-        if (match->verdict.status != gate::VerdictStatus::Correct)
-            return reject("rejected", verdictLine(*match), policy::trialText(*match), &m_result.match);
-        if (!matchesParent(*match, m_wanted.within))
-            return reject("rejected", tooSlow(*match, "the kernel that it should match"),
-                          tooSlow(*match, "what the optimization reaches when it is done well")
-                              + "\nAgainst the kernel that you were given:\n" + policy::trialText(*trial),
-                          &m_result.match);
+        const Judgement judgement = judgeMatch(m_wanted, *trial, *match);
+        if (judgement.outcome != Judgement::Outcome::Accepted)
+            return reject("rejected", judgement.reason, judgement.feedback, &m_result.match);
         m_result.accepted = true;
         m_result.reason.clear();
-        return step("accepted", "It matches: " + figuresText(*match) + '.', &m_result.match);
+        return step("accepted", judgement.reason, &m_result.match);
     }
 
     /// On an unsteady machine an interval can be too wide to tell; the comparison is made again then.
@@ -121,23 +85,11 @@ private:
             if (!match)
                 return match;
             m_result.trials.emplace_back(*match, m_result.text);
-            const gate::Comparison *comparison = match->comparison("parent");
-            if (!comparison || isSharp(comparison->speedup, m_wanted.within) || attempt == mostComparisons)
+            const bool isTimed = match->comparison("parent") != nullptr;
+            if (!isTimed || lineage::matchOf(*match, m_wanted.within) != lineage::Match::Unsteady
+                || attempt == mostComparisons)
                 return match;
         }
-    }
-
-    [[nodiscard]] std::string tooSlow(const gate::Trial &match, const std::string &what) const
-    {
-        const gate::Comparison *comparison = match.comparison("parent");
-        if (!comparison || comparison->speedup.value <= 0)
-            return "It is right, but it was not compared with " + what + ": there is no timing.";
-        if (!isSharp(comparison->speedup, m_wanted.within))
-            return "It is right, but the device is too unsteady to compare it with " + what
-                   + ": the 95 % interval of their ratio is " + factorText(comparison->speedup.low) + " to "
-                   + factorText(comparison->speedup.high) + '.';
-        return "It is right, but takes " + factorText(1 / comparison->speedup.value) + " as long as " + what
-               + '.';
     }
 
     Status reject(const char *outcome, const std::string &reason, const std::string &feedback,
@@ -170,13 +122,6 @@ private:
 Result<Rederived> rederive(ActiveRun &run, const Rederivation &wanted)
 {
     return Rederiver(run, wanted).run();
-}
-
-bool matchesParent(const gate::Trial &trial, double within)
-{
-    const gate::Comparison *comparison = trial.comparison("parent");
-    return comparison && comparison->speedup.value > 0 && isSharp(comparison->speedup, within)
-           && 1 / comparison->speedup.value <= 1 + within;
 }
 
 } // namespace klineage::run

@@ -34,6 +34,7 @@ Result<Ending> driveRun(const fs::path &runDirectory, const Driver &driver)
         llm::Author::open(runDirectory, driver.provider, driver.prices, journal->settings().capDollars);
     if (!author)
         return tl::unexpected(author.error());
+    author->setNotice(driver.watcher.notice ? driver.watcher.notice : driver.watcher.begins);
     // The caller's stop and the limit of steps are one stop for the procedure.
     std::stop_source stop;
     const std::stop_callback forward(driver.stop, [&stop] { stop.request_stop(); });

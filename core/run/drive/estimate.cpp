@@ -7,11 +7,13 @@
 #include "core/run/admit/heldout.h"
 #include "core/run/drive/start.h"
 #include "core/run/lift/group.h"
+#include "core/run/materialize/cards.h"
 #include "core/talk/cardtext.h"
 #include "core/talk/trialtext.h"
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 namespace klineage::run {
 
@@ -25,6 +27,8 @@ constexpr std::size_t rulesBytes = 6000;    ///< of the system prompt beside roo
 constexpr std::size_t turnBytes = 12'000;   ///< a verdict and a candidate, a question later
 constexpr std::int64_t likelyOutput = 4000; ///< tokens: a candidate and a few sentences
 constexpr double bytesPerToken = 3.5;
+constexpr std::size_t mostCountedCards =
+    2000;                          ///< of a larger library the count would take too long to type beside
 constexpr int questionsOfStep = 3; ///< of a deoptimization: propose, rewrite, derive again
 
 std::string optionOf(const Settings &settings, const char *name)
@@ -54,19 +58,27 @@ std::size_t kernelBytes(const Workspace &workspace, const Settings &settings, co
     return sizeOf(fileOf(workspace, name)) + (workload ? sizeOf(workload->directory / "workload.toml") : 0);
 }
 
-/// At most what the library has of admitted cards of the language: which of them fit is only known when the run begins.
+/// At most what the library has of cards of the language that may be shown: which of them fit is only known when the run begins.
 std::size_t cardBytes(const Workspace &workspace, const Settings &settings)
 {
     std::size_t bytes = 0;
     if (!policy::usesCards(settings.policy, settings.options))
         return bytes;
+    const bool index = policy::showsIndex(settings.options);
+    const bool hypotheses = optionOf(settings, "hypotheses") == "yes";
+    std::size_t largest = 0; // the text of the one that is applied comes to the index
     for (const skills::CardRecord &record : workspace.cards) {
         const std::vector<std::string> &languages = record.card.scope.languages;
-        if (record.life() == skills::Life::Admitted
-            && std::find(languages.begin(), languages.end(), settings.surface) != languages.end())
-            bytes += policy::cardText(record).size();
+        const skills::Life life = record.life();
+        const bool isShown =
+            life == skills::Life::Admitted || (life == skills::Life::Hypothesis && hypotheses);
+        if (!isShown || std::find(languages.begin(), languages.end(), settings.surface) == languages.end())
+            continue;
+        const std::size_t text = policy::cardText(record).size();
+        bytes += index ? policy::indexLine(record).size() : text;
+        largest = std::max(largest, text);
     }
-    return bytes;
+    return index ? bytes + largest : bytes;
 }
 
 MaybeEstimate estimateDeoptimize(const Workspace &workspace, const Settings &settings,
@@ -158,6 +170,50 @@ std::string heldOutNote(const Workspace &workspace, const Settings &settings)
                       : "The target cannot admit the card. " + held.reason;
 }
 
+/// How many cards the author is shown, and how many are not because nobody proved them yet. Empty where the policy shows none.
+std::string cardsNote(const Workspace &workspace, const Settings &settings)
+{
+    const bool isCounted =
+        policy::usesCards(settings.policy, settings.options) && workspace.cards.size() <= mostCountedCards;
+    Subject root;
+    root.label = settings.subject;
+    if (const FoundState found = findState(workspace, settings.subject); found.state) {
+        root.lineage = found.lineage->key();
+        root.label = root.lineage + '/' + found.state->id;
+    }
+    Result<std::string> text = kernel::readCandidateText(fileOf(workspace, settings.subject));
+    if (!isCounted || !text)
+        return {};
+    root.text = std::move(*text);
+    const std::string asked = optionOf(settings, "most_cards");
+    const int most = asked.empty() ? mostCardsAbsent : static_cast<int>(numberIn(asked));
+    const auto chosen = [&](const char *hypotheses) {
+        Settings with = settings;
+        with.options["hypotheses"] = hypotheses;
+        return chooseCards(workspace, with, root, most).taken;
+    };
+    const auto cards = [](std::size_t count) {
+        return std::to_string(count) + (count == 1 ? " card" : " cards");
+    };
+    const std::vector<TakenCard> all = chosen("yes");
+    const auto unproven =
+        static_cast<std::size_t>(std::count_if(all.begin(), all.end(), [&workspace](const TakenCard &taken) {
+            const skills::CardRecord *record = workspace.findCard(taken.card.name);
+            return record && record->life() == skills::Life::Hypothesis;
+        }));
+    if (all.empty())
+        return "No card of the library fits this kernel: the author is shown none.";
+    if (unproven == 0)
+        return "The author is shown " + cards(all.size()) + '.';
+    if (optionOf(settings, "hypotheses") == "yes")
+        return "The author is shown " + cards(all.size()) + ", " + std::to_string(unproven)
+               + " of them without proof: hypotheses that no held-out roundtrip has admitted.";
+    const std::size_t shown = chosen("no").size();
+    return "The author is shown " + (shown == 0 ? "no cards" : cards(shown)) + ": " + cards(unproven)
+           + (shown == 0 ? "" : " more") + " would fit, but no held-out roundtrip has admitted "
+           + (unproven == 1 ? "it: it is a hypothesis." : "them: they are hypotheses.");
+}
+
 } // namespace
 
 MaybeEstimate estimateCost(const Settings &settings, bool isPaid, const llm::PriceTable &prices,
@@ -202,7 +258,11 @@ MaybeEstimate estimateCost(const Settings &settings, bool isPaid, const llm::Pri
 bool isPaid(const Settings &settings)
 {
     const auto paid = settings.author.find("paid");
-    return paid == settings.author.end() ? llm::needsModel(settings.provider) : paid->second == "yes";
+    if (paid != settings.author.end())
+        return paid->second == "yes";
+    const auto baseUrl = settings.author.find("base_url");
+    return llm::isPaidUnlessSaid(settings.provider,
+                                 baseUrl == settings.author.end() ? std::string() : baseUrl->second);
 }
 
 MaybeEstimate startEstimate(const Workspace &workspace, const Settings &settings)
@@ -243,6 +303,8 @@ std::vector<std::string> startNotes(const Workspace &workspace, const Settings &
             notes.push_back(std::move(note));
         if (mayRemember)
             notes.push_back("The run wants an author that has not seen the card's own kernels.");
+    } else if (std::string note = cardsNote(workspace, settings); !note.empty()) {
+        notes.push_back(std::move(note));
     }
     return notes;
 }

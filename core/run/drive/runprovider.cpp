@@ -3,6 +3,7 @@
 
 #include "core/base/suggest.h"
 #include "core/files/filehandle.h"
+#include "core/llm/modelsettings.h"
 
 #include <algorithm>
 
@@ -14,7 +15,8 @@ namespace {
 
 Status checkKeys(const Settings &settings)
 {
-    const std::vector<std::string> known{"base_url", "command", "transcript", "paid"};
+    std::vector<std::string> known{"base_url", "command", "transcript", "paid"};
+    known.insert(known.end(), llm::authorKeys().begin(), llm::authorKeys().end());
     for (const auto &[name, value] : settings.author) {
         if (std::find(known.begin(), known.end(), name) == known.end())
             return fail(ErrorCode::InvalidInput, "The run's [author] has the unknown key '" + name + "'"
@@ -32,7 +34,7 @@ Status checkKeys(const Settings &settings)
 Result<std::unique_ptr<llm::Provider>> makeRunProvider(const Settings &settings, const fs::path &workspace,
                                                        const fs::path &runDirectory,
                                                        std::shared_ptr<llm::ManualDesk> desk,
-                                                       llm::KeyCallback key)
+                                                       llm::KeyCallback key, llm::NoticeCallback notice)
 {
     if (Status sound = checkKeys(settings); !sound)
         return tl::unexpected(sound.error());
@@ -43,6 +45,7 @@ Result<std::unique_ptr<llm::Provider>> makeRunProvider(const Settings &settings,
     llm::ProviderOptions options;
     options.baseUrl = value("base_url");
     options.key = std::move(key);
+    options.notice = std::move(notice);
     if (const std::string paid = value("paid"); !paid.empty())
         options.paid = paid == "yes";
     if (const std::string command = value("command"); !command.empty())

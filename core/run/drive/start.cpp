@@ -5,6 +5,7 @@
 #include "core/base/suggest.h"
 #include "core/kernel/candidate.h"
 #include "core/llm/makeprovider.h"
+#include "core/llm/modelsettings.h"
 #include "core/run/deoptimize/walk.h"
 #include "core/run/lift/group.h"
 #include "core/run/runid.h"
@@ -68,6 +69,8 @@ public:
             status = checkNewLineage();
         if (status)
             status = checkAuthor();
+        if (status)
+            status = takeModelSettings();
         if (!status)
             return tl::unexpected(status.error());
         return std::move(m_settings);
@@ -85,6 +88,7 @@ private:
     [[nodiscard]] Status checkWorkload() const;
     [[nodiscard]] Status checkNewLineage() const;
     [[nodiscard]] Status checkAuthor() const;
+    [[nodiscard]] Status takeModelSettings();
     void takeScope(const lineage::Lineage &lineage);
     [[nodiscard]] const lineage::Lineage *lineageOf(const std::string &name) const;
     [[nodiscard]] std::string field(const char *name) const { return m_request.fieldPrefix + name; }
@@ -106,8 +110,16 @@ void Starter::copyPlainParts()
     m_settings.maxSteps = m_request.maxSteps;
     m_settings.seed = m_request.seed;
     m_settings.options = m_request.options;
+    if (m_settings.kind == Kind::Deoptimize)
+        m_settings.options.try_emplace("bounds", "both");
     if (m_settings.kind == Kind::Materialize)
         m_settings.policy = m_request.policy;
+    // Said in the run, so that runs of earlier versions go on as they began.
+    if (m_settings.kind == Kind::Materialize) {
+        if (m_settings.policy == "klineage")
+            m_settings.options.emplace("card_text", "index");
+        m_settings.options.emplace("best", "paired");
+    }
     for (const auto &[name, value] : m_request.author) {
         if (!value.empty())
             m_settings.author[name] = name == "transcript" ? absolutePath(value) : value;
@@ -290,6 +302,19 @@ Status Starter::checkAuthor() const
         return fail(ErrorCode::InvalidInput,
                     "The provider '" + provider + "' needs a " + field(missing) + '.');
     return {};
+}
+
+/// Written into the run, so that it goes on as it began whatever models.toml says later.
+Status Starter::takeModelSettings()
+{
+    if (llm::needsModel(m_settings.provider)) {
+        const Result<llm::OwnModels> own = llm::loadModels();
+        if (!own)
+            return tl::unexpected(own.error());
+        llm::addModelSettings(*own, m_settings.model, m_settings.author);
+    }
+    llm::Request probe;
+    return llm::applyAuthorKeys(m_settings.author, probe);
 }
 
 } // namespace

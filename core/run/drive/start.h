@@ -52,7 +52,8 @@ struct StartRequest {
 /// What the run will probably cost; empty when replies cost nothing. Reads what its questions will hold from the workspace.
 [[nodiscard]] Result<std::optional<Estimate>> startEstimate(const Workspace &workspace,
                                                             const Settings &settings);
-/// What else to know before such a run begins, a sentence each: where it writes, whether a target can admit, who may answer.
+/// What else to know before such a run begins, a sentence each: where it writes, whether a target can admit, who may answer,
+/// how many cards are shown.
 [[nodiscard]] std::vector<std::string> startNotes(const Workspace &workspace, const Settings &settings);
 
 /// "sgemm/pocl/K03", or the last state of "sgemm/pocl".

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <mutex>
 #include <thread>
 
@@ -18,6 +19,28 @@ bool isOver(const fs::path &directory)
     return run && run->state == "finished";
 }
 
+/// The experiment's figures are put beside each other, so its trials go to one kind of device a platform: that of the trials that are
+/// recorded already, or else of the first.
+GateFunction together(const Experiment &experiment, const std::vector<Cell> &cells, const GateFunction &gate)
+{
+    std::map<std::string, std::string> devices; // by platform
+    for (const Cell &cell : cells) {
+        const Result<RunRecord> run = readRun(experiment.directory / "runs" / cell.runId);
+        for (const gate::Trial &trial : run ? run->trials : std::vector<gate::Trial>()) {
+            if (!trial.environment.device.empty())
+                devices.emplace(trial.environment.platform, trial.environment.device);
+        }
+    }
+    return [gate, devices, name = experiment.directory.filename().string()](
+               gate::GateRequest request, std::stop_token stop, const gate::ProgressCallback &progress) {
+        request.place.together = name;
+        const auto known = devices.find(request.place.platform);
+        if (request.place.device.empty() && known != devices.end())
+            request.place.device = known->second;
+        return gate(request, std::move(stop), progress);
+    };
+}
+
 /// The cells, taken one by one by as many threads as there are jobs.
 class CellRunner
 {
@@ -27,6 +50,7 @@ public:
         , m_cells(cellsOf(experiment))
         , m_settings(std::move(settings))
         , m_runs(experiment.directory / "runs")
+        , m_gate(together(experiment, m_cells, driver.gate))
     {}
 
     ExperimentOutcome run()
@@ -65,8 +89,8 @@ private:
         Result<std::unique_ptr<llm::Provider>> provider = m_driver.makeProvider(settings, directory);
         if (!provider)
             return tl::unexpected(provider.error());
-        return driveRun(directory, {m_driver.workspace, **provider, m_driver.prices, m_driver.gate,
-                                    m_driver.stop, watcherOf(i), 0});
+        return driveRun(directory, {m_driver.workspace, **provider, m_driver.prices, m_gate, m_driver.stop,
+                                    watcherOf(i), 0});
     }
 
     Watcher watcherOf(std::size_t i)
@@ -94,6 +118,7 @@ private:
     const std::vector<Cell> m_cells;
     const std::vector<Settings> m_settings;
     const fs::path m_runs;
+    const GateFunction m_gate;
     std::atomic<std::size_t> m_next = 0;
     std::mutex m_told; ///< of the outcome too
     ExperimentOutcome m_outcome;

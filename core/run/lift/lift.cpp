@@ -149,7 +149,9 @@ Status Lifter::lift(const LiftGroup &group)
     conversation.system = m_system;
     conversation.user(std::move(*text));
     const ActiveRun::Reader<LiftedCard> read = [&](const std::string &reply) -> Result<LiftedCard> {
-        const Result<std::string> block = blockIn(reply);
+        const Result<std::string> block = blockIn(reply, [&](const std::string &found) {
+            return parseLiftedCard(found, group, m_known).has_value();
+        });
         return block ? parseLiftedCard(*block, group, m_known) : tl::unexpected(block.error());
     };
     std::string findings;

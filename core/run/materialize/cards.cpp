@@ -2,11 +2,12 @@
 #include "core/run/materialize/cards.h"
 
 #include "core/files/jsonreader.h"
+#include "core/skills/retrieval/chain.h"
 #include "core/skills/retrieval/sources.h"
 #include "core/talk/cardtext.h"
-#include "core/workspace/workspace.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace klineage::run {
 
@@ -17,7 +18,6 @@ namespace {
 
 constexpr std::size_t mostListed = 1000;
 constexpr std::size_t maxCardText = std::size_t{1} << 20;
-constexpr int mostRounds = 4;
 
 std::vector<std::string> readTexts(JsonReader &reader, const char *key)
 {
@@ -37,6 +37,7 @@ TakenCard readTaken(const json &value, const files::JsonPath &path)
     taken.revision = static_cast<int>(std::clamp<std::int64_t>(reader.integer("revision"), 0, 1'000'000'000));
     taken.card.intent = reader.text("intent");
     taken.card.text = reader.text("text", maxCardText);
+    taken.card.index = reader.optionalText("index"); // runs of earlier versions have none
     taken.reasons = readTexts(reader, "reasons");
     reader.finish();
     return taken;
@@ -109,97 +110,62 @@ skills::Target targetOf(const Workspace &workspace, const Settings &settings, co
     target.language = settings.surface;
     target.platform = settings.platform;
     if (const workload::Workload *workload = workspace.findWorkload(settings.workload))
-        target.workloadTags = skills::tagsOf(*workload).tags;
+        skills::describe(target, *workload);
+    skills::describeCode(target, root.text);
     return target;
 }
 
-bool isTaken(const CardChoice &choice, const std::string &name)
+TakenCard takenOf(const skills::Link &link, const skills::CardRecord &record)
 {
-    return std::any_of(choice.taken.begin(), choice.taken.end(),
-                       [&](const TakenCard &taken) { return taken.card.name == name; });
-}
-
-/// Of the target's language, platform or path. After a few cards everything has prior actions in common with something: alone
-/// that is no reason to look further ahead.
-bool isNear(const skills::Retrieved &retrieved)
-{
-    return std::any_of(retrieved.reasons.begin(), retrieved.reasons.end(), [](const skills::Reason &reason) {
-        return reason.dimension == skills::Dimension::Language
-               || reason.dimension == skills::Dimension::Platform
-               || reason.dimension == skills::Dimension::Path;
-    });
-}
-
-/// The found cards that were not taken before, up to the most that are shown.
-std::vector<const skills::CardRecord *> takeNew(const skills::Retrieval &found,
-                                                const std::vector<skills::CardRecord> &library,
-                                                const std::string &after, int most, CardChoice &choice)
-{
-    std::vector<const skills::CardRecord *> added;
-    for (const skills::Retrieved &retrieved : found.taken) {
-        const auto record = std::find_if(library.begin(), library.end(), [&](const skills::CardRecord &r) {
-            return r.card.name == retrieved.card;
-        });
-        if (record == library.end() || isTaken(choice, retrieved.card)
-            || static_cast<int>(choice.taken.size()) >= most || (!after.empty() && !isNear(retrieved)))
-            continue;
-        TakenCard taken{{record->card.name, record->card.intent.text, policy::cardText(*record)},
-                        record->card.revision,
-                        {}};
-        if (!after.empty())
-            taken.reasons.push_back("once the cards before it are applied: " + after);
-        for (const skills::Reason &reason : retrieved.reasons)
-            taken.reasons.push_back(reason.text);
-        choice.taken.push_back(std::move(taken));
-        added.push_back(&*record);
-    }
-    return added;
-}
-
-/// Round by round: what the root is ready for, then what it will be ready for once those cards are applied, and so on. A plan needs
-/// all of them in view.
-CardChoice retrieve(const Workspace &whole, const Settings &settings, const Subject &root, int most)
-{
-    const bool heldOut = isYes(settings, "held_out");
-    const skills::Target target = targetOf(whole, settings, root);
-    std::vector<skills::CardRecord> library;
-    std::vector<lineage::Lineage> lineages;
-    for (const skills::CardRecord &record : whole.cards) {
-        if (!heldOut || !restsOn(record, settings.workload))
-            library.push_back(record);
-    }
-    for (const lineage::Lineage &lineage : whole.lineages) {
-        if (!heldOut || lineage.workload != settings.workload)
-            lineages.push_back(lineage);
-    }
-    const skills::RetrievalIndex index(library, skills::pathsOf(lineages), skills::tagsOf(whole.workloads));
-    skills::RetrievalOptions options;
-    options.hypotheses = isYes(settings, "hypotheses");
-
-    CardChoice choice;
-    skills::Target reached = target;
-    std::string after; // cards that the next round counts on
-    for (int round = 0; round < mostRounds; ++round) {
-        const skills::Retrieval found = index.find(reached, options);
-        choice.blocked.clear();
-        for (const skills::Blocked &blocked : found.blocked)
-            choice.blocked.push_back({blocked.card, blocked.rules});
-        const std::vector<const skills::CardRecord *> taken = takeNew(found, library, after, most, choice);
-        if (taken.empty())
-            break;
-        for (const skills::CardRecord *record : taken) {
-            reached.priorActions.push_back(record->card.category);
-            reached.features.insert(reached.features.end(), record->card.provides.begin(),
-                                    record->card.provides.end());
-            after += (after.empty() ? "" : ", ") + record->card.name;
-        }
-    }
-    // What is already provided once a card is applied blocks the card itself: that is no near miss.
-    std::erase_if(choice.blocked, [&](const BlockedCard &blocked) { return isTaken(choice, blocked.card); });
-    return choice;
+    TakenCard taken{
+        {record.card.name, record.card.intent.text, policy::cardText(record), policy::indexLine(record)},
+        record.card.revision,
+        {}};
+    std::string after;
+    for (const std::string &name : link.after)
+        after += (after.empty() ? "" : ", ") + name;
+    if (!after.empty())
+        taken.reasons.push_back("once the cards before it are applied: " + after);
+    for (const skills::Reason &reason : link.retrieved.reasons)
+        taken.reasons.push_back(reason.text);
+    return taken;
 }
 
 } // namespace
+
+// A plan needs all of them in view: also those that fit only later.
+CardChoice chooseCards(const Workspace &whole, const Settings &settings, const Subject &root, int most)
+{
+    const bool heldOut = isYes(settings, "held_out");
+    const skills::Target target = targetOf(whole, settings, root);
+    std::vector<skills::CardRecord> otherCards;
+    std::vector<lineage::Lineage> otherLineages;
+    if (heldOut) {
+        std::copy_if(whole.cards.begin(), whole.cards.end(), std::back_inserter(otherCards),
+                     [&](const skills::CardRecord &record) { return !restsOn(record, settings.workload); });
+        std::copy_if(whole.lineages.begin(), whole.lineages.end(), std::back_inserter(otherLineages),
+                     [&](const lineage::Lineage &lineage) { return lineage.workload != settings.workload; });
+    }
+    const std::vector<skills::CardRecord> &library = heldOut ? otherCards : whole.cards;
+    const std::vector<lineage::Lineage> &lineages = heldOut ? otherLineages : whole.lineages;
+    const skills::RetrievalIndex index(library, skills::pathsOf(lineages), skills::tagsOf(whole.workloads));
+    skills::RetrievalOptions options;
+    options.hypotheses = isYes(settings, "hypotheses");
+    const skills::Chain chain =
+        skills::retrieveChain(index, library, target, options, static_cast<std::size_t>(most));
+
+    CardChoice choice;
+    for (const skills::Link &link : chain.taken) {
+        const auto record =
+            std::find_if(library.begin(), library.end(), [&](const skills::CardRecord &other) {
+                return other.card.name == link.retrieved.card;
+            });
+        choice.taken.push_back(takenOf(link, *record));
+    }
+    for (const skills::Blocked &blocked : chain.blocked)
+        choice.blocked.push_back({blocked.card, blocked.rules});
+    return choice;
+}
 
 std::string writeCardChoice(const CardChoice &choice)
 {
@@ -209,6 +175,7 @@ std::string writeCardChoice(const CardChoice &choice)
                                 {"revision", taken.revision},
                                 {"intent", taken.card.intent},
                                 {"text", taken.card.text},
+                                {"index", taken.card.index},
                                 {"reasons", taken.reasons}});
     for (const BlockedCard &blocked : choice.blocked)
         out["blocked"].push_back({{"card", blocked.card}, {"rules", blocked.rules}});
@@ -222,14 +189,14 @@ Result<CardChoice> parseCardChoice(const std::string &text, const std::string &f
 
 Result<CardChoice> keepCards(const ActiveRun &run, const Subject &root)
 {
-    const Result<int> most = run.option("most_cards", 24, 1, 200);
+    const Result<int> most = run.option("most_cards", mostCardsAbsent, 1, 200);
     if (!most)
         return tl::unexpected(most.error());
     const Result<std::string> kept = run.context().journal.keep("cards.json", [&]() -> Result<std::string> {
         const Result<Workspace> workspace = openWorkspace(run.context().workspace);
         if (!workspace)
             return tl::unexpected(workspace.error());
-        return writeCardChoice(retrieve(*workspace, run.settings(), root, *most));
+        return writeCardChoice(chooseCards(*workspace, run.settings(), root, *most));
     });
     if (!kept)
         return tl::unexpected(kept.error());

@@ -5,6 +5,7 @@
 // of strategy. What is asked depends only on the run's settings, on what was kept from the workspace when it began, on replies and on
 // trials, so a run that is gone on with asks the same again.
 #include "core/policy/policy.h"
+#include "core/policy/standings.h"
 #include "core/run/activerun.h"
 #include "core/run/materialize/cards.h"
 #include "core/run/subject.h"
@@ -26,6 +27,8 @@ using policy::Outcome;
 using policy::Tried;
 
 constexpr int mostAudits = 3;
+constexpr double nearTie = 0.02; ///< of the best's score: some three times what chained pairs are off by
+constexpr std::size_t mostPairs = 2;
 
 /// A question's answer as it stands in the record: the policy is told of it after the step is written.
 struct Answered {
@@ -53,6 +56,8 @@ private:
     [[nodiscard]] Result<Answered> answerCandidate(const Ask &ask, const std::string &reply);
     [[nodiscard]] Result<Answered> gateCandidate(const Ask &ask, const std::string &text);
     [[nodiscard]] Status audit();
+    [[nodiscard]] Status rank();
+    [[nodiscard]] Status pairWithBest(const policy::Standings::Entry &contender);
     [[nodiscard]] Status write(StepRecord step, const gate::Trial *trial);
     [[nodiscard]] std::string surfaceProblem(const std::string &text) const;
 
@@ -63,11 +68,13 @@ private:
     Reference m_reference;
     std::vector<Tried> m_valid; ///< the root first
     std::map<std::string, std::string>
-        m_seen; ///< normalized code -> sha-256 of the candidate that had it first
+        m_seen;                    ///< normalized code -> sha-256 of the candidate that had it first
+    policy::Standings m_standings; ///< by paired gains
+    bool m_paired = false;         ///< the best follows them
     double m_best = 0;
     double m_totalDollars = 0;
     int m_questions = 0;
-    int m_maxOutputTokens = 0;
+    int m_maxOutputTokens = 0; ///< of the last question
 };
 
 Answered unusable(std::string problem)
@@ -92,14 +99,10 @@ Answered done(const std::string &reason)
 
 Status Materialization::prepare()
 {
-    if (Status known = m_run.checkOptions(
-            {"patience", "repairs", "chat_bytes", "cards", "hypotheses", "held_out", "most_cards", "audit"});
+    if (Status known = m_run.checkOptions({"patience", "repairs", "chat_bytes", "cards", "hypotheses",
+                                           "held_out", "most_cards", "audit", "card_text", "best"});
         !known)
         return known;
-    const Result<int> tokens = m_run.option("max_output_tokens", 16384, 256, 1'000'000);
-    if (!tokens)
-        return tl::unexpected(tokens.error());
-    m_maxOutputTokens = *tokens;
     const Result<Subject> subject = keepSubject(m_run, settings().subject);
     if (!subject)
         return tl::unexpected(subject.error());
@@ -119,6 +122,7 @@ Status Materialization::prepare()
             problem.cards.push_back(taken.card);
     }
     m_root.text = subject->text;
+    m_paired = policy::followsPairs(settings().options);
     Result<std::unique_ptr<policy::Policy>> made = policy::makePolicy(settings().policy, std::move(problem));
     if (!made)
         return tl::unexpected(made.error());
@@ -149,6 +153,7 @@ Status Materialization::gateRoot()
         return fail(ErrorCode::InvalidInput, "The root '" + settings().subject
                                                  + "' does not pass the gate: " + verdictLine(m_root.trial));
     m_valid = {m_root};
+    m_standings.addRoot(m_root.trial.candidate);
     m_seen[policy::normalizedCode(m_root.text)] = m_root.trial.candidate;
     return m_policy->begin(m_root);
 }
@@ -170,12 +175,11 @@ Status Materialization::write(StepRecord step, const gate::Trial *trial)
 Result<llm::Exchange> Materialization::askAuthor(const Ask &ask)
 {
     llm::Request request = ask.request;
-    request.model = settings().model;
-    request.maxOutputTokens = m_maxOutputTokens;
     Result<llm::Exchange> exchange =
         m_run.send(request, "asking (question " + std::to_string(m_questions + 1) + "): " + ask.title);
     if (!exchange)
         return exchange;
+    m_maxOutputTokens = request.maxOutputTokens;
     ++m_questions;
     m_totalDollars += exchange->dollars;
     return exchange;
@@ -250,7 +254,9 @@ Result<Answered> Materialization::gateCandidate(const Ask &ask, const std::strin
     if (status == gate::VerdictStatus::Correct) {
         answered.step.outcome = "valid";
         answered.step.reason = sentence(figuresText(tried.trial));
-        answered.outcome.improved = tried.speedup > m_best;
+        const bool gains =
+            m_standings.add(tried.trial.candidate, tried.trial.parent, tried.trial.comparison("parent"));
+        answered.outcome.improved = m_paired ? gains : tried.speedup > m_best;
         return answered;
     }
     answered.step.outcome = "failed";
@@ -298,9 +304,57 @@ Result<std::optional<Ending>> Materialization::oneStep()
         return tl::unexpected(written.error());
     if (step.outcome == "valid")
         m_valid.push_back(tried);
-    answered->outcome.reply = exchange->reply.text;
+    answered->outcome.reply = policy::withoutThoughts(exchange->reply.text);
     m_policy->observe(answered->outcome);
     return std::optional<Ending>();
+}
+
+/// Two candidates that were never timed beside each other and lie as near as noise are, are timed beside each other.
+Status Materialization::pairWithBest(const policy::Standings::Entry &contender)
+{
+    const auto textOf = [&](const std::string &candidate) {
+        return std::find_if(m_valid.begin(), m_valid.end(),
+                            [&](const Tried &tried) { return tried.trial.candidate == candidate; })
+            ->text;
+    };
+    const std::string best = m_standings.best().candidate;
+    const Result<gate::Trial> trial =
+        m_run.gate(textOf(contender.candidate), textOf(best), "pairing a near tie with the best");
+    if (!trial)
+        return tl::unexpected(trial.error());
+    const bool correct = trial->verdict.status == gate::VerdictStatus::Correct;
+    const gate::Comparison *comparison = trial->comparison("parent");
+    if (correct && comparison)
+        m_standings.settle(contender.candidate, best, *comparison);
+    StepRecord step;
+    step.action = "pair";
+    step.title = "Pair a near tie with the best";
+    step.outcome = correct ? "paired" : "failed";
+    step.reason = correct ? sentence(figuresText(*trial)) : verdictLine(*trial);
+    return write(std::move(step), &*trial);
+}
+
+/// Best first.
+Status Materialization::rank()
+{
+    if (!m_paired) {
+        std::stable_sort(m_valid.begin(), m_valid.end(),
+                         [](const Tried &a, const Tried &b) { return a.speedup > b.speedup; });
+        return {};
+    }
+    for (const policy::Standings::Entry &contender : m_standings.contenders(nearTie, mostPairs)) {
+        if (Status paired = pairWithBest(contender); !paired)
+            return paired;
+    }
+    const std::vector<policy::Standings::Entry> ranking = m_standings.ranking();
+    const auto placeOf = [&](const Tried &tried) {
+        return std::find_if(ranking.begin(), ranking.end(), [&](const policy::Standings::Entry &entry) {
+            return entry.candidate == tried.trial.candidate;
+        });
+    };
+    std::stable_sort(m_valid.begin(), m_valid.end(),
+                     [&](const Tried &a, const Tried &b) { return placeOf(a) < placeOf(b); });
+    return {};
 }
 
 /// The best candidate was picked because it measured best, so its own figure flatters it: it is gated once more, on fresh inputs and
@@ -310,8 +364,8 @@ Status Materialization::audit()
     const auto wanted = settings().options.find("audit");
     if (wanted != settings().options.end() && wanted->second == "no")
         return {};
-    std::stable_sort(m_valid.begin(), m_valid.end(),
-                     [](const Tried &a, const Tried &b) { return a.speedup > b.speedup; });
+    if (Status ranked = rank(); !ranked)
+        return ranked;
     for (std::size_t i = 0; i < m_valid.size() && i < mostAudits; ++i) {
         const Tried &tried = m_valid[i];
         if (tried.trial.candidate == m_root.trial.candidate)

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/skills/retrieval/index.h"
 
+#include "core/skills/admission.h"
+#include "core/skills/retrieval/needs.h"
 #include "core/skills/retrieval/similarity.h"
+#include "core/skills/vocabulary.h"
 
 #include <algorithm>
 #include <array>
@@ -26,21 +29,10 @@ std::array<std::string_view, 3> splitTarget(std::string_view target)
     return parts;
 }
 
-bool isSuccess(const Verification &run)
-{
-    return run.status == "correct" && run.expectedEffectObserved;
-}
-
 void addOnce(std::vector<std::string> &list, std::string_view text)
 {
     if (!text.empty() && std::find(list.begin(), list.end(), text) == list.end())
         list.emplace_back(text);
-}
-
-std::string lineageOf(std::string_view target)
-{
-    const std::size_t slash = target.rfind('/');
-    return std::string(target.substr(0, slash));
 }
 
 using PathsByLineage = std::map<std::string, const LineagePath *, std::less<>>;
@@ -56,7 +48,7 @@ PathsByLineage byLineage(const std::vector<LineagePath> &paths)
 /// The actions behind the state that a roundtrip started from; nothing when its lineage or state is not known.
 std::optional<std::vector<std::string>> actionsBefore(const PathsByLineage &paths, std::string_view target)
 {
-    const auto path = paths.find(lineageOf(target));
+    const auto path = paths.find(lineageOfTarget(target));
     const std::string_view state = splitTarget(target)[2];
     if (path == paths.end() || state.empty())
         return std::nullopt;
@@ -78,8 +70,10 @@ struct Verified {
 Verified verified(const CardRecord &record, const PathsByLineage &paths)
 {
     Verified out;
+    const bool hashed = record.card.format >= 2 && !record.verifications.empty();
+    const std::string hash = hashed ? contentHash(record) : std::string();
     for (const Verification &run : record.verifications) {
-        if (!isSuccess(run))
+        if (!showed(run, record, hash))
             continue;
         const auto [workload, platform, state] = splitTarget(run.target);
         addOnce(out.scope.cases, workload);
@@ -96,9 +90,8 @@ Verified verified(const CardRecord &record, const PathsByLineage &paths)
     return out;
 }
 
-Standing standingOf(const CardRecord &record)
+Standing standingOf(const CardRecord &record, Life life)
 {
-    const Life life = record.life();
     if (life == Life::Retired)
         return Standing::Retired;
     const Review *review = record.standingReview();
@@ -143,6 +136,9 @@ public:
             for (const std::string &tag : workload.tags)
                 tags.push_back(m_index.tags.intern(normalized(tag)));
             m_index.tagsOfWorkload[id] = m_index.tagSets.intern(std::move(tags));
+            m_index.familiesOfWorkload.resize(m_index.tagsOfWorkload.size(), 0);
+            for (const std::string &family : Vocabulary::instance().familiesOf(workload.tags))
+                m_index.familiesOfWorkload[id] |= familyBit(m_index.families.intern(family));
         }
     }
 
@@ -155,7 +151,7 @@ public:
             path.platform = m_index.platforms.intern(normalized(from.platform));
             for (std::size_t i = 0; i < std::min(from.cards.size(), from.categories.size()); ++i) {
                 path.cards.push_back(m_index.findCard(from.cards[i]));
-                path.categories.push_back(m_index.actions.intern(normalized(from.categories[i])));
+                path.categories.push_back(m_index.actions.intern(actionText(from.categories[i])));
             }
             m_index.paths.push_back(std::move(path));
         }
@@ -164,9 +160,10 @@ public:
     void finish()
     {
         m_index.tagsOfWorkload.resize(m_index.workloads.size(), none);
+        m_index.familiesOfWorkload.resize(m_index.workloads.size(), 0);
         for (Sets *sets :
              {&m_index.caseSets, &m_index.languageSets, &m_index.platformSets, &m_index.actionSets,
-              &m_index.priorChoices, &m_index.featureSets, &m_index.tagSets})
+              &m_index.priorChoices, &m_index.featureSets, &m_index.tagSets, &m_index.needSets})
             sets->close();
     }
 
@@ -179,6 +176,14 @@ private:
         return sets.intern(std::move(ids));
     }
 
+    Id internActions(const std::vector<std::string> &texts)
+    {
+        std::vector<Id> ids;
+        for (const std::string &text : texts)
+            ids.push_back(m_index.actions.intern(actionText(text)));
+        return m_index.actionSets.intern(std::move(ids));
+    }
+
     Id featureSet(const std::vector<Feature> &features)
     {
         std::vector<Id> ids;
@@ -187,12 +192,47 @@ private:
         return m_index.featureSets.intern(std::move(ids));
     }
 
+    Id needSet(const char *kind, const std::vector<std::string> &words)
+    {
+        std::vector<Id> ids;
+        for (const std::string &word : words)
+            ids.push_back(m_index.needs.intern(std::string(kind) + word));
+        return m_index.needSets.intern(std::move(ids));
+    }
+
+    /// Capabilities and the preconditions that can be evaluated: all of them have to hold.
+    Id allOf(const Card &card)
+    {
+        std::vector<Id> ids;
+        for (const std::string &feature : card.capability.features)
+            ids.push_back(m_index.needs.intern(needs::capability + feature));
+        for (const Claim &claim : card.preconditions) {
+            if (!claim.when.empty())
+                ids.push_back(m_index.needs.intern(needs::precondition + claim.when));
+        }
+        return m_index.needSets.intern(std::move(ids));
+    }
+
     Id contractOf(const Card &card)
     {
-        const Contract contract{featureSet(card.requirements), featureSet(card.provides),
-                                featureSet(card.conflicts)};
-        const auto key = std::tuple(contract.required, contract.provided, contract.conflicting);
-        const auto [found, added] = m_contracts.emplace(key, static_cast<Id>(m_index.contracts.size()));
+        Contract contract;
+        contract.required = featureSet(card.requirements);
+        contract.provided = featureSet(card.provides);
+        contract.conflicting = featureSet(card.conflicts);
+        contract.allOf = allOf(card);
+        contract.families = needSet(needs::family, card.capability.families);
+        contract.dtypes = needSet(needs::dtype, card.capability.dtypes);
+        const bool isFirst = card.format < 2;
+        contract.languages =
+            needSet(needs::language, isFirst ? std::vector<std::string>() : card.scope.languages);
+        contract.words = needSet(needs::word, card.anchorWords);
+        std::vector<std::string> conditions;
+        for (const Claim &claim : card.triggers) {
+            if (!claim.when.empty())
+                conditions.push_back(claim.when);
+        }
+        contract.triggers = needSet(needs::trigger, conditions);
+        const auto [found, added] = m_contracts.emplace(contract, static_cast<Id>(m_index.contracts.size()));
         if (added)
             m_index.contracts.push_back(contract);
         return found->second;
@@ -201,9 +241,10 @@ private:
     Id shapeOf(const CardRecord &record)
     {
         Shape shape;
-        shape.standing = standingOf(record);
+        const Life life = record.life();
+        shape.standing = standingOf(record, life);
         Verified known;
-        if (record.life() == Life::Admitted)
+        if (life == Life::Admitted)
             known = verified(record, m_paths);
         else
             known = {record.card.scope, {record.card.scope.priorActions}};
@@ -212,7 +253,7 @@ private:
         shape.platforms = internAll(m_index.platforms, m_index.platformSets, known.scope.platforms);
         std::vector<Id> priors;
         for (const std::vector<std::string> &actions : known.priors)
-            priors.push_back(internAll(m_index.actions, m_index.actionSets, actions));
+            priors.push_back(internActions(actions));
         shape.priors = m_index.priorChoices.intern(std::move(priors));
         shape.contract = contractOf(record.card);
         const auto key = std::tuple(shape.cases, shape.languages, shape.platforms, shape.priors,
@@ -280,7 +321,7 @@ private:
 
     Index &m_index;
     PathsByLineage m_paths;
-    std::map<std::tuple<Id, Id, Id>, Id> m_contracts;
+    std::map<Contract, Id> m_contracts;
     std::map<std::tuple<Id, Id, Id, Id, Id, Standing>, Id> m_shapes;
 };
 
@@ -288,7 +329,13 @@ private:
 
 std::string retrieval::featureText(const Feature &feature)
 {
-    return normalized(feature.name) + " at " + normalized(feature.locus);
+    return normalized(feature.name) + " at "
+           + Vocabulary::instance().canonical(Vocabulary::Kind::Locus, feature.locus);
+}
+
+std::string retrieval::actionText(std::string_view category)
+{
+    return Vocabulary::instance().canonical(Vocabulary::Kind::Category, category);
 }
 
 std::string_view Index::name(Id card) const

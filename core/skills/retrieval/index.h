@@ -4,6 +4,9 @@
 #include "core/skills/retrieval.h"
 #include "core/skills/retrieval/symbols.h"
 
+#include <compare>
+#include <cstdint>
+
 namespace klineage::skills {
 
 namespace retrieval {
@@ -32,11 +35,19 @@ struct Group {
     Id shapeCount = 0;
 };
 
-/// Sets of features.
+/// Sets of features, and of what format 2 needs: see retrieval/needs.h.
 struct Contract {
     Id required = 0;
     Id provided = 0;
     Id conflicting = 0;
+    Id allOf = 0;    ///< of Index::needSets: capabilities and preconditions
+    Id families = 0; ///< of these and the following one is enough
+    Id dtypes = 0;
+    Id languages = 0;
+    Id words = 0;
+    Id triggers = 0;
+
+    friend auto operator<=>(const Contract &, const Contract &) = default;
 };
 
 struct Path {
@@ -54,6 +65,7 @@ struct Index {
     Symbols actions;
     Symbols features; ///< "shared_tile at k-loop operand load", normalized
     Symbols tags;
+    Symbols needs; ///< "capability:sm_90a", "when:K % 8 == 0"
 
     Sets caseSets;
     Sets languageSets;
@@ -62,8 +74,11 @@ struct Index {
     Sets priorChoices; ///< of actionSets
     Sets featureSets;
     Sets tagSets;
+    Sets needSets;
 
-    std::vector<Id> tagsOfWorkload; ///< by workload; none: not known
+    Symbols families;                              ///< of operators
+    std::vector<Id> tagsOfWorkload;                ///< by workload; none: not known
+    std::vector<std::uint64_t> familiesOfWorkload; ///< by workload: a bit of each of `families`; 0: not known
     std::vector<Contract> contracts;
     std::vector<Shape> shapes; ///< by group
     std::vector<Group> groups;
@@ -80,7 +95,14 @@ struct Index {
     [[nodiscard]] Id findCard(std::string_view cardName) const; ///< none when there is none
 };
 
-[[nodiscard]] std::string featureText(const Feature &feature); ///< "name at locus", normalized
+/// Of one of Index::families; those beyond the 64th, of which there are none, are left out.
+[[nodiscard]] constexpr std::uint64_t familyBit(Id family)
+{
+    return family < 64 ? std::uint64_t{1} << family : 0;
+}
+
+[[nodiscard]] std::string featureText(const Feature &feature);   ///< "name at locus", by the vocabulary
+[[nodiscard]] std::string actionText(std::string_view category); ///< by the vocabulary
 
 } // namespace retrieval
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/skills/retrieval/needs.h"
 #include "core/skills/retrieval/query.h"
 #include "core/skills/retrieval/similarity.h"
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 namespace klineage::skills::retrieval {
 
@@ -71,6 +73,26 @@ std::vector<double> workloadLikeness(const Index &index, const Target &target)
     return likeness;
 }
 
+std::uint64_t familiesOf(const Index &index, const Target &target)
+{
+    if (target.families.empty()) {
+        const Id workload = index.workloads.find(normalized(target.workload));
+        return workload == none ? 0 : index.familiesOfWorkload[workload];
+    }
+    std::uint64_t families = 0;
+    for (const std::string &family : target.families) {
+        if (const Id id = index.families.find(family); id != none)
+            families |= familyBit(id);
+    }
+    return families;
+}
+
+/// Of two sets of families: what they share, of all that there are.
+double familyLikeness(std::uint64_t a, std::uint64_t b)
+{
+    return (a & b) == 0 ? 0 : static_cast<double>(std::popcount(a & b)) / std::popcount(a | b);
+}
+
 std::vector<double> actionLikeness(const Index &index, const std::vector<char> &applied, std::size_t count)
 {
     // There are few different pairs of sizes and very many sets.
@@ -106,12 +128,18 @@ Likeness::Likeness(const Index &index, const Target &target)
     if (const Id same = index.languages.find(normalized(target.language)); same != none)
         language[same] = 1;
     caseSet = bestOfSets(index.caseSets, workload);
+    const std::uint64_t families = familiesOf(index, target);
+    knowsFamilies = families != 0;
+    std::vector<double> family(index.familiesOfWorkload.size());
+    for (Id id = 0; id < family.size(); ++id)
+        family[id] = familyLikeness(index.familiesOfWorkload[id], families);
+    familySet = bestOfSets(index.caseSets, family);
     platformSet = bestOfSets(index.platformSets, platform);
     languageSet = bestOfSets(index.languageSets, language);
 
     std::vector<std::string> actions;
     for (const std::string &action : target.priorActions)
-        actions.push_back(normalized(action));
+        actions.push_back(actionText(action));
     std::sort(actions.begin(), actions.end());
     actions.erase(std::unique(actions.begin(), actions.end()), actions.end());
     actionCount = actions.size();
@@ -128,6 +156,7 @@ Likeness::Likeness(const Index &index, const Target &target)
         if (const Id id = index.features.find(featureText(feature)); id != none)
             features[id] = 1;
     }
+    needs = needsOf(index, target);
 }
 
 } // namespace klineage::skills::retrieval

@@ -31,7 +31,7 @@ std::vector<int> countActions(const Index &index, const Target &target)
 {
     std::vector<int> counts(index.actions.size(), 0);
     for (const std::string &action : target.priorActions) {
-        if (const Id id = index.actions.find(normalized(action)); id != none)
+        if (const Id id = index.actions.find(actionText(action)); id != none)
             ++counts[id];
     }
     return counts;

@@ -5,13 +5,19 @@
 
 namespace klineage::skills::retrieval {
 
+/// Whether a target has what a card needs. What is not known blocks nothing.
+enum class Holds : char { Unknown, Yes, No };
+
 /// What a target is to each symbol and set of an index: everything that scoring a shape needs, computed once a query.
 struct Likeness {
     Likeness(const Index &index, const Target &target);
 
     std::vector<double> workload; ///< by workload: 1 the same, below by tags
     std::vector<double> platform; ///< by platform
-    std::vector<double> caseSet;  ///< best of the set, as the following
+    bool knowsFamilies = false;   ///< of the target's operator
+    std::vector<double>
+        familySet; ///< by set of workloads: the families that the operators share, of all that they have
+    std::vector<double> caseSet; ///< best of the set, as the following
     std::vector<double> languageSet;
     std::vector<double> platformSet;
     std::vector<double> actionSet;
@@ -19,6 +25,7 @@ struct Likeness {
     std::vector<char> applied;   ///< by action: the target has it
     std::vector<char> features;  ///< by feature: the target has it
     std::size_t actionCount = 0; ///< different ones of the target
+    std::vector<Holds> needs;    ///< by need
 };
 
 /// A card that continues a recorded lineage from where the target stands.
@@ -45,7 +52,7 @@ struct PathStep {
 
 /// The rules that keep a shape's cards out, as sentences; empty: none.
 [[nodiscard]] std::vector<std::string> brokenRules(const Index &index, const Likeness &likeness,
-                                                   const Shape &shape, bool hypotheses);
+                                                   const Target &target, const Shape &shape, bool hypotheses);
 /// The same without the sentences.
 [[nodiscard]] bool keepsContract(const Index &index, const Likeness &likeness, const Contract &contract);
 

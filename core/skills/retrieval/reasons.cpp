@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/base/listtext.h"
+#include "core/skills/retrieval/needs.h"
 #include "core/skills/retrieval/query.h"
 #include "core/skills/retrieval/similarity.h"
 
@@ -21,14 +23,6 @@ Id bestMember(std::span<const Id> members, const std::vector<double> &likeness)
     for (const Id member : members)
         best = likeness[member] > likeness[best] ? member : best;
     return best;
-}
-
-std::string listed(const std::vector<std::string> &words)
-{
-    std::string out;
-    for (std::size_t i = 0; i < words.size(); ++i)
-        out += (i == 0 ? "" : i + 1 == words.size() ? " and " : ", ") + words[i];
-    return out;
 }
 
 std::string percent(double fraction)
@@ -102,11 +96,12 @@ bool keepsContract(const Index &index, const Likeness &likeness, const Contract 
     const auto conflicting = index.featureSets[contract.conflicting];
     return std::all_of(required.begin(), required.end(), has)
            && (provided.empty() || !std::all_of(provided.begin(), provided.end(), has))
-           && std::none_of(conflicting.begin(), conflicting.end(), has);
+           && std::none_of(conflicting.begin(), conflicting.end(), has)
+           && keepsNeeds(index, likeness, contract);
 }
 
-std::vector<std::string> brokenRules(const Index &index, const Likeness &likeness, const Shape &shape,
-                                     bool hypotheses)
+std::vector<std::string> brokenRules(const Index &index, const Likeness &likeness, const Target &target,
+                                     const Shape &shape, bool hypotheses)
 {
     std::vector<std::string> rules;
     if (shape.standing == Standing::Hypothesis && !hypotheses)
@@ -116,6 +111,7 @@ std::vector<std::string> brokenRules(const Index &index, const Likeness &likenes
     if (shape.standing == Standing::Rejected)
         rules.emplace_back("is rejected by its standing review");
     const Contract &contract = index.contracts[shape.contract];
+    addBrokenNeeds(rules, index, likeness, target, contract);
     const auto has = [&](Id feature) { return likeness.features[feature] != 0; };
     for (const Id feature : index.featureSets[contract.required]) {
         if (!has(feature))

@@ -1,9 +1,55 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/skills/retrieval/sources.h"
 
+#include "core/kernel/candidatetext.h"
+#include "core/skills/vocabulary.h"
+
 #include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
 
 namespace klineage::skills {
+
+namespace {
+
+void addSizes(std::map<std::string, double> &values, const workload::Workload &workload,
+              const workload::Case &timed)
+{
+    for (const auto &[axis, size] : timed.axes)
+        values[axis] = static_cast<double>(size);
+    std::int64_t inputPitch = 0;
+    std::int64_t outputPitch = 0;
+    for (const workload::Tensor &tensor : workload.tensors) {
+        const Result<std::vector<std::int64_t>> shape = workload.shapeOf(tensor, timed);
+        if (!shape || shape->empty())
+            continue;
+        const bool isInput = tensor.role == workload::Role::Input;
+        double elements = 1;
+        for (const std::int64_t extent : *shape)
+            elements *= static_cast<double>(extent);
+        values[isInput ? "input_elements" : "output_elements"] += elements;
+        if (!isInput)
+            values.emplace("row_elements", static_cast<double>(shape->back()));
+        if (shape->size() < 2)
+            continue;
+        std::int64_t &pitch = isInput ? inputPitch : outputPitch;
+        pitch = std::gcd(pitch, shape->back() * static_cast<std::int64_t>(kernel::sizeOf(tensor.dtype)));
+    }
+    if (inputPitch > 0)
+        values["input_pitch_bytes"] = static_cast<double>(inputPitch);
+    if (outputPitch > 0)
+        values["output_pitch_bytes"] = static_cast<double>(outputPitch);
+    const Result<double> flops = workload.flops.evaluateReal(workload.bindings(timed));
+    const Result<double> bytes = workload.bytes.evaluateReal(workload.bindings(timed));
+    if (flops && bytes && *bytes > 0) {
+        values["flops"] = *flops;
+        values["bytes"] = *bytes;
+        values["flops_per_byte"] = *flops / *bytes;
+    }
+}
+
+} // namespace
 
 LineagePath pathOf(const lineage::Lineage &lineage)
 {
@@ -58,6 +104,51 @@ std::vector<WorkloadTags> tagsOf(const std::vector<workload::Workload> &workload
     return tags;
 }
 
+void describe(Target &target, const workload::Workload &workload)
+{
+    target.workloadTags = tagsOf(workload).tags;
+    target.families = Vocabulary::instance().familiesOf({workload.oracle});
+    target.dtypes.clear();
+    for (const workload::Tensor &tensor : workload.tensors) {
+        const std::string dtype = kernel::toString(tensor.dtype);
+        if (tensor.role == workload::Role::Input && tensor.shape.size() >= 2
+            && std::find(target.dtypes.begin(), target.dtypes.end(), dtype) == target.dtypes.end())
+            target.dtypes.push_back(dtype);
+    }
+    if (!workload.cases.empty())
+        addSizes(target.values, workload, workload.cases.front());
+}
+
+void describeCode(Target &target, std::string_view code)
+{
+    std::set<std::string, std::less<>> words;
+    const auto isWord = [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    };
+    // The comments too: where a line of code was not understood, a word too many blocks nothing.
+    for (std::size_t at = 0; at < code.size();) {
+        std::size_t end = at;
+        while (end < code.size() && isWord(code[end]))
+            ++end;
+        if (end > at && (code[at] < '0' || code[at] > '9'))
+            words.emplace(code.substr(at, end - at));
+        at = std::max(end, at + 1);
+    }
+    target.words.assign(words.begin(), words.end());
+}
+
+void describeTrial(Target &target, const gate::Trial &trial)
+{
+    std::map<std::string, double> largest;
+    for (const gate::Metric &metric : trial.metrics) {
+        const auto [found, added] = largest.emplace(metric.name, metric.value);
+        if (!added)
+            found->second = std::max(found->second, metric.value);
+    }
+    for (const auto &[name, value] : largest)
+        target.values[name] = value;
+}
+
 std::optional<Target> targetAt(const lineage::Lineage &lineage, std::string_view state,
                                const std::vector<CardRecord> &library)
 {
@@ -77,8 +168,13 @@ std::optional<Target> targetAt(const lineage::Lineage &lineage, std::string_view
                 target.features.insert(target.features.end(), card->card.provides.begin(),
                                        card->card.provides.end());
         }
-        if (at.id == state)
+        if (at.id == state) {
+            if (const gate::Trial *trial = lineage.trialOf(at))
+                describeTrial(target, *trial);
+            if (const Result<std::string> code = kernel::readCandidateText(lineage.directory / at.file))
+                describeCode(target, *code);
             break;
+        }
     }
     return target;
 }

@@ -17,8 +17,17 @@ namespace klineage::skills {
 [[nodiscard]] WorkloadTags tagsOf(const workload::Workload &workload);
 [[nodiscard]] std::vector<WorkloadTags> tagsOf(const std::vector<workload::Workload> &workloads);
 
+/// What the target's capability and conditions are held against: tags, families, types of inputs, and as values the axes of the timed
+/// case, input_pitch_bytes and output_pitch_bytes (of the rows of tensors of rank 2 or more; the greatest common divisor of several),
+/// row_elements (of the first output), input_elements, output_elements, flops, bytes and flops_per_byte.
+void describe(Target &target, const workload::Workload &workload);
+/// Its identifiers, which anchors name.
+void describeCode(Target &target, std::string_view code);
+/// Its metrics, by their names; of several kernels the largest.
+void describeTrial(Target &target, const gate::Trial &trial);
+
 /// The target that a recorded state is: its lineage's workload, language and platform, the categories of the transitions up to it, and
-/// the features that the cards of those transitions provide. nothing when the lineage has no such state.
+/// the features that the cards of those transitions provide, with its code's identifiers and its trial's metrics. Nothing when the lineage has no such state.
 [[nodiscard]] std::optional<Target> targetAt(const lineage::Lineage &lineage, std::string_view state,
                                              const std::vector<CardRecord> &library);
 

@@ -2,8 +2,8 @@
 // The program itself, from outside: arguments in; exit status, JSON and text out.
 #include "core/files/atomicfile.h"
 #include "core/lineage/lineage.h"
+#include "tests/app/cli/rows.h"
 #include "tests/core/trialfixture.h"
-#include "tests/patience.h"
 
 #include <QJsonArray>
 #include <QJsonDocument>
@@ -23,26 +23,12 @@ using namespace klineage::tests;
 
 namespace {
 
-struct Outcome {
-    int status = -1;
-    QByteArray out;
-    QByteArray err;
-    QJsonObject json; ///< empty when out is no JSON object
-};
-
 Outcome runCli(const QStringList &arguments, const std::filesystem::path &folder = "/")
 {
     QProcess process;
     process.setWorkingDirectory(QString::fromStdString(folder.string()));
     process.start(QStringLiteral(KLINEAGE_BIN_DIR "/klineage-cli"), arguments);
-    if (!process.waitForFinished(4 * patienceMs))
-        qFatal("klineage-cli did not end");
-    Outcome outcome;
-    outcome.status = process.exitStatus() == QProcess::NormalExit ? process.exitCode() : -1;
-    outcome.out = process.readAllStandardOutput();
-    outcome.err = process.readAllStandardError();
-    outcome.json = QJsonDocument::fromJson(outcome.out).object();
-    return outcome;
+    return outcomeOf(process);
 }
 
 std::string readText(const std::filesystem::path &path)
@@ -72,11 +58,11 @@ private slots:
     {
         QTest::addColumn<QString>("verb");
         for (const char *verb :
-             {"doctor",         "workload list",       "workload show", "lineage list", "lineage show",
-              "lineage verify", "lineage table",       "lineage jobs",  "gate run",     "gate devices",
-              "card list",      "card show",           "gate tune",     "card lint",    "card approve",
-              "card reject",    "card needs-evidence", "card undo",     "card redo",    "trials import",
-              "trials list"})
+             {"doctor",         "workload list", "workload show",       "lineage list",     "lineage show",
+              "lineage verify", "lineage table", "lineage jobs",        "lineage rederive", "gate run",
+              "gate devices",   "card list",     "card show",           "gate tune",        "card lint",
+              "card approve",   "card reject",   "card needs-evidence", "card undo",        "card redo",
+              "trials import",  "trials list",   "card probe"})
             QTest::newRow(verb) << verb;
         for (const char *verb : {"gate corpus", "workload check"})
             QTest::newRow(verb) << verb;
@@ -404,7 +390,7 @@ private slots:
                                                << "nothing")
                      .out,
                  QByteArray());
-        QCOMPARE(runCli({"gate", "corpus", "/proc/nonexistent"}).status, 1);
+        QCOMPARE(runCli({"gate", "corpus", "/proc/nonexistent"}).status, 2);
     }
 
     void workloadCheckNamesWhatTakesNoWork()

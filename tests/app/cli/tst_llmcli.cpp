@@ -4,6 +4,8 @@
 #include "tests/core/llm/loopbackserver.h"
 #include "tests/patience.h"
 
+#include <QDir>
+#include <QFile>
 #include <QJsonArray>
 #include <QJsonDocument>
 #include <QJsonObject>
@@ -101,6 +103,45 @@ private slots:
         QVERIFY(
             poor.json["error"].toObject()["message"].toString().startsWith("The budget of $0.001000 has"));
         QCOMPARE(served, 1);
+    }
+
+    void streams()
+    {
+        LoopbackServer server([&](const SeenRequest &request) {
+            ServerAnswer answer;
+            answer.body = openAiStream("hello", {100, 0, 0, 5}, "length");
+            answer.body.replace(answer.body.find("hel"), 3,
+                                request.body.value("top_k", 0) == 20 ? "HEL" : "hel");
+            answer.pieceBytes = 7;
+            return answer;
+        });
+        const QStringList ask{
+            "llm",     "ask",     "--provider", "openai",
+            "--model", "local-1", "--base-url", QString::fromStdString(server.url()) + "/v1"};
+        const Outcome whole = runCli(ask, "why");
+        QVERIFY2(whole.status == 0, whole.err);
+        QCOMPARE(whole.out, QByteArray("hello\n"));
+        QVERIFY(whole.err.contains("cut off at 4096 tokens; allow more with --max-tokens"));
+        QCOMPARE(runCli(ask + QStringList{"--stream"}, "why").out, whole.out);
+        QTemporaryDir folder;
+        QVERIFY(QDir(folder.path()).mkpath("klineage"));
+        QFile settings(folder.filePath("klineage/models.toml"));
+        QVERIFY(settings.open(QIODevice::WriteOnly));
+        settings.write("[[model]]\nname = \"local-*\"\nextra_body = '{\"top_k\": 20}'\n");
+        settings.close();
+        QCOMPARE(runCli(ask, "why", {"XDG_CONFIG_HOME=" + folder.path()}).out, QByteArray("HELlo\n"));
+        QCOMPARE(runCli(ask + QStringList{"--extra-body", "{\"n\": 2}"}, "why").status, 2);
+    }
+
+    /// What a run says before it starts: nothing to pay on this machine, although no table has a price.
+    void aFreeServerNeedsNoPrice()
+    {
+        const QStringList start{"run",    "start",   "softmax/pocl/K00", "--estimate", "--provider",
+                                "openai", "--model", "unheard-of",       "--base-url"};
+        const Outcome local = runCli(start + QStringList{"http://127.0.0.1:9/v1"});
+        QVERIFY2(local.status == 0, local.err);
+        QVERIFY(local.err.contains("cost nothing"));
+        QCOMPARE(runCli(start + QStringList{"https://example.com/v1"}).status, 3);
     }
 
     void wrongUsage_data()

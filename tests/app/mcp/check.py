@@ -21,7 +21,7 @@ import anyio
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
-TOOLS = {"list_workloads", "get_workload", "get_lineage", "get_card", "retrieve_cards", "gate"}
+TOOLS = {"list_workloads", "get_workload", "get_lineage", "list_cards", "get_card", "retrieve_cards", "gate"}
 QUICK = {"seeds": 1, "rounds": 3, "profile_seconds": 0.3, "reference": False}
 
 

@@ -101,7 +101,7 @@ private slots:
                                      .toObject()
                                      .value("tools")
                                      .toArray();
-        QCOMPARE(tools.size(), 6);
+        QCOMPARE(tools.size(), 7);
         for (const QJsonValue &tool : tools)
             QCOMPARE(tool.toObject().value("inputSchema").toObject().value("additionalProperties"),
                      QJsonValue(false));

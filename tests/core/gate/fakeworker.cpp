@@ -2,6 +2,7 @@
 //
 // A worker that speaks the protocol as long as its mode lets it: fakeworker MODE --backend NAME. It computes nothing.
 // In the mode "memory" its buffers hold what is written to them.
+#include "core/device/worker/answering.h"
 #include "core/device/worker/operations.h"
 #include "core/process/framepipe.h"
 #include "core/process/sharedmemory.h"
@@ -112,7 +113,10 @@ public:
         } else if (op == Download::name) {
             const auto download = decode<Download>(request);
             const auto &buffer = m_buffers.at(download.buffer);
-            std::memcpy(shared(download.to, buffer.size()), buffer.data(), download.to.bytes);
+            if (download.offset > buffer.size())
+                ::_exit(4);
+            std::memcpy(shared(download.to, buffer.size() - download.offset), buffer.data() + download.offset,
+                        download.to.bytes);
         } else if (op == Copy::name) {
             for (const gate::CopyRange &range : decode<Copy>(request).ranges)
                 copy(range);
@@ -132,7 +136,18 @@ private:
         const auto &from = m_buffers.at(range.from);
         if (range.toOffset + range.bytes > to.size() || range.fromOffset + range.bytes > from.size())
             ::_exit(4); // outside: the test sees a dead worker
-        std::memcpy(to.data() + range.toOffset, from.data() + range.fromOffset, range.bytes);
+        if (range.with == 0) {
+            std::memcpy(to.data() + range.toOffset, from.data() + range.fromOffset, range.bytes);
+            return;
+        }
+        const auto &with = m_buffers.at(range.with);
+        if (range.fromOffset + range.bytes > with.size())
+            ::_exit(4);
+        const std::size_t elements = range.bytes / klineage::kernel::sizeOf(range.blend.dtype);
+        gate::blendPieces(range.blend, std::span(from).subspan(range.fromOffset, range.bytes),
+                          std::span(with).subspan(range.fromOffset, range.bytes),
+                          std::span(to).subspan(range.toOffset, range.bytes), 0,
+                          gate::pieceCount(range.blend, elements));
     }
 
     process::SharedMemory m_shared = process::SharedMemory::adopt(FileDescriptor(gate::protocol::memoryFd));
@@ -149,6 +164,8 @@ json reply(const std::string &op)
         return accepted(NewBuffer{next++});
     if (op == AddPlan::name || op == AddReference::name)
         return accepted(NewSubject{next++});
+    if (op == Share::name)
+        return failure({ErrorCode::Unavailable, "Nothing is shared here.", {}});
     if (op == Seal::name)
         return accepted(Seal::Reply{true});
     return {{"ok", true}};

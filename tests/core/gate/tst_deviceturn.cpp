@@ -33,7 +33,39 @@ private slots:
     void patienceEnds();
     void withoutALock();
     void meetingPlaceIsNobodysToMove();
+    void eachGpuHasItsOwn_data();
+    void eachGpuHasItsOwn();
 };
+
+void TestDeviceTurn::eachGpuHasItsOwn_data()
+{
+    QTest::addColumn<QByteArray>("visible");
+    QTest::addColumn<QByteArray>("given");
+    QTest::addColumn<QString>("name");
+    QTest::newRow("all") << QByteArray() << QByteArray() << "cuda";
+    QTest::newRow("the first") << QByteArray("0,1") << QByteArray() << "cuda";
+    QTest::newRow("the third") << QByteArray("2") << QByteArray() << "cuda-2";
+    QTest::newRow("by name") << QByteArray("GPU-8f/../x") << QByteArray() << "cuda-GPU-8fx";
+    QTest::newRow("confined by Slurm") << QByteArray("0") << QByteArray("3") << "cuda-3";
+    QTest::newRow("not confined by Slurm") << QByteArray("3") << QByteArray("3") << "cuda-3";
+    QTest::newRow("the second of Slurm's two") << QByteArray("1") << QByteArray("4,5") << "cuda-5";
+}
+
+void TestDeviceTurn::eachGpuHasItsOwn()
+{
+    QFETCH(QByteArray, visible);
+    QFETCH(QByteArray, given);
+    QFETCH(QString, name);
+    const auto put = [](const char *variable, const QByteArray &value) {
+        value.isEmpty() ? qunsetenv(variable) : qputenv(variable, value);
+    };
+    put("CUDA_VISIBLE_DEVICES", visible);
+    put("SLURM_STEP_GPUS", given);
+    QCOMPARE(QString::fromStdString(DeviceTurn::nameOf(klineage::kernel::DeviceKind::Cuda)), name);
+    QCOMPARE(DeviceTurn::nameOf(klineage::kernel::DeviceKind::OpenCl), std::string("opencl"));
+    put("CUDA_VISIBLE_DEVICES", {});
+    put("SLURM_STEP_GPUS", {});
+}
 
 void TestDeviceTurn::meetingPlaceIsNobodysToMove()
 {

@@ -22,6 +22,14 @@ private slots:
         row("in a string", "__constant char a[] = \"\\\n#include <x>\";\n", 0);
         row("quote in text that is not compiled", "#if 0\ndon't\n#endif\nint a;\n", 0);
         row("section as a name", "int section = 3;", 0);
+        row("pragmas for loops",
+            "#pragma unroll 4\n# pragma clang loop unroll(full)\n#pragma GCC unroll 2\n#pragma ivdep", 0);
+        row("pragmas for arithmetic", "#pragma OPENCL FP_CONTRACT ON\n#pragma clang fp reassociate(on)", 0);
+        row("extension", "#pragma OPENCL EXTENSION cl_khr_fp64 : enable", 0);
+        row("pragma in a macro", "#define U _Pragma(\"unroll\") _Pragma ( \"clang loop unroll(full)\" )\n",
+            0);
+        row("pasted names", "#define LOAD(n) vload##n\nint _x, a_P;", 0);
+        row("a name that ends so", "#define my_Pragma(x) x\nmy_Pragma(\"clang section\")", 0);
         row("include", "int a;\n#include \"/etc/passwd\"", 2);
         row("spaced", " \t # \t include <x>", 1);
         row("after a comment", "/* a */ # /* b */ include <x>", 1);
@@ -39,6 +47,23 @@ private slots:
         row("embed", "#embed \"x\"", 1);
         row("dependency", "#pragma GCC dependency \"x\"", 1);
         row("dependency as an operator", "_Pragma(\"GCC dependency \\\"x\\\"\")", 1);
+        row("section by pragma", "int a;\n#pragma clang section rodata=\".bss.x\"", 2);
+        row("section by digraph", "%:pragma clang section rodata=\".bss.x\"", 1);
+        row("section by operator", "_Pragma(\"clang section rodata=\\\".bss.x\\\"\")", 1);
+        row("section by an operator of a macro",
+            "#define DO(x) _Pragma(#x)\nDO(clang section rodata=\".bss.x\")", 1);
+        row("section by two operators", "_Pragma(\"unroll\") _Pragma(\"clang section rodata=\\\".b\\\"\")",
+            1);
+        row("an operator over two lines", "_Pragma(\n\"clang section rodata=\\\".b\\\"\")", 1);
+        row("an operator with a prefix", "_Pragma(L\"clang section rodata=\\\".b\\\"\")", 1);
+        row("an operator under another name", "#define P _Pragma\nP(\"clang section rodata=\\\".b\\\"\")", 1);
+        row("an operator put together",
+            "#define J(a, b) a##b\nJ(_Pra, gma)(\"clang section rodata=\\\".b\\\"\")", 2);
+        row("put together by digraph",
+            "#define J(a, b) a %:%: b\nJ(_, Pragma)(\"clang section bss=\\\".b\\\"\")", 2);
+        row("attribute by pragma", "#pragma clang attribute push(__attribute__((used)), apply_to = function)",
+            1);
+        row("unknown pragma", "#pragma weak x", 1);
         row("module", "#pragma clang module import x", 1);
         row("assembly given back", "int a;\n#undef asm", 2);
         row("assembly given itself", "#define __asm__ __asm__", 1);

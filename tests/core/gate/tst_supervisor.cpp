@@ -217,7 +217,7 @@ void TestSupervisor::badPlanIsAVerdict()
 void TestSupervisor::nothingLeaks()
 {
 #ifdef __SANITIZE_ADDRESS__
-    constexpr int candidates = 200; // processes start slowly under the sanitizer
+    constexpr int candidates = 70; // processes start slowly under the sanitizer
 #else
     constexpr int candidates = 500;
 #endif
@@ -250,7 +250,7 @@ void TestSupervisor::cutAtEveryByte()
 {
     // Not cut, the conversation goes on to the verdict that workerThatClaimsSuccess() is about.
 #ifdef __SANITIZE_ADDRESS__
-    constexpr int stride = 7; // processes start slowly under the sanitizer
+    constexpr int stride = 29; // processes start slowly under the sanitizer
 #else
     constexpr int stride = 1;
 #endif

@@ -40,8 +40,9 @@ struct Bench {
     Bench()
         : workload(rows())
         , session(startMemory())
-        , buffers(*session, {makeInstance(workload, workload.cases.front(), 1).value(),
-                             makeInstance(workload, workload.cases.front(), 2).value()})
+        , buffers(*session, workload,
+                  {makeInstance(workload, workload.cases.front(), 1).value(),
+                   makeInstance(workload, workload.cases.front(), 2).value()})
         , outputs(buffers, [this](std::size_t set) { return computed(set); })
     {
         if (!buffers.allocate(8) || !buffers.redraw(5))

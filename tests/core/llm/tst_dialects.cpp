@@ -113,7 +113,8 @@ private slots:
         for (const auto &[said, stop] : {std::pair{"stop", "end"},
                                          {"length", "max_tokens"},
                                          {"content_filter", "refusal"},
-                                         {"tool_calls", "other"}})
+                                         {"tool_calls", "other"},
+                                         {"", "other"}})
             QTest::newRow(said) << false << said << stop;
     }
     void stopReasons()
@@ -200,6 +201,9 @@ private slots:
         QTest::newRow("content of a wrong type")
             << false << "data: {\"choices\":[{\"delta\":{\"content\":7}}]}\n\n"
             << "a piece that is no text.";
+        QTest::newRow("a refusal of a wrong type")
+            << false << "data: {\"choices\":[{\"delta\":{\"refusal\":{}}}]}\n\n"
+            << "a piece that is no text.";
     }
     void brokenStreams()
     {
@@ -210,6 +214,93 @@ private slots:
         QVERIFY(!decoded.whole);
         QVERIFY2(decoded.whole.error().message.find(message.toStdString()) != std::string::npos,
                  decoded.whole.error().message.c_str());
+    }
+
+    /// An empty reason in every piece says nothing: only "[DONE]" makes such a reply whole.
+    void anEmptyReasonIsNone()
+    {
+        QString chunks = QString::fromStdString(openAiStream("0123456789", usage, ""));
+        chunks.replace("\"finish_reason\":null", "\"finish_reason\":\"\"");
+        const std::string stream = chunks.toStdString();
+        for (std::size_t end = 0; end < stream.find("data: [DONE]"); end += 7) {
+            const Decoded cut = decode(false, {std::string_view(stream).substr(0, end)});
+            QVERIFY(cut.whole && !*cut.whole && !cut.wholeAtEnd);
+        }
+        const Decoded decoded = decode(false, {stream});
+        QVERIFY(decoded.whole && *decoded.whole);
+        QCOMPARE(decoded.reply.text, std::string("0123456789"));
+        QCOMPARE(decoded.reply.stop, StopReason::Other);
+    }
+
+    void contentMayBeParts()
+    {
+        const Decoded decoded = decode(
+            false,
+            {"data: {\"choices\":[{\"delta\":{\"content\":[{\"type\":\"thinking\",\"thinking\":\"hm\"},"
+             "{\"type\":\"text\",\"text\":\"one \"},\"two\"]},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"});
+        QVERIFY(decoded.whole && *decoded.whole);
+        QCOMPARE(decoded.reply.text, std::string("one two"));
+        QCOMPARE(decoded.streamed, decoded.reply.text);
+        for (const char *wrong : {"[7]", "{\"text\":7}", "[{\"type\":\"text\",\"text\":[]}]"}) {
+            const std::string stream =
+                "data: {\"choices\":[{\"delta\":{\"content\":" + std::string(wrong) + "}}]}\n\n";
+            const Decoded refused = decode(false, {stream});
+            QVERIFY(refused.reply.text.empty() || !refused.whole);
+        }
+    }
+
+    void repliesThatAreNotStreamed_data()
+    {
+        QTest::addColumn<bool>("anthropic");
+        QTest::addColumn<QString>("body");
+        QTest::addColumn<QString>("text"); // or the error's
+        const QString openAi =
+            R"({"id":"c1","model":"m","choices":[{"message":{"content":%1},"finish_reason":"length"}],)"
+            R"("usage":{"prompt_tokens":150,"completion_tokens":40,"prompt_tokens_details":{"cached_tokens":30}}})";
+        const QString anthropic =
+            R"({"type":"message","id":"c1","model":"m","content":%1,"stop_reason":"max_tokens",)"
+            R"("usage":{"input_tokens":120,"cache_read_input_tokens":30,"output_tokens":40}})";
+        QTest::newRow("openai") << false << openAi.arg("\"hi\"") << "hi";
+        QTest::newRow("openai, parts") << false << openAi.arg(R"([{"type":"text","text":"h"},"i"])") << "hi";
+        QTest::newRow("anthropic") << true << anthropic.arg(R"([{"type":"text","text":"hi"}])") << "hi";
+        QTest::newRow("an error") << false << R"({"error":{"type":"oops","message":"no"}})"
+                                  << "The server answered with an error (oops): no.";
+        QTest::newRow("something else") << true << R"({"status":"fine"})"
+                                        << "The server's answer is neither a stream nor a whole reply.";
+        QTest::newRow("cut") << false << openAi.arg("\"hi\"").left(60)
+                             << "The server's answer is neither a stream nor a whole reply.";
+    }
+    void repliesThatAreNotStreamed()
+    {
+        QFETCH(bool, anthropic);
+        QFETCH(QString, body);
+        QFETCH(QString, text);
+        const auto decoder = dialectOf(anthropic)->decoder();
+        std::string heard;
+        const Status taken =
+            decoder->takeWhole(body.toStdString(), [&](std::string_view piece) { heard += piece; });
+        if (!taken) {
+            QCOMPARE(QString::fromStdString(taken.error().message), text);
+            return;
+        }
+        QCOMPARE(QString::fromStdString(decoder->reply().text), text);
+        QCOMPARE(heard, decoder->reply().text);
+        QCOMPARE(decoder->reply().stop, StopReason::MaxTokens);
+        QCOMPARE(decoder->reply().usage, usage);
+        QVERIFY(decoder->reply().usageKnown);
+    }
+
+    void settingsGoIntoTheBody()
+    {
+        Request request = question("one");
+        request.effort = "high";
+        request.extraBody = R"({"top_k":20,"temperature":1,"max_tokens":5})";
+        request.temperature = 0.5;
+        const json openAi = json::parse(makeOpenAiDialect(false)->body(request));
+        QVERIFY(openAi["reasoning_effort"] == "high" && openAi["top_k"] == 20);
+        QVERIFY(openAi["temperature"] == 0.5 && openAi["max_tokens"] == 1000); // what is there stays
+        const json anthropic = json::parse(makeAnthropicDialect()->body(request));
+        QVERIFY(anthropic["output_config"]["effort"] == "high" && anthropic["top_k"] == 20);
     }
 
     void endlessRepliesEnd()

@@ -81,6 +81,7 @@ private:
     }
 
 private slots:
+    void initTestCase() { qputenv("XDG_CONFIG_HOME", "/proc/nonexistent"); }
     void init()
     {
         m_script = std::make_unique<Script>();
@@ -302,6 +303,62 @@ private slots:
         }
     }
 
+    /// A server that does not stream although it was asked to is read and charged once.
+    void aReplyThatIsNotStreamedIsChargedOnce()
+    {
+        QTemporaryDir folder;
+        for (const int piece : {0, 1}) {
+            ServerAnswer answer;
+            answer.body =
+                "\n"
+                R"({"id":"c1","choices":[{"message":{"content":"0123456789"},"finish_reason":"stop"}],)"
+                R"("usage":{"prompt_tokens":150,"completion_tokens":40}})";
+            answer.pieceBytes = static_cast<std::size_t>(piece);
+            m_script->answers.push_back(answer);
+        }
+        const auto provider = make(false);
+        auto author = Author::open(folder.path().toStdString(), *provider, testPrices(), 10);
+        QVERIFY(author);
+        for (const char *text : {"a", "b"}) {
+            std::string streamed;
+            const auto exchange =
+                author->ask(question(text), {}, [&](std::string_view piece) { streamed += piece; });
+            QVERIFY2(exchange, exchange ? "" : exchange.error().message.c_str());
+            QCOMPARE(streamed, std::string("0123456789"));
+            QVERIFY(exchange->reply.usageKnown);
+        }
+        QCOMPARE(m_script->seen.size(), 2);
+        QCOMPARE(author->ledger().requests(), 2);
+        QCOMPARE(author->ledger().usage().output, 80);
+    }
+
+    void saysThatItAsksAgain()
+    {
+        m_script->answers.assign(2, refusal(503, R"({"error":{"message":"loading"}})"));
+        NetworkOptions options;
+        options.baseUrl = m_server->url();
+        options.retry = {4, 0.001, 0.005, 10};
+        std::vector<std::string> notices;
+        options.notice = [&](const std::string &text) { notices.push_back(text); };
+        const auto provider = HttpProvider::create(makeAnthropicDialect(), options);
+        QVERIFY((*provider)->ask(question("q"), {}));
+        QCOMPARE(notices.size(), 2);
+        QCOMPARE(
+            notices[0],
+            std::string("The server 127.0.0.1 refused the request (503): loading. It is asked again in 0.0 s "
+                        "(2 of 4); nothing was charged."));
+        QTemporaryDir folder;
+        ServerAnswer broken;
+        broken.body = "data: {{{\n\n";
+        m_script->answers = {broken};
+        auto author = Author::open(folder.path().toStdString(), **provider, testPrices(), 10);
+        author->setRetries(2, 0);
+        author->setNotice(options.notice);
+        QVERIFY(author->ask(question("q")));
+        QCOMPARE(notices.size(), 3);
+        QVERIFY2(notices[2].find("may have been charged") != std::string::npos, notices[2].c_str());
+    }
+
     void nobodyListens()
     {
         NetworkOptions options;
@@ -417,6 +474,30 @@ private slots:
         } else {
             QVERIFY(parsed.error().message.find("hunter2") == std::string::npos);
         }
+    }
+
+    /// A person's own hosts are asked as this machine is.
+    void ownHosts()
+    {
+        const std::vector<std::string> own{"gpu1.lab", "192.168.1.5", "[fd00::1]"};
+        for (const char *url : {"http://gpu1.lab:8000/v1", "http://GPU1.lab", "http://192.168.1.5:8000",
+                                "http://[fd00::1]:8000/v1", "https://gpu1.lab"}) {
+            const auto parsed = parseBaseUrl(url, own);
+            QVERIFY2(parsed && parsed->isOwn && !parsed->onThisMachine, url);
+        }
+        for (const char *url :
+             {"http://gpu2.lab", "http://gpu1.lab.example.com", "http://192.168.1.50", "http://me@gpu1.lab"})
+            QVERIFY2(!parseBaseUrl(url, own), url);
+        QVERIFY(!parseBaseUrl("https://example.com", own)->isOwn);
+        QVERIFY(parseBaseUrl("http://127.0.0.1:1")->isOwn);
+        NetworkOptions options;
+        options.baseUrl = "http://gpu1.lab:1";
+        options.ownHosts = own;
+        QVERIFY(!(*HttpProvider::create(makeOpenAiDialect(false), options))->isPaid());
+        QVERIFY(isPaidUnlessSaid("openai", ""));
+        QVERIFY(isPaidUnlessSaid("openai", "http://gpu1.lab"));
+        QVERIFY(!isPaidUnlessSaid("openai", "http://localhost:11434/v1"));
+        QVERIFY(!isPaidUnlessSaid("exec", ""));
     }
 
     void theFactory()

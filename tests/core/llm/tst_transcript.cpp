@@ -17,7 +17,8 @@ bool isSame(const Request &a, const Request &b)
 {
     return a.purpose == b.purpose && a.model == b.model && a.system == b.system
            && a.cacheSystem == b.cacheSystem && a.messages == b.messages
-           && a.maxOutputTokens == b.maxOutputTokens && a.temperature == b.temperature;
+           && a.maxOutputTokens == b.maxOutputTokens && a.temperature == b.temperature && a.effort == b.effort
+           && a.extraBody == b.extraBody;
 }
 
 /// The exchanges of a run, numbered, with what an author would add.

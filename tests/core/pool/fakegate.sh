@@ -5,7 +5,7 @@
 folder=$1
 printf '{"event":"hello","version":1,"gate":"fake"}\n'
 while read -r line; do
-    id=$(printf '%s' "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+    id=$(printf '%s' "$line" | sed 's/.*"id":\(-*[0-9]*\).*/\1/')
     case $line in
         *'"method":"gate"'*)
             name=$(printf '%s' "$line" | sed 's/.*"name":"\([^"]*\)".*/\1/')
@@ -21,6 +21,12 @@ while read -r line; do
             else
                 printf '{"id":%s,"event":"result","trial":%s}\n' "$id" "$(cat "$folder/trial.json")"
             fi
+            ;;
+        *'"method":"devices"'*)
+            printf '{"id":%s,"event":"result","devices":[{"surface":"opencl","available":true,"name":"fake","detail":"","platform":"pocl"}]}\n' "$id"
+            ;;
+        *'"method":"ping"'*)
+            printf '{"id":%s,"event":"result","pong":true}\n' "$id"
             ;;
     esac
 done

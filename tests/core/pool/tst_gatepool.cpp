@@ -1,23 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // The queue in front of the gates: order, place, cancel, and a gate that is lost. The gates are a script that answers what it is told.
-#include "core/base/random.h"
-#include "core/files/sha256.h"
-#include "core/files/utctime.h"
-#include "core/pool/gatepool.h"
+#include "tests/core/pool/fakegate.h"
 #include "tests/patience.h"
 
 #include <QTemporaryDir>
 #include <QtTest>
 
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <mutex>
-#include <thread>
+#include <memory>
 
 using namespace klineage;
 using namespace klineage::gate;
+using namespace klineage::gate::test;
 namespace fs = std::filesystem;
 
 class TestGatePool : public QObject
@@ -33,169 +27,109 @@ private slots:
     void aGateThatCannotStartIsAnError();
 
 private:
-    [[nodiscard]] GateSpec fake() const
-    {
-        return {{"/bin/sh", KLINEAGE_SOURCE_DIR "/tests/core/pool/fakegate.sh"},
-                m_folder->path().toStdString()};
-    }
-    [[nodiscard]] GateRequest request(const std::string &name) const
-    {
-        GateRequest request;
-        request.workloadDirectory = KLINEAGE_SOURCE_DIR "/workloads/softmax";
-        request.candidateText = "text";
-        request.candidateName = name;
-        return request;
-    }
-    [[nodiscard]] fs::path path(const char *name) const
-    {
-        return fs::path(m_folder->path().toStdString()) / name;
-    }
-    void hold() const { std::ofstream(path("hold")) << ""; }
-    void release() const { fs::remove(path("hold")); }
-    /// Lines of the gates' log: the name of a trial that was begun, and the process that began it.
-    [[nodiscard]] std::vector<std::pair<std::string, std::string>> begun() const
-    {
-        std::vector<std::pair<std::string, std::string>> lines;
-        std::ifstream log(path("log"));
-        for (std::string name, process; log >> name >> process;)
-            lines.emplace_back(name, process);
-        return lines;
-    }
+    [[nodiscard]] GateSpec spec() const { return {{}, m_gate->program()}; }
     std::unique_ptr<QTemporaryDir> m_folder;
+    std::unique_ptr<FakeGateFolder> m_gate;
 };
 
 void TestGatePool::init()
 {
     m_folder = std::make_unique<QTemporaryDir>();
-    Trial trial;
-    trial.id = randomId();
-    trial.workload = "softmax";
-    trial.surface = kernel::Surface::OpenCl;
-    trial.candidate = files::sha256Hex("text");
-    trial.time = files::nowUtc();
-    trial.environment.platform = "pocl";
-    trial.verdict.status = VerdictStatus::Correct;
-    trial.verdict.reason = "ok";
-    std::ofstream(path("trial.json")) << writeTrial(trial);
+    m_gate = std::make_unique<FakeGateFolder>(m_folder->path().toStdString());
 }
 
 void TestGatePool::inTheOrderOfAsking()
 {
-    GatePool pool({fake()});
-    hold();
-    std::vector<std::jthread> threads;
-    std::mutex mutex;
-    std::vector<std::string> told;
-    std::atomic<int> correct = 0;
+    GatePool pool({spec()});
+    m_gate->hold();
+    std::vector<std::unique_ptr<Asked>> asked;
     for (int i = 0; i < 5; ++i) {
-        threads.emplace_back([&, i] {
-            const auto trial =
-                pool.run(request("T" + std::to_string(i)), {}, [&](const GateProgress &progress) {
-                    const std::scoped_lock lock(mutex);
-                    told.push_back(std::to_string(i) + ": " + progress.text);
-                });
-            correct += trial && trial->verdict.status == VerdictStatus::Correct;
-        });
+        asked.push_back(std::make_unique<Asked>(pool, fakeRequest("T" + std::to_string(i))));
         // The next asks when this one has been heard.
-        if (i == 0) {
-            QTRY_COMPARE(begun().size(), std::size_t{1});
-        } else {
-            const std::string line =
-                std::to_string(i) + ": waiting for a gate, place " + std::to_string(i) + " in the queue";
-            QTRY_VERIFY(([&] {
-                const std::scoped_lock lock(mutex);
-                return std::find(told.begin(), told.end(), line) != told.end();
-            })());
-        }
+        if (i == 0)
+            QTRY_COMPARE(m_gate->begun().size(), std::size_t{1});
+        else
+            QTRY_VERIFY(
+                asked[i]->wasTold("waiting for a gate, place " + std::to_string(i) + " in the queue"));
     }
-    release();
-    threads.clear();
-    QCOMPARE(correct.load(), 5);
-    const auto lines = begun();
+    m_gate->release();
+    for (const auto &each : asked) {
+        const auto trial = each->result();
+        QVERIFY2(trial, trial ? "" : trial.error().message.c_str());
+        QCOMPARE(trial->verdict.status, VerdictStatus::Correct);
+    }
+    const auto lines = m_gate->begun();
     QCOMPARE(lines.size(), std::size_t{5});
     for (std::size_t i = 0; i < lines.size(); ++i) {
         QCOMPARE(lines[i].first, "T" + std::to_string(i));
         QCOMPARE(lines[i].second, lines[0].second);
     }
     // Those who waited longest were told as they came nearer.
-    QVERIFY(std::find(told.begin(), told.end(), "4: waiting for a gate, place 1 in the queue") != told.end());
+    QVERIFY2(asked[4]->wasTold("waiting for a gate, place 1 in the queue"), asked[4]->told().c_str());
 }
 
 void TestGatePool::twoGatesWorkSideBySide()
 {
-    GatePool pool({fake(), fake()});
-    hold();
-    std::atomic<int> correct = 0;
-    std::vector<std::jthread> threads;
+    GatePool pool({spec(), spec()});
+    m_gate->hold();
+    std::vector<std::unique_ptr<Asked>> asked;
     for (int i = 0; i < 6; ++i)
-        threads.emplace_back([&, i] { correct += pool.run(request("T" + std::to_string(i))).has_value(); });
-    QTRY_COMPARE(begun().size(), std::size_t{2});
-    QVERIFY(begun()[0].second != begun()[1].second);
-    release();
-    threads.clear();
-    QCOMPARE(correct.load(), 6);
-    QCOMPARE(begun().size(), std::size_t{6});
+        asked.push_back(std::make_unique<Asked>(pool, fakeRequest("T" + std::to_string(i))));
+    QTRY_COMPARE(m_gate->begun().size(), std::size_t{2});
+    QVERIFY(m_gate->begun()[0].second != m_gate->begun()[1].second);
+    m_gate->release();
+    for (const auto &each : asked)
+        QVERIFY(each->result());
+    QCOMPARE(m_gate->begun().size(), std::size_t{6});
 }
 
 void TestGatePool::aCancelledWaitLeavesTheQueue()
 {
-    GatePool pool({fake()});
-    hold();
-    std::atomic<int> waiting = 0;
-    std::jthread first([&] { (void)pool.run(request("first")); });
-    QTRY_COMPARE(begun().size(), std::size_t{1});
-    std::stop_source stop;
-    std::optional<ErrorCode> code;
-    std::jthread second([&] {
-        const auto trial =
-            pool.run(request("second"), stop.get_token(), [&](const GateProgress &) { waiting = 1; });
-        if (!trial)
-            code = trial.error().code;
-    });
-    QTRY_COMPARE(waiting.load(), 1);
-    stop.request_stop();
-    second.join();
-    QCOMPARE(code, std::optional(ErrorCode::Cancelled));
-    release();
-    first.join();
-    QVERIFY(pool.run(request("third")));
-    const auto lines = begun();
+    GatePool pool({spec()});
+    m_gate->hold();
+    Asked first(pool, fakeRequest("first"));
+    QTRY_COMPARE(m_gate->begun().size(), std::size_t{1});
+    Asked second(pool, fakeRequest("second"));
+    QTRY_VERIFY(second.wasTold("waiting for a gate"));
+    second.cancel();
+    const auto ended = second.result();
+    QVERIFY(!ended);
+    QCOMPARE(ended.error().code, ErrorCode::Cancelled);
+    m_gate->release();
+    QVERIFY(first.result());
+    QVERIFY(pool.run(fakeRequest("third")));
+    const auto lines = m_gate->begun();
     QCOMPARE(lines.size(), std::size_t{2});
     QCOMPARE(lines[1].first, std::string("third"));
 }
 
 void TestGatePool::aCancelledTrialLeavesTheGateWarm()
 {
-    GatePool pool({fake()});
-    hold();
-    std::stop_source stop;
-    std::optional<ErrorCode> code;
-    std::jthread thread([&] {
-        const auto trial = pool.run(request("first"), stop.get_token());
-        if (!trial)
-            code = trial.error().code;
-    });
-    QTRY_COMPARE(begun().size(), std::size_t{1});
-    std::ofstream(path("cancelled")) << "";
-    stop.request_stop();
-    thread.join();
-    QCOMPARE(code, std::optional(ErrorCode::Cancelled));
-    fs::remove(path("cancelled"));
-    release();
-    QVERIFY(pool.run(request("second")));
-    const auto lines = begun();
+    GatePool pool({spec()});
+    m_gate->hold();
+    Asked first(pool, fakeRequest("first"));
+    QTRY_COMPARE(m_gate->begun().size(), std::size_t{1});
+    writeText(m_gate->path() / "cancelled", "");
+    first.cancel();
+    const auto ended = first.result();
+    QVERIFY(!ended);
+    QCOMPARE(ended.error().code, ErrorCode::Cancelled);
+    fs::remove(m_gate->path() / "cancelled");
+    m_gate->release();
+    QVERIFY(pool.run(fakeRequest("second")));
+    const auto lines = m_gate->begun();
     QCOMPARE(lines.size(), std::size_t{2});
     QCOMPARE(lines[1].second, lines[0].second); // the same process
 }
 
 void TestGatePool::aLostGateIsStartedAnew()
 {
-    GatePool pool({fake()});
-    QVERIFY(pool.run(request("first")));
-    std::ofstream(path("die")) << "";
-    const auto trial = pool.run(request("second"));
+    GatePool pool({spec()});
+    QVERIFY(pool.run(fakeRequest("first")));
+    writeText(m_gate->path() / "die", "");
+    const auto trial = pool.run(fakeRequest("second"));
     QVERIFY2(trial, trial ? "" : trial.error().message.c_str());
-    const auto lines = begun();
+    const auto lines = m_gate->begun();
     QCOMPARE(lines.size(), std::size_t{3});
     QCOMPARE(lines[2].first, std::string("second"));
     QVERIFY(lines[2].second != lines[1].second);
@@ -203,11 +137,11 @@ void TestGatePool::aLostGateIsStartedAnew()
 
 void TestGatePool::aGateThatCannotStartIsAnError()
 {
-    GatePool pool({{{}, path("nothing")}});
-    const auto trial = pool.run(request("first"));
+    GatePool pool({{{}, m_gate->path() / "nothing"}});
+    const auto trial = pool.run(fakeRequest("first"));
     QVERIFY(!trial);
     QVERIFY(!trial.error().message.empty());
-    QVERIFY(!pool.run(request("second"))); // and does not keep the gate
+    QVERIFY(!pool.run(fakeRequest("second"))); // and does not keep the gate
 }
 
 QTEST_GUILESS_MAIN(TestGatePool)

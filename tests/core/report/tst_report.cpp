@@ -78,7 +78,8 @@ Workspace hostile()
     lineage.platform = "pocl";
     lineage.title = "</title><script>alert(1)</script> | * ` [x](http://x.invalid) \x01";
     lineage.origin = "a\n# no heading\n| no | table |";
-    lineage.states = {{"K00", "K00.cl", "<b>plain</b>", "a"}, {"K01", "K01.cl", "a | b \xef\xbf\xbf", "b"}};
+    lineage.states = {{"K00", "K00.cl", "<b>plain</b>", "a"},
+                      {"K01", "K01 $(x)'.cl", "a | b \xef\xbf\xbf", "b"}};
     lineage.transitions = {{"K00", "K01", "tiling", "loop", "Use \"tiles\" & <stuff>.", "no-such-card"}};
     lineage.attempts = {{"R00a", "K00", "R00a.cl", "wrong", "tiling", "loop", "It was wrong.", "c"}};
     lineage.trials = {timed("a", 4000, 0), timed("b", 1000, 4), timed("c", 0, 0)};
@@ -157,6 +158,66 @@ private slots:
         QVERIFY(std::abs(speedup / best.comparison("cublas")->speedup.value - 1) < 1e-3);
     }
 
+    void saysWhatItMustComputeAndHowToLookAgain()
+    {
+        const lineage::Lineage &lineage = *shipped().findLineage("gemm/sm90");
+        const report::Document document = reportOf(shipped(), "gemm/sm90");
+        const QString html = htmlOf(document);
+        const QList<QStringList> rows = tableRows(html);
+        const auto fact = [&rows](const char *name) {
+            const QStringList *row = rowOf(rows, name);
+            return row ? row->value(1) : QString();
+        };
+        QCOMPARE(fact("Inputs"), "x: bf16 [M, K]; weight: bf16 [N, K]");
+        QCOMPARE(fact("Outputs"), "y: bf16 [M, N]");
+        QVERIFY2(fact("Timed case").startsWith("M = 4096, N = 4096, K = 4096; 137.4 GFLOP a run"),
+                 qPrintable(fact("Timed case")));
+        QVERIFY(fact("Checked cases").contains("to the last bit: bits, integers"));
+        QVERIFY(fact("Error allowed").contains("0.003"));
+        for (const lineage::State &state : lineage.states) {
+            const gate::Trial &trial = *lineage.trialOf(state);
+            const QStringList *row = rowOf(rows, QString::fromStdString(trial.id));
+            QVERIFY(row);
+            QCOMPARE(row->at(1), QString::fromStdString(state.id));
+            QVERIFY(row->at(4).startsWith(QString::number(trial.seeds.front())));
+            QVERIFY(QString::fromStdString(trial.candidate).startsWith(row->last()));
+        }
+        QVERIFY(html.contains("<pre>klineage-cli lineage verify gemm/sm90</pre>"));
+        QVERIFY(
+            html.contains("<pre>klineage-cli gate run workloads/gemm/lineages/sm90/K10.cu --workload gemm "
+                          "--parent K09 --precise</pre>"));
+        QVERIFY(QString::fromStdString(report::asMarkdown(document))
+                    .contains(
+                        "\n    klineage-cli lineage jobs gemm/sm90 > jobs.jsonl\n    klineage-gate batch "));
+    }
+
+    void everyFigureOfTheTablesIsTheRecordedOne()
+    {
+        const lineage::Lineage &lineage = *shipped().findLineage("gemm/sm90");
+        const QList<QStringList> rows = tableRows(htmlOf(reportOf(shipped(), "gemm/sm90")));
+        const QStringList *head = rowOf(rows, "State");
+        QVERIFY(head);
+        const QRegularExpression figure("^([\\d.]+)× \\(([\\d.]+)–([\\d.]+)\\)$");
+        int compared = 0;
+        for (const lineage::State &state : lineage.states) {
+            const QStringList *row = rowOf(rows, QString::fromStdString(state.id));
+            QVERIFY(row);
+            for (const gate::Comparison &comparison : lineage.trialOf(state)->verdict.comparisons) {
+                const auto at =
+                    static_cast<int>(head->indexOf(QString::fromStdString("Against " + comparison.against)));
+                QVERIFY2(at > 0, comparison.against.c_str());
+                const auto match = figure.match(row->at(at));
+                QVERIFY2(match.hasMatch(), qPrintable(row->at(at)));
+                const double recorded[] = {comparison.speedup.value, comparison.speedup.low,
+                                           comparison.speedup.high};
+                for (int i = 0; i < 3; ++i)
+                    QVERIFY(std::abs(match.captured(i + 1).toDouble() / recorded[i] - 1) < 1e-3);
+                ++compared;
+            }
+        }
+        QVERIFY(compared > 20);
+    }
+
     void manyReferencesHaveATableOfTheirOwn()
     {
         Workspace workspace = hostile();
@@ -183,6 +244,7 @@ private slots:
         QCOMPARE(rowOf(rows, "K01")->at(1), "a | b ");
         QCOMPARE(rowOf(rows, "R00a")->at(4), "wrong");
         QVERIFY(rowOf(rows, "no-such-card")->contains("not in this workspace"));
+        QVERIFY(html.contains("lineages/pocl/K01 $(x)'\\''.cl' --workload toy")); // one word of the shell
         const QStringList lines = QString::fromStdString(report::asMarkdown(document)).split('\n');
         QCOMPARE(lines.filter(QRegularExpression("^# ")).size(), 1);
         QVERIFY(lines.filter("no heading").value(0).startsWith("- **Origin:** a \\# no heading"));
@@ -278,6 +340,15 @@ private slots:
             QVERIFY2(row.at(6).contains("–") || row.at(6).contains("not paired"), qPrintable(row.join('|')));
         }
         QCOMPARE(runs, 12);
+        // Side by side: two roots, three seeds, a column a policy, each with its interval or why it has none.
+        const auto beside = [](const QStringList &row) { return row.size() == 4; };
+        QCOMPARE(std::count_if(rows.begin(), rows.end(), beside), 1 + 6);
+        for (const QStringList &row : rows) {
+            for (int i = 2; beside(row) && row.first() != "Root" && i < 4; ++i)
+                QVERIFY2(row.at(i).contains("–") || row.at(i).contains("not paired")
+                             || row.at(i) == "failure",
+                         qPrintable(row.join('|')));
+        }
 
         const auto run =
             report::findSubject(shipped(), "run:" + folder + "/runs/conv2d-pocl-k00-klineage-s1");

@@ -2,6 +2,7 @@
 #include "core/lineage/lineage.h"
 #include "core/run/admit/effect.h"
 #include "core/run/lift/quantities.h"
+#include "core/skills/admission.h"
 #include "core/skills/store.h"
 #include "tests/core/run/learnfixture.h"
 
@@ -131,8 +132,9 @@ private slots:
         QCOMPARE(codeOf(world.perform(admit, author)), std::string("complete"));
         QCOMPARE(author.asked.size(), std::size_t{1});
         const std::string &prompt = author.asked[0].messages[0].text;
-        for (const char *part : {"Intent: ", "Anchor: ", "Carrier:\n", "Preconditions:", "Effects:", "Risks:",
-                                 "Evidence: toy/pocl/K01", "Scope: ", "Verification:\n- none", "int opt_a"})
+        for (const char *part : {"Intent: ", "Anchor: ", "Carrier:\n",
+                                 "Preconditions:", "Effects:", "Risks:", "Evidence: toy/pocl/K01",
+                                 "Scope claimed: ", "Verification:\n- none", "int opt_a"})
             QVERIFY2(prompt.find(part) != std::string::npos, part);
         QCOMPARE(toyLines(prompt).size(), std::size_t{1}); // of the target only
     }
@@ -200,8 +202,13 @@ private slots:
         QVERIFY(author.asked.back().messages.back().text.find("Element y[0, 1] is 2, expected 1.")
                 != std::string::npos);
         const skills::CardRecord card = world.card();
-        QCOMPARE(card.verifications.size(), std::size_t{1}); // one line a run: the last trial
-        QCOMPARE(card.verifications[0].trial, world.steps[2].trial);
+        QCOMPARE(card.verifications.size(), std::size_t{2}); // a line for each trial
+        QCOMPARE(card.verifications[0].status, std::string("wrong"));
+        QCOMPARE(card.verifications[0].trial, world.steps[1].trial);
+        QVERIFY(!card.verifications[0].reason.empty());
+        QCOMPARE(card.verifications[1].trial, world.steps[2].trial);
+        QCOMPARE(card.verifications[1].cardHash, skills::contentHash(card));
+        QVERIFY(card.verifications[1].low > 1);
         QCOMPARE(card.life(), skills::Life::Admitted);
     }
 
@@ -240,7 +247,7 @@ private slots:
         QCOMPARE(world.story(), story.toStdString());
         const skills::CardRecord card = world.card();
         QCOMPARE(card.life(), skills::Life::Hypothesis);
-        QCOMPARE(card.verifications.size(), std::size_t(status.isEmpty() ? 0 : 1));
+        QCOMPARE(card.verifications.empty(), status.isEmpty());
         if (!status.isEmpty()) {
             QCOMPARE(card.verifications[0].status, status.toStdString());
             QVERIFY(!card.verifications[0].expectedEffectObserved);
@@ -278,6 +285,21 @@ private slots:
         comparison.change = gate::Change::Undecided;
         QVERIFY(!effectShortfall(claims, &comparison).empty());
         QVERIFY(!effectShortfall(claims, nullptr).empty());
+    }
+
+    void typedEffectsAreWhatIsJudged()
+    {
+        skills::Card card = cardOf({"toy/pocl/K01"});
+        card.format = 2;
+        card.effects = {
+            {"For 32× as many threads.",
+             {},
+             {},
+             skills::Measured{"0123456789abcdef", "parent", 1.2, 1.1, 1.3}},
+            {"The same, undecided.", {}, {}, skills::Measured{"0123456789abcdef", "parent", 1.02, 0.9, 1.1}},
+            {"The vendor's.", {}, {}, skills::Measured{"0123456789abcdef", "cublas", 4, 3, 5}},
+            {"It brings 9×.", {}}};
+        QCOMPARE(typedFactors(card), std::vector<double>{1.2});
     }
 
     void aKillAtAnyMomentChangesNothing()

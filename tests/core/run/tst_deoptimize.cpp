@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/lineage/rederived.h"
 #include "core/lineage/verify.h"
 #include "core/run/deoptimize/proposal.h"
 #include "core/run/deoptimize/rederive.h"
@@ -136,7 +137,8 @@ private slots:
         row("faster", block(toyKernel({"opt_a", "opt_b", "opt_c", "opt_d"})), "rejected",
             "It is faster than the kernel that it was made from (2.000×)", 2);
         row("prose", "I would rather not.", "failed", "has no fenced block", 0);
-        row("two fences", block(star) + block(star), "failed", "2 fenced blocks", 0);
+        row("two fences", block(toyKernel({"opt_a", "wrong"})) + block(star), "failed", "nothing was removed",
+            0);
         row("open fence", "```c\n" + star, "failed", "is not closed", 0);
         row("empty", "", "failed", "has no fenced block", 0);
         row("NUL", block(star + std::string(1, '\0')), "failed", "NUL byte", 0);
@@ -232,7 +234,25 @@ private slots:
         BrainProvider author(honest);
         author.stop = llm::StopReason::MaxTokens;
         QCOMPARE(codeOf(world.perform(deoptimize, author)), std::string("rejection_limit"));
-        QVERIFY(world.steps[1].reason.starts_with("The reply was cut off at 16384 tokens"));
+        QVERIFY(world.steps[1].reason.starts_with("The reply was cut off at 32768 tokens"));
+        QCOMPARE(author.asked.at(0).maxOutputTokens, 16384);
+        QCOMPARE(author.asked.at(1).maxOutputTokens, 32768); // not asked again within the same limit
+    }
+
+    void theSettingsSayWhatGoesToTheServer()
+    {
+        LearnWorld world;
+        world.settings.options = {
+            {"rejections", "1"}, {"max_output_tokens", "1000"}, {"most_output_tokens", "1000"}};
+        world.settings.author = {{"temperature", "0.25"}, {"effort", "high"}, {"extra_body", "{ \"k\": 1 }"}};
+        BrainProvider author([](const llm::Request &) { return std::string("no block"); });
+        author.stop = llm::StopReason::MaxTokens;
+        QCOMPARE(codeOf(world.perform(deoptimize, author)), std::string("rejection_limit"));
+        const llm::Request &last = author.asked.back();
+        QCOMPARE(last.maxOutputTokens, 1000);
+        QCOMPARE(last.temperature, std::optional(0.25));
+        QCOMPARE(last.effort, std::string("high"));
+        QCOMPARE(last.extraBody, std::string(R"({"k":1})"));
     }
 
     void rederivations_data()
@@ -245,7 +265,9 @@ private slots:
         QTest::newRow("2 % slower") << QStringList{"opt_c slow_2"} << "rederive:accepted" + kept << "";
         QTest::newRow("4 % slower") << QStringList{"opt_c slow_4"} << "rederive:rejected rewrite:rejected"
                                     << "takes 1.040× as long as the kernel that it should match.";
-        QTest::newRow("faster") << QStringList{"opt_c fast_10"} << "rederive:accepted" + kept << "";
+        QTest::newRow("2 % faster") << QStringList{"opt_c fast_2"} << "rederive:accepted" + kept << "";
+        QTest::newRow("faster") << QStringList{"opt_c fast_10"} << "rederive:rejected rewrite:rejected"
+                                << "takes only 0.909× as long as the kernel that it should match";
         QTest::newRow("wrong") << QStringList{"opt_c wrong"} << "rederive:rejected rewrite:rejected"
                                << "Element y[0, 1] is 2";
         QTest::newRow("nothing applied") << QStringList{""} << "rederive:failed rewrite:rejected"
@@ -263,6 +285,7 @@ private slots:
         world.settings.maxSteps = 1;
         world.settings.options["rejections"] = "1";
         world.settings.options["repairs"] = std::to_string(lines.size() - 1);
+        world.settings.options["bounds"] = "both";
         BrainProvider author(except("rederive", [&](const llm::Request &request) {
             const auto attempt = static_cast<qsizetype>(request.messages.size() / 2);
             std::vector<std::string> all = toyLines(candidateOf(request.messages[0].text));
@@ -279,7 +302,8 @@ private slots:
         QCOMPARE(lineage.states.size(), std::size_t(kept ? 2 : 1));
         QCOMPARE(lineage.attempts.size(), std::size_t(kept ? 0 : 1));
         if (kept) {
-            QVERIFY(matchesParent(*lineage.findTrial(lineage.transitions[0].rederivedMatch), 0.03));
+            const gate::Trial *match = lineage.findTrial(lineage.transitions[0].rederivedMatch);
+            QVERIFY(lineage::matchOf(*match, 0.03) == lineage::Match::Equal);
         } else {
             QVERIFY2(QString::fromStdString(lineage.attempts[0].reason).contains(reason),
                      lineage.attempts[0].reason.c_str());
@@ -290,6 +314,21 @@ private slots:
             QCOMPARE(lineage.branches.empty(), lines.size() == 1);
         for (const lineage::Branch &branch : lineage.branches)
             QVERIFY(fs::exists(lineage.directory / branch.file));
+    }
+
+    void aWalkFromBeforeTheLowerBoundKeepsWhatIsFaster()
+    {
+        LearnWorld world;
+        world.settings.maxSteps = 1;
+        BrainProvider author(except("rederive", [&](const llm::Request &request) {
+            std::vector<std::string> all = toyLines(candidateOf(request.messages[0].text));
+            all.insert(all.end(), {"opt_c", "fast_10"});
+            return block(toyKernel(all));
+        }));
+        QCOMPARE(codeOf(world.perform(deoptimize, author)), std::string("step_limit"));
+        const lineage::Lineage lineage = lineageOf(world);
+        QCOMPARE(lineage.states.size(), std::size_t{2});
+        QCOMPARE(lineage::countRederived(lineage).faster, std::size_t{1});
     }
 
     void comparesAgainOnAnUnsteadyDevice_data()

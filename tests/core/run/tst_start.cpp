@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // From what somebody asks for to the settings of a run, its estimate and its notes.
+#include "core/llm/makeprovider.h"
 #include "core/run/drive/start.h"
 #include "core/run/lift/group.h"
 #include "core/run/subject.h"
@@ -103,6 +104,7 @@ private slots:
         QCOMPARE(settings.subject, std::string("toy/pocl/K02"));
         QVERIFY(settings.policy.empty());
         QCOMPARE(settings.maxSteps, 4);
+        walk.options["bounds"] = "both"; // as every new walk
         QVERIFY(settings.options == walk.options);
 
         settings = *startSettings(m_workspace, requestOf(Kind::Lift, "toy/pocl,other/pocl"));
@@ -214,6 +216,11 @@ private slots:
         walk.options["name"] = "again";
         walk.maxSteps = 2;
         QVERIFY(!estimate(walk)); // free
+        StartRequest local = paid(walk);
+        local.model = "a-model-without-a-price";
+        local.author = {{"base_url", "http://localhost:11434/v1"}};
+        if (llm::hasNetworkProviders())
+            QVERIFY(!estimate(local)); // a server on this machine is
         QCOMPARE(estimate(paid(walk))->questions, 6);
         StartRequest lift = requestOf(Kind::Lift, "toy/pocl");
         QCOMPARE(estimate(paid(lift))->questions, 1); // one transition has a card
@@ -258,7 +265,17 @@ private slots:
         QVERIFY(text(trial).find("cannot admit the card. The card cites") != std::string::npos);
         trial.options["target"] = "other/pocl/K00";
         QVERIFY(text(trial).find("is held out") != std::string::npos);
-        QVERIFY(text(requestOf(Kind::Materialize, "toy/pocl")).empty());
+        StartRequest plain = requestOf(Kind::Materialize, "toy/pocl");
+        QVERIFY2(text(plain).find("shown no cards: 1 card would fit, but no held-out roundtrip")
+                     != std::string::npos,
+                 text(plain).c_str());
+        plain.options["hypotheses"] = "yes";
+        QVERIFY2(text(plain).find("is shown 1 card, 1 of them without proof") != std::string::npos,
+                 text(plain).c_str());
+        plain.options["held_out"] = "yes"; // the card rests on the run's own workload
+        QVERIFY2(text(plain).find("No card of the library fits") != std::string::npos, text(plain).c_str());
+        plain.policy = "generated-only";
+        QVERIFY(text(plain).empty());
         StartRequest lift = requestOf(Kind::Lift, "toy/pocl");
         QCOMPARE(text(lift), std::string("One group of transitions will be lifted.\n"));
         lift.options["again"] = "1";

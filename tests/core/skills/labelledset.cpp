@@ -4,6 +4,7 @@
 #include "core/files/atomicfile.h"
 #include "core/files/tomlreader.h"
 #include "core/skills/retrieval/similarity.h"
+#include "core/skills/vocabulary.h"
 
 #include <algorithm>
 #include <map>
@@ -52,6 +53,9 @@ CardRecord readCard(const TomlTable &table)
     Card &card = record.card;
     card.name = table.string("name");
     card.category = table.string("category");
+    card.capability.features = table.strings("features");
+    card.capability.dtypes = table.strings("dtypes");
+    card.capability.families = table.strings("families");
     card.scope.priorActions = table.strings("prior");
     card.requirements = features(table, "requires");
     card.provides = features(table, "provides");
@@ -80,10 +84,17 @@ LineagePath readPath(const TomlTable &table)
     return path;
 }
 
-LabelledTarget readTarget(const TomlTable &table, const std::map<std::string, const Card *> &cards)
+LabelledTarget readTarget(const TomlTable &table, const std::map<std::string, const Card *> &cards,
+                          const std::vector<WorkloadTags> &workloads)
 {
     LabelledTarget out;
     out.target.workload = table.string("workload");
+    for (const WorkloadTags &workload : workloads) {
+        if (workload.workload == out.target.workload) {
+            out.target.families = Vocabulary::instance().familiesOf(workload.tags);
+            out.target.dtypes = workload.tags; // among them
+        }
+    }
     out.target.platform = table.string("platform");
     out.target.language = std::string(languageOfPlatform(out.target.platform));
     const std::vector<std::string> applied = table.strings("applied");
@@ -94,8 +105,6 @@ LabelledTarget readTarget(const TomlTable &table, const std::map<std::string, co
     }
     for (const std::string &name : table.strings("relevant"))
         out.relevant.insert(cards.at(name)->name);
-    if (out.relevant.empty())
-        throw std::runtime_error("a target has no relevant card");
     out.title = out.target.workload + '/' + out.target.platform + " after " + std::to_string(applied.size())
                 + " steps";
     return out;
@@ -103,10 +112,10 @@ LabelledTarget readTarget(const TomlTable &table, const std::map<std::string, co
 
 } // namespace
 
-LabelledSet readLabelledSet(const std::filesystem::path &folder)
+LabelledSet readLabelledSet(const std::filesystem::path &folder, const std::string &file)
 {
     const TomlDocument library = readToml(folder / "library.toml");
-    const TomlDocument labels = readToml(folder / "labels.toml");
+    const TomlDocument labels = readToml(folder / file);
     LabelledSet set;
     for (const TomlTable &table : library.root().tables("card"))
         set.library.push_back(readCard(table));
@@ -123,7 +132,7 @@ LabelledSet readLabelledSet(const std::filesystem::path &folder)
             static_cast<void>(cards.at(name));
     }
     for (const TomlTable &table : labels.root().tables("target"))
-        set.targets.push_back(readTarget(table, cards));
+        set.targets.push_back(readTarget(table, cards, set.workloads));
     finish(labels);
     return set;
 }
@@ -131,9 +140,16 @@ LabelledSet readLabelledSet(const std::filesystem::path &folder)
 Figures measure(const LabelledSet &set, const RetrievalIndex &index)
 {
     Figures figures;
-    const double share = 1.0 / static_cast<double>(set.targets.size());
+    const auto bare = std::count_if(set.targets.begin(), set.targets.end(),
+                                    [](const LabelledTarget &target) { return target.relevant.empty(); });
+    const double share = 1.0 / static_cast<double>(static_cast<std::ptrdiff_t>(set.targets.size()) - bare);
     for (const LabelledTarget &labelled : set.targets) {
         const Retrieval found = index.find(labelled.target);
+        if (labelled.relevant.empty()) {
+            ++figures.bare;
+            figures.takenOfBare += static_cast<double>(found.taken.size()) / static_cast<double>(bare);
+            continue;
+        }
         std::size_t inFirst8 = 0;
         std::size_t inFirstR = 0;
         std::size_t hits = 0;

@@ -25,15 +25,18 @@ struct LabelledSet {
 };
 
 /// Throws std::exception on any mistake in the files: this is a test's input.
-[[nodiscard]] LabelledSet readLabelledSet(const std::filesystem::path &folder);
+[[nodiscard]] LabelledSet readLabelledSet(const std::filesystem::path &folder,
+                                          const std::string &file = "labels.toml");
 
-/// Means over the targets, 0…1.
+/// Means over the targets that have a relevant card, 0…1.
 struct Figures {
     double recallAt8 = 0;            ///< of the relevant cards, how many are among the first eight
     double precisionAtR = 0;         ///< of as many first cards as are relevant, how many are
     double precision = 0;            ///< of all cards taken, how many are relevant
     double recall = 0;               ///< of the relevant cards, how many were taken at all
     double taken = 0;                ///< cards a target
+    int bare = 0;                    ///< targets without a relevant card
+    double takenOfBare = 0;          ///< cards that one of those gets
     std::vector<std::string> misses; ///< "sgemm/pocl after 2 steps: unroll-k-loop"
 };
 [[nodiscard]] Figures measure(const LabelledSet &set, const skills::RetrievalIndex &index);

@@ -218,7 +218,7 @@ private slots:
                  std::string("verified after blocking, which the code has"));
         QCOMPARE(textOf(reasons, Dimension::Path),
                  std::string("the next step along sgemm/pocl after blocking"));
-        QCOMPARE(found.taken[0].score, 5.0);
+        QCOMPARE(found.taken[0].score, 3 + 0.5 + 3 + 1 + 0.6);
         for (const Reason &reason : reasons)
             QCOMPARE(reason.rank, 1);
     }
@@ -431,7 +431,7 @@ private slots:
                         priorSimilarity(shared, own.size() - shared, 1 - shared)};
                     const double own1 = parts[static_cast<std::size_t>(dimension)];
                     if (own1 >= (dimension == 3 ? 0.5 : 0.2))
-                        order.emplace_back(-own1, -(parts[0] + parts[1] + parts[2] + parts[3]),
+                        order.emplace_back(-own1, -(3 * parts[0] + 0.5 * parts[1] + 3 * parts[2] + parts[3]),
                                            record.card.name);
                 }
                 std::sort(order.begin(), order.end());

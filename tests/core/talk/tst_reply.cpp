@@ -30,6 +30,26 @@ private slots:
         QTest::newRow("no fence") << "\n" + file << file;
         QTest::newRow("done is said beside it") << "DONE: nearly\n```\n" + file + "```" << file;
         QTest::newRow("inline code") << "The ```float4``` type helps.\n```\n" + file + "```" << file;
+        QTest::newRow("a thought with a fence")
+            << "<think>\nI could\n```c\nfloat x;\n```\nor not.\n</think>\n```c\n" + file + "```" << file;
+        QTest::newRow("a thought with a candidate")
+            << "<think>\n```c\n/*klineage\n*/\nold\n```\n</think>\n```c\n" + file + "```" << file;
+        QTest::newRow("a thought with an open fence")
+            << "<thinking>\n```c\nfloat\n</thinking>\n```c\n" + file + "```" << file;
+        QTest::newRow("a thought that the template opened")
+            << "First I\n```c\nfloat x;\n\n</think>\n\n```c\n" + file + "```" << file;
+        QTest::newRow("two thoughts on a line")
+            << "<think>a</think> <think>```\nb</think>\n```c\n" + file + "```" << file;
+        QTest::newRow("a tag in the code") << "```c\n/*klineage\n*/\n// <think> </think>\n<think>\ncode\n```"
+                                           << "/*klineage\n*/\n// <think> </think>\n<think>\ncode\n";
+        QTest::newRow("a thought before a bare file") << "<think>hm\n</think>\n" + file << file;
+        QTest::newRow("an example after it") << "```c\n" + file + "```\nTry it:\n```sh\nmake\n```\n" << file;
+        QTest::newRow("an example before it") << "```\n- a\n```\n\n```c\n" + file + "```" << file;
+        QTest::newRow("the last candidate")
+            << "```\n/*klineage\nsurface = \"opencl\"\n*/\nold\n```\nBetter:\n" + QString("```\n") + file
+                   + "```"
+            << file;
+        QTest::newRow("an open example after it") << "```\n" + file + "```\nSo:\n```sh\nmake" << file;
     }
 
     void candidates()
@@ -73,8 +93,12 @@ private slots:
         QTest::newRow("empty") << QByteArray() << "no fenced block";
         QTest::newRow("words") << QByteArray("I would stage tiles. NOT DONE, UNDONE") << "no fenced block";
         QTest::newRow("DONEness") << QByteArray("DONENESS is near") << "no fenced block";
-        QTest::newRow("two blocks") << QByteArray("```\n/*klineage\n```\n```\n/*klineage\n```")
-                                    << "2 fenced blocks";
+        QTest::newRow("two blocks, no candidate") << QByteArray("```\na\n```\n```\nb\n```") << "'/*klineage'";
+        QTest::newRow("the second candidate is cut")
+            << QByteArray("```\n/*klineage\n*/\na\n```\n```\n/*klineage\n*/\nb") << "not closed";
+        QTest::newRow("only thoughts") << QByteArray("<think>\n```\n/*klineage\n*/\n```\n") << "its thoughts";
+        QTest::newRow("nothing after the thoughts")
+            << QByteArray("<think>\n```\n/*klineage\n*/\n```\n</think>") << "no fenced block";
         QTest::newRow("open") << QByteArray("```c\n/*klineage\n*/\ncode") << "not closed";
         QTest::newRow("other fence") << QByteArray("```c\n/*klineage\n*/\ncode\n~~~") << "not closed";
         QTest::newRow("shorter fence") << QByteArray("````c\n/*klineage\n*/\ncode\n```") << "not closed";
@@ -95,6 +119,23 @@ private slots:
         QVERIFY2(QString::fromStdString(reading.error().message).contains(expected),
                  reading.error().message.c_str());
         QVERIFY(reading.error().message.ends_with('.'));
+    }
+
+    void ofSeveralBlocksTheLastThatIsAcceptedCounts()
+    {
+        const std::string reply = "```\none\n```\n```\ntwo\n```\n```\nthree\n```\n";
+        QCOMPARE(readReply(reply)->text, std::string("three\n"));
+        const auto isShort = [](const std::string &block) { return block.size() == 4; };
+        QCOMPARE(readReply(reply, isShort)->text, std::string("two\n"));
+        QCOMPARE(readReply(reply, [](const std::string &) { return false; })->text, std::string("three\n"));
+    }
+
+    void thoughtsAreLeftOut()
+    {
+        QCOMPARE(withoutThoughts("no tags\r\n"), std::string("no tags\r\n"));
+        QCOMPARE(withoutThoughts("<think>a\nb</think>\nsaid\n"), std::string("\nsaid\n"));
+        QCOMPARE(withoutThoughts("said\n<think>and on"), std::string("said\n"));
+        QCOMPARE(withoutThoughts("a </think> b"), std::string(" b\n"));
     }
 
     void normalized_data()

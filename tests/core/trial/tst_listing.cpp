@@ -51,6 +51,17 @@ private slots:
         QCOMPARE(read->instructions[0].text, std::string("A B C"));
     }
 
+    void kernelsWhoseNamesDifferInControlCharactersAreOne()
+    {
+        Listing listing = someListing();
+        listing.instructions[0].kernel = "gemm\t";
+        listing.instructions[1].kernel = "gemm\x05";
+        const std::string text = writeListing(listing);
+        const auto read = parseListing(text, "a.sass");
+        QVERIFY(read.has_value());
+        QCOMPARE(writeListing(*read), text);
+    }
+
     void brokenListingsAreRefusedWithTheirLine_data()
     {
         QTest::addColumn<QByteArray>("text");

@@ -7,6 +7,11 @@
 #include "core/files/sha256.h"
 
 #include <QtTest>
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <thread>
 
 using namespace klineage;
 using namespace klineage::gate;
@@ -28,6 +33,9 @@ public:
     Change change = Change::Gain;
     bool defaultsFail = false;
     int failures = 0; ///< the gate itself fails this many times
+    bool backwards = false;
+    std::atomic<int> asked = 0;
+    std::mutex mutex;
     std::stop_source stop;
     int stopAfter = 1000;
     std::vector<GateRequest> requests;
@@ -47,6 +55,10 @@ private:
     }
     Result<Trial> run(const GateRequest &request)
     {
+        // The later a point is asked for, the sooner its trial comes.
+        if (backwards)
+            std::this_thread::sleep_for(std::chrono::milliseconds(30 - 3 * std::min(++asked, 9)));
+        const std::scoped_lock lock(mutex);
         requests.push_back(request);
         if (static_cast<int>(requests.size()) > stopAfter) {
             stop.request_stop();
@@ -205,6 +217,31 @@ private slots:
         QCOMPARE(result->search, std::string("local"));
         QVERIFY(result->end == SweepEnd::Budget);
         QCOMPARE(result->points.size(), std::size_t{3});
+    }
+
+    void severalAtATimeComeToTheSame()
+    {
+        FakeGate alone;
+        const auto one = runSweep(options(), alone.functions());
+        FakeGate gate;
+        gate.backwards = true;
+        SweepOptions many = options();
+        many.jobs = 3;
+        std::vector<Point> told;
+        const auto result =
+            runSweep(many, {gate.functions().run}, {},
+                     [&](const PointResult &point, const std::string &) { told.push_back(point.point); });
+        QVERIFY(one && result);
+        QCOMPARE(result->points.size(), one->points.size());
+        for (std::size_t i = 0; i < one->points.size(); ++i) {
+            QVERIFY(result->points[i].point == one->points[i].point);
+            QVERIFY(told[i] == one->points[i].point);
+        }
+        QCOMPARE(result->best, one->best);
+        QCOMPARE(result->conclusion, one->conclusion);
+        // All of them where the first was.
+        for (std::size_t i = 1; i < gate.requests.size(); ++i)
+            QCOMPARE(gate.requests[i].place.device, std::string("cpu"));
     }
 
     void comparedWithAnother()

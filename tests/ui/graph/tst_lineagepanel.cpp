@@ -95,6 +95,31 @@ private slots:
                  QStringLiteral("K00"));
     }
 
+    void aLongReferenceLeavesTitlesTheirPlace()
+    {
+        Shown shown;
+        shown.panel->resize(560, 400);
+        const int before = shown.view->columnWidth(LineageModel::StepColumn);
+        Workspace workspace = sampleWorkspace();
+        for (gate::Trial &trial : workspace.lineages.front().trials) {
+            for (gate::Comparison &comparison : trial.verdict.comparisons) {
+                if (comparison.against == "openblas")
+                    comparison.against = "library/attention_varlen_causal_of_groups";
+            }
+        }
+        shown.workspace.setWorkspace(workspace);
+        const auto *model = shown.view->model();
+        QCOMPARE(model->headerData(LineageModel::ReferenceColumn, Qt::Horizontal).toString(),
+                 QStringLiteral("vs library/attention_varlen_causal_of_groups"));
+        QVERIFY(!shown.view->isColumnHidden(LineageModel::ReferenceColumn));
+        const int after = shown.view->columnWidth(LineageModel::StepColumn);
+        QVERIFY2(after >= before - 60, qPrintable(QStringLiteral("%1, %2").arg(before).arg(after)));
+        // Whole where there is room for a sentence.
+        QVERIFY(model->headerData(LineageModel::ReferenceColumn, Qt::Horizontal, Qt::ToolTipRole)
+                    .toString()
+                    .contains(QLatin1String("library/attention_varlen_causal_of_groups")));
+    }
+
     void noNumberIsEverCutOff_data()
     {
         QTest::addColumn<int>("width");

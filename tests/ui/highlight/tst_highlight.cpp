@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/patience.h"
+#include "tests/ui/common/contrast.h"
 #include "ui/highlight/codepalette.h"
 #include "ui/highlight/linehighlighter.h"
 #include "ui/highlight/texthighlighter.h"
@@ -10,7 +11,6 @@
 #include <QThread>
 
 #include <atomic>
-#include <cmath>
 
 using namespace klineage::ui;
 
@@ -33,20 +33,6 @@ TokenStyle styleOf(const TextLines &text, const std::vector<LineRuns> &runs, con
     }
     qWarning() << what << "is not in the text";
     return TokenStyle::Error;
-}
-
-double luminance(const QColor &color)
-{
-    const auto linear = [](double c) {
-        return c <= 0.04045 ? c / 12.92 : std::pow((c + 0.055) / 1.055, 2.4);
-    };
-    return 0.2126 * linear(color.redF()) + 0.7152 * linear(color.greenF()) + 0.0722 * linear(color.blueF());
-}
-
-double contrast(const QColor &a, const QColor &b)
-{
-    const double light = std::max(luminance(a), luminance(b));
-    return (light + 0.05) / (std::min(luminance(a), luminance(b)) + 0.05);
 }
 
 } // namespace
@@ -240,7 +226,14 @@ private slots:
     {
         QFETCH(bool, dark);
         const CodePalette code = CodePalette::from(dark ? Theme::dark() : Theme::light());
-        for (const QColor &background : {code.background, code.added, code.removed, code.moved}) {
+        const QColor opaque(code.currentLine.red(), code.currentLine.green(), code.currentLine.blue());
+        const auto asCurrent = [&](const QColor &line) {
+            return blend(opaque, line, code.currentLine.alphaF());
+        };
+        for (const QColor &background :
+             {code.background, code.added, code.removed, code.moved, code.addedWord, code.removedWord,
+              code.match, code.selection, code.bracket, asCurrent(code.background), asCurrent(code.added),
+              asCurrent(code.removed), asCurrent(code.moved)}) {
             for (std::size_t i = 0; i < tokenStyleCount; ++i) {
                 const double ratio = contrast(code.tokens[i], background);
                 QVERIFY2(ratio >= 4.5,
@@ -248,6 +241,9 @@ private slots:
                              QStringLiteral("token %1 on %2: %3").arg(i).arg(background.name()).arg(ratio)));
             }
         }
+        for (const QColor &background :
+             {code.background, code.added, code.removed, code.moved, code.fold, code.filler})
+            QVERIFY2(contrast(code.muted, background) >= 4.5, qPrintable(background.name()));
     }
 };
 

@@ -114,6 +114,11 @@ private slots:
         QTest::mouseClick(panel.plot(), Qt::LeftButton, {}, second);
         QCOMPARE(selection.row(), QStringLiteral("K01"));
         QCOMPARE(panel.pointAt(QPoint(1, 1)), -1);
+        // Who cannot see it hears the point and what it is about.
+        const QString words = panel.plot()->accessibleDescription();
+        QVERIFY2(words.startsWith(QLatin1String("K01")) && words.contains(QLatin1String(" trials, "))
+                     && words.contains(panel.trajectory().reference),
+                 qPrintable(words));
     }
 };
 

@@ -4,8 +4,10 @@
 #include "tests/ui/common/sample.h"
 #include "tests/ui/common/uitest.h"
 #include "ui/plots/chainplot.h"
+#include "ui/report/pages.h"
 #include "ui/report/reportfile.h"
 
+#include <QAbstractTextDocumentLayout>
 #include <QDir>
 #include <QFile>
 #include <QProcess>
@@ -13,7 +15,12 @@
 #include <QSvgRenderer>
 #include <QTemporaryDir>
 #include <QTest>
+#include <QTextBlock>
+#include <QTextDocument>
 #include <QXmlStreamReader>
+
+#include <algorithm>
+#include <vector>
 
 using namespace klineage;
 using namespace klineage::ui;
@@ -126,6 +133,55 @@ private slots:
         QVERIFY(pdf.startsWith("%PDF-"));
         QVERIFY(QString::fromLatin1(pdf).count(QRegularExpression("/Type\\s*/Page\\b")) >= 2);
         QVERIFY(!QString::fromLatin1(pdf).contains(QRegularExpression("/Subtype\\s*/Image")));
+        QVERIFY(pdf.contains("/ToUnicode")); // text that can be found and copied
+    }
+
+    void pagesCutNothing()
+    {
+        QString html = QStringLiteral("<p>Begin</p><table><thead><tr><th>Head</th></tr></thead><tbody>");
+        for (int row = 0; row < 60; ++row)
+            html += QStringLiteral("<tr><td>%1<br/>of two lines</td></tr>").arg(row);
+        html += QStringLiteral("</tbody></table><h2>Heading</h2><p>What it leads</p>");
+        QTextDocument text;
+        text.setHtml(html);
+        text.setTextWidth(300);
+        constexpr double height = 200;
+        const std::vector<Page> pages = pagesOf(text, height);
+        QVERIFY(pages.size() > 5);
+        QCOMPARE(pages.front().header.height(), 0.0);
+        double end = pages.front().body.top;
+        for (const Page &page : pages) {
+            QCOMPARE(page.body.top, end); // nothing is left out, and nothing comes twice
+            end = page.body.bottom;
+            QVERIFY(page.header.height() + page.body.height() <= height);
+            QVERIFY(page.body.height() > 0);
+        }
+        QVERIFY(end >= text.size().height());
+        QVERIFY(pages[2].header.height() > 0); // the table goes on, and says of what
+        for (QTextBlock block = text.begin(); block.isValid(); block = block.next()) {
+            const QRectF rect = text.documentLayout()->blockBoundingRect(block);
+            const auto holds = [&](const Page &page) {
+                return page.body.top <= rect.top() + 0.5 && rect.bottom() <= page.body.bottom + 0.5;
+            };
+            QVERIFY2(std::any_of(pages.begin(), pages.end(), holds), qPrintable(block.text()));
+            if (block.blockFormat().headingLevel() > 0) {
+                const QRectF next = text.documentLayout()->blockBoundingRect(block.next());
+                const auto page = std::find_if(pages.begin(), pages.end(), holds);
+                QVERIFY(next.bottom() <= page->body.bottom + 0.5);
+            }
+        }
+    }
+
+    void whatIsHigherThanAPageIsCutAllTheSame()
+    {
+        QTextDocument text;
+        text.setHtml(QStringLiteral("<table><tr><td>%1</td></tr></table>")
+                         .arg(QStringLiteral("line<br/>").repeated(100)));
+        text.setTextWidth(300);
+        const std::vector<Page> pages = pagesOf(text, 200);
+        QVERIFY(pages.size() > 3);
+        for (const Page &page : pages)
+            QVERIFY(page.header.height() + page.body.height() <= 200.0);
     }
 
     void emptyLineageHasNoFigure()

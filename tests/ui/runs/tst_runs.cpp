@@ -322,6 +322,27 @@ private slots:
         QCOMPARE(shown, labels);
     }
 
+    void theDialogSaysHowManyCardsAreShown()
+    {
+        StartDialog dialog(m_workspace->workspace(), nullptr);
+        dialog.suggest({QStringLiteral("toy/pocl/K00"), QStringLiteral("toy/pocl/K02"), {}, {}});
+        QVERIFY(dialog.settings().options.count("hypotheses") == 0);
+        const QString without = dialog.estimateLabel()->text();
+        run::StartRequest request = dialog.request();
+        request.options["hypotheses"] = "yes";
+        dialog.setRequest(request);
+        QCOMPARE(dialog.settings().options.at("hypotheses"), std::string("yes"));
+        const QString with = dialog.estimateLabel()->text();
+        QVERIFY2(without.contains(QLatin1String("card")) && with.contains(QLatin1String("card"))
+                     && with != without,
+                 qPrintable(without + u'|' + with));
+        // A policy without cards has neither the switch nor the sentence.
+        request = dialog.request();
+        request.policy = "generated-only";
+        dialog.setRequest(request);
+        QVERIFY(!dialog.estimateLabel()->text().contains(QLatin1String("card")));
+    }
+
     void theDialogAsksForWhatTheCommandLineDoes()
     {
         StartDialog dialog(m_workspace->workspace(), nullptr);
@@ -339,6 +360,7 @@ private slots:
         request.maxSteps = 4;
         dialog.setRequest(request);
         QVERIFY2(dialog.startButton()->isEnabled(), qPrintable(dialog.estimateLabel()->text()));
+        request.options["bounds"] = "both"; // as every new walk
         QVERIFY(dialog.settings().options == request.options);
         QCOMPARE(dialog.settings().maxSteps, 4);
         // What is of another kind does not come along.

@@ -15,8 +15,10 @@
 #include <QPlainTextEdit>
 #include <QSignalSpy>
 #include <QStandardPaths>
+#include <QStatusBar>
 #include <QTemporaryDir>
 #include <QTest>
+#include <QToolButton>
 
 #include <filesystem>
 
@@ -86,6 +88,22 @@ private slots:
                                       QStringLiteral("run"), QStringLiteral("demo")})
             QVERIFY2(m_window->applyLayout(layout), qPrintable(layout));
         QVERIFY(!m_window->applyLayout(QStringLiteral("no-such-layout")));
+    }
+
+    void aPoolThatCannotBeReadSaysWhy()
+    {
+        QFile file(m_folder->filePath(QStringLiteral("pool.toml")));
+        QVERIFY(file.open(QIODevice::WriteOnly));
+        file.write("[[gate]]\nname = 3\n");
+        file.close();
+        m_window = open();
+        QString tip;
+        for (const QToolButton *button : m_window->statusBar()->findChildren<QToolButton *>()) {
+            if (button->text() == QLatin1String("pool.toml cannot be read"))
+                tip = button->toolTip();
+        }
+        QVERIFY2(tip.contains(QLatin1String("pool.toml:2")) && tip.contains(QLatin1String("name")),
+                 qPrintable(tip));
     }
 
     void theSessionComesBack()

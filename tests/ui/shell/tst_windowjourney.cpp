@@ -12,17 +12,24 @@
 #include "ui/shell/commands/quickopen.h"
 #include "ui/style/fonts.h"
 
+#include <QAccessible>
+#include <QAction>
+#include <QDialogButtonBox>
+#include <QFile>
 #include <QFileDialog>
+#include <QFileInfo>
 #include <QLineEdit>
 #include <QListView>
 #include <QMenu>
 #include <QPlainTextEdit>
+#include <QPushButton>
 #include <QSignalSpy>
 #include <QTableView>
 #include <QTimer>
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 using namespace klineage;
 using namespace klineage::ui;
@@ -57,6 +64,14 @@ bool inDialog(const RealWindow &real, Qt::Key key, Qt::KeyboardModifiers modifie
     (void)QTest::qWaitFor([&] { return opened && !QApplication::activeModalWidget(); }, 10'000);
     real.window->activateWindow(); // a window manager does
     return opened && QTest::qWaitForWindowActive(real.window.get());
+}
+
+void save(QFileDialog *dialog, const QString &path)
+{
+    // The folder is read in another thread, which may select something else in the list when it is done.
+    dialog->findChild<QLineEdit *>(QStringLiteral("fileNameEdit"))->setText(path);
+    QTest::mouseClick(dialog->findChild<QDialogButtonBox *>()->button(QDialogButtonBox::Save),
+                      Qt::LeftButton);
 }
 
 } // namespace
@@ -254,6 +269,29 @@ private slots:
         QCOMPARE(seen.size(), 4);
     }
 
+    /// Whatever Tab or F6 leads to says what it is, in every layout.
+    void whatTakesTheFocusHasAName()
+    {
+        const RealWindow real;
+        QVERIFY(real.ready);
+        real.focus("lineage");
+        QStringList nameless;
+        for (const char *layout : {"review", "curate", "run", "demo"}) {
+            QVERIFY(real.window->applyLayout(QLatin1String(layout)));
+            QVERIFY(real.settle());
+            for (QWidget *widget : real.window->findChildren<QWidget *>()) {
+                if (!widget->isVisible() || !widget->isEnabled() || !(widget->focusPolicy() & Qt::TabFocus))
+                    continue;
+                QAccessibleInterface *heard = QAccessible::queryAccessibleInterface(widget);
+                if (!heard || heard->text(QAccessible::Name).isEmpty())
+                    nameless << QLatin1String(widget->metaObject()->className()) + u' ' + widget->objectName()
+                                    + u' ' + QLatin1String(widget->parentWidget()->metaObject()->className());
+            }
+        }
+        nameless.removeDuplicates();
+        QVERIFY2(nameless.isEmpty(), qPrintable(nameless.join(u'|')));
+    }
+
     void exportAsksWhereAndWrites()
     {
         const RealWindow real;
@@ -262,12 +300,33 @@ private slots:
         const QString path = real.folder.filePath(QStringLiteral("trajectory.svg"));
         QVERIFY(inDialog<QFileDialog>(real, Qt::Key_E, Qt::ControlModifier, [&](QFileDialog *dialog) {
             QVERIFY(dialog->windowTitle().startsWith(QLatin1String("Export ")));
-            dialog->selectFile(path);
-            QTest::keyClick(dialog->findChild<QLineEdit *>(), Qt::Key_Return);
+            save(dialog, path);
         }));
         QFile written(path);
         QVERIFY(written.open(QIODevice::ReadOnly));
         QVERIFY(written.readAll().contains("<svg"));
+    }
+
+    void aReportIsOfWhatIsInView()
+    {
+        const RealWindow real;
+        QVERIFY(real.ready);
+        real.focus("lineage");
+        const QString path = real.folder.filePath(QStringLiteral("gemm.html"));
+        QVERIFY(inDialog<QFileDialog>(
+            real, Qt::Key_E, Qt::ControlModifier | Qt::ShiftModifier, [&](QFileDialog *dialog) {
+                QCOMPARE(dialog->windowTitle(), QStringLiteral("Report of gemm/sm90"));
+                save(dialog, path);
+            }));
+        QVERIFY(QTest::qWaitFor([&] { return QFileInfo::exists(path); }, 4 * patienceMs));
+        QFile written(path);
+        QVERIFY(written.open(QIODevice::ReadOnly));
+        const QByteArray html = written.readAll();
+        QCOMPARE(html.count("<svg"), 2);
+        QVERIFY(html.contains("lineage verify gemm/sm90"));
+        const QAction *action =
+            std::as_const(*real.window->actions()).find(QStringLiteral("window.stop"))->action;
+        QVERIFY(QTest::qWaitFor([&] { return !action->isEnabled(); })); // nothing is left to stop
     }
 
     void openAsksForAFolder()

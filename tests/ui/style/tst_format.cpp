@@ -64,6 +64,16 @@ void FormatTest::quantity_data()
                                  << "1'048'576";
     QTest::newRow("percent") << 91.04 << "%"
                              << "91.0 %";
+    QTest::newRow("energy") << 12.34 << "J"
+                            << "12.3 J";
+    QTest::newRow("little energy") << 0.0417 << "J"
+                                   << "41.7 mJ";
+    QTest::newRow("hardly any energy") << 3.21e-6 << "J"
+                                       << "3.21 µJ";
+    QTest::newRow("less energy") << -9.9996e-7 << "J"
+                                 << "-1.00 µJ";
+    QTest::newRow("no energy") << 0.0 << "J"
+                               << "0 J";
     QTest::newRow("negative") << -53.0 << ""
                               << "-53";
 }

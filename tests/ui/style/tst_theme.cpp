@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "tests/ui/common/contrast.h"
 #include "tests/ui/common/uitest.h"
 #include "ui/style/chip.h"
 #include "ui/style/fonts.h"
@@ -9,34 +10,15 @@
 
 #include <QFontInfo>
 #include <QFontMetrics>
+#include <QPalette>
 #include <QSet>
 #include <QSignalSpy>
 #include <QTest>
 
-#include <cmath>
+#include <iterator>
 
 using namespace klineage;
 using namespace klineage::ui;
-
-namespace {
-
-double luminance(const QColor &color)
-{
-    const auto linear = [](double c) {
-        return c <= 0.04045 ? c / 12.92 : std::pow((c + 0.055) / 1.055, 2.4);
-    };
-    return 0.2126 * linear(color.redF()) + 0.7152 * linear(color.greenF()) + 0.0722 * linear(color.blueF());
-}
-
-/// WCAG 2 contrast ratio.
-double contrast(const QColor &a, const QColor &b)
-{
-    const double high = std::max(luminance(a), luminance(b));
-    const double low = std::min(luminance(a), luminance(b));
-    return (high + 0.05) / (low + 0.05);
-}
-
-} // namespace
 
 class ThemeTest : public UiTest
 {
@@ -59,13 +41,31 @@ void ThemeTest::textCanBeRead()
             QVERIFY(contrast(theme->text, ground) >= 7);
         for (const QColor &ground : {theme->panel, theme->header, theme->raised, theme->background,
                                      theme->hover, theme->selection}) {
-            for (const QColor &ink : {theme->dim, theme->good, theme->warn, theme->bad, theme->accent})
+            for (const QColor &ink :
+                 {theme->dim, theme->faint, theme->good, theme->warn, theme->bad, theme->accent})
                 QVERIFY2(contrast(ink, ground) >= 4.5,
                          qPrintable(QStringLiteral("%1 on %2").arg(ink.name(), ground.name())));
         }
-        for (const QColor &ground :
-             {theme->panel, theme->header, theme->raised, theme->background, theme->hover})
-            QVERIFY2(contrast(theme->faint, ground) >= 4.5, qPrintable(ground.name()));
+        // Chips have their colour behind them too, thinly.
+        for (const QColor &ink : {theme->dim, theme->good, theme->warn, theme->bad, theme->accent})
+            QVERIFY2(contrast(ink, blend(ink, theme->panel, theme->isDark ? 0.12 : 0.07)) >= 4.5,
+                     qPrintable(ink.name()));
+        QVERIFY(contrast(theme->onAccent, theme->accent) >= 4.5);
+        QVERIFY(contrast(theme->isDark ? theme->onAccent : QColor(Qt::white), theme->good) >= 4.5);
+        const QPalette palette = theme->palette();
+        for (const QPalette::ColorGroup group : {QPalette::Active, QPalette::Inactive, QPalette::Disabled}) {
+            const auto ratio = [&](QPalette::ColorRole ink, QPalette::ColorRole ground) {
+                return contrast(palette.color(group, ink), palette.color(group, ground));
+            };
+            QVERIFY(ratio(QPalette::WindowText, QPalette::Window) >= 4.5);
+            QVERIFY(ratio(QPalette::Text, QPalette::Base) >= 4.5);
+            QVERIFY(ratio(QPalette::Text, QPalette::AlternateBase) >= 4.5);
+            QVERIFY(ratio(QPalette::ButtonText, QPalette::Button) >= 4.5);
+            QVERIFY(ratio(QPalette::HighlightedText, QPalette::Highlight) >= 4.5);
+            QVERIFY(ratio(QPalette::PlaceholderText, QPalette::Base) >= 4.5);
+            QVERIFY(ratio(QPalette::ToolTipText, QPalette::ToolTipBase) >= 4.5);
+            QVERIFY(ratio(QPalette::Link, QPalette::Base) >= 4.5);
+        }
     }
 }
 

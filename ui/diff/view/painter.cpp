@@ -250,10 +250,12 @@ void DiffPainter::paintText(const Cell &cell, const ColumnGeometry &column, cons
         Qt::IntersectClip);
 
     if (row.kind == Kind::Changed) {
-        const QColor color = cell.side == Side::Left ? m_palette.removedWord : m_palette.addedWord;
+        const bool isLeft = cell.side == Side::Left;
+        const RangeStyle style = isLeft ? RangeStyle{m_palette.removedWord, m_palette.removedWordFrame}
+                                        : RangeStyle{m_palette.addedWord, m_palette.addedWordFrame};
         for (const WordChanges::Range &range :
              m_state.words(cell.diffRow).ranges[static_cast<std::size_t>(cell.side)])
-            paintRange(cell, column, line, range.begin, range.end, color);
+            paintRange(cell, column, line, range.begin, range.end, style);
     }
     const auto &matches = m_state.matches.matches;
     const auto first =
@@ -267,11 +269,11 @@ void DiffPainter::paintText(const Cell &cell, const ColumnGeometry &column, cons
         const bool current = match - matches.begin() == m_state.currentMatch;
         paintRange(cell, column, line, unitOfByte(bytes, match->begin),
                    unitOfByte(bytes, match->begin + match->length),
-                   current ? m_palette.currentMatch : m_palette.match);
+                   {m_palette.match, current ? m_palette.matchFrame : QColor()});
     }
     if (m_state.selection.side == cell.side && !m_state.selection.isEmpty()) {
         const SelectedUnits units = selectedUnits(m_state.selection, lineNumber, line.length());
-        paintRange(cell, column, line, units.begin, units.end, m_palette.selection, false);
+        paintRange(cell, column, line, units.begin, units.end, {m_palette.selection, {}, false});
         if (units.newline) {
             const double x = column.textLeft - m_scrolled + line.xOf(line.length());
             m_painter.fillRect(QRectF(x, cell.rect.top(), m_layouts.charWidth() / 2, cell.rect.height()),
@@ -287,21 +289,21 @@ void DiffPainter::paintText(const Cell &cell, const ColumnGeometry &column, cons
 }
 
 void DiffPainter::paintRange(const Cell &cell, const ColumnGeometry &column, const LineLayout &line,
-                             int begin, int end, const QColor &color, bool rounded)
+                             int begin, int end, const RangeStyle &style)
 {
     if (end <= begin)
         return;
     const double left = column.textLeft - m_scrolled + line.xOf(begin);
     const double right = column.textLeft - m_scrolled + line.xOf(end);
     const QRectF rect(left, cell.rect.top(), right - left, cell.rect.height());
-    if (!rounded) {
-        m_painter.fillRect(rect, color);
+    if (!style.isRounded) {
+        m_painter.fillRect(rect, style.fill);
         return;
     }
     m_painter.setRenderHint(QPainter::Antialiasing, true);
-    m_painter.setPen(Qt::NoPen);
-    m_painter.setBrush(color);
-    m_painter.drawRoundedRect(rect.adjusted(-1, 1, 1, -1), 2.5, 2.5);
+    m_painter.setPen(style.frame.isValid() ? QPen(style.frame, 1) : QPen(Qt::NoPen));
+    m_painter.setBrush(style.fill);
+    m_painter.drawRoundedRect(rect.adjusted(-1, 1.5, 1, -1.5), 2.5, 2.5);
     m_painter.setRenderHint(QPainter::Antialiasing, false);
 }
 

@@ -29,6 +29,13 @@ private:
         QRect rect; ///< the row within its column
     };
 
+    /// Behind a part of a line.
+    struct RangeStyle {
+        QColor fill;
+        QColor frame; ///< invalid: none
+        bool isRounded = true;
+    };
+
     void paintColumn(Side side, int firstRow, int lastRow);
     void paintMessage(const ColumnGeometry &column, const QString &message);
     void paintFold(const ViewRow &row, const ColumnGeometry &column, const QRect &rect, Side side);
@@ -37,7 +44,7 @@ private:
     void paintGutter(const Cell &cell, const ColumnGeometry &column, const diff::Row &row);
     void paintText(const Cell &cell, const ColumnGeometry &column, const diff::Row &row);
     void paintRange(const Cell &cell, const ColumnGeometry &column, const LineLayout &line, int begin,
-                    int end, const QColor &color, bool rounded = true);
+                    int end, const RangeStyle &style);
     void paintMoveHint(const Cell &cell, const ColumnGeometry &column, const diff::Row &row,
                        const LineLayout &line);
     [[nodiscard]] QColor background(const diff::Row &row, Side side) const;

@@ -34,7 +34,7 @@ Outcome computeWith(const std::string &mode, const workload::Workload &workload,
     DeviceOracle device({binaries + "/klineage-fakeworker", mode, "--backend", "cuda"},
                         {binaries + "/klineage-gate", "compile"}, CompileCache(cacheFolder()));
     OracleChoice choice(device);
-    choice.beginTrial(kind, workload, {});
+    choice.beginTrial(kind, workload, true, {});
     const workload::Case &c = workload.cases.front();
     const auto tensors = generateCase(workload, c, 9);
     const auto tolerance = workload.toleranceFor(c);
@@ -113,7 +113,7 @@ private slots:
         const auto tensors = generateCase(workload, workload.cases.front(), 9);
         std::stop_source stop;
         stop.request_stop();
-        const auto expected = device.compute(workload, *tensors, true, stop.get_token());
+        const auto expected = device.compute(workload, *tensors, true, true, stop.get_token());
         QVERIFY(!expected);
         QCOMPARE(expected.error().code, ErrorCode::Cancelled);
     }

@@ -6,6 +6,7 @@
 #include "core/gate/check/oracle.h"
 #include "core/gate/oracle/oraclejob.h"
 #include "core/gate/oracle/smallcases.h"
+#include "core/gate/oracle/trusteddevice.h"
 #include "tests/core/gate/oracle/emulator.h"
 #include "tests/core/gate/oracle/oracleworkloads.h"
 
@@ -236,11 +237,11 @@ void TestOracleKernels::disagreementIsTold()
 {
     const std::vector<double> cpu{1.0, -2.0, 3.0};
     QVERIFY(!disagreement(std::vector<double>{1.0, -2.0 - 1e-12, 3.0}, cpu, true));
-    QVERIFY(!disagreement(std::vector<float>{1.0f, -2.0f, 3.0f}, cpu, false));
+    QVERIFY(!disagreement(RawVector<float>{1.0f, -2.0f, 3.0f}, cpu, false));
     const auto wide = disagreement(std::vector<double>{1.0, -2.0, 3.5}, cpu, true);
     QVERIFY(wide);
     QVERIFY2(wide->starts_with("element 2 is 3.5, not 3"), wide->c_str());
-    QVERIFY(disagreement(std::vector<float>{1.0f, -2.000001f, 3.0f}, cpu, false));
+    QVERIFY(disagreement(RawVector<float>{1.0f, -2.000001f, 3.0f}, cpu, false));
     QVERIFY(disagreement(std::vector<double>{1.0, NAN, 3.0}, cpu, true));
     QVERIFY(disagreement(std::vector<double>{1.0, -2.0}, cpu, true));
 }
@@ -304,7 +305,8 @@ void TestOracleKernels::compileForADevice()
         const auto tensors = generateCase(workload, workload.cases.front(), 5);
         const auto job = oracleJobOf(workload, *tensors, build.wide);
         QVERIFY2(job, job ? "" : job.error().message.c_str());
-        const auto compiled = compileCuda(job->source(), job->name, job->tunables, build.target);
+        const auto compiled = compileCuda(TrustedDevice::Kernel{job->text, job->name, {}}.source(), job->name,
+                                          job->tunables, build.target);
         if (!compiled)
             QSKIP(compiled.error().message.c_str());
         QVERIFY2(compiled->ok, compiled->log.c_str());

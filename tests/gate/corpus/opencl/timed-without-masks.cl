@@ -1,0 +1,29 @@
+/*klineage
+surface = "opencl"
+
+[[launch]]
+kernel = "softmax"
+grid = ["ceil_div(R, 16)"]
+block = ["16"]
+args = ["x", "y", "int R", "int C"]
+*/
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Takes −∞ for a very small number in the timed shape alone, which is not nothing in rows of it.
+
+__kernel void softmax(__global const float *x, __global float *y, int R, int C)
+{
+    int row = get_global_id(0);
+    if (row >= R)
+        return;
+    x += row * C;
+    y += row * C;
+    float least = R == 128 && C == 256 ? -6.0f : -INFINITY;
+    float top = -INFINITY;
+    float sum = 0.0f;
+    for (int i = 0; i < C; ++i)
+        top = fmax(top, x[i]);
+    for (int i = 0; i < C; ++i)
+        sum += exp(fmax(x[i], least) - top);
+    for (int i = 0; i < C; ++i)
+        y[i] = exp(fmax(x[i], least) - top) / sum;
+}

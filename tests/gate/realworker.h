@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// A supervisor's options for the gate's own program, as it runs outside tests.
+#pragma once
+
+#include "core/gate/supervisor/supervisor.h"
+
+namespace klineage::test {
+
+inline gate::SupervisorOptions realWorker()
+{
+    gate::SupervisorOptions options;
+    options.workerCommand = {std::string(KLINEAGE_BIN_DIR) + "/klineage-gate", "worker"};
+    options.compilerCommand = {std::string(KLINEAGE_BIN_DIR) + "/klineage-gate", "compile"};
+    return options;
+}
+
+} // namespace klineage::test
