@@ -22,6 +22,7 @@ struct CorpusOptions {
     std::vector<std::string> except;
     std::string profileSeconds;
     std::string compareSeconds;
+    std::string again;
 };
 
 /// Becomes the gate program: its lines, its signals and its exit status are the verb's own.
@@ -41,6 +42,7 @@ int runCorpus(const Session &session, const CorpusOptions &options)
         add("--except", file);
     add("--profile-seconds", options.profileSeconds);
     add("--compare-seconds", options.compareSeconds);
+    add("--again", options.again);
     std::vector<char *> arguments;
     for (std::string &word : words)
         arguments.push_back(word.data());
@@ -70,6 +72,9 @@ void addCorpusCommand(CLI::App &group, Session &session)
     verb->add_option("--compare-seconds", options->compareSeconds,
                      "Longest timing of a candidate with a parent")
         ->check(CLI::NonNegativeNumber);
+    verb->add_option("--again", options->again,
+                     "Gate what is not as expected so often once more; a mismatch unless all of these are")
+        ->check(CLI::Range(0, 100));
 }
 
 } // namespace klineage::cli

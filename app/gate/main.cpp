@@ -87,17 +87,24 @@ int runCorpus(const std::string &folder, const gate::CorpusOptions &options)
 {
     const std::stop_source source = stopOnSignals();
     const auto corpus = gate::readCorpus(folder);
-    const auto summary =
-        !corpus
-            ? tl::unexpected(corpus.error())
-            : gate::runCorpus(*corpus, options, source.get_token(), [](const gate::CorpusOutcome &outcome) {
-                  std::printf("%s\n", gate::writeOutcome(outcome).c_str());
-                  std::fflush(stdout);
-              });
+    std::vector<std::string> unexpected;
+    const auto report = [&unexpected](const gate::CorpusOutcome &outcome) {
+        const std::string line = gate::writeOutcome(outcome);
+        std::printf("%s\n", line.c_str());
+        std::fflush(stdout);
+        if (!outcome.ok())
+            unexpected.push_back(line);
+    };
+    const auto summary = !corpus ? tl::unexpected(corpus.error())
+                                 : gate::runCorpus(*corpus, options, source.get_token(), report);
     if (!summary)
         return failed(summary.error());
-    std::fprintf(stderr, "%d as expected, %d mismatches, %d skipped\n", summary->asExpected,
-                 summary->mismatches, summary->skipped);
+    if (!unexpected.empty())
+        std::fprintf(stderr, "Not as expected:\n");
+    for (const std::string &line : unexpected)
+        std::fprintf(stderr, "%s\n", line.c_str());
+    std::fprintf(stderr, "%d as expected (%d not at first), %d mismatches, %d skipped\n", summary->asExpected,
+                 summary->repeated, summary->mismatches, summary->skipped);
     return summary->mismatches > 0 ? exitNegative : 0;
 }
 
@@ -132,6 +139,7 @@ const char *const benchFooter =
 const char *const corpusFooter =
     "DIR holds corpus.toml and what it names. A line of output is one candidate:\n"
     "  {\"file\", \"kind\", \"expected\", \"got\", \"stage\", \"ok\", \"message\", \"seconds\"}\n"
+    "and \"repeated\": true when it is gated once more.\n"
     "Candidates of a surface without a device are skipped: \"got\" is \"skipped\".\n"
     "Exit status: 0 no mismatch, 1 a mismatch, 2 DIR cannot be read, 3 an error.";
 
@@ -199,6 +207,10 @@ int main(int argc, char **argv)
     corpus->add_flag("--chance", corpusOptions.chance, "Only candidates whose wrongdoing depends on chance");
     corpus->add_option("--repeat", corpusOptions.repeat, "How often each is gated")
         ->check(CLI::Range(1, 10'000));
+    corpus
+        ->add_option("--again", corpusOptions.again,
+                     "Gate what is not as expected so often once more; a mismatch unless all of these are")
+        ->check(CLI::Range(0, 100));
     std::vector<std::string> except;
     corpus->add_option("--except", except, "Leave this file of the corpus out (repeatable)");
     corpus->add_option("--profile-seconds", corpusOptions.defaults.profileSeconds,

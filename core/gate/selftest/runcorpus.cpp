@@ -90,6 +90,25 @@ Result<CorpusOutcome> judge(Supervisor &supervisor, const Corpus &corpus, const 
     return outcome;
 }
 
+/// Gates an entry, and up to options.again times more when it is not as expected: all of these have to be. Reports each.
+Result<bool> isAsExpected(Supervisor &supervisor, const Corpus &corpus, const CorpusEntry &entry,
+                          const CorpusOptions &options, const std::stop_token &stop,
+                          const std::function<void(const CorpusOutcome &)> &report, CorpusSummary &summary)
+{
+    for (int run = 0;; ++run) {
+        auto outcome = judge(supervisor, corpus, entry, options, stop);
+        if (!outcome)
+            return tl::unexpected(outcome.error());
+        const bool ok = outcome->ok();
+        outcome->repeated = run == 0 ? !ok && options.again > 0 : ok && run < options.again;
+        report(*outcome);
+        if (!outcome->repeated) {
+            summary.repeated += ok && run > 0 ? 1 : 0;
+            return ok;
+        }
+    }
+}
+
 } // namespace
 
 GateRequest corpusDefaults()
@@ -108,14 +127,16 @@ std::string writeOutcome(const CorpusOutcome &outcome)
     json expected = json::array();
     for (const VerdictStatus status : outcome.entry->expected)
         expected.push_back(toString(status));
-    const json line = {{"file", outcome.entry->file},
-                       {"kind", toString(outcome.entry->kind)},
-                       {"expected", expected},
-                       {"got", outcome.skipped ? "skipped" : toString(outcome.verdict.status)},
-                       {"stage", outcome.skipped ? "" : toString(outcome.verdict.stage)},
-                       {"ok", outcome.ok()},
-                       {"message", outcome.message},
-                       {"seconds", std::round(outcome.seconds * 1000) / 1000}};
+    json line = {{"file", outcome.entry->file},
+                 {"kind", toString(outcome.entry->kind)},
+                 {"expected", expected},
+                 {"got", outcome.skipped ? "skipped" : toString(outcome.verdict.status)},
+                 {"stage", outcome.skipped ? "" : toString(outcome.verdict.stage)},
+                 {"ok", outcome.ok()},
+                 {"message", outcome.message},
+                 {"seconds", std::round(outcome.seconds * 1000) / 1000}};
+    if (outcome.repeated)
+        line["repeated"] = true;
     return line.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
@@ -136,11 +157,10 @@ Result<CorpusSummary> runCorpus(const Corpus &corpus, const CorpusOptions &optio
             continue;
         }
         for (int run = 0; run < options.repeat; ++run) {
-            const auto outcome = judge(supervisor, corpus, entry, options, stop);
-            if (!outcome)
-                return tl::unexpected(outcome.error());
-            ++(outcome->ok() ? summary.asExpected : summary.mismatches);
-            report(*outcome);
+            const auto ok = isAsExpected(supervisor, corpus, entry, options, stop, report, summary);
+            if (!ok)
+                return tl::unexpected(ok.error());
+            ++(*ok ? summary.asExpected : summary.mismatches);
         }
     }
     return summary;

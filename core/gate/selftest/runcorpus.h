@@ -14,11 +14,15 @@ namespace klineage::gate {
 [[nodiscard]] GateRequest corpusDefaults();
 
 struct CorpusOptions {
-    std::optional<kernel::Surface> surface;  ///< nothing: all
-    std::set<std::string> except;            ///< files left out: holes of the gate that are known and open
-    std::string filter;                      ///< only candidates whose file has this in its name; empty: all
-    bool chance = false;                     ///< only candidates that depend on chance
-    int repeat = 1;                          ///< how often each is gated
+    std::optional<kernel::Surface> surface; ///< nothing: all
+    std::set<std::string> except;           ///< files left out: holes of the gate that are known and open
+    std::string filter;                     ///< only candidates whose file has this in its name; empty: all
+    bool chance = false;                    ///< only candidates that depend on chance
+    int repeat = 1;                         ///< how often each is gated
+    /// How often a candidate is gated once more when its verdict is not the expected one; it stays a mismatch unless all of these are
+    /// as expected. For a regression test on a machine that others use: a hole or a wrong expectation shows again, a busy moment does
+    /// not. How often the gate misses is measured with repeat.
+    int again = 0;
     GateRequest defaults = corpusDefaults(); ///< seeds, rounds and times of the candidates without a parent
     /// Timing of a candidate with a parent. Long enough for every buffer set to be run over many times, because that is what a
     /// candidate that keeps something between launches lives on.
@@ -35,6 +39,7 @@ struct CorpusOutcome {
     std::string mismatch;               ///< how the verdict is not the expected one; empty: it is
     std::string message;                ///< mismatch, why it was skipped, or the verdict's message
     double seconds = 0;                 ///< from the request to the verdict
+    bool repeated = false;              ///< it was not as expected, and is gated once more
 
     [[nodiscard]] bool ok() const { return skipped || mismatch.empty(); }
 };
@@ -43,9 +48,11 @@ struct CorpusSummary {
     int asExpected = 0;
     int mismatches = 0;
     int skipped = 0;
+    int repeated = 0; ///< of those as expected: were not at first
 };
 
-/// {"file", "kind", "expected": […], "got", "stage", "ok", "message", "seconds"}; "got" is "skipped" when there is no device.
+/// {"file", "kind", "expected": […], "got", "stage", "ok", "message", "seconds"}, and "repeated": true when it is gated once more; "got"
+/// is "skipped" when there is no device.
 [[nodiscard]] std::string writeOutcome(const CorpusOutcome &outcome); ///< one line, no newline
 
 /// Gates the candidates in order with one warm supervisor, so that what one leaves behind is there for the next. report is called for

@@ -385,7 +385,13 @@ private slots:
         QVERIFY(expected.json["ok"].toBool());
         write("crash");
         const Outcome other = runCli(arguments);
-        QCOMPARE(other.status, other.json["got"].toString() == "skipped" ? 0 : 1);
+        const bool skipped = other.json["got"].toString() == "skipped";
+        QCOMPARE(other.status, skipped ? 0 : 1);
+        const Outcome again = runCli(QStringList(arguments) << "--again"
+                                                            << "2");
+        QCOMPARE(again.status, skipped ? 0 : 1);
+        QCOMPARE(again.out.count('\n'), skipped ? 1 : 2); // the second time settles it
+        QCOMPARE(again.out.count("\"repeated\":true"), skipped ? 0 : 1);
         QCOMPARE(runCli(QStringList(arguments) << "--filter"
                                                << "nothing")
                      .out,
