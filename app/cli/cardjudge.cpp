@@ -18,15 +18,6 @@ using skills::CardRecord;
 
 namespace {
 
-const gate::Trial *findTrial(const Workspace &workspace, const std::string &id)
-{
-    for (const lineage::Lineage &lineage : workspace.lineages) {
-        if (const gate::Trial *trial = lineage.findTrial(id))
-            return trial;
-    }
-    return nullptr;
-}
-
 struct Judgement {
     bool counts = false;
     std::string text; ///< a sentence
@@ -36,7 +27,7 @@ struct Judgement {
 Judgement judge(const Workspace &workspace, const CardRecord &record, const skills::Verification &run,
                 const std::string &hash)
 {
-    const gate::Trial *trial = findTrial(workspace, run.trial);
+    const gate::Trial *trial = workspace.findTrial(run.trial);
     if (!trial)
         return {false, "Its trial is in no lineage of the workspace."};
     const gate::Comparison *comparison = trial->comparison("parent");

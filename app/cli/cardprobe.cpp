@@ -51,7 +51,10 @@ Finding findingOf(const gate::Trial &trial, const std::vector<std::string> &expe
     const gate::Comparison *comparison = trial.comparison("parent");
     finding.outcome =
         isCorrect && comparison ? gate::toString(comparison->change) : gate::toString(trial.verdict.status);
-    if (std::find(expected.begin(), expected.end(), finding.outcome) != expected.end())
+    if (!trial.admits())
+        finding.problem = "The trial is no evidence: it is advisory, or looks at another trial again.";
+    if (!finding.problem.empty()
+        || std::find(expected.begin(), expected.end(), finding.outcome) != expected.end())
         return finding;
     const auto isAbout = [&](const char *change) {
         return std::find(expected.begin(), expected.end(), change) != expected.end();
@@ -63,25 +66,31 @@ Finding findingOf(const gate::Trial &trial, const std::vector<std::string> &expe
              && (!comparison || comparison->change == gate::Change::Undecided))
         finding.problem = comparison ? "Whether it costs anything is not decided."
                                      : "Whether it costs anything takes a --parent to compare with.";
+    else if (isAbout("no_gain") && comparison && comparison->change == gate::Change::Loss)
+        finding.problem = "It costs more than the risk says: a loss.";
     finding.refutes = finding.problem.empty();
     return finding;
 }
 
-tl::expected<gate::Trial, int> recordedTrial(const Session &session, const Workspace &workspace,
-                                             const std::string &id)
+/// A trial, and what it says.
+struct Judged {
+    gate::Trial trial;
+    Finding finding;
+};
+
+tl::expected<Judged, int> recordedTrial(const Session &session, const Workspace &workspace,
+                                        const ProbeOptions &options)
 {
-    for (const lineage::Lineage &lineage : workspace.lineages) {
-        if (const gate::Trial *trial = lineage.findTrial(id))
-            return *trial;
-    }
+    if (const gate::Trial *trial = workspace.findTrial(options.trial))
+        return Judged{*trial, findingOf(*trial, options.expected)};
     return tl::unexpected(
-        session.usage("No lineage of this workspace has a trial '" + id
+        session.usage("No lineage of this workspace has a trial '" + options.trial
                       + "'. `trials import` records what a gate elsewhere judged; a file is gated here."));
 }
 
-/// Gates the file and records the trial.
-tl::expected<gate::Trial, int> newTrial(const Session &session, const Workspace &workspace,
-                                        const ProbeOptions &options)
+/// Gates the file, and records the trial when it says something.
+tl::expected<Judged, int> newTrial(const Session &session, const Workspace &workspace,
+                                   const ProbeOptions &options)
 {
     auto request = requestFor(session, workspace, options);
     if (!request)
@@ -94,12 +103,13 @@ tl::expected<gate::Trial, int> newTrial(const Session &session, const Workspace 
     Result<gate::Trial> trial = (*pool)->run(*request, interrupts.token(), {});
     if (!trial)
         return tl::unexpected(session.fail(trial.error()));
-    if (!findingOf(*trial, options.expected).problem.empty())
-        return *trial; // no evidence to keep
+    Judged judged{*trial, findingOf(*trial, options.expected)};
+    if (!judged.finding.problem.empty())
+        return judged; // no evidence to keep
     if (const Result<std::string> recorded = recordInLineage(workspace, *trial, request->candidateText);
         !recorded)
         return tl::unexpected(session.fail(recorded.error()));
-    return *trial;
+    return judged;
 }
 
 int probe(const Session &session, const ProbeOptions &options)
@@ -119,18 +129,18 @@ int probe(const Session &session, const ProbeOptions &options)
     if (!risk)
         return session.usage(risk.error().message);
 
-    const auto trial = options.trial.empty() ? newTrial(session, *workspace, options)
-                                             : recordedTrial(session, *workspace, options.trial);
-    if (!trial)
-        return trial.error();
-    const Finding finding = findingOf(*trial, options.expected);
+    const auto judged = options.trial.empty() ? newTrial(session, *workspace, options)
+                                              : recordedTrial(session, *workspace, options);
+    if (!judged)
+        return judged.error();
+    const auto &[trial, finding] = *judged;
     if (!finding.problem.empty()) {
         session.fail({ErrorCode::InvalidInput, "Nothing was recorded. " + finding.problem, {}});
         return exitNegative;
     }
     skills::Probe shown;
     shown.text = options.text;
-    shown.trial = trial->id;
+    shown.trial = trial.id;
     shown.verdict = finding.outcome;
     shown.refutes = finding.refutes;
     skills::addProbe(record->card, *risk, shown);
@@ -143,14 +153,14 @@ int probe(const Session &session, const ProbeOptions &options)
     if (session.json())
         session.print({{"card", options.card},
                        {"risk", claim.id},
-                       {"trial", trial->id},
+                       {"trial", trial.id},
                        {"verdict", finding.outcome},
                        {"refutes", finding.refutes},
                        {"standing", toString(skills::standingOf(saved->card, claim))}});
     else
         std::printf("%s: '%s' is %s: trial %s says %s. %s\n", options.card.c_str(), claim.id.c_str(),
-                    toString(skills::standingOf(saved->card, claim)), trial->id.c_str(),
-                    finding.outcome.c_str(), trial->verdict.message.c_str());
+                    toString(skills::standingOf(saved->card, claim)), trial.id.c_str(),
+                    finding.outcome.c_str(), trial.verdict.message.c_str());
     return exitOk;
 }
 

@@ -108,10 +108,8 @@ bool isFileName(const std::string &parent)
 tl::expected<gate::Trial, int> findTrial(const Session &session, const Workspace &workspace,
                                          const RunOptions &options)
 {
-    for (const lineage::Lineage &lineage : workspace.lineages) {
-        if (const gate::Trial *trial = lineage.findTrial(options.replay))
-            return *trial;
-    }
+    if (const gate::Trial *trial = workspace.findTrial(options.replay))
+        return *trial;
     std::error_code none;
     for (const auto &run : fs::directory_iterator(workspace.root / "runs", none)) {
         const auto lines = files::readLines(run.path() / "trials.jsonl");

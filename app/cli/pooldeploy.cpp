@@ -53,7 +53,8 @@ constexpr ToolkitLibrary toolkitLibraries[] = {
     {"libnvrtc.so", 1, "NVRTC (libnvrtc.so)"},
     {"libnvrtc-builtins.so", 2, "what NVRTC loads (libnvrtc-builtins.so)"},
     {"libcupti.so", 1, "CUPTI (libcupti.so)"},
-    {"libnvperf_host.so", 0, nullptr}, // CUPTI loads it
+    {"libnvperf_host.so", 0, nullptr}, // CUPTI loads these
+    {"libnvperf_target.so", 0, nullptr},
 };
 constexpr const char *toolkitPrograms[] = {"nvdisasm", "cuobjdump"}; // either lists a kernel's instructions
 

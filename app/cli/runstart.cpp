@@ -145,6 +145,8 @@ tl::expected<PreparedRun, int> prepareRun(const Session &session, const StartOpt
         return Exit(session.fail(estimate.error()));
     if (*estimate)
         std::fprintf(stderr, "%s\n", (*estimate)->text.c_str());
+    for (const std::string &note : run::startNotes(*workspace, *settings))
+        std::fprintf(stderr, "%s\n", note.c_str());
     return PreparedRun{std::move(*workspace), std::move(*settings), std::move(*estimate)};
 }
 

@@ -226,18 +226,25 @@ Result<PoolFile> findPool(const fs::path &workspace)
     return here;
 }
 
+Result<PoolFile> poolOfLauncher(const std::string &launcher)
+{
+    auto words = splitWords(launcher);
+    if (!words)
+        return tl::unexpected(words.error());
+    if (words->empty() || words->front().empty())
+        return fail(ErrorCode::InvalidInput,
+                    "A launcher needs the words that start a gate, as in 'ssh HOST'.");
+    PoolFile one;
+    one.gates.push_back(specOfLauncher(std::move(*words)));
+    return one;
+}
+
 Result<PoolFile> choosePool(const std::string &launcher, const std::string &pool, const fs::path &workspace)
 {
     if (!launcher.empty() && !pool.empty())
         return fail(ErrorCode::InvalidInput, "Name a launcher or a pool, not both.");
-    if (!launcher.empty()) {
-        auto words = splitWords(launcher);
-        if (!words)
-            return tl::unexpected(words.error());
-        PoolFile one;
-        one.gates.push_back(specOfLauncher(std::move(*words)));
-        return one;
-    }
+    if (!launcher.empty())
+        return poolOfLauncher(launcher);
     if (pool == "none") {
         PoolFile here;
         here.gates.emplace_back();

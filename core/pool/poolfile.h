@@ -30,6 +30,9 @@ struct PoolFile {
 /// That of the workspace, else the user's, else this machine's one gate.
 [[nodiscard]] Result<PoolFile> findPool(const std::filesystem::path &workspace);
 
+/// The one gate that these words start, as in "ssh HOST" or "srun --gres=gpu:1".
+[[nodiscard]] Result<PoolFile> poolOfLauncher(const std::string &launcher);
+
 /// What a person chose: the words of a launcher, or the file of a pool ("none": this machine's gate), or nothing.
 [[nodiscard]] Result<PoolFile> choosePool(const std::string &launcher, const std::string &pool,
                                           const std::filesystem::path &workspace);

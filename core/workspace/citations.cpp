@@ -7,17 +7,13 @@ namespace klineage {
 
 namespace {
 
+constexpr std::string_view trialPrefix = "trial:";
+
 /// What a citation rests on: the trial itself, or that of the state or attempt; nullptr when there is none.
 const gate::Trial *trialBehind(const Workspace &workspace, const skills::Citation &citation)
 {
-    constexpr std::string_view trialPrefix = "trial:";
-    if (citation.starts_with(trialPrefix)) {
-        for (const lineage::Lineage &lineage : workspace.lineages) {
-            if (const gate::Trial *trial = lineage.findTrial(citation.substr(trialPrefix.size())))
-                return trial;
-        }
-        return nullptr;
-    }
+    if (citation.starts_with(trialPrefix))
+        return workspace.findTrial(citation.substr(trialPrefix.size()));
     const std::size_t slash = citation.rfind('/');
     const lineage::Lineage *lineage =
         slash == std::string::npos ? nullptr : workspace.findLineage(citation.substr(0, slash));
@@ -35,12 +31,8 @@ const gate::Trial *trialBehind(const Workspace &workspace, const skills::Citatio
 
 bool citationExists(const Workspace &workspace, const skills::Citation &citation)
 {
-    constexpr std::string_view trialPrefix = "trial:";
-    if (citation.starts_with(trialPrefix)) {
-        const std::string id = citation.substr(trialPrefix.size());
-        return std::any_of(workspace.lineages.begin(), workspace.lineages.end(),
-                           [&](const lineage::Lineage &lineage) { return lineage.findTrial(id) != nullptr; });
-    }
+    if (citation.starts_with(trialPrefix))
+        return trialBehind(workspace, citation) != nullptr;
     const std::size_t slash = citation.rfind('/');
     if (slash == std::string::npos)
         return false;

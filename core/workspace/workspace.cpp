@@ -117,6 +117,15 @@ const skills::CardRecord *Workspace::findCard(std::string_view name) const
     return findSorted(cards, [&](const skills::CardRecord &record) { return record.card.name == name; });
 }
 
+const gate::Trial *Workspace::findTrial(std::string_view id) const
+{
+    for (const lineage::Lineage &lineage : lineages) {
+        if (const gate::Trial *trial = lineage.findTrial(id))
+            return trial;
+    }
+    return nullptr;
+}
+
 Result<Workspace> openWorkspace(const fs::path &root)
 {
     if (!isWorkspace(root))

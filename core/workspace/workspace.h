@@ -22,6 +22,7 @@ struct Workspace {
     [[nodiscard]] const workload::Workload *findWorkload(std::string_view name) const;
     [[nodiscard]] const lineage::Lineage *findLineage(std::string_view key) const; ///< "gemm/sm90"
     [[nodiscard]] const skills::CardRecord *findCard(std::string_view name) const;
+    [[nodiscard]] const gate::Trial *findTrial(std::string_view id) const; ///< of any lineage
 
     /// All of them, for messages about a name that is none.
     [[nodiscard]] std::vector<std::string> workloadNames() const;

@@ -5,6 +5,7 @@
 #include <QThreadPool>
 
 #include <algorithm>
+#include <iterator>
 #include <mutex>
 
 namespace klineage::ui {
@@ -23,6 +24,13 @@ QString seenOf(const gate::PoolState &state)
     return seen;
 }
 
+/// Ending jobs takes seconds.
+void endElsewhere(std::shared_ptr<gate::GatePool> pool)
+{
+    if (pool)
+        QThreadPool::globalInstance()->start([pool = std::move(pool)] {});
+}
+
 } // namespace
 
 struct GateDesk::Shared {
@@ -30,12 +38,15 @@ struct GateDesk::Shared {
     std::shared_ptr<gate::GatePool> pool; ///< none: each have their own
     std::shared_ptr<gate::GatePool> person = std::make_shared<gate::GatePool>();
     std::shared_ptr<gate::GatePool> runs = std::make_shared<gate::GatePool>();
-    bool runsHere = false;
+    std::shared_ptr<gate::GatePool> launched; ///< the gate of a launcher, when runs ask it
+    RunPlace::Gates gatesOfRuns = RunPlace::Pool;
 
     [[nodiscard]] std::shared_ptr<gate::GatePool> chosen(bool forRuns)
     {
         const std::scoped_lock lock(mutex);
-        if (pool && !(forRuns && runsHere))
+        if (forRuns && launched)
+            return launched;
+        if (pool && !(forRuns && gatesOfRuns == RunPlace::Here))
             return pool;
         return forRuns ? runs : person;
     }
@@ -66,9 +77,13 @@ void GateDesk::open(const QString &workspace)
         const std::scoped_lock lock(m_shared->mutex);
         m_shared->pool.swap(pool);
     }
-    if (pool) // ending the jobs of the one before takes seconds
-        QThreadPool::globalInstance()->start([pool = std::move(pool)] {});
-    if (hasPool())
+    endElsewhere(std::move(pool));
+    watch();
+}
+
+void GateDesk::watch()
+{
+    if (hasGates())
         m_timer.start();
     else
         m_timer.stop();
@@ -83,11 +98,19 @@ QString GateDesk::fileName() const
 gate::PoolState GateDesk::state() const
 {
     std::shared_ptr<gate::GatePool> pool;
+    std::shared_ptr<gate::GatePool> launched;
     {
         const std::scoped_lock lock(m_shared->mutex);
         pool = m_shared->pool;
+        launched = m_shared->launched;
     }
-    return pool ? pool->state() : gate::PoolState();
+    gate::PoolState state = pool ? pool->state() : gate::PoolState();
+    if (launched) {
+        gate::PoolState more = launched->state();
+        std::move(more.gates.begin(), more.gates.end(), std::back_inserter(state.gates));
+        state.waiting += more.waiting;
+    }
+    return state;
 }
 
 void GateDesk::look()
@@ -99,16 +122,26 @@ void GateDesk::look()
     emit changed();
 }
 
-bool GateDesk::areRunsHere() const
+Status GateDesk::setRunPlace(const RunPlace &place)
 {
-    const std::scoped_lock lock(m_shared->mutex);
-    return m_shared->runsHere;
-}
-
-void GateDesk::setRunsHere(bool here)
-{
-    const std::scoped_lock lock(m_shared->mutex);
-    m_shared->runsHere = here;
+    std::shared_ptr<gate::GatePool> launched;
+    if (place.gates == RunPlace::Launched) {
+        if (m_runPlace.gates == RunPlace::Launched && place.launcher == m_runPlace.launcher)
+            return {};
+        Result<gate::PoolFile> one = gate::poolOfLauncher(place.launcher.toStdString());
+        if (!one)
+            return tl::unexpected(one.error());
+        launched = std::make_shared<gate::GatePool>(std::move(one->gates), one->options());
+    }
+    m_runPlace = place;
+    {
+        const std::scoped_lock lock(m_shared->mutex);
+        m_shared->gatesOfRuns = place.gates;
+        m_shared->launched.swap(launched);
+    }
+    endElsewhere(std::move(launched));
+    watch();
+    return {};
 }
 
 GateController::Runner GateDesk::runnerForPerson() const

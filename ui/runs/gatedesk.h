@@ -13,8 +13,16 @@
 
 namespace klineage::ui {
 
-/// The gates of this window: those of the pool that the workspace or the user has, else this machine's. Lives on the GUI thread; what
-/// the runners that it hands out do is done on their threads, and may outlive it.
+/// Where the trials of runs go.
+struct RunPlace {
+    enum Gates { Pool, Here, Launched };
+    Gates gates = Pool; ///< without a pool the same as Here
+    QString
+        launcher; ///< when launched: the words that start a gate, as in "ssh HOST" or "srun --gres=gpu:1"; kept otherwise
+};
+
+/// The gates of this window: those of the pool that the workspace or the user has, else this machine's; runs may have one of a launcher.
+/// Lives on the GUI thread; what the runners that it hands out do is done on their threads, and may outlive it.
 class GateDesk : public QObject
 {
     Q_OBJECT
@@ -29,11 +37,14 @@ public:
     [[nodiscard]] bool hasPool() const { return !m_file.file.empty(); }
     [[nodiscard]] QString fileName() const;
     [[nodiscard]] QString problem() const { return m_problem; } ///< why the pool could not be read
-    [[nodiscard]] gate::PoolState state() const;                ///< of the pool; of no gates without one
+    [[nodiscard]] gate::PoolState state() const;                ///< of the pool, and of the launcher's gate
 
-    /// Whether runs ask this machine's gate although there is a pool.
-    [[nodiscard]] bool areRunsHere() const;
-    void setRunsHere(bool here);
+    [[nodiscard]] RunPlace runPlace() const { return m_runPlace; }
+    /// Trials that run go on where they are; a launcher's gate that is not needed any more is ended. Fails, and changes nothing, when the
+    /// launcher's words cannot be read.
+    [[nodiscard]] Status setRunPlace(const RunPlace &place);
+    /// Whether there is more to show than this machine's gate.
+    [[nodiscard]] bool hasGates() const { return hasPool() || m_runPlace.gates == RunPlace::Launched; }
 
     /// A person's trials, and those of runs: without a pool each have a gate of their own, so that nobody waits for the other.
     [[nodiscard]] GateController::Runner runnerForPerson() const;
@@ -45,7 +56,9 @@ signals:
 private:
     struct Shared;
     void look();
+    void watch();
     gate::PoolFile m_file;
+    RunPlace m_runPlace;
     QString m_problem;
     QString m_seen;
     QTimer m_timer;

@@ -153,6 +153,9 @@ void PoolPanel::refresh()
         m_summary->setText(m_desk->problem());
     else if (m_desk->hasPool())
         m_summary->setText(tr("%1 — %2").arg(poolSummary(state), m_desk->fileName()));
+    else if (m_desk->hasGates())
+        m_summary->setText(
+            tr("%1 — runs ask a gate through: %2").arg(poolSummary(state), m_desk->runPlace().launcher));
     else
         m_summary->setText(tr("There is no pool.toml: trials go to the gate of this machine."));
     m_model->setState(state);

@@ -301,12 +301,16 @@ void RunsPanel::startRun(run::Kind kind)
         dialog.setRequest(request);
     }
     GateDesk *gates = m_controller->gates();
-    if (gates && gates->hasPool())
-        dialog.offerPool(gates->fileName(), gates->areRunsHere());
+    if (gates)
+        dialog.offerGates(gates->fileName(), gates->runPlace());
     if (dialog.exec() != QDialog::Accepted)
         return;
-    if (gates && gates->hasPool())
-        gates->setRunsHere(dialog.isHere());
+    if (gates) {
+        if (const Status set = gates->setRunPlace(dialog.runPlace()); !set) {
+            emit message(QString::fromStdString(set.error().message));
+            return;
+        }
+    }
     m_last = dialog.request();
     if (const QString problem = m_controller->start(dialog.settings()); !problem.isEmpty())
         emit message(problem);

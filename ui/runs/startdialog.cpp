@@ -268,6 +268,8 @@ void StartDialog::showFields(const run::StartRequest &now)
         {m_seed, materializes},
         {m_hypotheses, showsCards},
         {m_heldOut, showsCards},
+        {m_gates, m_gates->count() > 0},
+        {m_launcher, runPlace().gates == RunPlace::Launched},
     };
     for (const auto &[field, shown] : rows)
         m_form->setRowVisible(field, shown);
@@ -297,9 +299,15 @@ void StartDialog::describe(const run::StartRequest &now)
     Result<std::optional<run::Estimate>> estimate = std::optional<run::Estimate>();
     if (settings)
         estimate = run::startEstimate(m_workspace, *settings);
-    m_start->setEnabled(settings.has_value() && estimate.has_value());
-    if (!settings || !estimate) {
-        m_estimate->setText(wholeText(settings ? estimate.error() : settings.error()));
+    const RunPlace place = runPlace();
+    const Result<gate::PoolFile> gates = place.gates == RunPlace::Launched
+                                             ? gate::poolOfLauncher(place.launcher.toStdString())
+                                             : gate::PoolFile();
+    m_start->setEnabled(settings.has_value() && estimate.has_value() && gates.has_value());
+    if (!settings || !estimate || !gates) {
+        m_estimate->setText(wholeText(!settings   ? settings.error()
+                                      : !estimate ? estimate.error()
+                                                  : gates.error()));
         return;
     }
     m_settings = *settings;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/run/drive/start.h"
+#include "ui/runs/gatedesk.h"
 
 #include <QDialog>
 
@@ -47,9 +48,9 @@ public:
     };
     void suggest(const Suggestion &suggestion);
 
-    /// Offers the gates of this machine beside those of the pool.
-    void offerPool(const QString &fileName, bool isHere);
-    [[nodiscard]] bool isHere() const; ///< this machine's were chosen
+    /// Asks which gates the run's trials go to. poolFile: empty without a pool.
+    void offerGates(const QString &poolFile, const RunPlace &place);
+    [[nodiscard]] RunPlace runPlace() const;
 
     [[nodiscard]] QLabel *estimateLabel() const { return m_estimate; }
     [[nodiscard]] QPushButton *startButton() const { return m_start; }
@@ -100,7 +101,8 @@ private:
     QSpinBox *m_seed;
     QCheckBox *m_hypotheses;
     QCheckBox *m_heldOut;
-    QComboBox *m_gates = nullptr; ///< only when there is a pool
+    QComboBox *m_gates; ///< empty before gates are offered
+    QLineEdit *m_launcher;
     QLabel *m_estimate;
     QPushButton *m_start = nullptr;
     Suggestion m_suggestion;

@@ -69,6 +69,8 @@ StartDialog::StartDialog(const Workspace &workspace, KeyRing *keys, QWidget *par
     , m_seed(new QSpinBox)
     , m_hypotheses(new QCheckBox(tr("Show h&ypotheses too: cards that nothing has proven yet")))
     , m_heldOut(new QCheckBox(tr("Leave out cards that rest on this workload's own lineages")))
+    , m_gates(new QComboBox)
+    , m_launcher(new QLineEdit)
     , m_estimate(new QLabel)
 {
     setWindowTitle(tr("Start a run"));
@@ -124,6 +126,9 @@ void StartDialog::layOutFields()
     m_baseUrl->setPlaceholderText(tr("the provider's own; or http://127.0.0.1:8000/v1"));
     m_transcript->setPlaceholderText(tr("a transcript.jsonl"));
     m_platform->setPlaceholderText(tr("as in pocl or sm90"));
+    m_launcher->setPlaceholderText(tr("starts the gate, as in: ssh HOST, or: srun --gres=gpu:1"));
+    m_launcher->setToolTip(
+        tr("The run's trials go to a gate that this command starts; klineage-gate has to be there"));
     m_name->setPlaceholderText(tr("put after the platform; needed when it has a lineage already"));
     m_steps->setToolTip(tr("0: no limit"));
     m_within->setToolTip(tr("What was derived again may be so much slower than the stronger kernel"));
@@ -168,23 +173,35 @@ void StartDialog::layOutFields()
     m_form->addRow(tr("S&eed"), m_seed);
     m_form->addRow(QString(), m_hypotheses);
     m_form->addRow(QString(), m_heldOut);
+    m_form->addRow(tr("Gates"), m_gates);
+    m_form->addRow(tr("La&uncher"), m_launcher);
     m_form->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
 }
 
-void StartDialog::offerPool(const QString &fileName, bool isHere)
+void StartDialog::offerGates(const QString &poolFile, const RunPlace &place)
 {
-    m_gates = new QComboBox;
-    m_gates->addItem(tr("the pool"));
-    m_gates->addItem(tr("this machine's"));
-    m_gates->setItemData(0, fileName, Qt::ToolTipRole);
-    m_gates->setCurrentIndex(isHere ? 1 : 0);
-    m_gates->setToolTip(fileName);
-    m_form->addRow(tr("Gates"), m_gates);
+    m_quiet = true;
+    m_gates->clear();
+    if (!poolFile.isEmpty()) {
+        m_gates->addItem(tr("the pool"), RunPlace::Pool);
+        m_gates->setItemData(0, poolFile, Qt::ToolTipRole);
+    }
+    m_gates->addItem(tr("this machine's"), RunPlace::Here);
+    m_gates->addItem(tr("through a launcher"), RunPlace::Launched);
+    m_gates->setToolTip(poolFile);
+    m_gates->setCurrentIndex(std::max(0, m_gates->findData(place.gates)));
+    m_launcher->setText(place.launcher);
+    m_quiet = false;
+    update();
 }
 
-bool StartDialog::isHere() const
+RunPlace StartDialog::runPlace() const
 {
-    return m_gates && m_gates->currentIndex() == 1;
+    RunPlace place;
+    if (m_gates->count() > 0)
+        place.gates = static_cast<RunPlace::Gates>(m_gates->currentData().toInt());
+    place.launcher = m_launcher->text().trimmed();
+    return place;
 }
 
 void StartDialog::layOutFrame()
@@ -220,9 +237,9 @@ void StartDialog::listen()
     for (KernelBox *box : {m_kernel, m_target})
         connect(box, &KernelBox::changed, this, &StartDialog::update);
     connect(m_card, &QComboBox::currentIndexChanged, this, &StartDialog::cardChanged);
-    for (QComboBox *box : {m_workload, m_policy, m_provider})
+    for (QComboBox *box : {m_workload, m_policy, m_provider, m_gates})
         connect(box, &QComboBox::currentIndexChanged, this, &StartDialog::update);
-    for (QLineEdit *line : {m_platform, m_name, m_model, m_command, m_baseUrl, m_transcript})
+    for (QLineEdit *line : {m_platform, m_name, m_model, m_command, m_baseUrl, m_transcript, m_launcher})
         connect(line, &QLineEdit::textChanged, this, &StartDialog::update);
     for (QSpinBox *box : {m_steps, m_rejections, m_repairs, m_within, m_attempts, m_seed})
         connect(box, &QSpinBox::valueChanged, this, &StartDialog::update);

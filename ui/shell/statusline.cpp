@@ -196,7 +196,7 @@ void StatusLine::setGates(GateDesk *desk)
 void StatusLine::showPool()
 {
     const QString problem = m_desk->problem();
-    m_pool->setVisible(m_desk->hasPool() || !problem.isEmpty());
+    m_pool->setVisible(m_desk->hasGates() || !problem.isEmpty());
     m_pool->setText(problem.isEmpty() ? poolSummary(m_desk->state()) : tr("pool.toml cannot be read"));
     m_pool->setToolTip(
         problem.isEmpty()

@@ -19,7 +19,7 @@ using workload::DistributionKind;
 constexpr double littleFlops = 2e8;
 constexpr double littleBytes = 16e6;
 constexpr double normShare = 0x1p-21;
-constexpr double widerRows = 4;
+constexpr double widerRows = 6;
 constexpr double largestHalf = 65504;
 
 constexpr std::array rowOperators{"softmax_rows", "layernorm_rows",  "rmsnorm_rows", "add_rmsnorm_rows",
@@ -112,6 +112,7 @@ std::optional<workload::Case> hardContent(const workload::Workload &workload)
 {
     workload::Case hard = workload.cases.front();
     std::vector<const workload::Case *> cases = hardCases(workload);
+    std::size_t ordinary = 0;
     if (isProduct(workload.oracle) || workload.oracle == "conv2d_nhwc") {
         std::erase_if(
             cases, [&](const workload::Case *c) { return !hasKind(workload, *c, DistributionKind::Mixed); });
@@ -119,6 +120,8 @@ std::optional<workload::Case> hardContent(const workload::Workload &workload)
             cases.resize(1);
     } else if (!contains(rowOperators, workload.oracle)) {
         return std::nullopt;
+    } else {
+        ordinary = cases.size();
     }
     if (cases.empty())
         return std::nullopt;
@@ -132,6 +135,7 @@ std::optional<workload::Case> hardContent(const workload::Workload &workload)
         Distribution all;
         for (const workload::Case *c : cases)
             all.parts.push_back(workload.distributionOf(tensor, *c));
+        all.parts.insert(all.parts.end(), ordinary, workload.distributionOf(tensor, workload.cases.front()));
         hard.distributions[tensor.name] = all.parts.size() == 1 ? all.parts.front() : all;
     }
     return hard;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/gate/timing/clockcheck.h"
 
+#include <chrono>
+
 namespace klineage::gate {
 
 namespace {
@@ -18,7 +20,34 @@ constexpr double busySlackNs = 2e6;
 constexpr double mostWaiting =
     1.25; ///< of the time it ran: with busyTolerance no more than `tolerance` is forgiven
 
+constexpr std::size_t mostSamples = 4096;
+
 } // namespace
+
+WorkerResult<ClockReadings> readClock(WorkerSession &session, SubjectId subject, int repeats, double leastNs,
+                                      const process::Deadline &deadline)
+{
+    ClockReadings readings;
+    for (std::size_t samples = 2;; samples *= 2) {
+        const std::vector<TimedRun> runs(samples, {subject, 0, repeats, 0, true});
+        const auto before = process::processorTimes(session.pid());
+        const double ownBefore = process::ownProcessorTime().waitedNs;
+        const auto begin = std::chrono::steady_clock::now();
+        const auto taken = session.time(runs, deadline.secondsLeft());
+        readings.elapsed =
+            std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count();
+        readings.spent = process::longestBetween(before, process::processorTimes(session.pid()));
+        readings.ownWait = process::ownProcessorTime().waitedNs - ownBefore;
+        if (!taken)
+            return tl::unexpected(taken.error());
+        readings.samples = static_cast<double>(samples);
+        readings.claimed = 0;
+        for (const TimedSample &sample : *taken)
+            readings.claimed += sample.ns * repeats;
+        if (readings.elapsed > leastNs || samples >= mostSamples)
+            return readings;
+    }
+}
 
 bool clocksAgree(const ClockReadings &r)
 {

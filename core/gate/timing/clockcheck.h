@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/gate/session/workersession.h"
+#include "core/process/deadline.h"
 #include "core/process/runqueue.h"
 
 namespace klineage::gate {
@@ -14,6 +16,10 @@ struct ClockReadings {
         spent;          ///< of the worker: what its threads ran and waited at most (longestBetween())
     double ownWait = 0; ///< that the supervisor itself waited for a core
 };
+
+/// Times samples of `repeats` runs in one exchange, twice as many each time until it takes leastNs.
+[[nodiscard]] WorkerResult<ClockReadings> readClock(WorkerSession &session, SubjectId subject, int repeats,
+                                                    double leastNs, const process::Deadline &deadline);
 
 /// Whether the worker's clock can be right. On a quiet machine the two agree within 5 % and what the exchange takes; on a busy one the time
 /// that the kernel says others had the cores is taken off.

@@ -11,7 +11,6 @@
 #include "core/files/sha256.h"
 #include "core/gate/timing/clockcheck.h"
 #include "core/gate/timing/setcount.h"
-#include "core/process/runqueue.h"
 
 #include <algorithm>
 #include <chrono>
@@ -39,9 +38,11 @@ constexpr int clockAttempts = 5;
 constexpr double closerShare =
     0.03; ///< of a block's time, for expected outputs of sets that no seed's content is
 constexpr std::size_t mostCloser = 8;
+constexpr std::size_t muchInput = std::size_t{64} << 20; ///< bytes: more are watched in half of the blocks
 constexpr double littleWork =
     2e7; ///< operations and bytes: so little that the first block need not wait for a measurement
-constexpr double muchWork = 2e11; ///< operations: the oracle takes a second
+constexpr double quickOracleSeconds = 0.02; ///< for a set: so quick that any set may be looked at whole
+constexpr double muchWork = 2e11;           ///< operations: the oracle takes a second
 
 std::string percent(double ratio)
 {
@@ -65,6 +66,14 @@ Where whereOf(const TrialContext &context, const CorrectnessResult &correct)
     return where;
 }
 
+/// Operations or bytes of the timed case, whichever are more.
+double workOf(const workload::Workload &workload)
+{
+    const kernel::Bindings bindings = workload.bindings(workload.cases.front());
+    return std::max(workload.flops.evaluateReal(bindings).value_or(0),
+                    workload.bytes.evaluateReal(bindings).value_or(0));
+}
+
 class Profiler
 {
 public:
@@ -77,6 +86,7 @@ public:
         , m_noise(noise)
         , m_trial(trial)
         , m_where(whereOf(context, correct))
+        , m_work(workOf(context.job.workload))
         , m_buffers(context.session, context.job.workload, correct.unseen, context.judge)
         , m_outputs(m_buffers, [this](std::size_t set) { return computeSet(set); })
         , m_sides(candidate, correct, compiler, context, m_buffers, m_outputs, trial, m_where)
@@ -115,7 +125,11 @@ private:
     std::optional<double> spread() const;
     Step checkReplay();
     Step measureEnergy();
+    using Inspection = std::function<WorkerResult<std::optional<Finding>>()>;
+    Step watchInputs();
     Step audit(std::size_t set);
+    Step told(std::size_t set, const Inspection &inspection);
+    [[nodiscard]] std::size_t drawSet() const;
     Step lookCloser(double blockSeconds);
     Step checkClock(bool first);
     RoundResult look(std::size_t subject, const TimedRun &run, const TimedSample &sample);
@@ -132,7 +146,9 @@ private:
     NoiseFloors &m_noise;
     Trial &m_trial;
     Where m_where;
+    double m_work;
     TimedBuffers m_buffers;
+    std::size_t m_watched = 0; ///< the set whose inputs are watched in this block
     TimedOutputs m_outputs;
     MeasuredSides m_sides;
     std::vector<TimedSubject> &m_subjects;
@@ -173,11 +189,21 @@ int Profiler::roundsPerBlock(double secondsLeft) const
 
 Profiler::Step Profiler::audit(std::size_t set)
 {
+    if (m_buffers.audited(set))
+        return told(set, [&] { return m_buffers.inspect(set, "candidate"); });
+    const auto content = computeSet(set);
+    if (!content)
+        return tl::unexpected(ProfileEnd{content.error(), Culprit::Candidate});
+    return told(set, [&] { return m_buffers.inspectResults(set, "candidate", **content); });
+}
+
+Profiler::Step Profiler::told(std::size_t set, const Inspection &inspection)
+{
     Where where = m_where;
     where.seed = m_buffers.seedOf(set);
     const auto finding = [&] {
         const OwnTime own(m_context, OwnTime::Work::Transfers);
-        return m_buffers.inspect(set, "candidate");
+        return inspection();
     }();
     if (!finding)
         return failed(finding.error(), Culprit::Candidate);
@@ -186,18 +212,36 @@ Profiler::Step Profiler::audit(std::size_t set)
     return {};
 }
 
+/// Before anything runs on the block's sets: one whose content is no seed's, so that none can be told from those that are looked at.
+Profiler::Step Profiler::watchInputs()
+{
+    m_watched = entropy() % m_state.sets;
+    if (m_buffers.audited(m_watched) || (m_buffers.inputBytes() > muchInput && entropy() % 2 == 0))
+        return {};
+    const OwnTime own(m_context, OwnTime::Work::Transfers);
+    if (auto watched = m_buffers.watchInputs(m_watched); !watched)
+        return failed(watched.error(), Culprit::Candidate);
+    return {};
+}
+
+/// The set that is looked at whole after a block: of any content where the oracle is quick.
+std::size_t Profiler::drawSet() const
+{
+    const bool quick = m_oracleSeconds > 0 ? m_oracleSeconds < quickOracleSeconds : m_work < littleWork;
+    std::size_t set = entropy() % m_state.sets;
+    while (!quick && !m_buffers.audited(set))
+        set = entropy() % m_state.sets;
+    return set;
+}
+
 /// Sets whose content nobody knew before are computed too, in each block as many as cost little, and one in the end.
 Profiler::Step Profiler::lookCloser(double blockSeconds)
 {
-    const auto &workload = m_context.job.workload;
-    const kernel::Bindings bindings = workload.bindings(timedCase());
-    const double work = std::max(workload.flops.evaluateReal(bindings).value_or(0),
-                                 workload.bytes.evaluateReal(bindings).value_or(0));
     std::size_t looks = m_oracleSeconds > 0
                             ? static_cast<std::size_t>(closerShare * blockSeconds / m_oracleSeconds)
-                            : (work < littleWork ? 1 : 0);
+                            : (m_work < littleWork ? 1 : 0);
     looks = std::min(looks, mostCloser);
-    if (!m_stoppedBy.empty() && (work < muchWork || !m_buffers.hasIntegers()))
+    if (!m_stoppedBy.empty() && (m_work < muchWork || !m_buffers.hasIntegers()))
         looks = std::max<std::size_t>(looks, 1);
     for (std::size_t i = 0; i < looks; ++i) {
         if (auto closer = judged(m_outputs.lookCloser()); !closer)
@@ -280,27 +324,11 @@ Profiler::Step Profiler::checkClock(bool first)
                                                     1.0, static_cast<double>(m_state.sets)));
     ClockReadings readings;
     for (int attempt = 0; attempt < clockAttempts; ++attempt) {
-        std::size_t samples = 2;
-        for (;; samples *= 2) {
-            const std::vector<TimedRun> runs(samples, {m_subjects[side].id, 0, repeats, 0, true});
-            const auto before = process::processorTimes(m_context.session.pid());
-            const double ownBefore = process::ownProcessorTime().waitedNs;
-            const auto begin = std::chrono::steady_clock::now();
-            const auto taken = m_context.session.time(runs, m_context.deadline.secondsLeft());
-            readings.elapsed =
-                std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count();
-            readings.spent =
-                process::longestBetween(before, process::processorTimes(m_context.session.pid()));
-            readings.ownWait = process::ownProcessorTime().waitedNs - ownBefore;
-            if (!taken)
-                return failed(taken.error(), m_sides.sides()[side].culprit());
-            readings.samples = static_cast<double>(samples);
-            readings.claimed = 0;
-            for (const TimedSample &sample : *taken)
-                readings.claimed += sample.ns * repeats;
-            if (readings.elapsed > leastNs || samples >= 4096)
-                break;
-        }
+        const auto taken =
+            readClock(m_context.session, m_subjects[side].id, repeats, leastNs, m_context.deadline);
+        if (!taken)
+            return failed(taken.error(), m_sides.sides()[side].culprit());
+        readings = *taken;
         if (clocksAgree(readings))
             return {};
     }
@@ -370,6 +398,8 @@ Profiler::Step Profiler::measureBlock(const process::Deadline &limit)
     const auto begin = std::chrono::steady_clock::now();
     if (auto placed = m_sides.place(); !placed)
         return placed;
+    if (auto watched = watchInputs(); !watched)
+        return watched;
     const bool first = m_state.blockEnds.empty();
     if (auto warm = warmUp(m_subjects, m_state, m_context); !warm)
         return blame(warm.error());
@@ -381,12 +411,7 @@ Profiler::Step Profiler::measureBlock(const process::Deadline &limit)
     }
     if (auto checked = checkClock(first); !checked)
         return checked;
-    std::vector<std::size_t> audited;
-    for (std::size_t set = 0; set < m_state.sets; ++set) {
-        if (m_buffers.audited(set))
-            audited.push_back(set);
-    }
-    const std::size_t set = audited[entropy() % audited.size()];
+    const std::size_t set = drawSet();
     if (auto ran = runBlock(m_subjects, roundsPerBlock(secondsLeft), set, m_state, m_context); !ran)
         return blame(ran.error());
     if (auto clean = checkGlobals(m_candidate, *m_sides.sides().front().module(), m_context, m_where); !clean)
@@ -397,6 +422,8 @@ Profiler::Step Profiler::measureBlock(const process::Deadline &limit)
         if (auto checked = audit(set); !checked)
             return checked;
     }
+    if (auto checked = told(m_watched, [&] { return m_buffers.inspectWatched(); }); !checked)
+        return checked;
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
     if (auto closer = lookCloser(spent.count()); !closer)
         return closer;

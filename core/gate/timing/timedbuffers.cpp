@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <utility>
 
 namespace klineage::gate {
 
@@ -334,10 +335,63 @@ std::vector<HostTensor> TimedBuffers::tensorsOf(std::size_t set) const
     return tensors;
 }
 
+std::size_t TimedBuffers::inputBytes() const
+{
+    std::size_t bytes = 0;
+    for (const Family &family : m_tensors)
+        bytes += family.layout.kind == BufferKind::Input ? family.layout.bytes : 0;
+    return bytes;
+}
+
+WorkerResult<void> TimedBuffers::watchInputs(std::size_t set)
+{
+    for (std::size_t i = 0; i < m_tensors.size(); ++i) {
+        const Family &family = m_tensors[i];
+        if (family.layout.kind != BufferKind::Input)
+            continue;
+        const BufferBinding at = family.binding(set);
+        const auto bytes = m_session.download(at.buffer, family.layout.bytes, at.offsetBytes);
+        if (!bytes)
+            return tl::unexpected(bytes.error());
+        const HostTensor &tensor = m_contents.front()->tensors[i];
+        m_watched.push_back({i, set, {tensor.name, tensor.role, tensor.dtype, tensor.shape, {}}});
+        m_watched.back().held.bytes.resize(bytes->size());
+        parallelCopy(m_watched.back().held.bytes.data(), *bytes);
+    }
+    return {};
+}
+
+WorkerResult<std::optional<Finding>> TimedBuffers::inspectWatched()
+{
+    std::optional<Finding> found;
+    OutputJudge judge(model());
+    for (const Watched &watched : std::exchange(m_watched, {})) {
+        const Family &family = m_tensors[watched.tensor];
+        const Place &place = family.of(watched.set);
+        const auto image = m_session.download(place.buffer, family.layout.total(), place.offset);
+        if (!image)
+            return tl::unexpected(image.error());
+        if (!found)
+            found = judgeBuffer(family.layout, family.key, &watched.held, judge, *image, {});
+    }
+    return found;
+}
+
 WorkerResult<std::optional<Finding>> TimedBuffers::inspect(std::size_t set, const std::string &side)
 {
+    return inspect(set, side, contentOf(set), true);
+}
+
+WorkerResult<std::optional<Finding>> TimedBuffers::inspectResults(std::size_t set, const std::string &side,
+                                                                  const CaseInstance &content)
+{
+    return inspect(set, side, content, false);
+}
+
+WorkerResult<std::optional<Finding>> TimedBuffers::inspect(std::size_t set, const std::string &side,
+                                                           const CaseInstance &content, bool withInputs)
+{
     std::optional<Finding> worst;
-    const CaseInstance &content = contentOf(set);
     OutputJudge judge(content);
     const auto look = [&](const Family &family, const HostTensor *tensor) -> WorkerResult<void> {
         const Place &place = family.of(set);
@@ -353,6 +407,8 @@ WorkerResult<std::optional<Finding>> TimedBuffers::inspect(std::size_t set, cons
         return {};
     };
     for (std::size_t i = 0; i < m_tensors.size(); ++i) {
+        if (!withInputs && m_tensors[i].layout.kind == BufferKind::Input)
+            continue;
         if (auto looked = look(m_tensors[i], &content.tensors[i]); !looked)
             return tl::unexpected(looked.error());
     }

@@ -62,6 +62,17 @@ public:
     [[nodiscard]] bool hasIntegers() const;
     /// Looks at every byte of an audited set after the side ran on it: red zones, inputs, outputs. Nothing when all is well.
     [[nodiscard]] WorkerResult<std::optional<Finding>> inspect(std::size_t set, const std::string &side);
+    /// The same of any set, inputs aside. content: what its outputs have to be.
+    [[nodiscard]] WorkerResult<std::optional<Finding>> inspectResults(std::size_t set,
+                                                                      const std::string &side,
+                                                                      const CaseInstance &content);
+
+    /// Keeps what the inputs of a set hold now, whatever its content is and whoever made it.
+    [[nodiscard]] WorkerResult<void> watchInputs(std::size_t set);
+    /// Whether the inputs and the red zones of the watched sets are as they were; they are not watched any more. A kernel that keeps
+    /// something in the inputs of sets that are no seed's changes them.
+    [[nodiscard]] WorkerResult<std::optional<Finding>> inspectWatched();
+    [[nodiscard]] std::size_t inputBytes() const; ///< of a set
 
 private:
     /// Where a copy begins, with its red zone.
@@ -85,6 +96,14 @@ private:
             return {of(set).buffer, of(set).offset + layout.offset()};
         }
     };
+    /// An input of a watched set.
+    struct Watched {
+        std::size_t tensor = 0;
+        std::size_t set = 0;
+        HostTensor held;
+    };
+    [[nodiscard]] WorkerResult<std::optional<Finding>> inspect(std::size_t set, const std::string &side,
+                                                               const CaseInstance &content, bool withInputs);
     [[nodiscard]] WorkerResult<std::vector<Place>> makePlaces(std::size_t bytes);
     /// Writes the first copy. content: an input's; empty: poison.
     [[nodiscard]] WorkerResult<void> writeFirst(const Family &family, std::span<const std::byte> content);
@@ -112,6 +131,7 @@ private:
     std::vector<Family> m_tensors;                ///< in the order of the instances' tensors
     std::vector<std::vector<BufferId>> m_masters; ///< [tensor][content]: an input's content alone
     std::map<std::string, std::vector<Family>> m_workspaces; ///< by side
+    std::vector<Watched> m_watched;
 };
 
 } // namespace klineage::gate

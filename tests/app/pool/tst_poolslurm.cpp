@@ -85,7 +85,7 @@ void TestPoolSlurm::theExampleOfTheReadme()
     QVERIFY2(m_cluster->jobs().find("RUNNING") != std::string::npos, "It did not run as a job.");
 }
 
-/// The wait is short here; KLINEAGE_QUEUE_SECONDS=125 makes it longer than a trial of one second may be silent.
+/// Two minutes under CTest, which is longer than a trial of one second may be silent; short when it is started by hand.
 void TestPoolSlurm::aQueueIsNotTheTrialsTime()
 {
     const int seconds = std::max(2, qEnvironmentVariableIntValue("KLINEAGE_QUEUE_SECONDS"));

@@ -120,6 +120,7 @@ private slots:
     void offsetsStayAsTheyAre();
     void fillsAreOutputsAndOpenWorkspaces();
     void inspectionSeesChanges();
+    void watchedInputsHaveToStay();
     void aSetForEachSeedAtMost();
     void inOneBufferWhereThatIsFaster();
     void repeats_data();
@@ -279,6 +280,37 @@ void TestTimedBuffers::inspectionSeesChanges()
     QVERIFY(finding && *finding);
     QCOMPARE((*finding)->kind, Finding::Kind::RedZone);
     QVERIFY((*finding)->redZone.before);
+}
+
+void TestTimedBuffers::watchedInputsHaveToStay()
+{
+    Bench bench(6);
+    QVERIFY(bench.buffers.redraw(4));
+    std::size_t set = 0;
+    while (bench.buffers.audited(set))
+        ++set;
+    const auto changed = [&](std::size_t at) -> std::optional<Finding> {
+        if (!bench.buffers.watchInputs(set))
+            qFatal("cannot watch");
+        const BufferId x = bench.buffers.bindings("candidate")[set].at("x").buffer;
+        const auto got = bench.session->download(x, 3 * redZoneBytes).value();
+        std::vector<std::byte> image(got.begin(), got.end());
+        image.at(at) ^= at == 0 ? std::byte{0} : std::byte{1};
+        const auto room = bench.session->staging(image.size()).value();
+        std::copy(image.begin(), image.end(), room.begin());
+        if (!bench.session->uploadStaged(x, image.size()))
+            qFatal("cannot upload");
+        return bench.buffers.inspectWatched().value();
+    };
+    QVERIFY(!changed(0));
+    const auto input = changed(redZoneBytes + 4 * 7); // the lowest bit of row 1, column 2
+    QVERIFY(input);
+    QCOMPARE(input->kind, Finding::Kind::InputChanged);
+    QCOMPARE(input->element, std::string("x[1, 2]"));
+    const auto zone = changed(redZoneBytes - 1);
+    QVERIFY(zone);
+    QCOMPARE(zone->kind, Finding::Kind::RedZone);
+    QVERIFY(!bench.buffers.inspectWatched().value()); // nothing is watched any more
 }
 
 void TestTimedBuffers::aSetForEachSeedAtMost()

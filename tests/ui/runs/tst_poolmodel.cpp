@@ -5,6 +5,7 @@
 #include "ui/runs/poolpanel.h"
 
 #include <QAbstractItemModelTester>
+#include <QLabel>
 #include <QTemporaryDir>
 #include <QtTest>
 
@@ -17,6 +18,7 @@ class TestPoolModel : public QObject
 private slots:
     void saysWhatGatesDo();
     void theDeskReadsThePoolOfTheWorkspace();
+    void runsAskTheGateOfALauncher();
 };
 
 void TestPoolModel::saysWhatGatesDo()
@@ -72,6 +74,50 @@ void TestPoolModel::theDeskReadsThePoolOfTheWorkspace()
     desk.open(folder.path());
     QVERIFY(!desk.hasPool());
     QVERIFY(desk.problem().contains(QStringLiteral("name")));
+}
+
+void TestPoolModel::runsAskTheGateOfALauncher()
+{
+    const QTemporaryDir folder;
+    qputenv("XDG_CONFIG_HOME", folder.filePath(QStringLiteral("config")).toLocal8Bit());
+    // A gate that is found; the launcher does not start it.
+    const QString program = folder.filePath(QStringLiteral("klineage-gate"));
+    QVERIFY(QFile(program).open(QIODevice::WriteOnly));
+    QVERIFY(QFile::setPermissions(program, QFile::ReadOwner | QFile::ExeOwner));
+    qputenv("PATH", (folder.path() + QStringLiteral(":/usr/bin:/bin")).toLocal8Bit());
+    GateDesk desk;
+    desk.open(folder.path());
+    PoolPanel panel(&desk);
+    QVERIFY(!desk.hasGates());
+
+    QVERIFY(!desk.setRunPlace({RunPlace::Launched, QStringLiteral("ssh 'host")}));
+    QVERIFY(!desk.setRunPlace({RunPlace::Launched, QStringLiteral("  ")}));
+    QCOMPARE(desk.runPlace().gates, RunPlace::Pool);
+    QVERIFY(desk.state().gates.empty());
+
+    const QString launcher =
+        QStringLiteral("sh -c 'echo \"$0\" >> \"%1/launched\"; echo no such partition >&2; exit 1'")
+            .arg(folder.path());
+    QVERIFY(desk.setRunPlace({RunPlace::Launched, launcher}));
+    QVERIFY(desk.hasGates());
+    QVERIFY(!desk.hasPool());
+    QCOMPARE(desk.state().gates.size(), std::size_t{1});
+    QCOMPARE(desk.state().gates.front().spec.where, std::string("sh"));
+    const auto *summary = panel.findChild<QLabel *>();
+    QVERIFY(summary);
+    QVERIFY2(summary->text().contains(launcher), qPrintable(summary->text()));
+    const auto trial = desk.runnerForRuns()({}, {}, {});
+    QVERIFY(!trial);
+    const std::string told = trial.error().message + '\n' + trial.error().detail;
+    QVERIFY2(told.find("no such partition") != std::string::npos, told.c_str());
+    QFile said(folder.filePath(QStringLiteral("launched")));
+    QVERIFY(said.open(QIODevice::ReadOnly));
+    QVERIFY(said.readAll().contains("klineage-gate"));
+
+    QVERIFY(desk.setRunPlace({RunPlace::Here, launcher}));
+    QVERIFY(!desk.hasGates());
+    QVERIFY(desk.state().gates.empty());
+    QCOMPARE(desk.runPlace().launcher, launcher); // for the next time
 }
 
 QTEST_MAIN(TestPoolModel)

@@ -17,8 +17,10 @@
 
 #include <QAbstractItemModelTester>
 #include <QAction>
+#include <QComboBox>
 #include <QFormLayout>
 #include <QLabel>
+#include <QLineEdit>
 #include <QPlainTextEdit>
 #include <QPushButton>
 #include <QSignalSpy>
@@ -287,6 +289,44 @@ private slots:
         request.model = "nobody-knows";
         dialog.setRequest(request);
         QVERIFY(!dialog.startButton()->isEnabled() || !llm::hasNetworkProviders());
+    }
+
+    void theDialogAsksWhichGates()
+    {
+        StartDialog dialog(m_workspace->workspace(), nullptr);
+        dialog.suggest({QStringLiteral("toy/pocl/K00"), QStringLiteral("toy/pocl/K02"), {}, {}});
+        const auto field = [&dialog](const QString &label) -> QWidget * {
+            for (int row = 0; row < dialog.fields()->rowCount(); ++row) {
+                const auto *text = qobject_cast<QLabel *>(
+                    dialog.fields()->itemAt(row, QFormLayout::LabelRole)
+                        ? dialog.fields()->itemAt(row, QFormLayout::LabelRole)->widget()
+                        : nullptr);
+                if (text && text->text().remove(QLatin1Char('&')) == label)
+                    return dialog.fields()->itemAt(row, QFormLayout::FieldRole)->widget();
+            }
+            return nullptr;
+        };
+        auto *gates = qobject_cast<QComboBox *>(field(QStringLiteral("Gates")));
+        auto *launcher = qobject_cast<QLineEdit *>(field(QStringLiteral("Launcher")));
+        QVERIFY(gates && launcher);
+        QVERIFY(!dialog.fields()->isRowVisible(gates)); // nobody is there to be asked
+        dialog.offerGates({}, {});
+        QCOMPARE(gates->count(), 2);
+        QCOMPARE(dialog.runPlace().gates, RunPlace::Here);
+        QVERIFY(!dialog.fields()->isRowVisible(launcher));
+        dialog.offerGates(QStringLiteral("/lab/pool.toml"), {});
+        QCOMPARE(gates->count(), 3);
+        QCOMPARE(dialog.runPlace().gates, RunPlace::Pool);
+        gates->setCurrentIndex(2);
+        QVERIFY(dialog.fields()->isRowVisible(launcher));
+        QVERIFY(!dialog.startButton()->isEnabled());
+        QVERIFY(dialog.estimateLabel()->text().contains(QLatin1String("ssh HOST")));
+        launcher->setText(QStringLiteral("srun \"--gres=gpu:1"));
+        QVERIFY(dialog.estimateLabel()->text().contains(QLatin1String("quote")));
+        launcher->setText(QStringLiteral(" srun --gres=gpu:1 "));
+        QVERIFY2(dialog.startButton()->isEnabled(), qPrintable(dialog.estimateLabel()->text()));
+        QCOMPARE(dialog.runPlace().gates, RunPlace::Launched);
+        QCOMPARE(dialog.runPlace().launcher, QStringLiteral("srun --gres=gpu:1"));
     }
 
     void theDialogHasTheFieldsOfTheKind_data()

@@ -14,6 +14,7 @@
 
 #include <QAccessible>
 #include <QAction>
+#include <QComboBox>
 #include <QDialogButtonBox>
 #include <QFile>
 #include <QFileDialog>
@@ -26,6 +27,7 @@
 #include <QSignalSpy>
 #include <QTableView>
 #include <QTimer>
+#include <QWindow>
 
 #include <algorithm>
 #include <functional>
@@ -346,8 +348,25 @@ private slots:
         const RealWindow real;
         QVERIFY(real.ready);
         real.focus("lineage");
-        QVERIFY(inDialog<StartDialog>(real, Qt::Key_R, Qt::ControlModifier | Qt::ShiftModifier,
-                                      [](StartDialog *) {}));
+        // Its gates, chosen by keys: the launcher's field is there when it is asked for, and Alt+U reaches it.
+        QVERIFY(inDialog<StartDialog>(
+            real, Qt::Key_R, Qt::ControlModifier | Qt::ShiftModifier, [](StartDialog *dialog) {
+                const RunPlace before = dialog->runPlace();
+                QVERIFY(before.gates != RunPlace::Launched);
+                QComboBox *gates = nullptr;
+                for (QComboBox *box : dialog->findChildren<QComboBox *>())
+                    if (box->findData(RunPlace::Launched) >= 0 && box->isVisible())
+                        gates = box;
+                QVERIFY(gates);
+                gates->setFocus();
+                QTest::keyClick(gates, Qt::Key_End);
+                QCOMPARE(dialog->runPlace().gates, RunPlace::Launched);
+                QTest::keyClick(dialog->windowHandle(), Qt::Key_U, Qt::AltModifier);
+                auto *field = qobject_cast<QLineEdit *>(dialog->focusWidget());
+                QVERIFY2(field, qPrintable(dialog->focusWidget()->metaObject()->className()));
+                QTest::keyClicks(field, QStringLiteral("ssh lab"));
+                QCOMPARE(dialog->runPlace().launcher, QStringLiteral("ssh lab"));
+            }));
         QVERIFY2(real.hasFocus("lineage"), QApplication::focusWidget()
                                                ? QApplication::focusWidget()->metaObject()->className()
                                                : "nothing");
