@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/commands.h"
 #include "app/cli/mcp/mcpcommand.h"
+#include "app/manual/pages.h"
 #include "app/version/version.h"
 
 #include <CLI/CLI.hpp>
 
 int main(int argc, char **argv)
 {
+    using namespace klineage;
     using namespace klineage::cli;
 
     CLI::App app("KLineage without a window: lineages, SkillCards and the gate.", "klineage-cli");
@@ -32,6 +34,8 @@ int main(int argc, char **argv)
     addReportCommand(app, session);
     addMcpCommand(app, session);
 
+    if (const auto status = manual::generateIfAsked(argc, argv, [&app] { return manual::commandOf(app); }))
+        return *status;
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError &problem) {

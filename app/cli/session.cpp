@@ -2,6 +2,7 @@
 #include "app/cli/session.h"
 
 #include "core/base/suggest.h"
+#include "core/workspace/installed.h"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -12,8 +13,9 @@ namespace klineage::cli {
 
 void Session::addGlobalOptions(CLI::App &app)
 {
-    app.add_option("--workspace", m_workspace,
-                   "Folder with workloads/ and skills/ (default: the nearest one above)")
+    app.add_option(
+           "--workspace", m_workspace,
+           "Folder with workloads/ and skills/ (default: the nearest one above, else the installed example)")
         ->type_name("DIR");
     app.add_flag("--json", m_json, "Print one JSON document");
 }
@@ -49,6 +51,8 @@ Result<std::filesystem::path> Session::workspaceRoot() const
     Result<std::filesystem::path> beside = problem ? found : findWorkspace(program.parent_path());
     if (beside)
         return beside;
+    if (const auto installed = installedWorkspace())
+        return *installed;
     Error error = found.error();
     error.detail = "Change into a workspace or name one with --workspace DIR.";
     return tl::unexpected(error);

@@ -34,7 +34,7 @@ public:
     [[nodiscard]] bool json() const { return m_json; }
     [[nodiscard]] int exitStatus() const { return m_exitStatus; }
 
-    /// --workspace, or the nearest one at or above the current folder, or above the program.
+    /// --workspace, or the nearest one at or above the current folder, or above the program, or the installed example.
     [[nodiscard]] Result<std::filesystem::path> workspaceRoot() const;
     [[nodiscard]] Result<Workspace> openWorkspace() const;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gate/roofline.h"
+#include "app/manual/pages.h"
 #include "app/version/version.h"
 
 #include "core/device/worker/worker.h"
@@ -166,7 +167,8 @@ const char *const serveFooter =
 int main(int argc, char **argv)
 {
     CLI::App app{
-        "The gate of KLineage: compiles a candidate kernel, checks it against the oracle, and times it."};
+        "The gate of KLineage: compiles a candidate kernel, checks it against the oracle, and times it.",
+        "klineage-gate"};
     app.set_version_flag("--version", std::string("klineage-gate ") + versionText());
     app.footer("Exit status: 0 ok; 1 the answer is negative; 2 wrong usage; 3 the environment failed.");
     app.require_subcommand(1);
@@ -268,6 +270,8 @@ int main(int argc, char **argv)
     auto *compiler =
         app.add_subcommand("compile", "Compile untrusted source (started by the gate itself)")->group("");
 
+    if (const auto status = manual::generateIfAsked(argc, argv, [&app] { return manual::commandOf(app); }))
+        return *status;
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError &problem) {

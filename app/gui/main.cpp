@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/options.h"
 #include "app/gui/screenshot.h"
+#include "app/manual/pages.h"
+#include "core/workspace/installed.h"
 #include "core/workspace/workspace.h"
 #include "ui/report/reportfile.h"
 #include "ui/shell/mainwindow.h"
@@ -50,7 +52,7 @@ long long processAgeMs()
     return now.tv_sec * 1000LL + now.tv_nsec / 1000000 - startedMs;
 }
 
-/// The workspace to open: asked for, else around the current folder, around the program, or the last one.
+/// The workspace to open: asked for, else around the current folder, around the program, the last one, or the installed example.
 QString chooseWorkspace(const app::Options &options, const QString &last, QString *why)
 {
     if (!options.workspace.isEmpty())
@@ -61,6 +63,8 @@ QString chooseWorkspace(const app::Options &options, const QString &last, QStrin
     }
     if (!last.isEmpty() && QDir(last).exists())
         return last;
+    if (const auto installed = installedWorkspace())
+        return QString::fromStdString(installed->string());
     *why = QCoreApplication::translate("klineage::app", "No workspace was found around %1.")
                .arg(QDir::currentPath());
     return {};
@@ -88,6 +92,8 @@ int main(int argc, char *argv[])
     for (int i = 0; i < argc; ++i)
         arguments << QString::fromLocal8Bit(argv[i]);
     QCoreApplication::setApplicationName(QStringLiteral("klineage"));
+    if (const auto status = manual::generateIfAsked(argc, argv, app::commandOfWindow))
+        return *status;
     const app::Options options = app::parseOptions(arguments);
     if (!options.message.isEmpty()) {
         std::fputs(qPrintable(options.message), options.exitCode == 0 ? stdout : stderr);
@@ -108,6 +114,8 @@ int main(int argc, char *argv[])
     if (options.scale > 0)
         qputenv("QT_SCALE_FACTOR", QByteArray::number(options.scale));
 
+    QGuiApplication::setDesktopFileName(
+        QStringLiteral("org.klineage.Workbench")); // whose icon a desktop shows
     QApplication application(argc, argv);
     if (isReport) {
         ui::Theme::apply(application, ui::ThemeChoice::Light);

@@ -45,6 +45,40 @@ QStringList layoutIds()
     return ids;
 }
 
+QString description()
+{
+    return optionText("The workbench for kernel lineages and SkillCards.");
+}
+
+/// But help and version, which the parser has by itself.
+QList<QCommandLineOption> knownOptions()
+{
+    return {
+        {"workspace",
+         optionText(
+             "Open this workspace: a folder with workloads/ and skills/. Without it the nearest one above, the last "
+             "one, or the installed example."),
+         optionText("DIR")},
+        {"screenshot", optionText("Write a picture of the window to FILE and exit. Needs no display."),
+         optionText("FILE")},
+        {"report",
+         optionText(
+             "Write the report of a lineage, a run or an experiment and exit, as klineage-cli report. Needs no display."),
+         optionText("NAME")},
+        {"output", optionText("The report's file, .html, .pdf or .md."), optionText("FILE")},
+        {"size", optionText("Size of the window."), optionText("WxH")},
+        {"theme", optionText("light, dark or system."), optionText("NAME")},
+        {"scale", optionText("Scale of the window, 0.5 to 4."), optionText("FACTOR")},
+        {"layout", optionText("Layout of the window: %1.").arg(layoutIds().join(QStringLiteral(", "))),
+         optionText("NAME")},
+        {"open",
+         optionText(
+             "Go to a lineage, one of its states, a run or an experiment: gemm/sm90/K05, run:ID, experiment:NAME."),
+         optionText("TARGET")},
+        {"card", optionText("Show this SkillCard."), optionText("NAME")},
+    };
+}
+
 void readValues(const QCommandLineParser &parser, Options &options)
 {
     Checker checker(options);
@@ -94,30 +128,10 @@ void readValues(const QCommandLineParser &parser, Options &options)
 Options parseOptions(const QStringList &arguments)
 {
     QCommandLineParser parser;
-    parser.setApplicationDescription(optionText("The workbench for kernel lineages and SkillCards."));
+    parser.setApplicationDescription(description());
     const QCommandLineOption help = parser.addHelpOption();
     const QCommandLineOption version = parser.addVersionOption();
-    parser.addOptions({
-        {"workspace", optionText("Open this workspace: a folder with workloads/ and skills/."),
-         optionText("DIR")},
-        {"screenshot", optionText("Write a picture of the window to FILE and exit. Needs no display."),
-         optionText("FILE")},
-        {"report",
-         optionText(
-             "Write the report of a lineage, a run or an experiment and exit, as klineage-cli report. Needs no display."),
-         optionText("NAME")},
-        {"output", optionText("The report's file, .html, .pdf or .md."), optionText("FILE")},
-        {"size", optionText("Size of the window."), optionText("WxH")},
-        {"theme", optionText("light, dark or system."), optionText("NAME")},
-        {"scale", optionText("Scale of the window, 0.5 to 4."), optionText("FACTOR")},
-        {"layout", optionText("Layout of the window: %1.").arg(layoutIds().join(QStringLiteral(", "))),
-         optionText("NAME")},
-        {"open",
-         optionText(
-             "Go to a lineage, one of its states, a run or an experiment: gemm/sm90/K05, run:ID, experiment:NAME."),
-         optionText("TARGET")},
-        {"card", optionText("Show this SkillCard."), optionText("NAME")},
-    });
+    parser.addOptions(knownOptions());
     Options options;
     if (!parser.parse(arguments)) {
         options.message = parser.errorText() + QLatin1Char('\n')
@@ -137,6 +151,29 @@ Options parseOptions(const QStringList &arguments)
         readValues(parser, options);
     }
     return options;
+}
+
+manual::Command commandOfWindow()
+{
+    manual::Command command{"klineage", description().toStdString(), {}, {}, {}, {}};
+    command.notes =
+        "Exit status: 0 ok; 1 what was asked for is not there; 2 wrong usage; 3 the environment failed.";
+    command.options = {{{"-h", "--help"}, {}, {}, "Show the options and exit."},
+                       {{"-v", "--version"}, {}, {}, "Show the version and exit."}};
+    for (const QCommandLineOption &known : knownOptions()) {
+        manual::Option option{{"--" + known.names().first().toStdString()},
+                              known.valueName().toStdString(),
+                              {},
+                              known.description().toStdString()};
+        if (known.names().contains(QLatin1String("theme")))
+            option.choices = {"light", "dark", "system"};
+        if (known.names().contains(QLatin1String("layout"))) {
+            for (const QString &id : layoutIds())
+                option.choices.push_back(id.toStdString());
+        }
+        command.options.push_back(option);
+    }
+    return command;
 }
 
 } // namespace klineage::app

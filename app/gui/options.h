@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "app/manual/command.h"
+
 #include <QSize>
 #include <QString>
 #include <QStringList>
@@ -26,5 +28,8 @@ struct Options {
 
 /// Needs no application object: the platform plugin is chosen by what was read.
 [[nodiscard]] Options parseOptions(const QStringList &arguments);
+
+/// The same for the manual page and the completions.
+[[nodiscard]] manual::Command commandOfWindow();
 
 } // namespace klineage::app

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Installs what a build needs and this machine lacks: resources/setup/install.sh [app|tests]
+# Installs what a build needs and this machine lacks: resources/setup/install.sh [app|tests|package]
 # Only packages of the system's own release are used. When nothing is missing it returns at once, without the network.
 set -eu
 
@@ -41,6 +41,14 @@ slurmctld
 slurmd
 slurm-client
 munge
+"
+fi
+# What CPack asks for the dependencies of a package.
+if [ "$purpose" = package ]; then
+    needs="$needs
+dpkg-dev
+file
+gzip
 "
 fi
 # The format is checked with the version of Debian 12 alone.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/shell/mainwindow.h"
 
+#include "core/workspace/installed.h"
 #include "core/workspace/workspace.h"
 #include "ui/cards/cardreviewer.h"
 #include "ui/diff/diffpanel.h"
@@ -30,6 +31,7 @@
 #include "ui/shell/reportmaker.h"
 #include "ui/shell/statusline.h"
 #include "ui/shell/topbar.h"
+#include "ui/shell/workspacecopier.h"
 #include "ui/style/icons.h"
 #include "ui/style/segmentedswitch.h"
 #include "ui/style/status.h"
@@ -91,6 +93,7 @@ MainWindow::MainWindow(QWidget *parent)
     , m_top(new TopBar)
     , m_status(new StatusLine(m_devices, m_gate, m_problems))
     , m_report(new ReportMaker(this))
+    , m_copier(new WorkspaceCopier(this))
 {
     setWindowTitle(QStringLiteral("KLineage"));
     setWindowIcon(applicationIcon());
@@ -172,6 +175,13 @@ void MainWindow::connectPanels()
     connect(m_top, &TopBar::goToRequested, this,
             [this] { command(QStringLiteral("window.goTo"))->trigger(); });
     connect(m_centre, &Centre::openWorkspaceRequested, this, &MainWindow::chooseWorkspace);
+    connect(m_top, &TopBar::copyRequested, this, &MainWindow::copyWorkspace);
+    connect(m_copier, &WorkspaceCopier::ended, this, [this](const QString &to, const QString &problem) {
+        if (problem.isEmpty())
+            openWorkspace(to);
+        m_status->say(problem.isEmpty() ? tr("Copied the workspace to %1.").arg(QDir::toNativeSeparators(to))
+                                        : problem);
+    });
     connect(m_arranger, &DockArranger::applied, this, [this](const WindowLayout &layout) {
         m_centre->show(); // another layout ends a zoom
         Theme::setTextScale(*qApp, layout.textScale * m_textScale);
@@ -320,6 +330,7 @@ void MainWindow::openWorkspace(const QString &root)
     m_workspaceError.clear();
     m_centre->showWelcome({});
     m_top->setWorkspaceName(QDir(m_root).dirName(), m_root);
+    m_top->setReadOnly(false); // until it is read
     m_viewed->setWorkspace(m_root);
     m_workspace->open(m_root);
 }
@@ -334,6 +345,7 @@ void MainWindow::showNoWorkspace(const QString &why)
             "A workspace is a folder with workloads/ and skills/ in it; a clone of this project is one. Open one, "
             "or start with --workspace DIR."));
     m_top->setWorkspaceName({}, {});
+    m_top->setReadOnly(false);
 }
 
 void MainWindow::setWanted(const QString &target, const QString &card)
@@ -364,6 +376,7 @@ void MainWindow::onWorkspaceLoaded()
     const bool isAnew = std::exchange(m_reading, false);
     m_centre->showWelcome({});
     m_problems->setWorkspace(m_workspace->workspace());
+    m_top->setReadOnly(isReadOnly(m_root.toStdString()));
     // Read again because a run stored something: what a person looks at stays.
     const lineage::Lineage *shown = m_workspace->lineage(m_selection->lineageKey());
     if (!isAnew && shown && hasRow(*shown, m_selection->row()))

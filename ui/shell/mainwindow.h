@@ -27,6 +27,7 @@ class Selection;
 class StatusLine;
 class TopBar;
 class Viewed;
+class WorkspaceCopier;
 class WorkspaceModel;
 struct WindowLayout;
 
@@ -41,6 +42,8 @@ public:
 
     /// Starts reading; the window shows what is there when it is done.
     void openWorkspace(const QString &root);
+    /// Copies what is open to a new folder in `parent`, then opens the copy.
+    void copyWorkspaceInto(const QString &parent);
     /// There is none: says what to do instead.
     void showNoWorkspace(const QString &why);
     /// What to select once the workspace is read: "gemm/sm90", "gemm/sm90/K05", "run:ID" or "experiment:NAME", and a card's name.
@@ -116,6 +119,7 @@ private:
     [[nodiscard]] ReportSubject reportSubject() const;
     void writeReport();
     void chooseWorkspace();
+    void copyWorkspace();
     void showPanel(const QString &id);
     [[nodiscard]] QWidget *focusedPanel() const;
     [[nodiscard]] QList<QWidget *> shownPanels() const;
@@ -144,6 +148,7 @@ private:
     DockArranger *m_arranger = nullptr;
     QuickOpen *m_quickOpen = nullptr;
     ReportMaker *m_report;
+    WorkspaceCopier *m_copier;
     QMap<QString, QWidget *> m_panels;
     std::vector<DockPanel *> m_docks;
     SessionStore *m_store = nullptr;

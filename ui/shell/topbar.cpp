@@ -58,6 +58,7 @@ private:
 TopBar::TopBar(QWidget *parent)
     : QWidget(parent)
     , m_workspace(new QToolButton)
+    , m_readOnly(new QToolButton)
     , m_workspaceMenu(new QMenu(this))
     , m_mainMenu(new QMenu(this))
     , m_goTo(new GoToButton(tr("Go to workload, state, card…")))
@@ -76,6 +77,14 @@ TopBar::TopBar(QWidget *parent)
     m_workspace->setMenu(m_workspaceMenu);
     m_workspace->setFocusPolicy(Qt::TabFocus);
     m_workspace->setAccessibleName(tr("Workspace"));
+    m_readOnly->setObjectName(QStringLiteral("readOnly"));
+    m_readOnly->setText(tr("read-only: copy…"));
+    m_readOnly->setToolTip(
+        tr("What is edited, reviewed or run here cannot be kept: it is the installed example, or it may "
+           "not be written to. Copy it to a folder of your own."));
+    m_readOnly->setFocusPolicy(Qt::TabFocus);
+    m_readOnly->hide();
+    connect(m_readOnly, &QToolButton::clicked, this, &TopBar::copyRequested);
     m_goTo->setMinimumWidth(250);
     m_goTo->setFixedHeight(27);
     m_goTo->setMaximumWidth(400);
@@ -93,6 +102,7 @@ TopBar::TopBar(QWidget *parent)
     row->setSpacing(8);
     row->addWidget(name);
     row->addWidget(m_workspace);
+    row->addWidget(m_readOnly);
     row->addSpacing(18);
     row->addWidget(m_layouts);
     row->addStretch(1);
@@ -105,6 +115,11 @@ void TopBar::setWorkspaceName(const QString &name, const QString &path)
 {
     m_workspace->setText((name.isEmpty() ? tr("no workspace") : name) + QStringLiteral(" ▾"));
     m_workspace->setToolTip(path);
+}
+
+void TopBar::setReadOnly(bool readOnly)
+{
+    m_readOnly->setVisible(readOnly);
 }
 
 void TopBar::setGoToKey(const QString &key)

@@ -23,15 +23,19 @@ public:
     [[nodiscard]] QMenu *mainMenu() const { return m_mainMenu; }
     [[nodiscard]] SegmentedSwitch *layoutSwitch() const { return m_layouts; }
     void setWorkspaceName(const QString &name, const QString &path);
+    /// Whether what is opened cannot be changed; then a button says so and offers a copy.
+    void setReadOnly(bool readOnly);
     void setGoToKey(const QString &key);
     void openMainMenu();
 
 signals:
     void layoutChosen(int layout);
     void goToRequested();
+    void copyRequested();
 
 private:
     QToolButton *m_workspace;
+    QToolButton *m_readOnly;
     QMenu *m_workspaceMenu;
     QMenu *m_mainMenu;
     SegmentedSwitch *m_layouts;

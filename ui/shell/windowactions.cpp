@@ -21,6 +21,7 @@
 #include "ui/shell/reportmaker.h"
 #include "ui/shell/statusline.h"
 #include "ui/shell/topbar.h"
+#include "ui/shell/workspacecopier.h"
 #include "ui/style/fonts.h"
 #include "ui/style/theme.h"
 
@@ -30,6 +31,7 @@
 #include <QFileDialog>
 #include <QMenu>
 #include <QMessageBox>
+#include <QStandardPaths>
 
 #include <algorithm>
 #include <filesystem>
@@ -93,6 +95,7 @@ void MainWindow::buildActions()
                key(Qt::CTRL | Qt::SHIFT | Qt::Key_E), [this] { writeReport(); });
     addCommand("window.openWorkspace", tr("Open workspace…"), key(Qt::CTRL | Qt::Key_O),
                [this] { chooseWorkspace(); });
+    addCommand("window.copyWorkspace", tr("Copy the workspace…"), {}, [this] { copyWorkspace(); });
     addCommand("window.reload", tr("Read the workspace again"), key(Qt::Key_F5), [this] {
         if (!m_root.isEmpty())
             openWorkspace(m_root);
@@ -155,7 +158,8 @@ void MainWindow::buildMenus()
     };
     add(menu, {"window.goTo", "window.palette"});
     menu->addSeparator();
-    add(menu, {"window.openWorkspace", "window.reload", "window.export", "window.report"});
+    add(menu,
+        {"window.openWorkspace", "window.copyWorkspace", "window.reload", "window.export", "window.report"});
     menu->addSeparator();
     QMenu *panels = menu->addMenu(tr("Panels"));
     for (DockPanel *dock : m_docks)
@@ -180,8 +184,8 @@ void MainWindow::fillWorkspaceMenu()
 {
     QMenu *menu = m_top->workspaceMenu();
     menu->clear();
-    menu->addAction(command(QStringLiteral("window.openWorkspace")));
-    menu->addAction(command(QStringLiteral("window.reload")));
+    for (const char *id : {"window.openWorkspace", "window.copyWorkspace", "window.reload"})
+        menu->addAction(command(QLatin1String(id)));
     if (m_session.recentWorkspaces.isEmpty())
         return;
     menu->addSeparator();
@@ -325,6 +329,33 @@ void MainWindow::chooseWorkspace()
         QFileDialog::getExistingDirectory(this, tr("Open a folder with workloads/ and skills/"), m_root);
     if (!root.isEmpty())
         openWorkspace(root);
+}
+
+void MainWindow::copyWorkspace()
+{
+    if (!m_workspace->isLoaded()) {
+        m_status->say(tr("There is no workspace to copy: open one."));
+        return;
+    }
+    const QString parent = QFileDialog::getExistingDirectory(
+        this, tr("Copy the workspace to a new folder in"),
+        QStandardPaths::writableLocation(QStandardPaths::DocumentsLocation));
+    if (!parent.isEmpty())
+        copyWorkspaceInto(parent);
+}
+
+void MainWindow::copyWorkspaceInto(const QString &parent)
+{
+    if (m_copier->isWorking()) {
+        m_status->say(tr("A copy is being made."));
+        return;
+    }
+    const QDir folder(parent);
+    QString name = QStringLiteral("klineage-workspace");
+    for (int i = 2; folder.exists(name); ++i)
+        name = QStringLiteral("klineage-workspace-%1").arg(i);
+    m_status->say(tr("Copying the workspace to %1…").arg(QDir::toNativeSeparators(folder.filePath(name))));
+    m_copier->copy(m_root, folder.filePath(name));
 }
 
 } // namespace klineage::ui

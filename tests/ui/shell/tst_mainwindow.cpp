@@ -21,6 +21,7 @@
 #include <QToolButton>
 
 #include <filesystem>
+#include <unistd.h>
 
 using namespace klineage;
 using namespace klineage::ui;
@@ -183,7 +184,34 @@ private slots:
         QVERIFY(m_window->runs()->runs().empty());
     }
 
+    void aCopyIsOpened()
+    {
+        const QTemporaryDir place;
+        QDir(place.path()).mkdir(QStringLiteral("klineage-workspace"));
+        m_window->copyWorkspaceInto(place.path());
+        const QString copy = place.filePath(QStringLiteral("klineage-workspace-2"));
+        QTRY_COMPARE(QString::fromStdString(m_window->workspace()->workspace().root.string()), copy);
+        QCOMPARE(m_window->selection()->row(), QStringLiteral("K02"));
+        QVERIFY(!readOnlyButton()->isVisible());
+    }
+
+    void aReadOnlyWorkspaceSaysSo()
+    {
+        if (::geteuid() == 0)
+            QSKIP("The administrator can write everywhere.");
+        const QString skills = m_folder->filePath(QStringLiteral("skills"));
+        QFile::setPermissions(skills, QFile::ReadOwner | QFile::ExeOwner);
+        m_window = open();
+        QTRY_VERIFY(readOnlyButton()->isVisible());
+        QFile::setPermissions(skills, QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner);
+    }
+
 private:
+    [[nodiscard]] QToolButton *readOnlyButton() const
+    {
+        return m_window->findChild<QToolButton *>(QStringLiteral("readOnly"));
+    }
+
     std::unique_ptr<MainWindow> open()
     {
         auto window = std::make_unique<MainWindow>();
