@@ -37,36 +37,6 @@ struct ProbeOptions : GateChoice {
 constexpr std::array outcomes{"wrong",  "crash",   "compile_error", "timeout",
                               "unsafe", "suspect", "no_gain",       "loss"};
 
-/// What a trial says of the risk.
-struct Finding {
-    std::string outcome;  ///< the status, or for a correct candidate what it changed against its parent
-    bool refutes = false; ///< the candidate does all the same what it should
-    std::string problem;  ///< why it says nothing; empty: it says something
-};
-
-Finding findingOf(const gate::Trial &trial, const std::vector<std::string> &expected)
-{
-    Finding finding;
-    const bool isCorrect = trial.verdict.status == gate::VerdictStatus::Correct;
-    const gate::Comparison *comparison = trial.comparison("parent");
-    finding.outcome =
-        isCorrect && comparison ? gate::toString(comparison->change) : gate::toString(trial.verdict.status);
-    if (std::find(expected.begin(), expected.end(), finding.outcome) != expected.end())
-        return finding;
-    const auto isAbout = [&](const char *change) {
-        return std::find(expected.begin(), expected.end(), change) != expected.end();
-    };
-    if (!isCorrect)
-        finding.problem = "The candidate fails in another way than the risk says (" + finding.outcome
-                          + "): " + trial.verdict.message;
-    else if ((isAbout("loss") || isAbout("no_gain"))
-             && (!comparison || comparison->change == gate::Change::Undecided))
-        finding.problem = comparison ? "Whether it costs anything is not decided."
-                                     : "Whether it costs anything takes a --parent to compare with.";
-    finding.refutes = finding.problem.empty();
-    return finding;
-}
-
 tl::expected<gate::Trial, int> recordedTrial(const Session &session, const Workspace &workspace,
                                              const std::string &id)
 {
@@ -94,7 +64,7 @@ tl::expected<gate::Trial, int> newTrial(const Session &session, const Workspace 
     Result<gate::Trial> trial = (*pool)->run(*request, interrupts.token(), {});
     if (!trial)
         return tl::unexpected(session.fail(trial.error()));
-    if (!findingOf(*trial, options.expected).problem.empty())
+    if (!skills::findingOf(*trial, options.expected).problem.empty())
         return *trial; // no evidence to keep
     if (const Result<std::string> recorded = recordInLineage(workspace, *trial, request->candidateText);
         !recorded)
@@ -123,7 +93,7 @@ int probe(const Session &session, const ProbeOptions &options)
                                              : recordedTrial(session, *workspace, options.trial);
     if (!trial)
         return trial.error();
-    const Finding finding = findingOf(*trial, options.expected);
+    const skills::Finding finding = skills::findingOf(*trial, options.expected);
     if (!finding.problem.empty()) {
         session.fail({ErrorCode::InvalidInput, "Nothing was recorded. " + finding.problem, {}});
         return exitNegative;
@@ -176,7 +146,8 @@ void addProbeCommand(CLI::App &group, Session &session)
             "--expect", options->expected,
             "What the risk says comes of it (repeatable); a correct candidate that does not refutes it")
         ->required()
-        ->check(CLI::IsMember(std::vector<std::string>(outcomes.begin(), outcomes.end())));
+        ->check(CLI::IsMember(std::vector<std::string>(outcomes.begin(), outcomes.end())))
+        ->allow_extra_args(false); // what follows one may be the file
     verb->add_option("--text", options->text, "What was violated, in a sentence")->required();
     verb->add_option("--author", options->author, "Who probes (default: git's user.name, then the user)");
     verb->add_option("--timeout", options->timeoutSeconds, "Deadline of the whole trial, seconds")
