@@ -37,52 +37,17 @@ struct ProbeOptions : GateChoice {
 constexpr std::array outcomes{"wrong",  "crash",   "compile_error", "timeout",
                               "unsafe", "suspect", "no_gain",       "loss"};
 
-/// What a trial says of the risk.
-struct Finding {
-    std::string outcome;  ///< the status, or for a correct candidate what it changed against its parent
-    bool refutes = false; ///< the candidate does all the same what it should
-    std::string problem;  ///< why it says nothing; empty: it says something
-};
-
-Finding findingOf(const gate::Trial &trial, const std::vector<std::string> &expected)
-{
-    Finding finding;
-    const bool isCorrect = trial.verdict.status == gate::VerdictStatus::Correct;
-    const gate::Comparison *comparison = trial.comparison("parent");
-    finding.outcome =
-        isCorrect && comparison ? gate::toString(comparison->change) : gate::toString(trial.verdict.status);
-    if (!trial.admits())
-        finding.problem = "The trial is no evidence: it is advisory, or looks at another trial again.";
-    if (!finding.problem.empty()
-        || std::find(expected.begin(), expected.end(), finding.outcome) != expected.end())
-        return finding;
-    const auto isAbout = [&](const char *change) {
-        return std::find(expected.begin(), expected.end(), change) != expected.end();
-    };
-    if (!isCorrect)
-        finding.problem = "The candidate fails in another way than the risk says (" + finding.outcome
-                          + "): " + trial.verdict.message;
-    else if ((isAbout("loss") || isAbout("no_gain"))
-             && (!comparison || comparison->change == gate::Change::Undecided))
-        finding.problem = comparison ? "Whether it costs anything is not decided."
-                                     : "Whether it costs anything takes a --parent to compare with.";
-    else if (isAbout("no_gain") && comparison && comparison->change == gate::Change::Loss)
-        finding.problem = "It costs more than the risk says: a loss.";
-    finding.refutes = finding.problem.empty();
-    return finding;
-}
-
 /// A trial, and what it says.
 struct Judged {
     gate::Trial trial;
-    Finding finding;
+    skills::Finding finding;
 };
 
 tl::expected<Judged, int> recordedTrial(const Session &session, const Workspace &workspace,
                                         const ProbeOptions &options)
 {
     if (const gate::Trial *trial = workspace.findTrial(options.trial))
-        return Judged{*trial, findingOf(*trial, options.expected)};
+        return Judged{*trial, skills::findingOf(*trial, options.expected)};
     return tl::unexpected(
         session.usage("No lineage of this workspace has a trial '" + options.trial
                       + "'. `trials import` records what a gate elsewhere judged; a file is gated here."));
@@ -103,7 +68,7 @@ tl::expected<Judged, int> newTrial(const Session &session, const Workspace &work
     Result<gate::Trial> trial = (*pool)->run(*request, interrupts.token(), {});
     if (!trial)
         return tl::unexpected(session.fail(trial.error()));
-    Judged judged{*trial, findingOf(*trial, options.expected)};
+    Judged judged{*trial, skills::findingOf(*trial, options.expected)};
     if (!judged.finding.problem.empty())
         return judged; // no evidence to keep
     if (const Result<std::string> recorded = recordInLineage(workspace, *trial, request->candidateText);
@@ -186,7 +151,8 @@ void addProbeCommand(CLI::App &group, Session &session)
             "--expect", options->expected,
             "What the risk says comes of it (repeatable); a correct candidate that does not refutes it")
         ->required()
-        ->check(CLI::IsMember(std::vector<std::string>(outcomes.begin(), outcomes.end())));
+        ->check(CLI::IsMember(std::vector<std::string>(outcomes.begin(), outcomes.end())))
+        ->allow_extra_args(false); // what follows one may be the file
     verb->add_option("--text", options->text, "What was violated, in a sentence")->required();
     verb->add_option("--author", options->author, "Who probes (default: git's user.name, then the user)");
     verb->add_option("--timeout", options->timeoutSeconds, "Deadline of the whole trial, seconds")

@@ -66,6 +66,31 @@ Result<std::size_t> findRisk(const Card &card, std::string_view reference)
                                                          + std::string(reference) + "'; it has" + known);
 }
 
+Finding findingOf(const gate::Trial &trial, const std::vector<std::string> &expected)
+{
+    const auto isAbout = [&](std::string_view word) {
+        return std::find(expected.begin(), expected.end(), word) != expected.end();
+    };
+    Finding finding;
+    const bool isCorrect = trial.verdict.status == gate::VerdictStatus::Correct;
+    const gate::Comparison *comparison = isCorrect ? trial.comparison("parent") : nullptr;
+    finding.outcome = comparison ? gate::toString(comparison->change) : gate::toString(trial.verdict.status);
+    if (!trial.admits())
+        finding.problem = "The trial is no evidence: it is advisory, or looks at another trial again.";
+    if (!finding.problem.empty() || isAbout(finding.outcome)
+        || (comparison && comparison->change == gate::Change::Loss && isAbout("no_gain")))
+        return finding;
+    if (!isCorrect)
+        finding.problem = "The candidate fails in another way than the risk says (" + finding.outcome
+                          + "): " + trial.verdict.message;
+    else if ((isAbout("loss") || isAbout("no_gain")) && !comparison)
+        finding.problem = "Whether it costs anything takes a --parent to compare with.";
+    else if ((isAbout("loss") || isAbout("no_gain")) && comparison->change != gate::Change::Gain)
+        finding.problem = "Whether it costs anything is not decided.";
+    finding.refutes = finding.problem.empty();
+    return finding;
+}
+
 void addProbe(Card &card, std::size_t risk, Probe probe)
 {
     std::string &id = card.risks.at(risk).id;

@@ -149,9 +149,9 @@ private slots:
     void aRiskIsProbed()
     {
         const auto probe = [this](const QStringList &arguments) {
-            return cli(QStringList{"card", "probe", "four-sums", "--json", "--expect", "wrong", "--text",
-                                   "The last of four sums is left out."}
-                       + arguments);
+            return cli(QStringList{"card", "probe", "four-sums", "--json", "--text",
+                                   "The last of four sums is left out.", "--expect", "wrong"}
+                       + arguments); // an expectation takes one word, whatever follows
         };
         const auto standing = [this] {
             return cli({"card", "show", "four-sums"}).out.contains("left out. (`trial:");

@@ -54,6 +54,20 @@ std::string rulesOf(const Chain &chain, const std::string &card)
     return text;
 }
 
+/// By id: those that the shipped cards' figures and probes are from.
+std::map<std::string, gate::Trial> shippedTrials()
+{
+    std::map<std::string, gate::Trial> trials;
+    for (const char *key :
+         {"gemm/lineages/sm90", "softmax/lineages/sm90", "sgemm/lineages/pocl", "sgemm/lineages/pocl-walked",
+          "softmax/lineages/pocl", "softmax/lineages/pocl-walked", "silu/lineages/pocl"}) {
+        const Result<lineage::Lineage> lineage = lineage::readLineage(source / "workloads" / key);
+        for (const gate::Trial &trial : lineage ? lineage->trials : std::vector<gate::Trial>())
+            trials.emplace(trial.id, trial);
+    }
+    return trials;
+}
+
 CardRecord verifiedRecord(int format)
 {
     CardRecord record;
@@ -118,15 +132,7 @@ private slots:
 
     void figuresAreThoseOfTheTrials()
     {
-        std::map<std::string, gate::Trial> trials;
-        for (const char *key :
-             {"gemm/lineages/sm90", "softmax/lineages/sm90", "sgemm/lineages/pocl",
-              "sgemm/lineages/pocl-walked", "softmax/lineages/pocl", "softmax/lineages/pocl-walked"}) {
-            const Result<lineage::Lineage> lineage = lineage::readLineage(source / "workloads" / key);
-            QVERIFY(lineage);
-            for (const gate::Trial &trial : lineage->trials)
-                trials.emplace(trial.id, trial);
-        }
+        const std::map<std::string, gate::Trial> trials = shippedTrials();
         const auto check = [&](const std::string &card, const Measured &measured) {
             const auto trial = trials.find(measured.trial);
             QVERIFY2(trial != trials.end(), (card + " " + measured.trial).c_str());
@@ -149,6 +155,31 @@ private slots:
                 }
             }
         }
+    }
+
+    void probesAreWhatTheGateSaid()
+    {
+        const std::map<std::string, gate::Trial> trials = shippedTrials();
+        std::size_t probes = 0;
+        for (const CardRecord &record : m_library) {
+            for (const Probe &probe : record.card.probes) {
+                const std::string name = record.card.name + ": " + probe.risk;
+                const auto trial = trials.find(probe.trial);
+                QVERIFY2(trial != trials.end(), name.c_str());
+                const gate::Comparison *comparison = trial->second.comparison("parent");
+                const bool isCorrect = trial->second.verdict.status == gate::VerdictStatus::Correct;
+                const std::string said = isCorrect && comparison
+                                             ? gate::toString(comparison->change)
+                                             : gate::toString(trial->second.verdict.status);
+                QVERIFY2(probe.verdict == said, name.c_str());
+                QVERIFY2(!probe.refutes || isCorrect, name.c_str());
+                const auto stored = source / "workloads" / trial->second.workload / "lineages"
+                                    / trial->second.environment.platform / trial->second.file;
+                QVERIFY2(fs::exists(stored), name.c_str());
+                ++probes;
+            }
+        }
+        QVERIFY(probes > 0);
     }
 
     void theIndexIsShort()
