@@ -278,8 +278,11 @@ Result<Draft> draftOfKernelBench(const std::string &name, const std::string &tex
     const auto said = (*process)->tell("klineage_problem", stop);
     if (!said)
         return tl::unexpected(said.error());
-    return draftOfDescription(name, oracle.source,
-                              said->dump(-1, ' ', false, json::error_handler_t::replace));
+    auto draft =
+        draftOfDescription(name, oracle.source, said->dump(-1, ' ', false, json::error_handler_t::replace));
+    if (draft)
+        draft->notes.insert(draft->notes.end(), notes.begin(), notes.end());
+    return draft;
 }
 
 } // namespace klineage::interop
