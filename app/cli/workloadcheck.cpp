@@ -6,6 +6,7 @@
 #include "core/gate/check/caseinstance.h"
 #include "core/gate/check/shapes.h"
 #include "core/gate/check/trivialpass.h"
+#include "core/gate/oracle/pythonoracle.h"
 
 #include <nlohmann/json.hpp>
 
@@ -20,10 +21,22 @@ int checkWorkload(const Session &session, const workload::Workload &workload)
     json out = {{"workload", workload.name}, {"cases", json::array()}};
     TextTable table({{"CASE"}, {"OUTPUTS THAT TAKE NO WORK"}});
     std::optional<Error> refused;
+    gate::PythonOracles python;
+    const gate::ExpectedSource expected =
+        [&python](const workload::Workload &w, const workload::Case &c,
+                  const std::vector<gate::HostTensor> &tensors,
+                  const workload::Tolerance &tolerance) -> Result<gate::ExpectedOutputs> {
+        if (!w.python)
+            return gate::expectedOnCpu(w, c, tensors, tolerance);
+        auto computed = python.compute(w, tensors);
+        if (!computed)
+            return tl::unexpected(computed.error());
+        return gate::expectedOf(std::move(*computed));
+    };
     for (const workload::Case &c : workload.cases) {
         const std::uint64_t seed = entropy();
         const workload::Case drawn = gate::drawCase(c, seed);
-        const auto instance = gate::makeInstance(workload, drawn, seed);
+        const auto instance = gate::makeInstance(workload, drawn, seed, expected);
         if (!instance)
             return session.fail(instance.error());
         const auto pass =

@@ -115,6 +115,28 @@ struct Reference {
     std::map<std::string, std::string> args; ///< role in the op -> tensor or axis name
 };
 
+/// What a Python oracle is handed.
+enum class PythonArrays {
+    Numpy, ///< numpy arrays
+    Torch, ///< torch tensors on the CPU
+    Lists, ///< nested lists of Python's own numbers: needs nothing but python3
+};
+
+/// A function of the workload's own that says what the outputs are. It runs in a confined process.
+struct PythonOracle {
+    std::string source; ///< Python; empty: `file` was not read
+    std::string file;   ///< where the source was read from, beside workload.toml; may be empty
+    std::string function = "run";
+    PythonArrays arrays = PythonArrays::Numpy;
+    bool declared = false; ///< floating-point inputs come in their tensor's type; otherwise in double
+    /// What it is called with, in order: names of inputs, numbers, "true" and "false". Empty: the inputs as declared.
+    std::vector<std::string> arguments;
+
+    friend bool operator==(const PythonOracle &, const PythonOracle &) = default;
+};
+
+inline constexpr std::size_t maxOracleSourceBytes = std::size_t{256} << 10;
+
 /// An operator to optimize. File: workloads/<name>/workload.toml, schema in core/workload/README.md.
 struct Workload {
     std::string name;
@@ -123,8 +145,9 @@ struct Workload {
     std::vector<std::string> axes; ///< declared order
     std::vector<Tensor> tensors;   ///< declared order; at least one input and one output
     std::vector<Case> cases;       ///< front() is timed
-    std::string oracle;            ///< name of a built-in oracle, see oracle.h
+    std::string oracle;            ///< name of a built-in oracle, see oracle.h; "python" when it is `python`
     std::map<std::string, std::string> oracleArgs;
+    std::optional<PythonOracle> python; ///< in place of a built-in one
     Tolerance tolerance;
     kernel::Expression flops; ///< floating-point operations of one run
     kernel::Expression bytes; ///< fewest bytes to and from device memory of one run
@@ -145,8 +168,9 @@ struct Workload {
 };
 
 [[nodiscard]] Result<Workload> parseWorkload(std::string_view text, const std::string &fileName);
-[[nodiscard]] Result<Workload> readWorkload(
-    const std::filesystem::path &directory); ///< reads directory/workload.toml
+/// Reads directory/workload.toml, and the file of a Python oracle.
+[[nodiscard]] Result<Workload> readWorkload(const std::filesystem::path &directory);
+/// The source of a Python oracle is written into the text when it is there, so that the text is the whole workload.
 [[nodiscard]] std::string writeWorkload(const Workload &workload);
 
 } // namespace klineage::workload

@@ -8,7 +8,10 @@
 #include "core/kernel/readexpression.h"
 #include "core/workload/workloadwords.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 namespace klineage::workload {
@@ -23,9 +26,25 @@ constexpr std::size_t maxTensors = 32;
 constexpr std::size_t maxCases = 64;
 constexpr std::size_t maxReferences = 16;
 constexpr std::size_t maxRank = 8;
+constexpr std::size_t maxArguments = 64;
 constexpr std::int64_t maxExtent = (std::int64_t{1} << 31) - 1;
 constexpr std::int64_t maxInteger = std::int64_t{1} << 24; // every one of them is exact in f32
 constexpr double maxTensorBytes = 68719476736.0; // 64 GiB: no device holds more in one tensor and its copies
+
+/// A finite number as JSON has them: what both languages read alike.
+bool isDecimalNumber(const std::string &text)
+{
+    if (text.empty() || text.size() > 40 || !nlohmann::json::accept(text))
+        return false;
+    const nlohmann::json value = nlohmann::json::parse(text);
+    return value.is_number() && std::isfinite(value.get<double>());
+}
+
+bool isUtf8(const std::string &text)
+{
+    using nlohmann::json;
+    return json::parse(json(text).dump(-1, ' ', false, json::error_handler_t::ignore)) == json(text);
+}
 
 class WorkloadReader
 {
@@ -271,8 +290,57 @@ private:
         const std::optional<TomlTable> table = m_root.table("oracle");
         if (!table)
             return;
+        if (table->choice("provider", oracleProviderWords, OracleProvider::Builtin)
+            == OracleProvider::Python) {
+            readPythonOracle(*table);
+            return;
+        }
         m_workload.oracle = table->string("name");
         m_workload.oracleArgs = readArgs(*table);
+    }
+
+    void readPythonOracle(const TomlTable &table)
+    {
+        m_workload.oracle = "python";
+        PythonOracle &oracle = m_workload.python.emplace();
+        oracle.function = table.string("function", oracle.function);
+        if (!isIdentifier(oracle.function))
+            table.fail("function", "'function' is no Python identifier of at most 64 characters.");
+        oracle.arrays = table.choice("arrays", arraysWords, oracle.arrays);
+        oracle.declared = table.choice("precision", precisionWords, oracle.declared);
+        oracle.file = table.string("file", "");
+        oracle.source = table.string("source", "");
+        if (oracle.source.empty() == oracle.file.empty())
+            table.fail(table.position(),
+                       "a Python oracle has either a 'file' beside workload.toml, or its 'source'.");
+        const bool isName =
+            oracle.file.ends_with(".py") && isIdentifier(oracle.file.substr(0, oracle.file.size() - 3));
+        if (!oracle.file.empty() && !isName)
+            table.fail(
+                "file",
+                "'file' is not the name of a Python file beside workload.toml, such as \"reference.py\".");
+        if (oracle.source.size() > maxOracleSourceBytes)
+            table.fail("source", "the source of the oracle is longer than 256 KiB.");
+        if (oracle.source.find('\0') != std::string::npos)
+            table.fail("source", "the source of the oracle has a byte of zero.");
+        const std::vector<files::TomlText> arguments = table.texts("arguments");
+        if (arguments.size() > maxArguments)
+            table.fail("arguments", "there are more than " + std::to_string(maxArguments) + " arguments.");
+        for (const files::TomlText &argument : arguments) {
+            if (!isArgument(argument.text))
+                table.fail(argument.position,
+                           "'" + argument.text.substr(0, 100)
+                               + "' is neither an input, nor a number, nor true or false.");
+            oracle.arguments.push_back(argument.text);
+        }
+    }
+
+    bool isArgument(const std::string &text) const
+    {
+        if (text == "true" || text == "false")
+            return true;
+        const Tensor *tensor = m_workload.findTensor(text);
+        return tensor ? tensor->role == Role::Input : isDecimalNumber(text);
     }
 
     /// Roles of an oracle or reference: each names a tensor or an axis.
@@ -482,8 +550,19 @@ Result<Workload> readWorkload(const std::filesystem::path &directory)
     if (!text)
         return tl::unexpected(text.error());
     Result<Workload> workload = parseWorkload(*text, path.string());
-    if (workload)
-        workload->directory = directory;
+    if (!workload)
+        return workload;
+    workload->directory = directory;
+    if (workload->python && workload->python->source.empty()) {
+        Result<std::string> source =
+            files::readFile(directory / workload->python->file, maxOracleSourceBytes);
+        if (!source)
+            return tl::unexpected(source.error());
+        if (source->empty() || source->find('\0') != std::string::npos || !isUtf8(*source))
+            return fail(ErrorCode::InvalidInput,
+                        "'" + (directory / workload->python->file).string() + "' is empty, or no text.");
+        workload->python->source = std::move(*source);
+    }
     return workload;
 }
 

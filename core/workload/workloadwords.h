@@ -22,6 +22,14 @@ inline const kernel::Words<DistributionKind> distributionWords = {
     {"log_gates", DistributionKind::LogGates},
 };
 
+enum class OracleProvider { Builtin, Python };
+inline const kernel::Words<OracleProvider> oracleProviderWords = {{"builtin", OracleProvider::Builtin},
+                                                                  {"python", OracleProvider::Python}};
+inline const kernel::Words<PythonArrays> arraysWords = {
+    {"numpy", PythonArrays::Numpy}, {"torch", PythonArrays::Torch}, {"lists", PythonArrays::Lists}};
+/// Whether inputs come in their tensor's type.
+inline const kernel::Words<bool> precisionWords = {{"double", false}, {"declared", true}};
+
 /// Vendor libraries that references can name, and the device each belongs to.
 inline const kernel::Words<kernel::DeviceKind> providerWords = {
     {"openblas", kernel::DeviceKind::OpenCl}, {"onednn", kernel::DeviceKind::OpenCl},

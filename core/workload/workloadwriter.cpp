@@ -116,6 +116,26 @@ void writeCase(files::TomlWriter &writer, const Workload &workload, const Case &
         writer.boolean("exact", true);
 }
 
+void writeOracle(files::TomlWriter &writer, const Workload &workload)
+{
+    writer.beginTable("oracle");
+    if (!workload.python) {
+        writer.string("name", workload.oracle);
+        writer.stringMap("args", workload.oracleArgs);
+        return;
+    }
+    const PythonOracle &python = *workload.python;
+    writer.string("provider", kernel::wordOf(oracleProviderWords, OracleProvider::Python));
+    writer.string("function", python.function);
+    writer.string("arrays", kernel::wordOf(arraysWords, python.arrays));
+    writer.string("precision", kernel::wordOf(precisionWords, python.declared));
+    writer.optionalStrings("arguments", python.arguments);
+    if (python.source.empty())
+        writer.string("file", python.file);
+    else
+        writer.string("source", python.source);
+}
+
 void writeTolerance(files::TomlWriter &writer, const Tolerance &tolerance)
 {
     writer.beginTable("tolerance");
@@ -144,9 +164,7 @@ std::string writeWorkload(const Workload &workload)
         writeTensor(writer, tensor);
     for (const Case &c : workload.cases)
         writeCase(writer, workload, c);
-    writer.beginTable("oracle");
-    writer.string("name", workload.oracle);
-    writer.stringMap("args", workload.oracleArgs);
+    writeOracle(writer, workload);
     writeTolerance(writer, workload.tolerance);
     for (const Reference &reference : workload.references) {
         writer.beginArrayTable("reference");

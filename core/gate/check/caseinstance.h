@@ -25,6 +25,15 @@ using ExpectedSource =
     std::function<Result<ExpectedOutputs>(const workload::Workload &, const workload::Case &,
                                           const std::vector<HostTensor> &, const workload::Tolerance &)>;
 
+/// Expected values in double, as they are compared.
+[[nodiscard]] inline ExpectedOutputs expectedOf(Expected computed)
+{
+    ExpectedOutputs expected;
+    for (auto &[name, values] : computed)
+        expected[name] = std::move(values);
+    return expected;
+}
+
 /// The CPU does.
 [[nodiscard]] inline Result<ExpectedOutputs> expectedOnCpu(const workload::Workload &workload,
                                                            const workload::Case &,
@@ -34,10 +43,7 @@ using ExpectedSource =
     auto computed = computeOracle(workload, tensors);
     if (!computed)
         return tl::unexpected(computed.error());
-    ExpectedOutputs expected;
-    for (auto &[name, values] : *computed)
-        expected[name] = std::move(values);
-    return expected;
+    return expectedOf(std::move(*computed));
 }
 
 /// A case with the content of a seed. The tolerance is the workload's, wider where the content asks for it (hardcontent.h).

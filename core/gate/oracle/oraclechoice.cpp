@@ -28,12 +28,13 @@ void OracleChoice::beginTrial(kernel::DeviceKind device, const workload::Workloa
                               std::stop_token stop)
 {
     m_keeps = keeps;
+    m_isPython = workload.python.has_value();
     m_hasDevice = kernel::traitsOf(device).oracle;
     m_stop = std::move(stop);
     m_onDevice.clear();
     m_failed.clear();
     const bool wanted =
-        m_hasDevice
+        m_hasDevice && !m_isPython
         && std::any_of(workload.cases.begin(), workload.cases.end(),
                        [&](const workload::Case &c) { return c.drawn.empty() && isLarge(workload, c); });
     if (wanted)
@@ -44,6 +45,12 @@ Result<ExpectedOutputs> OracleChoice::compute(const workload::Workload &workload
                                               const std::vector<HostTensor> &tensors,
                                               const workload::Tolerance &tolerance)
 {
+    if (workload.python) {
+        auto computed = m_python.compute(workload, tensors, m_stop);
+        if (!computed)
+            return tl::unexpected(computed.error());
+        return expectedOf(std::move(*computed));
+    }
     if (m_hasDevice && isLarge(workload, c)) {
         auto onDevice =
             m_device.compute(workload, tensors, !narrowIsEnough(tensors, tolerance), m_keeps, m_stop);
@@ -60,6 +67,8 @@ Result<ExpectedOutputs> OracleChoice::compute(const workload::Workload &workload
 
 std::string OracleChoice::summary() const
 {
+    if (m_isPython)
+        return "python: " + m_python.version();
     std::string text = m_onDevice.empty() ? std::string() : "device: " + namesOf(m_onDevice);
     for (const auto &[name, why] : m_failed)
         text += (text.empty() ? "cpu for " : "; cpu for ") + name + ": " + why;

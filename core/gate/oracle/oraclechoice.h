@@ -3,12 +3,13 @@
 
 #include "core/gate/check/expected.h"
 #include "core/gate/oracle/deviceoracle.h"
+#include "core/gate/oracle/pythonoracle.h"
 
 #include <set>
 
 namespace klineage::gate {
 
-/// Decides who computes the expected outputs of a case. The CPU does, unless the trial is on CUDA and the case is so much work
+/// Decides who computes the expected outputs of a case. A workload's own Python does where it has one. Otherwise the CPU does, unless the trial is on CUDA and the case is so much work
 /// that the device is worth its while; where the device cannot, the CPU does it after all, and the trial says why.
 class OracleChoice
 {
@@ -28,11 +29,15 @@ public:
     [[nodiscard]] Result<ExpectedOutputs> compute(const workload::Workload &workload, const workload::Case &c,
                                                   const std::vector<HostTensor> &tensors,
                                                   const workload::Tolerance &tolerance);
-    /// "device: timed", "cpu: too little work for the device", "device: timed; cpu for tails: its process failed: …".
+    /// Whether the workload of the last beginTrial() has an oracle of its own.
+    [[nodiscard]] bool isPython() const { return m_isPython; }
+    /// "python: torch 2.9.0, Python 3.11.2", "device: timed", "cpu: too little work for the device", "device: timed; cpu for tails: its process failed: …".
     [[nodiscard]] std::string summary() const;
 
 private:
     DeviceOracle &m_device;
+    PythonOracles m_python;
+    bool m_isPython = false;
     bool m_keeps = false;
     bool m_hasDevice = false; ///< the trial's device can compute too
     std::stop_token m_stop;

@@ -204,6 +204,21 @@ process::Isolation compilerIsolation(const fs::path &scratch)
     return reach;
 }
 
+process::Isolation pythonIsolation(const std::vector<fs::path> &interpreter, const fs::path &scratch)
+{
+    process::Isolation reach;
+    reach.readable = libraries();
+    append(reach.readable, interpreter);
+    append(reach.readable, {"/etc/ld.so.cache", "/etc/localtime", "/usr/share/zoneinfo", "/proc/cpuinfo",
+                            "/proc/meminfo", "/proc/stat", "/proc/sys/kernel", "/proc/sys/vm",
+                            "/sys/devices/system", "/sys/kernel/mm", "/sys/fs/cgroup"});
+    reach.writable = {scratch};
+    reach.devices = {"/dev/null", "/dev/zero", "/dev/urandom", "/dev/random"};
+    reach.systemCalls = process::SystemCalls::Listed;
+    reach.startsPrograms = false;
+    return reach;
+}
+
 std::string withoutForeignText(const std::string &log)
 {
     const auto roots = toolkitRoots();

@@ -113,4 +113,20 @@ process::ChildOptions compilerSandbox(const std::filesystem::path &scratch)
     return options;
 }
 
+process::ChildOptions pythonSandbox(const std::vector<std::filesystem::path> &interpreter,
+                                    const std::filesystem::path &scratch)
+{
+    process::ChildOptions options = isolated(pythonIsolation(interpreter, scratch), scratch);
+    options.inheritedVariables->insert(options.inheritedVariables->end(),
+                                       {"PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV"});
+    // Libraries look for a GPU that the process may not open.
+    options.environment.emplace_back("CUDA_VISIBLE_DEVICES", "");
+    options.limits = {{RLIMIT_CORE, 0},
+                      {RLIMIT_FSIZE, gibibyte / 4},
+                      {RLIMIT_NOFILE, 256},
+                      {RLIMIT_AS, physicalMemory() + 64 * gibibyte},
+                      {RLIMIT_DATA, physicalMemory()}};
+    return options;
+}
+
 } // namespace klineage::gate

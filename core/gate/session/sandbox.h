@@ -24,5 +24,8 @@ inline constexpr std::uint64_t compileMemoryBytes = std::uint64_t{6} << 30;
                                                   const std::filesystem::path &scratch);
 /// The same for the compiler process.
 [[nodiscard]] process::ChildOptions compilerSandbox(const std::filesystem::path &scratch);
+/// The same for the process of a Python oracle. interpreter: the folders that python3 imports from.
+[[nodiscard]] process::ChildOptions pythonSandbox(const std::vector<std::filesystem::path> &interpreter,
+                                                  const std::filesystem::path &scratch);
 
 } // namespace klineage::gate

@@ -405,7 +405,7 @@ StageResult<void> Supervisor::Private::performOn(WorkerSession &worker, Prepared
     sayTrust(trial);
     for (const std::string &shape : correct.drawn)
         trial.verdict.evidence.push_back({"drawn_case", shape});
-    if (trial.surface.device().oracle)
+    if (trial.surface.device().oracle || oracle.isPython())
         trial.verdict.evidence.push_back({"oracle", oracle.summary()});
     if (!checked)
         return checked;

@@ -64,7 +64,7 @@ private slots:
               "card approve",   "card reject",   "card needs-evidence", "card undo",        "card redo",
               "trials import",  "trials list",   "card probe"})
             QTest::newRow(verb) << verb;
-        for (const char *verb : {"gate corpus", "workload check"})
+        for (const char *verb : {"gate corpus", "workload check", "workload import"})
             QTest::newRow(verb) << verb;
     }
 

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/interop/problems/importproblems.h"
+
+#include "core/files/atomicfile.h"
+#include "core/files/jsonlines.h"
+#include "core/interop/problems/kernelbench.h"
+#include "core/interop/problems/proof.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+namespace klineage::interop {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int maxFolderDepth = 8;
+constexpr std::size_t maxEntries = 20'000;
+constexpr std::size_t maxBindings = 10'000; ///< of a file
+constexpr std::size_t maxBindingsBytes = std::size_t{64} << 20;
+constexpr const char *referenceName = "reference.py";
+
+bool isUtf8Text(const std::string &text)
+{
+    try {
+        static_cast<void>(nlohmann::json(text).dump());
+        return text.find('\0') == std::string::npos;
+    } catch (const nlohmann::json::exception &) {
+        return false;
+    }
+}
+
+class Importer
+{
+public:
+    Importer(fs::path root, fs::path workloads, const ProblemOptions &options, std::stop_token stop)
+        : m_root(std::move(root))
+        , m_workloads(std::move(workloads))
+        , m_options(options)
+        , m_stop(std::move(stop))
+    {}
+
+    std::vector<ProblemEntry> run()
+    {
+        std::error_code ignored;
+        if (fs::is_directory(m_root, ignored))
+            takeFolder(m_root, 0);
+        else
+            takeFile(m_root);
+        return std::move(m_entries);
+    }
+
+private:
+    std::string shown(const fs::path &path) const
+    {
+        const std::string text = path.lexically_relative(m_root).string();
+        return text.empty() || text == "." ? path.filename().string() : text;
+    }
+    void skip(const std::string &source, std::string reason)
+    {
+        m_entries.push_back({source, {}, std::move(reason), false, {}});
+    }
+
+    void takeFolder(const fs::path &folder, int depth)
+    {
+        std::vector<fs::directory_entry> entries;
+        std::error_code problem;
+        for (fs::directory_iterator it(folder, problem), end; !problem && it != end; it.increment(problem)) {
+            if (++m_looked > maxEntries) {
+                if (!std::exchange(m_saidFull, true))
+                    skip(shown(m_root), "More than 20000 files; what comes after them was not looked at.");
+                return;
+            }
+            entries.push_back(*it);
+        }
+        if (problem)
+            return skip(shown(folder), "It cannot be listed: " + problem.message() + '.');
+        std::sort(entries.begin(), entries.end());
+        for (const fs::directory_entry &entry : entries) {
+            std::error_code ignored;
+            if (m_stop.stop_requested() || entry.path().filename().string().starts_with('.'))
+                continue;
+            if (entry.is_symlink(ignored))
+                skip(shown(entry.path()), "It is a link, which is not followed.");
+            else if (entry.is_directory(ignored) && depth < maxFolderDepth)
+                takeFolder(entry.path(), depth + 1);
+            else if (entry.is_directory(ignored))
+                skip(shown(entry.path()), "It lies more than eight folders deep.");
+            else
+                takeFile(entry.path());
+        }
+    }
+
+    void takeFile(const fs::path &file)
+    {
+        const std::string extension = file.extension().string();
+        if (extension == ".json")
+            takeDefinition(file);
+        else if (extension == ".py")
+            takeKernelBench(file);
+        else if (extension == ".jsonl")
+            takeBindings(file);
+        else
+            skip(shown(file), "It is neither a definition (.json) nor a problem of KernelBench (.py).");
+    }
+
+    std::optional<std::string> read(const fs::path &file, std::size_t most)
+    {
+        std::error_code ignored;
+        if (fs::is_symlink(file, ignored)) {
+            skip(shown(file), "It is a link, which is not followed.");
+            return std::nullopt;
+        }
+        Result<std::string> text = files::readFile(file, most);
+        if (!text || !isUtf8Text(*text)) {
+            skip(shown(file), text ? "It is no UTF-8 text." : text.error().message);
+            return std::nullopt;
+        }
+        return std::move(*text);
+    }
+
+    void takeDefinition(const fs::path &file)
+    {
+        const std::optional<std::string> text = read(file, maxDefinitionBytes);
+        if (!text)
+            return;
+        if (!looksLikeDefinition(*text)) {
+            const auto root = nlohmann::json::parse(*text, nullptr, false);
+            const bool solution = root.is_object() && root.contains("sources");
+            return skip(shown(file), root.is_discarded() ? "It is no JSON."
+                                     : solution
+                                         ? "It is a solution, not a problem."
+                                         : "It has no axes, inputs and outputs, so it is no definition.");
+        }
+        Result<Definition> definition = parseDefinition(*text, shown(file));
+        if (!definition)
+            return skip(shown(file), definition.error().message);
+        ProblemEntry entry{shown(file), {}, {}, false, {}};
+        if (definition->reference.empty()) {
+            const Result<std::string> beside =
+                files::readFile(file.parent_path() / referenceName, workload::maxOracleSourceBytes);
+            if (beside && isUtf8Text(*beside)) {
+                definition->reference = *beside;
+                entry.notes.push_back("The reference is reference.py beside it.");
+            }
+        }
+        std::vector<Binding> bindings;
+        for (const fs::path &path : bindingFiles(file)) {
+            if (!readBindings(path, definition->name, bindings, entry))
+                break;
+        }
+        Result<Draft> draft = draftOf(*definition, bindings, m_options.draft);
+        if (draft)
+            draft->workload.description += (draft->workload.description.empty() ? "" : "\n")
+                                           + ("Imported from the FlashInfer Trace definition '"
+                                              + definition->name.substr(0, 200) + "'.");
+        finish(std::move(entry), std::move(draft));
+    }
+
+    /// Where the workloads of a definition lie: beside it, or in the folder of workloads of a FlashInfer Trace data set.
+    static std::vector<fs::path> bindingFiles(const fs::path &definition)
+    {
+        fs::path other;
+        bool found = false;
+        for (const fs::path &part : definition.parent_path()) {
+            const bool is = part == "definitions";
+            other /= is ? fs::path("workloads") : part;
+            found = found || is;
+        }
+        fs::path own = definition.filename();
+        own.replace_extension(".jsonl");
+        std::vector<fs::path> files;
+        for (const fs::path &path :
+             {definition.parent_path() / own, definition.parent_path() / "workload.jsonl",
+              definition.parent_path() / "workloads.jsonl", found ? other / own : fs::path()}) {
+            std::error_code ignored;
+            if (!path.empty() && fs::is_regular_file(fs::symlink_status(path, ignored)))
+                files.push_back(path);
+        }
+        return files;
+    }
+
+    bool readBindings(const fs::path &path, const std::string &definition, std::vector<Binding> &bindings,
+                      ProblemEntry &entry)
+    {
+        const Result<std::string> text = files::readFile(path, maxBindingsBytes);
+        const auto lines =
+            text ? files::splitLines(*text, shown(path)) : Result<files::Lines>(tl::unexpected(text.error()));
+        if (!lines) {
+            entry.notes.push_back("Its workloads were not read: " + lines.error().message);
+            return true;
+        }
+        std::size_t wrong = 0;
+        std::string first;
+        const auto take = [&](const files::Line &line) {
+            Result<Binding> binding =
+                parseBinding(line.text, shown(path) + ":" + std::to_string(line.number));
+            if (!binding) {
+                first = wrong++ == 0 ? binding.error().message : first;
+                return;
+            }
+            if (binding->definition.empty() || binding->definition == definition)
+                bindings.push_back(std::move(*binding));
+        };
+        for (const files::Line &line : lines->lines) {
+            if (bindings.size() >= maxBindings) {
+                entry.notes.push_back("Only the first 10000 workloads were read.");
+                return false;
+            }
+            take(line);
+        }
+        if (lines->tornTail)
+            take(*lines->tornTail);
+        if (wrong > 0)
+            entry.notes.push_back(
+                std::to_string(wrong)
+                + (wrong == 1 ? " workload cannot be read: " : " workloads cannot be read, the first: ")
+                + first);
+        return true;
+    }
+
+    void takeBindings(const fs::path &file)
+    {
+        // Read with the definition that they belong to; a file that belongs to none would be passed over in silence.
+        fs::path definition = file;
+        definition.replace_extension(".json");
+        fs::path other;
+        for (const fs::path &part : definition.parent_path())
+            other /= part == "workloads" ? fs::path("definitions") : part;
+        std::error_code ignored;
+        const bool belongs = fs::exists(definition, ignored)
+                             || fs::exists(other / definition.filename(), ignored)
+                             || ((file.stem() == "workload" || file.stem() == "workloads")
+                                 && fs::exists(file.parent_path() / "definition.json", ignored));
+        if (!belongs || file == m_root)
+            skip(shown(file),
+                 "It has workloads or traces, which are read with their definition; import that one.");
+    }
+
+    void takeKernelBench(const fs::path &file)
+    {
+        std::error_code ignored;
+        if (file.filename() == referenceName && fs::exists(file.parent_path() / "definition.json", ignored))
+            return; // part of a definition
+        const std::optional<std::string> text = read(file, workload::maxOracleSourceBytes / 2);
+        if (!text)
+            return;
+        if (!looksLikeKernelBench(*text))
+            return skip(
+                shown(file),
+                "It has no class Model with get_inputs() and get_init_inputs(), so it is no problem of KernelBench.");
+        Result<Draft> draft = draftOfKernelBench(file.stem().string(), *text, m_options.draft.values, m_stop);
+        if (draft)
+            draft->workload.description =
+                "Imported from the KernelBench problem '" + file.filename().string() + "'.";
+        finish({shown(file), {}, {}, false, {}}, std::move(draft));
+    }
+
+    void finish(ProblemEntry entry, Result<Draft> draft)
+    {
+        Status proved = draft ? Status() : Status(tl::unexpected(draft.error()));
+        std::error_code ignored;
+        if (proved && fs::exists(m_workloads / draft->workload.name, ignored)) {
+            entry.isThere = true;
+            entry.reason = "There is a workload '" + draft->workload.name + "' already.";
+            m_entries.push_back(std::move(entry));
+            return;
+        }
+        if (proved)
+            proved = prove(*draft, m_stop);
+        if (proved && !m_options.dryRun)
+            proved = store(draft->workload);
+        if (draft && proved) {
+            entry.workload = draft->workload.name;
+            entry.notes.insert(entry.notes.end(), draft->notes.begin(), draft->notes.end());
+        }
+        if (!proved)
+            entry.reason = proved.error().message;
+        m_entries.push_back(std::move(entry));
+    }
+
+    Status store(workload::Workload workload) const
+    {
+        std::error_code problem;
+        const fs::path folder = m_workloads / workload.name;
+        fs::create_directories(folder, problem);
+        if (problem)
+            return fail(ErrorCode::Io, "Cannot create '" + folder.string() + "': " + problem.message() + '.');
+        if (auto written = files::writeFileAtomic(folder / referenceName, workload.python->source); !written)
+            return written;
+        workload.python->source.clear();
+        workload.python->file = referenceName;
+        return files::writeFileAtomic(folder / "workload.toml", workload::writeWorkload(workload));
+    }
+
+    fs::path m_root;
+    fs::path m_workloads;
+    const ProblemOptions &m_options;
+    const std::stop_token m_stop;
+    std::vector<ProblemEntry> m_entries;
+    std::size_t m_looked = 0;
+    bool m_saidFull = false;
+};
+
+} // namespace
+
+Result<std::vector<ProblemEntry>> importProblems(const fs::path &from, const fs::path &workloads,
+                                                 const ProblemOptions &options, const std::stop_token &stop)
+{
+    std::error_code problem;
+    if (!fs::exists(from, problem))
+        return fail(ErrorCode::NotFound, "There is no '" + from.string() + "'.");
+    const fs::path root = from.lexically_normal();
+    auto entries = Importer(root.has_filename() ? root : root.parent_path(), workloads, options, stop).run();
+    if (stop.stop_requested())
+        return fail(ErrorCode::Cancelled, "The import was stopped; what had been imported stays.");
+    return entries;
+}
+
+} // namespace klineage::interop

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// From a definition of another benchmark to the verdict of the gate: `workload import`, `workload check`, `gate run`.
+#include "core/files/atomicfile.h"
+#include "core/pool/gateclient.h"
+#include "tests/app/cli/rows.h"
+
+#include <QJsonArray>
+#include <QTemporaryDir>
+#include <QTest>
+
+#include <filesystem>
+
+using namespace klineage;
+using namespace klineage::tests;
+
+namespace {
+
+/// After the public schema of FlashInfer Trace; its reference is plain Python, so that it computes with whatever arrays there are.
+constexpr const char *definition = R"json({
+  "name": "rownorm_d96",
+  "op_type": "rmsnorm",
+  "description": "Each row divided by its root mean square, times a weight.",
+  "axes": {"rows": {"type": "var"}, "hidden": {"type": "const", "value": 96}},
+  "inputs": {
+    "x": {"shape": ["rows", "hidden"], "dtype": "float32"},
+    "weight": {"shape": ["hidden"], "dtype": "float32"},
+    "eps": {"shape": null, "dtype": "float32"}
+  },
+  "outputs": {"y": {"shape": ["rows", "hidden"], "dtype": "float32"}},
+  "reference": "def run(x, weight, eps):\n    out = []\n    for row in x:\n        values = [float(v) for v in row]\n        scale = (sum(v * v for v in values) / len(values) + eps) ** -0.5\n        out.append([v * scale * float(w) for v, w in zip(values, weight)])\n    return out\n"
+})json";
+
+constexpr const char *bindings =
+    R"({"uuid": "a", "axes": {"rows": 256}, "inputs": {"x": {"type": "random"}, "weight": {"type": "random"}, "eps": {"type": "scalar", "value": 1e-5}}}
+{"uuid": "b", "axes": {"rows": 3}, "inputs": {"x": {"type": "random"}, "weight": {"type": "random"}, "eps": {"type": "scalar", "value": 1e-5}}}
+)";
+
+std::string kernelText(const std::string &result)
+{
+    return "/*klineage\nsurface = \"opencl\"\n\n[[launch]]\nkernel = \"norm\"\ngrid = [\"rows\"]\nblock = [1]\n"
+           "args = [\"x\", \"weight\", \"y\", \"int hidden\"]\n*/\n"
+           "__kernel void norm(__global const float *x, __global const float *weight, __global float *y, int hidden)\n{\n"
+           "    x += get_global_id(0) * hidden;\n    y += get_global_id(0) * hidden;\n    float sum = 0.0f;\n"
+           "    for (int i = 0; i < hidden; ++i)\n        sum += x[i] * x[i];\n"
+           "    float scale = 1.0f / sqrt(sum / hidden + 1e-5f);\n"
+           "    for (int i = 0; i < hidden; ++i)\n        y[i] = "
+           + result + ";\n}\n";
+}
+
+} // namespace
+
+class TestProblemCli : public QObject
+{
+    Q_OBJECT
+private slots:
+    void initTestCase();
+    void importAndCheck();
+    void verdicts_data();
+    void verdicts();
+    void whatIsSkippedIsSaid();
+
+private:
+    [[nodiscard]] Outcome run(QStringList arguments) const;
+
+    QTemporaryDir m_folder;
+    bool m_hasDevice = false;
+};
+
+Outcome TestProblemCli::run(QStringList arguments) const
+{
+    QProcess process;
+    arguments << "--workspace" << m_folder.path() << "--json";
+    process.start(QStringLiteral(KLINEAGE_BIN_DIR "/klineage-cli"), arguments);
+    return outcomeOf(process);
+}
+
+void TestProblemCli::initTestCase()
+{
+    QVERIFY(QDir(m_folder.path()).mkpath("workloads") && QDir(m_folder.path()).mkpath("skills")
+            && QDir(m_folder.path()).mkpath("set"));
+    QVERIFY(files::writeFileAtomic(m_folder.filePath("set/rownorm.json").toStdString(), definition));
+    QVERIFY(files::writeFileAtomic(m_folder.filePath("set/rownorm.jsonl").toStdString(), bindings));
+    QVERIFY(files::writeFileAtomic(m_folder.filePath("set/readme.txt").toStdString(), "no problem"));
+    QVERIFY(files::writeFileAtomic(m_folder.filePath("right.cl").toStdString(),
+                                   kernelText("x[i] * scale * weight[i]")));
+    QVERIFY(files::writeFileAtomic(m_folder.filePath("wrong.cl").toStdString(), kernelText("x[i] * scale")));
+    const auto devices = gate::queryDevices(std::string(KLINEAGE_BIN_DIR) + "/klineage-gate");
+    QVERIFY2(devices, devices ? "" : devices.error().message.c_str());
+    for (const gate::DeviceInfo &device : *devices)
+        m_hasDevice = m_hasDevice || (device.kind == kernel::DeviceKind::OpenCl && device.available);
+}
+
+void TestProblemCli::importAndCheck()
+{
+    const Outcome imported = run({"workload", "import", m_folder.filePath("set")});
+    if (imported.out.contains("It needs python3"))
+        QSKIP("There is no python3.");
+    QVERIFY2(imported.status == 0, (imported.out + imported.err).constData());
+    QCOMPARE(imported.json["imported"].toInt(), 1);
+    QCOMPARE(imported.json["skipped"].toInt(), 1);
+    const Outcome shown = run({"workload", "show", "rownorm_d96"});
+    QCOMPARE(shown.json["oracle"].toString(), QString("python"));
+    const Outcome checked = run({"workload", "check", "rownorm_d96"});
+    QVERIFY2(checked.status == 0, (checked.out + checked.err).constData());
+    QCOMPARE(checked.json["cases"].toArray().size(), 4);
+    QCOMPARE(run({"workload", "import", m_folder.filePath("set/rownorm.json")}).json["imported"].toInt(), 0);
+}
+
+void TestProblemCli::verdicts_data()
+{
+    QTest::addColumn<QString>("file");
+    QTest::addColumn<QString>("status");
+    QTest::newRow("right") << "right.cl"
+                           << "correct";
+    QTest::newRow("wrong") << "wrong.cl"
+                           << "wrong";
+}
+
+void TestProblemCli::verdicts()
+{
+    QFETCH(QString, file);
+    QFETCH(QString, status);
+    if (!m_hasDevice)
+        QSKIP("No OpenCL device.");
+    if (!QFile::exists(m_folder.filePath("workloads/rownorm_d96/workload.toml")))
+        QSKIP("Nothing was imported.");
+    const Outcome outcome = run({"gate", "run", m_folder.filePath(file), "--workload", "rownorm_d96",
+                                 "--timeout", "300", "--profile-seconds", "0.3", "--no-reference"});
+    QVERIFY2(outcome.json["status"].toString() == status, (outcome.out + outcome.err).constData());
+    bool python = false;
+    for (const auto &entry : outcome.json["trial"].toObject()["verdict"].toObject()["evidence"].toArray())
+        python = python || entry.toObject()["value"].toString().startsWith("python: ");
+    QVERIFY2(python, outcome.out.constData());
+}
+
+void TestProblemCli::whatIsSkippedIsSaid()
+{
+    QProcess process;
+    process.start(
+        QStringLiteral(KLINEAGE_BIN_DIR "/klineage-cli"),
+        {"workload", "import", m_folder.filePath("set/readme.txt"), "--workspace", m_folder.path()});
+    const Outcome outcome = outcomeOf(process);
+    QCOMPARE(outcome.status, 1);
+    QVERIFY(outcome.out.contains("skipped readme.txt: It is neither a definition"));
+    QVERIFY(outcome.out.contains("0 imported, 1 skipped."));
+    QCOMPARE(run({"workload", "import", m_folder.filePath("none")}).status, 2);
+    QCOMPARE(run({"workload", "import", m_folder.filePath("set"), "--set", "rows"}).status, 2);
+}
+
+QTEST_GUILESS_MAIN(TestProblemCli)
+#include "tst_problemcli.moc"
