@@ -78,7 +78,12 @@ void Session::printProblem(const Error &error) const
 
 int Session::fail(const Error &error) const
 {
-    printProblem(error);
+    Error said = error;
+    if (const auto root = workspaceRoot();
+        said.code == ErrorCode::Io && said.detail.empty() && root && isReadOnly(*root))
+        said.detail = "This workspace is read-only. Copy it (cp -r " + root->string()
+                      + " DIR) and name the copy with --workspace DIR.";
+    printProblem(said);
     return exitEnvironment;
 }
 

@@ -54,7 +54,7 @@ function(_klineage_install_private_libraries)
     get_target_property(_library klineage-private-syntax-highlighting IMPORTED_LOCATION)
     get_target_property(_soname klineage-private-syntax-highlighting IMPORTED_SONAME)
     file(REAL_PATH ${_library} _library)
-    install(PROGRAMS ${_library} DESTINATION ${KLINEAGE_PRIVATE_LIBDIR} RENAME ${_soname})
+    install(FILES ${_library} DESTINATION ${KLINEAGE_PRIVATE_LIBDIR} RENAME ${_soname})
     # It looks for Qt where its own package would have it.
     install(CODE "file(RPATH_REMOVE FILE \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${KLINEAGE_PRIVATE_LIBDIR}/${_soname}\")")
     file(RELATIVE_PATH _folder ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_PREFIX}/${KLINEAGE_PRIVATE_LIBDIR})

@@ -103,6 +103,18 @@ private slots:
         QVERIFY(!cards.out.contains("block-outputs-in-registers"));
     }
 
+    void whatCannotBeWrittenAsksForACopy()
+    {
+        const QString lock = file("share/klineage/workspace/skills/float4-row-access/.lock");
+        QVERIFY(QDir().mkdir(lock)); // stops the administrator too
+        const Outcome outcome =
+            start(QStringLiteral("klineage-cli"),
+                  {QStringLiteral("card"), QStringLiteral("approve"), QStringLiteral("float4-row-access")});
+        QVERIFY(QDir().rmdir(lock));
+        QCOMPARE(outcome.status, 3);
+        QVERIFY2(outcome.err.contains("This workspace is read-only. Copy it"), outcome.err.constData());
+    }
+
     void theGateIsFound()
     {
         const Outcome devices =
