@@ -20,22 +20,6 @@ void checkTrial(const TomlTable &table, const char *key, const std::string &id)
         table.fail(key, "'" + id + "' is no trial; expected 16 hex digits.");
 }
 
-Measured readMeasured(const TomlTable &table)
-{
-    Measured measured;
-    measured.trial = table.string("trial");
-    measured.against = table.string("against", "parent");
-    measured.factor = table.number("factor");
-    measured.low = table.number("low");
-    measured.high = table.number("high");
-    checkTrial(table, "trial", measured.trial);
-    const bool ordered =
-        0 < measured.low && measured.low <= measured.factor && measured.factor <= measured.high;
-    if (table.has("factor") && table.has("low") && table.has("high") && !ordered)
-        table.fail("factor", "expected 0 < low <= factor <= high.");
-    return measured;
-}
-
 void writeMeasured(TomlWriter &out, const Measured &measured)
 {
     out.string("trial", measured.trial);
@@ -53,7 +37,7 @@ std::vector<double> readNumbers(const TomlTable &table, const char *key)
     return values;
 }
 
-Parameter readParameter(const TomlTable &table)
+Parameter readParameter(const TomlTable &table, const ReadFigures &figures)
 {
     Parameter parameter;
     parameter.name = table.string("name");
@@ -61,7 +45,7 @@ Parameter readParameter(const TomlTable &table)
     parameter.values = readNumbers(table, "values");
     parameter.preset = static_cast<double>(table.integer("default"));
     for (const TomlTable &tried : table.tables("tried"))
-        parameter.tried.push_back({static_cast<double>(tried.integer("value")), readMeasured(tried)});
+        parameter.tried.push_back({static_cast<double>(tried.integer("value")), figures(tried)});
     const auto isKnown = [&](double value) {
         return std::find(parameter.values.begin(), parameter.values.end(), value) != parameter.values.end();
     };
@@ -100,7 +84,23 @@ std::string wholeNumber(double value)
 
 } // namespace
 
-void readFormat2(const TomlTable &root, Card &card)
+Measured readMeasured(const TomlTable &table)
+{
+    Measured measured;
+    measured.trial = table.string("trial");
+    measured.against = table.string("against", "parent");
+    measured.factor = table.number("factor");
+    measured.low = table.number("low");
+    measured.high = table.number("high");
+    checkTrial(table, "trial", measured.trial);
+    const bool ordered =
+        0 < measured.low && measured.low <= measured.factor && measured.factor <= measured.high;
+    if (table.has("factor") && table.has("low") && table.has("high") && !ordered)
+        table.fail("factor", "expected 0 < low <= factor <= high.");
+    return measured;
+}
+
+void readProposal2(const TomlTable &root, Card &card, const ReadFigures &figures)
 {
     if (const std::optional<TomlTable> table = root.table("capability")) {
         card.capability.features = table->strings("features");
@@ -108,24 +108,30 @@ void readFormat2(const TomlTable &root, Card &card)
         card.capability.families = table->strings("families");
         card.capability.toolchain = table->string("toolchain", "");
     }
-    card.buildingBlockFile = root.string("building_block", "");
-    checkBuildingBlock(root, card);
     if (const std::optional<TomlTable> anchor = root.table("anchor"))
         card.anchorWords = anchor->strings("words");
     card.triggers = readClaims2(root, "trigger", ClaimKind::Condition);
     for (const TomlTable &table : root.tables("parameter"))
-        card.parameters.push_back(readParameter(table));
+        card.parameters.push_back(readParameter(table, figures));
+}
+
+void readFormat2(const TomlTable &root, Card &card)
+{
+    readProposal2(root, card);
+    card.buildingBlockFile = root.string("building_block", "");
+    checkBuildingBlock(root, card);
     for (const TomlTable &table : root.tables("probe"))
         card.probes.push_back(readProbe(table));
 }
 
-std::vector<Claim> readClaims2(const TomlTable &root, const char *key, ClaimKind kind)
+std::vector<Claim> readClaims2(const TomlTable &root, const char *key, ClaimKind kind,
+                               const ReadFigures &figures)
 {
     std::vector<Claim> claims;
     for (const TomlTable &table : root.tables(key)) {
         Claim claim = readClaim(table);
-        if (kind == ClaimKind::Effect && table.has("factor"))
-            claim.measured = readMeasured(table);
+        if (kind == ClaimKind::Effect && (table.has("trial") || table.has("factor")))
+            claim.measured = figures(table);
         if (kind == ClaimKind::Risk)
             claim.id = table.string("id", "");
         if (kind == ClaimKind::Condition) {

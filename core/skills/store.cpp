@@ -387,7 +387,8 @@ Result<CardRecord> CardStore::save(const Card &card, const std::string &author,
     return replaceCard(*session, event, next);
 }
 
-Result<CardRecord> CardStore::create(const Card &card, std::string_view carrier) const
+Result<CardRecord> CardStore::create(const Card &card, std::string_view carrier,
+                                     std::string_view buildingBlock) const
 {
     if (const Result<Card> readable = parseCard(writeCard(card), "the new card"); !readable)
         return tl::unexpected(readable.error());
@@ -404,10 +405,13 @@ Result<CardRecord> CardStore::create(const Card &card, std::string_view carrier)
     CardRecord record;
     record.card = card;
     record.carrier = carrier;
+    record.buildingBlock = buildingBlock;
     record.directory = draft;
     Status written = files::writeFileAtomic(draft / "card.toml", writeCard(card));
     if (written && !card.carrierFile.empty())
         written = files::writeFileAtomic(draft / card.carrierFile, carrier);
+    if (written && !card.buildingBlockFile.empty())
+        written = files::writeFileAtomic(draft / card.buildingBlockFile, buildingBlock);
     if (written)
         written = files::writeFileAtomic(draft / "SKILL.md", writeSkillMarkdown(record));
     if (written && ::renameat2(AT_FDCWD, draft.c_str(), AT_FDCWD, directory.c_str(), RENAME_NOREPLACE) != 0)

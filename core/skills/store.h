@@ -29,7 +29,8 @@ public:
     [[nodiscard]] Result<CardRecord> save(const Card &card, const std::string &author,
                                           const std::string &reason) const;
     /// Creates a new card folder; fails when it exists.
-    [[nodiscard]] Result<CardRecord> create(const Card &card, std::string_view carrier) const;
+    [[nodiscard]] Result<CardRecord> create(const Card &card, std::string_view carrier,
+                                            std::string_view buildingBlock = {}) const;
     [[nodiscard]] Status appendVerification(const std::string &name, const Verification &verification) const;
 
 private:

@@ -59,7 +59,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
                 "figures stand in the text");
     const LiftGroup shown = group();
     const std::vector<KnownCard> library{{"stage-tiles", shown.language, "tiling", "loop", "Stage tiles."}};
-    const Result<LiftedCard> lifted = parseLiftedCard(text, shown, library);
+    const Result<LiftedCard> lifted =
+        parseLiftedCard(text, shown, library, 1 + static_cast<int>(text.size() % 2));
     if (!lifted)
         return 0;
     if (lifted->declined.empty() && findingsOf(*lifted, shown).empty()) {

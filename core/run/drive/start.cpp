@@ -112,6 +112,8 @@ void Starter::copyPlainParts()
     m_settings.options = m_request.options;
     if (m_settings.kind == Kind::Deoptimize)
         m_settings.options.try_emplace("bounds", "both");
+    if (m_settings.kind == Kind::Lift)
+        m_settings.options.try_emplace("card_format", "2");
     if (m_settings.kind == Kind::Materialize)
         m_settings.policy = m_request.policy;
     // Said in the run, so that runs of earlier versions go on as they began.

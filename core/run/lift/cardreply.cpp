@@ -3,7 +3,9 @@
 
 #include "core/files/tomlreader.h"
 #include "core/run/admit/heldout.h"
+#include "core/skills/cardformat.h"
 #include "core/skills/cardtables.h"
+#include "core/skills/vocabulary.h"
 
 #include <algorithm>
 
@@ -33,6 +35,7 @@ public:
     Checker(const LiftedCard &lifted, const LiftGroup &group)
         : m_card(lifted.card)
         , m_carrier(lifted.carrier)
+        , m_buildingBlock(lifted.buildingBlock)
         , m_sameAs(lifted.sameAs)
         , m_group(group)
     {}
@@ -47,12 +50,14 @@ public:
         checkAll("precondition", m_card.preconditions);
         checkAll("effect", m_card.effects);
         checkAll("risk", m_card.risks);
+        checkAll("trigger", m_card.triggers);
         for (const Claim &effect : m_card.effects)
             checkFigures(effect);
         if (!isWhole)
             return std::move(m_findings);
-        for (const skills::LintFinding &finding : skills::lintCard(m_card, m_carrier)) {
-            if (finding.severity == skills::LintFinding::Severity::Error)
+        for (const skills::LintFinding &finding : skills::lintCard(m_card, m_carrier, m_buildingBlock)) {
+            const bool isWord = finding.field.starts_with("capability"); // retrieval would never find it
+            if (isWord || finding.severity == skills::LintFinding::Severity::Error)
                 m_findings.push_back(finding.field + ": " + finding.message);
         }
         return std::move(m_findings);
@@ -93,9 +98,49 @@ private:
 
     const skills::Card &m_card;
     const std::string &m_carrier;
+    const std::string &m_buildingBlock;
     const std::string &m_sameAs;
     const LiftGroup &m_group;
     std::vector<std::string> m_findings;
+};
+
+/// The claims of a proposal in the format of the card; figures are those of the trial that it names.
+class Proposed
+{
+public:
+    Proposed(const TomlTable &root, const LiftGroup &group, int format)
+        : m_root(root)
+        , m_group(group)
+        , m_format(format)
+    {}
+
+    std::vector<Claim> claims(const char *key, skills::ClaimKind kind) const
+    {
+        return m_format >= 2 ? skills::readClaims2(m_root, key, kind, figures()) : readClaims(m_root, key);
+    }
+
+    skills::ReadFigures figures() const
+    {
+        return [&group = m_group](const TomlTable &table) {
+            const std::string trial = table.string("trial");
+            const std::string against = table.string("against", "parent");
+            const auto found = group.measured.find(trial);
+            if (found != group.measured.end()) {
+                for (const skills::Measured &measured : found->second) {
+                    if (measured.against == against)
+                        return measured;
+                }
+            }
+            table.fail("trial", "'" + trial + "' is no trial that you were shown with a comparison against '"
+                                    + against + "'.");
+            return skills::Measured();
+        };
+    }
+
+private:
+    const TomlTable &m_root;
+    const LiftGroup &m_group;
+    int m_format;
 };
 
 /// The group's transitions, and the attempts that the card cites.
@@ -112,13 +157,14 @@ std::vector<Citation> evidenceOf(const skills::Card &card, const LiftGroup &grou
 } // namespace
 
 Result<LiftedCard> parseLiftedCard(const std::string &toml, const LiftGroup &group,
-                                   const std::vector<KnownCard> &library)
+                                   const std::vector<KnownCard> &library, int format)
 {
     const Result<files::TomlDocument> document = files::TomlDocument::parse(toml, "the card");
     if (!document)
         return tl::unexpected(document.error());
     const TomlTable root = document->root();
     LiftedCard lifted;
+    const Proposed proposed(root, group, format);
     if (root.has("declined")) {
         lifted.declined = root.string("declined");
         if (lifted.declined.find_first_not_of(" \t\r\n") == std::string::npos)
@@ -130,10 +176,11 @@ Result<LiftedCard> parseLiftedCard(const std::string &toml, const LiftGroup &gro
         });
         if (!isKnown)
             root.fail("same_as", "the library that you were shown has no card '" + lifted.sameAs + "'.");
-        for (const TomlTable &table : root.tables("effect"))
-            lifted.card.effects.push_back(readClaim(table));
-        for (const TomlTable &table : root.tables("risk"))
-            lifted.card.risks.push_back(readClaim(table));
+        lifted.card.format = format;
+        lifted.card.effects = proposed.claims("effect", skills::ClaimKind::Effect);
+        lifted.card.risks = proposed.claims("risk", skills::ClaimKind::Risk);
+        if (format >= 2)
+            skills::readProposal2(root, lifted.card, proposed.figures());
         lifted.card.evidence = evidenceOf(lifted.card, group);
         lifted.card.scope = group.scope;
     } else {
@@ -145,16 +192,26 @@ Result<LiftedCard> parseLiftedCard(const std::string &toml, const LiftGroup &gro
             root.require(key); // a card of one's own may lack them, a proposal has to say what it knows
         card.intent = readSingleClaim(root, "intent");
         card.anchor = readSingleClaim(root, "anchor");
-        card.preconditions = readClaims(root, "precondition");
-        card.effects = readClaims(root, "effect");
-        card.risks = readClaims(root, "risk");
+        card.format = format;
+        card.preconditions = proposed.claims("precondition", skills::ClaimKind::Condition);
+        card.effects = proposed.claims("effect", skills::ClaimKind::Effect);
+        card.risks = proposed.claims("risk", skills::ClaimKind::Risk);
         card.provides = readFeatures(root, "provides");
         card.requirements = readFeatures(root, "requires");
         card.conflicts = readFeatures(root, "conflicts");
         card.category = group.category;
         card.scope = group.scope;
-        card.carrierFile = skills::carrierName(
-            kernel::surfaceFromString(group.language).value_or(kernel::Surface()).language());
+        const kernel::Language &language =
+            kernel::surfaceFromString(group.language).value_or(kernel::Surface()).language();
+        card.carrierFile = skills::carrierName(language);
+        if (format >= 2) {
+            const skills::Vocabulary &words = skills::Vocabulary::instance();
+            card.category = words.canonical(skills::Vocabulary::Kind::Category, group.category);
+            skills::readProposal2(root, card, proposed.figures());
+            lifted.buildingBlock = root.string("building_block", "");
+            if (lifted.buildingBlock.find_first_not_of(" \t\r\n") != std::string::npos)
+                card.buildingBlockFile = skills::buildingBlockName(language);
+        }
         card.evidence = evidenceOf(card, group);
     }
     if (Status read = document->finish(); !read)

@@ -133,6 +133,7 @@ public:
         m_group.signature = signatureText(first.effect);
         m_group.language = kernel::toString(first.lineage->surface);
         m_group.scope.priorActions = categoriesBefore(first);
+        m_group.stronger = readText(*first.lineage, first.to().file);
         for (std::size_t i = 0; i < m_members.size(); ++i)
             addMember(m_members[i], i < shownMembers);
         addAttempts();
@@ -181,6 +182,7 @@ private:
         }
         figures = figuresOf(*after, before);
         m_group.figures["trial:" + after->id] = figures;
+        addMeasured(*after);
         text += "trial:" + after->id + ": " + figuresText(*after) + ".\n";
         for (const MetricChange &change :
              before ? metricChanges(*before, *after) : std::vector<MetricChange>())
@@ -191,6 +193,16 @@ private:
         if (comparison)
             text += "Derived again from category and locus alone, it came to "
                     + factorText(comparison->speedup.value) + " of this kernel's speed.\n";
+    }
+
+    void addMeasured(const gate::Trial &trial)
+    {
+        std::vector<skills::Measured> &measured = m_group.measured[trial.id];
+        for (const gate::Comparison &comparison : trial.verdict.comparisons) {
+            const gate::Interval &speedup = comparison.speedup;
+            if (0 < speedup.low && speedup.low <= speedup.value && speedup.value <= speedup.high)
+                measured.push_back({trial.id, comparison.against, speedup.value, speedup.low, speedup.high});
+        }
     }
 
     /// What was tried and rejected from the same states, or as the same action.
@@ -226,6 +238,7 @@ private:
         if (trial) {
             text += "trial:" + trial->id + ": " + figuresText(*trial) + ".\n";
             m_group.figures["trial:" + trial->id] = m_group.figures[citation];
+            addMeasured(*trial);
         }
         if (parent && attempt.category == m_group.category)
             text += fenced(diffText(readText(lineage, parent->file), readText(lineage, attempt.file), 3,

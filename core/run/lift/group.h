@@ -33,7 +33,10 @@ struct LiftGroup {
     std::vector<skills::Citation> evidence;      ///< the transitions
     std::vector<skills::Citation> rejected;      ///< the attempts
     std::map<skills::Citation, Figures> figures; ///< of everything that may be cited, trials included
-    skills::Scope scope;                         ///< of the transitions: what a card of them claims
+    std::map<std::string, std::vector<skills::Measured>>
+        measured;         ///< what each trial that is shown was compared with, by its id
+    std::string stronger; ///< for the prompt: the kernel that the first transition ends in, whole
+    skills::Scope scope;  ///< of the transitions: what a card of them claims
 };
 
 /// What duplicates are told by, by the author and by their words.

@@ -65,6 +65,21 @@ skills::Scope readScope(const json &value)
     return scope;
 }
 
+std::vector<skills::Measured> readMeasured(const std::string &trial, const json &entries)
+{
+    std::vector<skills::Measured> measured;
+    for (const json &entry : entries) {
+        JsonReader reader(entry, {"measured"});
+        skills::Measured one{trial, reader.text("against"), 0, 0, 0};
+        one.factor = reader.number("factor");
+        one.low = reader.number("low");
+        one.high = reader.number("high");
+        reader.finish();
+        measured.push_back(std::move(one));
+    }
+    return measured;
+}
+
 LiftGroup readGroup(const json &value)
 {
     JsonReader reader(value, {"groups"});
@@ -80,6 +95,11 @@ LiftGroup readGroup(const json &value)
     if (const json *figures = reader.optionalObject("figures", maxItems)) {
         for (const auto &[citation, entry] : figures->items())
             group.figures[citation] = readFigures(entry);
+    }
+    group.stronger = reader.optionalText("stronger", maxPromptText);
+    if (const json *measured = reader.optionalObject("measured", maxItems)) {
+        for (const auto &[trial, entries] : measured->items())
+            group.measured[trial] = readMeasured(trial, entries);
     }
     group.scope = readScope(reader.require("scope"));
     reader.finish();
@@ -123,6 +143,15 @@ std::string writeLiftInput(const LiftInput &input)
                                  {"percents", entry.percents},
                                  {"times", entry.times},
                                  {"rates", entry.rates}};
+        json measured = json::object();
+        for (const auto &[trial, entries] : group.measured) {
+            measured[trial] = json::array();
+            for (const skills::Measured &entry : entries)
+                measured[trial].push_back({{"against", entry.against},
+                                           {"factor", entry.factor},
+                                           {"low", entry.low},
+                                           {"high", entry.high}});
+        }
         out["groups"].push_back({{"category", group.category},
                                  {"locus", group.locus},
                                  {"signature", group.signature},
@@ -132,6 +161,8 @@ std::string writeLiftInput(const LiftInput &input)
                                  {"evidence", group.evidence},
                                  {"rejected", group.rejected},
                                  {"figures", figures},
+                                 {"measured", measured},
+                                 {"stronger", group.stronger},
                                  {"scope", scopeJson(group.scope)}});
     }
     for (const KnownCard &card : input.library)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/base/suggest.h"
 #include "core/run/activerun.h"
 #include "core/run/lift/storecard.h"
+#include "core/skills/vocabulary.h"
 #include "core/talk/figures.h"
 #include "core/talk/prompt.h"
 
@@ -16,6 +18,7 @@ namespace klineage::run {
 namespace {
 
 constexpr std::size_t mostShown = 40;
+constexpr std::size_t mostKernelBytes = std::size_t{32} << 10; ///< of a kernel that is shown whole
 
 class Lifter
 {
@@ -45,14 +48,19 @@ private:
     LiftInput m_input;
     std::vector<KnownCard> m_known; ///< the library as it was, and what this run added
     std::string m_system;
+    int m_format = 1; ///< of the cards; runs of earlier versions go on as they began
     int m_stored = 0;
     int m_merged = 0;
 };
 
 Status Lifter::prepare()
 {
-    if (Status known = m_run.checkOptions({"again"}); !known)
+    if (Status known = m_run.checkOptions({"again", "card_format"}); !known)
         return known;
+    const Result<int> format = m_run.option("card_format", 1, 1, 2);
+    if (!format)
+        return tl::unexpected(format.error());
+    m_format = *format;
     const Result<std::string> kept = m_context.journal.keep("groups.json", [this] { return gather(); });
     if (!kept)
         return tl::unexpected(kept.error());
@@ -61,7 +69,7 @@ Status Lifter::prepare()
         return tl::unexpected(input.error());
     m_input = std::move(*input);
     m_known = m_input.library;
-    Result<std::string> system = prompt("lift-system");
+    Result<std::string> system = prompt(m_format >= 2 ? "lift-system-2" : "lift-system");
     if (!system)
         return tl::unexpected(system.error());
     m_system = std::move(*system);
@@ -108,14 +116,19 @@ Result<std::string> Lifter::request(const LiftGroup &group) const
     std::string citations;
     for (const auto &[citation, figures] : group.figures)
         citations += "- `" + citation + "`\n";
-    return prompt("lift-request", {{"category", group.category},
-                                   {"locus", group.locus},
-                                   {"signature", group.signature},
-                                   {"transitions", group.transitions},
-                                   {"attempts", group.attempts},
-                                   {"citations", citations},
-                                   {"library", libraryText(group)},
-                                   {"language", group.language}});
+    std::map<std::string, std::string> values{
+        {"category", group.category},       {"locus", group.locus},       {"signature", group.signature},
+        {"transitions", group.transitions}, {"attempts", group.attempts}, {"citations", citations},
+        {"library", libraryText(group)},    {"language", group.language}};
+    if (m_format < 2)
+        return prompt("lift-request", values);
+    using Kind = skills::Vocabulary::Kind;
+    const skills::Vocabulary &words = skills::Vocabulary::instance();
+    values["features"] = quotedList(words.names(Kind::Capability));
+    values["families"] = quotedList(words.names(Kind::Family));
+    values["stronger"] = group.stronger.size() <= mostKernelBytes ? fenced(group.stronger, "c")
+                                                                  : "It is too long to be shown.\n";
+    return prompt("lift-request-2", values);
 }
 
 /// The cards that the group's may be another one of: those of its language whose words are nearest, most alike first.
@@ -150,9 +163,9 @@ Status Lifter::lift(const LiftGroup &group)
     conversation.user(std::move(*text));
     const ActiveRun::Reader<LiftedCard> read = [&](const std::string &reply) -> Result<LiftedCard> {
         const Result<std::string> block = blockIn(reply, [&](const std::string &found) {
-            return parseLiftedCard(found, group, m_known).has_value();
+            return parseLiftedCard(found, group, m_known, m_format).has_value();
         });
-        return block ? parseLiftedCard(*block, group, m_known) : tl::unexpected(block.error());
+        return block ? parseLiftedCard(*block, group, m_known, m_format) : tl::unexpected(block.error());
     };
     std::string findings;
     for (int attempt = 0; attempt < 2; ++attempt) {

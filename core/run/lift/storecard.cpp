@@ -45,6 +45,37 @@ bool holdsAll(const std::vector<Citation> &all, const std::vector<Citation> &som
     });
 }
 
+/// Parameters of the same name share one entry with the values of both.
+void addParameters(std::vector<skills::Parameter> &parameters, const std::vector<skills::Parameter> &more)
+{
+    for (const skills::Parameter &parameter : more) {
+        const auto same =
+            std::find_if(parameters.begin(), parameters.end(),
+                         [&](const skills::Parameter &known) { return known.name == parameter.name; });
+        if (same == parameters.end()) {
+            parameters.push_back(parameter);
+            continue;
+        }
+        same->values.insert(same->values.end(), parameter.values.begin(), parameter.values.end());
+        std::sort(same->values.begin(), same->values.end());
+        same->values.erase(std::unique(same->values.begin(), same->values.end()), same->values.end());
+        for (const skills::TriedValue &tried : parameter.tried) {
+            if (std::find(same->tried.begin(), same->tried.end(), tried) == same->tried.end())
+                same->tried.push_back(tried);
+        }
+    }
+}
+
+/// What only format 2 can say is left out of a card of format 1.
+void dropFormat2(std::vector<Claim> &claims)
+{
+    for (Claim &claim : claims) {
+        claim.measured.reset();
+        claim.id.clear();
+        claim.when.clear();
+    }
+}
+
 } // namespace
 
 std::optional<std::string> duplicateOf(const skills::Card &card, const std::vector<KnownCard> &known)
@@ -87,6 +118,13 @@ skills::Card merged(const skills::CardRecord &kept, const skills::Card &added)
     addMissing(card.anchor.evidence, added.anchor.evidence);
     addClaims(card.effects, added.effects);
     addClaims(card.risks, added.risks);
+    if (card.format >= 2) {
+        addClaims(card.triggers, added.triggers);
+        addParameters(card.parameters, added.parameters);
+    } else {
+        dropFormat2(card.effects);
+        dropFormat2(card.risks);
+    }
     if (kept.life() == skills::Life::Hypothesis) {
         addMissing(card.scope.cases, added.scope.cases);
         addMissing(card.scope.languages, added.scope.languages);
@@ -97,7 +135,8 @@ skills::Card merged(const skills::CardRecord &kept, const skills::Card &added)
 
 Status storeCard(const skills::CardStore &store, const LiftedCard &lifted)
 {
-    const Result<skills::CardRecord> created = store.create(lifted.card, lifted.carrier);
+    const Result<skills::CardRecord> created =
+        store.create(lifted.card, lifted.carrier, lifted.buildingBlock);
     if (created)
         return {};
     if (created.error().code != ErrorCode::Conflict)
