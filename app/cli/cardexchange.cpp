@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Cards of other libraries in, and ours out: `card import`, `card export`.
 #include "app/cli/commands.h"
+#include "app/cli/importreport.h"
 
 #include "core/files/atomicfile.h"
 #include "core/interop/cards/importcards.h"
@@ -31,17 +32,6 @@ struct ExportArguments {
     std::string form = "skill";
 };
 
-void printEntry(const interop::ImportEntry &entry, bool dryRun)
-{
-    if (!entry.card.empty())
-        std::printf("%s %s from %s\n", dryRun ? "would import" : "imported", entry.card.c_str(),
-                    entry.source.c_str());
-    else
-        std::printf("skipped %s: %s\n", entry.source.c_str(), entry.reason.c_str());
-    for (const std::string &note : entry.notes)
-        std::printf("  note: %s\n", note.c_str());
-}
-
 int importFrom(const Session &session, const ImportArguments &arguments)
 {
     const Result<fs::path> root = session.workspaceRoot();
@@ -52,27 +42,7 @@ int importFrom(const Session &session, const ImportArguments &arguments)
     if (!entries)
         return entries.error().code == ErrorCode::Io ? session.fail(entries.error())
                                                      : session.usage(entries.error().message);
-    json out{{"entries", json::array()}};
-    int imported = 0;
-    int there = 0;
-    for (const interop::ImportEntry &entry : *entries) {
-        imported += entry.card.empty() ? 0 : 1;
-        there += entry.isThere ? 1 : 0;
-        out["entries"].push_back({{"source", entry.source},
-                                  {"card", entry.card.empty() ? json() : json(entry.card)},
-                                  {"reason", entry.reason.empty() ? json() : json(entry.reason)},
-                                  {"notes", entry.notes}});
-        if (!session.json())
-            printEntry(entry, arguments.options.dryRun);
-    }
-    const int skipped = static_cast<int>(entries->size()) - imported;
-    out["imported"] = imported;
-    out["skipped"] = skipped;
-    if (session.json())
-        session.print(out);
-    else
-        std::printf("%d imported as hypotheses, %d skipped.\n", imported, skipped);
-    return imported + there > 0 ? exitOk : exitNegative;
+    return printImport(session, *entries, {"card", " as hypotheses", arguments.options.dryRun});
 }
 
 /// What the rich form says of a transition, from the lineage that is cited.

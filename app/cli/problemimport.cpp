@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Problems of other benchmarks as workloads: `workload import`.
 #include "app/cli/commands.h"
+#include "app/cli/importreport.h"
 #include "app/cli/interrupt.h"
 
 #include "core/interop/problems/importproblems.h"
 
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
-#include <cstdio>
 #include <memory>
 
 namespace klineage::cli {
 
-using nlohmann::json;
 namespace fs = std::filesystem;
 
 namespace {
@@ -23,17 +21,6 @@ struct ProblemArguments {
     std::vector<std::string> values;
     interop::ProblemOptions options;
 };
-
-void printProblem(const interop::ProblemEntry &entry, bool dryRun)
-{
-    if (!entry.workload.empty())
-        std::printf("%s %s from %s\n", dryRun ? "would import" : "imported", entry.workload.c_str(),
-                    entry.source.c_str());
-    else
-        std::printf("skipped %s: %s\n", entry.source.c_str(), entry.reason.c_str());
-    for (const std::string &note : entry.notes)
-        std::printf("  note: %s\n", note.c_str());
-}
 
 int importProblemsFrom(const Session &session, ProblemArguments arguments)
 {
@@ -52,27 +39,7 @@ int importProblemsFrom(const Session &session, ProblemArguments arguments)
     if (!entries)
         return entries.error().code == ErrorCode::NotFound ? session.usage(entries.error().message)
                                                            : session.fail(entries.error());
-    json out{{"entries", json::array()}};
-    int imported = 0;
-    int there = 0;
-    for (const interop::ProblemEntry &entry : *entries) {
-        imported += entry.workload.empty() ? 0 : 1;
-        there += entry.isThere ? 1 : 0;
-        out["entries"].push_back({{"source", entry.source},
-                                  {"workload", entry.workload.empty() ? json() : json(entry.workload)},
-                                  {"reason", entry.reason.empty() ? json() : json(entry.reason)},
-                                  {"notes", entry.notes}});
-        if (!session.json())
-            printProblem(entry, arguments.options.dryRun);
-    }
-    const int skipped = static_cast<int>(entries->size()) - imported;
-    out["imported"] = imported;
-    out["skipped"] = skipped;
-    if (session.json())
-        session.print(out);
-    else
-        std::printf("%d imported, %d skipped.\n", imported, skipped);
-    return imported + there > 0 ? exitOk : exitNegative;
+    return printImport(session, *entries, {"workload", "", arguments.options.dryRun});
 }
 
 } // namespace
@@ -83,13 +50,15 @@ void addProblemImport(CLI::App &group, Session &session)
     CLI::App *verb = session.addVerb(group, "import", "Problems of other benchmarks, as workloads",
                                      [&session, taken] { return importProblemsFrom(session, *taken); });
     verb->footer(
-        "Reads definitions of FlashInfer Trace and SOL-ExecBench with the workloads beside them, and KernelBench's Python files, and says of "
-        "each that it passes over why. A problem's Python becomes the oracle; it runs in a confined process, with KLINEAGE_PYTHON or python3, "
-        "and needs there what it imports (torch, numpy). Exit status 1: nothing was imported.");
+        "Reads definitions of FlashInfer Trace and SOL-ExecBench with the workloads beside them, and KernelBench's Python "
+        "files, and says of each that it passes over why. A problem's Python becomes the oracle; it runs in a confined "
+        "process, with KLINEAGE_PYTHON or python3, and needs there what it imports (torch, numpy). Exit status 1: nothing "
+        "was imported.");
     verb->add_option("from", taken->from, "Folder of problems, or one file")->required();
     verb->add_option(
             "--set", taken->values,
-            "NAME=VALUE of an axis or a number, in place of the workloads'; of a line of a KernelBench file that assigns it (--set M=512)")
+            "NAME=VALUE of an axis or a number, in place of the workloads'; of a line of a KernelBench file that assigns it "
+            "(--set M=512)")
         ->allow_extra_args(false);
     verb->add_option("--shapes", taken->options.draft.shapes,
                      "How many of a definition's shapes become cases, besides drawn ones")

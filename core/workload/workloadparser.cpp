@@ -5,6 +5,7 @@
 #include "core/base/suggest.h"
 #include "core/files/atomicfile.h"
 #include "core/files/tomlentries.h"
+#include "core/files/utf8text.h"
 #include "core/kernel/readexpression.h"
 #include "core/workload/workloadwords.h"
 
@@ -38,12 +39,6 @@ bool isDecimalNumber(const std::string &text)
         return false;
     const nlohmann::json value = nlohmann::json::parse(text);
     return value.is_number() && std::isfinite(value.get<double>());
-}
-
-bool isUtf8(const std::string &text)
-{
-    using nlohmann::json;
-    return json::parse(json(text).dump(-1, ' ', false, json::error_handler_t::ignore)) == json(text);
 }
 
 class WorkloadReader
@@ -558,7 +553,7 @@ Result<Workload> readWorkload(const std::filesystem::path &directory)
             files::readFile(directory / workload->python->file, maxOracleSourceBytes);
         if (!source)
             return tl::unexpected(source.error());
-        if (source->empty() || source->find('\0') != std::string::npos || !isUtf8(*source))
+        if (source->empty() || !files::isUtf8Text(*source))
             return fail(ErrorCode::InvalidInput,
                         "'" + (directory / workload->python->file).string() + "' is empty, or no text.");
         workload->python->source = std::move(*source);

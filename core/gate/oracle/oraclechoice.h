@@ -9,8 +9,9 @@
 
 namespace klineage::gate {
 
-/// Decides who computes the expected outputs of a case. A workload's own Python does where it has one. Otherwise the CPU does, unless the trial is on CUDA and the case is so much work
-/// that the device is worth its while; where the device cannot, the CPU does it after all, and the trial says why.
+/// Decides who computes the expected outputs of a case. A workload's own Python does where it has one. Otherwise the CPU does, unless
+/// the trial is on CUDA and the case is so much work that the device is worth its while; where the device cannot, the CPU does it after
+/// all, and the trial says why.
 class OracleChoice
 {
 public:
@@ -31,7 +32,8 @@ public:
                                                   const workload::Tolerance &tolerance);
     /// Whether the workload of the last beginTrial() has an oracle of its own.
     [[nodiscard]] bool isPython() const { return m_isPython; }
-    /// "python: torch 2.9.0, Python 3.11.2", "device: timed", "cpu: too little work for the device", "device: timed; cpu for tails: its process failed: …".
+    /// "python: torch 2.9.0, Python 3.11.2", "device: timed", "cpu: too little work for the device",
+    /// "device: timed; cpu for tails: its process failed: …".
     [[nodiscard]] std::string summary() const;
 
 private:

@@ -3,6 +3,7 @@
 
 #include "core/device/worker/messages.h"
 #include "core/gate/check/parallel.h"
+#include "core/gate/session/interpreter.h"
 #include "core/gate/session/sandbox.h"
 
 #include <nlohmann/json.hpp>
@@ -10,7 +11,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 
 namespace klineage::gate {
@@ -37,12 +37,6 @@ constexpr const char *placesScript =
     "paths = [sys.executable, sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix] + sys.path\n"
     "print(json.dumps({'executable': sys.executable, 'base': site.getuserbase(), 'paths': sorted({p for p in paths if p})}))";
 
-std::string oracleInterpreter()
-{
-    const char *named = std::getenv("KLINEAGE_PYTHON");
-    return named && *named ? named : "python3";
-}
-
 struct Interpreter {
     std::string executable;
     std::string userBase;
@@ -57,7 +51,7 @@ Result<Interpreter> findInterpreter()
                     "Cannot run a Python oracle: " + why + " It needs python3 on PATH, or KLINEAGE_PYTHON.");
     };
     process::ChildOptions options;
-    options.command = {oracleInterpreter(), "-B", "-c", placesScript};
+    options.command = {pythonInterpreter(), "-B", "-c", placesScript};
     auto child = process::ChildProcess::start(options);
     if (!child)
         return missing(child.error().message);
@@ -66,7 +60,7 @@ Result<Interpreter> findInterpreter()
         return missing(status.error().message);
     const json said = json::parse(child->standardOutput().text, nullptr, false);
     if (!status->ok() || !said.is_object())
-        return missing(oracleInterpreter() + " ended with " + status->describe()
+        return missing(pythonInterpreter() + " ended with " + status->describe()
                        + " and did not say where it is.");
     try {
         Interpreter found;
@@ -80,18 +74,8 @@ Result<Interpreter> findInterpreter()
         }
         return found;
     } catch (const json::exception &) {
-        return missing(oracleInterpreter() + " said something else than where it is.");
+        return missing(pythonInterpreter() + " said something else than where it is.");
     }
-}
-
-std::string lastWords(const std::string &text)
-{
-    const auto end = text.find_last_not_of(" \n\r\t");
-    if (end == std::string::npos)
-        return {};
-    const auto begin = text.find_last_of('\n', end);
-    return text.substr(begin == std::string::npos ? 0 : begin + 1,
-                       end - (begin == std::string::npos ? 0 : begin + 1) + 1);
 }
 
 bool isWholeNumber(kernel::DType dtype)
@@ -139,8 +123,7 @@ struct OracleProcess::Layout {
 tl::unexpected<Error> OracleProcess::failed(Error error)
 {
     m_child.drain();
-    if (const std::string last = lastWords(m_child.standardError().text); !last.empty())
-        error.message += " Its last words: " + last.substr(0, 400);
+    error.message += lastWords(m_child.standardError().text);
     m_child.kill();
     m_alive = false;
     return tl::unexpected(std::move(error));

@@ -3,12 +3,12 @@
 
 #include "core/device/worker/messages.h"
 #include "core/gate/check/outputjudge.h"
+#include "core/gate/session/interpreter.h"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <sys/resource.h>
 
 namespace klineage::gate {
@@ -28,22 +28,6 @@ constexpr const char *script =
 #include "referencescript.inc"
     ;
 
-std::string interpreter()
-{
-    const char *named = std::getenv("KLINEAGE_PYTHON");
-    return named && *named ? named : "python3";
-}
-
-std::string lastLine(const std::string &text)
-{
-    const auto end = text.find_last_not_of(" \n\r\t");
-    if (end == std::string::npos)
-        return {};
-    const auto begin = text.find_last_of('\n', end);
-    return text.substr(begin == std::string::npos ? 0 : begin + 1,
-                       end - (begin == std::string::npos ? 0 : begin + 1) + 1);
-}
-
 } // namespace
 
 bool isPythonProvider(const std::string &provider)
@@ -54,8 +38,7 @@ bool isPythonProvider(const std::string &provider)
 std::string PythonSession::words()
 {
     m_child.drain();
-    const std::string last = lastLine(m_child.standardError().text);
-    return last.empty() ? "" : " Its last words: " + last.substr(0, 400);
+    return lastWords(m_child.standardError().text);
 }
 
 tl::unexpected<WorkerFailure> PythonSession::failed(FailureKind kind, Error error)
@@ -82,7 +65,7 @@ WorkerResult<std::unique_ptr<PythonSession>> PythonSession::start(const std::str
         return unavailable(sockets ? memory.error() : sockets.error());
     session->m_memory = std::move(*memory);
     process::ChildOptions options;
-    options.command = {interpreter(), "-u", "-B", "-c", script, provider};
+    options.command = {pythonInterpreter(), "-u", "-B", "-c", script, provider};
     options.limits = {{RLIMIT_CORE, 0}, {RLIMIT_NOFILE, 4096}};
     options.inherited = {{sockets->second.get(), protocol::socketFd},
                          {session->m_memory.fd(), protocol::memoryFd}};
@@ -100,12 +83,12 @@ WorkerResult<std::unique_ptr<PythonSession>> PythonSession::start(const std::str
         return session->failed(hello.error().code == ErrorCode::Timeout ? FailureKind::Timeout
                                                                         : FailureKind::Died,
                                {ErrorCode::Unavailable,
-                                "Cannot use " + provider + ": " + interpreter()
+                                "Cannot use " + provider + ": " + pythonInterpreter()
                                     + " did not introduce itself: " + hello.error().message,
                                 {}});
     if (hello->value("version", json()) != protocolVersion)
         return session->failed(FailureKind::Protocol, {ErrorCode::Protocol,
-                                                       "Cannot use " + provider + ": " + interpreter()
+                                                       "Cannot use " + provider + ": " + pythonInterpreter()
                                                            + " sent something that is no introduction.",
                                                        {}});
     if (hello->contains("error")) {
@@ -303,7 +286,7 @@ void PythonSessions::end()
 Result<std::map<std::string, std::string>> installedPythonReferences()
 {
     process::ChildOptions options;
-    options.command = {interpreter(), "-B", "-c", script, "--versions"};
+    options.command = {pythonInterpreter(), "-B", "-c", script, "--versions"};
     auto child = process::ChildProcess::start(options);
     if (!child)
         return tl::unexpected(child.error());
@@ -312,7 +295,7 @@ Result<std::map<std::string, std::string>> installedPythonReferences()
         return tl::unexpected(ended.error());
     const json found = json::parse(child->standardOutput().text, nullptr, false);
     if (!ended->ok() || !found.is_object() || !found.contains("packages"))
-        return fail(ErrorCode::Unavailable, interpreter() + " ended with " + ended->describe() + ": "
+        return fail(ErrorCode::Unavailable, pythonInterpreter() + " ended with " + ended->describe() + ": "
                                                 + lastLine(child->standardError().text));
     std::map<std::string, std::string> versions;
     for (const auto &[provider, version] : found.at("packages").items()) {

@@ -180,8 +180,10 @@ std::string activityOf(const Where &where)
 Verdict timeoutVerdict(const WorkerFailure &failure, const Where &where)
 {
     Verdict verdict = verdictOf(VerdictStatus::Timeout, where.stage, "deadline");
-    verdict.message = "The worker did not finish " + activityOf(where) + " within "
-                      + significantText(failure.limitSeconds, 6) + " s and was killed.";
+    verdict.message = failure.limitSeconds > 0
+                          ? "The worker did not finish " + activityOf(where) + " within "
+                                + significantText(failure.limitSeconds, 6) + " s and was killed."
+                          : "The trial's time was used up before " + activityOf(where) + ".";
     verdict.evidence = {{"limit_s", significantText(failure.limitSeconds, 6)}};
     verdict.hint = where.stage == Stage::Compile
                        ? "Look for unrolling or templates that explode."
@@ -396,7 +398,9 @@ TrialEnd environmentEnd(const WorkerFailure &failure)
 {
     if (failure.kind == FailureKind::Timeout)
         return Error{ErrorCode::Timeout,
-                     "The worker did not answer within " + significantText(failure.limitSeconds, 6) + " s.",
+                     failure.limitSeconds > 0 ? "The worker did not answer within "
+                                                    + significantText(failure.limitSeconds, 6) + " s."
+                                              : "The trial's time was used up before the worker was asked.",
                      failure.output};
     if (failure.kind == FailureKind::Cancelled)
         return Error{ErrorCode::Cancelled, "The trial was cancelled.", {}};

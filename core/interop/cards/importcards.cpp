@@ -3,6 +3,8 @@
 
 #include "core/files/atomicfile.h"
 #include "core/files/sha256.h"
+#include "core/files/utf8text.h"
+#include "core/interop/folderimport.h"
 
 #include <nlohmann/json.hpp>
 
@@ -16,18 +18,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int maxFolderDepth = 6;
-constexpr std::size_t maxEntries = 20'000;
-
-bool isUtf8Text(const std::string &text)
-{
-    try {
-        static_cast<void>(nlohmann::json(text).dump());
-        return text.find('\0') == std::string::npos;
-    } catch (const nlohmann::json::exception &) {
-        return false;
-    }
-}
+constexpr FolderImport::Limits cardLimits = {
+    .depth = 6,
+    .tooDeep = "It lies more than six folders deep.",
+    .listed = 19'999,
+    .tooMany = "More than 20000 entries; what comes after them was not looked at."};
 
 std::string loweredName(std::string text)
 {
@@ -41,7 +36,7 @@ std::string licenseIn(const fs::path &folder)
 {
     for (const char *name : {"LICENSE", "LICENSE.md", "LICENSE.txt", "LICENCE", "COPYING"}) {
         const Result<std::string> text = files::readFile(folder / name, std::size_t{1} << 20);
-        if (!text || !isUtf8Text(*text))
+        if (!text || !files::isUtf8Text(*text))
             continue;
         const std::size_t begin = text->find_first_not_of(" \t\r\n#");
         if (begin == std::string::npos)
@@ -52,11 +47,11 @@ std::string licenseIn(const fs::path &folder)
     return "unknown";
 }
 
-class Importer
+class CardImport : public FolderImport
 {
 public:
-    Importer(fs::path root, const skills::CardStore &store, const ImportOptions &options)
-        : m_root(std::move(root))
+    CardImport(const fs::path &root, const skills::CardStore &store, const ImportOptions &options)
+        : FolderImport(root, cardLimits)
         , m_store(store)
         , m_options(options)
     {
@@ -70,93 +65,49 @@ public:
     std::vector<ImportEntry> run()
     {
         std::error_code ignored;
-        const bool isFolder = fs::is_directory(m_root, ignored);
-        const fs::path folder = isFolder ? m_root : m_root.parent_path();
+        const fs::path folder = fs::is_directory(root(), ignored) ? root() : root().parent_path();
         m_library.origin = m_options.origin.empty()
-                               ? fs::absolute(m_root, ignored).lexically_normal().filename().string()
+                               ? fs::absolute(root(), ignored).lexically_normal().filename().string()
                                : m_options.origin;
-        if (m_library.origin.empty() || !isUtf8Text(m_library.origin))
+        if (m_library.origin.empty() || !files::isUtf8Text(m_library.origin))
             m_library.origin = "a folder";
         m_library.license = m_options.license.empty() ? licenseIn(folder) : m_options.license;
-        if (isFolder)
-            takeFolder(m_root, 0);
-        else
-            takeFile(m_root);
-        return std::move(m_entries);
+        return walk();
     }
 
 private:
-    std::string shown(const fs::path &path) const
-    {
-        const std::string text = path.lexically_relative(m_root).string();
-        return text.empty() || text == "." ? path.filename().string() : text;
-    }
-    void skip(const std::string &source, std::string reason)
-    {
-        m_entries.push_back({source, {}, std::move(reason), false, {}});
-    }
-    [[nodiscard]] bool isFull()
-    {
-        if (m_entries.size() < maxEntries && m_looked < maxEntries)
-            return false;
-        if (!std::exchange(m_saidFull, true))
-            skip(shown(m_root), "More than 20000 entries; what comes after them was not looked at.");
-        return true;
-    }
-
     /// A folder is a card when it has a SKILL.md, and else the folder of such folders.
-    void takeFolder(const fs::path &folder, int depth)
+    bool takeWhole(const fs::path &folder, const std::vector<fs::directory_entry> &entries) override
     {
-        std::vector<fs::directory_entry> entries;
-        std::error_code problem;
-        for (fs::directory_iterator it(folder, problem), end; !problem && it != end; it.increment(problem)) {
-            ++m_looked;
-            if (isFull())
-                return;
-            entries.push_back(*it);
-        }
-        if (problem)
-            return skip(shown(folder), "It cannot be listed: " + problem.message() + '.');
-        std::sort(entries.begin(), entries.end());
         const auto skill = std::find_if(entries.begin(), entries.end(), [](const fs::directory_entry &entry) {
             return loweredName(entry.path().filename().string()) == "skill.md";
         });
-        if (skill != entries.end())
-            return takeSkill(skill->path(), folder);
-        const std::size_t before = m_entries.size();
-        for (const fs::directory_entry &entry : entries) {
-            const std::string name = entry.path().filename().string();
-            std::error_code ignored;
-            if (name.starts_with('.'))
-                continue;
-            if (entry.is_symlink(ignored))
-                skip(shown(entry.path()), "It is a link, which is not followed.");
-            else if (entry.is_directory(ignored) && depth < maxFolderDepth)
-                takeFolder(entry.path(), depth + 1);
-            else if (entry.is_directory(ignored))
-                skip(shown(entry.path()), "It lies more than six folders deep.");
-            else if (loweredName(entry.path().extension().string()) == ".json")
-                takeFile(entry.path());
-        }
-        if (m_entries.size() > before)
-            return;
-        const bool isOwn = fs::exists(folder / "card.toml", problem);
+        if (skill == entries.end())
+            return false;
+        takeSkill(skill->path(), folder);
+        return true;
+    }
+
+    void foundNothing(const fs::path &folder) override
+    {
+        std::error_code ignored;
+        const bool isOwn = fs::exists(folder / "card.toml", ignored);
         skip(shown(folder),
              isOwn ? "It has a card.toml, so it is a card of this program: copy its folder into skills/."
                    : "It has no SKILL.md and no JSON file.");
     }
 
-    void takeFile(const fs::path &file)
+    void takeFile(const fs::path &file) override
     {
         if (loweredName(file.extension().string()) == ".json")
             takeJson(file);
-        else
+        else if (file == root())
             takeSkill(file, file.parent_path());
     }
 
     void takeSkill(const fs::path &file, const fs::path &folder)
     {
-        const std::string source = shown(folder == m_root ? file : folder);
+        const std::string source = shown(folder == root() ? file : folder);
         const std::optional<std::string> text = read(file, source, maxSkillBytes);
         if (!text)
             return;
@@ -191,25 +142,6 @@ private:
         }
     }
 
-    std::optional<std::string> read(const fs::path &file, const std::string &source, std::size_t most)
-    {
-        std::error_code ignored;
-        if (fs::is_symlink(file, ignored)) {
-            skip(source, "It is a link, which is not followed.");
-            return std::nullopt;
-        }
-        Result<std::string> text = files::readFile(file, most);
-        if (!text) {
-            skip(source, text.error().message);
-            return std::nullopt;
-        }
-        if (!isUtf8Text(*text)) {
-            skip(source, "It is no UTF-8 text.");
-            return std::nullopt;
-        }
-        return std::move(*text);
-    }
-
     void take(const std::string &source, ForeignCard foreign, const char *originalName,
               const std::string &original)
     {
@@ -227,14 +159,14 @@ private:
             card.name = freeName(card.name);
             const Status stored = m_options.dryRun ? Status() : store(foreign, originalName, original);
             if (stored) {
-                entry.card = card.name;
+                entry.name = card.name;
                 m_names.insert(card.name);
                 m_known[card.imported->sha256] = card.name;
             } else {
                 entry.reason = stored.error().message;
             }
         }
-        m_entries.push_back(std::move(entry));
+        add(std::move(entry));
     }
 
     Status store(const ForeignCard &foreign, const char *originalName, const std::string &original) const
@@ -256,15 +188,11 @@ private:
         return free;
     }
 
-    fs::path m_root;
     const skills::CardStore &m_store;
     const ImportOptions &m_options;
     ForeignLibrary m_library;
     std::set<std::string> m_names;
     std::map<std::string, std::string> m_known; ///< digest -> card
-    std::vector<ImportEntry> m_entries;
-    std::size_t m_looked = 0;
-    bool m_saidFull = false;
 };
 
 } // namespace
@@ -276,12 +204,12 @@ Result<std::vector<ImportEntry>> importCards(const fs::path &from, const skills:
     if (!fs::exists(from, problem))
         return fail(ErrorCode::NotFound, "There is no '" + from.string() + "'.");
     for (const std::string *text : {&options.origin, &options.license}) {
-        if (!isUtf8Text(*text) || text->size() > 1000)
+        if (!files::isUtf8Text(*text) || text->size() > 1000)
             return fail(ErrorCode::InvalidInput,
                         "The origin and the licence are texts of at most 1000 bytes.");
     }
     const fs::path root = from.lexically_normal();
-    return Importer(root.has_filename() ? root : root.parent_path(), store, options).run();
+    return CardImport(root.has_filename() ? root : root.parent_path(), store, options).run();
 }
 
 } // namespace klineage::interop

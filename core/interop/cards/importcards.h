@@ -2,21 +2,12 @@
 #pragma once
 
 #include "core/interop/cards/foreigncard.h"
+#include "core/interop/importentry.h"
 #include "core/skills/store.h"
 
 #include <filesystem>
 
 namespace klineage::interop {
-
-/// What became of one card, file or folder.
-struct ImportEntry {
-    std::string
-        source; ///< as seen from the folder that was imported; cards of one JSON file: "cards.json, card 3"
-    std::string card;               ///< its name here; empty: it was skipped
-    std::string reason;             ///< why it was skipped; of a card nothing
-    bool isThere = false;           ///< skipped because it had been imported before
-    std::vector<std::string> notes; ///< what was not taken over
-};
 
 struct ImportOptions {
     std::string origin; ///< empty: the folder's name

@@ -216,22 +216,8 @@ private:
 
     void countWork()
     {
-        std::string bytes, elements;
-        for (const Tensor &tensor : m_workload.tensors) {
-            std::string product;
-            for (const kernel::Expression &extent : tensor.shape)
-                product += (product.empty() ? "" : " * ") + extent.text();
-            bytes +=
-                (bytes.empty() ? "" : " + ") + std::to_string(kernel::sizeOf(tensor.dtype)) + " * " + product;
-            if (tensor.role == Role::Output)
-                elements += (elements.empty() ? "" : " + ") + product;
-        }
-        const auto parsedBytes = kernel::Expression::parse(bytes);
-        const auto parsedFlops = kernel::Expression::parse(elements);
-        if (!parsedBytes || !parsedFlops)
-            throw Unsayable{"Its tensors are too many for one expression of their bytes"};
-        m_workload.bytes = *parsedBytes;
-        m_workload.flops = *parsedFlops;
+        if (const Status counted = interop::countWork(m_workload); !counted)
+            throw Unsayable{counted.error().message};
         note(
             "The definition does not count operations: 'flops' is one for each element of an output, and 'bytes' all tensors once. Correct them "
             "in workload.toml, bytes above all where the operator reads only a part of an input.");
@@ -471,6 +457,27 @@ std::vector<workload::PythonArrays> arraysOf(const std::string &source)
     if (hasWord(source, "numpy"))
         return {PythonArrays::Numpy};
     return {PythonArrays::Torch, PythonArrays::Numpy, PythonArrays::Lists};
+}
+
+Status countWork(Workload &workload)
+{
+    std::string bytes, elements;
+    for (const Tensor &tensor : workload.tensors) {
+        std::string product;
+        for (const kernel::Expression &extent : tensor.shape)
+            product += (product.empty() ? "" : " * ") + extent.text();
+        bytes +=
+            (bytes.empty() ? "" : " + ") + std::to_string(kernel::sizeOf(tensor.dtype)) + " * " + product;
+        if (tensor.role == Role::Output)
+            elements += (elements.empty() ? "" : " + ") + product;
+    }
+    const auto parsedBytes = kernel::Expression::parse(bytes);
+    const auto parsedFlops = kernel::Expression::parse(elements);
+    if (!parsedBytes || !parsedFlops)
+        return fail(ErrorCode::InvalidInput, "Its tensors are too many for one expression of their bytes");
+    workload.bytes = *parsedBytes;
+    workload.flops = *parsedFlops;
+    return {};
 }
 
 Result<Draft> draftOf(const Definition &definition, const std::vector<Binding> &bindings,

@@ -27,6 +27,10 @@ struct DraftOptions {
 [[nodiscard]] Result<Draft> draftOf(const Definition &definition, const std::vector<Binding> &bindings,
                                     const DraftOptions &options);
 
+/// Sets what nobody has counted: 'bytes' to all tensors once, 'flops' to one for each element of an output. The message of an Error has no
+/// full stop.
+[[nodiscard]] Status countWork(workload::Workload &workload);
+
 /// What `precision = "double"` and the arrays of a Python text can be, best first: torch or numpy where it imports them.
 [[nodiscard]] std::vector<workload::PythonArrays> arraysOf(const std::string &source);
 

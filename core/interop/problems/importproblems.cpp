@@ -3,12 +3,12 @@
 
 #include "core/files/atomicfile.h"
 #include "core/files/jsonlines.h"
+#include "core/files/utf8text.h"
+#include "core/interop/folderimport.h"
 #include "core/interop/problems/kernelbench.h"
 #include "core/interop/problems/proof.h"
 
 #include <nlohmann/json.hpp>
-
-#include <algorithm>
 
 namespace klineage::interop {
 
@@ -16,84 +16,29 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int maxFolderDepth = 8;
-constexpr std::size_t maxEntries = 20'000;
+constexpr FolderImport::Limits problemLimits = {
+    .depth = 8,
+    .tooDeep = "It lies more than eight folders deep.",
+    .listed = 20'000,
+    .tooMany = "More than 20000 files; what comes after them was not looked at."};
 constexpr std::size_t maxBindings = 10'000; ///< of a file
 constexpr std::size_t maxBindingsBytes = std::size_t{64} << 20;
 constexpr const char *referenceName = "reference.py";
 
-bool isUtf8Text(const std::string &text)
-{
-    try {
-        static_cast<void>(nlohmann::json(text).dump());
-        return text.find('\0') == std::string::npos;
-    } catch (const nlohmann::json::exception &) {
-        return false;
-    }
-}
-
-class Importer
+class ProblemImport : public FolderImport
 {
 public:
-    Importer(fs::path root, fs::path workloads, const ProblemOptions &options, std::stop_token stop)
-        : m_root(std::move(root))
+    ProblemImport(fs::path root, fs::path workloads, const ProblemOptions &options,
+                  const std::stop_token &stop)
+        : FolderImport(std::move(root), problemLimits, stop)
         , m_workloads(std::move(workloads))
         , m_options(options)
-        , m_stop(std::move(stop))
     {}
 
-    std::vector<ProblemEntry> run()
-    {
-        std::error_code ignored;
-        if (fs::is_directory(m_root, ignored))
-            takeFolder(m_root, 0);
-        else
-            takeFile(m_root);
-        return std::move(m_entries);
-    }
+    std::vector<ImportEntry> run() { return walk(); }
 
 private:
-    std::string shown(const fs::path &path) const
-    {
-        const std::string text = path.lexically_relative(m_root).string();
-        return text.empty() || text == "." ? path.filename().string() : text;
-    }
-    void skip(const std::string &source, std::string reason)
-    {
-        m_entries.push_back({source, {}, std::move(reason), false, {}});
-    }
-
-    void takeFolder(const fs::path &folder, int depth)
-    {
-        std::vector<fs::directory_entry> entries;
-        std::error_code problem;
-        for (fs::directory_iterator it(folder, problem), end; !problem && it != end; it.increment(problem)) {
-            if (++m_looked > maxEntries) {
-                if (!std::exchange(m_saidFull, true))
-                    skip(shown(m_root), "More than 20000 files; what comes after them was not looked at.");
-                return;
-            }
-            entries.push_back(*it);
-        }
-        if (problem)
-            return skip(shown(folder), "It cannot be listed: " + problem.message() + '.');
-        std::sort(entries.begin(), entries.end());
-        for (const fs::directory_entry &entry : entries) {
-            std::error_code ignored;
-            if (m_stop.stop_requested() || entry.path().filename().string().starts_with('.'))
-                continue;
-            if (entry.is_symlink(ignored))
-                skip(shown(entry.path()), "It is a link, which is not followed.");
-            else if (entry.is_directory(ignored) && depth < maxFolderDepth)
-                takeFolder(entry.path(), depth + 1);
-            else if (entry.is_directory(ignored))
-                skip(shown(entry.path()), "It lies more than eight folders deep.");
-            else
-                takeFile(entry.path());
-        }
-    }
-
-    void takeFile(const fs::path &file)
+    void takeFile(const fs::path &file) override
     {
         const std::string extension = file.extension().string();
         if (extension == ".json")
@@ -106,24 +51,9 @@ private:
             skip(shown(file), "It is neither a definition (.json) nor a problem of KernelBench (.py).");
     }
 
-    std::optional<std::string> read(const fs::path &file, std::size_t most)
-    {
-        std::error_code ignored;
-        if (fs::is_symlink(file, ignored)) {
-            skip(shown(file), "It is a link, which is not followed.");
-            return std::nullopt;
-        }
-        Result<std::string> text = files::readFile(file, most);
-        if (!text || !isUtf8Text(*text)) {
-            skip(shown(file), text ? "It is no UTF-8 text." : text.error().message);
-            return std::nullopt;
-        }
-        return std::move(*text);
-    }
-
     void takeDefinition(const fs::path &file)
     {
-        const std::optional<std::string> text = read(file, maxDefinitionBytes);
+        const std::optional<std::string> text = read(file, shown(file), maxDefinitionBytes);
         if (!text)
             return;
         if (!looksLikeDefinition(*text)) {
@@ -137,11 +67,11 @@ private:
         Result<Definition> definition = parseDefinition(*text, shown(file));
         if (!definition)
             return skip(shown(file), definition.error().message);
-        ProblemEntry entry{shown(file), {}, {}, false, {}};
+        ImportEntry entry{shown(file), {}, {}, false, {}};
         if (definition->reference.empty()) {
             const Result<std::string> beside =
                 files::readFile(file.parent_path() / referenceName, workload::maxOracleSourceBytes);
-            if (beside && isUtf8Text(*beside)) {
+            if (beside && files::isUtf8Text(*beside)) {
                 definition->reference = *beside;
                 entry.notes.push_back("The reference is reference.py beside it.");
             }
@@ -183,7 +113,7 @@ private:
     }
 
     bool readBindings(const fs::path &path, const std::string &definition, std::vector<Binding> &bindings,
-                      ProblemEntry &entry)
+                      ImportEntry &entry)
     {
         const Result<std::string> text = files::readFile(path, maxBindingsBytes);
         const auto lines =
@@ -234,7 +164,7 @@ private:
                              || fs::exists(other / definition.filename(), ignored)
                              || ((file.stem() == "workload" || file.stem() == "workloads")
                                  && fs::exists(file.parent_path() / "definition.json", ignored));
-        if (!belongs || file == m_root)
+        if (!belongs || file == root())
             skip(shown(file),
                  "It has workloads or traces, which are read with their definition; import that one.");
     }
@@ -244,41 +174,41 @@ private:
         std::error_code ignored;
         if (file.filename() == referenceName && fs::exists(file.parent_path() / "definition.json", ignored))
             return; // part of a definition
-        const std::optional<std::string> text = read(file, workload::maxOracleSourceBytes / 2);
+        const std::optional<std::string> text = read(file, shown(file), workload::maxOracleSourceBytes / 2);
         if (!text)
             return;
         if (!looksLikeKernelBench(*text))
             return skip(
                 shown(file),
                 "It has no class Model with get_inputs() and get_init_inputs(), so it is no problem of KernelBench.");
-        Result<Draft> draft = draftOfKernelBench(file.stem().string(), *text, m_options.draft.values, m_stop);
+        Result<Draft> draft = draftOfKernelBench(file.stem().string(), *text, m_options.draft.values, stop());
         if (draft)
             draft->workload.description =
                 "Imported from the KernelBench problem '" + file.filename().string() + "'.";
         finish({shown(file), {}, {}, false, {}}, std::move(draft));
     }
 
-    void finish(ProblemEntry entry, Result<Draft> draft)
+    void finish(ImportEntry entry, Result<Draft> draft)
     {
         Status proved = draft ? Status() : Status(tl::unexpected(draft.error()));
         std::error_code ignored;
         if (proved && fs::exists(m_workloads / draft->workload.name, ignored)) {
             entry.isThere = true;
             entry.reason = "There is a workload '" + draft->workload.name + "' already.";
-            m_entries.push_back(std::move(entry));
+            add(std::move(entry));
             return;
         }
         if (proved)
-            proved = prove(*draft, m_stop);
+            proved = prove(*draft, stop());
         if (proved && !m_options.dryRun)
             proved = store(draft->workload);
         if (draft && proved) {
-            entry.workload = draft->workload.name;
+            entry.name = draft->workload.name;
             entry.notes.insert(entry.notes.end(), draft->notes.begin(), draft->notes.end());
         }
         if (!proved)
             entry.reason = proved.error().message;
-        m_entries.push_back(std::move(entry));
+        add(std::move(entry));
     }
 
     Status store(workload::Workload workload) const
@@ -295,25 +225,21 @@ private:
         return files::writeFileAtomic(folder / "workload.toml", workload::writeWorkload(workload));
     }
 
-    fs::path m_root;
     fs::path m_workloads;
     const ProblemOptions &m_options;
-    const std::stop_token m_stop;
-    std::vector<ProblemEntry> m_entries;
-    std::size_t m_looked = 0;
-    bool m_saidFull = false;
 };
 
 } // namespace
 
-Result<std::vector<ProblemEntry>> importProblems(const fs::path &from, const fs::path &workloads,
-                                                 const ProblemOptions &options, const std::stop_token &stop)
+Result<std::vector<ImportEntry>> importProblems(const fs::path &from, const fs::path &workloads,
+                                                const ProblemOptions &options, const std::stop_token &stop)
 {
     std::error_code problem;
     if (!fs::exists(from, problem))
         return fail(ErrorCode::NotFound, "There is no '" + from.string() + "'.");
     const fs::path root = from.lexically_normal();
-    auto entries = Importer(root.has_filename() ? root : root.parent_path(), workloads, options, stop).run();
+    auto entries =
+        ProblemImport(root.has_filename() ? root : root.parent_path(), workloads, options, stop).run();
     if (stop.stop_requested())
         return fail(ErrorCode::Cancelled, "The import was stopped; what had been imported stays.");
     return entries;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/interop/importentry.h"
 #include "core/interop/problems/draft.h"
 
 #include <filesystem>
@@ -8,28 +9,19 @@
 
 namespace klineage::interop {
 
-/// What became of one problem or file.
-struct ProblemEntry {
-    std::string source;             ///< as seen from the folder that was imported
-    std::string workload;           ///< its name here; empty: it was skipped
-    std::string reason;             ///< why it was skipped
-    bool isThere = false;           ///< skipped because there is a workload of that name
-    std::vector<std::string> notes; ///< what was not taken over, or chosen
-};
-
 struct ProblemOptions {
     DraftOptions draft;
     bool dryRun = false; ///< report, write nothing
 };
 
-/// Imports every problem below a folder, or of one file, into the folder `workloads`: definitions of FlashInfer Trace and SOL-ExecBench with
-/// the workloads beside them (*.jsonl), and Python files of KernelBench. The reference of each becomes the workload's oracle, reference.py, after it was run
-/// in a confined process: it has to give the shapes that the definition says, the same values twice, and values that no output without
-/// work has; what does not is skipped. It computes in double where it can. Links are not followed. An entry for all that was looked at; an
-/// Error only when nothing could be. Runs for as long as the references do.
-[[nodiscard]] Result<std::vector<ProblemEntry>> importProblems(const std::filesystem::path &from,
-                                                               const std::filesystem::path &workloads,
-                                                               const ProblemOptions &options,
-                                                               const std::stop_token &stop = {});
+/// Imports every problem below a folder, or of one file, into the folder `workloads`: definitions of FlashInfer Trace and SOL-ExecBench
+/// with the workloads beside them (*.jsonl), and Python files of KernelBench. The reference of each becomes the workload's oracle,
+/// reference.py, after it was run in a confined process: it has to give the shapes that the definition says, the same values twice, and
+/// values that no output without work has; what does not is skipped. It computes in double where it can. Links are not followed. An
+/// entry for all that was looked at; an Error only when nothing could be. Runs for as long as the references do.
+[[nodiscard]] Result<std::vector<ImportEntry>> importProblems(const std::filesystem::path &from,
+                                                              const std::filesystem::path &workloads,
+                                                              const ProblemOptions &options,
+                                                              const std::stop_token &stop = {});
 
 } // namespace klineage::interop

@@ -59,7 +59,8 @@ public:
             addTensor(output, Role::Output);
         if (m_workload.axes.size() > 16)
             throw Unsupported{"It has more than 16 different extents"};
-        countWork();
+        if (const Status counted = countWork(m_workload); !counted)
+            throw Unsupported{counted.error().message};
         Case timed;
         timed.name = "timed";
         timed.axes = m_extents;
@@ -171,26 +172,6 @@ private:
             content.high = high;
         }
         return content;
-    }
-
-    void countWork()
-    {
-        std::string bytes, elements;
-        for (const Tensor &tensor : m_workload.tensors) {
-            std::string product;
-            for (const kernel::Expression &extent : tensor.shape)
-                product += (product.empty() ? "" : " * ") + extent.text();
-            bytes +=
-                (bytes.empty() ? "" : " + ") + std::to_string(kernel::sizeOf(tensor.dtype)) + " * " + product;
-            if (tensor.role == Role::Output)
-                elements += (elements.empty() ? "" : " + ") + product;
-        }
-        const auto parsedBytes = kernel::Expression::parse(bytes);
-        const auto parsedFlops = kernel::Expression::parse(elements);
-        if (!parsedBytes || !parsedFlops)
-            throw Unsupported{"Its tensors are too many for one expression of their bytes"};
-        m_workload.bytes = *parsedBytes;
-        m_workload.flops = *parsedFlops;
     }
 
     void addSpread(const Case &timed)

@@ -10,9 +10,10 @@ namespace klineage::interop {
 /// Whether a Python text has what a problem of KernelBench consists of: a class Model, get_inputs() and get_init_inputs().
 [[nodiscard]] bool looksLikeKernelBench(std::string_view text);
 
-/// A problem of KernelBench, with other numbers for some of its names (withValues()), as a workload: its file runs in a confined process, with torch, to say shapes, types and contents; the weights of
-/// the module become inputs. The shape is the one that get_inputs() makes, the only case but one with rows of different scale. Unavailable
-/// without torch; InvalidInput, a sentence, for what workload.toml cannot say.
+/// A problem of KernelBench, with other numbers for some of its names (withValues()), as a workload: its file runs in a confined process,
+/// with torch, to say shapes, types and contents; the weights of the module become inputs. The shape is the one that get_inputs() makes,
+/// the only case but one with rows of different scale. Unavailable without torch; InvalidInput, a sentence, for what workload.toml cannot
+/// say.
 [[nodiscard]] Result<Draft> draftOfKernelBench(const std::string &name, const std::string &text,
                                                const std::map<std::string, std::string> &values,
                                                const std::stop_token &stop);

@@ -65,6 +65,7 @@ private slots:
     void misbehaviour();
     void workerThatCannotStart_data();
     void workerThatCannotStart();
+    void loadKeepsToTheDeadline();
     void workerThatClaimsSuccess();
     void freshWorkerAfterADeath();
     void cancellationIsImmediate();
@@ -146,6 +147,18 @@ void TestSupervisor::workerThatCannotStart()
     QVERIFY(!trial.error().message.empty());
     Supervisor missing(SupervisorOptions{{"/proc/nowhere/worker"}, {}, 0, {}, {}});
     QVERIFY(!missing.gate(shortJob()));
+}
+
+void TestSupervisor::loadKeepsToTheDeadline()
+{
+    Supervisor supervisor(fake("hang@load"));
+    GateJob job = shortJob();
+    job.request.deadlineSeconds = 3; // a load's own limit is a minute
+    const auto trial = supervisor.gate(job);
+    QVERIFY2(trial, trial ? "" : trial.error().message.c_str());
+    QCOMPARE(trial->verdict.status, VerdictStatus::Timeout);
+    QCOMPARE(trial->verdict.stage, Stage::Compile);
+    QVERIFY2(std::stod(trial->verdict.evidence.front().value) <= 3, trial->verdict.message.c_str());
 }
 
 void TestSupervisor::workerThatClaimsSuccess()

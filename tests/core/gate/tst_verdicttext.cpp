@@ -216,6 +216,11 @@ void TestVerdictText::timeout()
         verdict.message,
         std::string(
             "The worker did not finish running the candidate on case odd, seed 7 within 5 s and was killed."));
+    failure.limitSeconds = 0; // nothing was left of the trial's time
+    QCOMPARE(std::get<Verdict>(failureEnd(failure, place())).message,
+             std::string("The trial's time was used up before running the candidate on case odd, seed 7."));
+    QCOMPARE(std::get<Error>(environmentEnd(failure)).message,
+             std::string("The trial's time was used up before the worker was asked."));
 }
 
 void TestVerdictText::deaths()

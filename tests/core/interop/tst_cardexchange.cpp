@@ -91,13 +91,13 @@ private slots:
     void aFolder()
     {
         const std::vector<ImportEntry> entries = mustImport(foreign, store());
-        QCOMPARE(entryOf(entries, "tma.multicast.loads_v2").card, std::string("tma-multicast-loads-v2"));
-        QCOMPARE(entryOf(entries, "rows/vector.rows").card, std::string("vector-rows"));
-        QCOMPARE(entryOf(entries, "pitch-alignment").card, std::string("pitch-alignment"));
-        QCOMPARE(entryOf(entries, "memory.json, card 1").card, std::string("stage-operands"));
-        QCOMPARE(entryOf(entries, "memory.json, card 2").card, std::string("stage-operands-2"));
+        QCOMPARE(entryOf(entries, "tma.multicast.loads_v2").name, std::string("tma-multicast-loads-v2"));
+        QCOMPARE(entryOf(entries, "rows/vector.rows").name, std::string("vector-rows"));
+        QCOMPARE(entryOf(entries, "pitch-alignment").name, std::string("pitch-alignment"));
+        QCOMPARE(entryOf(entries, "memory.json, card 1").name, std::string("stage-operands"));
+        QCOMPARE(entryOf(entries, "memory.json, card 2").name, std::string("stage-operands-2"));
         QCOMPARE(entryOf(entries, "memory.json, card 3").reason, std::string("Its intent is empty."));
-        QCOMPARE(entryOf(entries, "lineage.json").card, std::string("from-a-lineage"));
+        QCOMPARE(entryOf(entries, "lineage.json").name, std::string("from-a-lineage"));
         QCOMPARE(entryOf(entries, "broken.front").reason,
                  std::string("Line 3 of its front matter: a tab cannot indent."));
         QCOMPARE(entryOf(entries, "notes").reason, std::string("It has no SKILL.md and no JSON file."));
@@ -269,7 +269,7 @@ private slots:
         write("from/deep.json", std::string(100000, '['));
         write("from/a/b/c/d/e/f/g/SKILL.md", "---\nskill_id: deep\nintent: i\n---\n");
         const std::vector<ImportEntry> entries = mustImport(root() / "from", store());
-        QCOMPARE(entryOf(entries, "up").card, std::string("escaped"));
+        QCOMPARE(entryOf(entries, "up").name, std::string("escaped"));
         QCOMPARE(store().readAll().size(), std::size_t{1});
         for (const char *source : {"linked", "linked.card"})
             QVERIFY(entryOf(entries, source).reason.find("link") != std::string::npos);
@@ -283,7 +283,7 @@ private slots:
         ImportOptions dry;
         dry.dryRun = true;
         write("one/SKILL.md", "---\nskill_id: one\nintent: i\n---\n");
-        QCOMPARE(mustImport(root() / "one", store(), dry).at(0).card, std::string("one"));
+        QCOMPARE(mustImport(root() / "one", store(), dry).at(0).name, std::string("one"));
         QCOMPARE(store().readAll().size(), std::size_t{1});
     }
 

@@ -87,10 +87,10 @@ bool hasNote(const std::vector<std::string> &notes, const std::string &part)
                        [&](const std::string &note) { return note.find(part) != std::string::npos; });
 }
 
-const ProblemEntry *entryOf(const std::vector<ProblemEntry> &entries, const std::string &source)
+const ImportEntry *entryOf(const std::vector<ImportEntry> &entries, const std::string &source)
 {
     const auto found = std::find_if(entries.begin(), entries.end(),
-                                    [&](const ProblemEntry &entry) { return entry.source == source; });
+                                    [&](const ImportEntry &entry) { return entry.source == source; });
     return found == entries.end() ? nullptr : &*found;
 }
 
@@ -365,20 +365,20 @@ void TestProblems::aFolderIsImported()
     fs::create_symlink("/etc/passwd", from / "link.json");
     const auto entries = importProblems(from, workloads, {});
     QVERIFY2(entries, entries ? "" : entries.error().message.c_str());
-    const ProblemEntry *norm = entryOf(*entries, "definitions/norm/rownorm.json");
+    const ImportEntry *norm = entryOf(*entries, "definitions/norm/rownorm.json");
     QVERIFY(norm);
-    QVERIFY2(norm->workload == "rownorm-d24", norm->reason.c_str());
+    QVERIFY2(norm->name == "rownorm-d24", norm->reason.c_str());
     QVERIFY(hasNote(norm->notes, "1 workload cannot be read"));
-    const ProblemEntry *beside = entryOf(*entries, "sol/definition.json");
-    QVERIFY(beside && beside->workload == "beside");
+    const ImportEntry *beside = entryOf(*entries, "sol/definition.json");
+    QVERIFY(beside && beside->name == "beside");
     QVERIFY(hasNote(beside->notes, "reference.py beside it"));
     for (const auto &[source, reason] :
          {std::pair{"solutions/fast.json", "It is a solution"}, std::pair{"broken.json", "It is no JSON"},
           std::pair{"helper.py", "no problem of KernelBench"}, std::pair{"link.json", "not followed"},
           std::pair{"workloads/norm/other.jsonl", "import that one"}}) {
-        const ProblemEntry *entry = entryOf(*entries, source);
+        const ImportEntry *entry = entryOf(*entries, source);
         QVERIFY2(entry, source);
-        QVERIFY2(entry->workload.empty() && entry->reason.find(reason) != std::string::npos,
+        QVERIFY2(entry->name.empty() && entry->reason.find(reason) != std::string::npos,
                  entry->reason.c_str());
     }
     QCOMPARE(entries->size(), std::size_t{7});
@@ -424,8 +424,8 @@ void TestProblems::whatTheReferenceDoesWrong()
     write(from / "a.jsonl", binding(9) + "\n");
     const auto entries = importProblems(from, folder.filePath("workloads").toStdString(), {});
     QVERIFY(entries && entries->size() == 1);
-    const ProblemEntry &entry = entries->front();
-    QVERIFY(entry.workload.empty());
+    const ImportEntry &entry = entries->front();
+    QVERIFY(entry.name.empty());
     QVERIFY2(QString::fromStdString(entry.reason).contains(message), entry.reason.c_str());
     QVERIFY(!fs::exists(folder.filePath("workloads/rownorm-d24").toStdString()));
 }
@@ -484,9 +484,9 @@ void TestProblems::aProblemOfKernelBench()
     const fs::path workloads = folder.filePath("workloads").toStdString();
     const auto entries = importProblems(file, workloads, {});
     QVERIFY(entries && entries->size() == 1);
-    if (entries->front().workload.empty() && entries->front().reason.find("torch") != std::string::npos)
+    if (entries->front().name.empty() && entries->front().reason.find("torch") != std::string::npos)
         QSKIP(("Without torch it is told: " + entries->front().reason).c_str());
-    QVERIFY2(entries->front().workload == "7_linearrelu", entries->front().reason.c_str());
+    QVERIFY2(entries->front().name == "7_linearrelu", entries->front().reason.c_str());
     const auto read = workload::readWorkload(workloads / "7_linearrelu");
     QVERIFY2(read, read ? "" : read.error().message.c_str());
     QVERIFY(read->findTensor("linear_weight") && read->findTensor("linear_bias"));
