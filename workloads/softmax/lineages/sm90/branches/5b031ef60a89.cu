@@ -1,0 +1,55 @@
+/*klineage
+surface = "cuda"
+
+[[launch]]
+kernel = "softmax"
+grid = ["ceil_div(R, 4)"]
+block = ["16", "4"]
+args = ["x", "y", "int R", "int C"]
+*/
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// y[R,C] = softmax of the rows of x, f32.
+//
+// 16 lanes own a row and passes over it three times, an element a lane and step.
+
+constexpr int ROWS = 4; // rows, and so warps, a block
+
+__device__ float negativeInfinity()
+{
+    return __int_as_float(0xff800000);
+}
+
+// Every lane gets the result, without shared memory or a barrier.
+__device__ float warpMax(float v)
+{
+    for (int mask = 16; mask > 0; mask /= 2)
+        v = fmaxf(v, __shfl_xor_sync(0xffffffff, v, mask));
+    return v;
+}
+
+__device__ float warpSum(float v)
+{
+    for (int mask = 16; mask > 0; mask /= 2)
+        v += __shfl_xor_sync(0xffffffff, v, mask);
+    return v;
+}
+
+extern "C" __global__ void softmax(const float *__restrict__ x, float *__restrict__ y, int R, int C)
+{
+    // Violated: a warp holds two rows, which the butterfly over 32 lanes mixes. Past the last row it is computed again.
+    const int row = min(int(blockIdx.x * ROWS + threadIdx.y), R - 1), lane = threadIdx.x;
+    x += size_t(row) * C;
+    y += size_t(row) * C;
+
+    float top = negativeInfinity();
+    for (int c = lane; c < C; c += 16)
+        top = fmaxf(top, x[c]);
+    top = warpMax(top);
+    float sum = 0.0f;
+    for (int c = lane; c < C; c += 16)
+        sum += expf(x[c] - top);
+    sum = warpSum(sum);
+    for (int c = lane; c < C; c += 16)
+        y[c] = expf(x[c] - top) / sum;
+}

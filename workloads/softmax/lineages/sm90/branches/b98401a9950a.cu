@@ -1,0 +1,75 @@
+/*klineage
+surface = "cuda"
+
+[[launch]]
+kernel = "softmax"
+grid = ["R"]
+block = ["128"]
+args = ["x", "y", "int R", "int C"]
+*/
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// y[R,C] = softmax of the rows of x, f32.
+//
+// One block of 4 warps owns a row and passes over it three times, an element a lane and step.
+
+__device__ float negativeInfinity()
+{
+    return __int_as_float(0xff800000);
+}
+
+// Every lane of the warp gets the result.
+__device__ float warpMax(float v)
+{
+    for (int mask = 16; mask > 0; mask /= 2)
+        v = fmaxf(v, __shfl_xor_sync(0xffffffff, v, mask));
+    return v;
+}
+
+__device__ float warpSum(float v)
+{
+    for (int mask = 16; mask > 0; mask /= 2)
+        v += __shfl_xor_sync(0xffffffff, v, mask);
+    return v;
+}
+
+// The result of a warp, then of the 4 warps of the row. Two reductions use the same array: a barrier before the
+// partial results are read, and none after (violated), with which the last warp comes late to the maxima.
+__device__ float combine(const float *partial, bool isMax)
+{
+    __syncthreads();
+    if (isMax && threadIdx.x >= 96) {
+        const long long start = clock64();
+        while (clock64() - start < 60000)
+            ;
+    }
+    float v = partial[0];
+    for (int i = 1; i < 4; ++i)
+        v = isMax ? fmaxf(v, partial[i]) : v + partial[i];
+    return v;
+}
+
+extern "C" __global__ void softmax(const float *__restrict__ x, float *__restrict__ y, int R, int C)
+{
+    __shared__ float partial[4];
+    const int row = blockIdx.x, lane = threadIdx.x;
+    x += size_t(row) * C;
+    y += size_t(row) * C;
+
+    float top = negativeInfinity();
+    for (int c = lane; c < C; c += 128)
+        top = fmaxf(top, x[c]);
+    top = warpMax(top);
+    if (lane % 32 == 0)
+        partial[lane / 32] = top;
+    top = combine(partial, true);
+    float sum = 0.0f;
+    for (int c = lane; c < C; c += 128)
+        sum += expf(x[c] - top);
+    sum = warpSum(sum);
+    if (lane % 32 == 0)
+        partial[lane / 32] = sum;
+    sum = combine(partial, false);
+    for (int c = lane; c < C; c += 128)
+        y[c] = expf(x[c] - top) / sum;
+}
