@@ -119,6 +119,7 @@ private slots:
         real.focus("lineage");
         const QString card = real.card();
         QCOMPARE(card, QStringLiteral("mma-sync-fragments"));
+        const std::size_t before = real.record(card).reviews.size();
         real.press(Qt::Key_A);
         QVERIFY(real.written());
         QCOMPARE(real.record(card).standingReview()->verdict, skills::ReviewVerdict::Approve);
@@ -145,7 +146,7 @@ private slots:
         real.press(Qt::Key_Z, Qt::ControlModifier);
         QVERIFY(real.written());
         QCOMPARE(real.record(card).standingReview()->verdict, skills::ReviewVerdict::Approve);
-        QCOMPARE(real.record(card).reviews.size(), std::size_t{5}); // nothing is erased
+        QCOMPARE(real.record(card).reviews.size(), before + 5); // nothing is erased
     }
 
     /// Letters act in lists, graphs and the diff, and are letters where one types.
