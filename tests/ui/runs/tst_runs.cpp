@@ -406,7 +406,7 @@ private slots:
         // What is of another kind does not come along.
         dialog.setKind(run::Kind::Lift);
         QCOMPARE(dialog.settings().subject, std::string("toy/pocl"));
-        QVERIFY(dialog.settings().options.empty());
+        QVERIFY((dialog.settings().options == std::map<std::string, std::string>{{"card_format", "2"}}));
         dialog.setKind(run::Kind::Admit);
         request = dialog.request();
         QCOMPARE(request.subject, std::string("stage-rows"));
