@@ -38,10 +38,9 @@ const char *const deoptimizeFooter =
     "Exit status: 0 it ended by itself, 1 it was stopped, 3 the gate or the author failed.";
 
 const char *const liftFooter =
-    "Transitions with one category and similar locus and effect make one card. What cites evidence that was not given, claims figures "
-    "that\n"
-    "no cited trial holds or does not pass the lint is sent back once and then refused. A card that says what another says already "
-    "becomes\n"
+    "Transitions with one category and similar locus and effect make one card. What cites evidence that was not given, "
+    "claims figures that\nno cited trial holds or does not pass the lint is sent back once and then refused. "
+    "A card that says what another says already becomes\n"
     "evidence of that one. All are hypotheses: `card admit` tries them, a person approves them.";
 
 const char *const admitFooter =
