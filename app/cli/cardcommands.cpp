@@ -85,7 +85,7 @@ int listIndex(const Session &session)
     if (session.json())
         session.print({{"index", text}});
     else
-        std::printf("%s", text.c_str());
+        std::printf("%s%s", text.empty() ? "" : policy::indexLegend, text.c_str());
     return exitOk;
 }
 

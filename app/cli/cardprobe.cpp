@@ -61,6 +61,7 @@ tl::expected<Judged, int> newTrial(const Session &session, const Workspace &work
     if (!request)
         return tl::unexpected(request.error());
     request->quick = false;
+    request->withReference = false; // a risk is judged against the parent
     const InterruptWatcher interrupts;
     const auto pool = openPool(session, options.pool);
     if (!pool)

@@ -17,6 +17,8 @@ void addWorkloadCommands(CLI::App &app, Session &session);
 void addProblemImport(CLI::App &group, Session &session); ///< `workload import`
 void addLineageCommands(CLI::App &app, Session &session);
 void addRederiveCommand(CLI::App &group, Session &session); ///< `lineage rederive`
+void addNewLineage(CLI::App &group, Session &session);      ///< `lineage new`
+void addExplainCommand(CLI::App &group, Session &session);  ///< `lineage explain`
 void addGateCommands(CLI::App &app, Session &session);
 void addTuneCommand(CLI::App &group, Session &session); ///< `gate tune`
 void addSassCommand(CLI::App &app, Session &session);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/commands.h"
+#include "app/cli/experimentarms.h"
 #include "app/cli/interrupt.h"
 #include "app/cli/poolchoice.h"
 #include "app/cli/runsession.h"
@@ -88,6 +89,7 @@ json resultsJson(const run::Experiment &experiment, const run::ExperimentResults
              {"failures", policy.failures},
              {"unfinished", policy.unfinished},
              {"dollars", policy.dollars}});
+    addArmsJson(out, experiment, results);
     return out;
 }
 
@@ -128,6 +130,7 @@ void printResults(const run::Experiment &experiment, const run::ExperimentResult
                          formatDollars(policy.dollars)});
     std::printf("%s\nSpeedups are T_ref / T_gen; the mean is over successes alone.\n",
                 policies.text().c_str());
+    printArms(experiment, results);
 }
 
 int showExperiment(const Session &session, const ExperimentOptions &options)

@@ -259,6 +259,8 @@ Recorded recordIn(const Workspace &workspace, const gate::Trial &trial, const st
     return recorded;
 }
 
+} // namespace
+
 void printTrial(const gate::Trial &trial)
 {
     const gate::Verdict &verdict = trial.verdict;
@@ -303,6 +305,8 @@ void showProgress(const gate::GateProgress &progress)
     if (::isatty(STDERR_FILENO))
         std::fprintf(stderr, "\r\033[K%s: %s", gate::toString(progress.stage), progress.text.c_str());
 }
+
+namespace {
 
 int runGate(const Session &session, const RunOptions &options)
 {

@@ -4,6 +4,7 @@
 #include "app/cli/session.h"
 
 #include "core/trial/request.h"
+#include "core/trial/trial.h"
 
 namespace klineage::cli {
 
@@ -28,5 +29,11 @@ struct GateChoice {
 /// Adds the trial to the lineage of its workload and platform and returns the lineage's key.
 [[nodiscard]] Result<std::string> recordInLineage(const Workspace &workspace, const gate::Trial &trial,
                                                   const std::string &candidateText);
+
+/// What a trial found, for people.
+void printTrial(const gate::Trial &trial);
+[[nodiscard]] int exitStatusOf(gate::VerdictStatus status);
+/// On a terminal, on one line of stderr.
+void showProgress(const gate::GateProgress &progress);
 
 } // namespace klineage::cli

@@ -245,7 +245,9 @@ void addLineageCommands(CLI::App &app, Session &session)
             [&session, recorded] { return jobs(session, *recorded); })
         ->add_option("lineages", *recorded, "WORKLOAD/PLATFORM … (default: all)");
 
+    addNewLineage(*group, session);
     addRederiveCommand(*group, session);
+    addExplainCommand(*group, session);
 
     const auto shown = std::make_shared<std::vector<std::string>>();
     const auto csv = std::make_shared<std::string>();

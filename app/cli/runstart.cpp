@@ -79,9 +79,11 @@ void addStartOptions(CLI::App &verb, StartOptions &options)
     verb.add_option("--seed", options.seed, "Number of the attempt")
         ->check(CLI::NonNegativeNumber)
         ->capture_default_str();
-    verb.add_option("--option", options.options,
-                    "NAME=VALUE: patience, repairs, seeds, rounds, profile_seconds, timeout_seconds, "
-                    "max_output_tokens, most_cards … (repeatable)");
+    verb.add_option(
+        "--option", options.options,
+        "NAME=VALUE: patience, repairs, seeds, rounds, profile_seconds, timeout_seconds, "
+        "max_output_tokens, most_cards …; cards=yes for a search with cards; what kernel-smith, kernelpro, "
+        "adaexplore and accelopt are set with: core/policy/README.md (repeatable)");
     verb.add_flag("--hypotheses", options.hypotheses, "Show cards that no roundtrip has admitted too");
     verb.add_flag("--held-out", options.heldOut, "Leave out cards that rest on the workload's own lineages");
     verb.add_flag("--no-audit", options.noAudit, "Do not gate the best candidate again at the end");

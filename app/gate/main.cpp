@@ -206,6 +206,16 @@ int main(int argc, char **argv)
     corpus->add_option("--surface", corpusSurface, "Only this surface")
         ->check(CLI::IsMember(kernel::surfaceNames()));
     corpus->add_option("--filter", corpusOptions.filter, "Only files with this in their name");
+    corpus
+        ->add_option_function<std::string>(
+            "--part",
+            [&corpusOptions](const std::string &text) {
+                if (std::sscanf(text.c_str(), "%3d/%3d", &corpusOptions.part, &corpusOptions.parts) != 2
+                    || corpusOptions.part < 1 || corpusOptions.part > corpusOptions.parts)
+                    throw CLI::ValidationError("--part", "expected I/N, as in 1/2");
+            },
+            "Only every Nth candidate, from the Ith on: for several at a time, as in 1/2")
+        ->type_name("I/N");
     corpus->add_flag("--chance", corpusOptions.chance, "Only candidates whose wrongdoing depends on chance");
     corpus->add_option("--repeat", corpusOptions.repeat, "How often each is gated")
         ->check(CLI::Range(1, 10'000));

@@ -153,6 +153,8 @@ int main(int argc, char *argv[])
         window.openWorkspace(root);
     else
         window.showNoWorkspace(why);
+    if (!options.kernel.isEmpty())
+        window.beginLineage(options.kernel);
     window.show();
     if (isPicture)
         new app::Screenshot(&window, options.screenshot);

@@ -2,11 +2,15 @@
 #include "app/gui/options.h"
 #include "app/version/version.h"
 
+#include "core/kernel/surfaces/surface.h"
 #include "ui/shell/docks/layouts.h"
 
 #include <QCommandLineParser>
 #include <QCoreApplication>
+#include <QFileInfo>
 #include <QRegularExpression>
+
+#include <utility>
 
 namespace klineage::app {
 
@@ -73,7 +77,8 @@ QList<QCommandLineOption> knownOptions()
          optionText("NAME")},
         {"open",
          optionText(
-             "Go to a lineage, one of its states, a run or an experiment: gemm/sm90/K05, run:ID, experiment:NAME."),
+             "Go to a lineage, one of its states, a run or an experiment: gemm/sm90/K05, run:ID, experiment:NAME. A .cu or "
+             ".cl file begins a new lineage from it."),
          optionText("TARGET")},
         {"card", optionText("Show this SkillCard."), optionText("NAME")},
     };
@@ -87,6 +92,8 @@ void readValues(const QCommandLineParser &parser, Options &options)
     options.report = parser.value("report");
     options.output = parser.value("output");
     options.open = parser.value("open");
+    if (kernel::surfaceOfFile(options.open.toStdString()))
+        options.kernel = std::exchange(options.open, {});
     options.card = parser.value("card");
     options.theme = parser.value("theme");
     options.layout = parser.value("layout");
@@ -112,14 +119,17 @@ void readValues(const QCommandLineParser &parser, Options &options)
         checker.expect(ui::findLayout(options.layout) >= 0,
                        optionText("--layout %1: expected one of %2.")
                            .arg(options.layout, layoutIds().join(QStringLiteral(", "))));
-    if (parser.isSet("open"))
+    if (!options.kernel.isEmpty())
+        checker.expect(QFileInfo(options.kernel).isFile(),
+                       optionText("--open %1: there is no such file.").arg(options.kernel));
+    else if (parser.isSet("open"))
         checker.expect(
             options.open.startsWith(QLatin1String("run:"))
                 || options.open.startsWith(QLatin1String("experiment:"))
                 || (options.open.count(QLatin1Char('/')) >= 1 && options.open.count(QLatin1Char('/')) <= 2),
             optionText(
                 "--open %1: expected WORKLOAD/PLATFORM or WORKLOAD/PLATFORM/STATE, such as gemm/sm90/K05, "
-                "run:ID or experiment:NAME.")
+                "run:ID, experiment:NAME, or a .cu or .cl file.")
                 .arg(options.open));
 }
 

@@ -5,7 +5,7 @@
 #include "ui/shell/devicemonitor.h"
 #include "ui/shell/mainwindow.h"
 
-#include <QCoreApplication>
+#include <QApplication>
 #include <QDateTime>
 #include <QPixmap>
 #include <QTimer>
@@ -42,6 +42,9 @@ void Screenshot::look()
         QTimer::singleShot(lookMs, this, &Screenshot::look);
         return;
     }
+    // A dialog that was asked for is the picture.
+    QWidget *modal = QApplication::activeModalWidget();
+    QWidget *shown = modal ? modal : m_window;
     if (m_settledLooks < looksNeeded)
         finish(tr("Cannot make the screenshot %1: the window was not complete after %2 seconds.")
                    .arg(m_fileName)
@@ -50,7 +53,7 @@ void Screenshot::look()
         finish(tr("Cannot make the screenshot %1: %2").arg(m_fileName, m_window->workspaceError()));
     else if (!m_window->wantedError().isEmpty())
         finish(m_window->wantedError());
-    else if (!m_window->grab().save(m_fileName))
+    else if (!shown->grab().save(m_fileName))
         finish(tr("Cannot write the screenshot %1: the folder must exist and the name end in .png or .jpg.")
                    .arg(m_fileName));
     else

@@ -65,10 +65,7 @@ void writeLaunch(files::TomlWriter &writer, const Launch &launch)
         writer.boolean("cooperative", true);
     if (launch.programmaticDependent)
         writer.boolean("pdl", true);
-    std::vector<std::string> args;
-    for (const LaunchArg &arg : launch.args)
-        args.push_back(std::visit(ArgText(), arg));
-    writer.strings("args", args);
+    writer.strings("args", argumentTexts(launch));
 }
 
 } // namespace
@@ -118,6 +115,14 @@ Result<Candidate> readCandidate(const std::filesystem::path &path)
     if (!text)
         return tl::unexpected(text.error());
     return parseCandidate(*text, path.string());
+}
+
+std::vector<std::string> argumentTexts(const Launch &launch)
+{
+    std::vector<std::string> args;
+    for (const LaunchArg &arg : launch.args)
+        args.push_back(std::visit(ArgText(), arg));
+    return args;
 }
 
 std::string writePlan(const Candidate &candidate)

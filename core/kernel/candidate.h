@@ -114,6 +114,8 @@ struct PlanComment {
 [[nodiscard]] Result<Candidate> parseCandidate(std::string_view text, const std::string &fileName);
 [[nodiscard]] Result<Candidate> readCandidate(const std::filesystem::path &path);
 
+/// The arguments of a launch as they stand in `args`: "x", "int M", "local BM * 4".
+[[nodiscard]] std::vector<std::string> argumentTexts(const Launch &launch);
 /// The plan as the TOML inside the comment (canonical order, defaults left out); with the code it makes a
 /// candidate file that parses to an equal plan.
 [[nodiscard]] std::string writePlan(const Candidate &candidate);

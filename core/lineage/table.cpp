@@ -82,7 +82,8 @@ GeometricMean referenceGeometricMean(const std::vector<Lineage> &lineages)
     GeometricMean mean;
     double sumOfLogs = 0;
     for (const Lineage &lineage : lineages) {
-        const gate::Trial *trial = lineage.states.empty() ? nullptr : lineage.trialOf(lineage.states.back());
+        const gate::Trial *trial =
+            lineage.states.size() < 2 ? nullptr : lineage.trialOf(lineage.states.back());
         const auto speedup = isTimed(trial) ? measured(trial->referenceComparison()) : std::nullopt;
         if (speedup) {
             sumOfLogs += std::log(speedup->value);

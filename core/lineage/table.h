@@ -35,7 +35,8 @@ struct TableRow {
 /// intervals (wider than a 95 % interval of the ratio). Zeros when one of them was not timed.
 [[nodiscard]] gate::Interval ratioOfMedians(const gate::Interval &otherNs, const gate::Interval &ownNs);
 
-/// Geometric mean over lineages of K* to its vendor reference; lineages without one are left out and counted.
+/// Geometric mean over lineages of K* to its vendor reference; lineages without one, and those that are a root alone, are left out and
+/// counted.
 struct GeometricMean {
     double value = 0;
     int counted = 0;

@@ -48,6 +48,13 @@ Result<Chat> Chat::begin(const Problem &problem, const Tried &root, std::size_t 
             return tl::unexpected(cards.error());
         *system += '\n' + *cards;
     }
+    if (const int lines = mostChangedLines(problem.options); lines > 0) {
+        const Result<std::string> limit =
+            run::prompt("materialize-limit", {{"lines", std::to_string(lines)}});
+        if (!limit)
+            return tl::unexpected(limit.error());
+        *system += '\n' + *limit;
+    }
     Chat chat;
     chat.m_system = std::move(*system);
     chat.m_mostTurnBytes = mostTurnBytes;

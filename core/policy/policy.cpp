@@ -2,11 +2,15 @@
 #include "core/policy/policy.h"
 
 #include "core/base/suggest.h"
+#include "core/policy/accelopt/accelopt.h"
+#include "core/policy/adaexplore/adaexplore.h"
 #include "core/policy/greedy.h"
+#include "core/policy/kernelpro/kernelpro.h"
+#include "core/policy/kernelsmith/kernelsmith.h"
 #include "core/policy/lineagepolicy.h"
 
 #include <algorithm>
-#include <charconv>
+#include <iterator>
 
 namespace klineage::policy {
 
@@ -16,19 +20,33 @@ constexpr const char *lineageName = "klineage";
 constexpr const char *generatedName = "generated-only";
 constexpr const char *greedyName = "greedy";
 
-Status readCount(const std::map<std::string, std::string> &options, const char *key, std::int64_t low,
-                 std::int64_t high, std::int64_t &value)
+template <typename Search>
+Result<std::unique_ptr<Policy>> makeSearch(Problem problem, const SearchOptions &known)
 {
-    const auto it = options.find(key);
-    if (it == options.end())
-        return {};
-    const std::string &text = it->second;
-    const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (problem != std::errc() || end != text.data() + text.size() || value < low || value > high)
-        return fail(ErrorCode::InvalidInput, "The option '" + std::string(key) + "' is '" + text
-                                                 + "'; a whole number from " + std::to_string(low) + " to "
-                                                 + std::to_string(high) + " was expected.");
-    return {};
+    Result<SearchSettings> settings = SearchSettings::read(known, problem.options);
+    if (!settings)
+        return tl::unexpected(settings.error());
+    return std::make_unique<Search>(std::move(problem), std::move(*settings));
+}
+
+/// The searches of other systems: a new one is a row.
+struct SearchEntry {
+    const char *name;
+    const SearchOptions &(*options)();
+    Result<std::unique_ptr<Policy>> (*make)(Problem problem, const SearchOptions &known);
+};
+constexpr SearchEntry searches[] = {
+    {"kernel-smith", kernelSmithOptions, makeSearch<KernelSmith>},
+    {"kernelpro", kernelProOptions, makeSearch<KernelPro>},
+    {"adaexplore", adaExploreOptions, makeSearch<AdaExplore>},
+    {"accelopt", accelOptOptions, makeSearch<AccelOpt>},
+};
+
+const SearchEntry *findSearch(std::string_view name)
+{
+    const auto found = std::find_if(std::begin(searches), std::end(searches),
+                                    [name](const SearchEntry &entry) { return entry.name == name; });
+    return found == std::end(searches) ? nullptr : found;
 }
 
 } // namespace
@@ -53,14 +71,33 @@ Result<Limits> readLimits(const std::map<std::string, std::string> &options)
 
 std::vector<std::string> policyNames()
 {
-    return {lineageName, generatedName, greedyName};
+    std::vector<std::string> names{lineageName, generatedName, greedyName};
+    for (const SearchEntry &entry : searches)
+        names.emplace_back(entry.name);
+    return names;
+}
+
+std::vector<std::string> policyOptions(std::string_view policy)
+{
+    if (policy == lineageName || policy == generatedName || policy == greedyName)
+        return {"patience", "repairs", "chat_bytes"};
+    std::vector<std::string> names;
+    if (const SearchEntry *entry = findSearch(policy)) {
+        for (const SearchOption &option : entry->options())
+            names.emplace_back(option.name);
+    }
+    return names;
 }
 
 bool usesCards(std::string_view policy, const std::map<std::string, std::string> &options)
 {
     const auto cards = options.find("cards");
+    const auto arm = options.find("arm");
+    if (arm != options.end() && arm->second == "none")
+        return false;
     return policy == lineageName
-           || (policy == greedyName && cards != options.end() && cards->second == "yes");
+           || ((policy == greedyName || findSearch(policy)) && cards != options.end()
+               && cards->second == "yes");
 }
 
 bool showsIndex(const std::map<std::string, std::string> &options)
@@ -75,13 +112,21 @@ bool followsPairs(const std::map<std::string, std::string> &options)
     return best != options.end() && best->second == "paired";
 }
 
+int mostChangedLines(const std::map<std::string, std::string> &options)
+{
+    std::int64_t lines = 0;
+    return readCount(options, "most_changed_lines", 1, 100'000, lines) ? static_cast<int>(lines) : 0;
+}
+
 Result<std::unique_ptr<Policy>> makePolicy(const std::string &name, Problem problem)
 {
+    if (!usesCards(name, problem.options))
+        problem.cards.clear();
+    if (const SearchEntry *entry = findSearch(name))
+        return entry->make(std::move(problem), entry->options());
     const Result<Limits> limits = readLimits(problem.options);
     if (!limits)
         return tl::unexpected(limits.error());
-    if (!usesCards(name, problem.options))
-        problem.cards.clear();
     if (name == lineageName || name == generatedName)
         return std::make_unique<LineagePolicy>(std::move(problem), *limits);
     if (name == greedyName)

@@ -38,12 +38,17 @@ struct Problem {
     std::string rootName;          ///< "sgemm/pocl/K00"
     std::vector<LoadedCard> cards; ///< in the order of retrieval; empty for policies without
     std::uint64_t seed = 0;
-    std::map<std::string, std::string> options; ///< "patience", "repairs", "chat_bytes": whole numbers
+    std::map<std::string, std::string>
+        options; ///< numbers: "patience", "repairs", "chat_bytes", or policyOptions()
 };
 
 /// Whether the best follows paired gains (option "best" = "paired"; see standings.h), and not the largest ratio to the reference
 /// ("reference", and where nothing is said, as runs of earlier versions did).
 [[nodiscard]] bool followsPairs(const std::map<std::string, std::string> &options);
+
+/// Lines that a candidate may change of its parent (option "most_changed_lines"); 0: any number. An author that is limited so has to
+/// know what pays, where a strong one writes everything at once.
+[[nodiscard]] int mostChangedLines(const std::map<std::string, std::string> &options);
 
 /// A candidate that was gated.
 struct Tried {
@@ -54,8 +59,9 @@ struct Tried {
 
 /// The next question. Model and output limit of the request are the run's to fill in.
 struct Ask {
-    std::string action; ///< "load", "complete", "repair", "replan", "generate", "suggest"
-    std::string title;  ///< one line for people
+    std::string
+        action; ///< "load", "complete", "repair", "replan", "generate", "suggest"; the search policies have their own
+    std::string title; ///< one line for people
     llm::Request request;
     std::string baseText; ///< the state that the candidate is made from: its parent in the gate
     std::vector<std::string> cards;
@@ -94,13 +100,22 @@ public:
     [[nodiscard]] virtual Result<Move> next() = 0;
     /// Takes the block of a reply to a question that wantsPlan; one line for people, or what is wrong with it.
     [[nodiscard]] virtual Result<std::string> readPlan(const std::string &block) = 0;
-    /// Called once after each question.
+    /// Called once for each question, in the order of the questions; readPlan() before it, where it wants a plan.
     virtual void observe(const Outcome &outcome) = 0;
+    /// How many questions next() may be asked for in a row while nothing is unanswered. What comes of them is the same whether each is
+    /// observed before the next one is asked for or all of them at the end.
+    [[nodiscard]] virtual std::size_t ahead() const { return 1; }
+    /// What a candidate breaks of the policy's own rules, a sentence for its author; it is then not gated. Empty: nothing.
+    [[nodiscard]] virtual std::string problemOf(const std::string &) const { return {}; }
 };
 
 /// "klineage": cards first, then one intent after the other, repair and replan. "generated-only": the same author, format and repair,
-/// without cards. "greedy": one suggestion at a time, always from the best, in a new chat each time.
+/// without cards. "greedy": one suggestion at a time, always from the best, in a new chat each time. The searches of other systems:
+/// "kernel-smith", "kernelpro", "adaexplore", "accelopt".
 [[nodiscard]] std::vector<std::string> policyNames();
+/// The names of the numbers that a policy can be set with, beside those that every materialization has. None for unknown policies.
+[[nodiscard]] std::vector<std::string> policyOptions(std::string_view policy);
+/// The option "arm" = "none" takes cards from any policy.
 [[nodiscard]] bool usesCards(std::string_view policy, const std::map<std::string, std::string> &options);
 /// InvalidInput for unknown names and options that are no numbers.
 [[nodiscard]] Result<std::unique_ptr<Policy>> makePolicy(const std::string &name, Problem problem);

@@ -72,7 +72,7 @@ struct GatePool::Private {
     {
         return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     }
-    void settle();
+    bool settle(std::optional<std::size_t> starting = {});
     void startGate(std::size_t gate, const std::stop_token &stop);
     [[nodiscard]] std::string textFor(GateBoard::Ticket ticket) const;
     void endIdleGates(const std::stop_token &stop);
@@ -83,9 +83,11 @@ struct GatePool::Private {
                                     const ProgressCallback &progress);
 };
 
-/// Does what the board decides. The mutex is held.
-void GatePool::Private::settle()
+/// Does what the board decides. The mutex is held. A thread that starts a gate says which: it cannot wait for its own end, and is told
+/// to start that gate once more itself.
+bool GatePool::Private::settle(std::optional<std::size_t> starting)
 {
+    bool again = false;
     const GateBoard::Orders orders = board.settle(now());
     for (const auto &[ticket, gate] : orders.seats) {
         Asker *asker = askers.at(ticket);
@@ -97,10 +99,15 @@ void GatePool::Private::settle()
         asker->refused = error;
         asker->changed.notify_one();
     }
-    for (const std::size_t gate : orders.starts)
-        starters[gate] = std::jthread([this, gate](const std::stop_token &stop) { startGate(gate, stop); });
+    for (const std::size_t gate : orders.starts) {
+        if (gate == starting)
+            again = true;
+        else
+            starters[gate] =
+                std::jthread([this, gate](const std::stop_token &stop) { startGate(gate, stop); });
+    }
     if (orders.seats.empty() && orders.refusals.empty())
-        return;
+        return again;
     std::size_t place = 0;
     for (const auto &[ticket, asker] : askers) {
         if (asker->gate)
@@ -109,6 +116,7 @@ void GatePool::Private::settle()
             break;
         asker->changed.notify_one();
     }
+    return again;
 }
 
 /// On a thread of its own: a connection takes seconds, a queue hours.
@@ -116,23 +124,24 @@ void GatePool::Private::startGate(std::size_t gate, const std::stop_token &stop)
 {
     std::unique_lock lock(mutex);
     const GateSpec spec = board.gates()[gate].spec;
-    lock.unlock();
-    std::unique_ptr<GateLink> link = maker(spec);
-    auto devices = link->start(options.tellsPlaces, stop, [&](const std::string &stand) {
-        const std::scoped_lock saying(mutex);
-        board.saysStand(gate, stand);
-        for (const auto &[ticket, asker] : askers)
-            asker->changed.notify_one();
-    });
-    lock.lock();
-    if (devices) {
-        links[gate] = std::move(link);
-        board.started(gate, std::move(*devices), now());
-    } else {
-        board.notStarted(gate, devices.error(), now());
+    for (bool again = true; again;) {
+        lock.unlock();
+        std::unique_ptr<GateLink> link = maker(spec);
+        auto devices = link->start(options.tellsPlaces, stop, [&](const std::string &stand) {
+            const std::scoped_lock saying(mutex);
+            board.saysStand(gate, stand);
+            for (const auto &[ticket, asker] : askers)
+                asker->changed.notify_one();
+        });
+        lock.lock();
+        if (devices) {
+            links[gate] = std::move(link);
+            board.started(gate, std::move(*devices), now());
+        } else {
+            board.notStarted(gate, devices.error(), now());
+        }
+        again = !stop.stop_requested() && settle(gate);
     }
-    if (!stop.stop_requested())
-        settle();
 }
 
 void GatePool::Private::endIdleGates(const std::stop_token &stop)

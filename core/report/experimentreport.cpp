@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/listtext.h"
+#include "core/base/numbertext.h"
 #include "core/report/figuretext.h"
 #include "core/report/parts.h"
 #include "core/report/subjectreports.h"
+#include "core/run/experiment/contrast.h"
 
 #include <algorithm>
 
@@ -42,6 +44,48 @@ Table policyTable(const run::ExperimentResults &results)
                               factorText(policy.geometricMean), spreadText(results, policy),
                               std::to_string(policy.successes), std::to_string(policy.failures),
                               std::to_string(policy.unfinished), dollarText(policy.dollars)});
+    return table;
+}
+
+/// Of an experiment with goals.
+Table armTable(const run::Experiment &experiment, const run::ExperimentResults &results)
+{
+    Table table{{{"Arm"},
+                 {"Root"},
+                 {"Goal", true},
+                 {"Runs", true},
+                 {"Reached", true},
+                 {"First right", true},
+                 {"Gain over the root, paired", true},
+                 {"Questions to the goal", true},
+                 {"Cost to the goal", true}},
+                {}};
+    for (const run::ArmResult &arm : run::armResults(experiment, results))
+        table.rows.push_back({arm.policy, arm.root.empty() ? "all" : arm.root,
+                              arm.root.empty() ? nothing : factorText(experiment.goals.at(arm.root)),
+                              std::to_string(arm.runs), std::to_string(arm.reached),
+                              std::to_string(arm.firstRight), arm.runs > 0 ? factorText(arm.gain) : nothing,
+                              arm.reached > 0 ? fixedText(arm.questions, 1) : nothing,
+                              arm.reached > 0 ? dollarText(arm.dollars) : nothing});
+    return table;
+}
+
+Table contrastTable(const std::vector<run::Contrast> &contrasts)
+{
+    Table table{{{"Arm"},
+                 {"Against"},
+                 {"Roots", true},
+                 {"Points of the runs that reach the goal", true},
+                 {"p", true},
+                 {"Gain against gain", true},
+                 {"95 %", true},
+                 {"p", true}},
+                {}};
+    for (const run::Contrast &contrast : contrasts)
+        table.rows.push_back(
+            {contrast.policy, contrast.against, std::to_string(contrast.roots), fixedText(contrast.points, 0),
+             fixedText(contrast.pPoints, 3), factorText(contrast.ratio),
+             factorText(contrast.low) + " to " + factorText(contrast.high), fixedText(contrast.pRatio, 3)});
     return table;
 }
 
@@ -135,6 +179,17 @@ Document experimentReport(const run::Experiment &experiment)
         "Final speedups T_ref / T_candidate against the reference of each run. The mean is over successes alone; failures are counted "
         "beside it, and the spread is that of the successes, not an interval of confidence."});
     document.blocks.emplace_back(policyTable(results));
+    if (!experiment.goals.empty()) {
+        document.blocks.emplace_back(Heading{"Arms"});
+        if (!experiment.rule.empty())
+            document.blocks.emplace_back(Paragraph{"Said before the first run: " + experiment.rule});
+        document.blocks.emplace_back(Paragraph{
+            "A run reaches its goal when its audited candidate gains as much over the root, paired, as the goal says; one without a "
+            "faster candidate counts as a gain of 1. The root is the unit: its seeds are averaged. p of a two-sided permutation of signs "
+            "over roots, intervals of a bootstrap over roots."});
+        document.blocks.emplace_back(armTable(experiment, results));
+        document.blocks.emplace_back(contrastTable(run::contrasts(experiment, results)));
+    }
     document.blocks.emplace_back(Heading{"Side by side"});
     document.blocks.emplace_back(Paragraph{
         "The final speedup of each run against its reference, a column a policy. Intervals are of 95 %, from the paired rounds of the "

@@ -34,7 +34,7 @@ struct Settings {
     std::string workload; ///< of the workspace
     std::string surface;  ///< "opencl", "cuda"
     std::string platform; ///< "pocl", "sm90"
-    std::string policy;   ///< "klineage", "generated-only", "greedy"; empty unless materializing
+    std::string policy;   ///< one of policy::policyNames(); empty unless materializing
     std::string
         subject; ///< what is worked on: a lineage key, card name or the root ("sgemm/pocl/K00"); a file's name
     std::string provider; ///< "anthropic", "openai", "manual", "exec", "replay"

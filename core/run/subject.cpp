@@ -9,6 +9,7 @@
 #include "core/lineage/lineage.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace klineage::run {
 
@@ -40,6 +41,19 @@ Status readState(const fs::path &workspace, const StateName &name, Subject &subj
     return {};
 }
 
+/// The key of the lineage whose folder the file lies in, a branch's file say; empty when it is in none.
+std::string lineageAround(const fs::path &workspace, const fs::path &file, const std::string &workload)
+{
+    std::error_code failed;
+    const fs::path lineages = fs::weakly_canonical(workspace / "workloads" / workload / "lineages", failed);
+    const fs::path inside =
+        failed ? fs::path() : fs::weakly_canonical(file, failed).lexically_relative(lineages);
+    if (failed || inside.empty() || *inside.begin() == ".." || std::next(inside.begin()) == inside.end())
+        return {};
+    const Result<lineage::Lineage> lineage = lineage::readLineage(lineages / *inside.begin());
+    return lineage ? lineage->key() : std::string();
+}
+
 Status checkCandidate(const ActiveRun &run, const Subject &subject)
 {
     const Result<kernel::Candidate> candidate = kernel::parseCandidate(subject.text, subject.label);
@@ -68,6 +82,7 @@ Result<Subject> findSubject(const ActiveRun &run, const std::string &name)
         if (!text)
             return tl::unexpected(text.error());
         subject.text = std::move(*text);
+        subject.lineage = lineageAround(workspace, file, workload);
     } else if (!state) {
         return fail(ErrorCode::NotFound, "'" + name
                                              + "' is no candidate file and no state; expected a file, "

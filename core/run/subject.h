@@ -23,7 +23,7 @@ struct StateName {
 /// later changes nothing of a run that is gone on with or replayed.
 struct Subject {
     std::string label;    ///< "softmax/pocl/K04", or the file as it was named
-    std::string lineage;  ///< key; empty when it is no state of one
+    std::string lineage;  ///< key; of a file, that whose folder it lies in; empty when it belongs to none
     std::string title;    ///< of the state; empty for a file
     std::string origin;   ///< of the lineage: where the kernel comes from, and its licence
     std::string text;     ///< the candidate file

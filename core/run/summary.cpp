@@ -19,6 +19,16 @@ void countOutcome(const StepRecord &step, Summary &summary)
         summary.loadDollars += step.dollars;
 }
 
+/// Of an audit, whose parent is the root.
+gate::Interval gainOf(const RunRecord &run, const StepRecord &audit)
+{
+    const auto trial = std::find_if(run.trials.begin(), run.trials.end(),
+                                    [&](const gate::Trial &one) { return one.id == audit.trial; });
+    const gate::Comparison *paired =
+        audit.outcome == "audited" && trial != run.trials.end() ? trial->comparison("parent") : nullptr;
+    return paired ? paired->speedup : gate::Interval{};
+}
+
 } // namespace
 
 Reference referenceOf(const gate::Trial &root)
@@ -50,8 +60,8 @@ Summary summarize(const RunRecord &run)
         countOutcome(step, summary);
         summary.dollars = step.totalDollars;
         summary.best = std::max(summary.best, step.best);
-        summary.trajectory.push_back(
-            {step.number, step.totalDollars, step.best, step.speedup, step.action, step.outcome});
+        summary.trajectory.push_back({step.number, step.totalDollars, step.best, step.speedup,
+                                      summary.questions, step.action, step.outcome});
         const bool better = step.outcome == "valid" && (!final || step.speedup > final->speedup);
         if (!summary.audited && better)
             final = &step;
@@ -65,8 +75,18 @@ Summary summarize(const RunRecord &run)
         summary.candidate = final->candidate;
         summary.trial = final->trial;
         summary.improved = !run.trials.empty() && final->candidate != run.trials.front().candidate;
+        summary.gain = gainOf(run, *final);
     }
     return summary;
+}
+
+std::optional<Reached> reachedAt(const Summary &summary, double gain)
+{
+    for (const TrajectoryPoint &point : summary.trajectory) {
+        if (summary.rootSpeedup > 0 && point.best / summary.rootSpeedup >= gain)
+            return Reached{point.questions, point.dollars};
+    }
+    return std::nullopt;
 }
 
 std::string trajectoryCsv(const Summary &summary)

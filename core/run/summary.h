@@ -3,6 +3,7 @@
 
 #include "core/run/journal.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,7 @@ struct TrajectoryPoint {
     double dollars = 0; ///< of the run up to and with the step
     double best = 0;    ///< running maximum
     double speedup = 0; ///< of the step's candidate; 0: none, or not measured
+    int questions = 0;  ///< asked up to and with the step
     std::string action;
     std::string outcome;
 };
@@ -35,6 +37,7 @@ struct Summary {
     double rootSpeedup = 0;
     double best = 0;         ///< running maximum of the valid candidates
     double finalSpeedup = 0; ///< the audited candidate's, measured anew; without an audit the best
+    gate::Interval gain;     ///< of the audited candidate: T_root / T_gen, paired; zeros without an audit
     bool improved = false;   ///< finalSpeedup is of a candidate, not of the root
     bool audited = false;
     std::string candidate; ///< sha-256 of the candidate that finalSpeedup is of
@@ -47,6 +50,14 @@ struct Summary {
     double loadDollars = 0; ///< of them for loading cards: the plateau
     std::vector<TrajectoryPoint> trajectory;
 };
+/// Questions that had been asked, and dollars spent, when the running best first was at least `gain` times the root (by the ratios to the
+/// reference, as the trajectory has them); nothing when it never was.
+struct Reached {
+    int questions = 0;
+    double dollars = 0;
+};
+[[nodiscard]] std::optional<Reached> reachedAt(const Summary &summary, double gain);
+
 [[nodiscard]] Summary summarize(const RunRecord &run);
 
 /// "step,dollars,best,speedup,action,outcome" and a line for each point.

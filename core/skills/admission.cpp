@@ -16,6 +16,21 @@ bool sawEffect(const Verification &run)
     return run.status == "correct" && run.expectedEffectObserved;
 }
 
+/// What was found out since is no other text.
+std::string hashOf(const CardRecord &record, Card card)
+{
+    card.revision = 1;
+    card.retired = false;
+    card.probes.clear();
+    for (Claim &risk : card.risks)
+        risk.id.clear();
+    std::string all;
+    const std::string text = writeCard(card);
+    for (const std::string *part : {&text, &record.carrier, &record.buildingBlock})
+        all += std::to_string(part->size()) + '\n' + *part;
+    return files::sha256Hex(all);
+}
+
 Admission judged(const CardRecord &record)
 {
     Admission out;
@@ -57,7 +72,10 @@ std::string lineageOfTarget(std::string_view target)
 
 bool showed(const Verification &run, const CardRecord &record, const std::string &hash)
 {
-    return sawEffect(run) && (record.card.format < 2 || run.cardHash == hash);
+    if (!sawEffect(run) || record.card.format < 2)
+        return sawEffect(run);
+    // Lines of earlier versions are of the text with its evidence.
+    return run.cardHash == hash || run.cardHash == hashOf(record, record.card);
 }
 
 bool counts(const Verification &run, const CardRecord &record, const std::string &hash)
@@ -83,17 +101,16 @@ Admission admissionOf(const CardRecord &record)
 std::string contentHash(const CardRecord &record)
 {
     Card card = record.card;
-    card.revision = 1;
-    card.retired = false;
-    // What was found out about its risks since is no other text.
-    card.probes.clear();
-    for (Claim &risk : card.risks)
-        risk.id.clear();
-    std::string all;
-    const std::string text = writeCard(card);
-    for (const std::string *part : {&text, &record.carrier, &record.buildingBlock})
-        all += std::to_string(part->size()) + '\n' + *part;
-    return files::sha256Hex(all);
+    card.evidence.clear();
+    card.intent.evidence.clear();
+    card.anchor.evidence.clear();
+    for (auto *claims : {&card.preconditions, &card.triggers, &card.effects, &card.risks}) {
+        for (Claim &claim : *claims)
+            claim.evidence.clear();
+    }
+    for (Parameter &parameter : card.parameters)
+        parameter.tried.clear();
+    return hashOf(record, std::move(card));
 }
 
 } // namespace klineage::skills

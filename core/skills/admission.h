@@ -23,7 +23,8 @@ struct Admission {
 /// stands: a line that was logged for another text (contentHash()), or for no text that is known, says nothing of this one.
 [[nodiscard]] Admission admissionOf(const CardRecord &record);
 
-/// SHA-256 of what an author is given: card.toml without revision and retirement, carrier and building block.
+/// SHA-256 of what a card says: card.toml without revision and retirement, carrier and building block. What it rests on is left out
+/// (citations, tried values, probes), so that evidence that is added later takes no admission away.
 [[nodiscard]] std::string contentHash(const CardRecord &record);
 
 /// "sgemm-nt/pocl" of "sgemm-nt/pocl/K00": states of one lineage share most of their code and count once.

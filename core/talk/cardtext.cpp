@@ -6,11 +6,15 @@
 #include "core/skills/retrieval.h"
 #include "core/talk/prompt.h"
 
+#include <set>
+#include <string_view>
+
 namespace klineage::policy {
 
 namespace {
 
-constexpr std::size_t mostIntentBytes = 96;
+constexpr std::size_t mostIntentBytes = 42; // 72 cards in 6 KB
+const std::set<std::string_view> everyGpuHas = {"gpu", "warps", "shared_memory"};
 
 std::string joined(const std::vector<std::string> &items)
 {
@@ -163,22 +167,18 @@ std::string cardText(const skills::CardRecord &record)
 std::string indexLine(const skills::CardRecord &record)
 {
     const skills::Card &card = record.card;
-    std::string text = "- " + card.name + " [" + skills::toString(record.life())
-                       + "]: " + shortened(card.intent.text, mostIntentBytes);
     const skills::Measured *best = nullptr;
     for (const skills::Claim &effect : card.effects) {
         const bool better = effect.measured && effect.measured->against == "parent"
                             && (!best || effect.measured->factor > best->factor);
         best = better ? &*effect.measured : best;
     }
-    if (best)
-        text += " " + fixedText(best->factor, 2) + "×.";
-    if (!card.capability.features.empty())
-        text += " Needs " + joined(card.capability.features) + '.';
-    std::vector<std::string> after;
-    for (const skills::Feature &feature : card.requirements)
-        after.push_back(feature.name);
-    return text + (after.empty() ? "" : " After " + joined(after) + '.') + '\n';
+    std::string needs;
+    for (const std::string &feature : card.capability.features)
+        needs += everyGpuHas.count(feature) > 0 ? "" : ' ' + feature;
+    return "- " + card.name + (record.life() == skills::Life::Admitted ? "*" : "")
+           + (best ? " " + fixedText(best->factor, 2) : std::string()) + needs + ": "
+           + shortened(card.intent.text, mostIntentBytes) + '\n';
 }
 
 } // namespace klineage::policy

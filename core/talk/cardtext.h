@@ -12,7 +12,13 @@ namespace klineage::policy {
 /// block verbatim, in fences that nothing in them closes.
 [[nodiscard]] std::string cardText(const skills::CardRecord &record);
 
-/// A card in a line of an index: name, life, intent, best measured effect, needs, what it comes after. At most some 200 bytes.
+/// A card in a line of an index: name, a star when it is admitted, the best factor that was measured against a parent, the features that
+/// not every GPU has, the beginning of its intent.
+/// Some 85 bytes; the text before an index says so (indexLegend).
 [[nodiscard]] std::string indexLine(const skills::CardRecord &record);
+/// What the lines of an index mean, in a sentence.
+inline constexpr const char *indexLegend =
+    "A star: admitted on held-out kernels. The number: the best factor measured against the state before it. Then what not every "
+    "device has, and the beginning of the intent.\n";
 
 } // namespace klineage::policy

@@ -138,13 +138,25 @@ Verdict readVerdict(const json &value, const JsonPath &path)
     return verdict;
 }
 
+/// A candidate's words stand in verdicts; what is written is never longer than what is read.
+std::string cut(const std::string &text)
+{
+    constexpr std::string_view mark = " …";
+    if (text.size() <= files::maxJsonText)
+        return text;
+    std::size_t end = files::maxJsonText - mark.size();
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80)
+        --end;
+    return text.substr(0, end).append(mark);
+}
+
 files::OrderedJson writeVerdict(const Verdict &verdict)
 {
     files::OrderedJson out{
         {"status", toString(verdict.status)}, {"stage", toString(verdict.stage)}, {"reason", verdict.reason}};
-    files::setUnlessEmpty(out, "message", verdict.message);
+    files::setUnlessEmpty(out, "message", cut(verdict.message));
     for (const Evidence &fact : verdict.evidence)
-        out["evidence"].push_back({{"name", fact.name}, {"value", fact.value}});
+        out["evidence"].push_back({{"name", cut(fact.name)}, {"value", cut(fact.value)}});
     for (const Comparison &comparison : verdict.comparisons) {
         files::OrderedJson entry{{"against", comparison.against}};
         files::setUnlessEmpty(entry, "subject", comparison.subject);

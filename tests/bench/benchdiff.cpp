@@ -49,7 +49,7 @@ Texts makeTexts()
 }
 
 /// Scrolls through the document in pages and half rows, painting every frame.
-std::vector<double> scrollFrames(ui::DiffView &view)
+std::vector<double> scrollFrames(ui::DiffView &view, int pages = 200)
 {
     QScrollBar *bar = view.verticalScrollBar();
     QImage frame(view.viewport()->size(), QImage::Format_ARGB32_Premultiplied);
@@ -60,11 +60,21 @@ std::vector<double> scrollFrames(ui::DiffView &view)
             view.viewport()->render(&frame);
         }));
     };
-    for (int i = 0; i < 200; ++i)
+    for (int i = 0; i < pages; ++i)
         step(bar->pageStep());
     for (int i = 0; i < 200; ++i)
         step(9);
     return samples;
+}
+
+/// As many lines as can have a share that is painted, at the beginning of both sides.
+ui::HeatPtr hotBeginning()
+{
+    gate::Trial trial;
+    for (int line = 1; line <= 190; ++line)
+        trial.hotspots.push_back({"kernel", line, 100 + line % 2, {{"long_scoreboard", 60}, {"wait", 40}}});
+    const ui::HeatSide side{gate::LineSamples(trial), QStringLiteral("K01"), QStringLiteral("device"), {}};
+    return ui::makeHeat(side, side);
 }
 
 void run(Reporter &reporter)
@@ -97,6 +107,12 @@ void run(Reporter &reporter)
     const std::vector<double> open = scrollFrames(view);
     reporter.atMost(QStringLiteral("diff.scroll_open_p95"), percentile(open, 0.95), QStringLiteral("ms"), 8,
                     QStringLiteral("frame of 1400 x 800, nothing folded"));
+
+    view.setHeat(hotBeginning());
+    view.verticalScrollBar()->setValue(0);
+    const std::vector<double> hot = scrollFrames(view, 0);
+    reporter.atMost(QStringLiteral("diff.scroll_heat_p95"), percentile(hot, 0.95), QStringLiteral("ms"), 8,
+                    QStringLiteral("frame of 1400 x 800 with stall samples on every visible line"));
 
     int words = 0;
     const double all = medianMilliseconds(3, [&] {

@@ -2,11 +2,10 @@
 #include "ui/cards/cardhtml.h"
 
 #include "core/skills/retrieval.h"
+#include "ui/cards/cardmarkup.h"
 #include "ui/cards/evidence.h"
 #include "ui/style/format.h"
-#include "ui/style/theme.h"
 
-#include <QCoreApplication>
 #include <QStringList>
 
 #include <algorithm>
@@ -15,26 +14,11 @@ namespace klineage::ui {
 
 namespace {
 
-QString tr(const char *text)
-{
-    return QCoreApplication::translate("Card", text);
-}
-
-QString escaped(const std::string &text)
-{
-    return QString::fromStdString(text).toHtmlEscaped().replace(QLatin1Char('\n'), QStringLiteral("<br>"));
-}
-
-QString label(const QString &text)
-{
-    return QStringLiteral("<p style='margin:10px 0 1px 0; color:%1; font-size:small'>%2</p>")
-        .arg(Theme::current().dim.name(), text.toHtmlEscaped());
-}
-
-QString paragraph(const QString &html)
-{
-    return QStringLiteral("<p style='margin:0 0 3px 0'>%1</p>").arg(html);
-}
+using markup::coloured;
+using markup::escaped;
+using markup::label;
+using markup::paragraph;
+using markup::tr;
 
 QString citations(const std::vector<skills::Citation> &evidence)
 {
@@ -45,11 +29,6 @@ QString citations(const std::vector<skills::Citation> &evidence)
     return links.isEmpty() ? QString()
                            : QStringLiteral(" <span style='font-size:small'>[%1]</span>")
                                  .arg(links.join(QStringLiteral(", ")));
-}
-
-QString coloured(const QString &html, const QColor &color)
-{
-    return QStringLiteral("<span style='color:%1'>%2</span>").arg(color.name(), html);
 }
 
 /// Claimed against recorded: ✓ where a gain that the claim names is the one that was measured, ≠ where none is.
@@ -109,6 +88,19 @@ QString claim(const skills::Claim &value)
         + (value.measured ? measured(*value.measured) : QString()) + citations(value.evidence));
 }
 
+QString standingWord(const skills::Card &card, const skills::Claim &risk)
+{
+    switch (skills::standingOf(card, risk)) {
+    case skills::RiskStanding::Probed:
+        return tr("probed");
+    case skills::RiskStanding::Refuted:
+        return tr("refuted");
+    case skills::RiskStanding::Believed:
+        return tr("believed");
+    }
+    return {};
+}
+
 /// What each rests on stands before it: a belief is none of the evidence's.
 QString risks(const skills::Card &card)
 {
@@ -116,12 +108,8 @@ QString risks(const skills::Card &card)
     if (card.risks.empty())
         return html + paragraph(QStringLiteral("–"));
     for (const skills::Claim &risk : card.risks) {
-        const skills::RiskStanding standing = skills::standingOf(card, risk);
-        const QString word = standing == skills::RiskStanding::Probed    ? tr("probed")
-                             : standing == skills::RiskStanding::Refuted ? tr("refuted")
-                                                                         : tr("believed");
-        html += paragraph(coloured(word, Theme::current().dim) + QStringLiteral(" · ") + escaped(risk.text)
-                          + citations(risk.evidence));
+        html += paragraph(coloured(standingWord(card, risk), Theme::current().dim) + QStringLiteral(" · ")
+                          + escaped(risk.text) + citations(risk.evidence));
     }
     return html;
 }
@@ -198,6 +186,61 @@ QString verdictWord(skills::ReviewVerdict verdict)
     return {};
 }
 
+/// Each risk with what it rests on: its probes, with what the gate said of them, and what it cites.
+QString risksWithProbes(const skills::Card &card, const Workspace &workspace)
+{
+    QString html;
+    for (const skills::Claim &risk : card.risks) {
+        html += label(tr("Risk, %1").arg(standingWord(card, risk))) + paragraph(escaped(risk.text));
+        int probes = 0;
+        for (const skills::Probe &probe : card.probes) {
+            if (risk.id.empty() || probe.risk != risk.id)
+                continue;
+            ++probes;
+            html += paragraph(tr("Probe: %1 The gate said <b>%2</b>, so the risk %3.")
+                                  .arg(escaped(probe.text), escaped(probe.verdict),
+                                       probe.refutes ? tr("did not show") : tr("is real")))
+                    + evidenceLine(workspace, "trial:" + probe.trial, {});
+        }
+        if (probes == 0)
+            html += paragraph(
+                coloured(tr("No probe: nobody has violated it on purpose (klineage-cli card probe)."),
+                         Theme::current().dim));
+        for (const skills::Citation &citation : risk.evidence)
+            html += evidenceLine(workspace, citation, {});
+    }
+    return html;
+}
+
+/// What the log of roundtrips comes to; uses of a card in runs are counted nowhere.
+QString applications(const skills::CardRecord &record)
+{
+    int gained = 0;
+    std::vector<double> factors;
+    QStringList platforms;
+    for (const skills::Verification &run : record.verifications) {
+        gained += run.expectedEffectObserved ? 1 : 0;
+        if (run.factor > 0)
+            factors.push_back(run.factor);
+        const QString platform = QString::fromStdString(run.target).section(QLatin1Char('/'), 1, 1);
+        if (!platforms.contains(platform))
+            platforms << platform;
+    }
+    QString html = label(tr("Roundtrips"))
+                   + paragraph(tr("%1 tried, %2 with the expected effect, on %3")
+                                   .arg(record.verifications.size())
+                                   .arg(gained)
+                                   .arg(platforms.join(QStringLiteral(", ")).toHtmlEscaped()));
+    if (!factors.empty()) {
+        std::nth_element(factors.begin(), factors.begin() + static_cast<std::ptrdiff_t>(factors.size() / 2),
+                         factors.end());
+        html += paragraph(tr("median <b>%1</b> of %2 measured against their targets, paired")
+                              .arg(formatSpeedup(factors[factors.size() / 2]))
+                              .arg(factors.size()));
+    }
+    return html + label(tr("Applications in runs")) + paragraph(tr("Not recorded yet."));
+}
+
 QString scope(const QString &title, const skills::Scope &scope)
 {
     return label(title)
@@ -239,7 +282,7 @@ QString evidenceHtml(const skills::CardRecord &record, const Workspace &workspac
         }
     };
     add(tr("Effect"), card.effects);
-    add(tr("Risk"), card.risks);
+    html += risksWithProbes(card, workspace);
     add(tr("Precondition"), card.preconditions);
     add(tr("Intent"), {card.intent});
     add(tr("Anchor"), {card.anchor});
@@ -249,15 +292,16 @@ QString evidenceHtml(const skills::CardRecord &record, const Workspace &workspac
 QString verificationHtml(const skills::CardRecord &record, const Workspace &workspace)
 {
     if (record.verifications.empty())
-        return paragraph(
-            tr("No roundtrip yet. The card is a hypothesis until it has been applied to a state that did not "
-               "contribute to it, and the gate has seen its effect."));
+        return paragraph(tr(
+                   "No roundtrip yet. The card is a hypothesis until it has been applied to a state that did not "
+                   "contribute to it, and the gate has seen its effect. “Admit…” below tries it."))
+               + label(tr("Applications in runs")) + paragraph(tr("Not recorded yet."));
     std::vector<ClaimedGain> gains;
     for (const skills::Claim &effect : record.card.effects) {
         for (const ClaimedGain &gain : claimedGains(QString::fromStdString(effect.text)))
             gains.push_back(gain);
     }
-    QString html;
+    QString html = applications(record);
     for (const skills::Verification &verification : record.verifications) {
         html += label(escaped(verification.time))
                 + paragraph(tr("%1: %2, %3, %4 (revision %5)")
@@ -282,6 +326,9 @@ QString historyHtml(const skills::CardRecord &record)
         return paragraph(
             tr("Nobody has reviewed this card yet. Approve (A), reject (X) or ask for evidence below."));
     QString html;
+    if (record.card.revision > 1)
+        html += paragraph(QStringLiteral("<a href='compare:' style='color:%1'>%2</a>")
+                              .arg(Theme::current().accent.name(), tr("Compare revisions… (D)")));
     for (auto review = record.reviews.rbegin(); review != record.reviews.rend(); ++review) {
         html += label(tr("%1 · %2 · revision %3")
                           .arg(escaped(review->time), escaped(review->author))

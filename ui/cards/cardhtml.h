@@ -15,6 +15,8 @@ namespace klineage::ui {
 /// workspace is said to be missing.
 [[nodiscard]] QString evidenceHtml(const skills::CardRecord &record, const Workspace &workspace);
 [[nodiscard]] QString verificationHtml(const skills::CardRecord &record, const Workspace &workspace);
+/// Contracts and near-duplicates, as links "card:<name>".
+[[nodiscard]] QString relationsHtml(const skills::CardRecord &record, const Workspace &workspace);
 [[nodiscard]] QString historyHtml(const skills::CardRecord &record);
 
 } // namespace klineage::ui

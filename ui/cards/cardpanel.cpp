@@ -3,18 +3,23 @@
 
 #include "ui/cards/cardeditor.h"
 #include "ui/cards/cardhtml.h"
+#include "ui/cards/cardmarkup.h"
 #include "ui/cards/cardreviewer.h"
+#include "ui/cards/relationgraph.h"
+#include "ui/cards/revisioncompare.h"
 #include "ui/cards/verdictbar.h"
+#include "ui/diff/view/diffview.h"
 #include "ui/highlight/highlightededit.h"
 #include "ui/models/selection.h"
 #include "ui/models/workspacemodel.h"
-#include "ui/style/keyscope.h"
+#include "ui/style/fonts.h"
 #include "ui/style/theme.h"
 
 #include <QAction>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QPushButton>
+#include <QScrollArea>
 #include <QStackedWidget>
 #include <QTabBar>
 #include <QTextBrowser>
@@ -27,8 +32,9 @@ namespace klineage::ui {
 
 namespace {
 
-enum Tab { FieldsTab, CarrierTab, EvidenceTab, VerificationTab, HistoryTab };
-enum Page { TextPage, CarrierPage, EditorPage, NoCardPage };
+enum Tab { FieldsTab, CarrierTab, EvidenceTab, VerificationTab, RelationsTab, HistoryTab };
+enum Page { TextPage, CarrierPage, EditorPage, NoCardPage, ComparePage };
+constexpr int hopsShown = 2;
 
 QString lifeText(const skills::CardRecord &record)
 {
@@ -43,12 +49,6 @@ QString lifeText(const skills::CardRecord &record)
     return {};
 }
 
-QString link(const QString &card)
-{
-    return QStringLiteral("<a href='card:%1' style='color:%2'>%1</a>")
-        .arg(card.toHtmlEscaped(), Theme::current().accent.name());
-}
-
 /// The cards that rest on a row, as links; empty: none does.
 QString citingCards(const Workspace &workspace, const QString &citation)
 {
@@ -56,7 +56,7 @@ QString citingCards(const Workspace &workspace, const QString &citation)
     for (const skills::CardRecord &record : workspace.cards) {
         const auto &evidence = record.card.evidence;
         if (std::find(evidence.begin(), evidence.end(), citation.toStdString()) != evidence.end())
-            links << link(QString::fromStdString(record.card.name));
+            links << markup::cardLink(QString::fromStdString(record.card.name));
     }
     return links.join(QStringLiteral(", "));
 }
@@ -73,6 +73,9 @@ CardPanel::CardPanel(WorkspaceModel *workspace, Selection *selection, CardReview
     , m_tabs(new QTabBar)
     , m_stack(new QStackedWidget)
     , m_page(new QTextBrowser)
+    , m_around(new RelationGraph)
+    , m_admit(new QPushButton(tr("Admit…")))
+    , m_compare(new RevisionCompare)
     , m_carrier(new HighlightedEdit)
     , m_editor(new CardEditor(workspace))
     , m_noCard(new QLabel)
@@ -81,13 +84,14 @@ CardPanel::CardPanel(WorkspaceModel *workspace, Selection *selection, CardReview
 {
     buildCommands();
     for (const QString &text :
-         {tr("Fields"), tr("Carrier"), tr("Evidence"), tr("Verification"), tr("History")})
+         {tr("Fields"), tr("Carrier"), tr("Evidence"), tr("Verification"), tr("Relations"), tr("History")})
         m_tabs->addTab(text);
     m_tabs->setDrawBase(false);
     m_tabs->setExpanding(false);
-    m_tabs->setUsesScrollButtons(false);
-    m_tabs->setElideMode(Qt::ElideRight);
-    m_tabs->setStyleSheet(QStringLiteral("QTabBar::tab { padding: 6px 7px 5px 7px; }"));
+    m_tabs->setUsesScrollButtons(true); // six names do not fit a narrow panel
+    m_tabs->setElideMode(Qt::ElideNone);
+    m_tabs->setFont(captionFont());
+    m_tabs->setStyleSheet(QStringLiteral("QTabBar::tab { padding: 6px 5px 5px 5px; }"));
     m_tabs->setAccessibleName(tr("Card pages"));
     QFont bold = font();
     bold.setWeight(QFont::DemiBold);
@@ -101,10 +105,11 @@ CardPanel::CardPanel(WorkspaceModel *workspace, Selection *selection, CardReview
     m_carrier->setReadOnly(true);
     m_carrier->setLineWrapMode(QPlainTextEdit::NoWrap);
     m_carrier->setAccessibleName(tr("Carrier: the code-bearing hint"));
-    m_stack->insertWidget(TextPage, m_page);
+    m_stack->insertWidget(TextPage, makeTextPage());
     m_stack->insertWidget(CarrierPage, m_carrier);
     m_stack->insertWidget(EditorPage, m_editor);
     m_stack->insertWidget(NoCardPage, makeNoCardPage());
+    m_stack->insertWidget(ComparePage, m_compare);
 
     auto *header = new QHBoxLayout;
     header->setContentsMargins(10, 6, 10, 2);
@@ -123,6 +128,12 @@ CardPanel::CardPanel(WorkspaceModel *workspace, Selection *selection, CardReview
             [this](const QUrl &url) { followLink(url.toString()); });
     connect(m_editor, &CardEditor::saveRequested, this,
             [this](const skills::Card &card) { m_reviewer->save(card, tr("edited in the workbench")); });
+    connect(m_compare, &RevisionCompare::closed, this, [this] {
+        m_tabs->setCurrentIndex(HistoryTab);
+        showTab();
+        m_page->setFocus();
+    });
+    connect(m_around, &RelationGraph::cardChosen, this, &CardPanel::cardRequested);
     connect(m_editor, &CardEditor::cancelled, this, &CardPanel::showTab);
     connect(m_reviewer, &CardReviewer::written, this, [this](const QString &card) {
         if (card == m_editor->cardName() && m_stack->currentIndex() == EditorPage) {
@@ -135,10 +146,14 @@ CardPanel::CardPanel(WorkspaceModel *workspace, Selection *selection, CardReview
             [this](const QString &, const QString &problem) { m_bar->showProblem(problem); });
     connect(m_reviewer, &CardReviewer::canUndoChanged, m_undo, &QAction::setEnabled);
     connect(m_workspace, &WorkspaceModel::loaded, this, &CardPanel::refresh);
-    connect(m_workspace, &WorkspaceModel::cardChanged, this, &CardPanel::refresh);
+    connect(m_workspace, &WorkspaceModel::cardChanged, this, [this](const QString &card) {
+        if (card == m_selection->card() || !m_workspace->card(m_selection->card()))
+            refresh();
+    });
+    connect(m_selection, &Selection::markedCardsChanged, this, &CardPanel::refresh);
     connect(m_selection, &Selection::cardChanged, this, [this] {
         m_bar->stopAsking();
-        if (m_stack->currentIndex() == EditorPage)
+        if (m_stack->currentIndex() == EditorPage || m_stack->currentIndex() == ComparePage)
             showPage(TextPage);
         refresh();
     });
@@ -152,49 +167,34 @@ CardPanel::CardPanel(WorkspaceModel *workspace, Selection *selection, CardReview
     refresh();
 }
 
-QAction *CardPanel::command(const QString &id, const QString &text, const QString &tip,
-                            const QKeySequence &key, void (CardPanel::*slot)())
+/// The page's text; above it the graph of its relations, below it the way to admit the card.
+QWidget *CardPanel::makeTextPage()
 {
-    auto *action = new QAction(text, this);
-    action->setObjectName(id);
-    action->setToolTip(tip);
-    action->setShortcut(key);
-    connect(action, &QAction::triggered, this, slot);
-    return action;
-}
-
-void CardPanel::buildCommands()
-{
-    const auto key = [](Qt::Key letter) { return QKeySequence(letter); };
-    QAction *approve = command(QStringLiteral("card.approve"), tr("Approve the card"),
-                               tr("Approve this revision"), key(Qt::Key_A), &CardPanel::approve);
-    QAction *reject = command(QStringLiteral("card.reject"), tr("Reject the card…"),
-                              tr("Reject this revision with a reason"), key(Qt::Key_X), &CardPanel::reject);
-    QAction *needs = command(QStringLiteral("card.needEvidence"), tr("Ask for evidence on the card…"),
-                             tr("Say what evidence is missing"), key(Qt::Key_E), &CardPanel::needEvidence);
-    QAction *comment = command(QStringLiteral("card.comment"), tr("Comment on the card…"),
-                               tr("Say something that is no verdict; the history keeps it"), key(Qt::Key_C),
-                               &CardPanel::comment);
-    QAction *edit =
-        command(QStringLiteral("card.edit"), tr("Edit the card's fields"),
-                tr("Edit the fields as text; a saved edit is a new revision"), {}, &CardPanel::edit);
-    m_verdictCommands = {approve, reject, needs, comment, edit};
-    for (QAction *letter : {approve, reject, needs, comment})
-        actInAllPanes(letter);
-    m_undo = new QAction(tr("Undo the last verdict or edit of a card"), this);
-    m_undo->setObjectName(QStringLiteral("card.undo"));
-    m_undo->setToolTip(tr("Take back the last verdict or edit of this session. The history keeps both"));
-    m_undo->setShortcut(QKeySequence::Undo);
-    m_undo->setEnabled(false);
-    connect(m_undo, &QAction::triggered, m_reviewer, &CardReviewer::undo);
-    command(QStringLiteral("card.author"), tr("Set the reviewer's name…"),
-            tr("The name that the history has beside your verdicts"), {}, &CardPanel::askAuthor);
-    m_bar->setButtons({{{approve, tr("Approve"), tr("Approve"), true},
-                        {reject, tr("Reject…"), tr("Reject…")},
-                        {needs, tr("Needs evidence…"), tr("Evidence…")}},
-                       {{comment, tr("Comment…"), tr("Comment…")},
-                        {edit, tr("Edit"), tr("Edit")},
-                        {m_undo, tr("Undo"), tr("Undo")}}});
+    auto *page = new QWidget;
+    auto *around = new QScrollArea;
+    around->setObjectName(QStringLiteral("relations"));
+    around->setWidget(m_around);
+    around->setWidgetResizable(true);
+    around->setFrameShape(QFrame::NoFrame);
+    around->setFocusPolicy(Qt::NoFocus);
+    m_aroundArea = around;
+    m_admit->setObjectName(QStringLiteral("admitButton"));
+    m_admit->setAutoDefault(false);
+    m_admit->setToolTip(
+        tr("Try the card on a kernel that had no part in it: asks for target, author and budget"));
+    connect(m_admit, &QPushButton::clicked, this, &CardPanel::admitRequested);
+    auto *column = new QVBoxLayout(page);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(0);
+    column->addWidget(around, 1);
+    column->addWidget(m_page, 1);
+    m_admitRow = new QWidget;
+    auto *row = new QHBoxLayout(m_admitRow);
+    row->setContentsMargins(10, 4, 10, 8);
+    row->addWidget(m_admit);
+    row->addStretch();
+    column->addWidget(m_admitRow);
+    return page;
 }
 
 QWidget *CardPanel::makeNoCardPage()
@@ -215,66 +215,6 @@ QWidget *CardPanel::makeNoCardPage()
     column->addWidget(m_lift, 0, Qt::AlignLeft);
     column->addStretch();
     return page;
-}
-
-void CardPanel::give(skills::ReviewVerdict verdict, const QString &reason)
-{
-    const QString card = m_selection->card();
-    if (!m_workspace->card(card))
-        return;
-    if (CardReviewer::author().isEmpty()) {
-        m_bar->ask(tr("Your name, for the history (asked once)"), tr("Go on"), {},
-                   [this, card, verdict, reason](const QString &name) {
-                       CardReviewer::setAuthor(name);
-                       if (m_selection->card() == card)
-                           give(verdict, reason);
-                   });
-        return;
-    }
-    m_reviewer->review(card, verdict, reason);
-    if (verdict != skills::ReviewVerdict::Comment)
-        emit judged(card);
-}
-
-void CardPanel::approve()
-{
-    give(skills::ReviewVerdict::Approve, {});
-}
-
-void CardPanel::reject()
-{
-    askReason(skills::ReviewVerdict::Reject, tr("Why is it rejected? (Enter rejects, Esc cancels)"),
-              tr("Reject"));
-}
-
-void CardPanel::needEvidence()
-{
-    askReason(skills::ReviewVerdict::NeedsEvidence,
-              tr("Which evidence is missing? (Enter asks, Esc cancels)"), tr("Ask"));
-}
-
-void CardPanel::comment()
-{
-    askReason(skills::ReviewVerdict::Comment, tr("Your comment (Enter keeps it, Esc cancels)"),
-              tr("Comment"));
-}
-
-void CardPanel::askReason(skills::ReviewVerdict verdict, const QString &question, const QString &confirm)
-{
-    if (!m_workspace->card(m_selection->card()))
-        return;
-    m_bar->ask(question, confirm, {}, [this, verdict](const QString &reason) { give(verdict, reason); });
-}
-
-void CardPanel::askAuthor()
-{
-    m_bar->show(); // also where there is no card
-    m_bar->ask(tr("Your name, for the history"), tr("Set"), CardReviewer::author(),
-               [this](const QString &name) {
-                   CardReviewer::setAuthor(name);
-                   refresh();
-                   emit message(tr("Verdicts are signed %1 from now on.").arg(name));
-               });
 }
 
 void CardPanel::edit()
@@ -304,8 +244,12 @@ void CardPanel::refresh()
     QPalette life = palette();
     life.setColor(QPalette::WindowText, record->life() == skills::Life::Admitted ? theme.good : theme.warn);
     m_life->setPalette(life);
-    m_bar->setCard(*record, m_editor->hasDraft(m_title->text()));
-    if (m_stack->currentIndex() != EditorPage)
+    if (const QStringList marked = m_selection->markedCards(); marked.isEmpty())
+        m_bar->setCard(*record, m_editor->hasDraft(m_title->text()));
+    else
+        m_bar->setCards(marked);
+    m_bar->setReviewer(CardReviewer::isAuthorSet() ? CardReviewer::author() : QString(), m_setAuthor);
+    if (m_stack->currentIndex() != EditorPage && m_stack->currentIndex() != ComparePage)
         showTab();
 }
 
@@ -349,6 +293,7 @@ void CardPanel::showPage(int page)
     setFocusProxy(page == TextPage      ? static_cast<QWidget *>(m_page)
                   : page == CarrierPage ? static_cast<QWidget *>(m_carrier)
                   : page == EditorPage  ? static_cast<QWidget *>(m_editor->text())
+                  : page == ComparePage ? static_cast<QWidget *>(m_compare)
                                         : m_lift);
 }
 
@@ -357,6 +302,9 @@ void CardPanel::showTab()
     const skills::CardRecord *record = m_workspace->card(m_selection->card());
     if (!record)
         return;
+    m_aroundArea->setVisible(m_tabs->currentIndex() == RelationsTab);
+    m_admitRow->setVisible(m_tabs->currentIndex() == VerificationTab && record->verifications.empty()
+                           && !record->card.retired);
     switch (m_tabs->currentIndex()) {
     case CarrierTab:
         m_carrier->setPlainText(QString::fromStdString(record->carrier));
@@ -369,6 +317,9 @@ void CardPanel::showTab()
     case VerificationTab:
         m_page->setHtml(verificationHtml(*record, m_workspace->workspace()));
         break;
+    case RelationsTab:
+        showRelations(*record);
+        break;
     case HistoryTab:
         m_page->setHtml(historyHtml(*record));
         break;
@@ -378,8 +329,36 @@ void CardPanel::showTab()
     showPage(TextPage);
 }
 
+void CardPanel::showRelations(const skills::CardRecord &record)
+{
+    const std::vector<skills::CardRecord> &library = m_workspace->workspace().cards;
+    m_around->setSurroundings(skills::surroundingsOf(library, record.card.name, hopsShown));
+    m_aroundArea->setVisible(m_around->rows().size() > 1);
+    m_aroundArea->setMaximumHeight(m_around->sizeHint().height()); // else half of the page
+    m_page->setHtml(relationsHtml(record, m_workspace->workspace()));
+}
+
+void CardPanel::compareRevisions()
+{
+    const skills::CardRecord *record = m_workspace->card(m_selection->card());
+    if (!record)
+        return;
+    m_compare->setRecord(*record);
+    m_tabs->setCurrentIndex(HistoryTab);
+    showPage(ComparePage);
+    m_compare->diff()->setFocus();
+}
+
 void CardPanel::followLink(const QString &link)
 {
+    if (link.startsWith(QLatin1String("card:"))) {
+        emit cardRequested(link.section(QLatin1Char(':'), 1));
+        return;
+    }
+    if (link.startsWith(QLatin1String("compare:"))) {
+        compareRevisions();
+        return;
+    }
     const QString citation = link.section(QLatin1Char(':'), 1);
     if (citation.startsWith(QLatin1String("trial:"))) {
         const std::string trial = citation.section(QLatin1Char(':'), 1).toStdString();

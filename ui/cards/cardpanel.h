@@ -9,6 +9,7 @@
 class QAction;
 class QLabel;
 class QPushButton;
+class QScrollArea;
 class QStackedWidget;
 class QTabBar;
 class QTextBrowser;
@@ -18,11 +19,13 @@ namespace klineage::ui {
 class CardEditor;
 class CardReviewer;
 class HighlightedEdit;
+class RelationGraph;
+class RevisionCompare;
 class Selection;
 class VerdictBar;
 class WorkspaceModel;
 
-/// One SkillCard: Fields, Carrier, Evidence, Verification, History; the verdict bar names it and is always visible. Where the selection
+/// One SkillCard: Fields, Carrier, Evidence, Verification, Relations, History; the verdict bar names it and is always visible. Where the selection
 /// has no card, the panel says so and offers no verdict. Its commands have object names ("card.approve"), under which the window lists
 /// and remaps their keys.
 class CardPanel : public QWidget
@@ -41,13 +44,18 @@ public slots:
     void needEvidence();
     void comment();
     void edit();
-    void askAuthor(); ///< the name that is written into the history
+    void compareRevisions(); ///< of the card, side by side
+    void askAuthor();        ///< the name that is written into the history
 
 signals:
-    /// A verdict on the card was handed over to be written: the next card may be shown.
+    /// A verdict on the card, the last one of several, was handed over to be written: the next card may be shown.
     void judged(const QString &card);
     /// A card shall be made from the selected step.
     void liftRequested();
+    /// The selected card shall be tried on a kernel that had no part in it.
+    void admitRequested();
+    /// Another card shall be looked at.
+    void cardRequested(const QString &card);
     /// A sentence for the status bar.
     void message(const QString &text);
 
@@ -55,12 +63,15 @@ private:
     void buildCommands();
     QAction *command(const QString &id, const QString &text, const QString &tip, const QKeySequence &key,
                      void (CardPanel::*slot)());
+    QWidget *makeTextPage();
     QWidget *makeNoCardPage();
-    void give(skills::ReviewVerdict verdict, const QString &reason);
+    [[nodiscard]] QStringList judgedCards() const;
+    void give(const QStringList &cards, skills::ReviewVerdict verdict, const QString &reason);
     void askReason(skills::ReviewVerdict verdict, const QString &question, const QString &confirm);
     void refresh();
     void showNoCard();
     void showTab();
+    void showRelations(const skills::CardRecord &record);
     void showPage(int page);
     void followLink(const QString &link);
 
@@ -72,6 +83,11 @@ private:
     QTabBar *m_tabs;
     QStackedWidget *m_stack;
     QTextBrowser *m_page;
+    RelationGraph *m_around;
+    QScrollArea *m_aroundArea = nullptr;
+    QPushButton *m_admit;
+    QWidget *m_admitRow = nullptr; ///< of a card that nobody has tried
+    RevisionCompare *m_compare;
     HighlightedEdit *m_carrier;
     CardEditor *m_editor;
     QLabel *m_noCard;
@@ -79,6 +95,7 @@ private:
     VerdictBar *m_bar;
     QList<QAction *> m_verdictCommands; ///< those that need a card
     QAction *m_undo = nullptr;
+    QAction *m_setAuthor = nullptr;
 };
 
 } // namespace klineage::ui

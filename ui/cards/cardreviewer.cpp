@@ -33,21 +33,21 @@ QString loginName()
     return qEnvironmentVariable("USER", qEnvironmentVariable("LOGNAME"));
 }
 
-QString verdictText(skills::ReviewVerdict verdict, const QString &card)
+QString verdictText(skills::ReviewVerdict verdict, const QString &cards)
 {
     switch (verdict) {
     case skills::ReviewVerdict::Approve:
-        return CardReviewer::tr("Approved %1.").arg(card);
+        return CardReviewer::tr("Approved %1.").arg(cards);
     case skills::ReviewVerdict::Reject:
-        return CardReviewer::tr("Rejected %1.").arg(card);
+        return CardReviewer::tr("Rejected %1.").arg(cards);
     case skills::ReviewVerdict::NeedsEvidence:
-        return CardReviewer::tr("Asked for more evidence for %1.").arg(card);
+        return CardReviewer::tr("Asked for more evidence for %1.").arg(cards);
     case skills::ReviewVerdict::Edit:
-        return CardReviewer::tr("Saved %1.").arg(card);
+        return CardReviewer::tr("Saved %1.").arg(cards);
     case skills::ReviewVerdict::Revert:
-        return CardReviewer::tr("Undid the last verdict or edit of %1.").arg(card);
+        return CardReviewer::tr("Undid the last verdict or edit of %1.").arg(cards);
     case skills::ReviewVerdict::Comment:
-        return CardReviewer::tr("Commented on %1.").arg(card);
+        return CardReviewer::tr("Commented on %1.").arg(cards);
     }
     return {};
 }
@@ -66,6 +66,11 @@ CardReviewer::~CardReviewer()
     m_pool.waitForDone();
 }
 
+bool CardReviewer::isAuthorSet()
+{
+    return !QSettings(settingsFile(), QSettings::IniFormat).value(authorKey).toString().isEmpty();
+}
+
 QString CardReviewer::author()
 {
     const QString set = QSettings(settingsFile(), QSettings::IniFormat).value(authorKey).toString();
@@ -77,54 +82,78 @@ void CardReviewer::setAuthor(const QString &name)
     QSettings(settingsFile(), QSettings::IniFormat).setValue(authorKey, name.trimmed());
 }
 
-void CardReviewer::run(const QString &card, const QString &text, bool undoable, Task task)
+void CardReviewer::run(std::vector<Event> cards, skills::ReviewVerdict verdict, Task task)
 {
-    ++m_pending;
+    if (m_pending++ == 0)
+        m_stop = std::stop_source();
     const auto skillsDirectory = m_workspace->workspace().root / "skills";
-    m_pool.start([this, card, text, undoable, skillsDirectory, task = std::move(task)] {
-        const auto result = task(skills::CardStore(skillsDirectory));
-        QMetaObject::invokeMethod(this, [this, card, text, undoable, result] {
-            if (!result) {
-                --m_pending;
-                emit failed(card, QString::fromStdString(result.error().message));
-                return;
-            }
-            if (undoable) {
-                m_events.push_back({card, result->id});
-                emit canUndoChanged(true);
-            }
-            m_workspace->readChanges([self = QPointer(this), card, text] {
-                if (!self)
-                    return;
-                --self->m_pending;
-                emit self->written(card, text);
-            });
-        });
+    m_pool.start([this, cards = std::move(cards), verdict, skillsDirectory, task = std::move(task),
+                  stop = m_stop.get_token()] {
+        const skills::CardStore store(skillsDirectory);
+        Outcome outcome;
+        outcome.wanted = cards.size();
+        for (std::size_t i = 0; i < cards.size() && !stop.stop_requested(); ++i) {
+            const auto result = task(store, cards[i]);
+            if (result)
+                outcome.written.push_back({cards[i].card, result->id});
+            else
+                outcome.problems.emplace_back(cards[i].card, QString::fromStdString(result.error().message));
+            if (cards.size() > 1)
+                emit progressed(static_cast<int>(i + 1), static_cast<int>(cards.size()));
+        }
+        QMetaObject::invokeMethod(this, [this, outcome, verdict] { take(outcome, verdict); });
     });
 }
 
-void CardReviewer::review(const QString &card, skills::ReviewVerdict verdict, const QString &reason)
+void CardReviewer::take(const Outcome &outcome, skills::ReviewVerdict verdict)
 {
-    const skills::CardRecord *record = m_workspace->card(card);
-    if (!record)
+    for (const auto &[card, message] : outcome.problems)
+        emit failed(card, message);
+    if (outcome.written.empty()) {
+        --m_pending;
+        return;
+    }
+    if (verdict != skills::ReviewVerdict::Revert) {
+        m_events.push_back(outcome.written);
+        emit canUndoChanged(true);
+    }
+    const QString card = outcome.written.front().card;
+    const std::size_t count = outcome.written.size();
+    const QString cards = outcome.wanted == 1       ? card
+                          : count == outcome.wanted ? tr("%1 cards").arg(count)
+                                                    : tr("%1 of %2 cards").arg(count).arg(outcome.wanted);
+    m_workspace->readChanges([self = QPointer(this), card, text = verdictText(verdict, cards)] {
+        if (!self)
+            return;
+        --self->m_pending;
+        emit self->written(card, text);
+    });
+}
+
+void CardReviewer::review(const QStringList &cards, skills::ReviewVerdict verdict, const QString &reason)
+{
+    std::vector<Event> wanted;
+    for (const QString &card : cards) {
+        if (const skills::CardRecord *record = m_workspace->card(card))
+            wanted.push_back({card, {}, record->card.revision});
+    }
+    if (wanted.empty())
         return;
     skills::Review review;
     review.author = author().toStdString();
-    review.cardRevision = record->card.revision;
     review.verdict = verdict;
     review.reason = reason.trimmed().toStdString();
-    run(card, verdictText(verdict, card), true,
-        [name = card.toStdString(), review](const skills::CardStore &store) {
-            return store.review(name, review);
-        });
+    run(std::move(wanted), verdict, [review](const skills::CardStore &store, const Event &card) mutable {
+        review.cardRevision = card.cardRevision;
+        return store.review(card.card.toStdString(), review);
+    });
 }
 
 void CardReviewer::save(const skills::Card &card, const QString &reason)
 {
-    const QString name = QString::fromStdString(card.name);
-    run(name, verdictText(skills::ReviewVerdict::Edit, name), true,
-        [card, author = author().toStdString(),
-         reason = reason.toStdString()](const skills::CardStore &store) -> Result<skills::Review> {
+    run({{QString::fromStdString(card.name), {}, 0}}, skills::ReviewVerdict::Edit,
+        [card, author = author().toStdString(), reason = reason.toStdString()](
+            const skills::CardStore &store, const Event &) -> Result<skills::Review> {
             const auto saved = store.save(card, author, reason);
             if (!saved)
                 return tl::unexpected(saved.error());
@@ -136,12 +165,12 @@ void CardReviewer::undo()
 {
     if (m_events.empty())
         return;
-    const Event event = m_events.back();
+    std::vector<Event> events = std::move(m_events.back());
     m_events.pop_back();
     emit canUndoChanged(canUndo());
-    emit undoing(event.card);
-    run(event.card, verdictText(skills::ReviewVerdict::Revert, event.card), false,
-        [event, author = author().toStdString()](const skills::CardStore &store) {
+    emit undoing(events.front().card);
+    run(std::move(events), skills::ReviewVerdict::Revert,
+        [author = author().toStdString()](const skills::CardStore &store, const Event &event) {
             return store.revert(event.card.toStdString(), event.id, author);
         });
 }

@@ -8,6 +8,7 @@
 #include <QThreadPool>
 
 #include <functional>
+#include <stop_token>
 #include <vector>
 
 namespace klineage::ui {
@@ -15,7 +16,8 @@ namespace klineage::ui {
 class WorkspaceModel;
 
 /// Writes verdicts and edits of cards, one after the other, on a thread of its own, and has the card read again when a write is on disk.
-/// Lives on the GUI thread; signals arrive there. Undo appends a reversing event: history is never erased.
+/// Lives on the GUI thread; signals arrive there. Undo appends reversing events, of a verdict on several cards one for each: history is
+/// never erased.
 class CardReviewer : public QObject
 {
     Q_OBJECT
@@ -26,12 +28,20 @@ public:
 
     /// Name written into review events: the setting, else the login's full name, else the login; empty when nobody knows one.
     [[nodiscard]] static QString author();
+    [[nodiscard]] static bool isAuthorSet(); ///< by a person
     static void setAuthor(const QString &name);
 
-    void review(const QString &card, skills::ReviewVerdict verdict, const QString &reason);
+    void review(const QString &card, skills::ReviewVerdict verdict, const QString &reason)
+    {
+        review(QStringList{card}, verdict, reason);
+    }
+    /// The same of each card, as one: undo() takes all of it back.
+    void review(const QStringList &cards, skills::ReviewVerdict verdict, const QString &reason);
     void save(const skills::Card &card, const QString &reason);
-    /// Reverts the newest event of this session that still stands.
+    /// Reverts the newest event, or events that were one, of this session that still stands.
     void undo();
+    /// Leaves out the cards of what is being written that have not been reached yet.
+    void stop() { m_stop.request_stop(); }
     [[nodiscard]] bool canUndo() const { return !m_events.empty(); }
     [[nodiscard]] bool isBusy() const { return m_pending > 0; }
 
@@ -39,6 +49,8 @@ signals:
     /// An event is on disk, and the workspace has it. `text` is a sentence for the status bar: "Approved tma-load."
     void written(const QString &card, const QString &text);
     void failed(const QString &card, const QString &message);
+    /// So many of the cards of one verdict are written.
+    void progressed(int done, int total);
     void canUndoChanged(bool canUndo);
     /// An undo was asked for; what it takes back is on this card.
     void undoing(const QString &card);
@@ -47,13 +59,22 @@ private:
     struct Event {
         QString card;
         std::string id;
+        int cardRevision = 0; ///< 0: any
     };
-    using Task = std::function<Result<skills::Review>(const skills::CardStore &)>;
-    void run(const QString &card, const QString &text, bool undoable, Task task);
+    /// Writes one event of a card, on the writing thread.
+    using Task = std::function<Result<skills::Review>(const skills::CardStore &, const Event &)>;
+    void run(std::vector<Event> cards, skills::ReviewVerdict verdict, Task task);
+    struct Outcome {
+        std::vector<Event> written;
+        std::vector<std::pair<QString, QString>> problems; ///< card, message
+        std::size_t wanted = 0;
+    };
+    void take(const Outcome &outcome, skills::ReviewVerdict verdict);
 
     WorkspaceModel *m_workspace;
-    QThreadPool m_pool; ///< one thread, so that writes keep their order
-    std::vector<Event> m_events;
+    QThreadPool m_pool;                       ///< one thread, so that writes keep their order
+    std::vector<std::vector<Event>> m_events; ///< each is taken back as one
+    std::stop_source m_stop;
     int m_pending = 0;
 };
 

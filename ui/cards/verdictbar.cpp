@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/cards/verdictbar.h"
 
+#include "ui/style/fonts.h"
 #include "ui/style/keyscope.h"
 
 #include <QAction>
@@ -10,6 +11,7 @@
 #include <QLineEdit>
 #include <QPushButton>
 #include <QShortcut>
+#include <QToolButton>
 #include <QVBoxLayout>
 
 #include <utility>
@@ -53,8 +55,10 @@ QString withKey(const QString &text, const QAction *action)
 VerdictBar::VerdictBar(QWidget *parent)
     : QWidget(parent)
     , m_standing(new QLabel)
+    , m_reviewer(new QToolButton)
     , m_buttonArea(new QWidget)
     , m_asking(new QWidget)
+    , m_question(new QLabel)
     , m_reason(new QLineEdit)
     , m_confirm(new QPushButton)
 {
@@ -63,18 +67,26 @@ VerdictBar::VerdictBar(QWidget *parent)
     m_standing->setObjectName(QStringLiteral("standing"));
     m_standing->setForegroundRole(QPalette::PlaceholderText);
     m_standing->setWordWrap(true);
+    m_reviewer->setObjectName(QStringLiteral("reviewer"));
+    m_reviewer->setAutoRaise(true);
+    m_reviewer->setFont(captionFont());
+    m_question->setObjectName(QStringLiteral("question"));
+    m_question->setWordWrap(true);
     m_reason->setAccessibleName(tr("Reason"));
-    m_confirm->setAutoDefault(false);
 
     auto *asking = new QHBoxLayout(m_asking);
     asking->setContentsMargins(0, 0, 0, 2);
+    asking->addWidget(m_question, 1);
     asking->addWidget(m_reason, 1);
     asking->addWidget(m_confirm);
     m_asking->hide();
     auto *column = new QVBoxLayout(this);
     column->setContentsMargins(sideMargin, 6, sideMargin, 8);
     column->addWidget(m_asking);
-    column->addWidget(m_standing);
+    auto *standing = new QHBoxLayout;
+    standing->addWidget(m_standing, 1);
+    standing->addWidget(m_reviewer, 0, Qt::AlignTop);
+    column->addLayout(standing);
     column->addWidget(m_buttonArea);
 
     connect(m_reason, &QLineEdit::returnPressed, this, &VerdictBar::answer);
@@ -147,6 +159,32 @@ void VerdictBar::setCard(const skills::CardRecord &record, bool hasDraft)
                                  : standingText(record));
 }
 
+void VerdictBar::setCards(const QStringList &names)
+{
+    constexpr qsizetype mostNamed = 3;
+    const QString more = names.size() > mostNamed ? QStringLiteral(", …") : QString();
+    m_standing->setText((names.size() == 1
+                             ? tr("1 card is selected; verdicts go to it: %1")
+                             : tr("%1 cards are selected; verdicts go to all of them: %2").arg(names.size()))
+                            .arg(names.mid(0, mostNamed).join(QStringLiteral(", ")) + more));
+}
+
+void VerdictBar::setReviewer(const QString &name, QAction *change)
+{
+    constexpr int mostWidth = 130;
+    if (!m_reviewer->property("listens").toBool()) {
+        m_reviewer->setProperty("listens", true);
+        connect(m_reviewer, &QToolButton::clicked, change, &QAction::trigger);
+    }
+    const QString text = name.isEmpty() ? tr("Unsigned ✎") : tr("%1 ✎").arg(name);
+    m_reviewer->setText(m_reviewer->fontMetrics().elidedText(text, Qt::ElideMiddle, mostWidth));
+    m_reviewer->setToolTip(
+        name.isEmpty() ? textWithKey(tr("The name beside your verdicts is asked for once"), change)
+                       : textWithKey(tr("Verdicts and comments are signed %1. Change").arg(name), change));
+    m_reviewer->setAccessibleName(name.isEmpty() ? tr("Set the reviewer's name")
+                                                 : tr("Reviewer: %1; change").arg(name));
+}
+
 void VerdictBar::showProblem(const QString &text)
 {
     m_standing->setText(text);
@@ -160,10 +198,12 @@ QString VerdictBar::standing() const
 void VerdictBar::ask(const QString &question, const QString &confirm, const QString &prefilled,
                      const std::function<void(const QString &)> &answered)
 {
-    if (!isAsking())
-        m_focusBefore = QApplication::focusWidget();
+    startAsking();
     m_answered = answered;
     m_confirm->setText(confirm);
+    m_confirm->setAutoDefault(false);
+    m_question->hide();
+    m_reason->show();
     m_reason->setPlaceholderText(question);
     m_reason->setToolTip(question);
     m_reason->setText(prefilled);
@@ -171,6 +211,27 @@ void VerdictBar::ask(const QString &question, const QString &confirm, const QStr
     m_confirm->setEnabled(!prefilled.trimmed().isEmpty());
     m_asking->show();
     m_reason->setFocus();
+}
+
+void VerdictBar::startAsking()
+{
+    if (!isAsking())
+        m_focusBefore = QApplication::focusWidget();
+}
+
+void VerdictBar::confirm(const QString &question, const QString &confirm, const std::function<void()> &agreed)
+{
+    startAsking();
+    m_answered = [agreed](const QString &) { agreed(); };
+    m_question->setText(question);
+    m_question->show();
+    m_reason->hide();
+    m_confirm->setText(confirm);
+    m_confirm->setToolTip(question);
+    m_confirm->setAutoDefault(true); // Enter presses it
+    m_confirm->setEnabled(true);
+    m_asking->show();
+    m_confirm->setFocus();
 }
 
 bool VerdictBar::isAsking() const
@@ -193,7 +254,7 @@ void VerdictBar::stopAsking()
 void VerdictBar::answer()
 {
     const QString text = m_reason->text().trimmed();
-    if (text.isEmpty())
+    if (text.isEmpty() && !m_reason->isHidden())
         return;
     const auto answered = m_answered;
     stopAsking();

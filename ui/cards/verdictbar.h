@@ -14,6 +14,7 @@ class QHBoxLayout;
 class QLabel;
 class QLineEdit;
 class QPushButton;
+class QToolButton;
 
 namespace klineage::ui {
 
@@ -36,12 +37,18 @@ public:
 
     /// The card that the verdicts go to: named in the bar.
     void setCard(const skills::CardRecord &record, bool hasDraft);
+    /// Cards that were selected together: verdicts go to all of them.
+    void setCards(const QStringList &names);
+    /// In whose name verdicts are given. change: the command that changes it.
+    void setReviewer(const QString &name, QAction *change);
     /// Instead of how the card stands: why a verdict could not be written.
     void showProblem(const QString &text);
 
     /// Asks in a line above the buttons; Enter answers, Esc leaves it. The focus goes back to where it was.
     void ask(const QString &question, const QString &confirm, const QString &prefilled,
              const std::function<void(const QString &)> &answered);
+    /// As ask(), of what needs no text: Enter agrees.
+    void confirm(const QString &question, const QString &confirm, const std::function<void()> &agreed);
     void stopAsking();
     [[nodiscard]] bool isAsking() const;
     [[nodiscard]] QString standing() const;
@@ -54,6 +61,7 @@ protected:
 
 private:
     void answer();
+    void startAsking();
     void nameButtons();
 
     struct Shown {
@@ -62,8 +70,10 @@ private:
     };
     QList<QList<Shown>> m_rows;
     QLabel *m_standing;
+    QToolButton *m_reviewer;
     QWidget *m_buttonArea;
     QWidget *m_asking;
+    QLabel *m_question;
     QLineEdit *m_reason;
     QPushButton *m_confirm;
     QPointer<QWidget> m_focusBefore;

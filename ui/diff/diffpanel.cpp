@@ -15,6 +15,7 @@
 #include <QToolButton>
 
 #include <algorithm>
+#include <utility>
 
 namespace klineage::ui {
 
@@ -52,6 +53,12 @@ DiffPanel::DiffPanel(WorkspaceModel *workspace, Selection *selection, QWidget *p
     connect(m_busyTimer, &QTimer::timeout, m_busy, &QWidget::show);
     connect(m_tabs, &QTabBar::currentChanged, this, &DiffPanel::refresh);
     connect(m_view, &DiffView::currentRowChanged, this, &DiffPanel::showHunkCount);
+    connect(m_view, &DiffView::lineChosen, this, [this](Side side, int line) {
+        if (m_shownTab != DiffTab::Source)
+            return;
+        emit lineChosen(static_cast<int>(side), line + 1);
+        sayHeat(side);
+    });
     connect(m_find, &FindBar::textChanged, this, &DiffPanel::search);
     connect(m_find, &FindBar::nextWanted, this, &DiffPanel::nextMatch);
     connect(m_find, &FindBar::previousWanted, this, &DiffPanel::previousMatch);
@@ -106,7 +113,11 @@ void DiffPanel::refresh()
                 tr("Choose a lineage in the library to see how one state differs from the next.")));
         return;
     }
-    m_wantedKey = spec->key();
+    const QString key = spec->key();
+    if (key != m_wantedKey)
+        m_lineWanted.reset();
+    m_wantedKey = key;
+    refreshHeat(nullptr);
     if (const DocumentPtr document = m_loader.load(*spec))
         showDocument(document);
     else
@@ -124,16 +135,38 @@ void DiffPanel::showDocument(const DocumentPtr &document)
     m_shownLineage = m_selection->lineageKey();
     if (document != m_view->document())
         m_view->setDocument(document, sameText);
+    refreshHeat(document);
     m_left->setVisible(!document->isSingle());
     if (m_arrival == Arrival::FirstHunk)
         m_view->goToHunk(0);
     else if (m_arrival == Arrival::LastHunk)
         m_view->goToHunk(m_view->hunkCount() - 1);
+    else if (m_arrival == Arrival::MostMoved)
+        goByMoved(1);
     m_arrival = Arrival::Keep;
+    showWantedLine();
     showHunkCount();
     if (m_find->isVisible())
         search();
     prefetchNeighbours();
+}
+
+void DiffPanel::showSourceLine(int side, int line)
+{
+    setTab(DiffTab::Source);
+    m_lineWanted = SideLine{side == 0 ? Side::Left : Side::Right, line - 1};
+    if (isUpToDate())
+        showWantedLine();
+}
+
+void DiffPanel::showWantedLine()
+{
+    const auto wanted = std::exchange(m_lineWanted, std::nullopt);
+    if (!wanted || m_view->showLine(wanted->side, wanted->line))
+        return;
+    const int line = wanted->line + 1;
+    emit message(wanted->side == Side::Left ? tr("The source at the left has no line %1.").arg(line)
+                                            : tr("The source has no line %1.").arg(line));
 }
 
 void DiffPanel::showHeadings()

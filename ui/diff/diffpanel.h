@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ui/diff/diffloader.h"
+#include "ui/diff/render/heat.h"
 
 #include <QWidget>
 
@@ -33,10 +34,15 @@ public:
     /// Next or previous change; at the end of a step, the first (last) one of the next (previous) step.
     void goToNextHunk();
     void goToPreviousHunk();
+    /// From the change where most stall samples moved to that where fewest did, and back; says how many.
+    void goToNextMoved() { goByMoved(1); }
+    void goToPreviousMoved() { goByMoved(-1); }
     void openFind();
     void setTab(DiffTab tab);
     [[nodiscard]] DiffTab tab() const;
     [[nodiscard]] DiffView *view() const { return m_view; }
+    /// The stall samples of both sides, shown or not; null where no source is.
+    [[nodiscard]] const HeatPtr &heat() const { return m_heat; }
     /// Whether the document on the screen is the one that was asked for.
     [[nodiscard]] bool isUpToDate() const { return m_wantedKey == m_shownKey; }
     /// The row was read ahead: it is shown as soon as it is selected.
@@ -47,7 +53,14 @@ public:
 
     QSize minimumSizeHint() const override;
 
+public slots:
+    /// Shows the source, scrolls to a line of it and marks it; says so when there is no such line. side: 0 is the left, older text, 1 the
+    /// right one. line: 1-based. lineChosen() is silent about it.
+    void showSourceLine(int side, int line);
+
 signals:
+    /// Somebody clicked a line of the source or moved the current line to it; counted as in showSourceLine().
+    void lineChosen(int side, int line);
     /// A sentence for the status bar.
     void message(const QString &text);
 
@@ -56,7 +69,7 @@ protected:
     void resizeEvent(QResizeEvent *event) override;
 
 private:
-    enum class Arrival { Keep, FirstHunk, LastHunk };
+    enum class Arrival { Keep, FirstHunk, LastHunk, MostMoved };
 
     void makeCommands();
     QAction *command(const QString &name, const QString &text, const QKeySequence &key,
@@ -68,6 +81,14 @@ private:
     void refresh();
     void showDocument(const DocumentPtr &document);
     void showHeadings();
+    void showWantedLine();
+
+    // diffpanelheat.cpp
+    void refreshHeat(const DocumentPtr &shown);
+    void showHeat();
+    void sayHeat(Side side);
+    void goByMoved(int step);
+
     void showHunkCount();
     void prefetchNeighbours();
     void search();
@@ -85,6 +106,10 @@ private:
     QString m_shownLineage;
     DiffTab m_shownTab = DiffTab::Source;
     Arrival m_arrival = Arrival::Keep;
+    std::optional<SideLine> m_lineWanted; ///< once its text is shown
+    HeatPtr m_heat;
+    int m_movedAt = -1; ///< place of the last change that was gone to by the samples that moved
+    QAction *m_heatAction = nullptr;
     QList<QAction *> m_commands;
     QTabBar *m_tabs;
     SideHeader *m_left;

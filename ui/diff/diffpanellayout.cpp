@@ -98,7 +98,7 @@ void DiffPanel::makeCommands()
     bar->setSpacing(2);
     m_toggles->setSizePolicy(QSizePolicy::Maximum, QSizePolicy::Preferred);
     m_viewMenu->setText(tr("View ▾"));
-    m_viewMenu->setToolTip(tr("Unified, folding, moved blocks, whitespace"));
+    m_viewMenu->setToolTip(tr("Unified, folding, moved blocks, whitespace, stall samples"));
     m_viewMenu->setPopupMode(QToolButton::InstantPopup);
     m_viewMenu->setAutoRaise(true);
     m_viewMenu->setFocusPolicy(Qt::TabFocus);
@@ -140,8 +140,17 @@ void DiffPanel::makeCommands()
                refresh();
            })
         ->setIconText(tr("Ignore space"));
+    m_heatAction = toggle(QStringLiteral("diff.heat"), tr("Stall samples"), QKeySequence(Qt::Key_S), false,
+                          [this](bool) { showHeat(); });
+    m_heatAction->setIconText(tr("Stalls"));
+    QAction *mostMoved =
+        command(QStringLiteral("diff.nextMoved"), tr("Change where most samples moved, next"),
+                QKeySequence(Qt::Key_F7), &DiffPanel::goToNextMoved);
+    QAction *lessMoved =
+        command(QStringLiteral("diff.previousMoved"), tr("Change where most samples moved, previous"),
+                QKeySequence(Qt::SHIFT | Qt::Key_F7), &DiffPanel::goToPreviousMoved);
     // A step is walked through from wherever one chose it.
-    for (QAction *walk : {previous, next})
+    for (QAction *walk : {previous, next, mostMoved, lessMoved})
         walk->setShortcutContext(Qt::WindowShortcut);
     for (QAction *action : std::as_const(m_commands)) {
         if (action->isCheckable())

@@ -2,6 +2,7 @@
 #include "ui/diff/diffspec.h"
 
 #include "core/files/atomicfile.h"
+#include "core/files/sha256.h"
 #include "core/kernel/candidate.h"
 
 #include <QCoreApplication>
@@ -91,8 +92,11 @@ SideTextPtr readSide(const SideSpec &spec, const std::stop_token &stop)
     if (!bytes)
         return makeSideMessage(QString::fromStdString(bytes.error().message));
     const std::string name = spec.file.filename().string();
-    if (spec.tab == DiffTab::Source)
-        return makeSideText(std::move(*bytes), languageOfFile(QString::fromStdString(name)), stop);
+    if (spec.tab == DiffTab::Source) {
+        std::string sha = files::sha256Hex(*bytes);
+        return makeSideText(std::move(*bytes), languageOfFile(QString::fromStdString(name)), stop,
+                            std::move(sha));
+    }
     const Result<kernel::Candidate> candidate = kernel::parseCandidate(*bytes, name);
     if (!candidate)
         return makeSideMessage(specText("The launch plan cannot be read: %1")

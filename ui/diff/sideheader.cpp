@@ -17,6 +17,8 @@ namespace {
 
 constexpr int margin = 10;
 constexpr int gap = 8;
+constexpr int samplesUp = 4;    // the second line is nearer to the first …
+constexpr int samplesBelow = 4; // … than to the edge
 
 QString headerText(const char *text)
 {
@@ -97,17 +99,27 @@ void SideHeader::setHeading(const SideHeading &heading)
     if (m_heading == heading)
         return;
     m_heading = heading;
-    setToolTip(heading.detail);
-    QStringList words{heading.label, heading.title, heading.status.text, heading.change.text,
-                      heading.latency};
+    QStringList tips{heading.detail, heading.samples};
+    tips.removeAll(QString());
+    setToolTip(tips.join(u'\n'));
+    QStringList words{heading.label,       heading.title,   heading.status.text,
+                      heading.change.text, heading.latency, heading.samples};
     words.removeAll(QString());
     setAccessibleName(words.join(QStringLiteral(", ")));
+    updateGeometry();
     update();
+}
+
+/// Of what stands there always.
+int SideHeader::lineHeight() const
+{
+    return fontMetrics().height() + 14;
 }
 
 QSize SideHeader::sizeHint() const
 {
-    return {200, fontMetrics().height() + 14};
+    const int more = m_heading.samples.isEmpty() ? 0 : QFontMetrics(captionFont()).height() + samplesBelow;
+    return {200, lineHeight() + more};
 }
 
 QSize SideHeader::minimumSizeHint() const
@@ -122,6 +134,14 @@ void SideHeader::paintEvent(QPaintEvent *)
     painter.fillRect(rect(), theme.panel);
     painter.fillRect(QRect(0, height() - 1, width(), 1), theme.border);
     QRect area = rect().adjusted(margin, 0, -margin, -1);
+    if (!m_heading.samples.isEmpty()) {
+        painter.setFont(captionFont());
+        painter.setPen(theme.dim);
+        const QRect line = area.adjusted(0, lineHeight() - samplesUp, 0, -samplesBelow);
+        painter.drawText(line, Qt::AlignLeft | Qt::AlignVCenter,
+                         painter.fontMetrics().elidedText(m_heading.samples, Qt::ElideRight, line.width()));
+        area.setHeight(lineHeight() - 1);
+    }
 
     // From the outside in: the latency never gives way, then the label, the chips, and the title takes what is left.
     painter.setFont(font());

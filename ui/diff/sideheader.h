@@ -18,6 +18,7 @@ struct SideHeading {
     Chip change;         ///< "gain 2.83× ± 0.1 %"
     QString latency;     ///< "12.0 µs"
     QString detail;      ///< the verdict in words and where it was measured, as tool tip
+    QString samples;     ///< below the rest: how many stall samples it has, or why none; empty: not asked for
     bool pinned = false; ///< the baseline
 
     friend bool operator==(const SideHeading &, const SideHeading &) = default;
@@ -41,6 +42,7 @@ protected:
     [[nodiscard]] QSize minimumSizeHint() const override;
 
 private:
+    [[nodiscard]] int lineHeight() const;
     SideHeading m_heading;
 };
 

@@ -58,6 +58,8 @@ ExperimentEntryPtr readEntry(const fs::path &directory, const ExperimentEntryPtr
         && known->finished() == static_cast<int>(known->results.cells.size()))
         return known;
     entry->results = readResults(*experiment);
+    entry->arms = armResults(*experiment, entry->results);
+    entry->contrasts = contrasts(*experiment, entry->results);
     entry->experiment = std::move(*experiment);
     return entry;
 }
@@ -123,6 +125,24 @@ StatusStyle cellStyle(const run::CellResult &cell)
         return {cellText("not begun"), QStringLiteral("○"), Tone::Neutral};
     return cell.isSuccess() ? StatusStyle{cellText("success"), QStringLiteral("✓"), Tone::Good}
                             : StatusStyle{cellText("failure"), QStringLiteral("✗"), Tone::Bad};
+}
+
+QString contrastText(const ExperimentEntry &entry)
+{
+    QStringList lines;
+    for (const run::Contrast &contrast : entry.contrasts)
+        lines
+            << cellText(
+                   "%1 against %2 over %3 roots: %4 points of the runs that reach their goal (p = %5); paired gain "
+                   "over the root %6× (%7–%8, p = %9).")
+                   .arg(QString::fromStdString(contrast.policy), QString::fromStdString(contrast.against))
+                   .arg(contrast.roots)
+                   .arg((contrast.points > 0 ? QStringLiteral("+") : QString())
+                            + QString::number(contrast.points, 'f', 0),
+                        QString::number(contrast.pPoints, 'f', 3), QString::number(contrast.ratio, 'f', 3),
+                        QString::number(contrast.low, 'f', 3), QString::number(contrast.high, 'f', 3),
+                        QString::number(contrast.pRatio, 'f', 3));
+    return lines.join(QLatin1Char('\n'));
 }
 
 QString policiesCsv(const run::ExperimentResults &results)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/run/experiment/results.h"
+#include "core/run/experiment/contrast.h"
 #include "ui/style/status.h"
 
 #include <QString>
@@ -17,6 +17,8 @@ namespace klineage::ui {
 struct ExperimentEntry {
     run::Experiment experiment;
     run::ExperimentResults results;
+    std::vector<run::ArmResult> arms;     ///< as results.policies: each policy on each root, then on all
+    std::vector<run::Contrast> contrasts; ///< of an experiment with goals
     QString problem; ///< why experiment.toml could not be read; then only the name is there
     QString stamp;   ///< changes when one of its files does
 
@@ -34,6 +36,9 @@ using ExperimentEntryPtr = std::shared_ptr<const ExperimentEntry>;
 
 /// "finished", "running", "missing", …, with a glyph; a finished run without a success says so.
 [[nodiscard]] StatusStyle cellStyle(const run::CellResult &cell);
+
+/// The contrasts, a sentence each: against what, how much, how sure.
+[[nodiscard]] QString contrastText(const ExperimentEntry &entry);
 
 /// "policy,root,geometric_mean,successes,failures,unfinished,dollars" and a line a row of the table of policies; root empty: all.
 [[nodiscard]] QString policiesCsv(const run::ExperimentResults &results);

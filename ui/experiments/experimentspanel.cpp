@@ -74,6 +74,7 @@ ExperimentsPanel::ExperimentsPanel(WorkspaceModel *workspace, QWidget *parent)
     , m_roots(new QComboBox)
     , m_summary(new QLabel)
     , m_empty(new QLabel)
+    , m_contrasts(new QLabel)
     , m_stack(new QStackedWidget)
     , m_plot(new ExperimentPlot)
     , m_exportMenu(new QMenu(this))
@@ -116,6 +117,11 @@ void ExperimentsPanel::connectViews()
 QString ExperimentsPanel::summary() const
 {
     return m_summaryText;
+}
+
+QString ExperimentsPanel::contrasts() const
+{
+    return m_contrasts->text();
 }
 
 bool ExperimentsPanel::isEmpty() const
@@ -174,7 +180,7 @@ void ExperimentsPanel::refresh()
         return;
     }
     showExperiment();
-    m_stack->setCurrentWidget(m_across);
+    m_stack->setCurrentIndex(0);
 }
 
 /// The two choices: their lists follow the files, what is chosen stays.
@@ -215,6 +221,11 @@ void ExperimentsPanel::showExperiment()
     m_policies->setColumnHidden(PolicyTableModel::RootColumn, oneRoot);
     m_runs->setColumnHidden(RunTableModel::RootColumn, oneRoot);
     m_policies->setColumnHidden(PolicyTableModel::AgainstColumn, entry->experiment.policies.size() < 2);
+    const bool hasGoals = !entry->experiment.goals.empty();
+    m_policies->setColumnHidden(PolicyTableModel::GoalColumn, !hasGoals);
+    m_policies->setColumnHidden(PolicyTableModel::GainColumn, !hasGoals);
+    m_contrasts->setText(contrastText(*entry));
+    m_contrasts->setVisible(!m_contrasts->text().isEmpty());
     const auto &rows = entry->results.policies;
     m_policies->setColumnHidden(PolicyTableModel::UnfinishedColumn,
                                 std::all_of(rows.begin(), rows.end(), [](const run::PolicyResult &row) {

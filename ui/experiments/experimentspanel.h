@@ -32,6 +32,7 @@ public:
 
     [[nodiscard]] ExperimentStore *store() const { return m_store; }
     [[nodiscard]] ExperimentPlot *plot() const { return m_plot; }
+    [[nodiscard]] QString contrasts() const; ///< the arms against each other; empty without goals
     [[nodiscard]] QTableView *policies() const { return m_policies; }
     [[nodiscard]] QTableView *runs() const { return m_runs; }
     [[nodiscard]] QString summary() const; ///< the line in the header
@@ -89,6 +90,7 @@ private:
     QComboBox *m_roots;
     QLabel *m_summary;
     QLabel *m_empty;
+    QLabel *m_contrasts; ///< above the tables, of an experiment with goals
     QStackedWidget *m_stack;
     QSplitter *m_across; ///< tables and plot; one above the other where it is narrow
     QSplitter *m_down;   ///< the two tables

@@ -111,7 +111,21 @@ void ExperimentsPanel::buildViews()
         splitter->setChildrenCollapsible(false);
         splitter->setHandleWidth(1);
     }
-    m_stack->addWidget(m_across);
+    m_contrasts->setAccessibleName(tr("Arms compared"));
+    m_contrasts->setTextFormat(Qt::PlainText);
+    m_contrasts->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
+    m_contrasts->setWordWrap(true);
+    m_contrasts->setMargin(8);
+    m_contrasts->setToolTip(
+        tr("The root is the unit: its seeds are averaged. p of a two-sided permutation of signs over roots; "
+           "interval of a bootstrap over roots, 95 %."));
+    auto *page = new QWidget;
+    auto *column = new QVBoxLayout(page);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(0);
+    column->addWidget(m_contrasts);
+    column->addWidget(m_across, 1);
+    m_stack->addWidget(page);
     m_empty->setObjectName(QStringLiteral("emptyText"));
     m_empty->setTextFormat(Qt::RichText);
     m_empty->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);

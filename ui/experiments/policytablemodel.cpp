@@ -100,9 +100,43 @@ double PolicyTableModel::against(int row) const
     return first->successes > 0 && own.successes > 0 ? own.geometricMean / first->geometricMean : 0;
 }
 
+const run::ArmResult *PolicyTableModel::arm(int row) const
+{
+    const run::PolicyResult &own = m_rows[static_cast<std::size_t>(row)];
+    const auto &arms = m_experiment->arms;
+    const auto found = std::find_if(arms.begin(), arms.end(), [&](const run::ArmResult &one) {
+        return one.policy == own.policy && one.root == own.root;
+    });
+    return found == arms.end() ? nullptr : &*found;
+}
+
+QString PolicyTableModel::armTip(const run::ArmResult &arm, int column) const
+{
+    if (column == GainColumn)
+        return tr("Geometric mean of T_root / T_final, paired, over the %1 runs that are over; one without a faster candidate "
+                  "counts as 1. The first candidate was correct in %2 of them.")
+            .arg(arm.runs)
+            .arg(arm.firstRight);
+    const QString reached =
+        tr("Runs whose audited candidate reached the gain over its root that was named before the first run, "
+           "of those that are over.");
+    return arm.reached == 0
+               ? reached
+               : reached + QLatin1Char(' ')
+                     + tr("They took %1 questions and %2 to it, on average.")
+                           .arg(QString::number(arm.questions, 'f', 1), formatDollars(arm.dollars));
+}
+
 QString PolicyTableModel::text(int row, int column) const
 {
     const run::PolicyResult &result = m_rows[static_cast<std::size_t>(row)];
+    if (column == GoalColumn || column == GainColumn) {
+        const run::ArmResult *own = arm(row);
+        if (!own || own->runs == 0)
+            return QStringLiteral("–");
+        return column == GainColumn ? formatSpeedup(own->gain)
+                                    : QStringLiteral("%1/%2").arg(own->reached).arg(own->runs);
+    }
     const auto orDash = [](double speedup) {
         return speedup > 0 ? formatSpeedup(speedup) : QStringLiteral("–");
     };
@@ -132,6 +166,8 @@ QString PolicyTableModel::text(int row, int column) const
 
 QString PolicyTableModel::tip(int row, int column) const
 {
+    if (const run::ArmResult *own = arm(row); own && (column == GoalColumn || column == GainColumn))
+        return armTip(*own, column);
     const Spread &spread = m_spreads[static_cast<std::size_t>(row)];
     QStringList finals;
     for (const double final : spread.finals)
@@ -172,7 +208,7 @@ QVariant PolicyTableModel::data(const QModelIndex &index, int role) const
         return index.column() == SpreadColumn ? tip(index.row(), SpreadColumn)
                                               : text(index.row(), index.column());
     case Qt::FontRole:
-        if (index.column() == MeanColumn || result.root.empty())
+        if (index.column() == MeanColumn || index.column() == GoalColumn || result.root.empty())
             return strongFont();
         return {};
     case Qt::ForegroundRole:
@@ -203,6 +239,10 @@ QVariant PolicyTableModel::headerData(int section, Qt::Orientation orientation, 
                                 | (isPolicyNumber(section) ? Qt::AlignRight : Qt::AlignLeft));
     if (role == Qt::ToolTipRole || role == Qt::AccessibleTextRole) {
         switch (section) {
+        case GoalColumn:
+            return tr("Runs that reached the goal");
+        case GainColumn:
+            return tr("Geometric mean of the gains over the root, paired");
         case SuccessColumn:
             return tr("Successes");
         case FailureColumn:
@@ -224,6 +264,10 @@ QVariant PolicyTableModel::headerData(int section, Qt::Orientation orientation, 
         return tr("Policy");
     case MeanColumn:
         return tr("Geo. mean");
+    case GoalColumn:
+        return tr("Goal");
+    case GainColumn:
+        return tr("Over root");
     case SpreadColumn:
         return tr("Final speedups");
     case SuccessColumn:

@@ -26,6 +26,8 @@ public:
     enum Column {
         RootColumn,
         PolicyColumn,
+        GoalColumn, ///< hidden without goals, as the next
+        GainColumn,
         MeanColumn,
         AgainstColumn,
         SpreadColumn,
@@ -52,6 +54,8 @@ public:
 
 private:
     void measure();
+    [[nodiscard]] const run::ArmResult *arm(int row) const;
+    [[nodiscard]] QString armTip(const run::ArmResult &arm, int column) const;
     [[nodiscard]] QString text(int row, int column) const;
     [[nodiscard]] QString tip(int row, int column) const;
     /// Geometric mean relative to that of the first policy on the same root; 0: one of them has no success.

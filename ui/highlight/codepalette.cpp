@@ -81,6 +81,8 @@ CodePalette CodePalette::from(const Theme &theme)
     code.addedBar = theme.good;
     code.changedBar = theme.warn;
     code.movedBar = QColor::fromRgb(theme.isDark ? 0x9a98f5 : 0x5a57c9);
+    code.heatEdge = QColor::fromRgb(theme.isDark ? 0xf0834a : 0xc8501c);
+    code.heat = blend(code.heatEdge, theme.panel, theme.isDark ? 0.4 : 0.36);
     code.match = blend(theme.warn, theme.panel, 0.22);
     code.matchFrame = theme.warn;
     code.selection = blend(theme.accent, theme.panel, 0.2);

@@ -32,6 +32,8 @@ struct CodePalette {
     QColor addedBar;
     QColor changedBar;
     QColor movedBar;
+    QColor heat;       ///< bars of stall samples, behind their numbers …
+    QColor heatEdge;   ///< … and where they begin
     QColor match;      ///< search matches
     QColor matchFrame; ///< around the current one
     QColor selection;  ///< selected text

@@ -38,12 +38,9 @@ void drawMatched(QPainter *painter, const QRect &rect, const QString &text, cons
 
 } // namespace
 
-QSize LibraryDelegate::sizeHint(const QStyleOptionViewItem &option, const QModelIndex &index) const
+QSize LibraryDelegate::sizeHint(const QStyleOptionViewItem &option, const QModelIndex &) const
 {
-    const int text = option.fontMetrics.height();
-    if (LibraryModel::kindOf(index) == LibraryModel::Kind::Section)
-        return {0, text + (index.row() == 0 ? 10 : 14)};
-    return {0, text + 7};
+    return {0, option.fontMetrics.height() + 8};
 }
 
 void LibraryDelegate::paintSection(QPainter *painter, const QStyleOptionViewItem &option,

@@ -2,16 +2,19 @@
 #include "ui/library/librarypanel.h"
 
 #include "core/workspace/workspace.h"
+#include "ui/library/facetbar.h"
 #include "ui/library/librarydelegate.h"
 #include "ui/library/librarytree.h"
-#include "ui/models/fuzzyfilter.h"
+#include "ui/models/libraryfilter.h"
 #include "ui/models/librarymodel.h"
 #include "ui/models/selection.h"
 #include "ui/models/viewed.h"
 #include "ui/models/workspacemodel.h"
 #include "ui/style/icons.h"
+#include "ui/style/keyscope.h"
 #include "ui/style/theme.h"
 
+#include <QAction>
 #include <QEvent>
 #include <QKeyEvent>
 #include <QLabel>
@@ -19,6 +22,7 @@
 #include <QScopedValueRollback>
 #include <QScrollBar>
 #include <QStackedWidget>
+#include <QTimer>
 #include <QVBoxLayout>
 
 namespace klineage::ui {
@@ -34,27 +38,39 @@ LibraryPanel::LibraryPanel(WorkspaceModel *workspace, Selection *selection, QWid
     , m_workspace(workspace)
     , m_selection(selection)
     , m_model(new LibraryModel(this))
-    , m_filter(new FuzzyFilter(this))
+    , m_filter(new LibraryFilter(m_model, this))
     , m_delegate(new LibraryDelegate(this))
     , m_filterField(new QLineEdit)
+    , m_facets(new FacetBar(m_filter))
     , m_stack(new QStackedWidget)
     , m_tree(new LibraryTree)
     , m_empty(new QLabel)
+    , m_later(new QTimer(this))
 {
-    m_filter->setSourceModel(m_model);
-    m_filter->setFilterRole(LibraryModel::SearchRole);
-
+    buildCommands();
     m_filterField->setObjectName(QStringLiteral("filterField"));
-    m_filterField->setPlaceholderText(tr("Filter workloads, lineages and cards"));
+    m_filterField->setPlaceholderText(tr("Filter: words, life:hypothesis, lint:error…"));
     m_filterField->setAccessibleName(tr("Library filter"));
+    m_filterField->setToolTip(FacetBar::help());
     m_filterField->setClearButtonEnabled(true);
     m_filterField->installEventFilter(this);
     connect(m_filterField, &QLineEdit::textChanged, this, &LibraryPanel::applyFilter);
+    connect(m_facets, &FacetBar::toggled, this, [this](Facet facet, const QString &word) {
+        m_filterField->setText(
+            QString::fromStdString(toggled(m_filterField->text().toStdString(), facet, word.toStdString())));
+    });
 
     m_tree->setModel(m_filter);
     m_tree->setItemDelegate(m_delegate);
     m_tree->setAccessibleName(tr("Library"));
     connect(m_tree->selectionModel(), &QItemSelectionModel::currentChanged, this, &LibraryPanel::choose);
+    connect(m_tree->selectionModel(), &QItemSelectionModel::selectionChanged, this, [this] {
+        // Of a single row it is not known yet whether it becomes the current one: choose() follows.
+        if (m_tree->selectionModel()->selectedIndexes().size() == 1)
+            m_selection->setMarkedCards({});
+        else
+            showMarked();
+    });
     connect(m_tree, &QTreeView::collapsed, this,
             [this](const QModelIndex &i) { m_collapsed.insert(i.data(LibraryModel::KeyRole).toString()); });
     connect(m_tree, &QTreeView::expanded, this,
@@ -62,6 +78,7 @@ LibraryPanel::LibraryPanel(WorkspaceModel *workspace, Selection *selection, QWid
     connect(m_filter, &QAbstractItemModel::modelReset, this, &LibraryPanel::restoreExpansion);
 
     m_empty->setWordWrap(true);
+    m_empty->setTextFormat(Qt::RichText);
     m_empty->setAlignment(Qt::AlignTop | Qt::AlignLeft);
     m_empty->setMargin(12);
     m_empty->setForegroundRole(QPalette::PlaceholderText);
@@ -72,6 +89,7 @@ LibraryPanel::LibraryPanel(WorkspaceModel *workspace, Selection *selection, QWid
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(0);
     layout->addWidget(m_filterField);
+    layout->addWidget(m_facets);
     layout->addWidget(m_stack, 1);
     setFocusProxy(m_tree);
 
@@ -79,10 +97,76 @@ LibraryPanel::LibraryPanel(WorkspaceModel *workspace, Selection *selection, QWid
     connect(workspace, &WorkspaceModel::reading, this, &LibraryPanel::refresh);
     connect(workspace, &WorkspaceModel::failed, this, &LibraryPanel::refresh);
     connect(workspace, &WorkspaceModel::lineageChanged, this, &LibraryPanel::refresh);
-    connect(workspace, &WorkspaceModel::cardChanged, this, &LibraryPanel::refresh);
+    // Of many cards that were written at once the list is made anew once.
+    m_later->setSingleShot(true);
+    m_later->setInterval(0);
+    connect(m_later, &QTimer::timeout, this, &LibraryPanel::refresh);
+    connect(workspace, &WorkspaceModel::cardChanged, m_later, qOverload<>(&QTimer::start));
     connect(selection, &Selection::lineageChanged, this, &LibraryPanel::showSelection);
     connect(selection, &Selection::cardChanged, this, &LibraryPanel::showSelection);
     refresh();
+}
+
+QAction *LibraryPanel::command(const QString &id, const QString &text, const QKeySequence &key,
+                               const std::function<void()> &act)
+{
+    auto *action = new QAction(text, this);
+    action->setObjectName(id);
+    action->setShortcut(key);
+    action->setShortcutContext(Qt::WidgetWithChildrenShortcut);
+    connect(action, &QAction::triggered, this, act);
+    return action;
+}
+
+void LibraryPanel::buildCommands()
+{
+    actInAllPanes(command(QStringLiteral("library.filter"), tr("Filter the library"),
+                          QKeySequence(Qt::Key_Slash), [this] {
+                              m_filterField->setFocus(Qt::ShortcutFocusReason);
+                              m_filterField->selectAll();
+                          }));
+    QAction *facets =
+        command(QStringLiteral("library.facets"), tr("Choose facets of cards"),
+                QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_F), [this] { m_facets->focusFirst(); });
+    facets->setShortcutContext(Qt::WindowShortcut);
+    addAction(facets);
+    addAction(command(QStringLiteral("library.clearFilter"), tr("Show the whole library again"),
+                      QKeySequence(Qt::Key_Escape), [this] { clearFilter(); }));
+    m_tree->addActions(
+        {command(QStringLiteral("library.selectAndGoOn"), tr("Select this card too, and go on"),
+                 QKeySequence(Qt::Key_Space), [this] { m_tree->goOn(true); }),
+         command(QStringLiteral("library.skip"), tr("Go on without selecting this card"),
+                 QKeySequence(Qt::SHIFT | Qt::Key_Space), [this] { m_tree->goOn(false); }),
+         command(QStringLiteral("library.selectAll"), tr("Select all cards that are shown"),
+                 QKeySequence::SelectAll, [this] { m_tree->selectAll(); })});
+}
+
+/// First of what is selected together, then of the filter.
+void LibraryPanel::clearFilter()
+{
+    if (!m_selection->markedCards().isEmpty())
+        unmark();
+    else
+        m_filterField->clear();
+}
+
+void LibraryPanel::unmark()
+{
+    m_tree->selectionModel()->select(m_tree->currentIndex(), QItemSelectionModel::ClearAndSelect);
+}
+
+/// Several cards, or one that is not the one that is looked at.
+void LibraryPanel::showMarked()
+{
+    QStringList cards;
+    for (const QModelIndex &index : m_tree->selectionModel()->selectedIndexes()) {
+        if (LibraryModel::kindOf(index) == Kind::Card)
+            cards << index.data(LibraryModel::KeyRole).toString();
+    }
+    const QModelIndex current = m_tree->currentIndex();
+    const bool isCurrent = cards.size() == 1 && current.isValid()
+                           && current.data(LibraryModel::KeyRole).toString() == cards.front();
+    m_selection->setMarkedCards(isCurrent ? QStringList() : cards);
 }
 
 void LibraryPanel::refresh()
@@ -111,7 +195,12 @@ void LibraryPanel::refresh()
 void LibraryPanel::setViewed(const Viewed *viewed)
 {
     m_delegate->setViewed(viewed);
+    m_filter->setViewed(viewed);
     connect(viewed, &Viewed::changed, m_tree->viewport(), qOverload<>(&QWidget::update));
+    connect(viewed, &Viewed::changed, this, [this] {
+        if (!m_filter->query().of(Facet::Viewed).empty())
+            applyFilter(m_filterField->text());
+    });
 }
 
 /// Makes the card the current row, where it is shown, without choosing it.
@@ -147,6 +236,7 @@ void LibraryPanel::chooseCard(const QString &card)
         showCard(card);
         m_tree->scrollTo(index, QAbstractItemView::EnsureVisible);
     }
+    m_choseCard = true;
     m_selection->setCard(card);
     emit cardChosen(card);
 }
@@ -154,9 +244,17 @@ void LibraryPanel::chooseCard(const QString &card)
 void LibraryPanel::applyFilter(const QString &pattern)
 {
     const QScopedValueRollback<bool> following(m_following, true);
-    m_delegate->setPattern(pattern.simplified());
-    m_filter->setPattern(pattern);
+    m_filter->setQuery(pattern);
+    m_delegate->setPattern(QString::fromStdString(m_filter->query().text));
     restoreExpansion();
+    m_facets->showQuery();
+    if (!m_tree->currentIndex().isValid()) { // the filter had left it out, and may have it again
+        if (m_choseCard)
+            showCard(m_selection->card());
+        if (!m_tree->currentIndex().isValid())
+            showSelection();
+    }
+    showMarked();
     if (m_filter->rowCount() > 0) {
         m_stack->setCurrentWidget(m_tree);
         m_tree->viewport()->update();
@@ -165,19 +263,31 @@ void LibraryPanel::applyFilter(const QString &pattern)
     if (pattern.trimmed().isEmpty())
         m_empty->setText(
             tr("This workspace is empty. Add a workload as workloads/<name>/workload.toml, a lineage in "
-               "workloads/<name>/lineages/<platform>/, or a card in skills/<name>/; README.md shows how."));
+               "workloads/<name>/lineages/<platform>/, or a card in skills/<name>/; README.md shows how.")
+                .toHtmlEscaped());
     else
-        m_empty->setText(tr("Nothing matches “%1”. Esc shows everything again.").arg(pattern.trimmed()));
+        showEmpty(pattern.trimmed());
     m_stack->setCurrentWidget(m_empty);
+}
+
+void LibraryPanel::showEmpty(const QString &pattern)
+{
+    QString text = tr("Nothing matches “%1”. Esc shows everything again.").arg(pattern.toHtmlEscaped());
+    for (const std::string &unknown : m_filter->query().unknown)
+        text += QStringLiteral("<br><br>")
+                + tr("“%1” names no facet.").arg(QString::fromStdString(unknown).toHtmlEscaped());
+    m_empty->setText(text + QStringLiteral("<br><br>") + FacetBar::help());
 }
 
 void LibraryPanel::restoreExpansion()
 {
-    const bool filtering = !m_filter->pattern().isEmpty();
+    const bool filtering = m_filter->isFiltering();
     const QSet<QString> collapsed = m_collapsed;
     const auto open = [&](auto &self, const QModelIndex &parent) -> void {
         for (int row = 0; row < m_filter->rowCount(parent); ++row) {
             const QModelIndex index = m_filter->index(row, 0, parent);
+            if (LibraryModel::kindOf(index) == Kind::Card)
+                return; // no card has rows below it, nor have its neighbours
             m_tree->setExpanded(
                 index, filtering || !collapsed.contains(index.data(LibraryModel::KeyRole).toString()));
             self(self, index);
@@ -191,6 +301,8 @@ void LibraryPanel::choose(const QModelIndex &proxyIndex)
 {
     if (m_following || !proxyIndex.isValid())
         return;
+    showMarked();
+    m_choseCard = LibraryModel::kindOf(proxyIndex) == Kind::Card;
     const QString key = proxyIndex.data(LibraryModel::KeyRole).toString();
     switch (LibraryModel::kindOf(proxyIndex)) {
     case Kind::Lineage:

@@ -1,25 +1,32 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <QKeySequence>
 #include <QSet>
 #include <QWidget>
 
+#include <functional>
+
+class QAction;
 class QLabel;
 class QLineEdit;
 class QStackedWidget;
+class QTimer;
 
 namespace klineage::ui {
 
-class FuzzyFilter;
+class FacetBar;
 class LibraryDelegate;
+class LibraryFilter;
 class LibraryModel;
 class LibraryTree;
 class Selection;
 class Viewed;
 class WorkspaceModel;
 
-/// Workloads with their lineages, and the cards by state of review, under a live filter. Choosing a row sets the Selection, and
-/// the row of what is selected elsewhere is shown. The window title of the panel says what is left to review.
+/// Workloads with their lineages, and the cards by state of review, under a live filter whose text has the facets in it. Choosing a row
+/// sets the Selection, several cards its marked ones, and the row of what is selected elsewhere is shown. The window title of the panel
+/// says what is left to review.
 class LibraryPanel : public QWidget
 {
     Q_OBJECT
@@ -31,11 +38,15 @@ public:
     /// Marks what was viewed. Not owned; outlives the panel.
     void setViewed(const Viewed *viewed);
     [[nodiscard]] QLineEdit *filterField() const { return m_filterField; }
+    [[nodiscard]] FacetBar *facets() const { return m_facets; }
+    [[nodiscard]] const LibraryFilter *filter() const { return m_filter; }
 
     /// The next (+1) or previous (-1) card of what the filter shows; empty at the ends. A card that is in no row begins at the end.
     [[nodiscard]] QString neighbourCard(const QString &card, int by) const;
     /// Makes a card the current row and selects it, as choosing it does.
     void chooseCard(const QString &card);
+    /// Of several selected rows the current one alone stays selected.
+    void unmark();
 
 signals:
     /// A person chose a card here, rather than a step that has one.
@@ -45,7 +56,13 @@ protected:
     bool eventFilter(QObject *watched, QEvent *event) override;
 
 private:
+    void buildCommands();
+    QAction *command(const QString &id, const QString &text, const QKeySequence &key,
+                     const std::function<void()> &act);
     void refresh();
+    void clearFilter();
+    void showMarked();
+    void showEmpty(const QString &pattern);
     void applyFilter(const QString &pattern);
     void choose(const QModelIndex &proxyIndex);
     void showSelection();
@@ -55,13 +72,16 @@ private:
     WorkspaceModel *m_workspace;
     Selection *m_selection;
     LibraryModel *m_model;
-    FuzzyFilter *m_filter;
+    LibraryFilter *m_filter;
     LibraryDelegate *m_delegate;
     QLineEdit *m_filterField;
+    FacetBar *m_facets;
     QStackedWidget *m_stack;
     LibraryTree *m_tree;
     QLabel *m_empty;
+    QTimer *m_later;
     QSet<QString> m_collapsed; ///< workloads that the user has closed
+    bool m_choseCard = false;  ///< rather than a lineage, the last time
     bool m_following = false;  ///< the tree follows the selection, and must not change it
 };
 

@@ -29,7 +29,35 @@ LibraryTree::LibraryTree(QWidget *parent)
     setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     setVerticalScrollMode(QAbstractItemView::ScrollPerPixel);
     setExpandsOnDoubleClick(false);
-    setUniformRowHeights(false);
+    setUniformRowHeights(true); // else a keystroke in the filter asks for the height of each of thousands
+    setSelectionMode(QAbstractItemView::ExtendedSelection);
+}
+
+void LibraryTree::selectAll()
+{
+    QItemSelection cards;
+    for (int section = 0; section < model()->rowCount(); ++section) {
+        const QModelIndex parent = model()->index(section, 0);
+        const QModelIndex first = model()->index(0, 0, parent);
+        if (first.isValid() && LibraryModel::kindOf(first) == LibraryModel::Kind::Card)
+            cards.select(first, model()->index(model()->rowCount(parent) - 1, 0, parent));
+    }
+    selectionModel()->select(cards, QItemSelectionModel::ClearAndSelect);
+}
+
+void LibraryTree::goOn(bool select)
+{
+    const QModelIndex current = currentIndex();
+    if (!current.isValid())
+        return;
+    selectionModel()->select(current, select ? QItemSelectionModel::Select : QItemSelectionModel::Deselect);
+    QModelIndex next = indexBelow(current);
+    while (next.isValid() && isSection(next))
+        next = indexBelow(next);
+    if (!next.isValid())
+        return;
+    selectionModel()->setCurrentIndex(next, QItemSelectionModel::NoUpdate);
+    scrollTo(next);
 }
 
 void LibraryTree::drawRow(QPainter *painter, const QStyleOptionViewItem &option,
@@ -67,8 +95,10 @@ void LibraryTree::drawBranches(QPainter *painter, const QRect &rect, const QMode
 
 void LibraryTree::keyPressEvent(QKeyEvent *event)
 {
-    if (event->modifiers() == Qt::NoModifier && (event->key() == Qt::Key_J || event->key() == Qt::Key_K)) {
-        QKeyEvent arrow(event->type(), event->key() == Qt::Key_J ? Qt::Key_Down : Qt::Key_Up, Qt::NoModifier);
+    const bool plain = event->modifiers() == Qt::NoModifier || event->modifiers() == Qt::ShiftModifier;
+    if (plain && (event->key() == Qt::Key_J || event->key() == Qt::Key_K)) {
+        QKeyEvent arrow(event->type(), event->key() == Qt::Key_J ? Qt::Key_Down : Qt::Key_Up,
+                        event->modifiers());
         QTreeView::keyPressEvent(&arrow);
         return;
     }

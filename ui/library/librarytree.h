@@ -15,6 +15,10 @@ public:
 
     /// Letters are commands here, not a search.
     void keyboardSearch(const QString &) override {}
+    /// The cards that are shown, and nothing else.
+    void selectAll() override;
+    /// The current row is in the selection or is not, and the next one becomes current; the rest of the selection stays.
+    void goOn(bool select);
 
 protected:
     void drawRow(QPainter *painter, const QStyleOptionViewItem &option,

@@ -101,6 +101,18 @@ std::optional<FuzzyMatch> matchWord(const QString &word, const QString &text)
 
 } // namespace
 
+bool hasLettersInOrder(const QString &word, const QString &text)
+{
+    qsizetype from = 0;
+    for (const QChar letter : word) {
+        const qsizetype at = text.indexOf(letter, from);
+        if (at < 0)
+            return false;
+        from = at + 1;
+    }
+    return true;
+}
+
 std::optional<FuzzyMatch> fuzzyMatch(const QString &pattern, const QString &text)
 {
     FuzzyMatch all;

@@ -18,4 +18,7 @@ struct FuzzyMatch {
 /// start of the text count more, gaps cost. An empty pattern matches with score 0; nothing when a letter is missing.
 [[nodiscard]] std::optional<FuzzyMatch> fuzzyMatch(const QString &pattern, const QString &text);
 
+/// Whether there would be a match of one word, without looking for the best; both in lower case.
+[[nodiscard]] bool hasLettersInOrder(const QString &word, const QString &text);
+
 } // namespace klineage::ui

@@ -25,13 +25,14 @@ const Node *findNode(const Node &node, LibraryModel::Kind kind, const QString &k
 LibraryModel::LibraryModel(QObject *parent)
     : QAbstractItemModel(parent)
     , m_root(std::make_unique<Node>())
+    , m_facets(std::make_unique<FacetCache>())
 {}
 
 LibraryModel::~LibraryModel() = default;
 
 void LibraryModel::refresh(const Workspace &workspace)
 {
-    std::unique_ptr<Node> fresh = makeLibrary(workspace);
+    std::unique_ptr<Node> fresh = makeLibrary(workspace, *m_facets);
     if (!fresh->hasShapeOf(*m_root)) {
         beginResetModel();
         m_root = std::move(fresh);
@@ -46,6 +47,7 @@ void LibraryModel::refresh(const Workspace &workspace)
         held.search = updated.search;
         held.tooltip = updated.tooltip;
         held.viewedKey = updated.viewedKey;
+        held.facets = updated.facets;
         held.chip = updated.chip;
         for (std::size_t i = 0; i < held.children.size(); ++i)
             self(self, *held.children[i], *updated.children[i]);
@@ -59,6 +61,12 @@ QModelIndex LibraryModel::find(Kind kind, const QString &key) const
 {
     const Node *node = findNode(*m_root, kind, key);
     return node ? indexOf(node) : QModelIndex();
+}
+
+const CardFacets *LibraryModel::facets(const QModelIndex &index) const
+{
+    const auto *node = static_cast<const Node *>(index.constInternalPointer());
+    return node && node->kind == Kind::Card ? &node->facets : nullptr;
 }
 
 QModelIndex LibraryModel::indexOf(const Node *node) const

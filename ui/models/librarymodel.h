@@ -9,8 +9,9 @@
 #include <vector>
 
 namespace klineage {
+struct CardFacets;
 struct Workspace;
-}
+} // namespace klineage
 
 namespace klineage::ui {
 
@@ -27,7 +28,7 @@ public:
         KeyRole,                 ///< lineage key, card or workload name; sections: a stable name
         ValueRole,               ///< short text at the right: "1.02×", "3"
         ValueToneRole,           ///< int of Tone
-        SearchRole,              ///< what the filter looks at
+        SearchRole,              ///< what the filter looks at, in lower case
         ChipRole,                ///< Chip of a card
         ViewedKeyRole,           ///< what Viewed calls it; cards only
     };
@@ -43,6 +44,8 @@ public:
 
     void refresh(const Workspace &workspace);
     [[nodiscard]] QModelIndex find(Kind kind, const QString &key) const;
+    /// Of a card's index of this model (not of a proxy), else nullptr. `viewed` is left out.
+    [[nodiscard]] const CardFacets *facets(const QModelIndex &index) const;
 
     QModelIndex index(int row, int column, const QModelIndex &parent = {}) const override;
     QModelIndex parent(const QModelIndex &child) const override;
@@ -52,11 +55,13 @@ public:
     Qt::ItemFlags flags(const QModelIndex &index) const override;
 
     struct Node;
+    class FacetCache;
 
 private:
     [[nodiscard]] QModelIndex indexOf(const Node *node) const;
 
     std::unique_ptr<Node> m_root;
+    std::unique_ptr<FacetCache> m_facets;
 };
 
 } // namespace klineage::ui

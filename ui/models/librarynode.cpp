@@ -57,6 +57,11 @@ void fillBest(Node &node, const lineage::Lineage &lineage)
         node.valueTone = speedup >= 1 ? Tone::Good : Tone::Neutral;
         node.tooltip = libraryText("%1: %2 of %3 (speedup to its fastest reference, paired)")
                            .arg(text(compared->id), formatSpeedup(speedup), text(compared->reference));
+        if (lineage.states.size() == 1) { // a beginning: what it lacks is no failure
+            node.tooltip = libraryText("%1. The lineage has this state alone: its root.").arg(node.tooltip);
+            node.value = libraryText("%1 alone").arg(text(compared->id));
+            node.valueTone = Tone::Neutral;
+        }
     } else if (timed != rows.end()) {
         node.value = libraryText("≈ %1 K0").arg(formatSpeedup(*timed->speedupToBaseline));
         node.tooltip =
@@ -72,7 +77,7 @@ void addWorkload(Node &section, const workload::Workload &workload)
 {
     Node *row = section.add(Kind::Workload, text(workload.name), text(workload.name));
     row->tooltip = text(workload.title);
-    row->search = text(workload.name + " " + workload.title);
+    row->search = text(workload.name + " " + workload.title).toLower();
 }
 
 bool hasLineage(const workload::Workload &workload, const Workspace &workspace)
@@ -118,7 +123,7 @@ void addWorkloads(Node &root, const Workspace &workspace)
                        + (lineage.states.size() == 1 ? libraryText("1 state")
                                                      : libraryText("%1 states").arg(lineage.states.size()))
                        + QLatin1Char('\n') + row->tooltip;
-        row->search = text(lineage.workload + " " + lineage.folder() + " " + lineage.title);
+        row->search = text(lineage.workload + " " + lineage.folder() + " " + lineage.title).toLower();
     }
 }
 
@@ -127,7 +132,7 @@ enum class Group { ToReview, NeedsEvidence, Approved, Rejected, Retired };
 
 Group groupOf(const skills::CardRecord &record)
 {
-    if (record.life() == skills::Life::Retired)
+    if (record.card.retired)
         return Group::Retired;
     const skills::Review *review = record.standingReview();
     if (!review)
@@ -144,7 +149,15 @@ Group groupOf(const skills::CardRecord &record)
     }
 }
 
-void addCards(Node &root, const Workspace &workspace)
+skills::Life lifeOf(const CardFacets &facets)
+{
+    const std::string &word = facets.of(Facet::Life).front();
+    return word == skills::toString(skills::Life::Admitted)  ? skills::Life::Admitted
+           : word == skills::toString(skills::Life::Retired) ? skills::Life::Retired
+                                                             : skills::Life::Hypothesis;
+}
+
+void addCards(Node &root, const Workspace &workspace, LibraryModel::FacetCache &facets)
 {
     struct Section {
         Group group;
@@ -160,22 +173,30 @@ void addCards(Node &root, const Workspace &workspace)
         Section{Group::Rejected, "rejected", libraryText("Rejected SkillCards"), libraryText("rejected")},
         Section{Group::Retired, "retired", libraryText("Retired SkillCards"), libraryText("retired")},
     };
+    const auto now = std::chrono::system_clock::now();
+    std::vector<std::pair<const skills::CardRecord *, Group>> cards;
+    for (const skills::CardRecord &record : workspace.cards)
+        cards.emplace_back(&record, groupOf(record));
     for (const Section &wanted : sections) {
         Node *section = nullptr;
-        for (const skills::CardRecord &record : workspace.cards) {
-            if (groupOf(record) != wanted.group)
+        for (const auto &[card, group] : cards) {
+            if (group != wanted.group)
                 continue;
+            const skills::CardRecord &record = *card;
             if (!section)
                 section = root.add(Kind::Section, QLatin1String(wanted.key), wanted.title);
             Node *row = section->add(Kind::Card, text(record.card.name), text(record.card.name));
             row->viewedKey = Viewed::cardKey(row->key, record.card.revision);
-            row->chip = chipOf(statusStyle(record.life()));
+            row->facets = facets.facetsOf(workspace, record);
+            row->facets.of(Facet::Age) = {ageWord(row->facets.newest, now)};
+            row->chip = chipOf(statusStyle(lifeOf(row->facets)));
             row->tooltip = text(record.card.intent.text);
             row->search =
                 QStringList{text(record.card.name + " " + record.card.category + " " + record.card.locus),
                             row->chip.text, wanted.search, joined(record.card.scope.platforms),
                             joined(record.card.scope.cases)}
-                    .join(QLatin1Char(' '));
+                    .join(QLatin1Char(' '))
+                    .toLower();
         }
         if (section)
             section->value = QString::number(section->children.size());
@@ -207,11 +228,34 @@ bool LibraryModel::Node::hasShapeOf(const Node &other) const
     return true;
 }
 
-std::unique_ptr<Node> makeLibrary(const Workspace &workspace)
+void LibraryModel::FacetCache::setWorkspace(const Workspace &workspace)
+{
+    m_recorded = workspace.workloads.size();
+    for (const lineage::Lineage &lineage : workspace.lineages)
+        m_recorded += lineage.trials.size() + lineage.transitions.size() + lineage.attempts.size();
+}
+
+const CardFacets &LibraryModel::FacetCache::facetsOf(const Workspace &workspace,
+                                                     const skills::CardRecord &record)
+{
+    const Stamp stamp{static_cast<std::size_t>(record.card.revision),
+                      record.reviews.size(),
+                      record.verifications.size(),
+                      record.carrier.size(),
+                      record.buildingBlock.size(),
+                      m_recorded};
+    Held &held = m_held[text(record.card.name)];
+    if (held.stamp != stamp)
+        held = {stamp, klineage::facetsOf(workspace, record)};
+    return held.facets;
+}
+
+std::unique_ptr<Node> makeLibrary(const Workspace &workspace, LibraryModel::FacetCache &facets)
 {
     auto root = std::make_unique<Node>();
+    facets.setWorkspace(workspace);
     addWorkloads(*root, workspace);
-    addCards(*root, workspace);
+    addCards(*root, workspace, facets);
     addWorkloadsWithoutLineage(*root, workspace);
     return root;
 }

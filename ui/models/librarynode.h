@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/workspace/cardfacets.h"
 #include "ui/models/librarymodel.h"
+
+#include <QHash>
+
+#include <array>
 
 namespace klineage::ui {
 
@@ -15,6 +20,7 @@ struct LibraryModel::Node {
     QString search;
     QString tooltip;
     QString viewedKey; ///< of Viewed; cards only
+    CardFacets facets; ///< cards only; `viewed` is left out
     Chip chip;
     Node *parent = nullptr;
     int row = 0;
@@ -24,6 +30,25 @@ struct LibraryModel::Node {
     [[nodiscard]] bool hasShapeOf(const Node &other) const; ///< same rows, whatever they say
 };
 
-[[nodiscard]] std::unique_ptr<LibraryModel::Node> makeLibrary(const Workspace &workspace);
+/// Facets by card, made anew where what they rest on is another than before: a lint of all cards takes longer than a verdict may.
+class LibraryModel::FacetCache
+{
+public:
+    [[nodiscard]] const CardFacets &facetsOf(const Workspace &workspace, const skills::CardRecord &record);
+    /// How much the workspace's lineages hold: to be said before facetsOf().
+    void setWorkspace(const Workspace &workspace);
+
+private:
+    using Stamp = std::array<std::size_t, 6>;
+    struct Held {
+        Stamp stamp{};
+        CardFacets facets;
+    };
+    std::size_t m_recorded = 0;
+    QHash<QString, Held> m_held;
+};
+
+[[nodiscard]] std::unique_ptr<LibraryModel::Node> makeLibrary(const Workspace &workspace,
+                                                              LibraryModel::FacetCache &facets);
 
 } // namespace klineage::ui

@@ -58,6 +58,14 @@ void Selection::setCard(const QString &name)
     emit cardChanged(m_card);
 }
 
+void Selection::setMarkedCards(const QStringList &names)
+{
+    if (names == m_markedCards)
+        return;
+    m_markedCards = names;
+    emit markedCardsChanged();
+}
+
 void Selection::setHovered(const QString &row)
 {
     if (row == m_hovered)

@@ -3,6 +3,7 @@
 
 #include <QObject>
 #include <QString>
+#include <QStringList>
 
 namespace klineage::ui {
 
@@ -22,6 +23,8 @@ public:
         return m_baseline;
     } ///< pinned state; empty: K0 for totals, the parent for steps
     [[nodiscard]] QString card() const { return m_card; }
+    /// Cards that were selected together, which a verdict goes to instead of to card(); empty: there are none.
+    [[nodiscard]] QStringList markedCards() const { return m_markedCards; }
     [[nodiscard]] QString hovered() const { return m_hovered; }
 
     void setLineage(const QString &key, const QString &row); ///< clears the baseline when the lineage changes
@@ -31,6 +34,7 @@ public:
     void setRow(const QString &row);
     void setBaseline(const QString &state);
     void setCard(const QString &name);
+    void setMarkedCards(const QStringList &names);
     void setHovered(const QString &row);
 
 signals:
@@ -38,6 +42,7 @@ signals:
     void rowChanged(const QString &row);
     void baselineChanged(const QString &state);
     void cardChanged(const QString &name);
+    void markedCardsChanged();
     void hoveredChanged(const QString &row);
 
 private:
@@ -45,6 +50,7 @@ private:
     QString m_row;
     QString m_baseline;
     QString m_card;
+    QStringList m_markedCards;
     QString m_hovered;
     bool m_isLookingUp = false;
 };

@@ -39,17 +39,23 @@ void Viewed::setWorkspace(const QString &root)
     emit changed();
 }
 
-bool Viewed::mark(const QString &key)
+bool Viewed::mark(const QStringList &keys)
 {
-    if (m_keys.contains(key))
+    QByteArray lines;
+    for (const QString &key : keys) {
+        if (m_keys.contains(key))
+            continue;
+        m_keys.insert(key);
+        lines += key.toUtf8() + '\n';
+    }
+    if (lines.isEmpty())
         return true;
-    m_keys.insert(key);
     emit changed();
     if (m_file.isEmpty())
         return false;
     QDir().mkpath(QFileInfo(m_file).path());
     QFile file(m_file);
-    return file.open(QIODevice::Append) && file.write(key.toUtf8() + '\n') > 0 && file.flush();
+    return file.open(QIODevice::Append) && file.write(lines) == lines.size() && file.flush();
 }
 
 } // namespace klineage::ui

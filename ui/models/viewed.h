@@ -4,6 +4,7 @@
 #include <QObject>
 #include <QSet>
 #include <QString>
+#include <QStringList>
 
 namespace klineage::ui {
 
@@ -23,7 +24,8 @@ public:
     void setWorkspace(const QString &root);
     [[nodiscard]] bool contains(const QString &key) const { return m_keys.contains(key); }
     /// Marks and keeps it; false when it could not be kept, for the session it holds all the same.
-    bool mark(const QString &key);
+    bool mark(const QString &key) { return mark(QStringList{key}); }
+    bool mark(const QStringList &keys);
 
 signals:
     void changed();

@@ -69,6 +69,7 @@ void styleAxes(QCPAxisRect *rect)
 
 void stylePlot(QCustomPlot *plot, const QPalette &palette)
 {
+    plot->setMinimumSize(plot->minimumSize().expandedTo(QSize(1, 1))); // it cannot paint on nothing
     const Theme &theme = Theme::current();
     const QFont small = plotFont();
     plot->setBackground(palette.color(QPalette::Base));

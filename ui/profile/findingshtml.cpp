@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/profile/findingshtml.h"
 
-#include "ui/style/theme.h"
+#include "ui/profile/richtext.h"
 
 #include <QCoreApplication>
 
@@ -14,16 +14,6 @@ namespace {
 QString translated(const char *text)
 {
     return QCoreApplication::translate("Findings", text);
-}
-
-QString escaped(const std::string &text)
-{
-    return QString::fromStdString(text).toHtmlEscaped();
-}
-
-QString dim(const QString &text)
-{
-    return QStringLiteral("<span style=\"color:%1\">%2</span>").arg(Theme::current().dim.name(), text);
 }
 
 QString toolTitle(const std::string &tool)
@@ -59,20 +49,20 @@ QString findingsHtml(const gate::Analysis &analysis)
     for (const gate::ToolFinding &finding : analysis.findings) {
         const QString of = finding.kernel.empty()
                                ? QString()
-                               : QLatin1Char(' ') + dim(translated("of %1").arg(escaped(finding.kernel)));
+                               : QLatin1Char(' ') + dimmed(translated("of %1").arg(escaped(finding.kernel)));
         html += QStringLiteral("<p><b>%1</b>%2<br/>%3</p>")
                     .arg(toolTitle(finding.tool), of, escaped(finding.text));
     }
     if (analysis.findings.empty())
         html += QStringLiteral("<p>%1</p>")
-                    .arg(dim(translated("No tool that could look found anything to say.")));
+                    .arg(dimmed(translated("No tool that could look found anything to say.")));
     std::map<std::string, QStringList> missing;
     for (const gate::ToolSilence &silence : analysis.notMeasured)
         missing[silence.why].append(toolTitle(silence.tool).toLower());
     for (const auto &[why, tools] : missing)
         html += QStringLiteral("<p>%1</p>")
-                    .arg(dim(translated("Not measured (%1): %2.")
-                                 .arg(escaped(why), tools.join(QStringLiteral(", ")))));
+                    .arg(dimmed(translated("Not measured (%1): %2.")
+                                    .arg(escaped(why), tools.join(QStringLiteral(", ")))));
     return html;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/profile/profiledelta.h"
 
+#include "ui/style/format.h"
+
 #include <QCoreApplication>
 #include <QSet>
 
@@ -233,7 +235,7 @@ std::vector<ProfileRow> profileDelta(const gate::Trial *left, const gate::Trial 
             ProfileRow &row = merged[name];
             const MetricInfo *info = findInfo(name);
             row.name = QString::fromStdString(name);
-            row.label = info ? tr(info->label) : readable(name);
+            row.label = metricLabel(name);
             row.unit = QString::fromStdString(figure.unit);
             row.better = info ? info->better : Better::Neither;
             row.kind = info ? info->kind : ProfileRow::Kind::Counter;
@@ -253,6 +255,24 @@ std::vector<ProfileRow> profileDelta(const gate::Trial *left, const gate::Trial 
         return groupOf(a) != groupOf(b) ? groupOf(a) < groupOf(b) : a.impact() > b.impact();
     });
     return rows;
+}
+
+QString metricLabel(const std::string &name)
+{
+    const MetricInfo *info = findInfo(name);
+    return info ? profileText(info->label) : readable(name);
+}
+
+QString profileFigure(double value, const QString &unit)
+{
+    if (!unit.isEmpty() || std::abs(value) < 1e6)
+        return formatQuantity(value, unit);
+    const bool giga = std::abs(value) >= 1e9;
+    const double scaled = value / (giga ? 1e9 : 1e6);
+    return formatFixed(scaled, std::abs(scaled) >= 100  ? 0
+                               : std::abs(scaled) >= 10 ? 1
+                                                        : 2)
+           + (giga ? QStringLiteral(" G") : QStringLiteral(" M"));
 }
 
 } // namespace klineage::ui

@@ -47,4 +47,9 @@ struct ProfileRow {
 [[nodiscard]] std::vector<ProfileRow> profileDelta(const gate::Trial *left, const gate::Trial *right,
                                                    const gate::Comparison *paired = nullptr);
 
+/// "Registers / thread": what a metric is called in the window.
+[[nodiscard]] QString metricLabel(const std::string &name);
+/// A metric's value with its unit. Counts of a profiler run into the billions; three digits of them are compared.
+[[nodiscard]] QString profileFigure(double value, const QString &unit);
+
 } // namespace klineage::ui

@@ -5,24 +5,9 @@
 
 #include <QStringList>
 
-#include <cmath>
-
 namespace klineage::ui {
 
 namespace {
-
-/// Counts of a profiler run into the billions; three digits of them are compared.
-QString figureText(double value, const QString &unit)
-{
-    if (!unit.isEmpty() || std::abs(value) < 1e6)
-        return formatQuantity(value, unit);
-    const bool giga = std::abs(value) >= 1e9;
-    const double scaled = value / (giga ? 1e9 : 1e6);
-    return formatFixed(scaled, std::abs(scaled) >= 100  ? 0
-                               : std::abs(scaled) >= 10 ? 1
-                                                        : 2)
-           + (giga ? QStringLiteral(" G") : QStringLiteral(" M"));
-}
 
 /// Percentages change by points; everything else by a ratio, where there is one.
 QString sizeText(const ProfileRow &row)
@@ -76,8 +61,8 @@ void ProfileModel::setSides(const gate::Trial *left, const QString &leftName, co
     m_texts.clear();
     for (const ProfileRow &row : m_rows) {
         Texts texts;
-        texts.left = row.left ? figureText(*row.left, row.unit) : QStringLiteral("–");
-        texts.right = row.right ? figureText(*row.right, row.unit) : QStringLiteral("–");
+        texts.left = row.left ? profileFigure(*row.left, row.unit) : QStringLiteral("–");
+        texts.right = row.right ? profileFigure(*row.right, row.unit) : QStringLiteral("–");
         texts.change = changeText(row);
         texts.tip = tipOf(row);
         texts.bar = row.impact();

@@ -5,14 +5,18 @@
 #include "core/trial/analysis/analysis.h"
 #include "ui/models/selection.h"
 #include "ui/models/workspacemodel.h"
+#include "ui/plots/roofline/rooflineplot.h"
 #include "ui/profile/changedelegate.h"
 #include "ui/profile/findingshtml.h"
 #include "ui/profile/profilemodel.h"
 #include "ui/profile/samplesplot.h"
+#include "ui/profile/why/explainpage.h"
+#include "ui/profile/why/launchpage.h"
 #include "ui/style/chip.h"
 #include "ui/style/plainwidgets.h"
 #include "ui/style/status.h"
 
+#include <QAction>
 #include <QEvent>
 #include <QHBoxLayout>
 #include <QHeaderView>
@@ -21,6 +25,7 @@
 #include <QTabBar>
 #include <QTableView>
 #include <QTextBrowser>
+#include <QTimer>
 
 #include <algorithm>
 
@@ -31,21 +36,21 @@ namespace {
 constexpr int headerMargin = 8;
 constexpr int leastBar = 48;
 constexpr int leastName = 84;
-
-enum Page { TablePage, FindingsPage, SamplesPage, MessagePage }; // the first three in the order of the tabs
-
-QString sideName(const lineage::RowRef &row)
-{
-    return row.id.starts_with("trial:") ? ProfilePanel::tr("this trial") : QString::fromStdString(row.id);
-}
+constexpr int leastCaption = 150;
 
 } // namespace
+
+QString ProfilePanel::sideName(const lineage::RowRef &row)
+{
+    return row.id.starts_with("trial:") ? tr("this trial") : QString::fromStdString(row.id);
+}
 
 ProfilePanel::ProfilePanel(WorkspaceModel *workspace, Selection *selection, QWidget *parent)
     : QWidget(parent)
     , m_workspace(workspace)
     , m_selection(selection)
     , m_model(new ProfileModel(this))
+    , m_header(new QBoxLayout(QBoxLayout::LeftToRight))
     , m_tabs(new QTabBar)
     , m_bound(new ChipLabel)
     , m_caption(new QLabel)
@@ -54,12 +59,14 @@ ProfilePanel::ProfilePanel(WorkspaceModel *workspace, Selection *selection, QWid
     , m_change(new ChangeTextDelegate(this))
     , m_samples(new SamplesPlot)
     , m_findings(new QTextBrowser)
+    , m_explanation(new ExplainPage)
+    , m_launches(new LaunchPage)
+    , m_roofline(new RooflinePlot)
+    , m_patience(new QTimer(this))
     , m_failure(new QLabel)
     , m_message(makeMessageLabel())
 {
-    m_tabs->addTab(tr("Metrics"));
-    m_tabs->addTab(tr("Findings"));
-    m_tabs->addTab(tr("Samples"));
+    m_tabs->setObjectName(QStringLiteral("profileViews"));
     m_tabs->setDrawBase(false);
     m_tabs->setExpanding(false);
     m_tabs->setAccessibleName(tr("Profile views"));
@@ -90,18 +97,17 @@ ProfilePanel::ProfilePanel(WorkspaceModel *workspace, Selection *selection, QWid
     m_findings->setOpenLinks(false);
     m_findings->document()->setDocumentMargin(10);
 
-    m_stack->insertWidget(TablePage, m_table);
-    m_stack->insertWidget(FindingsPage, m_findings);
-    m_stack->insertWidget(SamplesPage, m_samples);
+    makeViews();
     m_stack->insertWidget(MessagePage, m_message);
 
-    m_tabs->setUsesScrollButtons(false);
     m_tabs->setElideMode(Qt::ElideNone);
-    auto *header = new QHBoxLayout;
-    header->setContentsMargins(headerMargin, 0, headerMargin, 0);
-    header->addWidget(m_tabs);
-    header->addWidget(m_bound);
-    header->addWidget(m_caption, 1);
+    m_header->setContentsMargins(headerMargin, 0, headerMargin, 0);
+    m_header->setSpacing(headerMargin);
+    m_header->addWidget(m_tabs);
+    auto *about = new QHBoxLayout;
+    about->addWidget(m_bound);
+    about->addWidget(m_caption, 1);
+    m_header->addLayout(about, 1);
     auto *layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(0);
@@ -110,7 +116,7 @@ ProfilePanel::ProfilePanel(WorkspaceModel *workspace, Selection *selection, QWid
     m_failure->setTextFormat(Qt::PlainText);
     m_failure->setTextInteractionFlags(Qt::TextSelectableByMouse);
     m_failure->setContentsMargins(headerMargin + 2, 4, headerMargin, 6);
-    layout->addLayout(header);
+    layout->addLayout(m_header);
     layout->addWidget(m_failure);
     // What went wrong is never cut off: the figures below it give way.
     m_stack->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Ignored);
@@ -128,14 +134,21 @@ ProfilePanel::ProfilePanel(WorkspaceModel *workspace, Selection *selection, QWid
     refresh();
 }
 
-/// The tabs stay whole; what bounds the kernel is left out where there is no room for it, the findings say it too.
+/// The tabs stay whole; what they are about stands below them where there is no room for it beside them. What bounds the kernel is left
+/// out where that is not enough, the findings say it too.
 void ProfilePanel::makeRoom()
 {
-    const int room = width() - 2 * headerMargin - m_tabs->sizeHint().width() - headerMargin;
+    const int whole = width() - 2 * headerMargin;
+    const int beside = whole - m_tabs->sizeHint().width() - headerMargin;
+    const bool isBeside = m_captionText.isEmpty() || beside >= leastCaption;
+    m_header->setDirection(isBeside ? QBoxLayout::LeftToRight : QBoxLayout::TopToBottom);
+    const int room = isBeside ? beside : whole;
     const int chip = m_bound->sizeHint().width() + headerMargin;
-    const bool showBound = !m_bound->chip().text.isEmpty() && chip <= room;
+    const bool showBound = !m_bound->chip().text.isEmpty() && chip + leastName <= room;
     m_bound->setVisible(showBound);
     const int rest = room - (showBound ? chip : 0);
+    m_caption->setAlignment((isBeside ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
+    m_caption->setVisible(!m_captionText.isEmpty());
     m_caption->setText(rest < leastName
                            ? QString()
                            : m_caption->fontMetrics().elidedText(m_captionText, Qt::ElideRight, rest));
@@ -190,7 +203,9 @@ void ProfilePanel::showMessage(const QString &text)
     m_findings->clear();
     m_bound->setChip({});
     m_captionText.clear();
-    m_caption->clear();
+    m_askedKey = m_answeredKey = QString();
+    m_asking.cancel();
+    makeRoom();
     m_message->setText(text);
     m_stack->setCurrentIndex(MessagePage);
 }
@@ -230,8 +245,11 @@ void ProfilePanel::showFailure(const gate::Verdict &verdict)
 void ProfilePanel::changeEvent(QEvent *event)
 {
     QWidget::changeEvent(event);
-    if (event->type() == QEvent::PaletteChange)
-        refresh(); // the findings' colours are in their text
+    if (event->type() != QEvent::PaletteChange)
+        return;
+    if (!m_answeredKey.isEmpty())
+        takeAnswer(m_answer); // colours are in the texts
+    refresh();
 }
 
 void ProfilePanel::refresh()
@@ -252,8 +270,9 @@ void ProfilePanel::refresh()
     const gate::Comparison *paired = step->left && step->left->id == step->right.parent
                                          ? step->right.trial->comparison("parent")
                                          : nullptr;
-    m_model->setSides(left, step->left ? sideName(*step->left) : QStringLiteral("–"), step->right.trial,
-                      sideName(step->right), paired);
+    m_leftName = step->left ? sideName(*step->left) : QStringLiteral("–");
+    m_rightName = sideName(step->right);
+    m_model->setSides(left, m_leftName, step->right.trial, m_rightName, paired);
     m_samples->setTrial(step->right.trial);
     showFindings(*step->right.trial);
     showFailure(step->right.trial->verdict);
@@ -264,6 +283,8 @@ void ProfilePanel::refresh()
                     : paired    ? tr("against %1, paired · %2").arg(sideName(*step->left), device)
                                 : tr("against %1, not paired · %2").arg(sideName(*step->left), device);
     makeRoom();
+    ask(*lineage);
+    showRoofline(*lineage);
     if (m_tabs->currentIndex() == SamplesPage && step->right.trial->samples.empty())
         m_message->setText(tr("This trial was not timed, so it has no samples: %1")
                                .arg(QString::fromStdString(step->right.trial->verdict.message)));

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/shell/centre.h"
 
+#include "ui/begin/guidebar.h"
+#include "ui/begin/welcomepage.h"
 #include "ui/shell/breadcrumb.h"
-#include "ui/style/icons.h"
 #include "ui/style/segmentedswitch.h"
 #include "ui/style/theme.h"
 
 #include <QApplication>
 #include <QHBoxLayout>
-#include <QLabel>
 #include <QPainter>
-#include <QPushButton>
 #include <QStackedWidget>
 #include <QVBoxLayout>
 
@@ -22,7 +21,6 @@ namespace klineage::ui {
 namespace {
 
 constexpr int barHeight = 31;
-constexpr int welcomeWidth = 440;
 
 } // namespace
 
@@ -32,7 +30,8 @@ Centre::Centre(WorkspaceModel *workspace, Selection *selection, const std::vecto
     , m_breadcrumb(new Breadcrumb(workspace, selection))
     , m_pages(new QStackedWidget)
     , m_whole(new QStackedWidget)
-    , m_welcomeText(new QLabel)
+    , m_welcome(new WelcomePage)
+    , m_guide(new GuideBar)
 {
     QStringList titles;
     for (const Page &page : pages) {
@@ -64,10 +63,12 @@ Centre::Centre(WorkspaceModel *workspace, Selection *selection, const std::vecto
     column->setContentsMargins(1, 1, 1, 1);
     column->setSpacing(0);
     column->addWidget(bar);
+    column->addWidget(m_guide);
     column->addWidget(m_pages, 1);
+    m_guide->hide();
 
     m_whole->addWidget(whole);
-    m_whole->addWidget(makeWelcome());
+    m_whole->addWidget(m_welcome);
     auto *layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->addWidget(m_whole);
@@ -76,25 +77,6 @@ Centre::Centre(WorkspaceModel *workspace, Selection *selection, const std::vecto
         if (std::exchange(m_hasFocusWithin, within) != within)
             update();
     });
-}
-
-QWidget *Centre::makeWelcome()
-{
-    auto *page = new QWidget;
-    auto *mark = new QLabel;
-    mark->setPixmap(applicationIcon().pixmap(56, 56));
-    m_welcomeText->setWordWrap(true);
-    auto *button = new QPushButton(tr("Open workspace…"));
-    button->setObjectName(QStringLiteral("primaryButton"));
-    connect(button, &QPushButton::clicked, this, &Centre::openWorkspaceRequested);
-    auto *column = new QVBoxLayout(page);
-    column->setSpacing(14);
-    column->addStretch(2);
-    column->addWidget(mark, 0, Qt::AlignHCenter);
-    column->addWidget(m_welcomeText, 0, Qt::AlignHCenter);
-    column->addWidget(button, 0, Qt::AlignHCenter);
-    column->addStretch(3);
-    return page;
 }
 
 void Centre::showPage(const QString &id)
@@ -117,12 +99,9 @@ QWidget *Centre::pageWidget() const
     return m_pages->currentWidget();
 }
 
-void Centre::showWelcome(const QString &text)
+void Centre::showWelcome(bool welcome)
 {
-    m_welcomeText->setText(text);
-    // A layout that aligns a label asks no height for its width, and would cut its text.
-    m_welcomeText->setFixedSize(welcomeWidth, std::max(0, m_welcomeText->heightForWidth(welcomeWidth)));
-    m_whole->setCurrentIndex(text.isEmpty() ? 0 : 1);
+    m_whole->setCurrentIndex(welcome ? 1 : 0);
 }
 
 bool Centre::isWelcoming() const

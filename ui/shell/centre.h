@@ -6,14 +6,15 @@
 
 #include <vector>
 
-class QLabel;
 class QStackedWidget;
 
 namespace klineage::ui {
 
 class Breadcrumb;
+class GuideBar;
 class SegmentedSwitch;
 class Selection;
+class WelcomePage;
 class WorkspaceModel;
 
 /// The middle of the window: breadcrumb and page switch above one of its pages, or what to do while there is no workspace.
@@ -37,26 +38,25 @@ public:
     [[nodiscard]] QWidget *pageWidget() const;
     [[nodiscard]] Breadcrumb *breadcrumb() const { return m_breadcrumb; }
 
-    /// Instead of the pages: why there is nothing to show. An empty text brings the pages back.
-    void showWelcome(const QString &text);
+    /// Instead of the pages: what to do while there is nothing to show, or the pages again.
+    void showWelcome(bool welcome);
     [[nodiscard]] bool isWelcoming() const;
-
-signals:
-    void openWorkspaceRequested();
+    [[nodiscard]] WelcomePage *welcome() const { return m_welcome; }
+    /// Above the pages, hidden at first.
+    [[nodiscard]] GuideBar *guide() const { return m_guide; }
 
 protected:
     void paintEvent(QPaintEvent *event) override;
 
 private:
-    [[nodiscard]] QWidget *makeWelcome();
-
     QStringList m_ids;
     QStringList m_lineageIds; ///< of the pages with the breadcrumb
     Breadcrumb *m_breadcrumb;
     SegmentedSwitch *m_switch;
     QStackedWidget *m_pages;
     QStackedWidget *m_whole; ///< pages with their bar, or the welcome
-    QLabel *m_welcomeText;
+    WelcomePage *m_welcome;
+    GuideBar *m_guide;
     bool m_hasFocusWithin = false; ///< the frame is painted in the accent colour then
 };
 

@@ -138,7 +138,16 @@ QString plainHeader(const QAbstractItemModel &model, int column)
     return name.isValid() ? name.toString() : model.headerData(column, Qt::Horizontal).toString();
 }
 
-void addRows(QString &csv, const QAbstractItemView &view, const QModelIndex &parent, int depth)
+using Cell = QString (*)(const QModelIndex &);
+
+QString shownValue(const QModelIndex &index)
+{
+    return index.data().toString();
+}
+
+/// Of branches those that are open, their depth as spaces.
+void addRows(QList<QStringList> &rows, const QAbstractItemView &view, const QModelIndex &parent, int depth,
+             Cell cell)
 {
     const QAbstractItemModel *model = view.model();
     for (int row = 0; row < model->rowCount(parent); ++row) {
@@ -146,25 +155,48 @@ void addRows(QString &csv, const QAbstractItemView &view, const QModelIndex &par
         for (int column = 0; column < model->columnCount(parent); ++column) {
             if (isColumnHidden(view, column))
                 continue;
-            const QString text = plainValue(model->index(row, column, parent));
-            cells << quoted(column == 0 ? QString(2 * depth, QLatin1Char(' ')) + text : text);
+            const QString text = cell(model->index(row, column, parent));
+            cells << (column == 0 ? QString(2 * depth, QLatin1Char(' ')) + text : text);
         }
-        csv += cells.join(QLatin1Char(',')) + QLatin1String("\r\n");
+        rows << cells;
         const QModelIndex first = model->index(row, 0, parent);
         const auto *tree = qobject_cast<const QTreeView *>(&view);
         if (tree && tree->isExpanded(first))
-            addRows(csv, view, first, depth + 1);
+            addRows(rows, view, first, depth + 1, cell);
     }
+}
+
+/// The header too, where the view has one.
+QList<QStringList> rowsOf(const QAbstractItemView &view, Cell cell, bool plain)
+{
+    QList<QStringList> rows;
+    const QAbstractItemModel *model = view.model();
+    if (qobject_cast<const QTableView *>(&view)) {
+        QStringList header;
+        for (int column = 0; column < model->columnCount(); ++column) {
+            if (!isColumnHidden(view, column))
+                header << (plain ? plainHeader(*model, column)
+                                 : model->headerData(column, Qt::Horizontal).toString());
+        }
+        rows << header;
+    }
+    addRows(rows, view, {}, 0, cell);
+    return rows;
 }
 
 } // namespace
 
 QAbstractItemView *visibleTable(const QWidget &panel)
 {
-    const QList<QAbstractItemView *> views = panel.findChildren<QAbstractItemView *>();
-    for (QAbstractItemView *view : views) {
-        if (view->isVisibleTo(&panel) && view->model()
-            && (qobject_cast<QTableView *>(view) || qobject_cast<QTreeView *>(view)))
+    const auto isTable = [&panel](const QAbstractItemView *view) {
+        return view && view->isVisibleTo(&panel) && view->model()
+               && (qobject_cast<const QTableView *>(view) || qobject_cast<const QTreeView *>(view));
+    };
+    // Of several the one that has the focus, or had it last.
+    if (auto *view = qobject_cast<QAbstractItemView *>(panel.focusWidget()); isTable(view))
+        return view;
+    for (QAbstractItemView *view : panel.findChildren<QAbstractItemView *>()) {
+        if (isTable(view))
             return view;
     }
     return nullptr;
@@ -173,16 +205,32 @@ QAbstractItemView *visibleTable(const QWidget &panel)
 QString tableAsCsv(const QAbstractItemView &view)
 {
     QString csv;
-    const QAbstractItemModel *model = view.model();
-    QStringList header;
-    for (int column = 0; column < model->columnCount(); ++column) {
-        if (!isColumnHidden(view, column))
-            header << quoted(plainHeader(*model, column));
+    for (QStringList cells : rowsOf(view, plainValue, true)) {
+        std::transform(cells.begin(), cells.end(), cells.begin(), quoted);
+        csv += cells.join(QLatin1Char(',')) + QLatin1String("\r\n");
     }
-    if (qobject_cast<const QTableView *>(&view))
-        csv += header.join(QLatin1Char(',')) + QLatin1String("\r\n");
-    addRows(csv, view, {}, 0);
     return csv;
+}
+
+QString tableAsText(const QAbstractItemView &view)
+{
+    const QList<QStringList> rows = rowsOf(view, shownValue, false);
+    QList<qsizetype> widths;
+    for (const QStringList &cells : rows) {
+        widths.resize(std::max(widths.size(), cells.size()));
+        for (qsizetype i = 0; i + 1 < cells.size(); ++i) // the last one ends with its line
+            widths[i] = std::max(widths[i], cells[i].size());
+    }
+    QString text;
+    for (const QStringList &cells : rows) {
+        QString line;
+        for (qsizetype i = 0; i < cells.size(); ++i)
+            line += cells[i].leftJustified(widths[i] + (i + 1 < cells.size() ? 2 : 0));
+        while (line.endsWith(QLatin1Char(' ')))
+            line.chop(1);
+        text += line + QLatin1Char('\n');
+    }
+    return text;
 }
 
 QString exportFilters(const QWidget &panel)
@@ -190,7 +238,7 @@ QString exportFilters(const QWidget &panel)
     QStringList filters{exporterText("PNG picture (*.png)"), exporterText("SVG drawing (*.svg)"),
                         exporterText("PDF page (*.pdf)")};
     if (visibleTable(panel))
-        filters << exporterText("CSV table (*.csv)");
+        filters << exporterText("CSV table (*.csv)") << exporterText("Text in columns (*.txt)");
     return filters.join(QStringLiteral(";;"));
 }
 
@@ -206,14 +254,15 @@ QString exportPanel(QWidget &panel, const QString &fileName)
     if (draw) {
         const OnPaper paper(panel);
         bytes = draw(panel);
-    } else if (suffix == QLatin1String("csv")) {
+    } else if (suffix == QLatin1String("csv") || suffix == QLatin1String("txt")) {
         const QAbstractItemView *table = visibleTable(panel);
         if (!table)
             return exporterText("Cannot export %1: the panel shows no table; choose a picture.")
                 .arg(fileName);
-        bytes = tableAsCsv(*table).toUtf8();
+        bytes = (suffix == QLatin1String("csv") ? tableAsCsv(*table) : tableAsText(*table)).toUtf8();
     } else {
-        return exporterText("Cannot export %1: the name must end in .png, .svg, .pdf or .csv.").arg(fileName);
+        return exporterText("Cannot export %1: the name must end in .png, .svg, .pdf, .csv or .txt.")
+            .arg(fileName);
     }
     return saveExport(bytes, fileName);
 }

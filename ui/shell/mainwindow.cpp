@@ -2,17 +2,21 @@
 #include "ui/shell/mainwindow.h"
 
 #include "core/workspace/installed.h"
+#include "core/workspace/story.h"
 #include "core/workspace/workspace.h"
+#include "ui/begin/newlineagedialog.h"
 #include "ui/cards/cardreviewer.h"
 #include "ui/diff/diffpanel.h"
 #include "ui/editor/editorpanel.h"
 #include "ui/experiments/experimentspanel.h"
 #include "ui/graph/lineagepanel.h"
 #include "ui/keys/keyring.h"
+#include "ui/machine/machinepanel.h"
 #include "ui/models/selection.h"
 #include "ui/models/viewed.h"
 #include "ui/models/workspacemodel.h"
 #include "ui/plots/trajectorytabs.h"
+#include "ui/profile/profilepanel.h"
 #include "ui/runs/gatecontroller.h"
 #include "ui/runs/gatedesk.h"
 #include "ui/runs/poolpanel.h"
@@ -65,15 +69,6 @@ bool hasRow(const lineage::Lineage &lineage, const QString &id)
                           [&](const auto &attempt) { return attempt.id == id.toStdString(); });
 }
 
-/// The lineage that a first look is worth most: with the most steps.
-const lineage::Lineage *bestStory(const Workspace &workspace)
-{
-    const auto best =
-        std::max_element(workspace.lineages.begin(), workspace.lineages.end(),
-                         [](const auto &a, const auto &b) { return a.states.size() < b.states.size(); });
-    return best == workspace.lineages.end() ? nullptr : &*best;
-}
-
 } // namespace
 
 MainWindow::MainWindow(QWidget *parent)
@@ -94,6 +89,8 @@ MainWindow::MainWindow(QWidget *parent)
     , m_status(new StatusLine(m_devices, m_gate, m_problems))
     , m_report(new ReportMaker(this))
     , m_copier(new WorkspaceCopier(this))
+    , m_newLineage(new NewLineageDialog(
+          m_workspace, m_gate, [this] { return m_devices->devices(); }, this))
 {
     setWindowTitle(QStringLiteral("KLineage"));
     setWindowIcon(applicationIcon());
@@ -109,9 +106,11 @@ MainWindow::MainWindow(QWidget *parent)
     buildMenus();
     connectPanels();
     connectReview();
+    connectMachine();
     connectWorkspace();
     connectGate();
     connectRuns();
+    connectFirst();
     applyLayout(QStringLiteral("review"));
     panel(QStringLiteral("lineage"))->setFocus();
 }
@@ -157,6 +156,13 @@ void MainWindow::connectPanels()
             });
     connect(editor, &EditorPanel::message, m_status, &StatusLine::say);
     connect(diff, &DiffPanel::message, m_status, &StatusLine::say);
+    auto *profile = qobject_cast<ProfilePanel *>(panel(QStringLiteral("profile")));
+    addActions(profile->commands()); // their keys act while the panel is hidden, too
+    connect(profile, &ProfilePanel::wanted, this, [this] { showPanel(QStringLiteral("profile")); });
+    connect(profile, &ProfilePanel::sourceLineWanted, this, [this, diff](int side, int line) {
+        m_centre->showPage(QStringLiteral("diff"));
+        diff->showSourceLine(side, line);
+    });
     connect(m_reviewer, &CardReviewer::written, this,
             [this](const QString &, const QString &text) { m_status->say(text); });
     connect(m_reviewer, &CardReviewer::failed, this, [this](const QString &card, const QString &text) {
@@ -174,7 +180,6 @@ void MainWindow::connectPanels()
     connect(m_top, &TopBar::layoutChosen, this, [this](int layout) { m_arranger->apply(layout); });
     connect(m_top, &TopBar::goToRequested, this,
             [this] { command(QStringLiteral("window.goTo"))->trigger(); });
-    connect(m_centre, &Centre::openWorkspaceRequested, this, &MainWindow::chooseWorkspace);
     connect(m_top, &TopBar::copyRequested, this, &MainWindow::copyWorkspace);
     connect(m_copier, &WorkspaceCopier::ended, this, [this](const QString &to, const QString &problem) {
         if (problem.isEmpty())
@@ -220,17 +225,23 @@ void MainWindow::connectGate()
     auto *editor = qobject_cast<EditorPanel *>(panel(QStringLiteral("editor")));
     connect(m_gate, &GateController::started, this, [this, editor](const GateJob &job) {
         updateStop();
-        editor->showRunning(tr("Gating %1…").arg(job.candidateName));
+        if (!job.lineageKey.isEmpty()) // otherwise it is a new lineage's
+            editor->showRunning(tr("Gating %1…").arg(job.candidateName));
     });
     connect(m_gate, &GateController::progressed, editor,
-            [editor](quint64, const gate::GateProgress &progress) {
-                editor->showRunning(QString::fromStdString(progress.text));
+            [this, editor](quint64, const gate::GateProgress &progress) {
+                if (!m_gate->currentJob().lineageKey.isEmpty())
+                    editor->showRunning(QString::fromStdString(progress.text));
             });
     connect(m_gate, &GateController::finished, this,
             [this, editor](quint64, const gate::Trial &trial, const QString &row, const QString &note) {
                 updateStop();
-                editor->showVerdict(trial);
                 const QString verdict = QString::fromStdString(trial.verdict.message);
+                if (m_gate->currentJob().lineageKey.isEmpty()) {
+                    m_status->say(verdict);
+                    return;
+                }
+                editor->showVerdict(trial);
                 m_status->say(note.isEmpty() ? verdict : tr("%1 %2").arg(verdict, note));
                 const QString key = m_gate->currentJob().lineageKey;
                 if (!row.isEmpty() && key == m_selection->lineageKey())
@@ -238,7 +249,8 @@ void MainWindow::connectGate()
             });
     const auto ended = [this, editor](const QString &message) {
         updateStop();
-        editor->showFailure(message);
+        if (!m_gate->currentJob().lineageKey.isEmpty())
+            editor->showFailure(message);
         m_status->say(message);
     };
     connect(m_gate, &GateController::failed, this, [this, ended](quint64, const QString &message) {
@@ -320,7 +332,8 @@ void MainWindow::connectRuns()
 void MainWindow::updateStop()
 {
     command(QStringLiteral("window.stop"))
-        ->setEnabled(m_gate->isRunning() || m_runner->isRunning() || m_report->isWorking());
+        ->setEnabled(m_gate->isRunning() || m_runner->isRunning() || m_report->isWorking()
+                     || machinePanel()->isCompiling() || m_reviewer->isBusy());
 }
 
 void MainWindow::openWorkspace(const QString &root)
@@ -328,24 +341,11 @@ void MainWindow::openWorkspace(const QString &root)
     m_root = QDir(root).absolutePath();
     m_reading = true;
     m_workspaceError.clear();
-    m_centre->showWelcome({});
+    m_centre->showWelcome(false);
     m_top->setWorkspaceName(QDir(m_root).dirName(), m_root);
     m_top->setReadOnly(false); // until it is read
     m_viewed->setWorkspace(m_root);
     m_workspace->open(m_root);
-}
-
-void MainWindow::showNoWorkspace(const QString &why)
-{
-    m_reading = false;
-    m_workspaceError = why;
-    m_centre->showWelcome(
-        why + QStringLiteral("\n\n")
-        + tr(
-            "A workspace is a folder with workloads/ and skills/ in it; a clone of this project is one. Open one, "
-            "or start with --workspace DIR."));
-    m_top->setWorkspaceName({}, {});
-    m_top->setReadOnly(false);
 }
 
 void MainWindow::setWanted(const QString &target, const QString &card)
@@ -374,7 +374,6 @@ bool MainWindow::applyLayout(const QString &id)
 void MainWindow::onWorkspaceLoaded()
 {
     const bool isAnew = std::exchange(m_reading, false);
-    m_centre->showWelcome({});
     m_problems->setWorkspace(m_workspace->workspace());
     m_top->setReadOnly(isReadOnly(m_root.toStdString()));
     // Read again because a run stored something: what a person looks at stays.
@@ -385,12 +384,17 @@ void MainWindow::onWorkspaceLoaded()
     m_session.recentWorkspaces.prepend(m_root);
     m_session.recentWorkspaces = m_session.recentWorkspaces.mid(0, maxRecent);
     selectWanted();
+    welcomeIfEmpty();
+    if (std::exchange(m_wantsKernel, false))
+        beginLineage(std::exchange(m_wantedKernel, {}));
 }
 
-/// What was asked for, else what is selected already, else what the last session had, else the first lineage and card.
+/// What was asked for, else what is selected already, else what the last session had, else the best story of the workspace.
 void MainWindow::selectWanted()
 {
     m_wantedError.clear();
+    const bool isUnasked = m_wantedTarget.isEmpty() && m_wantedCard.isEmpty()
+                           && !m_workspace->lineage(m_selection->lineageKey());
     const Workspace &workspace = m_workspace->workspace();
     if (m_wantedTarget.startsWith(QLatin1String("run:")))
         selectRun(std::exchange(m_wantedTarget, {}).mid(4));
@@ -406,8 +410,11 @@ void MainWindow::selectWanted()
             m_wantedError = tr("Cannot open %1: the workspace has no lineage %2.").arg(m_wantedTarget, key);
     }
     const lineage::Lineage *lineage = m_workspace->lineage(key);
-    if (!lineage)
+    if (!lineage) {
         lineage = bestStory(workspace);
+        row = lineage && m_wantedTarget.isEmpty() ? QString::fromStdString(firstState(workspace, *lineage))
+                                                  : row;
+    }
     if (lineage) {
         if (!row.isEmpty() && !hasRow(*lineage, row) && m_wantedError.isEmpty() && !m_wantedTarget.isEmpty())
             m_wantedError = tr("Cannot open %1: the lineage %2 has no row %3.").arg(m_wantedTarget, key, row);
@@ -431,6 +438,8 @@ void MainWindow::selectWanted()
     }
     m_wantedTarget.clear();
     m_wantedCard.clear();
+    if (isUnasked && lineage && !m_session.guideDismissed)
+        showGuide(true);
 }
 
 void MainWindow::selectRun(const QString &id)
@@ -510,8 +519,10 @@ bool MainWindow::isSettled() const
     const auto *diff = qobject_cast<DiffPanel *>(panel(QStringLiteral("diff")));
     const auto *step = qobject_cast<RunStepView *>(panel(QStringLiteral("run")));
     const auto *experiments = qobject_cast<ExperimentsPanel *>(panel(QStringLiteral("experiments")));
+    const auto *profile = qobject_cast<ProfilePanel *>(panel(QStringLiteral("profile")));
     return !m_reading && !m_runs->isReading() && step->isUpToDate() && experiments->isUpToDate()
-           && (!m_workspace->isLoaded() || diff->isUpToDate());
+           && profile->isUpToDate()
+           && (!m_workspace->isLoaded() || (diff->isUpToDate() && machinePanel()->isUpToDate()));
 }
 
 bool MainWindow::event(QEvent *event)

@@ -18,6 +18,8 @@ class DockPanel;
 class GateController;
 class GateDesk;
 class KeyRing;
+class MachinePanel;
+class NewLineageDialog;
 class ProblemsModel;
 class QuickOpen;
 class ReportMaker;
@@ -46,6 +48,8 @@ public:
     void copyWorkspaceInto(const QString &parent);
     /// There is none: says what to do instead.
     void showNoWorkspace(const QString &why);
+    /// Asks what is not in a kernel's source, for a new lineage; once the workspace is read. Empty: what was typed last, or a new one.
+    void beginLineage(const QString &file = {});
     /// What to select once the workspace is read: "gemm/sm90", "gemm/sm90/K05", "run:ID" or "experiment:NAME", and a card's name.
     /// Both may be empty.
     void setWanted(const QString &target, const QString &card);
@@ -84,6 +88,8 @@ protected:
     bool event(QEvent *event) override;
     void showEvent(QShowEvent *event) override;
     void closeEvent(QCloseEvent *event) override;
+    void dragEnterEvent(QDragEnterEvent *event) override;
+    void dropEvent(QDropEvent *event) override;
 
 private:
     void buildPanels();
@@ -101,6 +107,23 @@ private:
     void stepCard(int by);
     void goToUnreviewed(const QString &judged);
     void markViewed();
+    void markCardsViewed();
+
+    // windowmachine.cpp
+    void connectMachine();
+    [[nodiscard]] MachinePanel *machinePanel() const;
+
+    // windowfirst.cpp
+    void buildFirstActions();
+    void connectFirst();
+    void showWelcome(const QString &why);
+    void welcomeIfEmpty();
+    void showGuide(bool shown);
+    void updateGuide();
+    void createWorkspaceIn(const QString &folder);
+    void copyExample();
+    void copyInto(const QString &from, const QString &parent);
+    [[nodiscard]] static QString exampleWorkspace();
 
     // windowactions.cpp
     void buildActions();
@@ -121,6 +144,7 @@ private:
     void chooseWorkspace();
     void copyWorkspace();
     void showPanel(const QString &id);
+    void raisePanel(const QString &id);
     [[nodiscard]] QWidget *focusedPanel() const;
     [[nodiscard]] QList<QWidget *> shownPanels() const;
 
@@ -149,6 +173,7 @@ private:
     QuickOpen *m_quickOpen = nullptr;
     ReportMaker *m_report;
     WorkspaceCopier *m_copier;
+    NewLineageDialog *m_newLineage;
     QMap<QString, QWidget *> m_panels;
     std::vector<DockPanel *> m_docks;
     SessionStore *m_store = nullptr;
@@ -156,6 +181,8 @@ private:
     QString m_root;
     QString m_wantedTarget;
     QString m_wantedCard;
+    QString m_wantedKernel; ///< file of a lineage to begin once the workspace is read
+    bool m_wantsKernel = false;
     QString m_workspaceError;
     QString m_wantedError;
     double m_textScale = 1; ///< of the layouts but Demo, whose text is larger by itself

@@ -7,6 +7,7 @@
 #include "ui/experiments/experimentspanel.h"
 #include "ui/graph/lineagepanel.h"
 #include "ui/library/librarypanel.h"
+#include "ui/machine/machinepanel.h"
 #include "ui/plots/trajectorytabs.h"
 #include "ui/profile/profilepanel.h"
 #include "ui/runs/runconsole.h"
@@ -83,6 +84,7 @@ const std::vector<PanelSpec> &panelTable()
         {"experiments", panelText("Experiments"), "trajectory", PanelPlace::Centre, experiments},
         {"card",       panelText("SkillCard"),   "card",       PanelPlace::Dock,   card},
         {"profile",    panelText("Profile Δ"),   "profile",    PanelPlace::Dock,   panelOf<ProfilePanel>},
+        {"machine",    panelText("Machine code"), "device",    PanelPlace::Dock,   panelOf<MachinePanel>},
         {"trajectory", panelText("Trajectory"),  "trajectory", PanelPlace::Dock,   trajectory},
         {"runs",       panelText("Runs"),        "run",        PanelPlace::Dock,   runs},
         {"console",    panelText("Run console"), "console",    PanelPlace::Dock,   console},

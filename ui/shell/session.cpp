@@ -59,6 +59,7 @@ SessionState SessionStore::load(QStringList *messages)
     state.page = s.value(QStringLiteral("window/page")).toString();
     state.theme = s.value(QStringLiteral("window/theme"), state.theme).toString();
     state.forward = s.value(QStringLiteral("window/forward")).toBool();
+    state.guideDismissed = s.value(QStringLiteral("window/guideDismissed")).toBool();
     s.beginGroup(QStringLiteral("layouts"));
     for (const QString &id : s.childKeys())
         state.layoutStates[id] = s.value(id).toByteArray();
@@ -81,6 +82,7 @@ bool SessionStore::save(const SessionState &state)
     s.setValue(QStringLiteral("window/page"), state.page);
     s.setValue(QStringLiteral("window/theme"), state.theme);
     s.setValue(QStringLiteral("window/forward"), state.forward);
+    s.setValue(QStringLiteral("window/guideDismissed"), state.guideDismissed);
     s.beginGroup(QStringLiteral("layouts"));
     s.remove(QString());
     for (auto it = state.layoutStates.cbegin(); it != state.layoutStates.cend(); ++it)

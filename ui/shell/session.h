@@ -26,6 +26,7 @@ struct SessionState {
     QString card;
     QString theme = QStringLiteral("system");
     bool forward = false;
+    bool guideDismissed = false; ///< for good; the command brings it back
 };
 
 /// The session's file. A damaged one is kept beside itself under the name "<file>.damaged" and the session starts anew.

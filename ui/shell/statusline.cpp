@@ -123,6 +123,9 @@ StatusLine::StatusLine(DeviceMonitor *devices, GateController *gate, ProblemsMod
 
 void StatusLine::say(const QString &message)
 {
+    // Of what does not fit, the beginning is seen.
+    const bool fits = m_message->fontMetrics().horizontalAdvance(message) <= m_message->width();
+    m_message->setAlignment((fits ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
     m_message->setText(message);
     m_message->setToolTip(message);
     m_messageTimer->start();

@@ -4,6 +4,7 @@
 
 #include "ui/experiments/experimentspanel.h"
 #include "ui/experiments/experimentstore.h"
+#include "ui/machine/machinepanel.h"
 #include "ui/models/selection.h"
 #include "ui/models/workspacemodel.h"
 #include "ui/plots/trajectorytabs.h"
@@ -95,6 +96,7 @@ void MainWindow::buildActions()
                key(Qt::CTRL | Qt::SHIFT | Qt::Key_E), [this] { writeReport(); });
     addCommand("window.openWorkspace", tr("Open workspace…"), key(Qt::CTRL | Qt::Key_O),
                [this] { chooseWorkspace(); });
+    buildFirstActions();
     addCommand("window.copyWorkspace", tr("Copy the workspace…"), {}, [this] { copyWorkspace(); });
     addCommand("window.reload", tr("Read the workspace again"), key(Qt::Key_F5), [this] {
         if (!m_root.isEmpty())
@@ -104,6 +106,8 @@ void MainWindow::buildActions()
         m_gate->stop();
         m_runner->stop();
         m_report->stop();
+        machinePanel()->stop();
+        m_reviewer->stop();
     })->setEnabled(false);
     for (std::size_t i = 0; i < windowLayouts().size(); ++i) {
         const WindowLayout &layout = windowLayouts()[i];
@@ -137,7 +141,7 @@ void MainWindow::buildActions()
     for (const PanelSpec &spec : panelTable())
         m_actions->addFrom(m_panels.value(QLatin1String(spec.id)), spec.title);
     addAction(command(QStringLiteral("card.undo")));
-    for (const char *id : {"diff.nextHunk", "diff.previousHunk"})
+    for (const char *id : {"diff.nextHunk", "diff.previousHunk", "diff.nextMoved", "diff.previousMoved"})
         addAction(command(QLatin1String(id))); // also while the diff is hidden
 
     const auto showKey = [this] {
@@ -158,8 +162,10 @@ void MainWindow::buildMenus()
     };
     add(menu, {"window.goTo", "window.palette"});
     menu->addSeparator();
-    add(menu,
-        {"window.openWorkspace", "window.copyWorkspace", "window.reload", "window.export", "window.report"});
+    add(menu, {"window.newLineage"});
+    menu->addSeparator();
+    add(menu, {"window.openWorkspace", "window.newWorkspace", "window.copyExample", "window.copyWorkspace",
+               "window.reload", "window.export", "window.report"});
     menu->addSeparator();
     QMenu *panels = menu->addMenu(tr("Panels"));
     for (DockPanel *dock : m_docks)
@@ -177,14 +183,15 @@ void MainWindow::buildMenus()
     menu->addSeparator();
     add(menu, {"runs.resume", "runs.pause", "window.stop", "runs.keys"});
     menu->addSeparator();
-    add(menu, {"window.keys", "window.about", "window.quit"});
+    add(menu, {"window.guide", "window.keys", "window.about", "window.quit"});
 }
 
 void MainWindow::fillWorkspaceMenu()
 {
     QMenu *menu = m_top->workspaceMenu();
     menu->clear();
-    for (const char *id : {"window.openWorkspace", "window.copyWorkspace", "window.reload"})
+    for (const char *id :
+         {"window.openWorkspace", "window.newWorkspace", "window.copyWorkspace", "window.reload"})
         menu->addAction(command(QLatin1String(id)));
     if (m_session.recentWorkspaces.isEmpty())
         return;
@@ -255,17 +262,22 @@ void MainWindow::zoomPane()
 
 void MainWindow::showPanel(const QString &id)
 {
+    raisePanel(id);
+    m_panels.value(id)->setFocus(Qt::ShortcutFocusReason);
+}
+
+/// Without the focus.
+void MainWindow::raisePanel(const QString &id)
+{
     if (m_arranger->isZoomed())
         zoomPane();
-    QWidget *panel = m_panels.value(id);
     for (DockPanel *dock : m_docks) {
-        if (dock->panel() == panel) {
+        if (dock->panel() == m_panels.value(id)) {
             dock->show();
             dock->raise();
         }
     }
     m_centre->showPage(id);
-    panel->setFocus(Qt::ShortcutFocusReason);
 }
 
 void MainWindow::exportFocused()
@@ -346,16 +358,7 @@ void MainWindow::copyWorkspace()
 
 void MainWindow::copyWorkspaceInto(const QString &parent)
 {
-    if (m_copier->isWorking()) {
-        m_status->say(tr("A copy is being made."));
-        return;
-    }
-    const QDir folder(parent);
-    QString name = QStringLiteral("klineage-workspace");
-    for (int i = 2; folder.exists(name); ++i)
-        name = QStringLiteral("klineage-workspace-%1").arg(i);
-    m_status->say(tr("Copying the workspace to %1…").arg(QDir::toNativeSeparators(folder.filePath(name))));
-    m_copier->copy(m_root, folder.filePath(name));
+    copyInto(m_root, parent);
 }
 
 } // namespace klineage::ui

@@ -6,6 +6,7 @@
 #include "core/workspace/workspace.h"
 #include "ui/cards/cardpanel.h"
 #include "ui/cards/cardreviewer.h"
+#include "ui/cards/verdictbar.h"
 #include "ui/graph/lineagepanel.h"
 #include "ui/graph/lineageview.h"
 #include "ui/library/librarypanel.h"
@@ -55,7 +56,7 @@ void MainWindow::buildPaneKeys()
             connect(entry.action, &QAction::triggered, m_centre,
                     [this] { m_centre->showPage(QStringLiteral("diff")); });
     }
-    for (const char *id : {"library", "lineage", "diff", "card", "profile", "trajectory"}) {
+    for (const char *id : {"library", "lineage", "diff", "card", "profile", "machine", "trajectory"}) {
         for (QWidget *view : viewsOf(panel(QLatin1String(id))))
             view->addActions(letters);
     }
@@ -69,10 +70,19 @@ void MainWindow::connectReview()
     qobject_cast<LineagePanel *>(panel(QStringLiteral("lineage")))->view()->setViewed(m_viewed);
     connect(library, &LibraryPanel::cardChosen, this, &MainWindow::followCard);
     connect(card, &CardPanel::message, m_status, &StatusLine::say);
-    connect(card, &CardPanel::judged, this, [this](const QString &judged) {
+    connect(card, &CardPanel::judged, this, [this, library](const QString &judged) {
+        library->unmark();
         if (m_triaging)
             goToUnreviewed(judged);
     });
+    connect(m_reviewer, &CardReviewer::progressed, this, [this](int done, int total) {
+        m_status->say(tr("%1 of %2 cards are written; Shift+Esc stops.").arg(done).arg(total));
+        updateStop();
+    });
+    connect(m_reviewer, &CardReviewer::written, this, &MainWindow::updateStop);
+    connect(card, &CardPanel::cardRequested, library, &LibraryPanel::chooseCard);
+    connect(card, &CardPanel::admitRequested, this,
+            [this] { command(QStringLiteral("runs.admit"))->trigger(); });
     connect(card, &CardPanel::liftRequested, this,
             [this] { command(QStringLiteral("runs.lift"))->trigger(); });
     // What is taken back is looked at.
@@ -139,16 +149,45 @@ void MainWindow::goToUnreviewed(const QString &judged)
         library->chooseCard(next);
 }
 
+/// The card, or after one question all that are selected together; then the next card.
+void MainWindow::markCardsViewed()
+{
+    auto *library = qobject_cast<LibraryPanel *>(panel(QStringLiteral("library")));
+    const QStringList marked = m_selection->markedCards();
+    const auto mark = [this, library](const QStringList &names) {
+        QStringList keys;
+        for (const QString &name : names) {
+            if (const skills::CardRecord *card = m_workspace->card(name))
+                keys << Viewed::cardKey(name, card->card.revision);
+        }
+        // Before they are marked: the filter may leave out what was viewed.
+        const QString next = library->neighbourCard(names.back(), 1);
+        library->unmark();
+        m_viewed->mark(keys);
+        if (next.isEmpty())
+            m_status->say(tr("This is the last card of the library."));
+        else
+            library->chooseCard(next);
+    };
+    if (marked.size() < 2) {
+        mark(marked.isEmpty() ? QStringList{m_selection->card()} : marked);
+        return;
+    }
+    qobject_cast<CardPanel *>(panel(QStringLiteral("card")))
+        ->verdicts()
+        ->confirm(tr("Mark %1 cards as viewed? (Enter marks them, Esc cancels)").arg(marked.size()),
+                  tr("Mark %1").arg(marked.size()), [mark, marked] { mark(marked); });
+}
+
 void MainWindow::markViewed()
 {
     const QWidget *focused = focusedPanel();
     const skills::CardRecord *card = m_workspace->card(m_selection->card());
-    const bool onCard = card
-                        && (focused == panel(QStringLiteral("card"))
-                            || (focused == panel(QStringLiteral("library")) && m_triaging));
+    const bool inLibrary = focused == panel(QStringLiteral("library"));
+    const bool onCard = (inLibrary && !m_selection->markedCards().isEmpty())
+                        || (card && (focused == panel(QStringLiteral("card")) || (inLibrary && m_triaging)));
     if (onCard) {
-        m_viewed->mark(Viewed::cardKey(m_selection->card(), card->card.revision));
-        stepCard(1);
+        markCardsViewed();
         return;
     }
     const lineage::Lineage *lineage = m_workspace->lineage(m_selection->lineageKey());

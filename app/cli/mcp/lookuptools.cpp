@@ -165,7 +165,7 @@ ToolResult listCards(const Workspace &workspace, const json &)
     for (const skills::CardRecord &record : workspace.cards)
         index += policy::indexLine(record);
     json data{{"index", index}};
-    return {index.empty() ? "There are no cards.\n" : index, std::move(data), false};
+    return {index.empty() ? "There are no cards.\n" : policy::indexLegend + index, std::move(data), false};
 }
 
 ToolResult retrieveCards(const Workspace &workspace, const json &arguments)
@@ -278,8 +278,8 @@ std::vector<Tool> lookupTools(const std::filesystem::path &root)
             getLineage),
         tool(
             "list_cards", "List SkillCards",
-            "The index of the library, a line a card: name, life, intent, best measured effect, what the device needs, "
-            "what it comes after. get_card has the full text.",
+            "The index of the library, a line a card: name, whether admitted, best measured effect, what not every "
+            "device has, the beginning of its intent. get_card has the full text.",
             objectSchema(json::object()), listCards),
         tool(
             "get_card", "Get a SkillCard",

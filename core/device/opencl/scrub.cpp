@@ -36,7 +36,6 @@ __kernel void klineage_scrub(__global volatile int *arrived, __local volatile ui
 }
 )cl";
 
-constexpr std::uint64_t keptBelow = 64 << 10; ///< of a stack, for what its thread does while it waits
 constexpr std::uint64_t pageBytes = 4096;
 
 /// Memory that looks like the stacks of threads: behind a guard of a few pages that nobody may touch.
@@ -116,8 +115,8 @@ Status Scrub::run(cl_command_queue queue, std::uint32_t word)
     return check(code, "overwrite local memory");
 }
 
-/// Of a thread that just overwrote the top of its stack and now waits for work, all that lies deeper is nobody's: the system takes the pages
-/// back, and gives zeros for them.
+/// Of a thread that just overwrote the top 256 KiB of its stack and now waits for work, near its top, all that lies deeper is nobody's: the
+/// system takes the pages back, and gives zeros for them.
 Status Scrub::forgetDeepStacks(cl_command_queue queue)
 {
     if (m_stacks.empty())
@@ -129,9 +128,9 @@ Status Scrub::forgetDeepStacks(cl_command_queue queue)
                                 places.data(), 0, nullptr, nullptr);
     for (const cl_ulong place : places) {
         for (const auto &[low, high] : m_stacks) {
-            if (place < low || place >= high || place - low <= keptBelow)
+            if (place < low || place >= high || place == low)
                 continue;
-            const cl_ulong end = (place - keptBelow) / pageBytes * pageBytes;
+            const cl_ulong end = place / pageBytes * pageBytes;
             if (end > low)
                 ::madvise(reinterpret_cast<void *>(low), end - low, MADV_DONTNEED);
         }

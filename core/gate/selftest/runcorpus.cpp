@@ -147,8 +147,9 @@ Result<CorpusSummary> runCorpus(const Corpus &corpus, const CorpusOptions &optio
     Supervisor supervisor(options.supervisor);
     const std::vector<DeviceInfo> devices = supervisor.devices(stop);
     CorpusSummary summary;
+    int number = 0;
     for (const CorpusEntry &entry : corpus.entries) {
-        if (!isWanted(entry, options))
+        if (!isWanted(entry, options) || number++ % options.parts != options.part - 1)
             continue;
         std::string why;
         if (isUnavailable(devices, entry.surface, why)) {

@@ -17,8 +17,10 @@ struct CorpusOptions {
     std::optional<kernel::Surface> surface; ///< nothing: all
     std::set<std::string> except;           ///< files left out: holes of the gate that are known and open
     std::string filter;                     ///< only candidates whose file has this in its name; empty: all
-    bool chance = false;                    ///< only candidates that depend on chance
-    int repeat = 1;                         ///< how often each is gated
+    int part = 1;                           ///< of `parts`: of these every so many, from this one on
+    int parts = 1;
+    bool chance = false; ///< only candidates that depend on chance
+    int repeat = 1;      ///< how often each is gated
     /// How often a candidate is gated once more when its verdict is not the expected one; it stays a mismatch unless all of these are
     /// as expected. For a regression test on a machine that others use: a hole or a wrong expectation shows again, a busy moment does
     /// not. How often the gate misses is measured with repeat.

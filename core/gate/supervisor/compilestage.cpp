@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/gate/session/sandbox.h"
 #include "core/gate/supervisor/sourcecheck.h"
+#include "core/gate/supervisor/sourcetext.h"
 #include "core/gate/supervisor/trialcontext.h"
 
 #include <algorithm>
@@ -184,9 +185,9 @@ StageResult<ModuleId> loadCandidate(PreparedCandidate &prepared, const TrialCont
             compileVerdict(output, {ErrorCode::InvalidInput, "The source is refused.", {}}, prepared.name,
                            prepared.candidate));
     }
-    auto loaded =
-        context.session.load(prepared.compiled.binary, apart ? std::string() : prepared.candidate.source,
-                             prepared.tunables, compileLimitSeconds);
+    auto loaded = context.session.load(prepared.compiled.binary,
+                                       apart ? std::string() : plainSource(prepared.candidate.source),
+                                       prepared.tunables, compileLimitSeconds);
     if (!loaded) {
         Where where;
         where.stage = Stage::Compile;

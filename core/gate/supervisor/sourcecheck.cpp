@@ -2,6 +2,7 @@
 #include "core/gate/supervisor/sourcecheck.h"
 
 #include "core/device/opencl/refusedwords.h"
+#include "core/gate/supervisor/sourcetext.h"
 
 #include <algorithm>
 #include <array>
@@ -39,41 +40,17 @@ bool awaitsPragma(std::string_view text)
            && (text.size() == word.size() || !isWordCharacter(text[text.size() - word.size() - 1]));
 }
 
-/// Logical lines: spliced, without comments, literals emptied.
+/// Of a plain source: literals emptied.
 std::vector<Line> linesOf(std::string_view source)
 {
     std::vector<Line> lines(1);
-    int number = 1;
     char quote = 0;
     std::string *pragma = nullptr;
-    enum class Comment { None, ToEndOfLine, ToMark } comment = Comment::None;
     for (std::size_t i = 0; i < source.size(); ++i) {
-        std::size_t after = i + 1; // a backslash splices also with blanks before the line's end
-        while (source[i] == '\\' && after < source.size()
-               && std::string_view(" \t\r").find(source[after]) != std::string_view::npos)
-            ++after;
-        if (source[i] == '\\' && after < source.size() && source[after] == '\n') {
-            ++number;
-            i = after;
-            continue;
-        }
         const char c = source[i];
-        const char next = i + 1 < source.size() ? source[i + 1] : '\0';
         if (c == '\n') {
-            ++number;
-            if (comment == Comment::ToMark)
-                continue;
-            comment = Comment::None;
             quote = 0;
-            pragma = nullptr;
-            lines.push_back({number, {}});
-        } else if (comment == Comment::ToMark) {
-            if (c == '*' && next == '/') {
-                comment = Comment::None;
-                ++i;
-            }
-        } else if (comment == Comment::ToEndOfLine) {
-            continue;
+            lines.push_back({lines.back().number + 1, {}});
         } else if (quote != 0) {
             if (c == '\\')
                 ++i;
@@ -81,17 +58,15 @@ std::vector<Line> linesOf(std::string_view source)
                 quote = 0;
             if (pragma && quote != 0)
                 pragma->push_back(c);
-        } else if (c == '/' && (next == '/' || next == '*')) {
-            comment = next == '/' ? Comment::ToEndOfLine : Comment::ToMark;
-            lines.back().text += ' ';
-            ++i;
-        } else if (c == '"' || c == '\'') {
-            quote = c;
-            pragma =
-                c == '"' && awaitsPragma(lines.back().text) ? &lines.back().pragmas.emplace_back() : nullptr;
-            lines.back().text += c;
         } else {
             lines.back().text += c;
+            if (c != '"' && c != '\'')
+                continue;
+            quote = c;
+            const bool isPragma =
+                c == '"'
+                && awaitsPragma(std::string_view(lines.back().text).substr(0, lines.back().text.size() - 1));
+            pragma = isPragma ? &lines.back().pragmas.emplace_back() : nullptr;
         }
     }
     return lines;
@@ -140,6 +115,9 @@ const char *complaintAboutPragma(std::string_view words)
     const std::string_view first = takeWord(words, at);
     const std::string_view second = takeWord(words, at);
     if (contains(std::array{"unroll", "nounroll", "ivdep", "once"}, first))
+        return nullptr;
+    if (contains(std::array{"omp", "region", "endregion", "mark"},
+                 first)) // without OpenMP the compiler reads none of them
         return nullptr;
     if (first == "OPENCL" && contains(std::array{"EXTENSION", "FP_CONTRACT"}, second))
         return nullptr;
@@ -203,16 +181,23 @@ std::optional<std::string> refusedInOpenCl(std::string_view source)
                                source.begin(), source.begin() + static_cast<std::ptrdiff_t>(at), '\n')),
                        "trigraphs are not read");
     }
-    const std::vector<Line> lines = linesOf(source);
+    const std::vector<Line> lines = linesOf(plainSource(source));
     const auto isIn = [&](std::string_view text) {
         return std::any_of(lines.begin(), lines.end(),
                            [&](const Line &line) { return line.text.find(text) != std::string::npos; });
     };
     const bool pastes = isIn("##") || isIn("%:%:");
+    const auto hasAny = [&](std::initializer_list<const char *> words) {
+        return std::any_of(lines.begin(), lines.end(), [&](const Line &line) {
+            return std::any_of(words.begin(), words.end(),
+                               [&](const char *word) { return hasWord(line.text, word); });
+        });
+    };
+    const bool mayBegin = hasAny({"P", "Pr", "Pra", "Prag", "Pragm", "Pragma"}); // after a "_" of its own
     for (const Line &line : lines) {
         // No macro stands for _Pragma, so it must not be put together of pieces either.
         for (const char *piece : {"_", "_P", "_Pr", "_Pra", "_Prag", "_Pragm"}) {
-            if (pastes && hasWord(line.text, piece))
+            if (pastes && hasWord(line.text, piece) && (mayBegin || piece[1] != '\0'))
                 return say(line.number, "this name cannot be used beside ##: it may become _Pragma");
         }
         if (const char *complaint = complaintAbout(line))

@@ -8,8 +8,8 @@
 namespace klineage::gate {
 
 /// What an OpenCL source asks of its compiler that would reach beyond the source: directives that open or look for files, and new meanings
-/// for the names that the worker hands to the compiler in place of inline assembly and of attributes that place or start code. Found as
-/// the compiler reads: lines that are spliced, comments and strings are what they are to it. A line of a compiler's log
+/// for the names that the worker hands to the compiler in place of inline assembly and of attributes that place or start code. Found in
+/// the text that the compiler gets, plainSource(). A line of a compiler's log
 /// ("<candidate>:3:1: error: …"), or nothing.
 [[nodiscard]] std::optional<std::string> refusedInOpenCl(std::string_view source);
 

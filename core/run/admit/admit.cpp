@@ -356,13 +356,15 @@ Ending Admitter::conclusion() const
     return {"complete", name + " is admitted by " + m_target.label + others + ": " + figures};
 }
 
-/// "layernorm/pocl/K02"; a file, a branch say, is named in its place: the log says on which workload and platform a card was verified.
+/// "layernorm/pocl/K02"; a file, a branch say, is named in a state's place: the log says on which workload and platform a card was verified.
 std::string Admitter::targetName() const
 {
     const Settings &settings = m_run.settings();
-    return m_target.lineage.empty()
-               ? settings.workload + '/' + settings.platform + '/' + fs::path(m_target.label).stem().string()
-               : m_target.label;
+    if (!m_target.lineage.empty() && m_target.label.starts_with(m_target.lineage + '/'))
+        return m_target.label;
+    const std::string folder =
+        m_target.lineage.empty() ? settings.workload + '/' + settings.platform : m_target.lineage;
+    return folder + '/' + fs::path(m_target.label).stem().string();
 }
 
 std::string Admitter::claims() const

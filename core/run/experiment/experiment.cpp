@@ -9,6 +9,7 @@
 #include "core/files/tomlwriter.h"
 #include "core/lineage/lineage.h"
 #include "core/policy/policy.h"
+#include "core/run/materialize/arm.h"
 #include "core/run/subject.h"
 
 #include <algorithm>
@@ -41,10 +42,22 @@ void checkLists(const files::TomlTable &root, const Experiment &experiment)
     }
     const std::vector<std::string> known = policy::policyNames();
     for (const std::string &name : experiment.policies) {
-        if (std::find(known.begin(), known.end(), name) == known.end())
-            root.fail("policies", "there is no policy '" + name + "'; expected " + quotedList(known)
-                                      + didYouMean(name, known) + '.');
+        const auto [policy, arm] = policyAndArm(name);
+        if (std::find(known.begin(), known.end(), policy) == known.end())
+            root.fail("policies", "there is no policy '" + policy + "'; expected " + quotedList(known)
+                                      + didYouMean(policy, known) + '.');
+        else if (name.size() != policy.size() && !armOf({{"arm", arm}}))
+            root.fail("policies", "there is no arm '" + arm + "'; expected " + quotedList(armNames())
+                                      + didYouMean(arm, armNames()) + '.');
     }
+    for (const auto &[name, gain] : experiment.goals) {
+        if (std::find(experiment.roots.begin(), experiment.roots.end(), name) == experiment.roots.end())
+            root.fail("goal", "'" + name + "' is none of the roots.");
+        if (!(gain > 1 && gain < 1e9))
+            root.fail("goal", "the goal of '" + name + "' must be a factor above 1.");
+    }
+    if (!experiment.goals.empty() && experiment.goals.size() < experiment.roots.size())
+        root.fail("goal", "each root needs a goal, or none has one.");
     if (experiment.roots.empty() || experiment.policies.empty())
         root.fail(experiment.roots.empty() ? "roots" : "policies", "the list is empty.");
     if (hasTwice(experiment.roots))
@@ -104,6 +117,12 @@ Result<Experiment> parseExperiment(std::string_view text, const std::string &fil
     experiment.model = root.string("model", "");
     experiment.author = root.stringMap("author");
     experiment.options = root.stringMap("options");
+    experiment.rule = root.string("rule", "");
+    for (const files::TomlTable &table : root.tables("goal")) {
+        const std::string name = table.string("root");
+        if (!experiment.goals.emplace(name, table.number("gain")).second)
+            table.fail("root", "'" + name + "' has a goal already.");
+    }
     if (document->ok())
         checkLists(root, experiment);
     if (Status ok = document->finish(); !ok)
@@ -122,8 +141,14 @@ std::string writeExperiment(const Experiment &experiment)
     out.integer("max_steps", experiment.maxSteps);
     out.string("provider", experiment.provider);
     out.optionalString("model", experiment.model);
+    out.optionalString("rule", experiment.rule);
     out.stringTable("author", experiment.author);
     out.stringTable("options", experiment.options);
+    for (const auto &[root, gain] : experiment.goals) {
+        out.beginArrayTable("goal");
+        out.string("root", root);
+        out.number("gain", gain);
+    }
     return out.text();
 }
 
@@ -139,6 +164,12 @@ Result<Experiment> readExperiment(const fs::path &directory)
     experiment->directory = directory;
     experiment->name = fs::weakly_canonical(directory).filename().string();
     return experiment;
+}
+
+std::pair<std::string, std::string> policyAndArm(const std::string &entry)
+{
+    const std::size_t colon = entry.find(':');
+    return {entry.substr(0, colon), colon == std::string::npos ? std::string() : entry.substr(colon + 1)};
 }
 
 std::vector<Cell> cellsOf(const Experiment &experiment)
@@ -170,7 +201,7 @@ Result<Settings> settingsOf(const Experiment &experiment, const Cell &cell, cons
     settings.workload = root->workload;
     settings.platform = lineage->platform;
     settings.surface = kernel::toString(lineage->surface);
-    settings.policy = cell.policy;
+    settings.policy = policyAndArm(cell.policy).first;
     settings.subject = cell.root;
     settings.provider = experiment.provider;
     settings.model = experiment.model;
@@ -179,6 +210,8 @@ Result<Settings> settingsOf(const Experiment &experiment, const Cell &cell, cons
     settings.maxSteps = experiment.maxSteps;
     settings.author = experiment.author;
     settings.options = experiment.options;
+    if (const std::string arm = policyAndArm(cell.policy).second; !arm.empty())
+        settings.options["arm"] = arm;
     return settings;
 }
 

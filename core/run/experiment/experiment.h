@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace klineage::run {
@@ -15,8 +16,12 @@ struct Experiment {
     std::string name; ///< the folder's
     std::string title;
     std::vector<std::string> roots; ///< states of lineages: "softmax/pocl/K00"
-    std::vector<std::string> policies;
+    std::vector<std::string>
+        policies; ///< a name, or a name and an arm of it: "klineage:shuffled" (materialize/arm.h)
     std::vector<std::uint64_t> seeds;
+    std::map<std::string, double>
+        goals;                 ///< of a root: the gain over it, paired, that a run has to show in its audit
+    std::string rule;          ///< what will be compared and what counts, in words, said before the first run
     double budgetDollars = 10; ///< a run
     int maxSteps = 0;
     std::string provider;
@@ -37,6 +42,9 @@ struct Cell {
     std::uint64_t seed = 0;
     std::string runId;
 };
+
+/// "klineage" and "shuffled" of "klineage:shuffled"; the arm is empty where none is named.
+[[nodiscard]] std::pair<std::string, std::string> policyAndArm(const std::string &entry);
 
 /// Seed by seed, root by root, policies next to each other: an experiment that is stopped early is still a fair one.
 [[nodiscard]] std::vector<Cell> cellsOf(const Experiment &experiment);

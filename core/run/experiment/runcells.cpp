@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/run/experiment/runcells.h"
 
+#include "core/run/experiment/preregistration.h"
+
 #include <algorithm>
 #include <atomic>
 #include <map>
@@ -135,6 +137,8 @@ Result<ExperimentOutcome> runExperiment(const Experiment &experiment, const Expe
             return tl::unexpected(one.error());
         settings.push_back(std::move(*one));
     }
+    if (Status planned = preregister(experiment); !planned)
+        return tl::unexpected(planned.error());
     return CellRunner(experiment, driver, std::move(settings)).run();
 }
 

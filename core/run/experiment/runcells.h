@@ -29,8 +29,8 @@ struct ExperimentOutcome {
     std::vector<Error> problems;
 };
 
-/// Runs every cell that is not over, in their order; those that are over are left alone. A run that fails is told and the next is
-/// begun; a stop request ends it. Called again, it goes on.
+/// Preregisters the plan (preregistration.h), then runs every cell that is not over, in their order; those that are over are left alone. A
+/// run that fails is told and the next is begun; a stop request ends it. Called again, it goes on.
 [[nodiscard]] Result<ExperimentOutcome> runExperiment(const Experiment &experiment,
                                                       const ExperimentDriver &driver);
 

@@ -24,17 +24,17 @@ void addMissing(std::vector<std::string> &values, const std::vector<std::string>
     }
 }
 
-/// Claims that nearly say the same share one entry with the evidence of both.
-void addClaims(std::vector<Claim> &claims, const std::vector<Claim> &more)
+/// Claims that nearly say the same share one entry with the evidence of both; the others are added, or left out.
+void addClaims(std::vector<Claim> &claims, const std::vector<Claim> &more, bool newOnes)
 {
     for (const Claim &claim : more) {
         const auto same = std::find_if(claims.begin(), claims.end(), [&](const Claim &known) {
             return known.text == claim.text || similarity(wordsOf(known.text), wordsOf(claim.text)) >= 0.8;
         });
-        if (same == claims.end())
-            claims.push_back(claim);
-        else
+        if (same != claims.end())
             addMissing(same->evidence, claim.evidence);
+        else if (newOnes)
+            claims.push_back(claim);
     }
 }
 
@@ -45,22 +45,33 @@ bool holdsAll(const std::vector<Citation> &all, const std::vector<Citation> &som
     });
 }
 
-/// Parameters of the same name share one entry with the values of both.
-void addParameters(std::vector<skills::Parameter> &parameters, const std::vector<skills::Parameter> &more)
+bool isAmong(const std::vector<double> &values, double value)
+{
+    return std::find(values.begin(), values.end(), value) != values.end();
+}
+
+/// Parameters of the same name share one entry with the values of both; others, and values that are no evidence, are added or left out.
+void addParameters(std::vector<skills::Parameter> &parameters, const std::vector<skills::Parameter> &more,
+                   bool newOnes)
 {
     for (const skills::Parameter &parameter : more) {
         const auto same =
             std::find_if(parameters.begin(), parameters.end(),
                          [&](const skills::Parameter &known) { return known.name == parameter.name; });
         if (same == parameters.end()) {
-            parameters.push_back(parameter);
+            if (newOnes)
+                parameters.push_back(parameter);
             continue;
         }
-        same->values.insert(same->values.end(), parameter.values.begin(), parameter.values.end());
-        std::sort(same->values.begin(), same->values.end());
-        same->values.erase(std::unique(same->values.begin(), same->values.end()), same->values.end());
+        if (newOnes) {
+            same->values.insert(same->values.end(), parameter.values.begin(), parameter.values.end());
+            std::sort(same->values.begin(), same->values.end());
+            same->values.erase(std::unique(same->values.begin(), same->values.end()), same->values.end());
+        }
         for (const skills::TriedValue &tried : parameter.tried) {
-            if (std::find(same->tried.begin(), same->tried.end(), tried) == same->tried.end())
+            const bool isKnown =
+                std::find(same->tried.begin(), same->tried.end(), tried) != same->tried.end();
+            if (!isKnown && (newOnes || isAmong(same->values, tried.value)))
                 same->tried.push_back(tried);
         }
     }
@@ -78,22 +89,27 @@ void dropFormat2(std::vector<Claim> &claims)
 
 } // namespace
 
-std::optional<std::string> duplicateOf(const skills::Card &card, const std::vector<KnownCard> &known)
+std::vector<AlikeCard> alikeCards(const skills::Card &card, const std::vector<KnownCard> &known)
 {
     const std::set<std::string> locus = wordsOf(card.locus);
     const std::set<std::string> intent = wordsOf(card.intent.text);
-    std::optional<std::string> found;
-    double best = 0;
+    std::vector<AlikeCard> alike;
     for (const KnownCard &other : known) {
-        if (other.category != card.category || similarity(wordsOf(other.locus), locus) < similarLocus)
-            continue;
-        const double alike = similarity(wordsOf(other.intent), intent);
-        if (alike >= similarIntent && alike > best) {
-            best = alike;
-            found = other.name;
-        }
+        if (other.category == card.category)
+            alike.push_back({other.name, similarity(wordsOf(other.intent), intent),
+                             similarity(wordsOf(other.locus), locus)});
     }
-    return found;
+    std::stable_sort(alike.begin(), alike.end(),
+                     [](const AlikeCard &a, const AlikeCard &b) { return a.intent > b.intent; });
+    return alike;
+}
+
+std::optional<std::string> duplicateOf(const skills::Card &card, const std::vector<KnownCard> &known)
+{
+    const std::vector<AlikeCard> alike = alikeCards(card, known);
+    const auto found =
+        std::find_if(alike.begin(), alike.end(), [](const AlikeCard &other) { return other.saysTheSame(); });
+    return found == alike.end() ? std::nullopt : std::optional(found->name);
 }
 
 std::string freeName(const std::string &name, const std::vector<KnownCard> &known)
@@ -112,15 +128,16 @@ std::string freeName(const std::string &name, const std::vector<KnownCard> &know
 
 skills::Card merged(const skills::CardRecord &kept, const skills::Card &added)
 {
+    const bool newOnes = kept.life() != skills::Life::Admitted;
     skills::Card card = kept.card;
     addMissing(card.evidence, added.evidence);
     addMissing(card.intent.evidence, added.intent.evidence);
     addMissing(card.anchor.evidence, added.anchor.evidence);
-    addClaims(card.effects, added.effects);
-    addClaims(card.risks, added.risks);
+    addClaims(card.effects, added.effects, newOnes);
+    addClaims(card.risks, added.risks, newOnes);
     if (card.format >= 2) {
-        addClaims(card.triggers, added.triggers);
-        addParameters(card.parameters, added.parameters);
+        addClaims(card.triggers, added.triggers, newOnes);
+        addParameters(card.parameters, added.parameters, newOnes);
     } else {
         dropFormat2(card.effects);
         dropFormat2(card.risks);

@@ -2,12 +2,14 @@
 #include "core/run/materialize/cards.h"
 
 #include "core/files/jsonreader.h"
+#include "core/run/materialize/arm.h"
 #include "core/skills/retrieval/chain.h"
 #include "core/skills/retrieval/sources.h"
 #include "core/talk/cardtext.h"
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 
 namespace klineage::run {
 
@@ -115,12 +117,20 @@ skills::Target targetOf(const Workspace &workspace, const Settings &settings, co
     return target;
 }
 
-TakenCard takenOf(const skills::Link &link, const skills::CardRecord &record)
+constexpr const char *unshown = "The text of this card is not shown in this run.\n";
+
+TakenCard shownCard(Arm arm, const skills::CardRecord &record)
 {
-    TakenCard taken{
-        {record.card.name, record.card.intent.text, policy::cardText(record), policy::indexLine(record)},
-        record.card.revision,
-        {}};
+    const skills::CardRecord shown = shownIn(arm, record);
+    return {{record.card.name, record.card.intent.text, arm == Arm::Index ? unshown : policy::cardText(shown),
+             policy::indexLine(record)},
+            record.card.revision,
+            {}};
+}
+
+TakenCard takenOf(const skills::Link &link, const skills::CardRecord &record, Arm arm)
+{
+    TakenCard taken = shownCard(arm, record);
     std::string after;
     for (const std::string &name : link.after)
         after += (after.empty() ? "" : ", ") + name;
@@ -131,11 +141,33 @@ TakenCard takenOf(const skills::Link &link, const skills::CardRecord &record)
     return taken;
 }
 
+/// As many bytes of other cards in the place of those that were chosen.
+void replaceByPlacebo(CardChoice &choice, const std::vector<skills::CardRecord> &library,
+                      const Settings &settings)
+{
+    std::set<std::string> names;
+    std::size_t bytes = 0;
+    for (const TakenCard &taken : choice.taken) {
+        names.insert(taken.card.name);
+        bytes += taken.card.text.size();
+    }
+    const std::vector<std::string> others = placeboOf(library, names, settings.surface, bytes, settings.seed);
+    choice.taken.clear();
+    choice.blocked.clear(); // they name cards that the choice had
+    for (const std::string &name : others) {
+        const auto record = std::find_if(library.begin(), library.end(),
+                                         [&](const auto &other) { return other.card.name == name; });
+        choice.taken.push_back(shownCard(Arm::Shuffled, *record));
+        choice.taken.back().reasons = {"A placebo: drawn from the cards that retrieval did not choose."};
+    }
+}
+
 } // namespace
 
 // A plan needs all of them in view: also those that fit only later.
 CardChoice chooseCards(const Workspace &whole, const Settings &settings, const Subject &root, int most)
 {
+    const Arm arm = armOf(settings.options).value_or(Arm::Full);
     const bool heldOut = isYes(settings, "held_out");
     const skills::Target target = targetOf(whole, settings, root);
     std::vector<skills::CardRecord> otherCards;
@@ -160,10 +192,12 @@ CardChoice chooseCards(const Workspace &whole, const Settings &settings, const S
             std::find_if(library.begin(), library.end(), [&](const skills::CardRecord &other) {
                 return other.card.name == link.retrieved.card;
             });
-        choice.taken.push_back(takenOf(link, *record));
+        choice.taken.push_back(takenOf(link, *record, arm));
     }
     for (const skills::Blocked &blocked : chain.blocked)
         choice.blocked.push_back({blocked.card, blocked.rules});
+    if (arm == Arm::Shuffled)
+        replaceByPlacebo(choice, library, settings);
     return choice;
 }
 
@@ -192,6 +226,8 @@ Result<CardChoice> keepCards(const ActiveRun &run, const Subject &root)
     const Result<int> most = run.option("most_cards", mostCardsAbsent, 1, 200);
     if (!most)
         return tl::unexpected(most.error());
+    if (const Result<Arm> arm = armOf(run.settings().options); !arm)
+        return tl::unexpected(arm.error());
     const Result<std::string> kept = run.context().journal.keep("cards.json", [&]() -> Result<std::string> {
         const Result<Workspace> workspace = openWorkspace(run.context().workspace);
         if (!workspace)

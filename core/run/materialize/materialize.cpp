@@ -4,6 +4,7 @@
 // and against the reference, and the verdict goes back. The policy knows nothing of files, money or the gate; this file knows nothing
 // of strategy. What is asked depends only on the run's settings, on what was kept from the workspace when it began, on replies and on
 // trials, so a run that is gone on with asks the same again.
+#include "core/diff/changes.h"
 #include "core/policy/policy.h"
 #include "core/policy/standings.h"
 #include "core/run/activerun.h"
@@ -60,6 +61,7 @@ private:
     [[nodiscard]] Status pairWithBest(const policy::Standings::Entry &contender);
     [[nodiscard]] Status write(StepRecord step, const gate::Trial *trial);
     [[nodiscard]] std::string surfaceProblem(const std::string &text) const;
+    [[nodiscard]] std::string limitProblem(const std::string &base, const std::string &text) const;
 
     Context &m_context;
     ActiveRun m_run;
@@ -99,9 +101,13 @@ Answered done(const std::string &reason)
 
 Status Materialization::prepare()
 {
-    if (Status known = m_run.checkOptions({"patience", "repairs", "chat_bytes", "cards", "hypotheses",
-                                           "held_out", "most_cards", "audit", "card_text", "best"});
-        !known)
+    std::vector<std::string> options{"cards",     "hypotheses", "held_out", "most_cards",        "audit",
+                                     "card_text", "best",       "arm",      "most_changed_lines"};
+    for (const std::string &name : policy::policyNames()) { // an experiment gives the same options to all
+        const std::vector<std::string> own = policy::policyOptions(name);
+        options.insert(options.end(), own.begin(), own.end());
+    }
+    if (Status known = m_run.checkOptions(std::move(options)); !known)
         return known;
     const Result<Subject> subject = keepSubject(m_run, settings().subject);
     if (!subject)
@@ -195,6 +201,23 @@ std::string Materialization::surfaceProblem(const std::string &text) const
            + "'; '" + kernel::toString(m_run.surface()) + "' was expected.";
 }
 
+/// Of a limited author: what was changed beyond the option "most_changed_lines".
+std::string Materialization::limitProblem(const std::string &base, const std::string &text) const
+{
+    const int most = policy::mostChangedLines(settings().options);
+    if (most == 0)
+        return {};
+    const auto blocks = diff::changedBlocks(base, text, false, m_context.stop);
+    std::int64_t changed = 0;
+    for (const diff::Block &block : blocks.value_or(std::vector<diff::Block>()))
+        changed += std::max(block.left.count, block.right.count);
+    if (changed <= most)
+        return {};
+    return "The candidate changes " + std::to_string(changed)
+           + " lines of the file that it was to be made from; at most " + std::to_string(most)
+           + " are allowed. It was not gated.";
+}
+
 Result<Answered> Materialization::answerPlan(const Ask &, const std::string &reply)
 {
     const Result<policy::Reading> reading = policy::readReply(reply);
@@ -220,6 +243,10 @@ Result<Answered> Materialization::answerCandidate(const Ask &ask, const std::str
     if (reading->kind == policy::Reading::Kind::Done)
         return done(reading->text);
     if (const std::string problem = surfaceProblem(reading->text); !problem.empty())
+        return unusable(problem);
+    if (const std::string problem = limitProblem(ask.baseText, reading->text); !problem.empty())
+        return unusable(problem);
+    if (const std::string problem = m_policy->problemOf(reading->text); !problem.empty())
         return unusable(problem);
     const std::string code = policy::normalizedCode(reading->text);
     if (const auto before = m_seen.find(code); before != m_seen.end()) {

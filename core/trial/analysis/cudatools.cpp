@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Thresholds marked KernelPro are the triggers of its second stage; those without a source are workbench defaults.
 #include "core/trial/analysis/figuretext.h"
+#include "core/trial/analysis/launch/smlimits.h"
 #include "core/trial/analysis/tools.h"
 #include "core/trial/metricnames.h"
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 
 namespace klineage::gate {
 
@@ -64,26 +64,6 @@ Sentence storeCoalescing(const ToolScope &scope)
     return sectors(scope.get(metric::sectorsPerStore), "store");
 }
 
-double sharedOfSm(const std::string &platform)
-{
-    const int chip = std::atoi(platform.c_str() + std::min<std::size_t>(2, platform.size()));
-    switch (chip) {
-    case 80:
-    case 87:
-        return 164 * 1024;
-    case 86:
-    case 89:
-    case 120:
-        return 100 * 1024;
-    case 90:
-    case 100:
-    case 103:
-        return 228 * 1024;
-    default:
-        return 0;
-    }
-}
-
 /// What keeps more blocks away, when the figures show it.
 std::string occupancyLimit(const ToolScope &scope)
 {
@@ -93,8 +73,8 @@ std::string occupancyLimit(const ToolScope &scope)
         return "registers, shared memory or the size of blocks limit it";
     constexpr double blockReserve = 1024; // shared memory that the system takes for each block
     const double shared = scope.get(metric::staticShared) + scope.get(metric::dynamicShared) + blockReserve;
-    if (const double all = sharedOfSm(scope.trial.environment.platform);
-        all > 0 && std::floor(all / shared) <= *resident)
+    if (const SmLimits *limits = smLimits(scope.trial.environment.platform);
+        limits && std::floor(limits->sharedBytes / shared) <= *resident)
         return formatScaled(shared - blockReserve, "B") + " of shared memory a block allow no more than "
                + formatFigure(*resident) + (*resident == 1 ? " block" : " blocks") + " on a multiprocessor";
     if (const auto registers = scope.find(metric::registers);

@@ -64,7 +64,7 @@ private slots:
               "card approve",   "card reject",   "card needs-evidence", "card undo",        "card redo",
               "trials import",  "trials list",   "card probe"})
             QTest::newRow(verb) << verb;
-        for (const char *verb : {"gate corpus", "workload check", "workload import"})
+        for (const char *verb : {"gate corpus", "workload check", "workload import", "lineage explain"})
             QTest::newRow(verb) << verb;
     }
 
@@ -90,6 +90,11 @@ private slots:
                                                 "toy",  "--backend", "metal"};
         QTest::newRow("unknown workload") << QStringList{"workload", "show", "tyo"};
         QTest::newRow("unknown lineage") << QStringList{"lineage", "table", "toy/sm90"};
+        QTest::newRow("no step to explain") << QStringList{"lineage", "explain", "toy/pocl"};
+        QTest::newRow("unknown step") << QStringList{"lineage", "explain", "toy/pocl/K07"};
+        QTest::newRow("unknown lineage to explain") << QStringList{"lineage", "explain", "toy/sm90/K01"};
+        QTest::newRow("unknown baseline")
+            << QStringList{"lineage", "explain", "toy/pocl/K02", "--baseline", "K09"};
         QTest::newRow("unknown card") << QStringList{"card", "approve", "stage-row"};
         QTest::newRow("reject without reason") << QStringList{"card", "reject", "stage-rows"};
         QTest::newRow("corpus nowhere") << QStringList{"gate", "corpus"};
@@ -178,6 +183,51 @@ private slots:
                      qPrintable(lines[i]));
         QVERIFY(text.contains(QString::fromUtf8("1.600 µs ±1.00 %")));
         QVERIFY(text.contains(QString::fromUtf8("2.500× [2.475, 2.525]")));
+    }
+
+    /// Of a lineage that ships: ranked causes, launches with what limits them, and the roofline.
+    void aStepIsExplained()
+    {
+        const QString shipped = QStringLiteral(KLINEAGE_SOURCE_DIR);
+        const Outcome outcome =
+            runCli({"lineage", "explain", "gemm/sm90/K08", "--json", "--workspace", shipped});
+        QCOMPARE(outcome.status, 0);
+        QCOMPARE(outcome.json["before"].toString(), QString("K07"));
+        QVERIFY(outcome.json["paired"].toBool());
+        QVERIFY(valueOf(outcome.json["speedup"]) > 1.1);
+        QVERIFY(outcome.json["nothing"].isNull());
+        const QJsonArray causes = outcome.json["causes"].toArray();
+        QVERIFY(!causes.isEmpty() && causes.size() <= 3);
+        double sum = 0;
+        for (const QJsonValue &cause : causes)
+            sum += cause["share_of_difference"].toDouble();
+        QVERIFY(std::abs(sum - outcome.json["together"].toDouble()) < 1e-9);
+        const QJsonObject launch = outcome.json["launches"]["after"].toArray()[0].toObject();
+        QCOMPARE(launch["blocks_per_sm"].toInt(), 1);
+        QCOMPARE(launch["limits"].toArray().first().toString(), QString("registers"));
+        QCOMPARE(outcome.json["roofline"]["points"].toArray().size(), 9);
+        const QString text =
+            QString::fromUtf8(runCli({"lineage", "explain", "gemm/sm90/K08", "--workspace", shipped}).out);
+        QVERIFY2(text.startsWith("K08 is 1.13"), qPrintable(text));
+        QVERIFY(text.contains("95 % interval") && text.contains("of the difference"));
+        QVERIFY(text.contains("Limited by") && text.contains("ROOFLINE"));
+        const Outcome pinned = runCli(
+            {"lineage", "explain", "gemm/sm90/K08", "--baseline", "K05", "--json", "--workspace", shipped});
+        QVERIFY(!pinned.json["paired"].toBool(true));
+    }
+
+    /// Trials without counters: what is missing, what was kept, and no ranking.
+    void withoutCountersNothingIsRanked()
+    {
+        const Outcome outcome = runCli({"lineage", "explain", "toy/pocl/K02", "--json"}, m_copy->root());
+        QCOMPARE(outcome.status, 0);
+        QVERIFY(outcome.json["causes"].toArray().isEmpty());
+        QVERIFY(!outcome.json["nothing"].toString().isEmpty());
+        QCOMPARE(outcome.json["kept"].toArray().size(), 2);
+        QVERIFY(!outcome.json["roofline"]["missing"].toString().isEmpty());
+        const QString text =
+            QString::fromUtf8(runCli({"lineage", "explain", "toy/pocl/K02"}, m_copy->root()).out);
+        QVERIFY(text.contains("paired rounds") && !text.contains("1. "));
     }
 
     void verifyTellsSoundFromDamaged()

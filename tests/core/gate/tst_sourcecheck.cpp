@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/gate/supervisor/sourcecheck.h"
+#include "core/gate/supervisor/sourcetext.h"
 
 #include <QTest>
 
@@ -65,10 +66,35 @@ private slots:
             1);
         row("unknown pragma", "#pragma weak x", 1);
         row("module", "#pragma clang module import x", 1);
+        // What the compiler reads otherwise than a reader of lines: one text is looked at and compiled.
+        row("after a carriage return", "// a\r#include <x>", 2);
+        row("pragma after a carriage return", "// a\r#pragma clang section bss=\".b\"", 2);
+        row("behind a comment that a splice ends", "/* a *\\\n/\n#include <x>", 3);
+        row("in a comment that a splice begins", "/\\\n/ #include <x>\nint a;", 0);
+        row("behind a splice in a literal", "__constant char a[] = \"\\\\\\\n\";\n#include <x>", 3);
+        row("behind a mark in a warning", "#warning /*\n#include <x>\n#warning */",
+            0); // a comment, and compiled as one
+        row("pragmas that are ignored", "#pragma omp simd\n#pragma region a\n#pragma endregion", 0);
+        row("an underscore beside pasting", "#define J(a, b) a##b\nint J(x, _);", 0);
+        row("segment base", "int __builtin_ia32_rdfsbase64;", 0); // the worker gives the word another meaning
         row("assembly given back", "int a;\n#undef asm", 2);
         row("assembly given itself", "#define __asm__ __asm__", 1);
         row("question given back", "#undef __has_include", 1);
         row("attribute given back", "# undef constructor", 1);
+    }
+
+    void theTextThatIsCompiled()
+    {
+        using klineage::gate::plainSource;
+        QCOMPARE(plainSource("a /* b\nc */ d\ne"), std::string("a          d\n\ne"));
+        QCOMPARE(plainSource("a // b \\\n c\nd"), std::string("a  \n\nd"));
+        QCOMPARE(plainSource("a\r\nb\rc"), std::string("a\nb\nc"));
+        QCOMPARE(plainSource("#def\\ \nine X\nY"), std::string("#define X\n\nY"));
+        QCOMPARE(plainSource("\"// \\\" /*\" '\"' // x"), std::string("\"// \\\" /*\" '\"'  "));
+        QCOMPARE(plainSource("don't /* a\nb"), std::string("don't /* a\nb"));
+        QCOMPARE(plainSource("/* never ended\n"), std::string("              \n"));
+        QCOMPARE(plainSource(""), std::string());
+        QCOMPARE(plainSource("a\\"), std::string("a\\"));
     }
 
     void sources()

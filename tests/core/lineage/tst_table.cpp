@@ -114,9 +114,11 @@ private slots:
         without.states.back().trial.clear();
         Lineage slow = fixture();
         slow.states.pop_back(); // K* is K01: 0.5
-        const GeometricMean mean = referenceGeometricMean({fixture(), without, slow});
+        Lineage root = slow;
+        root.states.erase(root.states.begin());
+        const GeometricMean mean = referenceGeometricMean({fixture(), without, slow, root});
         QCOMPARE(mean.counted, 2);
-        QCOMPARE(mean.missing, 1);
+        QCOMPARE(mean.missing, 2);
         QVERIFY(std::fabs(mean.value - std::sqrt(1.25 * 0.5)) < 1e-12);
         QCOMPARE(referenceGeometricMean({without}).counted, 0);
     }

@@ -178,6 +178,7 @@ class TestPoolSimulation : public QObject
 private slots:
     void onAClockOfItsOwn_data();
     void onAClockOfItsOwn();
+    void withThreads_data();
     void withThreads();
 };
 
@@ -202,10 +203,18 @@ void TestPoolSimulation::onAClockOfItsOwn()
     QVERIFY2(busy >= 0.95, std::to_string(busy).c_str());
 }
 
+void TestPoolSimulation::withThreads_data()
+{
+    QTest::addColumn<double>("rest");
+    QTest::newRow("a moment") << 0.01;
+    QTest::newRow("none") << 0.0; // the thread that could not start a gate is told to start it again
+}
+
 void TestPoolSimulation::withThreads()
 {
+    QFETCH(double, rest);
     FakeGate::Books books;
-    GatePool pool(gates(), {600, 3, 0.01, true},
+    GatePool pool(gates(), {600, 3, rest, true},
                   [&](const GateSpec &) { return std::make_unique<FakeGate>(books); });
     std::atomic<std::size_t> next = 0;
     std::atomic<int> right = 0;

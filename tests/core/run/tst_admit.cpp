@@ -186,6 +186,23 @@ private slots:
         QCOMPARE(card.life(), skills::Life::Hypothesis);
     }
 
+    void aBranchIsPartOfItsLineage()
+    {
+        AdmitWorld world;
+        const fs::path file = "workloads/other/lineages/pocl/branches/seen.cl";
+        world.write(file.string(), toyKernel({"opt_b"}));
+        world.settings.options["target"] = file.string();
+        BrainProvider author([](const llm::Request &) { return block(toyKernel({"opt_a", "opt_b"})); });
+        const Result<Ending> ending = world.perform(admit, author);
+        QVERIFY2(codeOf(ending) == "complete", codeOf(ending).c_str());
+        const skills::CardRecord card = world.card();
+        QCOMPARE(card.verifications.size(), std::size_t{1});
+        QCOMPARE(card.verifications[0].target, std::string("other/pocl/seen"));
+        const auto lineage = lineage::readLineage(world.root() / "workloads/other/lineages/pocl");
+        QVERIFY(lineage.has_value());
+        QVERIFY(lineage->findTrial(card.verifications[0].trial) != nullptr);
+    }
+
     void repairsWithTheVerdict()
     {
         AdmitWorld world;

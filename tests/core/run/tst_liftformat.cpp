@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What a lift writes since format 2 of the card: capability, triggers, parameters, figures of trials, a building block.
+#include "core/skills/admission.h"
 #include "tests/core/run/liftfixture.h"
 
 #include <QTest>
@@ -123,6 +124,25 @@ private slots:
         QCOMPARE(card.parameters[0].tried.size(), std::size_t{1});
         QCOMPARE(card.triggers.size(), std::size_t{1});
         QVERIFY(card.effects[0].measured.has_value());
+
+        // An admitted card says what it said, and has the new evidence.
+        kept.card.effects = {{"It brings 2.0×.", {}, {}, measured, {}}};
+        const std::string hash = skills::contentHash(kept);
+        for (const char *target : {"one/pocl/K00", "other/pocl/K00"}) {
+            skills::Verification line{"t", target, "0123456789abcdef", 1, "correct", true, true};
+            line.cardHash = hash;
+            kept.verifications.push_back(line);
+        }
+        QCOMPARE(kept.life(), skills::Life::Admitted);
+        skills::CardRecord after = kept;
+        after.card = merged(kept, added);
+        QCOMPARE(after.life(), skills::Life::Admitted);
+        QVERIFY((after.card.effects[0].evidence == std::vector<std::string>{"toy/pocl/K01"}));
+        QVERIFY(after.card.triggers.empty());
+        QVERIFY((after.card.parameters[0].values == std::vector<double>{8, 16}));
+        after.card.effects[0].text = "It brings 3.0×.";
+        QCOMPARE(after.life(), skills::Life::Hypothesis);
+        kept.verifications.clear();
 
         kept.card.format = 1;
         QVERIFY(!merged(kept, added).effects[0].measured.has_value());

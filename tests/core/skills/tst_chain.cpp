@@ -13,6 +13,7 @@
 #include <QTest>
 
 #include <algorithm>
+#include <regex>
 
 using namespace klineage;
 using namespace klineage::skills;
@@ -67,6 +68,21 @@ std::map<std::string, gate::Trial> shippedTrials()
         }
     }
     return trials;
+}
+
+/// Whether the trial's candidate has the value: as a tunable, or as a constant of its source.
+bool isValueOf(const gate::Trial &trial, const std::string &name, double value)
+{
+    if (const auto tunable = trial.tunables.find(name); tunable != trial.tunables.end())
+        return static_cast<double>(tunable->second) == value;
+    const fs::path file =
+        source / "workloads" / trial.workload / "lineages" / trial.environment.platform / trial.file;
+    const Result<std::string> text = files::readFile(file, 1 << 20);
+    if (!text)
+        return false;
+    const std::regex constant("\\b" + name + "\\b\\s*=?\\s*" + std::to_string(static_cast<long long>(value))
+                              + "\\b");
+    return std::regex_search(*text, constant);
 }
 
 CardRecord verifiedRecord(int format)
@@ -151,10 +167,8 @@ private slots:
             for (const Parameter &parameter : record.card.parameters) {
                 for (const TriedValue &tried : parameter.tried) {
                     check(record.card.name, tried.measured);
-                    // A parameter may be a constant of the kernel, which the trial does not know.
-                    const auto &tunables = trials.at(tried.measured.trial).tunables;
-                    if (const auto tunable = tunables.find(parameter.name); tunable != tunables.end())
-                        QCOMPARE(static_cast<double>(tunable->second), tried.value);
+                    QVERIFY2(isValueOf(trials.at(tried.measured.trial), parameter.name, tried.value),
+                             (record.card.name + ": " + parameter.name).c_str());
                 }
             }
         }
@@ -191,8 +205,7 @@ private slots:
         for (const CardRecord &record : m_library)
             index += policy::indexLine(record);
         qInfo("index: %zu bytes for %zu cards", index.size(), m_library.size());
-        QVERIFY(index.size()
-                <= m_library.size() * 6 * 1024 / 28); // 6 KB for the 28 cards of the first library
+        QVERIFY(index.size() <= 6 * 1024);
     }
 
     void chainsArriveWhole_data()

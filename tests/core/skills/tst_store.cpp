@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/files/atomicfile.h"
 #include "core/skills/logs.h"
+#include "core/skills/revisions.h"
 #include "core/skills/store.h"
 #include "tests/core/trialfixture.h"
 
@@ -147,6 +148,28 @@ private slots:
         QCOMPARE(record.card.revision, 6);
         record.card.revision = original.revision;
         QVERIFY(record.card == original);
+    }
+
+    void everyRevisionsTextIsInTheLog()
+    {
+        const WorkspaceCopy copy;
+        const CardStore store(copy.skills());
+        const Card original = mustRead(store).card;
+        QCOMPARE(revisionsOf(mustRead(store)).size(), std::size_t{1});
+        edit(store, "first");
+        const std::string second = edit(store, "second");
+        QVERIFY(store.revert(name, second, "Grace").has_value());
+        const std::vector<Revision> revisions = revisionsOf(mustRead(store));
+        QCOMPARE(revisions.size(), std::size_t{4});
+        const std::vector<std::string> loci{original.locus, "first", "second", "first"};
+        for (std::size_t i = 0; i < revisions.size(); ++i) {
+            QCOMPARE(revisions[i].number, original.revision + static_cast<int>(i));
+            QCOMPARE(parseCard(revisions[i].text, "card.toml")->locus, loci[i]);
+        }
+        QVERIFY(revisions[0].author.empty());
+        QCOMPARE(revisions[1].author, std::string("Ada"));
+        QCOMPARE(revisions[1].reason, std::string("because"));
+        QCOMPARE(revisions[3].author, std::string("Grace"));
     }
 
     void redoFollowsTheOrderOfTheUndos()

@@ -61,6 +61,7 @@ private slots:
 
     void init()
     {
+        CardReviewer::setAuthor(QStringLiteral("Grace Hopper"));
         QTest::failOnWarning(QRegularExpression(QStringLiteral("^(?!This plugin does not support)")));
         m_folder = std::make_unique<QTemporaryDir>();
         QDir(m_folder->path()).mkpath(QStringLiteral("skills"));
@@ -121,6 +122,33 @@ private slots:
         QVERIFY(!record().standingReview());
         QCOMPARE(record().reviews.size(), std::size_t(2));
         QVERIFY(!m_reviewer->canUndo());
+    }
+
+    /// Of a batch what can be written is; the rest is said, and the undo takes back what was.
+    void aBatchLeavesOutWhatChangedMeanwhile()
+    {
+        const skills::CardStore store(m_folder->filePath(QStringLiteral("skills")).toStdString());
+        skills::Card other = sampleCard();
+        other.name = "other-card";
+        QVERIFY(store.create(other, "barrier(CLK_LOCAL_MEM_FENCE);\n"));
+        m_workspace->openNow(m_folder->path());
+        other.intent.text = "Changed by somebody else.";
+        QVERIFY(store.save(other, "Ada", "meanwhile"));
+        QSignalSpy written(m_reviewer.get(), &CardReviewer::written);
+        QSignalSpy failed(m_reviewer.get(), &CardReviewer::failed);
+        m_selection->setMarkedCards({QStringLiteral("other-card"), QStringLiteral("tile-in-shared")});
+        QTest::mouseClick(button(m_panel.get(), QStringLiteral("Approve")), Qt::LeftButton);
+        QCOMPARE(written.count(), 0); // asks first
+        QTest::mouseClick(button(m_panel.get(), QStringLiteral("Approve 2")), Qt::LeftButton);
+        QTRY_COMPARE(written.count(), 1);
+        QCOMPARE(failed.count(), 1);
+        QCOMPARE(failed[0][0].toString(), QStringLiteral("other-card"));
+        QVERIFY(written[0][1].toString().contains(QStringLiteral("1 of 2 cards")));
+        QVERIFY(record().standingReview());
+        QVERIFY(!m_workspace->card(QStringLiteral("other-card"))->standingReview());
+        m_reviewer->undo();
+        QTRY_COMPARE(written.count(), 2);
+        QVERIFY(!record().standingReview());
     }
 
     void editValidatesAsYouTypeAndSavesARevision()

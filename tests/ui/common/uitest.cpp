@@ -22,7 +22,7 @@ QtMessageHandler previousHandler = nullptr;
 /// What the offscreen platform says about itself is no fault of the window.
 bool isHarmless(const QString &message)
 {
-    return message.contains(QLatin1String("propagateSizeHints"))
+    return message.startsWith(QLatin1String("This plugin does not support"))
            || message.contains(QLatin1String("XDG_RUNTIME_DIR"));
 }
 

@@ -306,6 +306,67 @@ private slots:
         QCOMPARE(view()->selectedText(), QStringLiteral("kernel = \"toy\"\n"));
     }
 
+    void aChosenLineIsTold()
+    {
+        select(QStringLiteral("K01"));
+        press(Qt::Key_Z); // no folds
+        view()->verticalScrollBar()->setValue(0);
+        const ViewGeometry &geometry = view()->geometryOfRows();
+        QSignalSpy chosen(m_panel, &DiffPanel::lineChosen);
+        const auto click = [&](Side side, int row) {
+            QTest::mouseClick(view()->viewport(), Qt::LeftButton, {},
+                              {geometry.column(side).textLeft + 4, row * geometry.rowHeight + 4});
+        };
+        click(Side::Right, 2);
+        QCOMPARE(chosen.size(), 1);
+        QCOMPARE(chosen.constLast(), (QList<QVariant>{1, 3}));
+        click(Side::Left, 4);
+        QCOMPARE(chosen.constLast(), (QList<QVariant>{0, 5}));
+        press(Qt::Key_J);
+        QCOMPARE(chosen.constLast(), (QList<QVariant>{0, 6})); // the side stays
+        press(Qt::Key_F8);                                     // added: only the right side has it
+        QCOMPARE(chosen.constLast(), (QList<QVariant>{1, 22}));
+        const qsizetype before = chosen.size();
+        select(QStringLiteral("K02")); // nobody's choice of a line
+        m_panel->setTab(DiffTab::Plan);
+        QTRY_VERIFY(m_panel->isUpToDate());
+        press(Qt::Key_J); // not of the source
+        QCOMPARE(chosen.size(), before);
+    }
+
+    void aLineIsShownWhereverItIs()
+    {
+        select(QStringLiteral("K01"));
+        QSignalSpy chosen(m_panel, &DiffPanel::lineChosen);
+        QSignalSpy messages(m_panel, &DiffPanel::message);
+        m_panel->showSourceLine(0, 40); // within a fold
+        QCOMPARE(view()->markedLine(), (SideLine{Side::Left, 39}));
+        const ViewRow &row = view()->rows().at(view()->currentRow());
+        QCOMPARE(int(row.kind), int(ViewRow::Kind::Both));
+        QCOMPARE(int(view()->document()->diff.rows[std::size_t(row.row)].leftLine), 39);
+        const int top = view()->geometryOfRows().topOf(view()->currentRow());
+        QVERIFY(top >= view()->verticalScrollBar()->value());
+        QVERIFY(top < view()->verticalScrollBar()->value() + view()->viewport()->height());
+        const QImage marked = view()->viewport()->grab().toImage();
+        QVERIFY(chosen.isEmpty());
+        press(Qt::Key_J); // from there, and no longer marked
+        QCOMPARE(chosen.constLast(), (QList<QVariant>{0, 41}));
+        QVERIFY(!view()->markedLine());
+        QVERIFY(view()->viewport()->grab().toImage() != marked);
+
+        m_panel->setTab(DiffTab::Plan);
+        QTRY_VERIFY(m_panel->isUpToDate());
+        m_panel->showSourceLine(1, 12);
+        QCOMPARE(int(m_panel->tab()), int(DiffTab::Source));
+        QTRY_COMPARE(view()->markedLine(), (SideLine{Side::Right, 11}));
+        QVERIFY(messages.isEmpty());
+        m_panel->showSourceLine(1, 9999);
+        QVERIFY(messages.constLast().constFirst().toString().contains(QStringLiteral("9999")));
+        select(QStringLiteral("K00")); // stands alone
+        m_panel->showSourceLine(0, 1);
+        QVERIFY(messages.constLast().constFirst().toString().contains(QStringLiteral("left")));
+    }
+
     void find()
     {
         select(QStringLiteral("K01"));

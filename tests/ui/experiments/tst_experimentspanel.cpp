@@ -124,6 +124,35 @@ private slots:
             runs->index(7, RunTableModel::StateColumn).data().toString().contains(QLatin1String("failure")));
     }
 
+    void armsAreComparedWhereThereAreGoals()
+    {
+        write("cards", text);
+        runAll("cards");
+        {
+            const auto panel = shown();
+            QVERIFY(panel->policies()->isColumnHidden(PolicyTableModel::GoalColumn));
+            QVERIFY(panel->contrasts().isEmpty());
+        }
+        fs::remove_all(root() / "experiments/cards");
+        std::string arms = text;
+        arms.replace(arms.find("\"greedy\", \"generated-only\""), 26, "\"greedy\", \"klineage:none\"");
+        for (const char *state : {"toy/pocl/K00", "toy/pocl/K01"})
+            arms += "\n[[goal]]\nroot = \"" + std::string(state) + "\"\ngain = 3.0\n";
+        write("arms", arms);
+        runAll("arms");
+        const auto panel = shown();
+        QVERIFY(!panel->policies()->isColumnHidden(PolicyTableModel::GoalColumn));
+        const QAbstractItemModel *policies = panel->policies()->model();
+        // 2 and 8 times the root, one of which is beyond the goal of 3.
+        QCOMPARE(policies->index(0, PolicyTableModel::GoalColumn).data().toString(), QStringLiteral("1/2"));
+        QCOMPARE(policies->index(0, PolicyTableModel::GainColumn).data().toString(), QStringLiteral("4.00×"));
+        QCOMPARE(policies->index(2, PolicyTableModel::GoalColumn).data().toString(), QStringLiteral("0/2"));
+        const QString said = panel->contrasts();
+        QVERIFY2(said.startsWith(QStringLiteral("klineage:none against greedy over 2 roots: 0 points")),
+                 qPrintable(said));
+        QVERIFY2(said.contains(QStringLiteral("p = 1.000")), qPrintable(said));
+    }
+
     void curvesStartAtTheRootAndKeepFailuresThere()
     {
         write("cards", text);

@@ -244,6 +244,9 @@ private slots:
         for (const QColor &background :
              {code.background, code.added, code.removed, code.moved, code.fold, code.filler})
             QVERIFY2(contrast(code.muted, background) >= 4.5, qPrintable(background.name()));
+        QVERIFY(contrast(code.text, code.heat) >= 4.5);
+        for (const QColor &background : {code.background, code.added, code.removed, code.moved, code.fold})
+            QVERIFY2(contrast(code.heatEdge, background) >= 3, qPrintable(background.name()));
     }
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "tests/patience.h"
 #include "ui/cards/cardreviewer.h"
 #include "ui/graph/lineageview.h"
 #include "ui/models/selection.h"
@@ -23,6 +24,7 @@ public:
     explicit RealWindow(const QString &open = QStringLiteral("gemm/sm90/K05"),
                         const QSize &size = {1600, 1000})
     {
+        CardReviewer::setAuthor(QStringLiteral("Grace Hopper")); // who has no name yet is asked
         const std::filesystem::path root = folder.path().toStdString();
         for (const char *part : {"workloads", "skills"})
             std::filesystem::copy(std::filesystem::path(KLINEAGE_SOURCE_DIR) / part, root / part,
@@ -37,22 +39,29 @@ public:
         window->setWanted(open, {});
         window->show();
         window->openWorkspace(folder.path());
-        ready = QTest::qWaitForWindowActive(window.get()) && settle();
+        ready = QTest::qWaitForWindowActive(window.get(), patienceMs) && settle();
     }
 
     [[nodiscard]] bool settle() const
     {
         return QTest::qWaitFor([this] { return window->workspace()->isLoaded() && window->isSettled(); },
-                               20'000);
+                               patienceMs);
     }
 
-    /// To what has the focus, as a keyboard does.
+    /// To what has the focus, as a keyboard does; every key counts.
     void press(Qt::Key key, Qt::KeyboardModifiers modifiers = Qt::NoModifier) const
     {
-        QWidget *focus = QApplication::focusWidget();
+        ++keys;
+        QWidget *focus = QApplication::activePopupWidget();
+        if (!focus)
+            focus = QApplication::focusWidget();
         QTest::keyClick(focus ? focus : window.get(), key, modifiers);
     }
-    void type(const QString &text) const { QTest::keyClicks(QApplication::focusWidget(), text); }
+    void type(const QString &text) const
+    {
+        keys += static_cast<int>(text.size());
+        QTest::keyClicks(QApplication::focusWidget(), text);
+    }
 
     void focus(const char *panel) const { window->panel(QLatin1String(panel))->setFocus(); }
     [[nodiscard]] bool hasFocus(const char *panel) const
@@ -77,12 +86,13 @@ public:
     }
     [[nodiscard]] bool written() const
     {
-        return QTest::qWaitFor([this] { return !window->reviewer()->isBusy(); }, 10'000);
+        return QTest::qWaitFor([this] { return !window->reviewer()->isBusy(); }, patienceMs);
     }
 
     QTemporaryDir folder;
     std::unique_ptr<MainWindow> window;
     bool ready = false;
+    mutable int keys = 0; ///< pressed so far
 };
 
 } // namespace klineage::ui

@@ -47,6 +47,10 @@ private slots:
         view.setColumnHidden(2, true);
         QCOMPARE(tableAsCsv(view),
                  QStringLiteral("a,\"b, c\"\r\nplain,\"say \"\"x\"\"\"\r\n\"two\nlines\",\r\n"));
+        model.setItem(1, 0, new QStandardItem(QStringLiteral("longer than others")));
+        QCOMPARE(
+            tableAsText(view),
+            QStringLiteral("a                   b, c\nplain               say \"x\"\nlonger than others\n"));
     }
 
     void onlyOpenBranchesOfATreeAreWritten()
@@ -75,7 +79,7 @@ private slots:
         panel.resize(700, 300);
         panel.show();
         QVERIFY(exportFilters(panel).contains(QLatin1String("*.csv")));
-        for (const char *name : {"p.png", "p.svg", "p.pdf", "p.csv"})
+        for (const char *name : {"p.png", "p.svg", "p.pdf", "p.csv", "p.txt"})
             QCOMPARE(exportPanel(panel, folder.filePath(QLatin1String(name))), QString());
         const QImage image(folder.filePath(QStringLiteral("p.png")));
         QVERIFY(image.width() >= 2 * 960); // of paper, whatever the panel's size

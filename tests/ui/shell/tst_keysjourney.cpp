@@ -90,6 +90,32 @@ private slots:
                               << "Shift+Esc";
         QTest::newRow("panes") << "window.nextPane"
                                << "F6";
+        QTest::newRow("machine code") << "machine.show"
+                                      << "Ctrl+Shift+M";
+        QTest::newRow("next hottest") << "machine.nextHottest"
+                                      << "F4";
+        QTest::newRow("previous hottest") << "machine.previousHottest"
+                                          << "Shift+F4";
+        QTest::newRow("SASS or PTX") << "machine.switchForm"
+                                     << "Alt+P";
+        QTest::newRow("instruction mix") << "machine.mix"
+                                         << "Alt+I";
+        QTest::newRow("copy instructions") << "machine.copy"
+                                           << "Ctrl+C";
+        QTest::newRow("filter") << "library.filter"
+                                << "/";
+        QTest::newRow("facets") << "library.facets"
+                                << "Ctrl+Shift+F";
+        QTest::newRow("whole library") << "library.clearFilter"
+                                       << "Esc";
+        QTest::newRow("select") << "library.selectAndGoOn"
+                                << "Space";
+        QTest::newRow("skip") << "library.skip"
+                              << "Shift+Space";
+        QTest::newRow("select all") << "library.selectAll"
+                                    << "Ctrl+A";
+        QTest::newRow("revisions") << "card.compare"
+                                   << "D";
         QTest::newRow("start a run") << "runs.start"
                                      << "Ctrl+Shift+R";
     }

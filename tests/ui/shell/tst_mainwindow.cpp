@@ -86,7 +86,7 @@ private slots:
     void everyLayoutCanBeApplied()
     {
         for (const QString &layout : {QStringLiteral("review"), QStringLiteral("curate"),
-                                      QStringLiteral("run"), QStringLiteral("demo")})
+                                      QStringLiteral("run"), QStringLiteral("demo"), QStringLiteral("code")})
             QVERIFY2(m_window->applyLayout(layout), qPrintable(layout));
         QVERIFY(!m_window->applyLayout(QStringLiteral("no-such-layout")));
     }
@@ -224,7 +224,7 @@ private:
                     return window->workspace()->isLoaded()
                            && window->selection()->row() == QLatin1String("K02");
                 },
-                10'000))
+                patienceMs))
             qWarning("The workspace was not read: %s", qPrintable(window->workspaceError()));
         return window;
     }

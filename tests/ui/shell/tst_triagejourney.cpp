@@ -2,12 +2,18 @@
 // Reviewing many cards from the library, with keys only.
 #include "tests/ui/common/uitest.h"
 #include "tests/ui/shell/realwindow.h"
+#include "ui/library/facetbar.h"
 #include "ui/library/librarypanel.h"
 #include "ui/models/librarymodel.h"
 
+#include <QLabel>
 #include <QLineEdit>
+#include <QMenu>
 #include <QScrollBar>
+#include <QToolButton>
 #include <QTreeView>
+
+#include <algorithm>
 
 using namespace klineage;
 using namespace klineage::ui;
@@ -29,43 +35,44 @@ class TestTriageJourney : public UiTest
     Q_OBJECT
 
 private slots:
-    void allCardsAreReviewedWithAKeyEach()
+    /// The bar of the inbox: 28 cards with verdicts, keyboard only, in at most 90 keys with all that leads there.
+    void twentyEightCardsAreReviewedWithinNinetyKeys()
     {
+        constexpr int wanted = 28;
         const RealWindow real;
         QVERIFY(real.ready);
-        auto *library = qobject_cast<LibraryPanel *>(real.window->panel(QStringLiteral("library")));
         const auto *tree = real.find<QTreeView>("library");
-        const std::size_t cards = real.window->workspace()->workspace().cards.size();
-        const QString first = library->neighbourCard({}, 1);
-        int keys = 0;
-        real.press(Qt::Key_P, Qt::ControlModifier);
-        real.type(first);
+        real.focus("lineage");
+        real.press(Qt::Key_Slash);
+        real.type(QStringLiteral("verdict:none"));
+        const int waiting = cardsShown(*tree);
+        QVERIFY(waiting >= wanted);
         real.press(Qt::Key_Return);
-        QCOMPARE(real.card(), first);
         QVERIFY(real.hasFocus("library"));
-        for (std::size_t i = 0; i < cards; ++i) {
+        for (int i = 0; i < wanted; ++i) {
             const QString card = real.card();
+            QVERIFY2(!real.record(card).standingReview(), qPrintable(card));
             if (i % 7 == 3) {
                 real.press(Qt::Key_X);
                 real.type(QStringLiteral("no"));
                 real.press(Qt::Key_Return);
-                keys += 4;
             } else {
                 real.press(Qt::Key_A);
-                ++keys;
             }
-            QVERIFY2(i + 1 == cards || real.card() != card, qPrintable(card));
             QVERIFY(real.hasFocus("library"));
             QVERIFY(real.written());
-            if (i + 1 < cards) {
-                // The next card is the current row, and it can be seen.
-                QCOMPARE(tree->currentIndex().data(LibraryModel::KeyRole).toString(), real.card());
-                QVERIFY(tree->viewport()->rect().contains(tree->visualRect(tree->currentIndex()).center()));
-            }
+            QVERIFY2(real.record(card).standingReview(), qPrintable(card));
+            QVERIFY2(real.card() != card, qPrintable(card));
+            // The next card is the current row, and it can be seen.
+            QCOMPARE(tree->currentIndex().data(LibraryModel::KeyRole).toString(), real.card());
+            QVERIFY(tree->viewport()->rect().contains(tree->visualRect(tree->currentIndex()).center()));
         }
-        QVERIFY(keys <= static_cast<int>(cards * 90 / 28));
+        QVERIFY2(real.keys <= 90, qPrintable(QString::number(real.keys)));
+        int judged = 0;
         for (const skills::CardRecord &record : real.window->workspace()->workspace().cards)
-            QVERIFY2(record.standingReview(), record.card.name.c_str());
+            judged += record.standingReview() ? 1 : 0;
+        QCOMPARE(judged, wanted);
+        QTRY_COMPARE(cardsShown(*tree), waiting - wanted); // what was judged has left the inbox
     }
 
     void aVerdictDoesNotScrollTheLibrary()
@@ -134,6 +141,180 @@ private slots:
         field->clear();
         real.type(QStringLiteral("rowreg")); // letters apart still find what has no such word
         QVERIFY(cardsShown(*tree) >= 1);
+    }
+
+    /// Facets by keys: the menu of each says how many cards a word leaves, what is chosen is in the filter's text, Esc takes it back.
+    void facetsAreChosenWithKeys()
+    {
+        const RealWindow real;
+        QVERIFY(real.ready);
+        auto *library = qobject_cast<LibraryPanel *>(real.window->panel(QStringLiteral("library")));
+        const auto *tree = real.find<QTreeView>("library");
+        const int all = cardsShown(*tree);
+        real.focus("lineage");
+        real.press(Qt::Key_F, Qt::ControlModifier | Qt::ShiftModifier);
+        QVERIFY(library->facets()->button(Facet::Life)->hasFocus());
+        for (int i = 0; i < 5; ++i)
+            real.press(Qt::Key_Right);
+        QVERIFY(library->facets()->button(Facet::Platform)->hasFocus());
+        real.press(Qt::Key_Down);
+        const auto *menu = qobject_cast<QMenu *>(QApplication::activePopupWidget());
+        QVERIFY(menu);
+        const QStringList words = menu->activeAction()->text().split(QLatin1Char('\t'));
+        QCOMPARE(words.size(), 2);
+        real.press(Qt::Key_Return);
+        QCOMPARE(library->filterField()->text(), QStringLiteral("platform:%1").arg(words.front()));
+        const int left = cardsShown(*tree);
+        QCOMPARE(left, words.back().toInt());
+        QVERIFY(left > 0 && left < all);
+        QVERIFY(library->facets()->button(Facet::Platform)->text().contains(QStringLiteral("✓")));
+        // A second facet narrows it further, by the count that its menu says.
+        real.press(Qt::Key_Right);
+        real.press(Qt::Key_Down);
+        menu = qobject_cast<QMenu *>(QApplication::activePopupWidget());
+        QVERIFY(menu);
+        const int both = menu->activeAction()->text().section(QLatin1Char('\t'), 1).toInt();
+        real.press(Qt::Key_Return);
+        QCOMPARE(cardsShown(*tree), both);
+        real.press(Qt::Key_Escape);
+        QVERIFY(library->filterField()->text().isEmpty());
+        QCOMPARE(cardsShown(*tree), all);
+    }
+
+    void theFiltersTextKnowsFacets()
+    {
+        const RealWindow real;
+        QVERIFY(real.ready);
+        auto *library = qobject_cast<LibraryPanel *>(real.window->panel(QStringLiteral("library")));
+        const auto *tree = real.find<QTreeView>("library");
+        const auto &cards = real.window->workspace()->workspace().cards;
+        const auto count = [&](const auto &has) {
+            return static_cast<int>(std::count_if(cards.begin(), cards.end(), has));
+        };
+        real.focus("library");
+        real.press(Qt::Key_Slash);
+        real.type(QStringLiteral("life:hypo"));
+        QCOMPARE(cardsShown(*tree), count([](const skills::CardRecord &record) {
+                     return record.life() == skills::Life::Hypothesis;
+                 }));
+        real.type(QStringLiteral(" viewed:no"));
+        const int unseen = cardsShown(*tree);
+        real.press(Qt::Key_Return);
+        const QString seen = real.card();
+        real.press(Qt::Key_V);
+        QCOMPARE(cardsShown(*tree), unseen - 1); // and one is at the next
+        QVERIFY(!real.card().isEmpty() && real.card() != seen);
+        QCOMPARE(tree->currentIndex().data(LibraryModel::KeyRole).toString(), real.card());
+        real.press(Qt::Key_Slash); // takes what was typed with it
+        real.type(QStringLiteral("lfe:hypo by:nobody"));
+        QCOMPARE(cardsShown(*tree), 0);
+        const auto labels = library->findChildren<QLabel *>();
+        QVERIFY(std::any_of(labels.begin(), labels.end(), [](const QLabel *label) {
+            return label->isVisible() && label->text().contains(QStringLiteral("“lfe:hypo” names no facet"))
+                   && label->text().contains(QStringLiteral("lint:error"));
+        }));
+        QVERIFY(library->filterField()->toolTip().contains(QStringLiteral("platform:sm90")));
+    }
+
+    /// Several cards at once: one question that says how many, one undo for all of it.
+    void aBatchIsAskedOnceAndUndoneAtOnce()
+    {
+        const RealWindow real;
+        QVERIFY(real.ready);
+        auto *library = qobject_cast<LibraryPanel *>(real.window->panel(QStringLiteral("library")));
+        const QString first = library->neighbourCard({}, 1);
+        const QString leftOut = library->neighbourCard(first, 1);
+        const QStringList wanted{first, library->neighbourCard(leftOut, 1)};
+        library->chooseCard(first);
+        real.focus("library");
+        real.press(Qt::Key_Space);
+        real.press(Qt::Key_Space, Qt::ShiftModifier); // the second is left out
+        real.press(Qt::Key_Space);
+        QCOMPARE(real.selection()->markedCards(), wanted);
+        const QString standing = real.find<QLabel>("card", QStringLiteral("standing"))->text();
+        QVERIFY2(standing.contains(QStringLiteral("2 cards are selected")), qPrintable(standing));
+
+        real.press(Qt::Key_A);
+        const auto *question = real.find<QLabel>("card", QStringLiteral("question"));
+        QVERIFY(question->isVisible() && question->text().contains(QStringLiteral("Approve 2 cards?")));
+        real.press(Qt::Key_Escape);
+        QVERIFY(real.hasFocus("library"));
+        QVERIFY(!real.record(first).standingReview());
+        QCOMPARE(real.selection()->markedCards(), wanted);
+        real.press(Qt::Key_A);
+        real.press(Qt::Key_Return);
+        QVERIFY(real.written());
+        for (const QString &card : wanted)
+            QCOMPARE(real.record(card).standingReview()->verdict, skills::ReviewVerdict::Approve);
+        QVERIFY(!real.record(leftOut).standingReview());
+        QVERIFY(real.selection()->markedCards().isEmpty());
+        QVERIFY(real.hasFocus("library"));
+
+        const std::size_t events = real.record(first).reviews.size();
+        real.press(Qt::Key_Z, Qt::ControlModifier);
+        QVERIFY(real.written());
+        for (const QString &card : wanted)
+            QVERIFY(!real.record(card).standingReview());
+        QCOMPARE(real.record(first).reviews.size(), events + 1); // nothing is erased
+        QVERIFY(!real.window->reviewer()->canUndo());
+    }
+
+    void allThatIsShownIsRejectedForOneReason()
+    {
+        const RealWindow real;
+        QVERIFY(real.ready);
+        const auto *tree = real.find<QTreeView>("library");
+        real.focus("library");
+        real.press(Qt::Key_Slash);
+        real.type(QStringLiteral("platform:pocl family:reduction"));
+        const int shown = cardsShown(*tree);
+        QVERIFY(shown > 1);
+        real.press(Qt::Key_Return);
+        real.press(Qt::Key_A, Qt::ControlModifier);
+        const QStringList marked = real.selection()->markedCards();
+        QCOMPARE(marked.size(), shown);
+        real.press(Qt::Key_V);
+        QVERIFY(real.find<QLabel>("card", QStringLiteral("question"))
+                    ->text()
+                    .contains(QStringLiteral("Mark %1 cards as viewed?").arg(shown)));
+        real.press(Qt::Key_Escape);
+        real.press(Qt::Key_X);
+        real.type(QStringLiteral("too narrow"));
+        real.press(Qt::Key_Return);
+        QVERIFY(real.written());
+        for (const QString &card : marked)
+            QCOMPARE(real.record(card).standingReview()->reason, std::string("too narrow"));
+        real.press(Qt::Key_Z, Qt::ControlModifier);
+        QVERIFY(real.written());
+        for (const QString &card : marked)
+            QVERIFY(!real.record(card).standingReview());
+    }
+
+    /// Who has no name yet is asked once, with the login's as the answer; it stands in the bar and can be changed there.
+    void theReviewersNameIsAskedOnceAndShown()
+    {
+        const RealWindow real;
+        QVERIFY(real.ready);
+        CardReviewer::setAuthor({});
+        auto *library = qobject_cast<LibraryPanel *>(real.window->panel(QStringLiteral("library")));
+        const QString first = library->neighbourCard({}, 1);
+        library->chooseCard(first);
+        real.focus("library");
+        const auto *signedAs = real.find<QToolButton>("card", QStringLiteral("reviewer"));
+        QVERIFY(signedAs->text().contains(QStringLiteral("Unsigned")));
+        real.press(Qt::Key_A);
+        auto *field = qobject_cast<QLineEdit *>(QApplication::focusWidget());
+        QVERIFY(field && field->placeholderText().contains(QStringLiteral("Your name")));
+        field->selectAll();
+        real.type(QStringLiteral("Ada Lovelace"));
+        real.press(Qt::Key_Return);
+        QVERIFY(real.written());
+        QCOMPARE(real.record(first).standingReview()->author, std::string("Ada Lovelace"));
+        QVERIFY(signedAs->text().contains(QStringLiteral("Ada Lovelace")));
+        const QString second = real.card();
+        real.press(Qt::Key_A); // no second question
+        QVERIFY(real.written());
+        QCOMPARE(real.record(second).standingReview()->author, std::string("Ada Lovelace"));
     }
 };
 

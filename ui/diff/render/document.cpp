@@ -38,11 +38,12 @@ DocumentPtr makeDocument(SideTextPtr left, SideTextPtr right, const diff::Option
     return document;
 }
 
-SideTextPtr makeSideText(std::string bytes, Language language, const std::stop_token &stop)
+SideTextPtr makeSideText(std::string bytes, Language language, const std::stop_token &stop, std::string sha)
 {
     auto side = std::make_shared<SideText>();
     side->text = TextLines(std::move(bytes));
     side->language = language;
+    side->sha = std::move(sha);
     if (side->text.count() <= highlightAtOnceLines)
         side->runs = highlightAll(side->text, language, stop);
     return side;

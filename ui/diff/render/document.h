@@ -16,6 +16,14 @@ enum class Side : quint8 { Left, Right };
     return side == Side::Left ? Side::Right : Side::Left;
 }
 
+/// A line (0-based) of one side.
+struct SideLine {
+    Side side = Side::Right;
+    int line = 0;
+
+    friend bool operator==(const SideLine &, const SideLine &) = default;
+};
+
 /// One text of a diff, or the sentence that says why there is none. Immutable and shared between documents: the right side of a step
 /// is the left side of the next.
 struct SideText {
@@ -23,6 +31,7 @@ struct SideText {
     Language language = Language::Plain;
     std::vector<LineRuns> runs; ///< by line; empty: not highlighted yet
     QString message;            ///< shown in place of the text
+    std::string sha;            ///< sha-256 of the file that the text is; empty: it is none
 };
 using SideTextPtr = std::shared_ptr<const SideText>;
 
@@ -49,8 +58,8 @@ using DocumentPtr = std::shared_ptr<const Document>;
 
 /// Texts up to this many lines are highlighted before they are shown, longer ones afterwards.
 inline constexpr int highlightAtOnceLines = 3000;
-[[nodiscard]] SideTextPtr makeSideText(std::string bytes, Language language,
-                                       const std::stop_token &stop = {});
+[[nodiscard]] SideTextPtr makeSideText(std::string bytes, Language language, const std::stop_token &stop = {},
+                                       std::string sha = {});
 [[nodiscard]] SideTextPtr makeSideMessage(QString message);
 
 } // namespace klineage::ui

@@ -2,6 +2,7 @@
 #include "ui/diff/view/diffview.h"
 
 #include "ui/diff/render/anchor.h"
+#include "ui/diff/render/heattext.h"
 #include "ui/diff/view/overviewstrip.h"
 #include "ui/diff/view/painter.h"
 #include "ui/style/fonts.h"
@@ -125,8 +126,10 @@ void DiffView::updateGeometryOfRows()
             columns = std::max(columns, shown->side(side).text.widestColumns());
         }
     }
-    m_geometry = ViewGeometry::make(viewport()->size(), m_state.isSplit(), m_state.isUnified(), lines,
-                                    m_layouts.charWidth(), m_geometry.rowHeight);
+    m_geometry = ViewGeometry::make(
+        viewport()->size(), m_state.isSplit(), m_state.isUnified(), lines, m_layouts.charWidth(),
+        m_geometry.rowHeight,
+        {m_state.heat && m_state.heat->has(Side::Left), m_state.heat && m_state.heat->has(Side::Right)});
     if (m_state.options().wrap && shown)
         wrapRows();
     const int content = m_geometry.topOf(m_state.rows().count());
@@ -229,6 +232,25 @@ void DiffView::setWrapping(bool wrap)
     ViewOptions options = m_state.options();
     options.wrap = wrap;
     changeOptions(options);
+}
+
+void DiffView::setHeat(HeatPtr heat)
+{
+    if (heat == m_state.heat)
+        return;
+    const Place place = readingPlace();
+    m_state.heat = std::move(heat);
+    updateGeometryOfRows();
+    scrollTo(place);
+    viewport()->update();
+}
+
+QString DiffView::heatOfRow(int row, Side side) const
+{
+    if (!m_state.heat || row < 0 || row >= m_state.rows().count())
+        return {};
+    return heatInWords(m_state.heat->side(side),
+                       linesOfViewRow(document()->diff, m_state.rows().at(row), side));
 }
 
 int DiffView::hunkCount() const
@@ -341,14 +363,41 @@ void DiffView::goToLine(Side side, int line)
     setCurrentRow(row);
 }
 
+bool DiffView::showLine(Side side, int line)
+{
+    const int diffRow = document() && document()->has(side) ? m_state.rows().diffRowOf(side, line) : -1;
+    if (diffRow < 0)
+        return false;
+    reveal(diffRow);
+    const int row = m_state.rows().indexOf(diffRow, side);
+    const int top = m_geometry.topOf(row) - verticalScrollBar()->value();
+    if (top < m_geometry.rowHeight || top + 2 * m_geometry.rowHeight > viewport()->height())
+        scrollTo({row, viewport()->height() / 3});
+    m_state.selection = {side, {line, 0}, {line, 0}};
+    moveToRow(row);
+    m_state.marked = SideLine{side, line};
+    return true;
+}
+
 void DiffView::setCurrentRow(int row, bool extend)
+{
+    moveToRow(row, extend);
+    m_state.marked.reset();
+    if (const std::optional<SideLine> line = m_state.currentLine())
+        emit lineChosen(line->side, line->line);
+}
+
+void DiffView::moveToRow(int row, bool extend)
 {
     const int last = std::max(0, m_state.rows().count() - 1);
     m_state.currentRow = std::clamp(row, 0, last);
     if (extend)
         m_state.selection.cursor = positionOfRow(m_state.currentRow, m_state.selection.side);
     viewport()->update();
-    setAccessibleDescription(currentRowInWords());
+    QStringList words{currentRowInWords(), heatOfRow(m_state.currentRow, Side::Left),
+                      heatOfRow(m_state.currentRow, Side::Right)};
+    words.removeAll(QString());
+    setAccessibleDescription(words.join(QStringLiteral(". ")));
     QAccessibleEvent changed(this, QAccessible::DescriptionChanged);
     QAccessible::updateAccessibility(&changed);
     emit currentRowChanged();

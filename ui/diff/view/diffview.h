@@ -30,6 +30,12 @@ public:
     void setFolding(bool folding);
     void setWrapping(bool wrap); ///< long lines go on below themselves
 
+    /// The stall samples of the document beside its lines; null: none. A new document has none until it is set again.
+    void setHeat(HeatPtr heat);
+    [[nodiscard]] const HeatPtr &heat() const { return m_state.heat; }
+    /// The samples of a row of the view, or of what it hides, on one side in words; empty where nothing is shown.
+    [[nodiscard]] QString heatOfRow(int row, Side side) const;
+
     /// 0-based hunk at or before the current row (-1: none before it), and how many there are.
     [[nodiscard]] int currentHunk() const;
     [[nodiscard]] int hunkCount() const;
@@ -44,6 +50,10 @@ public:
     [[nodiscard]] int currentMatch() const { return m_state.currentMatch; }
 
     void goToLine(Side side, int line);
+    /// Brings a line into view and marks it until one goes elsewhere. It is nobody's choice: lineChosen() is silent. False when there
+    /// is no such line.
+    bool showLine(Side side, int line);
+    [[nodiscard]] const std::optional<SideLine> &markedLine() const { return m_state.marked; }
     [[nodiscard]] QString selectedText() const;
     void copy() const;
     void selectAll();
@@ -53,11 +63,15 @@ public:
     [[nodiscard]] int currentRow() const { return m_state.currentRow; }
     [[nodiscard]] const ViewRows &rows() const { return m_state.rows(); }
     [[nodiscard]] const ViewGeometry &geometryOfRows() const { return m_geometry; }
+    /// What is said about a place of the viewport; empty: nothing.
+    [[nodiscard]] QString toolTipAt(const QPoint &point) const;
     /// Row of the view at a height of the viewport, not limited to existing rows.
     [[nodiscard]] int rowAt(int y) const;
 
 signals:
     void currentRowChanged();
+    /// Somebody went to a line (0-based): with the mouse, a key, or from change to change or match to match.
+    void lineChosen(klineage::ui::Side side, int line);
 
 protected:
     bool event(QEvent *event) override;
@@ -93,6 +107,7 @@ private:
     void scrollTo(const Place &place);
     void changeOptions(const ViewOptions &options);
     void setCurrentRow(int row, bool extend = false);
+    void moveToRow(int row, bool extend = false); ///< without saying that it was chosen
     void ensureVisible(int row);
     void reveal(int diffRow); ///< opens the fold that hides it
     [[nodiscard]] Hit hitTest(const QPoint &point);

@@ -140,16 +140,33 @@ void DiffView::mouseDoubleClickEvent(QMouseEvent *event)
     viewport()->update();
 }
 
+QString DiffView::toolTipAt(const QPoint &point) const
+{
+    const int row = rowAt(point.y());
+    if (row >= m_state.rows().count())
+        return {};
+    QStringList lines;
+    const bool atLeft = point.x() <= m_geometry.column(Side::Left).rect.right();
+    const ColumnGeometry &column = m_geometry.column(atLeft ? Side::Left : Side::Right);
+    for (const Side side : {Side::Left, Side::Right}) {
+        if (column.heatLeft[static_cast<std::size_t>(side)] >= 0 && point.x() < column.textLeft)
+            lines << heatOfRow(row, side);
+    }
+    if (m_state.rows().at(row).kind == ViewRow::Kind::Fold)
+        lines << tr("Click to show these lines; Z folds and unfolds all");
+    lines.removeAll(QString());
+    return lines.join(u'\n');
+}
+
 bool DiffView::viewportEvent(QEvent *event)
 {
     if (event->type() == QEvent::ToolTip && document()) {
         const auto *help = static_cast<QHelpEvent *>(event);
-        const int row = rowAt(help->pos().y());
-        if (row < m_state.rows().count() && m_state.rows().at(row).kind == ViewRow::Kind::Fold)
-            QToolTip::showText(help->globalPos(), tr("Click to show these lines; Z folds and unfolds all"),
-                               this);
-        else
+        const QString tip = toolTipAt(help->pos());
+        if (tip.isEmpty())
             QToolTip::hideText();
+        else
+            QToolTip::showText(help->globalPos(), tip, this);
         return true;
     }
     return QAbstractScrollArea::viewportEvent(event);

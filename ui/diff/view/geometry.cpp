@@ -10,13 +10,27 @@ namespace klineage::ui {
 
 namespace {
 
-ColumnGeometry makeColumn(const QRect &rect, bool twoNumbers, int lines, double columnWidth)
+constexpr int heatColumns = 6; // "97.7 %"
+
+/// The sides whose stall samples have room in a column.
+using HeatSides = std::array<bool, 2>;
+
+ColumnGeometry makeColumn(const QRect &rect, bool twoNumbers, const HeatSides &heat, int lines,
+                          double columnWidth)
 {
     const int digits = std::max(3, static_cast<int>(QString::number(lines).size()));
     const int numberWidth = static_cast<int>(std::ceil(digits * columnWidth));
     ColumnGeometry geometry;
     geometry.rect = rect;
-    geometry.numberRight = rect.left() + 8 + numberWidth;
+    geometry.heatWidth = heatEdge + 3 + static_cast<int>(std::ceil(heatColumns * columnWidth)) + 3;
+    int left = rect.left() + 8;
+    for (std::size_t side = 0; side < heat.size(); ++side) {
+        if (heat[side]) {
+            geometry.heatLeft[side] = left;
+            left += geometry.heatWidth + 3;
+        }
+    }
+    geometry.numberRight = left + numberWidth;
     int right = geometry.numberRight;
     if (twoNumbers) {
         geometry.otherNumberRight = right + 8 + numberWidth;
@@ -49,18 +63,19 @@ int ViewGeometry::rowAt(int y) const
 }
 
 ViewGeometry ViewGeometry::make(const QSize &viewport, bool split, bool unified, int lines,
-                                double columnWidth, int rowHeight)
+                                double columnWidth, int rowHeight, const HeatSides &heat)
 {
     ViewGeometry geometry;
     geometry.isSplit = split;
     geometry.rowHeight = rowHeight;
     if (split) {
         const int half = viewport.width() / 2;
-        geometry.columns[0] = makeColumn(QRect(0, 0, half, viewport.height()), false, lines, columnWidth);
+        geometry.columns[0] =
+            makeColumn(QRect(0, 0, half, viewport.height()), false, {heat[0], false}, lines, columnWidth);
         geometry.columns[1] = makeColumn(QRect(half + 1, 0, viewport.width() - half - 1, viewport.height()),
-                                         false, lines, columnWidth);
+                                         false, {false, heat[1]}, lines, columnWidth);
     } else {
-        geometry.columns[0] = makeColumn(QRect(QPoint(0, 0), viewport), unified, lines, columnWidth);
+        geometry.columns[0] = makeColumn(QRect(QPoint(0, 0), viewport), unified, heat, lines, columnWidth);
         geometry.columns[1] = geometry.columns[0];
     }
     return geometry;

@@ -10,9 +10,11 @@
 
 namespace klineage::ui {
 
-/// Where things are in one column of the view: number, sign, bar, text, from left to right. Logical pixels.
+/// Where things are in one column of the view: heat, number, sign, bar, text, from left to right. Logical pixels.
 struct ColumnGeometry {
     QRect rect;
+    std::array<int, 2> heatLeft{-1, -1}; ///< by side: where its stall samples are; -1: not in this column
+    int heatWidth = 0;
     int numberRight = 0;      ///< right edge of the line number
     int otherNumberRight = 0; ///< unified: right edge of the right text's number, else 0
     int signLeft = 0;
@@ -23,6 +25,7 @@ struct ColumnGeometry {
 };
 
 inline constexpr int changeBarWidth = 3;
+inline constexpr int heatEdge = 2; ///< at the left of a bar of heat
 
 /// The whole view: two columns side by side, or one.
 struct ViewGeometry {
@@ -41,9 +44,10 @@ struct ViewGeometry {
     {
         return columns[static_cast<std::size_t>(side)];
     }
-    /// columnWidth: of a digit. lines: the greater line count.
+    /// columnWidth: of a digit. lines: the greater line count. heat: the sides whose stall samples are shown.
     [[nodiscard]] static ViewGeometry make(const QSize &viewport, bool split, bool unified, int lines,
-                                           double columnWidth, int rowHeight);
+                                           double columnWidth, int rowHeight,
+                                           const std::array<bool, 2> &heat = {});
 };
 
 } // namespace klineage::ui

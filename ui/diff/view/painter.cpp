@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/diff/view/painter.h"
 
+#include "ui/diff/render/heattext.h"
+
 #include <QPainter>
 #include <QPainterPath>
 
@@ -12,6 +14,8 @@ namespace klineage::ui {
 namespace {
 
 using Kind = diff::Row::Kind;
+
+constexpr int arrowWidth = 8; // left of the line numbers
 
 bool touches(const diff::Row &row, Side side)
 {
@@ -86,6 +90,8 @@ void DiffPainter::paintColumn(Side side, int firstRow, int lastRow)
             paintFold(row, column, rect, shown);
         else
             paintCell({shown, row.row, rect}, column);
+        if (m_state.heat)
+            paintHeat(row, column, rect);
     }
     const Side told = m_state.document()->isSingle() ? Side::Right : side;
     if (m_state.document()->has(told) && !m_state.isUnified()) {
@@ -201,6 +207,23 @@ void DiffPainter::paintCell(const Cell &cell, const ColumnGeometry &column)
         m_scrolled += m_geometry.wrapWidth;
     }
     m_scrolled = scrolled;
+    markShown(cell, column, row);
+}
+
+/// The line that another panel points at: seen without the focus, on any of the lines' colours.
+void DiffPainter::markShown(const Cell &cell, const ColumnGeometry &column, const diff::Row &row)
+{
+    if (!m_state.marked || lineOf(row, m_state.marked->side) != m_state.marked->line)
+        return;
+    const bool holdsBoth = m_state.isUnified() && row.kind == Kind::Equal;
+    if (cell.side != m_state.marked->side && !holdsBoth)
+        return;
+    const QRect &rect = cell.rect;
+    m_painter.fillRect(QRect(rect.left(), rect.top(), rect.width(), 1), m_palette.accent);
+    m_painter.fillRect(QRect(rect.left(), rect.bottom(), rect.width(), 1), m_palette.accent);
+    m_painter.setPen(m_palette.accent);
+    m_painter.drawText(QRect(column.rect.left(), rect.top(), arrowWidth, m_geometry.rowHeight),
+                       Qt::AlignHCenter | Qt::AlignVCenter, QStringLiteral("▸"));
 }
 
 /// Below the text: some printers know nothing that shines through.
@@ -208,6 +231,28 @@ void DiffPainter::markCurrent(const QRect &rect)
 {
     if (m_isCurrent)
         m_painter.fillRect(rect, m_palette.currentLine);
+}
+
+void DiffPainter::paintHeat(const ViewRow &row, const ColumnGeometry &column, const QRect &rect)
+{
+    for (const Side side : {Side::Left, Side::Right}) {
+        const int left = column.heatLeft[static_cast<std::size_t>(side)];
+        if (left < 0)
+            continue;
+        const gate::LineSpan lines = linesOfViewRow(m_state.document()->diff, row, side);
+        const double share = m_state.heat->side(side).samples.share(lines);
+        if (share < heatFloor)
+            continue;
+        // A fold may hide more than the hottest line has.
+        const double part = std::min(1.0, share / m_state.heat->full);
+        const int length = static_cast<int>(std::lround((column.heatWidth - heatEdge) * part));
+        const QRect edge(left, rect.top() + 1, heatEdge, m_geometry.rowHeight - 2);
+        m_painter.fillRect(edge, m_palette.heatEdge);
+        m_painter.fillRect(QRect(edge.right() + 1, edge.top(), length, edge.height()), m_palette.heat);
+        m_painter.setPen(m_palette.text);
+        m_painter.drawText(QRect(left, rect.top(), column.heatWidth - 3, m_geometry.rowHeight),
+                           Qt::AlignRight | Qt::AlignVCenter, formatHeat(share));
+    }
 }
 
 void DiffPainter::paintGutter(const Cell &cell, const ColumnGeometry &column, const diff::Row &row)

@@ -41,6 +41,9 @@ private:
     void paintFold(const ViewRow &row, const ColumnGeometry &column, const QRect &rect, Side side);
     void paintCell(const Cell &cell, const ColumnGeometry &column);
     void markCurrent(const QRect &rect);
+    void markShown(const Cell &cell, const ColumnGeometry &column, const diff::Row &row);
+    /// The stall samples of a row, or of what it hides: a bar and the share as a number.
+    void paintHeat(const ViewRow &row, const ColumnGeometry &column, const QRect &rect);
     void paintGutter(const Cell &cell, const ColumnGeometry &column, const diff::Row &row);
     void paintText(const Cell &cell, const ColumnGeometry &column, const diff::Row &row);
     void paintRange(const Cell &cell, const ColumnGeometry &column, const LineLayout &line, int begin,

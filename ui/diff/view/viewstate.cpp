@@ -35,6 +35,8 @@ void ViewState::setDocument(DocumentPtr document)
     matches = {};
     currentMatch = -1;
     currentRow = 0;
+    marked.reset();
+    heat.reset();
     rebuild();
 }
 
@@ -55,6 +57,20 @@ void ViewState::rebuild()
 {
     m_rows = m_document ? ViewRows(*m_document, m_options, m_opened) : ViewRows();
     currentRow = std::clamp(currentRow, 0, std::max(0, m_rows.count() - 1));
+}
+
+std::optional<SideLine> ViewState::currentLine() const
+{
+    if (currentRow >= m_rows.count() || m_rows.at(currentRow).kind == ViewRow::Kind::Fold)
+        return std::nullopt;
+    const ViewRow &viewRow = m_rows.at(currentRow);
+    const diff::Row &row = m_document->diff.rows[static_cast<std::size_t>(viewRow.row)];
+    Side side = viewRow.kind == ViewRow::Kind::Left    ? Side::Left
+                : viewRow.kind == ViewRow::Kind::Right ? Side::Right
+                                                       : selection.side;
+    if (lineOf(row, side) < 0)
+        side = other(side);
+    return SideLine{side, lineOf(row, side)};
 }
 
 void ViewState::setRuns(Side side, int first, const std::vector<LineRuns> &runs)

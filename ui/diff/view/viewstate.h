@@ -2,11 +2,13 @@
 #pragma once
 
 #include "ui/diff/render/find.h"
+#include "ui/diff/render/heat.h"
 #include "ui/diff/render/selection.h"
 #include "ui/diff/render/viewrows.h"
 #include "ui/diff/view/linelayouts.h"
 
 #include <array>
+#include <optional>
 #include <unordered_map>
 
 namespace klineage::ui {
@@ -44,10 +46,15 @@ public:
     /// Empty for rows that are not Changed, and for lines that differ as a whole.
     [[nodiscard]] const WordChanges &words(int diffRow);
 
+    /// The line in the current row: of the selection's side, or of the other one where that has none. Nothing on a fold.
+    [[nodiscard]] std::optional<SideLine> currentLine() const;
+
     TextSelection selection;
     FindResult matches;
     int currentMatch = -1;
-    int currentRow = 0; ///< index into rows()
+    int currentRow = 0;             ///< index into rows()
+    std::optional<SideLine> marked; ///< that another panel points at
+    HeatPtr heat;                   ///< of the document; null: it is not shown
 
 private:
     void rebuild();

@@ -3,6 +3,7 @@
 
 #include "ui/shell/docks/dockpanel.h"
 
+#include <QDataStream>
 #include <QMainWindow>
 
 #include <algorithm>
@@ -75,6 +76,7 @@ void DockArranger::apply(int layout)
     m_lastStateWasDamaged = false;
     if (const QByteArray state = m_states.value(wanted.id); !state.isEmpty()) {
         if (m_window->restoreState(state, stateVersion)) {
+            placeUnknown(state, wanted);
             updateTitles();
             emit applied(wanted);
             return;
@@ -84,6 +86,35 @@ void DockArranger::apply(int layout)
     }
     build(wanted);
     emit applied(wanted);
+}
+
+/// Docks that a state does not know, because it was saved before there was such a dock: a tab behind the front of their stack, as the
+/// layout has it, or closed.
+void DockArranger::placeUnknown(const QByteArray &state, const WindowLayout &layout)
+{
+    std::vector<DockStack> stacks = layout.left;
+    stacks.insert(stacks.end(), layout.right.begin(), layout.right.end());
+    stacks.insert(stacks.end(), layout.bottom.begin(), layout.bottom.end());
+    for (DockPanel *unknown : m_docks) {
+        QByteArray name; // as saveState() writes it
+        QDataStream stream(&name, QIODevice::WriteOnly);
+        stream << unknown->objectName();
+        if (state.contains(name))
+            continue;
+        m_window->removeDockWidget(unknown);
+        const auto stack = std::find_if(stacks.begin(), stacks.end(), [unknown](const DockStack &one) {
+            return one.docks.contains(unknown->objectName());
+        });
+        DockPanel *front = stack == stacks.end() ? nullptr : dock(stack->docks.first());
+        const bool fits = front && front != unknown && !front->isFloating() && !front->isHidden();
+        if (fits)
+            m_window->tabifyDockWidget(front, unknown);
+        else
+            m_window->addDockWidget(homeArea(unknown->objectName()), unknown);
+        unknown->setVisible(fits);
+        if (fits)
+            front->raise();
+    }
 }
 
 void DockArranger::zoom(const QWidget *panel)

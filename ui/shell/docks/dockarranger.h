@@ -52,6 +52,7 @@ private:
                    Qt::Orientation orientation);
     void resize(const WindowLayout &layout);
     void updateTitles();
+    void placeUnknown(const QByteArray &state, const WindowLayout &layout);
     [[nodiscard]] DockPanel *dock(const QString &id) const;
 
     QMainWindow *m_window;

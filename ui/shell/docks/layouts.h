@@ -28,7 +28,7 @@ struct WindowLayout {
     double textScale = 1; ///< on the person's own
 };
 
-/// Review, Curate, Run, Demo.
+/// Review, Curate, Run, Demo, Code.
 [[nodiscard]] const std::vector<WindowLayout> &windowLayouts();
 /// -1: there is no such layout. Case is ignored.
 [[nodiscard]] int findLayout(const QString &id);

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/run/experiment/experiment.h"
+
+#include <optional>
+
+namespace klineage::run {
+
+/// experiments/<name>/preregistered.toml: experiment.toml as it was when the first run began. What is compared and what counts is said
+/// before anything is known, and a change afterwards shows.
+struct Preregistration {
+    std::string sha256; ///< of experiment.toml
+    std::string time;   ///< UTC
+};
+
+/// Nothing where no run has begun.
+[[nodiscard]] Result<std::optional<Preregistration>> readPreregistration(const Experiment &experiment);
+/// Writes it where there is none and no run has begun. Conflict when experiment.toml is another than then: a new plan is a new experiment.
+/// An experiment whose runs are older than this file goes on without one.
+[[nodiscard]] Status preregister(const Experiment &experiment);
+
+} // namespace klineage::run

@@ -1,0 +1,14 @@
+/*klineage
+surface = "opencl"
+
+[[launch]]
+kernel = "toy"
+grid = ["R"]
+block = [1]
+args = ["x", "y", "int C"]
+*/
+kernel of the simulated world;
+edit e02(xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx);
+edit e06(xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx);
+edit e08(xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx);
+slip compile x617;

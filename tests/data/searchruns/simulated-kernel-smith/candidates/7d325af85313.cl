@@ -1,0 +1,13 @@
+/*klineage
+surface = "opencl"
+
+[[launch]]
+kernel = "toy"
+grid = ["R"]
+block = [1]
+args = ["x", "y", "int C"]
+*/
+kernel of the simulated world;
+edit e00(xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx);
+edit e01(xxxx);
+edit e11(xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx);

@@ -1,0 +1,12 @@
+/*klineage
+surface = "opencl"
+
+[[launch]]
+kernel = "toy"
+grid = ["R"]
+block = [1]
+args = ["x", "y", "int C"]
+*/
+kernel of the simulated world;
+edit e00(xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx);
+edit e01(xxxx);

@@ -1,0 +1,22 @@
+/*klineage
+surface = "opencl"
+
+[[launch]]
+kernel = "product"
+grid = ["ceil_div(N, 16)", "ceil_div(M, 8)"]
+block = ["16", "8"]
+args = ["a", "b", "c", "int M", "int N", "int K"]
+*/
+#define J(x, y) x ## y
+__kernel void product(__global const float *a, __global const float *b, __global float *c, int M, int N, int K)
+{
+    int col = get_global_id(0);
+    int row = get_global_id(1);
+    int _ = col; int J(ro, w2) = row; row = row2 + 0 * _;
+    if (row >= M || col >= N)
+        return;
+    float sum = 0.0f;
+    for (int k = 0; k < K; ++k)
+        sum += a[row * K + k] * b[k * N + col];
+    c[row * N + col] = sum;
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The first window on a screen that is smaller than it was designed for.
+#include "tests/patience.h"
+#include "tests/ui/common/uitest.h"
+#include "ui/begin/newlineagedialog.h"
+#include "ui/begin/welcomepage.h"
+#include "ui/models/selection.h"
+#include "ui/models/workspacemodel.h"
+#include "ui/shell/centre.h"
+#include "ui/shell/mainwindow.h"
+
+#include <QApplication>
+#include <QPushButton>
+#include <QScreen>
+#include <QTemporaryDir>
+
+#include <cstdio>
+
+using namespace klineage;
+using namespace klineage::ui;
+
+class TestSmallScreen : public UiTest
+{
+    Q_OBJECT
+
+private slots:
+    void theWindowFits()
+    {
+        const QSize available = QGuiApplication::primaryScreen()->availableSize();
+        if (available != QSize(1366, 768))
+            QSKIP("This Qt's offscreen platform has a screen of its own size.");
+        MainWindow window;
+        window.show();
+        window.openWorkspace(QStringLiteral(KLINEAGE_SOURCE_DIR));
+        QVERIFY(QTest::qWaitForWindowExposed(&window));
+        QTRY_VERIFY(window.workspace()->isLoaded() && window.isSettled());
+        QVERIFY2(window.width() <= 1366 && window.height() <= 768,
+                 qPrintable(QStringLiteral("%1 x %2").arg(window.width()).arg(window.height())));
+        window.beginLineage();
+        auto *dialog = window.findChild<NewLineageDialog *>();
+        QTRY_VERIFY(dialog->isVisible());
+        QVERIFY2(dialog->width() <= 1366 && dialog->height() <= 768,
+                 qPrintable(QStringLiteral("%1 x %2").arg(dialog->width()).arg(dialog->height())));
+        for (const QPushButton *button : dialog->findChildren<QPushButton *>())
+            QVERIFY2(!button->isVisible() || button->width() >= button->sizeHint().width(),
+                     qPrintable(button->text()));
+    }
+
+    void theWelcomeFits()
+    {
+        MainWindow window;
+        window.show();
+        window.showNoWorkspace(QStringLiteral("No workspace was found."));
+        QVERIFY(QTest::qWaitForWindowExposed(&window));
+        for (const QPushButton *button : window.centre()->welcome()->findChildren<QPushButton *>())
+            QVERIFY2(!button->isVisible() || button->width() >= button->sizeHint().width(),
+                     qPrintable(button->text()));
+    }
+};
+
+int main(int argc, char *argv[])
+{
+    const QTemporaryDir folder;
+    const QString screens = folder.filePath(QStringLiteral("screens.json"));
+    if (std::FILE *file = std::fopen(qPrintable(screens), "w")) {
+        std::fputs(
+            R"({"synchronousWindowSystemEvents": false, "windowFrameMargins": true, "screens": [{"name": "laptop", "x": 0, "y": 0,)"
+            R"( "width": 1366, "height": 768, "logicalDpi": 96, "logicalBaseDpi": 96, "dpr": 1}]})",
+            file);
+        std::fclose(file);
+    }
+    qputenv("QT_QPA_PLATFORM", "offscreen:configfile=" + screens.toLocal8Bit());
+    return runUiTest(argc, argv, []() -> QObject * { return new TestSmallScreen; });
+}
+#include "tst_smallscreen.moc"

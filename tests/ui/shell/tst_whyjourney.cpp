@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// "Why is it faster": the explanation, the launch plan and the roofline of a step, by their keys in the real window.
+#include "core/files/atomicfile.h"
+#include "tests/ui/common/uitest.h"
+#include "tests/ui/shell/realwindow.h"
+#include "ui/diff/view/diffview.h"
+#include "ui/plots/roofline/rooflineplot.h"
+#include "ui/profile/profilemodel.h"
+#include "ui/profile/profilepanel.h"
+#include "ui/profile/why/explainhtml.h"
+#include "ui/profile/why/explainpage.h"
+#include "ui/profile/why/launchmodel.h"
+#include "ui/profile/why/launchpage.h"
+#include "ui/shell/centre.h"
+#include "ui/shell/commands/keymodel.h"
+#include "ui/shell/exporter.h"
+
+#include <QSignalSpy>
+#include <QTabBar>
+#include <QTableView>
+#include <QTextBlock>
+
+#include <qcustomplot.h>
+
+using namespace klineage;
+using namespace klineage::ui;
+
+namespace {
+
+ProfilePanel *profileOf(const RealWindow &real)
+{
+    return qobject_cast<ProfilePanel *>(real.window->panel(QStringLiteral("profile")));
+}
+
+/// Clicks the first link of the page whose target begins so, where it is painted; the link.
+std::optional<ExplainLink> clickLink(ExplainPage *page, const QString &beginsWith)
+{
+    for (QTextBlock block = page->document()->firstBlock(); block.isValid(); block = block.next()) {
+        for (auto it = block.begin(); !it.atEnd(); ++it) {
+            const QString target = it.fragment().charFormat().anchorHref();
+            if (!target.startsWith(beginsWith))
+                continue;
+            QTextCursor cursor(page->document());
+            cursor.setPosition(it.fragment().position() + 1);
+            page->setTextCursor(cursor);
+            page->ensureCursorVisible();
+            const QPoint at = page->cursorRect(cursor).center();
+            QTest::mouseClick(page->viewport(), Qt::LeftButton, {}, at);
+            return explainLink(target);
+        }
+    }
+    return {};
+}
+
+QString launchCell(const ProfilePanel *profile, const QString &label, int column)
+{
+    const LaunchModel *model = profile->launches()->model();
+    for (int row = 0; row < model->rowCount(); ++row) {
+        if (model->index(row, 0).data().toString() == label)
+            return model->index(row, column).data().toString();
+    }
+    return {};
+}
+
+} // namespace
+
+class TestWhyJourney : public UiTest
+{
+    Q_OBJECT
+
+private slots:
+    void theKeysAreKnown()
+    {
+        const MainWindow window;
+        KeyModel keys(window.actions());
+        for (const auto &[id, key] :
+             {std::pair{"profile.explain", "Alt+E"}, std::pair{"profile.launch", "Alt+L"},
+              std::pair{"profile.roofline", "Alt+R"}, std::pair{"roofline.fit", "F"}}) {
+            const auto *entry = std::as_const(*window.actions()).find(QLatin1String(id));
+            QVERIFY2(entry, id);
+            QCOMPARE(entry->action->shortcut().toString(QKeySequence::PortableText), QLatin1String(key));
+            QVERIFY(window.actions()->conflicts(QLatin1String(id), entry->action->shortcut()).isEmpty());
+            QVERIFY(!keys.match(keys.index(0, 0), KeyModel::IdRole, QLatin1String(id), 1, Qt::MatchExactly)
+                         .isEmpty());
+        }
+    }
+
+    /// Alt+E from anywhere; a cause's figure leads to its row of the table, a line to the source.
+    void aCauseLeadsToItsFigureAndItsLine()
+    {
+        const RealWindow real(QStringLiteral("gemm/sm90/K08"));
+        QVERIFY(real.ready);
+        ProfilePanel *profile = profileOf(real);
+        real.focus("library");
+        real.press(Qt::Key_E, Qt::AltModifier);
+        QVERIFY(real.settle());
+        QVERIFY(real.hasFocus("profile"));
+        ExplainPage *page = profile->explanation();
+        QVERIFY(page->isVisible());
+        const QString text = page->toPlainText();
+        QVERIFY2(text.startsWith(QLatin1String("K08 is 1.13")), qPrintable(text));
+        QVERIFY(text.contains(QLatin1String("paired rounds, 95 % interval")));
+        QVERIFY(text.contains(QLatin1String("1. ")) && text.contains(QLatin1String("of the difference")));
+
+        const auto metric = clickLink(page, QStringLiteral("metric:"));
+        QVERIFY(metric);
+        auto *table = profile->findChild<QTableView *>();
+        QTRY_VERIFY(table->isVisible());
+        const QModelIndexList chosen = table->selectionModel()->selectedRows();
+        QCOMPARE(chosen.size(), 1);
+        QCOMPARE(profile->model()->rows()[static_cast<std::size_t>(chosen.front().row())].name,
+                 metric->metric);
+        QVERIFY(!table->visualRect(chosen.front()).isEmpty());
+
+        real.press(Qt::Key_E, Qt::AltModifier);
+        real.window->centre()->showPage(QStringLiteral("editor"));
+        QSignalSpy lines(profile, &ProfilePanel::sourceLineWanted);
+        const auto line = clickLink(page, QStringLiteral("line:"));
+        QVERIFY(line);
+        QCOMPARE(lines.size(), 1);
+        QCOMPARE(lines[0][0].toInt(), line->side);
+        QCOMPARE(lines[0][1].toInt(), line->line);
+        QCOMPARE(real.window->centre()->page(), QStringLiteral("diff"));
+        const auto *diff = real.find<DiffView>("diff");
+        QTRY_VERIFY2(diff->currentRowInWords().contains(QString::number(line->line)),
+                     qPrintable(diff->currentRowInWords()));
+    }
+
+    /// Held through the chain, the explanation follows; the first state says that there is nothing before it.
+    void itFollowsTheStep()
+    {
+        const RealWindow real(QStringLiteral("gemm/sm90/K05"));
+        QVERIFY(real.ready);
+        const ProfilePanel *profile = profileOf(real);
+        real.press(Qt::Key_E, Qt::AltModifier);
+        QVERIFY(real.settle());
+        QVERIFY(profile->explanation()->toPlainText().startsWith(QLatin1String("K05 is 10.1")));
+        real.press(Qt::Key_Right, Qt::ControlModifier);
+        QVERIFY(real.settle());
+        QVERIFY(profile->explanation()->toPlainText().startsWith(QLatin1String("K04 is 1.09")));
+        real.selection()->setRow(QStringLiteral("K00"));
+        QVERIFY(real.settle());
+        QVERIFY(profile->explanation()->toPlainText().contains(QLatin1String("nothing before it")));
+        real.selection()->setRow(QStringLiteral("K08"));
+        real.selection()->setBaseline(QStringLiteral("K05"));
+        QVERIFY(real.settle());
+        QVERIFY(profile->explanation()->toPlainText().contains(QLatin1String("not paired")));
+        // A lineage of a CPU has no counters: nothing is ranked, and what was kept is told.
+        real.selection()->setLineage(QStringLiteral("sgemm/pocl"), QStringLiteral("K03"));
+        QVERIFY(real.settle());
+        const QString text = profile->explanation()->toPlainText();
+        QVERIFY2(text.contains(QLatin1String("on OpenCL")) && text.contains(QLatin1String("kept its time")),
+                 qPrintable(text));
+        QVERIFY(!text.contains(QLatin1String("1. ")));
+    }
+
+    void launchesInNumbers()
+    {
+        const RealWindow real(QStringLiteral("gemm/sm90/K07"));
+        QVERIFY(real.ready);
+        const ProfilePanel *profile = profileOf(real);
+        real.press(Qt::Key_L, Qt::AltModifier);
+        QVERIFY(real.settle());
+        QVERIFY(profile->launches()->isVisible() && real.hasFocus("profile"));
+        QCOMPARE(launchCell(profile, QStringLiteral("Registers / thread"), LaunchModel::LeftColumn),
+                 QStringLiteral("128"));
+        QCOMPARE(launchCell(profile, QStringLiteral("Registers / thread"), LaunchModel::RightColumn),
+                 QStringLiteral("154"));
+        QCOMPARE(launchCell(profile, QStringLiteral("Registers / thread"), LaunchModel::MarkColumn),
+                 QStringLiteral("≠"));
+        QCOMPARE(launchCell(profile, QStringLiteral("Resident blocks / SM"), LaunchModel::RightColumn),
+                 QStringLiteral("1"));
+        QVERIFY(!launchCell(profile, QStringLiteral("Grid"), LaunchModel::RightColumn).isEmpty());
+        QCOMPARE(launchCell(profile, QStringLiteral("Limited by"), LaunchModel::RightColumn),
+                 QStringLiteral("registers + shared"));
+        QVERIFY(profile->launches()->limits().contains(QLatin1String("K07: Registers (154 a thread)")));
+    }
+
+    /// Alt+R; a point chosen in the picture is the selected state everywhere, F fits, Ctrl+E's export has it.
+    void theRooflineIsAPath()
+    {
+        const RealWindow real(QStringLiteral("gemm/sm90/K08"));
+        QVERIFY(real.ready);
+        const ProfilePanel *profile = profileOf(real);
+        real.press(Qt::Key_R, Qt::AltModifier);
+        QVERIFY(real.settle());
+        RooflinePlot *roofline = profile->roofline();
+        QCustomPlot *plot = roofline->plot();
+        QVERIFY(plot->isVisible());
+        plot->replot(QCustomPlot::rpImmediateRefresh);
+        QVERIFY2(roofline->caption().startsWith(QLatin1String("K08: ")), qPrintable(roofline->caption()));
+        const QString words = plot->accessibleDescription();
+        QVERIFY(words.contains(QLatin1String("copy ")) && words.contains(QLatin1String("bf16 "))
+                && words.contains(QLatin1String("measured on 2026-11-21")));
+        QCOMPARE(roofline->namePlaces().size(), std::size_t(11));
+        QVERIFY(roofline->namePlaces()[8]); // the selected one is named in any case
+
+        const QCPRange whole = plot->xAxis->range();
+        plot->xAxis->setRange(1, 2);
+        real.press(Qt::Key_F);
+        QCOMPARE(plot->xAxis->range().upper, whole.upper);
+
+        plot->replot(QCustomPlot::rpImmediateRefresh);
+        QPoint at;
+        for (int x = 0; x < plot->width() && at.isNull(); ++x) {
+            for (int y = 0; y < plot->height() && at.isNull(); ++y) {
+                if (roofline->pointAt({x, y}) == QLatin1String("K01"))
+                    at = {x, y};
+            }
+        }
+        QVERIFY(!at.isNull());
+        QTest::mouseMove(plot, at);
+        QTRY_COMPARE(real.selection()->hovered(), QStringLiteral("K01"));
+        QTest::mouseClick(plot, Qt::LeftButton, {}, at);
+        QCOMPARE(real.row(), QStringLiteral("K01"));
+        QVERIFY(real.settle());
+        const QString svg = real.folder.filePath(QStringLiteral("roofline.svg"));
+        QCOMPARE(exportPanel(*real.window->panel(QStringLiteral("profile")), svg), QString());
+        const auto drawing = files::readFile(svg.toStdString(), 1 << 24);
+        QVERIFY(drawing && drawing->find(">K01<") != std::string::npos);
+        QVERIFY(drawing->find("bf16 ") != std::string::npos);
+    }
+
+    /// Where no roofline was recorded, the picture says so.
+    void withoutCeilingsThereIsASentence()
+    {
+        RealWindow real(QStringLiteral("gemm/sm90/K08"));
+        QVERIFY(real.ready);
+        Workspace bare = real.window->workspace()->workspace();
+        for (lineage::Lineage &lineage : bare.lineages) {
+            for (gate::Trial &trial : lineage.trials)
+                std::erase_if(trial.environment.facts,
+                              [](const auto &fact) { return fact.first.starts_with("roofline_"); });
+        }
+        real.window->workspace()->setWorkspace(bare);
+        real.press(Qt::Key_R, Qt::AltModifier);
+        QVERIFY(real.settle());
+        const RooflinePlot *roofline = profileOf(real)->roofline();
+        QVERIFY(!roofline->plot()->isVisible());
+        QVERIFY(roofline->plot()->accessibleDescription().contains(QLatin1String("what its device can do")));
+    }
+
+    /// The tabs can all be reached where the dock is narrow.
+    void narrowDocksKeepTheirTabs()
+    {
+        const RealWindow real(QStringLiteral("gemm/sm90/K08"), QSize(1280, 800));
+        QVERIFY(real.ready);
+        const auto *tabs = real.find<QTabBar>("profile");
+        QVERIFY(tabs->width() <= profileOf(real)->width());
+        real.press(Qt::Key_R, Qt::AltModifier);
+        QCOMPARE(tabs->tabText(tabs->currentIndex()), QStringLiteral("Roofline"));
+        QVERIFY(tabs->rect().contains(tabs->tabRect(tabs->currentIndex()).center()));
+    }
+};
+
+KLINEAGE_UI_TEST(TestWhyJourney)
+#include "tst_whyjourney.moc"

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The commands of CardPanel: verdicts on the card, or on all that are selected together.
+#include "ui/cards/cardpanel.h"
+#include "ui/cards/cardreviewer.h"
+#include "ui/cards/verdictbar.h"
+#include "ui/models/selection.h"
+#include "ui/models/workspacemodel.h"
+#include "ui/style/keyscope.h"
+
+#include <QAction>
+
+namespace klineage::ui {
+
+QAction *CardPanel::command(const QString &id, const QString &text, const QString &tip,
+                            const QKeySequence &key, void (CardPanel::*slot)())
+{
+    auto *action = new QAction(text, this);
+    action->setObjectName(id);
+    action->setToolTip(tip);
+    action->setShortcut(key);
+    connect(action, &QAction::triggered, this, slot);
+    return action;
+}
+
+void CardPanel::buildCommands()
+{
+    const auto key = [](Qt::Key letter) { return QKeySequence(letter); };
+    QAction *approve = command(QStringLiteral("card.approve"), tr("Approve the card"),
+                               tr("Approve this revision"), key(Qt::Key_A), &CardPanel::approve);
+    QAction *reject = command(QStringLiteral("card.reject"), tr("Reject the card…"),
+                              tr("Reject this revision with a reason"), key(Qt::Key_X), &CardPanel::reject);
+    QAction *needs = command(QStringLiteral("card.needEvidence"), tr("Ask for evidence on the card…"),
+                             tr("Say what evidence is missing"), key(Qt::Key_E), &CardPanel::needEvidence);
+    QAction *comment = command(QStringLiteral("card.comment"), tr("Comment on the card…"),
+                               tr("Say something that is no verdict; the history keeps it"), key(Qt::Key_C),
+                               &CardPanel::comment);
+    QAction *edit =
+        command(QStringLiteral("card.edit"), tr("Edit the card's fields"),
+                tr("Edit the fields as text; a saved edit is a new revision"), {}, &CardPanel::edit);
+    QAction *compare =
+        command(QStringLiteral("card.compare"), tr("Compare the card's revisions"),
+                tr("Two revisions of the card side by side"), key(Qt::Key_D), &CardPanel::compareRevisions);
+    m_verdictCommands = {approve, reject, needs, comment, edit, compare};
+    for (QAction *letter : {approve, reject, needs, comment, compare})
+        actInAllPanes(letter);
+    m_undo = new QAction(tr("Undo the last verdict or edit of a card"), this);
+    m_undo->setObjectName(QStringLiteral("card.undo"));
+    m_undo->setToolTip(tr("Take back the last verdict or edit of this session. The history keeps both"));
+    m_undo->setShortcut(QKeySequence::Undo);
+    m_undo->setEnabled(false);
+    connect(m_undo, &QAction::triggered, m_reviewer, &CardReviewer::undo);
+    m_setAuthor =
+        command(QStringLiteral("card.author"), tr("Set the reviewer's name…"),
+                tr("The name that the history has beside your verdicts"), {}, &CardPanel::askAuthor);
+    m_bar->setButtons({{{approve, tr("Approve"), tr("Approve"), true},
+                        {reject, tr("Reject…"), tr("Reject…")},
+                        {needs, tr("Needs evidence…"), tr("Evidence…")}},
+                       {{comment, tr("Comment…"), tr("Comment…")},
+                        {edit, tr("Edit"), tr("Edit")},
+                        {m_undo, tr("Undo"), tr("Undo")}}});
+}
+
+/// What a verdict goes to: the cards that were selected together, else the one that is shown.
+QStringList CardPanel::judgedCards() const
+{
+    QStringList cards = m_selection->markedCards();
+    cards.removeIf([this](const QString &card) { return !m_workspace->card(card); });
+    if (cards.isEmpty() && m_workspace->card(m_selection->card()))
+        cards << m_selection->card();
+    return cards;
+}
+
+void CardPanel::give(const QStringList &cards, skills::ReviewVerdict verdict, const QString &reason)
+{
+    if (!CardReviewer::isAuthorSet()) {
+        m_bar->ask(tr("Your name, for the history (asked once; Enter goes on)"), tr("Go on"),
+                   CardReviewer::author(), [this, cards, verdict, reason](const QString &name) {
+                       CardReviewer::setAuthor(name);
+                       give(cards, verdict, reason);
+                   });
+        return;
+    }
+    m_reviewer->review(cards, verdict, reason);
+    if (verdict != skills::ReviewVerdict::Comment)
+        emit judged(cards.back());
+}
+
+void CardPanel::approve()
+{
+    const QStringList cards = judgedCards();
+    if (cards.size() == 1)
+        give(cards, skills::ReviewVerdict::Approve, {});
+    else if (!cards.isEmpty())
+        m_bar->confirm(tr("Approve %1 cards? One undo takes all of it back. (Enter approves, Esc cancels)")
+                           .arg(cards.size()),
+                       tr("Approve %1").arg(cards.size()),
+                       [this, cards] { give(cards, skills::ReviewVerdict::Approve, {}); });
+}
+
+void CardPanel::reject()
+{
+    const qsizetype count = judgedCards().size();
+    askReason(skills::ReviewVerdict::Reject,
+              count > 1 ? tr("Why are these %1 cards rejected? (Enter rejects all, Esc cancels)").arg(count)
+                        : tr("Why is it rejected? (Enter rejects, Esc cancels)"),
+              count > 1 ? tr("Reject %1").arg(count) : tr("Reject"));
+}
+
+void CardPanel::needEvidence()
+{
+    const qsizetype count = judgedCards().size();
+    askReason(skills::ReviewVerdict::NeedsEvidence,
+              count > 1
+                  ? tr("Which evidence is missing of these %1 cards? (Enter asks, Esc cancels)").arg(count)
+                  : tr("Which evidence is missing? (Enter asks, Esc cancels)"),
+              count > 1 ? tr("Ask of %1").arg(count) : tr("Ask"));
+}
+
+void CardPanel::comment()
+{
+    const qsizetype count = judgedCards().size();
+    askReason(skills::ReviewVerdict::Comment,
+              count > 1 ? tr("Your comment on these %1 cards (Enter keeps it, Esc cancels)").arg(count)
+                        : tr("Your comment (Enter keeps it, Esc cancels)"),
+              count > 1 ? tr("Comment on %1").arg(count) : tr("Comment"));
+}
+
+void CardPanel::askReason(skills::ReviewVerdict verdict, const QString &question, const QString &confirm)
+{
+    const QStringList cards = judgedCards();
+    if (!cards.isEmpty())
+        m_bar->ask(question, confirm, {},
+                   [this, cards, verdict](const QString &reason) { give(cards, verdict, reason); });
+}
+
+void CardPanel::askAuthor()
+{
+    m_bar->show(); // also where there is no card
+    m_bar->ask(tr("Your name, for the history"), tr("Set"), CardReviewer::author(),
+               [this](const QString &name) {
+                   CardReviewer::setAuthor(name);
+                   refresh();
+                   emit message(tr("Verdicts are signed %1 from now on.").arg(name));
+               });
+}
+
+} // namespace klineage::ui

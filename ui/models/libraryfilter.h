@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/workspace/cardfacets.h"
+
+#include <QSortFilterProxyModel>
+#include <QStringList>
+
+#include <map>
+#include <unordered_set>
+
+namespace klineage::ui {
+
+class LibraryModel;
+class Viewed;
+
+/// The rows of the library that a query keeps (core/workspace/cardfacets.h), with their ancestors; a row that is kept keeps its subtree. Where
+/// some rows have the query's words as they were typed, only those are kept, else those with their letters in order. Under facets
+/// only cards are kept. One pass over the rows a query; 10,000 cards are one keystroke's work.
+class LibraryFilter : public QSortFilterProxyModel
+{
+    Q_OBJECT
+
+public:
+    explicit LibraryFilter(LibraryModel *library, QObject *parent = nullptr);
+
+    /// Who knows what was viewed. Not owned; outlives the filter.
+    void setViewed(const Viewed *viewed) { m_viewed = viewed; }
+    /// Also when the text is as before: the rows may be others by now.
+    void setQuery(const QString &text);
+    [[nodiscard]] const CardQuery &query() const { return m_query; }
+    [[nodiscard]] bool isFiltering() const { return m_isFiltering; }
+
+    struct Cards {
+        int shown = 0;
+        int all = 0;
+    };
+    [[nodiscard]] Cards cards() const { return m_cards; }
+    /// The words that cards have under a facet, each with how many cards there are that the rest of the query keeps.
+    [[nodiscard]] std::map<std::string, int> counts(Facet facet) const;
+
+protected:
+    bool filterAcceptsRow(int row, const QModelIndex &parent) const override;
+
+private:
+    enum class Match { Words, Letters };
+    bool collect(const QModelIndex &parent, bool isBelowKept, Match match);
+    [[nodiscard]] bool keeps(const QModelIndex &index, Match match) const;
+    [[nodiscard]] bool hasText(const QModelIndex &index, Match match) const;
+    [[nodiscard]] bool accepts(const QModelIndex &index, const CardFacets &facets, Facet facet) const;
+    [[nodiscard]] std::vector<std::string> wordsOf(const QModelIndex &index, const CardFacets &facets,
+                                                   Facet facet) const;
+
+    LibraryModel *m_library;
+    const Viewed *m_viewed = nullptr;
+    CardQuery m_query;
+    QStringList m_words;
+    bool m_isFiltering = false;
+    Match m_match = Match::Words;
+    Cards m_cards;
+    std::unordered_set<const void *> m_kept; ///< rows of the library, by what its indexes point at
+};
+
+} // namespace klineage::ui
