@@ -18,7 +18,8 @@ using process::Deadline;
 namespace {
 
 constexpr std::size_t maxLineBytes = std::size_t{64} << 20;
-constexpr double endSeconds = 5; // for a job's gate to end when its stdin does
+constexpr double endSeconds = 5;        // for a job's gate to end when its stdin does
+constexpr double lastWordsSeconds = 20; // srun says why a job ended once its output has, in its own time
 
 std::string lastLines(const std::string &text)
 {
@@ -100,7 +101,7 @@ std::optional<Result<json>> Connection::takeLine()
 Error Connection::ended()
 {
     m_hasEnded = true;
-    const auto status = m_child.wait(Deadline::in(1));
+    const auto status = m_child.wait(Deadline::in(m_spec.isQueued ? lastWordsSeconds : 1));
     m_child.drainStderr();
     GateProblem problem = explainEnd(m_spec, status && status->signal == 0 ? status->exitCode : 0,
                                      status ? status->describe() : "", lastLines(said()));

@@ -156,7 +156,7 @@ void TestPoolSlurm::aCancelledJobCostsNothing()
     QTRY_COMPARE(m_gate->begun().size(), std::size_t{1});
     (void)runProgram({"scancel", "--user=root"});
     QTRY_COMPARE(m_gate->begun().size(), std::size_t{2});
-    QVERIFY(asked.wasTold("somebody cancelled the job"));
+    QVERIFY2(asked.wasTold("somebody cancelled the job"), asked.told().c_str());
     m_gate->release();
     QVERIFY(asked.result());
     QCOMPARE(gates->state().gates[0].losses, 1);
