@@ -15,6 +15,7 @@ constexpr int mostUnusable = 3; ///< replies in a row that cannot be used, befor
 constexpr std::size_t mostNotes = 60;
 constexpr int mostReadings = 2;               ///< times that the plan may ask for texts first
 constexpr std::size_t mostTextBytes = 20'000; ///< of cards in one question
+constexpr int repairsOfBundles = 1;           ///< of more than one card; then it is split
 
 std::string resultOf(const Outcome &outcome)
 {
@@ -25,6 +26,14 @@ std::string resultOf(const Outcome &outcome)
     if (outcome.tried.speedup > 0)
         text += ", " + fixedText(outcome.tried.speedup, 3) + "× the reference";
     return text + (outcome.improved ? ", a new best" : ", no new best");
+}
+
+std::string joined(const std::vector<std::string> &names)
+{
+    std::string text;
+    for (const std::string &name : names)
+        text += (text.empty() ? "" : ", ") + name;
+    return text;
 }
 
 bool isLoss(const gate::Trial &trial)
@@ -51,14 +60,20 @@ std::string notesText(const std::vector<Note> &notes)
 LineagePolicy::LineagePolicy(Problem problem, Limits limits)
     : m_problem(std::move(problem))
     , m_limits(limits)
+    , m_bundles(movesInBundles(m_problem.options))
 {
-    if (m_problem.cards.empty())
+    if (m_bundles)
+        m_phase = Phase::Own;
+    else if (m_problem.cards.empty())
         m_phase = Phase::Free;
 }
 
 Status LineagePolicy::begin(const Tried &root)
 {
-    Result<Chat> chat = Chat::begin(m_problem, root, m_limits.chatBytes);
+    Problem shown = m_problem;
+    if (m_bundles) // they come once the author has shown what it does without
+        shown.cards.clear();
+    Result<Chat> chat = Chat::begin(shown, root, m_limits.chatBytes);
     if (!chat)
         return tl::unexpected(chat.error());
     m_chat = std::move(*chat);
@@ -75,10 +90,12 @@ Result<Move> LineagePolicy::next()
         return again();
     if (m_failed)
         return repair();
+    if (m_phase == Phase::Own)
+        return own();
     if (m_phase == Phase::Load)
         return load();
     if (m_phase == Phase::Complete && !m_missing.empty())
-        return complete();
+        return m_bundles ? completeBundle() : complete();
     m_phase = Phase::Free;
     return freeMove();
 }
@@ -110,7 +127,7 @@ std::string LineagePolicy::show(const Tried &state) const
     if (state.text == m_root.text)
         return "the root file\n";
     if (state.text == m_inView && !m_chat->isLong())
-        return "the file of your last reply\n";
+        return m_hasPlanned ? "your last candidate\n" : "the file of your last reply\n";
     return "this file:\n\n" + run::fenced(state.text, "");
 }
 
@@ -140,19 +157,38 @@ std::string LineagePolicy::textsOf(const std::vector<std::string> &names)
     return text;
 }
 
+Result<Move> LineagePolicy::own()
+{
+    Ask ask;
+    ask.action = "own";
+    ask.title = "The author's own strongest";
+    ask.baseText = m_root.text;
+    Result<llm::Request> request = say("own", {{"base", show(m_root)}});
+    if (!request)
+        return tl::unexpected(request.error());
+    ask.request = std::move(*request);
+    m_last = ask;
+    return Move(std::move(ask));
+}
+
 Result<Move> LineagePolicy::load()
 {
     Ask ask;
     ask.action = "load";
     ask.title = m_problem.cards.size() == 1 ? "Load 1 card"
                                             : "Load " + std::to_string(m_problem.cards.size()) + " cards";
-    ask.baseText = m_root.text;
+    ask.baseText = m_bundles ? m_best.text : m_root.text;
     ask.wantsPlan = true;
-    for (const LoadedCard &card : m_problem.cards)
+    std::string index;
+    for (const LoadedCard &card : m_problem.cards) {
         ask.cards.push_back(card.name);
+        index += card.index;
+    }
     const bool reads = !m_toRead.empty();
     Result<llm::Request> request = reads ? say("read", {{"cards", textsOf(m_toRead)}})
-                                         : say(showsIndex(m_problem.options) ? "load-index" : "load", {});
+                                   : m_bundles
+                                       ? say("choose", {{"cards", index}, {"base", show(m_best)}})
+                                       : say(showsIndex(m_problem.options) ? "load-index" : "load", {});
     m_toRead.clear();
     if (!request)
         return tl::unexpected(request.error());
@@ -163,7 +199,7 @@ Result<Move> LineagePolicy::load()
 
 Result<Move> LineagePolicy::complete()
 {
-    const LoadedCard *chosen = card(m_missing.front());
+    const LoadedCard *chosen = card(m_missing.front().front());
     Ask ask;
     ask.action = "complete";
     ask.title = "Apply " + chosen->name;
@@ -181,6 +217,31 @@ Result<Move> LineagePolicy::complete()
     return Move(std::move(ask));
 }
 
+Result<Move> LineagePolicy::completeBundle()
+{
+    Ask ask;
+    ask.action = "complete";
+    ask.baseText = m_best.text;
+    ask.cards = m_missing.front();
+    ask.title = ask.cards.size() == 1 ? "Apply " + ask.cards.front()
+                                      : "Apply " + std::to_string(ask.cards.size()) + " cards in one";
+    if (m_chat->isLong())
+        m_shown.clear();
+    std::string names;
+    for (const std::string &name : ask.cards)
+        names += (names.empty() ? "`" : ", `") + name + '`';
+    const std::string texts = textsOf(ask.cards);
+    Result<llm::Request> request =
+        say("bundle", {{"names", names},
+                       {"cards", texts.empty() ? "You have seen their texts above.\n" : texts},
+                       {"base", show(m_best)}});
+    if (!request)
+        return tl::unexpected(request.error());
+    ask.request = std::move(*request);
+    m_last = ask;
+    return Move(std::move(ask));
+}
+
 Result<Move> LineagePolicy::repair()
 {
     Ask ask = m_last;
@@ -188,7 +249,7 @@ Result<Move> LineagePolicy::repair()
     ask.title = "Repair: " + std::string(gate::toString(m_failed->trial.verdict.status));
     Result<llm::Request> request = say("repair", {{"file", show(*m_failed)},
                                                   {"verdict", trialText(m_failed->trial)},
-                                                  {"left", std::to_string(m_limits.repairs - m_repairs)}});
+                                                  {"left", std::to_string(repairsOfThis() - m_repairs)}});
     if (!request)
         return tl::unexpected(request.error());
     ask.request = std::move(*request);
@@ -218,7 +279,7 @@ Result<Move> LineagePolicy::freeMove()
     ask.title = withCards ? "Replan from the best" : "Improve the best";
     ask.baseText = m_best.text;
     Result<llm::Request> request =
-        say(ask.action,
+        say(m_bundles ? "move" : ask.action,
             {{"notes", notesText(m_notes)}, {"base", show(m_best)}, {"verdict", trialText(m_best.trial)}});
     if (!request)
         return tl::unexpected(request.error());
@@ -236,7 +297,7 @@ Result<std::string> LineagePolicy::readPlan(const std::string &block)
     if (!plan)
         return tl::unexpected(plan.error());
     for (const PlanEntry &entry : *plan) {
-        if (entry.state == PlanEntry::State::Read && showsIndex(m_problem.options))
+        if (entry.state == PlanEntry::State::Read && showsIndex(m_problem.options) && !m_bundles)
             m_toRead.push_back(entry.card);
     }
     if (!m_toRead.empty() && ++m_readings <= mostReadings)
@@ -244,9 +305,13 @@ Result<std::string> LineagePolicy::readPlan(const std::string &block)
     m_toRead.clear();
     m_missing.clear();
     std::string text;
+    std::vector<std::string> missing;
     for (const PlanEntry &entry : *plan) {
-        if (entry.state == PlanEntry::State::Missing) {
-            m_missing.push_back(entry.card);
+        // A bundle comes with its texts, and what is not sound after all is left out of it: reading by itself would cost a question.
+        const bool isTaken =
+            entry.state == PlanEntry::State::Missing || (m_bundles && entry.state == PlanEntry::State::Read);
+        if (isTaken) {
+            missing.push_back(entry.card);
             text += (text.empty() ? "" : ", then ") + entry.card;
         } else if (entry.state == PlanEntry::State::Skip) {
             m_notes.push_back(
@@ -254,13 +319,31 @@ Result<std::string> LineagePolicy::readPlan(const std::string &block)
                  "left out by the plan" + (entry.reason.empty() ? std::string() : ": " + entry.reason)});
         }
     }
+    bundle(missing);
     return text.empty() ? "No intent is missing." : "Missing: " + text + '.';
+}
+
+void LineagePolicy::bundle(const std::vector<std::string> &cards)
+{
+    std::size_t bytes = 0;
+    for (const std::string &name : cards) {
+        const std::size_t more = card(name)->text.size();
+        if (!m_bundles || m_missing.empty() || bytes + more > mostTextBytes) {
+            m_missing.emplace_back();
+            bytes = 0;
+        }
+        m_missing.back().push_back(name);
+        bytes += more;
+    }
 }
 
 void LineagePolicy::observe(const Outcome &outcome)
 {
     m_chat->answer(outcome.reply);
-    m_inView = outcome.kind == Outcome::Kind::Gated ? outcome.tried.text : std::string();
+    m_hasPlanned =
+        m_bundles && outcome.kind == Outcome::Kind::Planned; // that leaves the candidate before it in view
+    if (!m_hasPlanned)
+        m_inView = outcome.kind == Outcome::Kind::Gated ? outcome.tried.text : std::string();
     switch (outcome.kind) {
     case Outcome::Kind::Planned:
         m_unusable = 0;
@@ -298,13 +381,16 @@ void LineagePolicy::observeGated(const Outcome &outcome)
     const std::string what = m_last.cards.size() == 1 ? m_last.cards.front() : "free move";
     if (tried.trial.verdict.status != gate::VerdictStatus::Correct) {
         m_repairs = m_last.action == "repair" ? m_repairs + 1 : 0;
-        if (m_repairs < m_limits.repairs) {
+        if (m_repairs < repairsOfThis()) {
             m_failed = tried;
             return;
         }
         m_said = "This candidate is given up after " + std::to_string(m_repairs) + " repairs. Its verdict:\n"
                  + trialText(tried.trial);
-        endIntent("given up, " + resultOf(outcome));
+        if (m_bundles && m_phase == Phase::Complete && isOneOfMany())
+            split(resultOf(outcome));
+        else
+            endIntent("given up, " + resultOf(outcome));
         return;
     }
     m_failed.reset();
@@ -318,7 +404,7 @@ void LineagePolicy::observeGated(const Outcome &outcome)
     }
     take(outcome);
     const std::string result = resultOf(outcome);
-    if (m_phase == Phase::Complete) {
+    if (m_phase != Phase::Free) {
         endIntent(result);
     } else {
         m_notes.push_back({what, result});
@@ -344,11 +430,32 @@ void LineagePolicy::observeUnusable(const Outcome &outcome)
     m_repairs = 0;
     if (m_phase == Phase::Load) { // without a plan: all of them, as retrieval put them
         m_phase = Phase::Complete;
+        std::vector<std::string> all;
         for (const LoadedCard &card : m_problem.cards)
-            m_missing.push_back(card.name);
+            all.push_back(card.name);
+        bundle(all);
         return;
     }
     endIntent("given up, no usable reply: " + outcome.problem);
+}
+
+/// Which of the cards it was that failed: the halves are tried by themselves.
+void LineagePolicy::split(const std::string &result)
+{
+    m_failed.reset();
+    m_repairs = 0;
+    const Bundle all = std::move(m_missing.front());
+    m_missing.pop_front();
+    m_notes.push_back({joined(all), "given up together, " + result});
+    const auto middle = all.begin() + static_cast<std::ptrdiff_t>((all.size() + 1) / 2);
+    m_missing.emplace_front(middle, all.end());
+    m_missing.emplace_front(all.begin(), middle);
+}
+
+int LineagePolicy::repairsOfThis() const
+{
+    const bool splits = m_bundles && m_phase == Phase::Complete && isOneOfMany();
+    return splits ? std::min(m_limits.repairs, repairsOfBundles) : m_limits.repairs;
 }
 
 /// The intent in hand, or the free move, is over.
@@ -356,8 +463,11 @@ void LineagePolicy::endIntent(const std::string &result)
 {
     m_failed.reset();
     m_repairs = 0;
-    if (m_phase == Phase::Complete && !m_missing.empty()) {
-        m_notes.push_back({m_missing.front(), result});
+    if (m_phase == Phase::Own) {
+        m_notes.push_back({"your own strongest", result});
+        m_phase = m_problem.cards.empty() ? Phase::Free : Phase::Load;
+    } else if (m_phase == Phase::Complete && !m_missing.empty()) {
+        m_notes.push_back({joined(m_missing.front()), result});
         m_missing.pop_front();
     } else {
         m_notes.push_back({"free move", result});

@@ -26,7 +26,15 @@ struct Note {
 };
 [[nodiscard]] std::string notesText(const std::vector<Note> &notes);
 
-/// `klineage` and, without cards, `generated-only`.
+/// `klineage` and, without cards, `generated-only`. In runs of now (option "moves" = "bundles"):
+///
+/// 1. own: the author's own strongest candidate, in one go. An author that writes well needs no card for what it does anyway.
+/// 2. load: from an index of the cards it chooses those that its best lacks and that would pay.
+/// 3. complete: these cards in one candidate, as many as fit into a question with their texts. What fails is repaired once, then the
+///    bundle is split in two halves; a card that fails alone is given up after as many repairs as are set.
+/// 4. replan (without cards: generate): free moves from the best, as below.
+///
+/// In runs of earlier versions:
 ///
 /// 1. load: the cards, or an index of them whose texts can be asked for, stand in the prefix; the author says of each whether the code lacks its intent, and in which order they go.
 ///    What this costs is the plateau of the trajectory.
@@ -46,10 +54,13 @@ public:
     void observe(const Outcome &outcome) override;
 
 private:
-    enum class Phase { Load, Complete, Free };
+    enum class Phase { Own, Load, Complete, Free };
+    using Bundle = std::vector<std::string>; ///< cards that go into one candidate
 
+    [[nodiscard]] Result<Move> own();
     [[nodiscard]] Result<Move> load();
     [[nodiscard]] Result<Move> complete();
+    [[nodiscard]] Result<Move> completeBundle();
     [[nodiscard]] Result<Move> repair();
     [[nodiscard]] Result<Move> again();
     [[nodiscard]] Result<Move> freeMove();
@@ -62,24 +73,31 @@ private:
     /// The texts of those cards that the author has not been shown since the chat began, up to a limit; marks them as shown.
     [[nodiscard]] std::string textsOf(const std::vector<std::string> &names);
 
+    /// The cards in hand as bundles whose texts fit into a question each; one by one in runs of earlier versions.
+    void bundle(const std::vector<std::string> &cards);
+    [[nodiscard]] bool isOneOfMany() const { return !m_missing.empty() && m_missing.front().size() > 1; }
     void observeGated(const Outcome &outcome);
     void observeUnusable(const Outcome &outcome);
     void take(const Outcome &outcome);
     void endIntent(const std::string &result);
+    void split(const std::string &result);
+    [[nodiscard]] int repairsOfThis() const;
     void countFreeMove(bool improved);
 
     Problem m_problem;
     Limits m_limits;
     std::optional<Chat> m_chat;
     Tried m_root;
+    bool m_bundles = false;
     Tried m_current; ///< the state that intents are completed on
     Tried m_best;
     std::optional<Tried> m_failed; ///< to be repaired
     Ask m_last;                    ///< the question in the air
     std::string m_inView;          ///< the candidate in the author's last usable reply
+    bool m_hasPlanned = false;     ///< a plan came after that reply
     std::string m_said;            ///< about the last reply, to begin the next question with
     Phase m_phase = Phase::Load;
-    std::deque<std::string> m_missing; ///< cards, in order
+    std::deque<Bundle> m_missing;      ///< in order
     std::vector<std::string> m_toRead; ///< cards whose text the plan asks for
     std::set<std::string> m_shown;     ///< cards whose text is in the chat, when it begins with an index
     int m_readings = 0;

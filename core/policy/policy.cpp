@@ -112,6 +112,12 @@ bool followsPairs(const std::map<std::string, std::string> &options)
     return best != options.end() && best->second == "paired";
 }
 
+bool movesInBundles(const std::map<std::string, std::string> &options)
+{
+    const auto moves = options.find("moves");
+    return moves != options.end() && moves->second == "bundles";
+}
+
 int mostChangedLines(const std::map<std::string, std::string> &options)
 {
     std::int64_t lines = 0;

@@ -46,6 +46,10 @@ struct Problem {
 /// ("reference", and where nothing is said, as runs of earlier versions did).
 [[nodiscard]] bool followsPairs(const std::map<std::string, std::string> &options);
 
+/// Whether `klineage` and `generated-only` begin with the author's own strongest candidate and apply cards in bundles (option "moves" =
+/// "bundles"), and not one card a question from the root on ("single", and where nothing is said, as runs of earlier versions did).
+[[nodiscard]] bool movesInBundles(const std::map<std::string, std::string> &options);
+
 /// Lines that a candidate may change of its parent (option "most_changed_lines"); 0: any number. An author that is limited so has to
 /// know what pays, where a strong one writes everything at once.
 [[nodiscard]] int mostChangedLines(const std::map<std::string, std::string> &options);
@@ -60,7 +64,7 @@ struct Tried {
 /// The next question. Model and output limit of the request are the run's to fill in.
 struct Ask {
     std::string
-        action; ///< "load", "complete", "repair", "replan", "generate", "suggest"; the search policies have their own
+        action; ///< "own", "load", "complete", "repair", "replan", "generate", "suggest"; the search policies have their own
     std::string title; ///< one line for people
     llm::Request request;
     std::string baseText; ///< the state that the candidate is made from: its parent in the gate

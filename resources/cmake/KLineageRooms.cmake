@@ -120,6 +120,10 @@ function(_klineage_test_options target)
         target_compile_options(${target} PRIVATE -fpch-preprocess -fPIC)
     endif()
     target_compile_options(${target} PRIVATE -O0 -g0) # the tests themselves do little: what is tested is optimized
+    set_target_properties(${target} PROPERTIES KLINEAGE_PLAIN ON)
+    if(KLINEAGE_SANITIZE)
+        target_compile_definitions(${target} PRIVATE KLINEAGE_SANITIZED)
+    endif()
     target_compile_definitions(${target} PRIVATE KLINEAGE_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
         KLINEAGE_BIN_DIR="${CMAKE_BINARY_DIR}/bin")
 endfunction()

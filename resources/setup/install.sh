@@ -32,9 +32,10 @@ libopenblas0-pthread
 libdnnl3.6|libdnnl2|libdnnl-dev
 fontconfig
 "
-# Real ssh and a real Slurm of one node, for the tests of the pool.
+# A linker for hundreds of test programs. Real ssh and a real Slurm of one node, for the tests of the pool.
 if [ "$purpose" = tests ]; then
     needs="$needs
+mold
 openssh-client
 openssh-server
 slurmctld

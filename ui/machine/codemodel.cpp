@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/machine/codemodel.h"
 
-#include "ui/machine/stalltext.h"
+#include "core/trial/analysis/linesamples.h"
 #include "ui/style/fonts.h"
 #include "ui/style/format.h"
 
@@ -86,7 +86,7 @@ QVariant CodeModel::shown(const CodeRow &row, int column) const
         return row.samples > 0 ? QVariant(percentOf(row.samples, m_code->samples)) : QVariant();
     case StallColumn: {
         const auto [reason, samples] = largestStall(row);
-        return samples > 0 ? QVariant(stallText(reason)) : QVariant();
+        return samples > 0 ? QVariant(QString::fromStdString(gate::stallInBrief(reason))) : QVariant();
     }
     default:
         return QString::fromStdString(row.text);
@@ -108,7 +108,8 @@ QString CodeModel::tip(const CodeRow &row) const
     std::vector<std::pair<std::string, std::int64_t>> stalls(row.stalls.begin(), row.stalls.end());
     std::sort(stalls.begin(), stalls.end(), [](const auto &a, const auto &b) { return a.second > b.second; });
     for (const auto &[reason, samples] : stalls)
-        lines << tr("%1 waiting for: %2").arg(formatCount(samples), stallText(reason));
+        lines << tr("%1 waiting for: %2")
+                     .arg(formatCount(samples), QString::fromStdString(gate::stallInBrief(reason)));
     return lines.join(QLatin1Char('\n'));
 }
 

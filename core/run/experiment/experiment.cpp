@@ -23,10 +23,17 @@ namespace {
 
 constexpr std::size_t mostRuns = 10'000;
 
+/// A file of a workload that has no lineage: "root.cu".
+bool isFileRoot(const StateName &root)
+{
+    return !lineage::isStateId(root.state) && kernel::surfaceOfFile(root.state).has_value();
+}
+
 bool isRoot(const std::string &name)
 {
     const std::optional<StateName> state = stateNameOf(name);
-    return state && isSlug(state->workload) && isSlug(state->folder) && lineage::isStateId(state->state);
+    return state && isSlug(state->workload) && isSlug(state->folder)
+           && (lineage::isStateId(state->state) || isFileRoot(*state));
 }
 
 void checkLists(const files::TomlTable &root, const Experiment &experiment)
@@ -37,8 +44,11 @@ void checkLists(const files::TomlTable &root, const Experiment &experiment)
     };
     for (const std::string &name : experiment.roots) {
         if (!isRoot(name))
-            root.fail("roots",
-                      "'" + name + "' is no state; expected WORKLOAD/LINEAGE/STATE, as in softmax/pocl/K00.");
+            root.fail(
+                "roots",
+                "'" + name
+                    + "' is no root; expected WORKLOAD/LINEAGE/STATE, as in softmax/pocl/K00, or, of a "
+                      "workload without a lineage, WORKLOAD/PLATFORM/FILE, as in softmax/sm90/root.cu.");
     }
     const std::vector<std::string> known = policy::policyNames();
     for (const std::string &name : experiment.policies) {
@@ -70,6 +80,28 @@ void checkLists(const files::TomlTable &root, const Experiment &experiment)
         root.fail("roots", "the experiment has more than " + std::to_string(mostRuns) + " runs.");
     if (!(experiment.budgetDollars >= 0 && experiment.budgetDollars <= 1e6))
         root.fail("budget_dollars", "the budget of a run must lie between 0 and 1000000 dollars.");
+}
+
+/// Subject, platform and surface.
+Status takeRoot(const StateName &root, const fs::path &workspace, Settings &settings)
+{
+    const fs::path folder = workspace / "workloads" / root.workload;
+    if (isFileRoot(root)) {
+        settings.subject = "workloads/" + root.workload + '/' + root.state;
+        settings.platform = root.folder;
+        settings.surface = kernel::toString(*kernel::surfaceOfFile(root.state));
+        std::error_code ignored;
+        if (fs::is_regular_file(folder / root.state, ignored))
+            return {};
+        return fail(ErrorCode::NotFound, "The root '" + settings.subject + "' does not exist.");
+    }
+    const Result<lineage::Lineage> lineage = lineage::readLineage(folder / "lineages" / root.folder);
+    if (!lineage)
+        return tl::unexpected(lineage.error());
+    settings.subject = root.lineage() + '/' + root.state;
+    settings.platform = lineage->platform;
+    settings.surface = kernel::toString(lineage->surface);
+    return {};
 }
 
 /// Lower-case letters, digits and '-'; cut so that a run's id is never too long, with a digest so that no two are the same.
@@ -191,18 +223,13 @@ Result<Settings> settingsOf(const Experiment &experiment, const Cell &cell, cons
     const std::optional<StateName> root = stateNameOf(cell.root);
     if (!root)
         return fail(ErrorCode::InvalidInput, "'" + cell.root + "' is no state of a lineage.");
-    const Result<lineage::Lineage> lineage =
-        lineage::readLineage(workspace / "workloads" / root->workload / "lineages" / root->folder);
-    if (!lineage)
-        return tl::unexpected(lineage.error());
     Settings settings;
+    if (Status found = takeRoot(*root, workspace, settings); !found)
+        return tl::unexpected(found.error());
     settings.id = cell.runId;
     settings.kind = Kind::Materialize;
     settings.workload = root->workload;
-    settings.platform = lineage->platform;
-    settings.surface = kernel::toString(lineage->surface);
     settings.policy = policyAndArm(cell.policy).first;
-    settings.subject = cell.root;
     settings.provider = experiment.provider;
     settings.model = experiment.model;
     settings.capDollars = experiment.budgetDollars;

@@ -15,7 +15,8 @@ namespace klineage::run {
 struct Experiment {
     std::string name; ///< the folder's
     std::string title;
-    std::vector<std::string> roots; ///< states of lineages: "softmax/pocl/K00"
+    std::vector<std::string>
+        roots; ///< states of lineages, "softmax/pocl/K00", or files: "softmax/sm90/root.cu"
     std::vector<std::string>
         policies; ///< a name, or a name and an arm of it: "klineage:shuffled" (materialize/arm.h)
     std::vector<std::uint64_t> seeds;

@@ -101,8 +101,9 @@ Answered done(const std::string &reason)
 
 Status Materialization::prepare()
 {
-    std::vector<std::string> options{"cards",     "hypotheses", "held_out", "most_cards",        "audit",
-                                     "card_text", "best",       "arm",      "most_changed_lines"};
+    std::vector<std::string> options{"cards", "hypotheses",        "held_out", "most_cards",
+                                     "audit", "card_text",         "best",     "moves",
+                                     "arm",   "most_changed_lines"};
     for (const std::string &name : policy::policyNames()) { // an experiment gives the same options to all
         const std::vector<std::string> own = policy::policyOptions(name);
         options.insert(options.end(), own.begin(), own.end());

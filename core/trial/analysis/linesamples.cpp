@@ -17,32 +17,41 @@ constexpr std::string_view allSamples = "pc_samples"; // the metric
 
 struct Words {
     std::string_view reason;
-    std::string_view words;
+    std::string_view brief; ///< for a column
+    std::string_view words; ///< to follow "waited for"
 };
 
 // As the samples of the program counter name them (CUPTI), by which NVIDIA's profilers explain them.
 constexpr Words stallWords[] = {
-    {"barrier", "other warps at a barrier"},
-    {"branch_resolving", "a branch to be resolved"},
-    {"dispatch_stall", "the dispatcher"},
-    {"drain", "its writes to memory before it ends"},
-    {"gmma", "asynchronous products of the warpgroup"},
-    {"imc_miss", "constants that were not in the cache"},
-    {"lg_throttle", "the queue of global and local memory"},
-    {"long_scoreboard", "global, local or texture memory"},
-    {"math_pipe_throttle", "an arithmetic pipe that is full"},
-    {"membar", "a memory fence"},
-    {"mio_throttle", "the queue of shared memory and special functions"},
-    {"misc", "other reasons"},
-    {"no_instruction", "instructions to be fetched"},
-    {"no_instructions", "instructions to be fetched"},
-    {"not_selected", "its turn, while another warp issued"},
-    {"short_scoreboard", "shared memory or special functions"},
-    {"sleeping", "the end of a sleep"},
-    {"tex_throttle", "the queue of textures"},
-    {"wait", "the fixed latency of the instruction before"},
-    {"warpgroup_arrive", "the warpgroup or its asynchronous products"},
+    {"barrier", "a barrier", "other warps at a barrier"},
+    {"branch_resolving", "a branch", "a branch to be resolved"},
+    {"dispatch_stall", "dispatch", "the dispatcher"},
+    {"drain", "stores to drain", "its writes to memory before it ends"},
+    {"gmma", "warpgroup products", "asynchronous products of the warpgroup"},
+    {"imc_miss", "constant cache", "constants that were not in the cache"},
+    {"lg_throttle", "global queue full", "the queue of global and local memory"},
+    {"long_scoreboard", "global memory", "global, local or texture memory"},
+    {"math_pipe_throttle", "math pipe full", "an arithmetic pipe that is full"},
+    {"membar", "a memory fence", "a memory fence"},
+    {"mio_throttle", "shared queue full", "the queue of shared memory and special functions"},
+    {"misc", "other reasons", "other reasons"},
+    {"no_instruction", "instruction fetch", "instructions to be fetched"},
+    {"no_instructions", "instruction fetch", "instructions to be fetched"},
+    {"not_selected", "its turn", "its turn, while another warp issued"},
+    {"short_scoreboard", "shared memory", "shared memory or special functions"},
+    {"sleeping", "a sleep", "the end of a sleep"},
+    {"tex_throttle", "texture queue full", "the queue of textures"},
+    {"wait", "fixed latency", "the fixed latency of the instruction before"},
+    {"warpgroup_arrive", "its warpgroup", "the warpgroup or its asynchronous products"},
+    {"selected", "nothing: it issued", "nothing: it issued"},
 };
+
+const Words *findWords(std::string_view reason)
+{
+    const auto *found = std::find_if(std::begin(stallWords), std::end(stallWords),
+                                     [reason](const Words &words) { return words.reason == reason; });
+    return found == std::end(stallWords) ? nullptr : found;
+}
 
 } // namespace
 
@@ -140,9 +149,14 @@ std::int64_t LineSamples::issued(const LineSpan &lines) const
 
 std::string stallInWords(std::string_view reason)
 {
-    const auto *found = std::find_if(std::begin(stallWords), std::end(stallWords),
-                                     [reason](const Words &words) { return words.reason == reason; });
-    return std::string(found == std::end(stallWords) ? reason : found->words);
+    const Words *found = findWords(reason);
+    return std::string(found ? found->words : reason);
+}
+
+std::string stallInBrief(std::string_view reason)
+{
+    const Words *found = findWords(reason);
+    return std::string(found ? found->brief : reason);
 }
 
 } // namespace klineage::gate

@@ -62,5 +62,7 @@ private:
 /// What warps wait for, to follow "waited for": "long_scoreboard" -> "global, local or texture memory". A reason that is not known
 /// is given as it is.
 [[nodiscard]] std::string stallInWords(std::string_view reason);
+/// The same in a word or two, for a column: "global memory".
+[[nodiscard]] std::string stallInBrief(std::string_view reason);
 
 } // namespace klineage::gate

@@ -229,7 +229,7 @@ void TestSupervisor::badPlanIsAVerdict()
 
 void TestSupervisor::nothingLeaks()
 {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef KLINEAGE_SANITIZED
     constexpr int candidates = 70; // processes start slowly under the sanitizer
 #else
     constexpr int candidates = 500;
@@ -262,7 +262,7 @@ void TestSupervisor::nothingLeaks()
 void TestSupervisor::cutAtEveryByte()
 {
     // Not cut, the conversation goes on to the verdict that workerThatClaimsSuccess() is about.
-#ifdef __SANITIZE_ADDRESS__
+#ifdef KLINEAGE_SANITIZED
     constexpr int stride = 29; // processes start slowly under the sanitizer
 #else
     constexpr int stride = 1;

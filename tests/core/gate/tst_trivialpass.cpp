@@ -40,7 +40,11 @@ std::optional<std::string> passOf(const workload::Workload &workload, const work
 /// Cases that take a moment; a timed case that takes longer is made smaller.
 std::vector<workload::Case> quickCases(const workload::Workload &workload)
 {
+#ifdef KLINEAGE_SANITIZED
+    constexpr double mostFlops = 2e7; // oracles are slow under the sanitizers
+#else
     constexpr double mostFlops = 2e8;
+#endif
     constexpr double mostBytes = 2e7; // of what can be made smaller
     const auto isQuick = [&workload](const workload::Case &c) {
         return workload.flops.evaluateReal(workload.bindings(c)).value_or(0) <= mostFlops;

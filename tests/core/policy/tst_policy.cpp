@@ -31,6 +31,16 @@ Problem problem(std::vector<std::string> cards = {})
     return problem;
 }
 
+/// As runs of now ask, with an index of the cards.
+Problem bundled(const std::vector<std::string> &cards)
+{
+    Problem p = problem(cards);
+    p.options = {{"moves", "bundles"}, {"card_text", "index"}};
+    for (LoadedCard &card : p.cards)
+        card.index = "line of " + card.name + '\n';
+    return p;
+}
+
 Tried tried(const std::string &code, double speedup, gate::Change change = gate::Change::Gain)
 {
     Tried result;
@@ -144,6 +154,95 @@ private slots:
         QVERIFY(walk.last.request.messages.back().cacheUpToHere);
         walk.other(Outcome::Kind::Done, "bound by memory");
         QVERIFY(walk.ask().startsWith("end: The author says"));
+    }
+
+    void bundles()
+    {
+        Walk walk("klineage", bundled({"tile", "vectorize", "prefetch"}));
+        QCOMPARE(walk.ask(), "own|root|The author's own strongest");
+        QVERIFY(walk.last.cards.empty());
+        for (const std::string &text : {walk.last.request.system, walk.prompt().toStdString()})
+            QVERIFY(text.find("prefetch") == std::string::npos); // what it does without them comes first
+        walk.gated(tried("own badly", 0));
+        QCOMPARE(walk.ask(), "repair|root|Repair: wrong");
+        walk.gated(tried("own", 3));
+
+        QCOMPARE(walk.ask(), "load|own|Load 3 cards");
+        QVERIFY(walk.last.wantsPlan);
+        QVERIFY(walk.prompt().contains("verdict of own"));
+        QVERIFY(walk.prompt().contains("line of prefetch"));
+        QVERIFY(!walk.prompt().contains("carrier of prefetch"));
+        walk.plan(
+            "tile: read\nprefetch: missing\nvectorize: present\n"); // reading by itself would cost a question
+
+        QCOMPARE(walk.ask(), "complete|own|Apply 2 cards in one");
+        QCOMPARE(walk.last.cards, (std::vector<std::string>{"tile", "prefetch"}));
+        QVERIFY(walk.prompt().contains("carrier of prefetch"));
+        QVERIFY(walk.prompt().contains("carrier of tile"));
+        QVERIFY(walk.prompt().contains("your last candidate")); // no second time
+        walk.gated(tried("both", 4));
+        QCOMPARE(walk.ask(), "replan|both|Replan from the best");
+        QVERIFY(walk.prompt().contains("tile, prefetch: correct"));
+        QVERIFY(walk.prompt().contains("your own strongest: correct"));
+    }
+
+    void aBundleThatFailsIsSplit()
+    {
+        Walk walk("klineage", bundled({"a", "b", "c"}));
+        walk.ask();
+        walk.gated(tried("own", 3));
+        walk.ask();
+        walk.plan("a: missing\nb: missing\nc: missing\n");
+        QCOMPARE(walk.ask(), "complete|own|Apply 3 cards in one");
+        walk.gated(tried("abc", 0));
+        QCOMPARE(walk.ask(), "repair|own|Repair: wrong");
+        QVERIFY(walk.prompt().contains("(1 more repairs"));
+        walk.gated(tried("abc again", 0));
+        QCOMPARE(walk.ask(), "complete|own|Apply 2 cards in one");
+        QVERIFY(walk.prompt().contains("You have seen their texts above."));
+        walk.gated(tried("ab", 3.5));
+        QCOMPARE(walk.ask(), "complete|ab|Apply c");
+        for (int repair = 0; repair < 3;
+             ++repair) { // it is c; alone it is given up after the usual number of repairs
+            walk.gated(tried("c" + std::to_string(repair), 0));
+            QCOMPARE(walk.ask(), "repair|ab|Repair: wrong");
+        }
+        walk.gated(tried("c last", 0));
+        QCOMPARE(walk.ask(), "replan|ab|Replan from the best");
+        QVERIFY(walk.prompt().contains("a, b, c: given up together"));
+    }
+
+    void aBundleIsNoLongerThanAQuestion()
+    {
+        Problem p = bundled({"a", "b", "c"});
+        for (LoadedCard &card : p.cards)
+            card.text += std::string(9000, 'x');
+        Walk walk("klineage", std::move(p));
+        walk.ask();
+        walk.gated(tried("own", 3));
+        walk.ask();
+        walk.plan("a: missing\nb: missing\nc: missing\n");
+        QCOMPARE(walk.ask(), "complete|own|Apply 2 cards in one");
+        walk.other(Outcome::Kind::Done, "none is sound here");
+        QCOMPARE(walk.ask(), "complete|own|Apply c");
+        walk.gated(tried("c", 2, gate::Change::Loss));
+        QCOMPARE(walk.ask(), "replan|own|Replan from the best");
+        QVERIFY(walk.prompt().contains("none is sound here"));
+        QVERIFY(walk.prompt().contains("not kept"));
+    }
+
+    void withoutCardsItIsTheSameEngine()
+    {
+        Problem p = bundled({"tile"});
+        p.options["arm"] = "none";
+        for (const char *name : {"klineage", "generated-only"}) {
+            Walk walk(name, p);
+            QCOMPARE(walk.ask(), "own|root|The author's own strongest");
+            walk.other(Outcome::Kind::Done, "it is the best already");
+            QCOMPARE(walk.ask(), "generate|root|Improve the best");
+            QVERIFY(walk.prompt().contains("it is the best already"));
+            QVERIFY(!walk.prompt().contains("tile"));
+        }
     }
 
     void keepsWhatIsNoLoss()

@@ -79,7 +79,7 @@ private slots:
         QTest::addColumn<QString>("expected");
         QTest::newRow("root") << "toy/pocl/K01"
                               << "../pocl/K01"
-                              << "no state";
+                              << "no root";
         QTest::newRow("root twice") << "toy/pocl/K01"
                                     << "toy/pocl/K00"
                                     << "named twice";
@@ -137,6 +137,25 @@ private slots:
         QCOMPARE(cells[1].policy, std::string("generated-only"));
         QCOMPARE(cells[1].root, cells[0].root);
         QCOMPARE(cells[7].seed, std::uint64_t{1});
+    }
+
+    void aRootMayBeAFileOfItsWorkload()
+    {
+        Experiment experiment = *readExperiment(directory());
+        fs::copy_file(workspace() / "workloads/toy/lineages/pocl/K00.cl",
+                      workspace() / "workloads/toy/root.cl");
+        experiment.roots = {"toy/pocl/root.cl"};
+        const Result<Experiment> read = parseExperiment(writeExperiment(experiment), "experiment.toml");
+        QVERIFY2(read, read ? "" : read.error().message.c_str());
+        const Result<Settings> settings = settingsOf(experiment, cellsOf(experiment)[0], workspace());
+        QVERIFY2(settings, settings ? "" : settings.error().message.c_str());
+        QCOMPARE(settings->subject, std::string("workloads/toy/root.cl"));
+        QCOMPARE(settings->platform, std::string("pocl"));
+        QCOMPARE(settings->surface, std::string("opencl"));
+        fs::remove(workspace() / "workloads/toy/root.cl");
+        QVERIFY(!settingsOf(experiment, cellsOf(experiment)[0], workspace()));
+        experiment.roots = {"toy/pocl/root.txt"};
+        QVERIFY(!parseExperiment(writeExperiment(experiment), "experiment.toml"));
     }
 
     void runsStopsAndGoesOn()

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/trial/analysis/linesamples.h"
 #include "tests/ui/common/contrast.h"
 #include "tests/ui/common/uitest.h"
 #include "ui/highlight/codepalette.h"
 #include "ui/machine/codemodel.h"
 #include "ui/machine/codeview.h"
 #include "ui/machine/mixmodel.h"
-#include "ui/machine/stalltext.h"
 #include "ui/style/theme.h"
 
 #include <QAbstractItemModelTester>
@@ -76,7 +76,7 @@ private slots:
         QCOMPARE(cell(4, CodeModel::StallColumn, Qt::EditRole).toString(), QStringLiteral("long_scoreboard"));
         QVERIFY(cell(4, 0, Qt::ToolTipRole).toString().contains(QLatin1String("3 of 57 samples")));
         QVERIFY(!cell(1, CodeModel::SamplesColumn).isValid()); // no sample is no zero
-        QCOMPARE(stallText("a_new_reason"), QStringLiteral("a new reason"));
+        QCOMPARE(gate::stallInBrief("a_new_reason"), std::string("a_new_reason"));
     }
 
     void theMixTellsBothSidesApart()

@@ -98,6 +98,7 @@ private slots:
     {
         QCOMPARE(stallInWords("long_scoreboard"), std::string("global, local or texture memory"));
         QCOMPARE(stallInWords("a_new_one"), std::string("a_new_one"));
+        QCOMPARE(stallInBrief("long_scoreboard"), std::string("global memory"));
     }
 };
 
