@@ -163,6 +163,8 @@ private slots:
         QVERIFY(walk.last.cards.empty());
         for (const std::string &text : {walk.last.request.system, walk.prompt().toStdString()})
             QVERIFY(text.find("prefetch") == std::string::npos); // what it does without them comes first
+        QVERIFY(walk.last.request.system.find("l2_promotion = ")
+                != std::string::npos); // how a plan spells a tensor map
         walk.gated(tried("own badly", 0));
         QCOMPARE(walk.ask(), "repair|root|Repair: wrong");
         walk.gated(tried("own", 3));
