@@ -24,9 +24,9 @@ std::string cardsText(const Problem &problem)
 Result<Chat> Chat::begin(const Problem &problem, const Tried &root, std::size_t mostTurnBytes)
 {
     // Of earlier versions' runs it said less of tensor maps, and their authors made them on the device instead.
-    const Result<std::string> format =
-        run::prompt(movesInBundles(problem.options) ? "materialize-format" : "deoptimize-candidate",
-                    {{"surface", kernel::toString(problem.surface)}});
+    const Result<std::string> format = run::prompt(
+        movesOf(problem.options) == Moves::OwnFirst ? "materialize-format" : "deoptimize-candidate",
+        {{"surface", kernel::toString(problem.surface)}});
     if (!format)
         return tl::unexpected(format.error());
     Result<std::string> system = run::prompt(

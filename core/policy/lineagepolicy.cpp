@@ -60,7 +60,8 @@ std::string notesText(const std::vector<Note> &notes)
 LineagePolicy::LineagePolicy(Problem problem, Limits limits)
     : m_problem(std::move(problem))
     , m_limits(limits)
-    , m_bundles(movesInBundles(m_problem.options))
+    , m_bundles(movesOf(m_problem.options) != Moves::Single)
+    , m_readsFirst(movesOf(m_problem.options) != Moves::OwnFirst)
 {
     if (m_bundles)
         m_phase = Phase::Own;
@@ -185,10 +186,13 @@ Result<Move> LineagePolicy::load()
         index += card.index;
     }
     const bool reads = !m_toRead.empty();
-    Result<llm::Request> request = reads ? say("read", {{"cards", textsOf(m_toRead)}})
-                                   : m_bundles
-                                       ? say("choose", {{"cards", index}, {"base", show(m_best)}})
-                                       : say(showsIndex(m_problem.options) ? "load-index" : "load", {});
+    Result<llm::Request> request = tl::unexpected(Error{});
+    if (reads)
+        request = say("read", {{"cards", textsOf(m_toRead)}});
+    else if (m_bundles)
+        request = say(m_readsFirst ? "choose-or-read" : "choose", {{"cards", index}, {"base", show(m_best)}});
+    else
+        request = say(showsIndex(m_problem.options) ? "load-index" : "load", {});
     m_toRead.clear();
     if (!request)
         return tl::unexpected(request.error());
@@ -297,7 +301,7 @@ Result<std::string> LineagePolicy::readPlan(const std::string &block)
     if (!plan)
         return tl::unexpected(plan.error());
     for (const PlanEntry &entry : *plan) {
-        if (entry.state == PlanEntry::State::Read && showsIndex(m_problem.options) && !m_bundles)
+        if (entry.state == PlanEntry::State::Read && showsIndex(m_problem.options) && m_readsFirst)
             m_toRead.push_back(entry.card);
     }
     if (!m_toRead.empty() && ++m_readings <= mostReadings)
@@ -308,8 +312,8 @@ Result<std::string> LineagePolicy::readPlan(const std::string &block)
     std::vector<std::string> missing;
     for (const PlanEntry &entry : *plan) {
         // A bundle comes with its texts, and what is not sound after all is left out of it: reading by itself would cost a question.
-        const bool isTaken =
-            entry.state == PlanEntry::State::Missing || (m_bundles && entry.state == PlanEntry::State::Read);
+        const bool isTaken = entry.state == PlanEntry::State::Missing
+                             || (!m_readsFirst && entry.state == PlanEntry::State::Read);
         if (isTaken) {
             missing.push_back(entry.card);
             text += (text.empty() ? "" : ", then ") + entry.card;
@@ -340,8 +344,8 @@ void LineagePolicy::bundle(const std::vector<std::string> &cards)
 void LineagePolicy::observe(const Outcome &outcome)
 {
     m_chat->answer(outcome.reply);
-    m_hasPlanned =
-        m_bundles && outcome.kind == Outcome::Kind::Planned; // that leaves the candidate before it in view
+    m_hasPlanned = !m_readsFirst
+                   && outcome.kind == Outcome::Kind::Planned; // that leaves the candidate before it in view
     if (!m_hasPlanned)
         m_inView = outcome.kind == Outcome::Kind::Gated ? outcome.tried.text : std::string();
     switch (outcome.kind) {

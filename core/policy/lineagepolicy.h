@@ -26,7 +26,7 @@ struct Note {
 };
 [[nodiscard]] std::string notesText(const std::vector<Note> &notes);
 
-/// `klineage` and, without cards, `generated-only`. In runs of now (option "moves" = "bundles"):
+/// `klineage` and, without cards, `generated-only`. In runs of now (Moves::OwnFirst):
 ///
 /// 1. own: the author's own strongest candidate, in one go. An author that writes well needs no card for what it does anyway.
 /// 2. load: from an index of the cards it chooses those that its best lacks and that would pay.
@@ -89,6 +89,7 @@ private:
     std::optional<Chat> m_chat;
     Tried m_root;
     bool m_bundles = false;
+    bool m_readsFirst = true;
     Tried m_current; ///< the state that intents are completed on
     Tried m_best;
     std::optional<Tried> m_failed; ///< to be repaired

@@ -112,10 +112,14 @@ bool followsPairs(const std::map<std::string, std::string> &options)
     return best != options.end() && best->second == "paired";
 }
 
-bool movesInBundles(const std::map<std::string, std::string> &options)
+Moves movesOf(const std::map<std::string, std::string> &options)
 {
     const auto moves = options.find("moves");
-    return moves != options.end() && moves->second == "bundles";
+    if (moves == options.end())
+        return Moves::Single;
+    return moves->second == "own-first" ? Moves::OwnFirst
+           : moves->second == "bundles" ? Moves::Bundles
+                                        : Moves::Single;
 }
 
 int mostChangedLines(const std::map<std::string, std::string> &options)

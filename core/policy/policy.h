@@ -46,9 +46,13 @@ struct Problem {
 /// ("reference", and where nothing is said, as runs of earlier versions did).
 [[nodiscard]] bool followsPairs(const std::map<std::string, std::string> &options);
 
-/// Whether `klineage` and `generated-only` begin with the author's own strongest candidate and apply cards in bundles (option "moves" =
-/// "bundles"), and not one card a question from the root on ("single", and where nothing is said, as runs of earlier versions did).
-[[nodiscard]] bool movesInBundles(const std::map<std::string, std::string> &options);
+/// How `klineage` and `generated-only` spend their questions (option "moves").
+enum class Moves {
+    Single, ///< one card a question, from the root on: where nothing is said, as runs of earlier versions did
+    Bundles, ///< "bundles": the author's own strongest first, then cards together; a card that is read first costs a question
+    OwnFirst, ///< "own-first": the same; what would be read comes with the bundle, and the prompt tells how a plan spells tensor maps
+};
+[[nodiscard]] Moves movesOf(const std::map<std::string, std::string> &options);
 
 /// Lines that a candidate may change of its parent (option "most_changed_lines"); 0: any number. An author that is limited so has to
 /// know what pays, where a strong one writes everything at once.

@@ -121,7 +121,7 @@ void Starter::copyPlainParts()
         if (m_settings.policy == "klineage")
             m_settings.options.emplace("card_text", "index");
         if (m_settings.policy == "klineage" || m_settings.policy == "generated-only")
-            m_settings.options.emplace("moves", "bundles");
+            m_settings.options.emplace("moves", "own-first");
         m_settings.options.emplace("best", "paired");
     }
     for (const auto &[name, value] : m_request.author) {

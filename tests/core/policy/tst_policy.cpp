@@ -35,7 +35,7 @@ Problem problem(std::vector<std::string> cards = {})
 Problem bundled(const std::vector<std::string> &cards)
 {
     Problem p = problem(cards);
-    p.options = {{"moves", "bundles"}, {"card_text", "index"}};
+    p.options = {{"moves", "own-first"}, {"card_text", "index"}};
     for (LoadedCard &card : p.cards)
         card.index = "line of " + card.name + '\n';
     return p;
@@ -186,6 +186,23 @@ private slots:
         QCOMPARE(walk.ask(), "replan|both|Replan from the best");
         QVERIFY(walk.prompt().contains("tile, prefetch: correct"));
         QVERIFY(walk.prompt().contains("your own strongest: correct"));
+    }
+
+    /// As the first experiment with bundles asked: its runs are replayed.
+    void readingFirstCostsAQuestion()
+    {
+        Problem p = bundled({"tile", "prefetch"});
+        p.options["moves"] = "bundles";
+        Walk walk("klineage", std::move(p));
+        walk.ask();
+        QVERIFY(walk.last.request.system.find("l2_promotion = ") == std::string::npos);
+        walk.gated(tried("own", 3));
+        QCOMPARE(walk.ask(), "load|own|Load 2 cards");
+        walk.plan("tile: read\n");
+        QCOMPARE(walk.ask(), "load|own|Load 2 cards");
+        QVERIFY(walk.prompt().contains("carrier of tile"));
+        walk.plan("tile: missing\n");
+        QCOMPARE(walk.ask(), "complete|own|Apply tile");
     }
 
     void aBundleThatFailsIsSplit()
