@@ -187,7 +187,7 @@ private slots:
         const QString best = QString::fromStdString((m_folder.path() / "best.cl").string());
         QCOMPARE(cli({"run", "export", "one", "--trajectory", csv, "--best", best}).status, 0);
         QCOMPARE(readAll(best.toStdString()), better);
-        QVERIFY(readAll(csv.toStdString()).find("generate,valid") != std::string::npos);
+        QVERIFY(readAll(csv.toStdString()).find("own,valid") != std::string::npos);
         const Outcome text = cli({"run", "show", "one"});
         QVERIFY(text.out.contains("gated again"));
         // A record that was touched no longer replays.
