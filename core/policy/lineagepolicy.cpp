@@ -142,7 +142,7 @@ const LoadedCard *LineagePolicy::card(const std::string &name) const
 std::string LineagePolicy::textsOf(const std::vector<std::string> &names)
 {
     std::string text;
-    if (!showsIndex(m_problem.options))
+    if (!showsIndex(m_problem.options) && !m_bundles) // they stand in the prefix
         return text;
     for (const std::string &name : names) {
         const LoadedCard *wanted = card(name);

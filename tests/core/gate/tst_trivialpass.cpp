@@ -41,16 +41,10 @@ std::optional<std::string> passOf(const workload::Workload &workload, const work
 std::vector<workload::Case> quickCases(const workload::Workload &workload)
 {
     constexpr double mostFlops = 2e8;
-#ifdef KLINEAGE_SANITIZED
-    constexpr double mostOfOthers = 2e7; // beside the timed case: oracles are slow under the sanitizers
-#else
-    constexpr double mostOfOthers = mostFlops;
-#endif
     constexpr double mostBytes = 2e7; // of what can be made smaller
-    const auto flopsOf = [&workload](const workload::Case &c) {
-        return workload.flops.evaluateReal(workload.bindings(c)).value_or(0);
+    const auto isQuick = [&workload](const workload::Case &c) {
+        return workload.flops.evaluateReal(workload.bindings(c)).value_or(0) <= mostFlops;
     };
-    const auto isQuick = [&flopsOf](const workload::Case &c) { return flopsOf(c) <= mostFlops; };
     const auto isSmall = [&](const workload::Case &c) {
         return isQuick(c) && workload.bytes.evaluateReal(workload.bindings(c)).value_or(0) <= mostBytes;
     };
@@ -61,8 +55,7 @@ std::vector<workload::Case> quickCases(const workload::Workload &workload)
             for (auto &[axis, extent] : quick.axes)
                 extent = extent >= 256 ? extent / 2 : extent;
         }
-        const bool isTimed = &c == &workload.cases.front();
-        if (flopsOf(quick) <= (isTimed ? mostFlops : mostOfOthers) && makeInstance(workload, quick, 3))
+        if (isQuick(quick) && makeInstance(workload, quick, 3))
             cases.push_back(std::move(quick));
     }
     return cases;

@@ -231,6 +231,20 @@ private slots:
         QVERIFY(walk.prompt().contains("a, b, c: given up together"));
     }
 
+    /// Nothing of the cards stands in the prefix then, whatever the option says that puts them there one by one.
+    void aBundleBringsItsTexts()
+    {
+        Problem p = bundled({"tile"});
+        p.options["card_text"] = "full";
+        Walk walk("klineage", std::move(p));
+        walk.ask();
+        walk.gated(tried("own", 3));
+        walk.ask();
+        walk.plan("tile: missing\n");
+        QCOMPARE(walk.ask(), "complete|own|Apply tile");
+        QVERIFY(walk.prompt().contains("carrier of tile"));
+    }
+
     void aBundleIsNoLongerThanAQuestion()
     {
         Problem p = bundled({"a", "b", "c"});
