@@ -56,6 +56,21 @@ struct FillRegion {
 /// One entry a buffer set.
 using FillSets = std::vector<std::vector<FillRegion>>;
 
+/// Copies of a tensor that lie one behind the other, each between two zones that nobody may write to.
+struct GuardedCopies {
+    BufferId buffer = 0;
+    std::size_t copies = 0;
+    std::size_t strideBytes = 0; ///< of a copy with its zones
+    std::size_t offsetBytes = 0; ///< the zone before the tensor
+    std::size_t bytes = 0;       ///< of the tensor
+    BufferId zones = 0;          ///< what they hold: the zone before, and then the one after
+};
+/// All of the buffers that candidates could keep something in and nobody else writes to: put back before each timed sample.
+struct Guards {
+    std::vector<GuardedCopies> copies;
+    std::vector<FillRegion> slack; ///< of buffers, behind what is used of them: refilled
+};
+
 /// The outputs that are looked at after each timed sample: the same number in each set, cut alike.
 struct OutputSets {
     std::vector<TileLayout> layouts;              ///< one an output
@@ -176,6 +191,8 @@ public:
     /// Gives a reference other buffers (plans are added anew). fills: see TimedRun.
     [[nodiscard]] virtual Status rebind(SubjectId subject, const std::vector<BufferSet> &sets) = 0;
     [[nodiscard]] virtual Status setFills(SubjectId subject, const FillSets &fills) = 0;
+    /// For all subjects. Nothing where buffers lie apart.
+    [[nodiscard]] virtual Status setGuards(const Guards &) { return {}; }
     /// What time() looks at from now on.
     [[nodiscard]] virtual Status setOutputs(SubjectId subject, const OutputSets &outputs) = 0;
     /// "openblas 0.3.21 (2 threads)"; empty for plans.

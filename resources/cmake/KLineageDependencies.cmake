@@ -65,7 +65,7 @@ if(TARGET Qt6Keychain::Qt6Keychain)
     set(KLINEAGE_HAVE_KEYCHAIN 1)
 endif()
 
-foreach(_feature CUDA CUPTI NVML OPENCL GIT2 CURL UI)
+foreach(_feature CUDA CUPTI NVML OPENCL GIT2 CURL)
     target_compile_definitions(klineage-options INTERFACE KLINEAGE_HAVE_${_feature}=${KLINEAGE_HAVE_${_feature}})
 endforeach()
 target_compile_definitions(klineage-options INTERFACE KLINEAGE_VERSION="${PROJECT_VERSION}")

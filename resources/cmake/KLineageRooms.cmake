@@ -121,11 +121,19 @@ function(_klineage_test_options target)
     endif()
     target_compile_options(${target} PRIVATE -O0 -g0) # the tests themselves do little: what is tested is optimized
     set_target_properties(${target} PROPERTIES KLINEAGE_PLAIN ON)
-    if(KLINEAGE_SANITIZE)
-        target_compile_definitions(${target} PRIVATE KLINEAGE_SANITIZED)
-    endif()
-    target_compile_definitions(${target} PRIVATE KLINEAGE_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
-        KLINEAGE_BIN_DIR="${CMAKE_BINARY_DIR}/bin")
+    target_compile_definitions(${target} PRIVATE KLINEAGE_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+endfunction()
+
+# Macros that differ between builds, for the tests that name them alone: the others are compiled once for all builds.
+function(_klineage_build_macros target)
+    foreach(_source ${ARGN})
+        file(STRINGS ${_source} _uses REGEX "KLINEAGE_BIN_DIR|KLINEAGE_SANITIZED|realworker\\.h")
+        if(_uses)
+            target_compile_definitions(${target} PRIVATE KLINEAGE_BIN_DIR="${CMAKE_BINARY_DIR}/bin"
+                $<$<BOOL:${KLINEAGE_SANITIZE}>:KLINEAGE_SANITIZED>)
+            return()
+        endif()
+    endforeach()
 endfunction()
 
 # moc for `#include "tst_NAME.moc"`. AUTOMOC would start a program and compile an empty file for each test.
@@ -146,7 +154,8 @@ function(_klineage_moc target)
 endfunction()
 
 # Programs lie in bin/tests; each writes its results to test-results/<name>.xml (JUnit) beside its readable output.
-# KLINEAGE_SOURCE_DIR and KLINEAGE_BIN_DIR are macros with the repository root and the folder of the programs.
+# KLINEAGE_SOURCE_DIR and KLINEAGE_BIN_DIR are macros with the repository root and the folder of the programs (configure again when a
+# test names the second for the first time).
 function(klineage_add_test name)
     cmake_parse_arguments(ARG "GUI" "TIMEOUT" "SOURCES;LIBS;LABELS;ENVIRONMENT" ${ARGN})
     if(ARG_GUI AND NOT KLINEAGE_BUILD_UI)
@@ -168,6 +177,7 @@ function(klineage_add_test name)
     add_executable(${name} ${ARG_SOURCES})
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin/tests)
     _klineage_test_options(${name})
+    _klineage_build_macros(${name} ${ARG_SOURCES})
     _klineage_moc(${name} ${ARG_SOURCES})
     if(ARG_GUI)
         target_link_libraries(${name} PRIVATE Qt6::Widgets)

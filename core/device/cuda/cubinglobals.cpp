@@ -55,6 +55,19 @@ tl::unexpected<Error> broken()
                 "Cannot read the compiled module: it is not a sound 64-bit ELF file.");
 }
 
+tl::unexpected<Error> tooLarge()
+{
+    return fail(
+        ErrorCode::InvalidInput,
+        "Its variables take more than 64 MiB. Memory is given as workspaces, which the plan asks for.");
+}
+
+/// Of the functions that the driver offers to kernels. What they hand out lasts from launch to launch, and nobody sees it.
+bool takesHeap(const std::string &function)
+{
+    return function == "malloc" || function == "free";
+}
+
 /// Constant memory is memory like any other to who has its address. Bank 3 has what the source declares; the others are the driver's and
 /// the compiler's, and their symbols no variables.
 bool isWritable(const std::string &section)
@@ -119,8 +132,6 @@ std::optional<std::vector<std::string>> sectionNames(const Reader &reader,
 std::optional<std::vector<std::byte>> initialOf(const Reader &reader, const Elf64_Shdr &section,
                                                 const Elf64_Sym &symbol)
 {
-    if (symbol.st_size > mostBytes)
-        return std::nullopt;
     if (section.sh_type == SHT_NOBITS)
         return std::vector<std::byte>(symbol.st_size);
     if (symbol.st_value > section.sh_size || symbol.st_size > section.sh_size - symbol.st_value)
@@ -163,13 +174,21 @@ Result<std::vector<DeviceGlobal>> globalsOf(std::span<const std::byte> cubin)
             const auto symbol = reader.read<Elf64_Sym>(table.sh_offset + at);
             if (!symbol)
                 return broken();
+            if (symbol->st_shndx == SHN_UNDEF && ELF64_ST_TYPE(symbol->st_info) == STT_FUNC
+                && takesHeap(reader.text((*sections)[table.sh_link], symbol->st_name).value_or("")))
+                return fail(ErrorCode::InvalidInput, "It takes memory from the device's heap, which is not "
+                                                     "offered: the plan asks for workspaces.");
             if (ELF64_ST_TYPE(symbol->st_info) != STT_OBJECT || symbol->st_shndx >= sections->size()
                 || !isWritable((*names)[symbol->st_shndx]) || symbol->st_size == 0)
                 continue;
+            if (symbol->st_size > mostBytes)
+                return tooLarge();
             auto name = reader.text((*sections)[table.sh_link], symbol->st_name);
             auto initial = initialOf(reader, (*sections)[symbol->st_shndx], *symbol);
-            if (!name || !initial || (total += initial->size()) > mostBytes)
+            if (!name || !initial)
                 return broken();
+            if ((total += initial->size()) > mostBytes)
+                return tooLarge();
             const auto relocations = relocationsIn(reader, *sections, symbol->st_shndx);
             if (!relocations)
                 return broken();

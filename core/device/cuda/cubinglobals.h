@@ -23,7 +23,8 @@ struct DeviceGlobal {
 };
 
 /// Reads the ELF of a cubin: objects in the sections .nv.global, .nv.global.init and .nv.constant3. Works without CUDA. Fails on anything that is not
-/// a 64-bit little-endian ELF with sound tables, and on more than 64 MiB of variables.
+/// a 64-bit little-endian ELF with sound tables, on more than 64 MiB of variables, and on calls of malloc() and free(): what these hand
+/// out lasts from launch to launch, and is no symbol.
 [[nodiscard]] Result<std::vector<DeviceGlobal>> globalsOf(std::span<const std::byte> cubin);
 
 } // namespace klineage::gate::cuda

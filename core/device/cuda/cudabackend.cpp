@@ -226,20 +226,46 @@ Status CudaBackend::setFills(SubjectId subject, const FillSets &fills)
         return tl::unexpected(found.error());
     if (!m_helpers.installed())
         return fail(ErrorCode::Internal, "Cannot refill buffers: the gate's own kernels are not loaded.");
-    std::vector<std::vector<std::pair<CUdeviceptr, std::size_t>>> regions;
+    std::vector<std::vector<Region>> sets;
     for (const auto &set : fills) {
-        auto &out = regions.emplace_back();
-        for (const FillRegion &region : set) {
-            const auto buffer = m_held.memory(region.buffer, region.offsetBytes + region.bytes);
-            if (!buffer)
-                return tl::unexpected(buffer.error());
-            out.emplace_back(*buffer + region.offsetBytes, region.bytes);
-        }
+        auto placed = regions(set);
+        if (!placed)
+            return tl::unexpected(placed.error());
+        sets.push_back(std::move(*placed));
     }
-    auto table = m_helpers.makeTable(regions);
-    if (!table)
-        return tl::unexpected(table.error());
-    (*found)->fills = std::move(*table);
+    (*found)->fills = FillTable(sets);
+    return {};
+}
+
+Result<std::vector<Region>> CudaBackend::regions(const std::vector<FillRegion> &wanted) const
+{
+    std::vector<Region> placed;
+    for (const FillRegion &region : wanted) {
+        const auto buffer = m_held.memory(region.buffer, region.offsetBytes + region.bytes);
+        if (!buffer)
+            return tl::unexpected(buffer.error());
+        placed.push_back({*buffer + region.offsetBytes, region.bytes});
+    }
+    return placed;
+}
+
+Status CudaBackend::setGuards(const Guards &guards)
+{
+    auto slack = regions(guards.slack);
+    if (!slack)
+        return tl::unexpected(slack.error());
+    std::vector<Guard> placed;
+    for (const GuardedCopies &wanted : guards.copies) {
+        if (wanted.offsetBytes + wanted.bytes > wanted.strideBytes)
+            return fail(ErrorCode::InvalidInput, "Cannot guard copies that are larger than their places.");
+        const auto buffer = m_held.memory(wanted.buffer, wanted.copies * wanted.strideBytes);
+        const auto zones = m_held.memory(wanted.zones, wanted.strideBytes - wanted.bytes);
+        if (!buffer || !zones)
+            return tl::unexpected(buffer ? zones.error() : buffer.error());
+        placed.push_back(
+            {*buffer, wanted.copies, wanted.strideBytes, wanted.offsetBytes, wanted.bytes, *zones});
+    }
+    m_helpers.setGuards(std::move(placed), std::move(*slack));
     return {};
 }
 
@@ -260,10 +286,7 @@ Status CudaBackend::setOutputs(SubjectId subject, const OutputSets &outputs)
             out.push_back(*buffer + set[i].offsetBytes);
         }
     }
-    auto table = m_helpers.makeTable(outputs, addresses);
-    if (!table)
-        return tl::unexpected(table.error());
-    (*found)->outputs = std::move(*table);
+    (*found)->outputs = OutputTable(outputs, addresses);
     return {};
 }
 

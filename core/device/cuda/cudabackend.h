@@ -64,6 +64,7 @@ public:
     void removeSubject(SubjectId subject) override { m_held.eraseSubject(subject); }
     Status rebind(SubjectId subject, const std::vector<BufferSet> &sets) override;
     Status setFills(SubjectId subject, const FillSets &fills) override;
+    Status setGuards(const Guards &guards) override;
     Status setOutputs(SubjectId subject, const OutputSets &outputs) override;
     std::string subjectVersion(SubjectId subject) const override { return m_held.version(subject); }
     std::vector<Metric> subjectMetrics(SubjectId subject) const override { return m_held.metrics(subject); }
@@ -76,6 +77,7 @@ public:
 
 private:
     int attribute(CUdevice_attribute name) const;
+    Result<std::vector<Region>> regions(const std::vector<FillRegion> &wanted) const;
     Result<std::vector<AddressSet>> addresses(const std::vector<BufferSet> &sets) const;
     Status enqueueRuns(Entry &entry, const TimedRun &run);
     Result<CUgraphExec> replay(Entry &entry, const TimedRun &run);

@@ -23,6 +23,37 @@ extern "C" __global__ void klineage_fill(const Region *regions, unsigned word)
             static_cast<unsigned char>(word >> (8 * threadIdx.x));
 }
 
+__device__ void put(char *to, const char *from, u64 bytes)
+{
+    if ((reinterpret_cast<u64>(to) | reinterpret_cast<u64>(from) | bytes) % 16 == 0) {
+        for (u64 i = threadIdx.x; i < bytes / 16; i += blockDim.x)
+            reinterpret_cast<uint4 *>(to)[i] = reinterpret_cast<const uint4 *>(from)[i];
+        return;
+    }
+    for (u64 i = threadIdx.x; i < bytes; i += blockDim.x)
+        to[i] = from[i];
+}
+
+// Puts the zones around the copies of a tensor (y) back as they were.
+struct Guard { u64 address, copies, stride, front, bytes, zones; };
+extern "C" __global__ void klineage_guard(const Guard *guards)
+{
+    const Guard guard = guards[blockIdx.y];
+    const char *zones = reinterpret_cast<const char *>(guard.zones);
+    for (u64 copy = blockIdx.x; copy < guard.copies; copy += gridDim.x) {
+        char *at = reinterpret_cast<char *>(guard.address + copy * guard.stride);
+        put(at, zones, guard.front);
+        put(at + guard.front + guard.bytes, zones + guard.front, guard.stride - guard.front - guard.bytes);
+    }
+}
+
+extern "C" __global__ void klineage_wipe(char *begin, u64 bytes, unsigned word)
+{
+    unsigned *out = reinterpret_cast<unsigned *>(begin);
+    for (u64 i = u64(blockIdx.x) * blockDim.x + threadIdx.x; i < bytes / 4; i += u64(gridDim.x) * blockDim.x)
+        out[i] = word;
+}
+
 // Overwrites the shared memory of an SM, and its registers: what 44 loads give is live across the barrier in each of 1024 threads.
 extern "C" __global__ void __launch_bounds__(1024, 1) klineage_scrub(unsigned word, unsigned bytes)
 {

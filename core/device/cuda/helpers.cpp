@@ -9,23 +9,10 @@ namespace klineage::gate::cuda {
 
 namespace {
 
-struct Region {
-    std::uint64_t address;
-    std::uint64_t bytes;
-};
 struct Mark {
     std::uint64_t sm;
     std::uint64_t cycles;
     std::uint64_t nanoseconds;
-};
-
-/// As klineage_print reads it.
-struct Output {
-    std::uint64_t address;
-    std::uint64_t elements;
-    std::uint64_t tile;
-    std::uint64_t kind;
-    std::uint64_t slot;
 };
 
 constexpr unsigned fillThreads = 256;
@@ -33,6 +20,13 @@ constexpr unsigned printThreads = 512;
 // Bytes that klineage_scrub_local and _stack overwrite for each thread; _deep does four times as much as the latter.
 constexpr std::size_t smallStack = 256;
 constexpr std::size_t usualStack = 4096;
+/// The device hands memory out in pieces of this size: no candidate's buffer lies in one of these.
+constexpr std::size_t pieceBytes = std::size_t{2} << 20;
+
+std::ptrdiff_t difference(std::size_t index)
+{
+    return static_cast<std::ptrdiff_t>(index);
+}
 
 /// The number of the type among those of klineage_print.
 std::uint64_t kindOf(kernel::DType dtype)
@@ -87,6 +81,8 @@ Status Helpers::install(CUdevice device, std::span<const std::byte> cubin)
         return tl::unexpected(module.error());
     m_module = std::move(*module);
     for (const auto &[function, name] : {std::pair{&m_fill, "klineage_fill"},
+                                         {&m_guard, "klineage_guard"},
+                                         {&m_wipe, "klineage_wipe"},
                                          {&m_scrub, "klineage_scrub"},
                                          {&m_scrubLocal, "klineage_scrub_local"},
                                          {&m_scrubStack, "klineage_scrub_stack"},
@@ -105,34 +101,25 @@ Status Helpers::install(CUdevice device, std::span<const std::byte> cubin)
                            "prepare the gate's kernels");
         !done)
         return done;
-    auto marks =
-        allocateMemory(m_driver, 2 * m_multiprocessors * sizeof(Mark), "allocate the clock readings");
-    if (!marks)
-        return tl::unexpected(marks.error());
-    m_marks = std::move(*marks);
-    return {};
+    return ensureRoom(0);
 }
 
-Result<FillTable> Helpers::makeTable(
-    const std::vector<std::vector<std::pair<CUdeviceptr, std::size_t>>> &regions) const
+std::size_t Helpers::marksBytes() const
 {
-    std::vector<Region> flat;
-    std::vector<std::size_t> firsts{0};
-    for (const auto &set : regions) {
-        for (const auto &[address, bytes] : set)
-            flat.push_back({address, bytes});
-        firsts.push_back(flat.size());
-    }
-    if (flat.empty())
-        return FillTable();
-    const std::size_t bytes = flat.size() * sizeof(Region);
-    auto memory = allocateMemory(m_driver, bytes, "allocate the table of what to refill");
-    if (!memory)
-        return tl::unexpected(memory.error());
-    if (auto done = m_driver.toDevice(memory->get(), flat.data(), bytes, "copy the table of what to refill");
-        !done)
-        return tl::unexpected(done.error());
-    return FillTable(std::move(*memory), std::move(firsts));
+    return 2 * m_multiprocessors * sizeof(Mark);
+}
+
+Status Helpers::ensureRoom(std::size_t bytes)
+{
+    const std::size_t wanted = (marksBytes() + bytes + pieceBytes - 1) / pieceBytes * pieceBytes;
+    if (m_room && wanted <= m_roomBytes)
+        return {};
+    auto room = allocateMemory(m_driver, wanted, "allocate room for the gate's kernels");
+    if (!room)
+        return tl::unexpected(room.error());
+    m_room = std::move(*room);
+    m_roomBytes = wanted;
+    return {};
 }
 
 Status Helpers::launch(CUfunction function, unsigned gridX, unsigned gridY, unsigned threads, unsigned shared,
@@ -151,28 +138,51 @@ Status Helpers::launch(CUfunction function, unsigned gridX, unsigned gridY, unsi
                           std::string("launch the gate's kernel ") + name);
 }
 
-Status Helpers::refill(CUstream stream, const FillTable &table, std::size_t first, std::size_t count,
-                       std::uint32_t word, std::size_t localBytes) const
+Status Helpers::fill(CUstream stream, CUdeviceptr table, std::size_t regions, std::uint32_t word)
 {
-    const std::size_t sets = table.setCount();
-    if (sets > 0 && !table.empty()) {
+    if (regions == 0)
+        return {};
+    void *arguments[] = {&table, &word};
+    const auto chunks = std::max(1u, 4 * m_multiprocessors / static_cast<unsigned>(regions));
+    return launch(m_fill, chunks, static_cast<unsigned>(regions), fillThreads, 0, stream, arguments,
+                  "klineage_fill");
+}
+
+Status Helpers::refill(CUstream stream, const FillTable &table, std::size_t first, std::size_t count,
+                       std::uint32_t word, std::size_t localBytes)
+{
+    std::vector<Region> regions = m_slack;
+    if (const std::size_t sets = table.setCount(); sets > 0 && !table.empty()) {
         first %= sets;
         count = std::min(count, sets);
         const std::size_t straight = std::min(count, sets - first);
-        const std::array<std::pair<std::size_t, std::size_t>, 2> spans{std::pair{first, first + straight},
-                                                                       {std::size_t{0}, count - straight}};
-        for (const auto &[begin, end] : spans) {
-            const std::size_t regions = table.m_firsts[end] - table.m_firsts[begin];
-            if (begin == end || regions == 0)
-                continue;
-            CUdeviceptr address = table.m_memory.get() + table.m_firsts[begin] * sizeof(Region);
-            void *arguments[] = {&address, &word};
-            const auto chunks = std::max(1u, 4 * m_multiprocessors / static_cast<unsigned>(regions));
-            if (auto done = launch(m_fill, chunks, static_cast<unsigned>(regions), fillThreads, 0, stream,
-                                   arguments, "klineage_fill");
-                !done)
-                return done;
-        }
+        for (const auto &[begin, end] :
+             {std::pair{first, first + straight}, {std::size_t{0}, count - straight}})
+            regions.insert(regions.end(), table.m_regions.begin() + difference(table.m_firsts[begin]),
+                           table.m_regions.begin() + difference(table.m_firsts[end]));
+    }
+    const std::string what = "say what is refilled";
+    const std::size_t regionBytes = regions.size() * sizeof(Region);
+    const std::size_t guardBytes = m_guards.size() * sizeof(Guard);
+    if (auto done = ensureRoom(regionBytes + guardBytes); !done)
+        return done;
+    CUdeviceptr at = m_room.get() + marksBytes();
+    if (!regions.empty()) {
+        if (auto done = m_driver.toDevice(at, regions.data(), regionBytes, what); !done)
+            return done;
+        if (auto done = fill(stream, at, regions.size(), word); !done)
+            return done;
+        at += regionBytes;
+    }
+    if (!m_guards.empty()) {
+        if (auto done = m_driver.toDevice(at, m_guards.data(), guardBytes, what); !done)
+            return done;
+        void *arguments[] = {&at};
+        const auto families = static_cast<unsigned>(m_guards.size());
+        if (auto done = launch(m_guard, std::max(1u, 4 * m_multiprocessors / families), families, fillThreads,
+                               0, stream, arguments, "klineage_guard");
+            !done)
+            return done;
     }
     if (localBytes > 0) {
         unsigned never = 0;
@@ -187,37 +197,32 @@ Status Helpers::refill(CUstream stream, const FillTable &table, std::size_t firs
     }
     unsigned bytes = m_sharedBytes;
     void *arguments[] = {&word, &bytes};
-    return launch(m_scrub, m_multiprocessors, 1, 1024, m_sharedBytes, stream, arguments, "klineage_scrub");
+    if (auto done =
+            launch(m_scrub, m_multiprocessors, 1, 1024, m_sharedBytes, stream, arguments, "klineage_scrub");
+        !done)
+        return done;
+    CUdeviceptr used = m_room.get() + marksBytes();
+    std::uint64_t usedBytes = m_roomBytes - marksBytes();
+    void *wiped[] = {&used, &usedBytes, &word};
+    return launch(m_wipe, m_multiprocessors, 1, fillThreads, 0, stream, wiped, "klineage_wipe");
 }
 
-Result<OutputTable> Helpers::makeTable(const OutputSets &outputs,
-                                       const std::vector<std::vector<CUdeviceptr>> &addresses) const
+OutputTable::OutputTable(OutputSets outputs, const std::vector<std::vector<CUdeviceptr>> &addresses)
+    : m_outputs(std::move(outputs))
 {
-    std::vector<Output> flat;
     for (std::size_t set = 0; set < addresses.size(); ++set) {
-        std::uint64_t slot = set * outputs.tilesPerSet();
-        for (std::size_t i = 0; i < outputs.layouts.size(); ++i) {
-            const TileLayout &layout = outputs.layouts[i];
-            flat.push_back(
+        std::uint64_t slot = set * m_outputs.tilesPerSet();
+        for (std::size_t i = 0; i < m_outputs.layouts.size(); ++i) {
+            const TileLayout &layout = m_outputs.layouts[i];
+            m_entries.push_back(
                 {addresses[set][i], layout.elements, layout.tileElements, kindOf(layout.dtype), slot});
             slot += layout.tiles();
         }
     }
-    if (flat.empty())
-        return OutputTable();
-    const std::string what = "prepare to look at outputs";
-    auto entries = allocateMemory(m_driver, flat.size() * sizeof(Output), what);
-    auto prints =
-        allocateMemory(m_driver, outputs.tilesPerSet() * addresses.size() * sizeof(TilePrint), what);
-    if (!entries || !prints)
-        return tl::unexpected(entries ? prints.error() : entries.error());
-    if (auto done = m_driver.toDevice(entries->get(), flat.data(), flat.size() * sizeof(Output), what); !done)
-        return tl::unexpected(done.error());
-    return OutputTable(outputs, std::move(*entries), std::move(*prints));
 }
 
 Result<std::vector<TilePrint>> Helpers::look(CUstream stream, const OutputTable &table, std::size_t first,
-                                             std::size_t count, std::uint32_t word) const
+                                             std::size_t count, std::uint32_t word)
 {
     const OutputSets &outputs = table.m_outputs;
     const std::size_t sets = outputs.sets.size();
@@ -229,13 +234,20 @@ Result<std::vector<TilePrint>> Helpers::look(CUstream stream, const OutputTable 
     count = std::min(count, sets);
     const std::size_t straight = std::min(count, sets - first);
     std::vector<TilePrint> prints(count * tiles);
+    const std::string what = "look at outputs";
+    const std::size_t entryBytes = table.m_entries.size() * sizeof(LookedAt);
+    if (auto done = ensureRoom(entryBytes + sets * tiles * sizeof(TilePrint)); !done)
+        return tl::unexpected(done.error());
+    const CUdeviceptr entries = m_room.get() + marksBytes();
+    CUdeviceptr room = entries + entryBytes;
+    if (auto done = m_driver.toDevice(entries, table.m_entries.data(), entryBytes, what); !done)
+        return tl::unexpected(done.error());
     const std::array<std::pair<std::size_t, std::size_t>, 2> spans{std::pair{first, straight},
                                                                    {std::size_t{0}, count - straight}};
     for (const auto &[begin, length] : spans) {
         if (length == 0)
             continue;
-        CUdeviceptr address = table.m_entries.get() + begin * outputs.layouts.size() * sizeof(Output);
-        CUdeviceptr room = table.m_prints.get();
+        CUdeviceptr address = entries + begin * outputs.layouts.size() * sizeof(LookedAt);
         std::uint32_t key = outputs.key;
         void *arguments[] = {&address, &room, &key, &word};
         if (auto done = launch(m_print, static_cast<unsigned>(widest),
@@ -244,16 +256,15 @@ Result<std::vector<TilePrint>> Helpers::look(CUstream stream, const OutputTable 
             !done)
             return tl::unexpected(done.error());
     }
-    if (auto done = m_driver.check(m_driver.streamSynchronize(stream), "look at outputs"); !done)
+    if (auto done = m_driver.check(m_driver.streamSynchronize(stream), what); !done)
         return tl::unexpected(done.error());
     TilePrint *target = prints.data();
     for (const auto &[begin, length] : spans) {
         if (length == 0)
             continue;
-        if (auto done = m_driver.check(
-                m_driver.memcpyDtoH(target, table.m_prints.get() + begin * tiles * sizeof(TilePrint),
-                                    length * tiles * sizeof(TilePrint)),
-                "look at outputs");
+        if (auto done = m_driver.check(m_driver.memcpyDtoH(target, room + begin * tiles * sizeof(TilePrint),
+                                                           length * tiles * sizeof(TilePrint)),
+                                       what);
             !done)
             return tl::unexpected(done.error());
         target += length * tiles;
@@ -286,13 +297,11 @@ Status Helpers::blend(CUstream stream, const std::vector<BlendJob> &jobs)
         return fail(ErrorCode::Internal, "Cannot make content: the gate's kernels are not installed.");
     const std::string what = "make the content of buffers";
     const std::size_t bytes = jobs.size() * sizeof(BlendJob);
-    auto memory = allocateMemory(m_driver, bytes, what);
-    if (!memory)
-        return tl::unexpected(memory.error());
-    m_blends = std::move(*memory);
-    if (auto done = m_driver.toDevice(m_blends.get(), jobs.data(), bytes, what); !done)
+    if (auto done = ensureRoom(bytes); !done)
         return done;
-    CUdeviceptr address = m_blends.get();
+    CUdeviceptr address = m_room.get() + marksBytes();
+    if (auto done = m_driver.toDevice(address, jobs.data(), bytes, what); !done)
+        return done;
     void *arguments[] = {&address};
     const auto count = static_cast<unsigned>(jobs.size());
     const unsigned chunks = std::max(1u, 16 * m_multiprocessors / count);
@@ -301,7 +310,7 @@ Status Helpers::blend(CUstream stream, const std::vector<BlendJob> &jobs)
 
 Status Helpers::mark(CUstream stream, int which) const
 {
-    CUdeviceptr marks = m_marks.get() + static_cast<std::size_t>(which) * m_multiprocessors * sizeof(Mark);
+    CUdeviceptr marks = m_room.get() + static_cast<std::size_t>(which) * m_multiprocessors * sizeof(Mark);
     void *arguments[] = {&marks};
     return launch(m_probe, m_multiprocessors, 1, 1, 0, stream, arguments, "klineage_probe");
 }
@@ -309,7 +318,7 @@ Status Helpers::mark(CUstream stream, int which) const
 double Helpers::clockMhz() const
 {
     std::vector<Mark> marks(2 * m_multiprocessors);
-    if (m_driver.memcpyDtoH(marks.data(), m_marks.get(), marks.size() * sizeof(Mark)) != CUDA_SUCCESS)
+    if (m_driver.memcpyDtoH(marks.data(), m_room.get(), marks.size() * sizeof(Mark)) != CUDA_SUCCESS)
         return 0;
     const auto middle = marks.begin() + m_multiprocessors;
     std::map<std::uint64_t, const Mark *> before;

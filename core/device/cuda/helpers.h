@@ -9,43 +9,69 @@
 
 namespace klineage::gate::cuda {
 
-/// The regions that one subject's sets are refilled in, on the device.
+/// Bytes that are refilled, as klineage_fill reads them.
+struct Region {
+    std::uint64_t address = 0;
+    std::uint64_t bytes = 0;
+};
+
+/// As klineage_guard reads it: GuardedCopies with addresses.
+struct Guard {
+    std::uint64_t address = 0;
+    std::uint64_t copies = 0;
+    std::uint64_t stride = 0;
+    std::uint64_t front = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t zones = 0;
+};
+
+/// As klineage_print reads it.
+struct LookedAt {
+    std::uint64_t address;
+    std::uint64_t elements;
+    std::uint64_t tile;
+    std::uint64_t kind;
+    std::uint64_t slot;
+};
+
+/// The regions that one subject's sets are refilled in. What a kernel could write to is made anew for each use.
 class FillTable
 {
 public:
     FillTable() = default;
-    FillTable(DeviceMemory memory, std::vector<std::size_t> firsts)
-        : m_memory(std::move(memory))
-        , m_firsts(std::move(firsts))
-    {}
+    /// regions[set]
+    explicit FillTable(const std::vector<std::vector<Region>> &regions)
+    {
+        m_firsts.push_back(0);
+        for (const auto &set : regions) {
+            m_regions.insert(m_regions.end(), set.begin(), set.end());
+            m_firsts.push_back(m_regions.size());
+        }
+    }
 
     [[nodiscard]] bool empty() const { return m_firsts.size() < 2 || m_firsts.back() == 0; }
     [[nodiscard]] std::size_t setCount() const { return m_firsts.empty() ? 0 : m_firsts.size() - 1; }
 
 private:
     friend class Helpers;
-    DeviceMemory m_memory;
+    std::vector<Region> m_regions;
     std::vector<std::size_t> m_firsts; ///< regions of set i are [m_firsts[i], m_firsts[i + 1])
 };
 
-/// The outputs of one subject that are looked at, on the device, with room for what is found. slot: of each output in its set.
+/// The outputs of one subject that are looked at.
 class OutputTable
 {
 public:
     OutputTable() = default;
-    OutputTable(OutputSets outputs, DeviceMemory entries, DeviceMemory prints)
-        : m_outputs(std::move(outputs))
-        , m_entries(std::move(entries))
-        , m_prints(std::move(prints))
-    {}
+    /// addresses[set][output], of what `outputs` says.
+    OutputTable(OutputSets outputs, const std::vector<std::vector<CUdeviceptr>> &addresses);
 
-    [[nodiscard]] bool empty() const { return !m_entries; }
+    [[nodiscard]] bool empty() const { return m_entries.empty(); }
 
 private:
     friend class Helpers;
     OutputSets m_outputs;
-    DeviceMemory m_entries; ///< one an output of a set
-    DeviceMemory m_prints;  ///< tilesPerSet() a set
+    std::vector<LookedAt> m_entries; ///< one an output of a set
 };
 
 /// As klineage_blend reads it.
@@ -76,21 +102,21 @@ public:
     [[nodiscard]] Status install(CUdevice device, std::span<const std::byte> cubin);
     [[nodiscard]] bool installed() const { return bool(m_module); }
 
-    /// regions[set]: (address, bytes).
-    [[nodiscard]] Result<FillTable> makeTable(
-        const std::vector<std::vector<std::pair<CUdeviceptr, std::size_t>>> &regions) const;
-    /// addresses[set][output], of what `outputs` says.
-    [[nodiscard]] Result<OutputTable> makeTable(const OutputSets &outputs,
-                                                const std::vector<std::vector<CUdeviceptr>> &addresses) const;
+    /// What every refill() puts back besides.
+    void setGuards(std::vector<Guard> guards, std::vector<Region> slack)
+    {
+        m_guards = std::move(guards);
+        m_slack = std::move(slack);
+    }
     /// Enqueues the refill of `count` sets from `first` on (modulo), and overwrites the registers and shared memory of every SM, and
-    /// what threads have as local memory when the subject's need localBytes of it (up to 16 KiB each).
+    /// what threads have as local memory when the subject's need localBytes of it (up to 16 KiB each). The stream has finished before.
     [[nodiscard]] Status refill(CUstream stream, const FillTable &table, std::size_t first, std::size_t count,
-                                std::uint32_t word, std::size_t localBytes) const;
+                                std::uint32_t word, std::size_t localBytes);
     /// What `count` launches over the sets from `first` on left in their outputs. The stream has finished before and after.
     [[nodiscard]] Result<std::vector<TilePrint>> look(CUstream stream, const OutputTable &table,
                                                       std::size_t first, std::size_t count,
-                                                      std::uint32_t word) const;
-    /// Enqueues the making of new content. The stream must have finished before the next call.
+                                                      std::uint32_t word);
+    /// Enqueues the making of new content. The stream has finished before, and must have before the next call.
     [[nodiscard]] Status blend(CUstream stream, const std::vector<BlendJob> &jobs);
     /// Enqueues a reading of the clocks: 0 before the sample, 1 after it.
     [[nodiscard]] Status mark(CUstream stream, int which) const;
@@ -98,12 +124,18 @@ public:
     [[nodiscard]] double clockMhz() const;
 
 private:
+    /// Makes the room larger when it has less than so many bytes behind the marks.
+    [[nodiscard]] Status ensureRoom(std::size_t bytes);
+    [[nodiscard]] std::size_t marksBytes() const;
+    [[nodiscard]] Status fill(CUstream stream, CUdeviceptr table, std::size_t regions, std::uint32_t word);
     [[nodiscard]] Status launch(CUfunction function, unsigned gridX, unsigned gridY, unsigned threads,
                                 unsigned shared, CUstream stream, void **arguments, const char *name) const;
 
     const Driver &m_driver;
     Module m_module;
     CUfunction m_fill = nullptr;
+    CUfunction m_guard = nullptr;
+    CUfunction m_wipe = nullptr;
     CUfunction m_scrub = nullptr;
     CUfunction m_scrubLocal = nullptr;
     CUfunction m_scrubStack = nullptr;
@@ -114,8 +146,12 @@ private:
     unsigned m_multiprocessors = 0;
     unsigned m_blocksOf1024 = 2; ///< that an SM holds
     unsigned m_sharedBytes = 0;  ///< the most that one block may have
-    DeviceMemory m_marks;        ///< two readings, m_multiprocessors marks each
-    DeviceMemory m_blends;       ///< of the last blend()
+    std::vector<Guard> m_guards;
+    std::vector<Region> m_slack;
+    /// Two readings of the clocks, m_multiprocessors marks each; behind them what the gate's kernels are given and give, written anew by
+    /// the host for each use and wiped before each sample: a candidate may find it, and there is nothing to be found.
+    DeviceMemory m_room;
+    std::size_t m_roomBytes = 0;
 };
 
 } // namespace klineage::gate::cuda

@@ -53,6 +53,8 @@ Result<Nvrtc> Nvrtc::load()
     return nvrtc;
 }
 
+constexpr std::size_t mostLog = std::size_t{1} << 20; ///< a candidate can have as much written as it likes
+
 std::vector<std::string> compileOptions(const std::map<std::string, std::int64_t> &tunables,
                                         const std::string &target)
 {
@@ -74,6 +76,8 @@ std::string programLog(const Nvrtc &nvrtc, nvrtcProgram program)
     nvrtc.getProgramLog(program, log.data());
     while (!log.empty() && log.back() == '\0')
         log.pop_back();
+    if (log.size() > mostLog)
+        log.replace(mostLog / 2, log.size() - mostLog, "\n[the middle of this log was cut]\n");
     return log;
 }
 

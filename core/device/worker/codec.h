@@ -118,6 +118,8 @@ template <>
 template <>
 [[nodiscard]] FillSets decode(const nlohmann::json &in);
 template <>
+[[nodiscard]] Guards decode(const nlohmann::json &in);
+template <>
 [[nodiscard]] OutputSets decode(const nlohmann::json &in);
 template <>
 [[nodiscard]] std::vector<CopyRange> decode(const nlohmann::json &in);

@@ -75,16 +75,42 @@ json write(const std::vector<BufferSet> &sets)
     return out;
 }
 
+namespace {
+
+json regionsJson(const std::vector<FillRegion> &regions)
+{
+    json out = json::array();
+    for (const FillRegion &region : regions)
+        out.push_back({region.buffer, region.offsetBytes, region.bytes});
+    return out;
+}
+
+std::vector<FillRegion> regionsFrom(const json &in)
+{
+    std::vector<FillRegion> regions;
+    for (const json &entry : in)
+        regions.push_back(
+            {entry.at(0).get<BufferId>(), entry.at(1).get<std::size_t>(), entry.at(2).get<std::size_t>()});
+    return regions;
+}
+
+} // namespace
+
 json write(const FillSets &fills)
 {
     json out = json::array();
-    for (const auto &regions : fills) {
-        json set = json::array();
-        for (const FillRegion &region : regions)
-            set.push_back({region.buffer, region.offsetBytes, region.bytes});
-        out.push_back(std::move(set));
-    }
+    for (const auto &regions : fills)
+        out.push_back(regionsJson(regions));
     return out;
+}
+
+json write(const Guards &guards)
+{
+    json copies = json::array();
+    for (const GuardedCopies &guarded : guards.copies)
+        copies.push_back({guarded.buffer, guarded.copies, guarded.strideBytes, guarded.offsetBytes,
+                          guarded.bytes, guarded.zones});
+    return {{"copies", std::move(copies)}, {"slack", regionsJson(guards.slack)}};
 }
 
 json write(const OutputSets &outputs)
@@ -238,13 +264,21 @@ template <>
 FillSets decode(const json &in)
 {
     FillSets fills;
-    for (const json &set : in) {
-        auto &regions = fills.emplace_back();
-        for (const json &entry : set)
-            regions.push_back({entry.at(0).get<BufferId>(), entry.at(1).get<std::size_t>(),
-                               entry.at(2).get<std::size_t>()});
-    }
+    for (const json &set : in)
+        fills.push_back(regionsFrom(set));
     return fills;
+}
+
+template <>
+Guards decode(const json &in)
+{
+    Guards guards;
+    for (const json &entry : in.at("copies"))
+        guards.copies.push_back({entry.at(0).get<BufferId>(), entry.at(1).get<std::size_t>(),
+                                 entry.at(2).get<std::size_t>(), entry.at(3).get<std::size_t>(),
+                                 entry.at(4).get<std::size_t>(), entry.at(5).get<BufferId>()});
+    guards.slack = regionsFrom(in.at("slack"));
+    return guards;
 }
 
 template <>

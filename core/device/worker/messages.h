@@ -24,6 +24,7 @@ inline constexpr int memoryFd = 4;
 [[nodiscard]] nlohmann::json write(const std::vector<BufferSet> &sets);
 [[nodiscard]] nlohmann::json write(const ReferenceCall &call);
 [[nodiscard]] nlohmann::json write(const FillSets &fills);
+[[nodiscard]] nlohmann::json write(const Guards &guards);
 [[nodiscard]] nlohmann::json write(const OutputSets &outputs);
 [[nodiscard]] nlohmann::json write(const std::vector<CopyRange> &ranges);
 [[nodiscard]] nlohmann::json write(const TimedRun &run);

@@ -207,6 +207,13 @@ struct SetFills {
         std::tuple{Field("subject", &SetFills::subject), Field("fills", &SetFills::fills)};
 };
 
+struct SetGuards {
+    static constexpr const char *name = "set_guards";
+    using Reply = Done;
+    Guards guards;
+    static constexpr auto fields = std::tuple{Field("guards", &SetGuards::guards)};
+};
+
 /// What of its outputs is looked at after each timed sample.
 struct SetOutputs {
     static constexpr const char *name = "set_outputs";

@@ -56,7 +56,7 @@ std::vector<const workload::Case *> hardCases(const workload::Workload &workload
                 return tensor.role == workload::Role::Input && mine.kind != DistributionKind::Offsets
                        && !(mine == workload.distributionOf(tensor, timed));
             });
-        if (!c.exact && differs)
+        if ((!c.exact || timed.exact) && differs)
             cases.push_back(&c);
     }
     return cases;

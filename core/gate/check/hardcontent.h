@@ -6,7 +6,7 @@
 namespace klineage::gate {
 
 /// The timed case with what its other cases are filled with, so that a kernel cannot be right on hard inputs of small shapes alone. Of
-/// operators that treat rows one by one each row has the content of one of the cases (those with an exact result left out), or, about
+/// operators that treat rows one by one each row has the content of one of the cases (those with an exact result left out where the timed case has none), or, about
 /// half of them, that of the timed one: who looks at some rows to know the others is wrong. Of products and convolutions all inputs are
 /// `mixed`. Nothing where there is no such case, and for other operators, whose cases need not make sense at the timed length.
 [[nodiscard]] std::optional<workload::Case> hardContent(const workload::Workload &workload);

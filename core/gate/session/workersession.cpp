@@ -445,6 +445,11 @@ WorkerResult<void> WorkerSession::setFills(SubjectId subject, const FillSets &fi
     return order(protocol::SetFills{subject, fills}, quickLimitSeconds);
 }
 
+WorkerResult<void> WorkerSession::setGuards(const Guards &guards)
+{
+    return order(protocol::SetGuards{guards}, quickLimitSeconds);
+}
+
 WorkerResult<void> WorkerSession::setOutputs(SubjectId subject, const OutputSets &outputs)
 {
     m_looked[subject] = {outputs.sets.size(), outputs.tilesPerSet()};

@@ -157,7 +157,8 @@ StageResult<void> compileCandidate(PreparedCandidate &prepared, CompilerSession 
             compileVerdict(prepared.compiled, {}, prepared.name, prepared.candidate));
     auto globals = cuda::globalsOf(prepared.compiled.binary);
     if (!globals)
-        return tl::unexpected<TrialEnd>(globals.error());
+        return tl::unexpected<TrialEnd>(
+            compileVerdict(prepared.compiled, globals.error(), prepared.name, prepared.candidate));
     prepared.globals = std::move(*globals);
     return {};
 }

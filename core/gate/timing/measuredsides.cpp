@@ -265,6 +265,13 @@ Placed MeasuredSides::place()
             return placed;
         m_subjects[i].id = m_sides[i].subject();
     }
+    const auto guards = m_buffers.guards();
+    if (!guards)
+        return failed(guards.error(), Culprit::Candidate);
+    if (guards->copies.empty())
+        return {};
+    if (auto set = m_context.session.setGuards(*guards); !set)
+        return failed(set.error(), Culprit::Candidate);
     return {};
 }
 

@@ -17,6 +17,8 @@ namespace {
 
 constexpr std::size_t longestPiece = 1024;
 constexpr std::size_t piecesAtLeast = 16; ///< of a tensor that has so many elements
+/// Memory is handed out in pieces of this size. What lies behind a buffer in its last piece is nobody's.
+constexpr std::size_t devicePieceBytes = std::size_t{2} << 20;
 
 /// How new content is made for a tensor that is filled like this.
 std::optional<Blend> blendFor(const HostTensor &tensor, const workload::Distribution &distribution)
@@ -77,13 +79,20 @@ TimedBuffers::TimedBuffers(WorkerSession &session, const workload::Workload &wor
             blendFor(tensors[i], workload.distributionOf(workload.tensors.at(i), workload.cases.front()));
 }
 
+/// Of an allocation, so that all that can be reached of it is known.
+std::size_t TimedBuffers::roomFor(std::size_t bytes) const
+{
+    return m_session.packsBuffers() ? (bytes + devicePieceBytes - 1) / devicePieceBytes * devicePieceBytes
+                                    : bytes;
+}
+
 /// Room for a copy of so many bytes for each set.
 WorkerResult<std::vector<TimedBuffers::Place>> TimedBuffers::makePlaces(std::size_t bytes)
 {
     std::vector<Place> places;
     const std::size_t together = m_session.packsBuffers() ? m_sets : 1;
     while (places.size() < m_sets) {
-        const auto id = m_session.allocate(together * bytes);
+        const auto id = m_session.allocate(roomFor(together * bytes));
         if (!id)
             return tl::unexpected(id.error());
         for (std::size_t i = 0; i < together; ++i)
@@ -101,6 +110,7 @@ WorkerResult<TimedBuffers::Family> TimedBuffers::makeFamily(BufferLayout layout,
     if (!copies)
         return tl::unexpected(copies.error());
     family.copies = std::move(*copies);
+    family.roomBytes = roomFor((m_session.packsBuffers() ? m_sets : 1) * total);
     std::iota(family.places.begin(), family.places.end(), std::size_t{0});
     const Place &first = family.copies.front();
     if (m_judge && m_session.packsBuffers())
@@ -143,17 +153,19 @@ WorkerResult<void> TimedBuffers::uploadMasters(std::size_t tensor)
         return {};
     for (const CaseInstancePtr &content : m_contents) {
         const auto &bytes = content->tensors[tensor].bytes;
-        const auto id = m_session.allocate(std::max<std::size_t>(bytes.size(), 1));
+        const std::size_t room = roomFor(std::max<std::size_t>(bytes.size(), 1));
+        const auto id = m_session.allocate(room);
         if (!id)
             return tl::unexpected(id.error());
         masters.push_back(*id);
+        m_slack.push_back({*id, bytes.size(), room - bytes.size()});
         const auto opened = m_judge ? m_judge->open(m_session, *id, bytes.size(), *content) : nullptr;
         if (opened && m_judge->copy(*opened, 0, *content, content->tensors[tensor].name))
             continue;
-        const auto room = m_session.staging(bytes.size());
-        if (!room)
-            return tl::unexpected(room.error());
-        parallelCopy(room->data(), bytes);
+        const auto staged = m_session.staging(bytes.size());
+        if (!staged)
+            return tl::unexpected(staged.error());
+        parallelCopy(staged->data(), bytes);
         if (auto uploaded = m_session.uploadStaged(*id, bytes.size()); !uploaded)
             return uploaded;
     }
@@ -286,6 +298,57 @@ FillSets TimedBuffers::fills(const std::string &side) const
         }
     }
     return sets;
+}
+
+WorkerResult<BufferId> TimedBuffers::uploadZones(const Family &family)
+{
+    const std::vector<std::byte> zones = composeZones(family.layout, family.key);
+    const auto id = m_session.allocate(roomFor(zones.size()));
+    if (!id)
+        return id;
+    const auto staged = m_session.staging(zones.size());
+    if (!staged)
+        return tl::unexpected(staged.error());
+    std::copy(zones.begin(), zones.end(), staged->begin());
+    if (auto uploaded = m_session.uploadStaged(*id, zones.size()); !uploaded)
+        return tl::unexpected(uploaded.error());
+    m_slack.push_back({*id, zones.size(), roomFor(zones.size()) - zones.size()});
+    return id;
+}
+
+WorkerResult<Guards> TimedBuffers::guards()
+{
+    Guards guards;
+    if (!m_session.packsBuffers())
+        return guards;
+    const auto add = [&](Family &family) -> WorkerResult<void> {
+        if (!family.zones) {
+            const auto zones = uploadZones(family);
+            if (!zones)
+                return tl::unexpected(zones.error());
+            family.zones = *zones;
+        }
+        const BufferLayout &layout = family.layout;
+        const std::size_t used = m_sets * layout.total();
+        const BufferId buffer = family.copies.front().buffer;
+        guards.copies.push_back(
+            {buffer, m_sets, layout.total(), layout.offset(), layout.bytes, *family.zones});
+        guards.slack.push_back({buffer, used, family.roomBytes - used});
+        return {};
+    };
+    for (Family &family : m_tensors) {
+        if (auto added = add(family); !added)
+            return tl::unexpected(added.error());
+    }
+    for (auto &[side, families] : m_workspaces) {
+        for (Family &family : families) {
+            if (auto added = add(family); !added)
+                return tl::unexpected(added.error());
+        }
+    }
+    guards.slack.insert(guards.slack.end(), m_slack.begin(), m_slack.end());
+    std::erase_if(guards.slack, [](const FillRegion &region) { return region.bytes == 0; });
+    return guards;
 }
 
 OutputSets TimedBuffers::outputs() const

@@ -37,6 +37,8 @@ public:
     /// The buffers of each set under the names that the side's plan sees, and what is refilled before a sample.
     [[nodiscard]] std::vector<BufferSet> bindings(const std::string &side) const;
     [[nodiscard]] FillSets fills(const std::string &side) const;
+    /// Where a candidate could keep something between the copies of all of them.
+    [[nodiscard]] WorkerResult<Guards> guards();
     /// The outputs of each set, each uncut; in the order of outputNames().
     [[nodiscard]] OutputSets outputs() const;
     [[nodiscard]] const std::vector<std::string> &outputNames() const { return m_outputNames; }
@@ -88,6 +90,9 @@ private:
         std::vector<Place>
             copies; ///< in a buffer each, or one after the other in one (WorkerSession::packsBuffers())
         std::vector<std::size_t> places; ///< set -> index into copies
+        std::size_t roomBytes = 0;       ///< of a buffer of copies
+        std::optional<BufferId>
+            zones{}; ///< what the copies' zones hold, as composeZones() has it; made when first wanted
         DeviceJudge::OpenedPtr opened{}; ///< of the buffer that has all copies
         [[nodiscard]] const Place &of(std::size_t set) const { return copies[places[set]]; }
         /// Of the copy's own bytes.
@@ -104,7 +109,9 @@ private:
     };
     [[nodiscard]] WorkerResult<std::optional<Finding>> inspect(std::size_t set, const std::string &side,
                                                                const CaseInstance &content, bool withInputs);
+    [[nodiscard]] std::size_t roomFor(std::size_t bytes) const;
     [[nodiscard]] WorkerResult<std::vector<Place>> makePlaces(std::size_t bytes);
+    [[nodiscard]] WorkerResult<BufferId> uploadZones(const Family &family);
     /// Writes the first copy. content: an input's; empty: poison.
     [[nodiscard]] WorkerResult<void> writeFirst(const Family &family, std::span<const std::byte> content);
     [[nodiscard]] WorkerResult<Family> makeFamily(BufferLayout layout, std::span<const std::byte> content);
@@ -129,6 +136,7 @@ private:
     std::size_t m_audited = 0;                    ///< groups below this hold a seed's content as it is
     std::vector<std::size_t> m_group;             ///< set -> group of contents
     std::vector<Family> m_tensors;                ///< in the order of the instances' tensors
+    std::vector<FillRegion> m_slack;              ///< of the masters
     std::vector<std::vector<BufferId>> m_masters; ///< [tensor][content]: an input's content alone
     std::map<std::string, std::vector<Family>> m_workspaces; ///< by side
     std::vector<Watched> m_watched;

@@ -45,6 +45,8 @@ private slots:
     void outOfBounds();
     void compiledModules_data();
     void compiledModules();
+    void refusedModules_data();
+    void refusedModules();
 };
 
 void TestCubinGlobals::writableVariables()
@@ -172,6 +174,36 @@ void TestCubinGlobals::compiledModules()
     const auto globals = cuda::globalsOf(compiled->binary);
     QVERIFY2(globals, globals ? "" : globals.error().message.c_str());
     QTEST(namesOf(*globals), "names");
+}
+
+void TestCubinGlobals::refusedModules_data()
+{
+    QTest::addColumn<QString>("declaration");
+    QTest::addColumn<QString>("use");
+    QTest::addColumn<QString>("why");
+    QTest::newRow("heap") << ""
+                          << "float *kept = (float *)malloc(4 * i); kept[0] = i; y[0] = kept[i]; free(kept);"
+                          << "heap";
+    QTest::newRow("large") << "__device__ float many[18 << 20];"
+                           << "y[0] = many[i]++;"
+                           << "64 MiB";
+}
+
+void TestCubinGlobals::refusedModules()
+{
+    QFETCH(QString, declaration);
+    QFETCH(QString, use);
+    QFETCH(QString, why);
+    const std::string source =
+        (declaration + "\nextern \"C\" __global__ void k(float *y, int i) { " + use + " }\n").toStdString();
+    const auto compiled = compileCuda(source, "k.cu", {}, "sm_90a");
+    if (!compiled && compiled.error().code == ErrorCode::Unavailable)
+        QSKIP("no NVRTC");
+    QVERIFY2(compiled && compiled->ok, compiled ? compiled->log.c_str() : compiled.error().message.c_str());
+    const auto globals = cuda::globalsOf(compiled->binary);
+    QVERIFY(!globals);
+    QVERIFY2(globals.error().message.find(why.toStdString()) != std::string::npos,
+             globals.error().message.c_str());
 }
 
 QTEST_GUILESS_MAIN(TestCubinGlobals)

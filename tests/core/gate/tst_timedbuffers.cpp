@@ -123,6 +123,7 @@ private slots:
     void watchedInputsHaveToStay();
     void aSetForEachSeedAtMost();
     void inOneBufferWhereThatIsFaster();
+    void whatLiesBetweenCopiesIsGuarded();
     void repeats_data();
     void repeats();
     void nearSidesHaveTheSameSamples();
@@ -353,6 +354,39 @@ void TestTimedBuffers::inOneBufferWhereThatIsFaster()
         QVERIFY(finding && *finding);
         QCOMPARE((*finding)->kind, Finding::Kind::Mismatch); // red zones and inputs are as they should be
     }
+}
+
+void TestTimedBuffers::whatLiesBetweenCopiesIsGuarded()
+{
+    constexpr std::size_t piece = std::size_t{2} << 20;
+    Bench bench(20, false, 3, kernel::DeviceKind::Cuda);
+    QVERIFY(bench.buffers.allocateWorkspaces("candidate", planWithWorkspaces()));
+    const auto guards = bench.buffers.guards();
+    QVERIFY(guards);
+    QCOMPARE(guards->copies.size(), std::size_t{4}); // x, y, scratch, sums
+    for (const GuardedCopies &guarded : guards->copies) {
+        QCOMPARE(guarded.copies, std::size_t{20});
+        const auto first = bench.session->download(guarded.buffer, guarded.strideBytes, 0);
+        QVERIFY(first);
+        const Bytes image(first->begin(), first->end());
+        const auto zones = bench.session->download(guarded.zones, guarded.strideBytes - guarded.bytes, 0);
+        QVERIFY(zones);
+        const auto front = static_cast<std::ptrdiff_t>(guarded.offsetBytes);
+        const auto behind = static_cast<std::ptrdiff_t>(guarded.offsetBytes + guarded.bytes);
+        QVERIFY(std::equal(image.begin(), image.begin() + front, zones->begin()));
+        QVERIFY(std::equal(image.begin() + behind, image.end(), zones->begin() + front, zones->end()));
+        // What is behind the last copy, up to the end of the piece that the driver maps.
+        const auto slack =
+            std::find_if(guards->slack.begin(), guards->slack.end(),
+                         [&](const FillRegion &region) { return region.buffer == guarded.buffer; });
+        QVERIFY(slack != guards->slack.end());
+        QCOMPARE(slack->offsetBytes, guarded.copies * guarded.strideBytes);
+        QCOMPARE((slack->offsetBytes + slack->bytes) % piece, std::size_t{0});
+    }
+    QCOMPARE(guards->slack.size(),
+             std::size_t{4 + 3 + 4}); // of the copies, of three contents of x, of the zones
+    QVERIFY(bench.session->setGuards(*guards));
+    QVERIFY(Bench(20).buffers.guards()->copies.empty()); // buffers that lie apart
 }
 
 void TestTimedBuffers::repeats_data()
