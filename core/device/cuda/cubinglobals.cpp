@@ -163,6 +163,7 @@ Result<std::vector<DeviceGlobal>> globalsOf(std::span<const std::byte> cubin)
     const auto names = sections ? sectionNames(reader, *sections) : std::nullopt;
     if (!names)
         return broken();
+    const bool forDevice = reader.read<Elf64_Ehdr>(0)->e_machine == EM_CUDA; // not a test's own program
     std::vector<DeviceGlobal> globals;
     std::size_t total = 0;
     for (const Elf64_Shdr &table : *sections) {
@@ -174,7 +175,7 @@ Result<std::vector<DeviceGlobal>> globalsOf(std::span<const std::byte> cubin)
             const auto symbol = reader.read<Elf64_Sym>(table.sh_offset + at);
             if (!symbol)
                 return broken();
-            if (symbol->st_shndx == SHN_UNDEF && ELF64_ST_TYPE(symbol->st_info) == STT_FUNC
+            if (forDevice && symbol->st_shndx == SHN_UNDEF && ELF64_ST_TYPE(symbol->st_info) == STT_FUNC
                 && takesHeap(reader.text((*sections)[table.sh_link], symbol->st_name).value_or("")))
                 return fail(ErrorCode::InvalidInput, "It takes memory from the device's heap, which is not "
                                                      "offered: the plan asks for workspaces.");

@@ -178,7 +178,7 @@ private slots:
         const auto trial = supervisor.gate(jobOf(toyText()));
         QVERIFY2(trial.has_value(), trial ? "" : trial.error().message.c_str());
         // The fake worker loads the binary, and computes nothing with it.
-        QCOMPARE(trial->verdict.status, gate::VerdictStatus::Wrong);
+        QVERIFY2(trial->verdict.status == gate::VerdictStatus::Wrong, trial->verdict.message.c_str());
         QVERIFY(trial->surface == toy.surface());
         QCOMPARE(trial->file, std::string("K00.toy"));
         QCOMPARE(trial->environment.facts.at("compiler"), std::string("toy 1.0"));
