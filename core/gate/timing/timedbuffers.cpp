@@ -60,6 +60,14 @@ std::optional<Blend> blendFor(const HostTensor &tensor, const workload::Distribu
     return blend;
 }
 
+/// Behind what is used of a buffer, from the next word on: that is how it is refilled.
+FillRegion slackOf(BufferId buffer, std::size_t usedBytes, std::size_t roomBytes)
+{
+    constexpr std::size_t word = 4;
+    const std::size_t begin = std::min((usedBytes + word - 1) / word * word, roomBytes);
+    return {buffer, begin, roomBytes - begin};
+}
+
 } // namespace
 
 TimedBuffers::TimedBuffers(WorkerSession &session, std::vector<CaseInstancePtr> contents, DeviceJudge *judge)
@@ -158,7 +166,7 @@ WorkerResult<void> TimedBuffers::uploadMasters(std::size_t tensor)
         if (!id)
             return tl::unexpected(id.error());
         masters.push_back(*id);
-        m_slack.push_back({*id, bytes.size(), room - bytes.size()});
+        m_slack.push_back(slackOf(*id, bytes.size(), room));
         const auto opened = m_judge ? m_judge->open(m_session, *id, bytes.size(), *content) : nullptr;
         if (opened && m_judge->copy(*opened, 0, *content, content->tensors[tensor].name))
             continue;
@@ -303,7 +311,8 @@ FillSets TimedBuffers::fills(const std::string &side) const
 WorkerResult<BufferId> TimedBuffers::uploadZones(const Family &family)
 {
     const std::vector<std::byte> zones = composeZones(family.layout, family.key);
-    const auto id = m_session.allocate(roomFor(zones.size()));
+    const std::size_t room = roomFor(zones.size());
+    const auto id = m_session.allocate(room);
     if (!id)
         return id;
     const auto staged = m_session.staging(zones.size());
@@ -312,7 +321,7 @@ WorkerResult<BufferId> TimedBuffers::uploadZones(const Family &family)
     std::copy(zones.begin(), zones.end(), staged->begin());
     if (auto uploaded = m_session.uploadStaged(*id, zones.size()); !uploaded)
         return tl::unexpected(uploaded.error());
-    m_slack.push_back({*id, zones.size(), roomFor(zones.size()) - zones.size()});
+    m_slack.push_back(slackOf(*id, zones.size(), room));
     return id;
 }
 
@@ -329,11 +338,10 @@ WorkerResult<Guards> TimedBuffers::guards()
             family.zones = *zones;
         }
         const BufferLayout &layout = family.layout;
-        const std::size_t used = m_sets * layout.total();
         const BufferId buffer = family.copies.front().buffer;
         guards.copies.push_back(
             {buffer, m_sets, layout.total(), layout.offset(), layout.bytes, *family.zones});
-        guards.slack.push_back({buffer, used, family.roomBytes - used});
+        guards.slack.push_back(slackOf(buffer, m_sets * layout.total(), family.roomBytes));
         return {};
     };
     for (Family &family : m_tensors) {

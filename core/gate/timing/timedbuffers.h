@@ -136,7 +136,7 @@ private:
     std::size_t m_audited = 0;                    ///< groups below this hold a seed's content as it is
     std::vector<std::size_t> m_group;             ///< set -> group of contents
     std::vector<Family> m_tensors;                ///< in the order of the instances' tensors
-    std::vector<FillRegion> m_slack;              ///< of the masters
+    std::vector<FillRegion> m_slack;              ///< of the masters and the zones
     std::vector<std::vector<BufferId>> m_masters; ///< [tensor][content]: an input's content alone
     std::map<std::string, std::vector<Family>> m_workspaces; ///< by side
     std::vector<Watched> m_watched;

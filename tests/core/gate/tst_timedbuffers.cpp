@@ -387,6 +387,20 @@ void TestTimedBuffers::whatLiesBetweenCopiesIsGuarded()
              std::size_t{4 + 3 + 4}); // of the copies, of three contents of x, of the zones
     QVERIFY(bench.session->setGuards(*guards));
     QVERIFY(Bench(20).buffers.guards()->copies.empty()); // buffers that lie apart
+
+    // Elements of two bytes, an odd number of them: what is refilled begins at a whole word nevertheless.
+    workload::Workload narrow = rows();
+    narrow.tensors.front().dtype = DType::F16;
+    narrow.cases.front().axes["R"] = 13;
+    const auto contents = instances(narrow, 2);
+    QCOMPARE(contents.front()->tensors.front().bytes.size() % 4, std::size_t{2});
+    const auto session = startMemory(kernel::DeviceKind::Cuda);
+    TimedBuffers odd(*session, narrow, contents);
+    QVERIFY(odd.allocate(8));
+    const auto oddGuards = odd.guards();
+    QVERIFY(oddGuards && !oddGuards->slack.empty());
+    for (const FillRegion &region : oddGuards->slack)
+        QCOMPARE(region.offsetBytes % 4, std::size_t{0});
 }
 
 void TestTimedBuffers::repeats_data()
