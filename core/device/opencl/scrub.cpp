@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/device/opencl/scrub.h"
 
+#include "core/device/opencl/scrubkernel.h"
+
 #include <algorithm>
 #include <array>
 #include <cinttypes>
@@ -16,25 +18,6 @@ namespace {
 
 constexpr std::size_t mostLocalBytes = std::size_t{4}
                                        << 20; ///< some devices say as much as their main memory
-
-// The private array is 256 KiB: more than work-items of a candidate are given at once on any device that runs them one after another.
-const char *const source = R"cl(
-__kernel void klineage_scrub(__global volatile int *arrived, __local volatile uint *cells, uint count, uint word,
-                             __global ulong *places)
-{
-    atomic_inc(arrived);
-    for (int i = 0; i < 20000 && *arrived < (int)get_num_groups(0); ++i)
-        ;
-    for (uint i = 0; i < count; ++i)
-        cells[i] = word;
-    volatile uint stack[65536];
-    for (uint i = 0; i < 65536; ++i)
-        stack[i] = word;
-    places[get_group_id(0)] = (ulong)(uintptr_t)(&stack[0]);
-    if (cells[word % count] != word || stack[word % 65536] != word)
-        atomic_inc(arrived);
-}
-)cl";
 
 constexpr std::uint64_t pageBytes = 4096;
 
@@ -67,7 +50,7 @@ Result<Scrub> Scrub::make(const Device &device, cl_context context)
     Scrub scrub;
     scrub.m_device = &device;
     CompileOutput output;
-    auto program = buildProgram(device, context, source, {}, output);
+    auto program = buildProgram(device, context, scrubSource, {}, output);
     if (!program)
         return fail(ErrorCode::Internal, "Cannot compile the gate's own kernel: " + program.error().message,
                     output.log);

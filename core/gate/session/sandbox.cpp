@@ -71,6 +71,11 @@ std::filesystem::path cacheDirectory()
                                                                      : std::filesystem::path();
 }
 
+std::filesystem::path programFolder(const std::filesystem::path &scratch)
+{
+    return scratch / "pocl";
+}
+
 process::ChildOptions workerSandbox(kernel::DeviceKind device, const std::filesystem::path &scratch)
 {
     if (device == kernel::DeviceKind::Cuda)
@@ -97,8 +102,8 @@ process::ChildOptions workerSandbox(kernel::DeviceKind device, const std::filesy
     }
     // Its own, because a kernel on the CPU can write to it: what one candidate left must not be another one's program.
     std::error_code ignored;
-    std::filesystem::create_directories(scratch / "pocl", ignored);
-    options.environment.emplace_back("POCL_CACHE_DIR", (scratch / "pocl").string());
+    std::filesystem::create_directories(programFolder(scratch), ignored);
+    options.environment.emplace_back("POCL_CACHE_DIR", programFolder(scratch).string());
     return options;
 }
 

@@ -18,6 +18,9 @@ namespace klineage::gate {
 /// buffers need is added.
 inline constexpr std::uint64_t compileMemoryBytes = std::uint64_t{6} << 30;
 
+/// Where an OpenCL worker's compiler keeps what it built.
+[[nodiscard]] std::filesystem::path programFolder(const std::filesystem::path &scratch);
+
 /// Limits, environment, reach and output caps of a worker, command and descriptors not yet set. scratch: a folder of its own, where
 /// it works and keeps its temporary files, its home and its caches.
 [[nodiscard]] process::ChildOptions workerSandbox(kernel::DeviceKind device,

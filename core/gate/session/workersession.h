@@ -3,6 +3,7 @@
 
 #include "core/base/rawbytes.h"
 #include "core/device/worker/operations.h"
+#include "core/gate/session/sandbox.h"
 #include "core/process/childprocess.h"
 #include "core/process/framepipe.h"
 #include "core/process/scratchfolder.h"
@@ -80,6 +81,9 @@ public:
     void setDeadline(process::Deadline deadline) { m_deadline = deadline; }
     [[nodiscard]] bool alive() const { return !m_failure; }
     [[nodiscard]] pid_t pid() const { return m_child.pid(); }
+
+    /// Where its OpenCL compiler keeps what it built; the process can write there.
+    [[nodiscard]] std::filesystem::path programs() const { return programFolder(m_scratch.path()); }
 
     [[nodiscard]] const kernel::Bindings &facts() const { return m_facts; }
     [[nodiscard]] const Environment &helloEnvironment() const { return m_environment; }

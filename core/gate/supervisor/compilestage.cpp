@@ -186,9 +186,12 @@ StageResult<ModuleId> loadCandidate(PreparedCandidate &prepared, const TrialCont
             compileVerdict(output, {ErrorCode::InvalidInput, "The source is refused.", {}}, prepared.name,
                            prepared.candidate));
     }
-    auto loaded = context.session.load(prepared.compiled.binary,
-                                       apart ? std::string() : plainSource(prepared.candidate.source),
-                                       prepared.tunables, compileLimitSeconds);
+    const std::string source = apart ? std::string() : plainSource(prepared.candidate.source);
+    auto loaded =
+        apart || !context.builder
+            ? context.session.load(prepared.compiled.binary, source, prepared.tunables, compileLimitSeconds)
+            : context.builder->load(context.session, source, prepared.tunables, compileLimitSeconds,
+                                    context.stop, context.deadline);
     if (!loaded) {
         Where where;
         where.stage = Stage::Compile;

@@ -48,6 +48,7 @@ struct Supervisor::Private {
         , deviceOracle(workerCommand(kernel::DeviceKind::Cuda), compilerCommand(), cache)
         , oracle(deviceOracle)
         , judge(deviceOracle.device())
+        , builder(workerCommand(kernel::DeviceKind::OpenCl), kernel::DeviceKind::OpenCl)
         , roofline(workerCommand(), options.cacheDirectory.empty() ? std::filesystem::path()
                                                                    : options.cacheDirectory / "roofline")
     {}
@@ -111,6 +112,7 @@ struct Supervisor::Private {
     DeviceOracle deviceOracle;
     OracleChoice oracle;
     DeviceJudge judge;
+    ProgramBuilder builder;
     StageClock clock;
     RooflineGuard roofline;
     std::map<kernel::DeviceKind, std::unique_ptr<WorkerSession>> sessions;
@@ -155,7 +157,7 @@ WorkerResult<WorkerSession *> Supervisor::Private::session(kernel::DeviceKind de
         return tl::unexpected(started.error());
     auto &slot = sessions[device];
     if (options.trustedKernel && !trusted.contains(device)) {
-        if (auto ran = runTrustedKernel(*slot, compiler, device, stop); !ran)
+        if (auto ran = runTrustedKernel(*slot, compiler, builder, device, stop); !ran)
             return tl::unexpected(ran.error());
         trusted.insert(device);
     }
@@ -307,6 +309,7 @@ StageResult<void> Supervisor::Private::profile(PreparedCandidate &prepared, cons
         mine.unseenSeeds = context.unseenSeeds;
         mine.clock = context.clock;
         mine.judge = context.judge;
+        mine.builder = context.builder;
         Trial attempt = trial;
         attempt.verdict.evidence.insert(attempt.verdict.evidence.end(), notes.begin(), notes.end());
         const auto done = profileCandidate(prepared, correct, compiler, wanted, mine, noise, attempt);
@@ -361,6 +364,7 @@ StageResult<void> Supervisor::Private::performOn(WorkerSession &worker, Prepared
     context.expected = expectedSource();
     context.clock = &clock;
     context.judge = &judge;
+    context.builder = &builder;
     const bool host = prepared.candidate.surface.device().isHost;
     context.transfersAreOurs = !host;
     std::unique_ptr<CaseQueue> cases; // while the compiler runs, where the workload is known to be sound
@@ -468,6 +472,7 @@ StageResult<void> Supervisor::Private::perform(const GateJob &job, const std::st
     if (auto awaited = awaitTurn(turn, stop, progress, trial); !awaited)
         return awaited;
     clock.begin();
+    builder.beginTrial();
     const bool keeps = options.seedPool <= 0; // on the device: not for as long as a pool lasts
     oracle.beginTrial(trial.surface->device, job.workload, keeps, stop);
     judge.beginTrial(keeps && trial.surface.device().oracle, stop);

@@ -3,6 +3,7 @@
 
 #include "core/device/cuda/cubinglobals.h"
 #include "core/gate/session/compilersession.h"
+#include "core/gate/session/programbuilder.h"
 #include "core/gate/session/verdicttext.h"
 #include "core/gate/supervisor/stageclock.h"
 #include "core/gate/supervisor/supervisor.h"
@@ -49,6 +50,7 @@ struct TrialContext {
     DeviceJudge *judge = nullptr; ///< nullptr: the CPU fills and looks at buffers
     /// What the worker's process does with buffers takes as long as it must: no candidate runs in it that could draw it out.
     bool transfersAreOurs = false;
+    ProgramBuilder *builder = nullptr; ///< nullptr: the worker compiles what is not compiled apart
 
     void report(Stage stage, double fraction, const std::string &text) const
     {

@@ -84,8 +84,8 @@ WorkerResult<BufferId> bufferOf(WorkerSession &session, const std::vector<std::u
     return buffer;
 }
 
-WorkerResult<void> attempt(WorkerSession &session, CompilerSession &compiler, kernel::DeviceKind device,
-                           const std::stop_token &stop)
+WorkerResult<void> attempt(WorkerSession &session, CompilerSession &compiler, ProgramBuilder &builder,
+                           kernel::DeviceKind device, const std::stop_token &stop)
 {
     const auto candidate = kernel::parseCandidate(device == kernel::DeviceKind::Cuda ? cudaText : openClText,
                                                   "the gate's own kernel");
@@ -95,8 +95,9 @@ WorkerResult<void> attempt(WorkerSession &session, CompilerSession &compiler, ke
     if (!binary)
         return tl::unexpected(binary.error());
     const bool apart = candidate->surface->compiledApart;
-    const auto loaded =
-        session.load(*binary, apart ? std::string() : candidate->source, {}, stepLimitSeconds);
+    const auto loaded = apart ? session.load(*binary, {}, {}, stepLimitSeconds)
+                              : builder.load(session, candidate->source, {}, stepLimitSeconds, stop,
+                                             process::Deadline::never());
     if (!loaded)
         return tl::unexpected(loaded.error());
     if (!loaded->module)
@@ -140,10 +141,11 @@ std::string firstComplaint(const std::string &output)
 } // namespace
 
 WorkerResult<void> runTrustedKernel(WorkerSession &session, CompilerSession &compiler,
-                                    kernel::DeviceKind device, const std::stop_token &stop)
+                                    ProgramBuilder &builder, kernel::DeviceKind device,
+                                    const std::stop_token &stop)
 {
     session.beginTrial(stop, process::Deadline::never());
-    auto done = attempt(session, compiler, device, stop);
+    auto done = attempt(session, compiler, builder, device, stop);
     if (done)
         return done;
     WorkerFailure failure = done.error();

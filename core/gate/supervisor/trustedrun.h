@@ -10,6 +10,7 @@ namespace klineage::gate {
 /// crash. On success the worker is as it was. On failure it is discarded, and the failure is Unavailable, with what went wrong and in
 /// its detail what the device's tools said; only Cancelled and Killed are told as themselves.
 [[nodiscard]] WorkerResult<void> runTrustedKernel(WorkerSession &session, CompilerSession &compiler,
-                                                  kernel::DeviceKind device, const std::stop_token &stop);
+                                                  ProgramBuilder &builder, kernel::DeviceKind device,
+                                                  const std::stop_token &stop);
 
 } // namespace klineage::gate
