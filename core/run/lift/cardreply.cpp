@@ -201,9 +201,8 @@ Result<LiftedCard> parseLiftedCard(const std::string &toml, const LiftGroup &gro
         card.conflicts = readFeatures(root, "conflicts");
         card.category = group.category;
         card.scope = group.scope;
-        const kernel::Language &language =
-            kernel::surfaceFromString(group.language).value_or(kernel::Surface()).language();
-        card.carrierFile = skills::carrierName(language);
+        const kernel::Surface surface = kernel::surfaceFromString(group.language).value_or(kernel::Surface());
+        card.carrierFile = skills::carrierName(surface.language());
         if (format >= 2) {
             const skills::Vocabulary &words = skills::Vocabulary::instance();
             card.category = words.canonical(skills::Vocabulary::Kind::Category, group.category);
