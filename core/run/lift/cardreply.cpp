@@ -209,7 +209,7 @@ Result<LiftedCard> parseLiftedCard(const std::string &toml, const LiftGroup &gro
             skills::readProposal2(root, card, proposed.figures());
             lifted.buildingBlock = root.string("building_block", "");
             if (lifted.buildingBlock.find_first_not_of(" \t\r\n") != std::string::npos)
-                card.buildingBlockFile = skills::buildingBlockName(language);
+                card.buildingBlockFile = skills::buildingBlockName(surface.language());
         }
         card.evidence = evidenceOf(card, group);
     }
