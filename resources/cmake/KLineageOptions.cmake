@@ -9,6 +9,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
     # GCC 12 sees impossible lengths in inlined std::string code (its bugs 105329 and 105651).
     target_compile_options(klineage-options INTERFACE -Wno-restrict -Wno-stringop-overflow)
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
+    # GCC 13 and 14 take every argument for what a returned reference is to (their bug 109642).
+    target_compile_options(klineage-options INTERFACE -Wno-dangling-reference)
+endif()
 if(KLINEAGE_WERROR)
     target_compile_options(klineage-options INTERFACE -Werror)
 endif()

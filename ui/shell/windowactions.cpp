@@ -2,6 +2,7 @@
 // The commands and menus of MainWindow.
 #include "ui/shell/mainwindow.h"
 
+#include "ui/cards/cardreviewer.h"
 #include "ui/experiments/experimentspanel.h"
 #include "ui/experiments/experimentstore.h"
 #include "ui/machine/machinepanel.h"
