@@ -1,0 +1,198 @@
+/*klineage
+surface = "cuda"
+
+[[launch]]
+kernel = "multiply"
+grid = ["ceil_div(N, 256)", "ceil_div(M, 128)", "B"]
+block = ["32", "12"]
+shared = "4 * (128 + 256) * 64 * 2 + 1024"
+args = ["a", "b", "y", "int M", "int N", "int K"]
+*/
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// y[i] = a[i] · b[i] with wgmma: 128 x 256 blocks of y, two warpgroups of 64 x 256, 64-deep slices in four stages of shared memory by cp.async;
+// four further warps do all the copying; still missing are TMA in place of cp.async, an order of blocks that suits L2, and wide stores of y.
+//
+// N and K are multiples of 8, so a chunk of eight neighbours in a row is wholly inside or wholly outside, and aligned to 16 bytes.
+
+#include <cuda_bf16.h>
+
+#define BM 128
+#define BN 256
+#define BK 64
+#define THREADS 128 // that copy; 256 before them multiply
+#define LDA BK // 128 bytes a row: chunk c of row r lies at c ^ r % 8, the 128-byte swizzle of wgmma
+#define LDB BN // four panels of 64 columns one after another, each swizzled likewise
+#define A_ELEMENTS (BM * LDA)
+#define B_ELEMENTS (BK * LDB)
+
+static __device__ __forceinline__ unsigned shared_address(const void *p)
+{
+    return unsigned(__cvta_generic_to_shared(p));
+}
+
+// Sixteen bytes from global to shared memory; zeros, and nothing read, where inside is false.
+static __device__ __forceinline__ void copy_async(unsigned to, const void *from, bool inside)
+{
+    const int bytes = inside ? 16 : 0;
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                 :
+                 : "r"(to), "l"(from), "r"(bytes)
+                 : "memory");
+}
+
+// The copies that this thread has started arrive at the barrier by themselves when they are done.
+static __device__ __forceinline__ void arrive_after_copies(unsigned barrier)
+{
+    asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
+}
+
+static __device__ __forceinline__ void wait_for(unsigned barrier, int parity)
+{
+    asm volatile("{\n.reg .pred p;\nAGAIN:\nmbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n@p bra DONE;\nbra AGAIN;\nDONE:\n}" ::"r"(barrier), "r"(parity) : "memory");
+}
+
+static __device__ __forceinline__ void load_matrices(unsigned (&r)[4], unsigned address)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"(address)
+                 : "memory");
+}
+
+static __device__ __forceinline__ void load_matrices_transposed(unsigned (&r)[4], unsigned address)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"(address)
+                 : "memory");
+}
+
+#define FOUR(c, i, j) "+f"(c[i][j][0]), "+f"(c[i][j][1]), "+f"(c[i][j][2]), "+f"(c[i][j][3])
+#define ROW(c, i) FOUR(c, i, 0), FOUR(c, i, 1), FOUR(c, i, 2), FOUR(c, i, 3), FOUR(c, i, 4), FOUR(c, i, 5), FOUR(c, i, 6), FOUR(c, i, 7)
+static __device__ __forceinline__ void multiply_add(float (&c)[4][8][4], unsigned long long a, unsigned long long b)
+{
+    asm volatile("{.reg .pred p; setp.ne.b32 p, %130, 0; wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127}, %128, %129, p, 1, 1, 0, 1;}"
+                 : ROW(c, 0), ROW(c, 1), ROW(c, 2), ROW(c, 3)
+                 : "l"(a), "l"(b), "r"(1));
+}
+
+static __device__ __forceinline__ unsigned narrow(float low, float high)
+{
+    return unsigned(__bfloat16_as_ushort(__float2bfloat16(low))) |
+           (unsigned(__bfloat16_as_ushort(__float2bfloat16(high))) << 16);
+}
+
+// Starts this thread's copies of one slice: of a, chunks of rows 16 apart of which rows are left; of b, chunks of rows 4 apart of which depth are left.
+static __device__ __forceinline__ void start_slice(unsigned to_a, unsigned to_b, const __nv_bfloat16 *a,
+                                                   const __nv_bfloat16 *b, int rows, int depth, size_t step_a, size_t step_b)
+{
+#pragma unroll
+    for (int s = 0; s < BM / 16; ++s) { // a: 128 rows of 8 chunks
+        copy_async(to_a + s * (16 * LDA * 2), a, s * 16 < rows);
+        a += step_a;
+    }
+#pragma unroll
+    for (int s = 0; s < BK / 4; ++s) { // b: 64 rows of 32 chunks; every other time the swizzle flips bit 2 of the chunk
+        copy_async((to_b ^ (s % 2 * 64)) + s * (4 * 64 * 2), b, s * 4 < depth);
+        b += step_b;
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(3 * THREADS, 1)
+    multiply(const __nv_bfloat16 *a, const __nv_bfloat16 *b, __nv_bfloat16 *y, int M, int N, int K)
+{
+    extern __shared__ unsigned char stages[]; // four of a, then four of b, from a multiple of 1024 bytes on
+    __shared__ __align__(8) unsigned long long barriers[8]; // of each stage: four that say full, then four that say empty
+
+    const int lane = threadIdx.x;
+    const int warp = threadIdx.y;
+    const int tid = warp * 32 + lane;
+    const int warp_row = warp * 16;
+    const int row0 = blockIdx.y * BM;
+    const int col0 = blockIdx.x * BN;
+
+    a += size_t(blockIdx.z) * M * K;
+    b += size_t(blockIdx.z) * K * N;
+    y += size_t(blockIdx.z) * M * N;
+
+    const unsigned sa0 = (shared_address(stages) + 1023) & ~1023u;
+    const unsigned sb0 = sa0 + 4 * (A_ELEMENTS * 2);
+
+    const unsigned full = shared_address(barriers);
+    const unsigned empty = full + 32;
+    const int slices = (K + BK - 1) / BK;
+    if (tid < 8)
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(full + tid * 8), "r"(tid < 4 ? THREADS : 8) : "memory");
+    __syncthreads();
+
+    if (warp >= 8) { // the warps that copy
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 88;");
+        // A thread keeps its column of chunks, so all but the two pointers and what is left stays the same from slice to slice.
+        const unsigned c = unsigned(tid) - 256;
+        const int ra = c / 8, ka = c % 8 * 8, kb = c / 32, nb = c % 32 * 8;
+        const unsigned to_a = sa0 + (ra * LDA + (ka ^ (ra % 8 * 8))) * 2;
+        const unsigned to_b = sb0 + (nb / 64 * (BK * 64) + kb * 64 + ((nb % 64) ^ (kb * 8))) * 2;
+        const __nv_bfloat16 *from_a = a + size_t(row0 + ra) * K + ka;
+        const __nv_bfloat16 *from_b = b + size_t(kb) * N + col0 + nb;
+        for (int t = 0; t < slices; ++t) {
+            const int now = t & 3;
+            const int rows = t * BK + ka < K ? M - row0 - ra : 0;
+            const int depth = col0 + nb < N ? K - t * BK - kb : 0;
+            wait_for(empty + now * 8, (t >> 2 & 1) ^ 1); // the first four turns pass at once
+            start_slice(to_a + now * (A_ELEMENTS * 2), to_b + now * (B_ELEMENTS * 2), from_a, from_b, rows, depth, size_t(16) * K, size_t(4) * N);
+            from_a += BK;
+            from_b += size_t(BK) * N;
+            arrive_after_copies(full + now * 8);
+        }
+        asm volatile("cp.async.wait_all;" ::: "memory");
+        return;
+    }
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 208;");
+
+    float sum[4][8][4]; // [i][j]: the eight columns from i * 64 + j * 8 on
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+#pragma unroll
+        for (int j = 0; j < 8; ++j)
+#pragma unroll
+            for (int e = 0; e < 4; ++e)
+                sum[i][j][e] = 0.0f;
+
+    for (int t = 0; t < slices; ++t) {
+        const int now = t & 3;
+        wait_for(full + now * 8, t >> 2 & 1);
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); // shows wgmma what has arrived
+
+        const unsigned a_now = sa0 + now * (A_ELEMENTS * 2) + warp / 4 * (64 * LDA * 2);
+        const unsigned b_now = sb0 + now * (B_ELEMENTS * 2);
+        asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+#pragma unroll
+        for (int k = 0; k < BK; k += 16) {
+            // 128-byte swizzle, 1024 bytes from eight rows to the next eight, 8192 from panel to panel of b.
+            const unsigned long long a_matrix = 0x4000004000010000ull | ((a_now + k * 2) >> 4);
+            const unsigned long long b_matrix = 0x4000004002000000ull | ((b_now + k * 128) >> 4);
+            multiply_add(sum, a_matrix, b_matrix);
+        }
+        asm volatile("wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 1;" ::: "memory"); // t - 1 is read
+        if (t > 0 && lane == 0)
+            asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(empty + (t - 1 & 3) * 8) : "memory");
+    }
+    asm volatile("wgmma.wait_group.sync.aligned 0;" : ROW(sum, 0), ROW(sum, 1), ROW(sum, 2), ROW(sum, 3)::"memory");
+
+    // A lane holds two neighbours of row lane / 4 and two of the row eight below; N is even, so pairs are not cut.
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        const int row = row0 + warp_row + lane / 4;
+#pragma unroll
+        for (int j = 0; j < 8; ++j) {
+            const int col = col0 + i * 64 + j * 8 + (lane % 4) * 2;
+            if (col >= N)
+                continue;
+            if (row < M)
+                *reinterpret_cast<unsigned *>(y + size_t(row) * N + col) = narrow(sum[i][j][0], sum[i][j][1]);
+            if (row + 8 < M)
+                *reinterpret_cast<unsigned *>(y + size_t(row + 8) * N + col) = narrow(sum[i][j][2], sum[i][j][3]);
+        }
+    }
+}

@@ -1,0 +1,176 @@
+/*klineage
+surface = "cuda"
+
+[[launch]]
+kernel = "multiply"
+grid = ["ceil_div(N, 128)", "ceil_div(T, 128) + G"]
+block = ["256"]
+args = ["a", "b", "offsets", "y", "int G", "int N", "int K"]
+*/
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// A block makes a 128x128 tile of one group with mma.sync, eight warps of 64x32, from two slabs in shared memory that cp.async fills in turn;
+// still missing are a deeper pipeline, fragments loaded ahead of use, an order of tiles that minds the L2 cache, and all that is Hopper's own
+// (TMA, wgmma, specialized warps, persistence).
+
+#include <cuda_bf16.h>
+
+constexpr int BM = 128;
+constexpr int BN = 128;
+constexpr int BK = 32;
+constexpr int THREADS = 256;
+constexpr int LDA = BK; // K-major rows of 64 bytes, 64-byte swizzle
+constexpr int LDB = BN; // boxes of 64 columns, BK rows of 128 bytes each, 128-byte swizzle
+constexpr int A_SLAB = BM * LDA;
+constexpr int B_SLAB = BK * LDB;
+
+__device__ __forceinline__ unsigned shared_address(const void *p)
+{
+    unsigned long long s;
+    asm("cvta.to.shared.u64 %0, %1;" : "=l"(s) : "l"(p));
+    return static_cast<unsigned>(s);
+}
+
+// Copies 16 bytes, or writes 16 bytes of zeros where `inside` is false; then nothing is read.
+__device__ __forceinline__ void copy_async(unsigned to, const void *from, bool inside)
+{
+    const int bytes = inside ? 16 : 0;
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" : : "r"(to), "l"(from), "r"(bytes) : "memory");
+}
+
+__device__ __forceinline__ void load_matrices(unsigned (&r)[4], unsigned address)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"(address)
+                 : "memory");
+}
+
+__device__ __forceinline__ void load_matrices_transposed(unsigned (&r)[4], unsigned address)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"(address)
+                 : "memory");
+}
+
+#define SUMS(d, i) "+f"(d[i][0][0]), "+f"(d[i][0][1]), "+f"(d[i][0][2]), "+f"(d[i][0][3]), "+f"(d[i][1][0]), "+f"(d[i][1][1]), "+f"(d[i][1][2]), "+f"(d[i][1][3]), "+f"(d[i][2][0]), "+f"(d[i][2][1]), "+f"(d[i][2][2]), "+f"(d[i][2][3]), "+f"(d[i][3][0]), "+f"(d[i][3][1]), "+f"(d[i][3][2]), "+f"(d[i][3][3])
+__device__ __forceinline__ void mma(float (&d)[4][4][4], unsigned long long x, unsigned long long w)
+{
+    asm volatile("{.reg .pred p; setp.ne.b32 p, %66, 0; wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 "
+                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, %64, %65, p, 1, 1, 0, 1;}"
+                 : SUMS(d, 0), SUMS(d, 1), SUMS(d, 2), SUMS(d, 3) : "l"(x), "l"(w), "r"(1));
+}
+
+__device__ __forceinline__ unsigned narrow(float low, float high)
+{
+    const unsigned l = __bfloat16_as_ushort(__float2bfloat16(low));
+    const unsigned h = __bfloat16_as_ushort(__float2bfloat16(high));
+    return l | (h << 16);
+}
+
+// Starts the copies of the slabs that begin at k0. N and K are multiples of 8: a vector of 8 elements is aligned, and all inside or all outside.
+__device__ __forceinline__ void start_slabs(unsigned as, unsigned bs, const __nv_bfloat16 *a, const __nv_bfloat16 *b, int first, int end,
+                                            int col0, int k0, int N, int K)
+{
+    const int t = threadIdx.x;
+#pragma unroll
+    for (int i = 0; i < BM * BK / 8 / THREADS; ++i) {
+        const int v = i * THREADS + t;
+        const int r = v / (BK / 8);
+        const int k = (v % (BK / 8)) * 8;
+        const bool inside = first + r < end && k0 + k < K;
+        copy_async(as + 2 * (r * LDA + (k ^ r / 2 % 4 * 8)), inside ? a + size_t(first + r) * K + k0 + k : a, inside);
+    }
+#pragma unroll
+    for (int i = 0; i < BK * BN / 8 / THREADS; ++i) {
+        const int v = i * THREADS + t;
+        const int k = v / (BN / 8);
+        const int c = (v % (BN / 8)) * 8;
+        const bool inside = k0 + k < K && col0 + c < N;
+        copy_async(bs + 2 * (c / 64 * BK * 64 + k * 64 + (c ^ k % 8 * 8) % 64), inside ? b + size_t(k0 + k) * N + col0 + c : b, inside);
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS) multiply(const __nv_bfloat16 *a, const __nv_bfloat16 *b, const int *offsets,
+                                                               __nv_bfloat16 *y, int G, int N, int K)
+{
+    __shared__ __align__(1024) unsigned short As[3 * A_SLAB]; // 24 KiB
+    __shared__ __align__(1024) unsigned short Bs[3 * B_SLAB]; // 24 KiB
+
+    // The grid has room for one part-filled tile a group: find the tile of this block, or leave. The answer is the same for the whole block.
+    int tile = blockIdx.y;
+    int group = 0, first = 0, end = 0;
+    for (; group < G; ++group) {
+        const int lo = offsets[group];
+        const int hi = offsets[group + 1];
+        const int tiles = (hi - lo + BM - 1) / BM;
+        if (tile < tiles) {
+            first = lo + tile * BM;
+            end = hi;
+            break;
+        }
+        tile -= tiles;
+    }
+    if (group == G)
+        return;
+    b += size_t(group) * K * N;
+
+    const int lane = threadIdx.x % 32;
+    const int warp = threadIdx.x / 32;
+    const int wm = (warp / 4) * 64;
+    const int col0 = blockIdx.x * BN;
+
+    const unsigned as = shared_address(As);
+    const unsigned bs = shared_address(Bs);
+
+    float sum[4][4][4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+#pragma unroll
+        for (int j = 0; j < 4; ++j)
+#pragma unroll
+            for (int e = 0; e < 4; ++e)
+                sum[i][j][e] = 0.0f;
+
+    const int steps = (K + BK - 1) / BK;
+    start_slabs(as, bs, a, b, first, end, col0, 0, N, K);
+    asm volatile("cp.async.commit_group;" : : : "memory");
+    start_slabs(as + 2 * A_SLAB, bs + 2 * B_SLAB, a, b, first, end, col0, BK, N, K); // all zeros past K
+    asm volatile("cp.async.commit_group;" : : : "memory");
+
+    for (int step = 0; step < steps; ++step) {
+        const int now = step % 3;
+        const int next = (step + 2) % 3;
+        if (step + 1 < steps)
+            start_slabs(as + 2 * next * A_SLAB, bs + 2 * next * B_SLAB, a, b, first, end, col0, (step + 2) * BK, N, K);
+        asm volatile("cp.async.commit_group;" : : : "memory"); // empty at the last step, so that the count below holds
+        asm volatile("cp.async.wait_group 2; fence.proxy.async.shared::cta;" : : : "memory");
+        __syncthreads();
+
+        const unsigned long long a_slab = 2ull << 62 | 32ull << 32 | 1ull << 16 | (as + 2 * (now * A_SLAB + wm * LDA)) >> 4;
+        const unsigned long long b_slab = 1ull << 62 | 64ull << 32 | 256ull << 16 | (bs + 2 * now * B_SLAB) >> 4;
+        asm volatile("wgmma.fence.sync.aligned;" : : : "memory");
+#pragma unroll
+        for (int k = 0; k < BK; k += 16) {
+            mma(sum, a_slab + k / 8, b_slab + k * 8);
+        }
+        asm volatile("wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;" : SUMS(sum, 0), SUMS(sum, 1), SUMS(sum, 2), SUMS(sum, 3) : : "memory");
+        __syncthreads(); // the next step's copies overwrite this slab
+    }
+
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+            const int col = col0 + i * 32 + j * 8 + (lane % 4) * 2; // even, as N is: both columns inside or none
+            if (col >= N)
+                continue;
+            const int row = first + wm + (warp % 4) * 16 + lane / 4;
+            if (row < end)
+                *reinterpret_cast<unsigned *>(y + size_t(row) * N + col) = narrow(sum[i][j][0], sum[i][j][1]);
+            if (row + 8 < end)
+                *reinterpret_cast<unsigned *>(y + size_t(row + 8) * N + col) = narrow(sum[i][j][2], sum[i][j][3]);
+        }
+    }
+}

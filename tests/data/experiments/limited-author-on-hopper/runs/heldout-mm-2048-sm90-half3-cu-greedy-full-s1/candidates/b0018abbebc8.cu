@@ -1,0 +1,181 @@
+/*klineage
+surface = "cuda"
+
+[[launch]]
+kernel = "multiply"
+grid = ["ceil_div(N, 256)", "ceil_div(M, 128)"]
+block = ["288"]
+shared = "196608 + 64"
+args = ["tm_a", "tm_b", "y", "int M", "int N", "int K"]
+[[tensormap]]
+name = "tm_a"
+tensor = "a"
+box = [128, 64]
+swizzle = "128B"
+[[tensormap]]
+name = "tm_b"
+tensor = "b"
+box = [64, 64]
+swizzle = "128B"
+*/
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// y[M,N] = a[M,K] · b[K,N] on the tensor cores (mma.sync m16n8k16): eight warps share a 128 x 128 tile of y, 64 x 32 each, while
+// cp.async brings the next slice of 32 of K into a second buffer; still missing are wgmma, TMA, a deeper pipeline, an order of
+// the blocks that is kind to L2, and a way to fill the device when y has few tiles.
+
+#include <cuda_bf16.h>
+
+constexpr int TILE_M = 128;
+constexpr int TILE_N = 256;
+constexpr int TILE_K = 64, STAGES = 4;
+constexpr int THREADS = 288; // two warpgroups that multiply, and a warp that copies
+constexpr int A_PITCH = TILE_K, B_PITCH = TILE_N; // no padding: rows of 128 bytes, whose chunks are swizzled for wgmma
+constexpr int A_SIZE = TILE_M * A_PITCH;
+constexpr int B_SIZE = TILE_K * B_PITCH;
+
+__device__ __forceinline__ unsigned shared_address(const void *p)
+{
+    return static_cast<unsigned>(__cvta_generic_to_shared(p));
+}
+
+// Copies 16 bytes, or writes 16 bytes of zeros and reads nothing where not `inside`.
+__device__ __forceinline__ void copy16(__nv_bfloat16 *to, const __nv_bfloat16 *from, bool inside)
+{
+    const int bytes = inside ? 16 : 0;
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from), "r"(bytes)
+                 : "memory");
+}
+
+__device__ __forceinline__ void load4(unsigned (&r)[4], const __nv_bfloat16 *p)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"(shared_address(p))
+                 : "memory");
+}
+
+__device__ __forceinline__ void load4_transposed(unsigned (&r)[4], const __nv_bfloat16 *p)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"(shared_address(p))
+                 : "memory");
+}
+
+#define SUMS4(x) "+f"(x[0]), "+f"(x[1]), "+f"(x[2]), "+f"(x[3])
+#define SUMS16(x) SUMS4(x[0]), SUMS4(x[1]), SUMS4(x[2]), SUMS4(x[3])
+__device__ __forceinline__ void mma(float (&c)[8][4][4], const __nv_bfloat16 *a, const __nv_bfloat16 *b)
+{
+    const unsigned long long d = 1ull << 62 | 64ull << 32 | 512ull << 16; // 128B swizzle; 8 rows: 1024 B; 64 columns of b: 8192 B
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %130, 0;\nwgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 "
+                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
+                 "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127}, %128, %129, p, 1, 1, 0, 1;\n}"
+                 : SUMS16(c[0]), SUMS16(c[1]), SUMS16(c[2]), SUMS16(c[3]), SUMS16(c[4]), SUMS16(c[5]), SUMS16(c[6]), SUMS16(c[7])
+                 : "l"(d | shared_address(a) >> 4), "l"(d | shared_address(b) >> 4), "r"(1) : "memory");
+}
+
+struct alignas(64) TensorMap {
+    unsigned long long opaque[16];
+};
+
+// Starts the copy of one box by the copy engine, which writes zeros for what lies outside of the tensor.
+__device__ __forceinline__ void copy_box(__nv_bfloat16 *to, const TensorMap &map, int x, int y, unsigned barrier)
+{
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];"
+                 ::"r"(shared_address(to)), "l"(&map), "r"(x), "r"(y), "r"(barrier) : "memory");
+}
+
+// Waits for the end of the phase with this parity (0 for the first one).
+__device__ __forceinline__ void wait_phase(unsigned barrier, unsigned parity)
+{
+    for (unsigned done = 0; !done;)
+        asm volatile("{\n.reg .pred p;\nmbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\nselp.u32 %0, 1, 0, p;\n}"
+                     : "=r"(done) : "r"(barrier), "r"(parity) : "memory");
+}
+
+// Starts the copy of one slice of K; one thread calls it. The barrier counts the bytes of all boxes, clipped ones in full.
+__device__ __forceinline__ void bring(__nv_bfloat16 *as, __nv_bfloat16 *bs, const TensorMap &a, const TensorMap &b,
+                                      int row0, int col0, int k0, unsigned barrier)
+{
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
+                 ::"r"(barrier), "r"((A_SIZE + B_SIZE) * 2) : "memory");
+    copy_box(as, a, k0, row0, barrier);
+#pragma unroll
+    for (int c = 0; c < TILE_N; c += 64)
+        copy_box(bs + TILE_K * c, b, col0 + c, k0, barrier);
+}
+
+extern "C" __global__ void __launch_bounds__(288, 1)
+    multiply(const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap b, __nv_bfloat16 *__restrict__ y,
+             int M, int N, int K)
+{
+    extern __shared__ __align__(1024) __nv_bfloat16 as[]; // STAGES slices of a, then STAGES slices of b: 196608 bytes
+    __nv_bfloat16 *const bs = as + STAGES * A_SIZE;
+    const unsigned full = shared_address(bs + STAGES * B_SIZE); // behind the slices: a barrier of 8 bytes a stage
+    const unsigned empty = full + 8 * STAGES;                   // and another: its eight readers, a warp each, are done
+
+    const int lane = threadIdx.x % 32;
+    const int warp = threadIdx.x / 32;
+    const int row0 = blockIdx.y * TILE_M;
+    const int col0 = blockIdx.x * TILE_N;
+
+    float acc[8][4][4];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+#pragma unroll
+        for (int j = 0; j < 4; ++j)
+#pragma unroll
+            for (int e = 0; e < 4; ++e)
+                acc[i][j][e] = 0.0f;
+
+    const int slices = (K + TILE_K - 1) / TILE_K;
+    if (threadIdx.x == 0) {
+        for (int s = 0; s < STAGES; ++s)
+            asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;\nmbarrier.init.shared::cta.b64 [%1], 8;" ::"r"(full + 8 * s), "r"(empty + 8 * s) : "memory");
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+    __syncthreads();
+
+    if (warp == 8) { // copies only
+        for (int s = 0; lane == 0 && s < slices; ++s) {
+            if (s >= STAGES)
+                wait_phase(empty + 8 * (s % STAGES), (s / STAGES - 1) % 2);
+            bring(as + s % STAGES * A_SIZE, bs + s % STAGES * B_SIZE, a, b, row0, col0, s * TILE_K, full + 8 * (s % STAGES));
+        }
+        return;
+    }
+
+    for (int s = 0; s < slices; ++s) {
+        wait_phase(full + 8 * (s % STAGES), s / STAGES % 2); // until this slice has arrived
+        __syncwarp();
+        asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+#pragma unroll
+        for (int k = 0; k < TILE_K; k += 16) {
+            mma(acc, as + s % STAGES * A_SIZE + warp / 4 * 64 * A_PITCH + k, bs + s % STAGES * B_SIZE + k * 64);
+        }
+        // The products of this slice go on; those of the one before are done, for this warp, which frees its stage.
+        asm volatile("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 1;" ::: "memory");
+        if (lane == 0 && s > 0)
+            asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(empty + 8 * ((s - 1) % STAGES)) : "memory");
+    }
+    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+        const int row = row0 + warp * 16 + lane / 4;
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+            asm volatile("" : SUMS4(acc[i][j])::"memory"); // not read before the wait
+            const int col = col0 + i * 32 + j * 8 + lane % 4 * 2;
+            if (col >= N) // even, as N is: the two columns are inside together
+                continue;
+            if (row < M)
+                *reinterpret_cast<__nv_bfloat162 *>(y + size_t(row) * N + col) =
+                    __floats2bfloat162_rn(acc[i][j][0], acc[i][j][1]);
+            if (row + 8 < M)
+                *reinterpret_cast<__nv_bfloat162 *>(y + size_t(row + 8) * N + col) =
+                    __floats2bfloat162_rn(acc[i][j][2], acc[i][j][3]);
+        }
+    }
+}
