@@ -8,6 +8,7 @@
 #include "core/trial/listing.h"
 #include "core/trial/trial.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -105,6 +106,15 @@ struct TimedRun {
     std::uint32_t fillWord =
         0; ///< the fill regions of these sets are filled with it first, untimed; 0: they are left, and not looked at
     bool replay = true; ///< CUDA: as a graph; false: launched one by one
+    /// CUDA: what the sets' inputs hold, as setContents() says; 0: what they held before.
+    std::uint64_t content = 0;
+    int around = 0; ///< sets that are refilled and looked at, from `first` on, if those are more than run
+
+    /// Sets that it concerns, each once, of so many.
+    [[nodiscard]] std::size_t reach(std::size_t sets) const
+    {
+        return std::min(static_cast<std::size_t>(std::max(repeats, around)), sets);
+    }
 };
 
 /// Where the warps of some runs stood.
@@ -193,6 +203,9 @@ public:
     [[nodiscard]] virtual Status setFills(SubjectId subject, const FillSets &fills) = 0;
     /// For all subjects. Nothing where buffers lie apart.
     [[nodiscard]] virtual Status setGuards(const Guards &) { return {}; }
+    /// How the inputs of each set are made, of blends alone, each with a key of its own (contentKey()). Before a sample whose content
+    /// a set does not hold it is made.
+    [[nodiscard]] virtual Status setContents(const std::vector<std::vector<CopyRange>> &) { return {}; }
     /// What time() looks at from now on.
     [[nodiscard]] virtual Status setOutputs(SubjectId subject, const OutputSets &outputs) = 0;
     /// "openblas 0.3.21 (2 threads)"; empty for plans.

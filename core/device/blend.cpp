@@ -82,6 +82,11 @@ void mix(const PieceSource &source, kernel::DType dtype, const std::byte *first,
 
 } // namespace
 
+std::uint64_t contentKey(std::uint64_t content, std::uint64_t key)
+{
+    return content == 0 ? key : spread(content ^ spread(key));
+}
+
 PieceSource sourceOf(const Blend &blend, std::size_t elements, std::size_t index)
 {
     const std::size_t length = std::min(blend.piece, elements - index * blend.piece);

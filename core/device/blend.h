@@ -48,6 +48,9 @@ struct PieceSource {
     return (elements + blend.piece - 1) / blend.piece;
 }
 
+/// The key of a blend whose own one is `key` when its set holds this content.
+[[nodiscard]] std::uint64_t contentKey(std::uint64_t content, std::uint64_t key);
+
 /// Makes pieces [begin, end) of `out`. All three are whole tensors of the same size, and `out` is none of the others.
 void blendPieces(const Blend &blend, std::span<const std::byte> first, std::span<const std::byte> second,
                  std::span<std::byte> out, std::size_t begin, std::size_t end);

@@ -27,7 +27,7 @@ public:
         const std::function<void(const std::string &)> &say) override;
 
     /// A verdict of any status is a success; an Error means the gate itself could not run. A stop request ends
-    /// the trial at once and returns ErrorCode::Cancelled; the supervisor stays warm unless it does not answer within two seconds.
+    /// the trial at once and returns ErrorCode::Cancelled; the supervisor stays warm unless it does not answer within ten seconds.
     [[nodiscard]] Result<Trial> run(const GateRequest &request, std::stop_token stop = {},
                                     ProgressCallback progress = {}) override;
 

@@ -49,6 +49,7 @@ struct Distribution {
     double divisor = 16.0; ///< LogGates
     std::string end;       ///< Offsets: an axis, the last element
     bool even = false;     ///< Offsets: steps differ by at most 1; otherwise they are random
+    double factor = 1;     ///< Not in files: of all that the above gives, a power of two
     /// Not in files. When there are some, each row is filled as one of these says (row i of every tensor of a case as the same one), and
     /// nothing else here counts.
     std::vector<Distribution> parts{};

@@ -269,6 +269,27 @@ Status CudaBackend::setGuards(const Guards &guards)
     return {};
 }
 
+Status CudaBackend::setContents(const std::vector<std::vector<CopyRange>> &sets)
+{
+    std::vector<Contents> contents;
+    for (const auto &ranges : sets) {
+        Contents &set = contents.emplace_back();
+        const auto placed = m_held.copyEach(
+            ranges,
+            [](CUdeviceptr, CUdeviceptr, const CopyRange &) -> Status {
+                return fail(ErrorCode::InvalidInput, "Cannot make content anew that is a copy.");
+            },
+            [&](CUdeviceptr to, CUdeviceptr from, CUdeviceptr with, const CopyRange &range) -> Status {
+                set.jobs.push_back(blendJob(range, to, from, with));
+                return {};
+            });
+        if (!placed)
+            return placed;
+    }
+    m_contents = std::move(contents);
+    return {};
+}
+
 Status CudaBackend::setOutputs(SubjectId subject, const OutputSets &outputs)
 {
     const auto found = m_held.subjectToLookAt(subject, outputs);

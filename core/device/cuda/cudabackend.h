@@ -48,7 +48,11 @@ public:
     void unload(ModuleId module) override;
     Status readGlobal(ModuleId module, const std::string &name, std::span<std::byte> bytes) override;
     Result<BufferId> allocate(std::size_t bytes) override;
-    void release(BufferId buffer) override { m_held.eraseBuffer(buffer); }
+    void release(BufferId buffer) override
+    {
+        m_contents.clear();
+        m_held.eraseBuffer(buffer);
+    }
     Status upload(BufferId buffer, std::span<const std::byte> image) override;
     Status download(BufferId buffer, std::size_t offset, std::span<std::byte> image) override;
     Result<std::string> share(BufferId buffer) override;
@@ -65,6 +69,7 @@ public:
     Status rebind(SubjectId subject, const std::vector<BufferSet> &sets) override;
     Status setFills(SubjectId subject, const FillSets &fills) override;
     Status setGuards(const Guards &guards) override;
+    Status setContents(const std::vector<std::vector<CopyRange>> &sets) override;
     Status setOutputs(SubjectId subject, const OutputSets &outputs) override;
     std::string subjectVersion(SubjectId subject) const override { return m_held.version(subject); }
     std::vector<Metric> subjectMetrics(SubjectId subject) const override { return m_held.metrics(subject); }
@@ -81,6 +86,7 @@ private:
     Result<std::vector<AddressSet>> addresses(const std::vector<BufferSet> &sets) const;
     Status enqueueRuns(Entry &entry, const TimedRun &run);
     Result<CUgraphExec> replay(Entry &entry, const TimedRun &run);
+    Status makeContents(const TimedRun &run);
 
     Driver m_driver;
     Helpers m_helpers;
@@ -93,6 +99,12 @@ private:
     Event m_end;
     std::string m_pciBusId;
     Holdings<Module, BufferMemory, Entry> m_held;
+    /// How the inputs of a set are made, and what they hold now.
+    struct Contents {
+        std::vector<BlendJob> jobs;
+        std::uint64_t held = 0;
+    };
+    std::vector<Contents> m_contents; ///< by set
 };
 
 } // namespace klineage::gate::cuda

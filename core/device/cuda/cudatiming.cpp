@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 namespace klineage::gate::cuda {
 
@@ -43,12 +44,36 @@ Result<CUgraphExec> CudaBackend::replay(Entry &entry, const TimedRun &run)
     return made;
 }
 
+/// Where a set does not hold what the run wants to find in it.
+Status CudaBackend::makeContents(const TimedRun &run)
+{
+    if (run.content == 0)
+        return {};
+    if (m_contents.empty())
+        return fail(ErrorCode::Internal, "Cannot make content: nobody has said how.");
+    std::vector<BlendJob> jobs;
+    const std::size_t count = run.reach(m_contents.size());
+    for (std::size_t i = 0; i < count; ++i) {
+        Contents &set = m_contents[(run.first + i) % m_contents.size()];
+        if (std::exchange(set.held, run.content) == run.content)
+            continue;
+        for (BlendJob job : set.jobs) {
+            job.key = contentKey(run.content, job.key);
+            jobs.push_back(job);
+        }
+    }
+    if (auto made = m_helpers.blend(m_stream.get(), jobs); !made)
+        return made;
+    return m_driver.check(m_driver.streamSynchronize(m_stream.get()), "make the content of buffers");
+}
+
 Result<TimedSample> CudaBackend::time(const TimedRun &run)
 {
     const auto found = m_held.subjectToTime(run);
     if (!found)
         return tl::unexpected(found.error());
     Entry &subject = **found;
+    const std::size_t reach = run.reach(subject.subject->setCount());
     CUgraphExec graph = nullptr;
     if (run.replay) {
         const auto made = replay(subject, run);
@@ -56,10 +81,11 @@ Result<TimedSample> CudaBackend::time(const TimedRun &run)
             return tl::unexpected(made.error());
         graph = *made;
     }
+    if (auto made = makeContents(run); !made)
+        return tl::unexpected(made.error());
     const bool helped = m_helpers.installed();
     if (helped && run.fillWord != 0) {
-        if (auto filled = m_helpers.refill(m_stream.get(), subject.fills, run.first,
-                                           static_cast<std::size_t>(run.repeats), run.fillWord,
+        if (auto filled = m_helpers.refill(m_stream.get(), subject.fills, run.first, reach, run.fillWord,
                                            subject.subject->localBytes());
             !filled)
             return tl::unexpected(filled.error());
@@ -83,8 +109,7 @@ Result<TimedSample> CudaBackend::time(const TimedRun &run)
         return tl::unexpected(read.error());
     TimedSample sample{static_cast<double>(elapsedMs) * 1e6 / run.repeats, helped ? m_helpers.clockMhz() : 0};
     if (helped && run.fillWord != 0 && !subject.outputs.empty()) {
-        auto looked = m_helpers.look(m_stream.get(), subject.outputs, run.first,
-                                     static_cast<std::size_t>(run.repeats), run.fillWord);
+        auto looked = m_helpers.look(m_stream.get(), subject.outputs, run.first, reach, run.fillWord);
         if (!looked)
             return tl::unexpected(looked.error());
         sample.prints = std::move(*looked);

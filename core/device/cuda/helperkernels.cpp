@@ -54,6 +54,30 @@ extern "C" __global__ void klineage_wipe(char *begin, u64 bytes, unsigned word)
         out[i] = word;
 }
 
+// Reads memory that is nobody's, marked to stay; then takes the marks away. So neither what others marked nor what they wrote is left.
+extern "C" __global__ void klineage_flush(const uint4 *begin, u64 bytes)
+{
+    for (u64 i = u64(blockIdx.x) * blockDim.x + threadIdx.x; i < bytes / 16; i += u64(gridDim.x) * blockDim.x) {
+        unsigned a, b, c, d;
+#if __CUDA_ARCH__ >= 800
+        asm volatile("{ .reg .b64 policy; createpolicy.fractional.L2::evict_last.b64 policy, 1.0;"
+                     " ld.global.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], policy; }"
+                     : "=r"(a), "=r"(b), "=r"(c), "=r"(d) : "l"(begin + i));
+#else
+        asm volatile("ld.global.cg.v4.u32 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(a), "=r"(b), "=r"(c), "=r"(d) : "l"(begin + i));
+#endif
+    }
+}
+
+extern "C" __global__ void klineage_unmark(const char *begin, u64 bytes)
+{
+#if __CUDA_ARCH__ >= 800
+    for (u64 i = u64(blockIdx.x) * blockDim.x + threadIdx.x; i < bytes / 128; i += u64(gridDim.x) * blockDim.x)
+        asm volatile("applypriority.global.L2::evict_normal [%0], 128;" : : "l"(begin + 128 * i) : "memory");
+#endif
+}
+
 // Overwrites the shared memory of an SM, and its registers: what 44 loads give is live across the barrier in each of 1024 threads.
 extern "C" __global__ void __launch_bounds__(1024, 1) klineage_scrub(unsigned word, unsigned bytes)
 {
@@ -61,6 +85,11 @@ extern "C" __global__ void __launch_bounds__(1024, 1) klineage_scrub(unsigned wo
     const unsigned count = bytes / 4;
     for (unsigned i = threadIdx.x; i < count; i += blockDim.x)
         cells[i] = word;
+#if __CUDA_ARCH__ >= 800
+    // Of the kibibyte before them, which the system has, all that a kernel can write to and nothing needs.
+    if (threadIdx.x >= 64 && threadIdx.x < 256)
+        asm volatile("st.shared.u32 [%0], %1;" : : "r"(4 * threadIdx.x), "r"(word) : "memory");
+#endif
     __syncthreads();
     const unsigned stride = (count - 1024) / 44;
     unsigned held[44];

@@ -89,6 +89,8 @@ Status Helpers::install(CUdevice device, std::span<const std::byte> cubin)
                                          {&m_scrubDeep, "klineage_scrub_deep"},
                                          {&m_probe, "klineage_probe"},
                                          {&m_print, "klineage_print"},
+                                         {&m_flush, "klineage_flush"},
+                                         {&m_unmark, "klineage_unmark"},
                                          {&m_blend, "klineage_blend"}}) {
         if (auto found = m_driver.check(m_driver.moduleGetFunction(function, m_module.get(), name),
                                         std::string("find the gate's kernel ") + name);
@@ -101,7 +103,29 @@ Status Helpers::install(CUdevice device, std::span<const std::byte> cubin)
                            "prepare the gate's kernels");
         !done)
         return done;
+    int cache = 0;
+    m_driver.deviceGetAttribute(&cache, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, device);
+    m_otherBytes =
+        (2 * static_cast<std::uint64_t>(std::max(cache, 0)) + pieceBytes - 1) / pieceBytes * pieceBytes;
+    if (m_otherBytes > 0) {
+        auto other = allocateMemory(m_driver, m_otherBytes, "allocate what the cache is filled with");
+        if (!other)
+            return tl::unexpected(other.error());
+        m_other = std::move(*other);
+    }
     return ensureRoom(0);
+}
+
+Status Helpers::flushCache(CUstream stream)
+{
+    if (m_otherBytes == 0)
+        return {};
+    CUdeviceptr begin = m_other.get();
+    void *arguments[] = {&begin, &m_otherBytes};
+    if (auto done = launch(m_flush, 4 * m_multiprocessors, 1, 512, 0, stream, arguments, "klineage_flush");
+        !done)
+        return done;
+    return launch(m_unmark, 4 * m_multiprocessors, 1, 512, 0, stream, arguments, "klineage_unmark");
 }
 
 std::size_t Helpers::marksBytes() const
@@ -204,7 +228,10 @@ Status Helpers::refill(CUstream stream, const FillTable &table, std::size_t firs
     CUdeviceptr used = m_room.get() + marksBytes();
     std::uint64_t usedBytes = m_roomBytes - marksBytes();
     void *wiped[] = {&used, &usedBytes, &word};
-    return launch(m_wipe, m_multiprocessors, 1, fillThreads, 0, stream, wiped, "klineage_wipe");
+    if (auto done = launch(m_wipe, m_multiprocessors, 1, fillThreads, 0, stream, wiped, "klineage_wipe");
+        !done)
+        return done;
+    return flushCache(stream);
 }
 
 OutputTable::OutputTable(OutputSets outputs, const std::vector<std::vector<CUdeviceptr>> &addresses)

@@ -109,7 +109,8 @@ public:
         m_slack = std::move(slack);
     }
     /// Enqueues the refill of `count` sets from `first` on (modulo), and overwrites the registers and shared memory of every SM, and
-    /// what threads have as local memory when the subject's need localBytes of it (up to 16 KiB each). The stream has finished before.
+    /// what threads have as local memory when the subject's need localBytes of it (up to 16 KiB each). The second-level cache is left
+    /// with nothing of a candidate's. The stream has finished before.
     [[nodiscard]] Status refill(CUstream stream, const FillTable &table, std::size_t first, std::size_t count,
                                 std::uint32_t word, std::size_t localBytes);
     /// What `count` launches over the sets from `first` on left in their outputs. The stream has finished before and after.
@@ -127,6 +128,9 @@ private:
     /// Makes the room larger when it has less than so many bytes behind the marks.
     [[nodiscard]] Status ensureRoom(std::size_t bytes);
     [[nodiscard]] std::size_t marksBytes() const;
+    /// Fills the second-level cache with other memory than any candidate's, so that nothing of theirs is in it, marked to stay or not
+    /// yet written back.
+    [[nodiscard]] Status flushCache(CUstream stream);
     [[nodiscard]] Status fill(CUstream stream, CUdeviceptr table, std::size_t regions, std::uint32_t word);
     [[nodiscard]] Status launch(CUfunction function, unsigned gridX, unsigned gridY, unsigned threads,
                                 unsigned shared, CUstream stream, void **arguments, const char *name) const;
@@ -143,6 +147,8 @@ private:
     CUfunction m_probe = nullptr;
     CUfunction m_print = nullptr;
     CUfunction m_blend = nullptr;
+    CUfunction m_flush = nullptr;
+    CUfunction m_unmark = nullptr;
     unsigned m_multiprocessors = 0;
     unsigned m_blocksOf1024 = 2; ///< that an SM holds
     unsigned m_sharedBytes = 0;  ///< the most that one block may have
@@ -152,6 +158,8 @@ private:
     /// the host for each use and wiped before each sample: a candidate may find it, and there is nothing to be found.
     DeviceMemory m_room;
     std::size_t m_roomBytes = 0;
+    DeviceMemory m_other; ///< twice as much as the second-level cache holds, of nobody's
+    std::uint64_t m_otherBytes = 0;
 };
 
 } // namespace klineage::gate::cuda

@@ -380,12 +380,13 @@ Result<TimedSample> OpenClBackend::time(const TimedRun &run)
         return tl::unexpected(found.error());
     Entry &subject = **found;
     const std::size_t count = subject.subject->setCount();
+    const std::size_t reach = run.reach(count);
     std::vector<std::size_t> sets;
     for (std::size_t i = 0; i < static_cast<std::size_t>(run.repeats); ++i)
         sets.push_back((run.first + i) % count);
     if (run.fillWord != 0 && !subject.fills.empty()) {
-        for (std::size_t i = 0; i < std::min(sets.size(), count); ++i) {
-            if (auto filled = refill(subject.fills[sets[i]], run.fillWord); !filled)
+        for (std::size_t i = 0; i < reach; ++i) {
+            if (auto filled = refill(subject.fills[(run.first + i) % count], run.fillWord); !filled)
                 return tl::unexpected(filled.error());
         }
         if (auto done = scrub(run.fillWord); !done)
@@ -400,8 +401,10 @@ Result<TimedSample> OpenClBackend::time(const TimedRun &run)
         return tl::unexpected(ns.error());
     TimedSample sample{*ns / run.repeats, 0};
     if (run.fillWord != 0 && !subject.outputs.sets.empty()) {
-        for (std::size_t i = 0; i < std::min(sets.size(), count); ++i) {
-            if (auto looked = addPrints(subject.outputs, sets[i], run.fillWord, sample.prints); !looked)
+        for (std::size_t i = 0; i < reach; ++i) {
+            if (auto looked =
+                    addPrints(subject.outputs, (run.first + i) % count, run.fillWord, sample.prints);
+                !looked)
                 return tl::unexpected(looked.error());
         }
         if (auto done = check(m_api.clFinish(m_queue.get()), "look at an output"); !done)

@@ -124,6 +124,8 @@ template <>
 template <>
 [[nodiscard]] std::vector<CopyRange> decode(const nlohmann::json &in);
 template <>
+[[nodiscard]] std::vector<std::vector<CopyRange>> decode(const nlohmann::json &in);
+template <>
 [[nodiscard]] TimedRun decode(const nlohmann::json &in);
 template <>
 [[nodiscard]] TimedSample decode(const nlohmann::json &in); ///< ns is positive, clockMhz not negative

@@ -128,6 +128,14 @@ json write(const OutputSets &outputs)
     return {{"layouts", std::move(layouts)}, {"sets", std::move(sets)}, {"key", outputs.key}};
 }
 
+json write(const std::vector<std::vector<CopyRange>> &sets)
+{
+    json out = json::array();
+    for (const auto &ranges : sets)
+        out.push_back(write(ranges));
+    return out;
+}
+
 json write(const std::vector<CopyRange> &ranges)
 {
     json out = json::array();
@@ -147,7 +155,7 @@ json write(const std::vector<CopyRange> &ranges)
 
 json write(const TimedRun &run)
 {
-    return {run.subject, run.first, run.repeats, run.fillWord, run.replay};
+    return {run.subject, run.first, run.repeats, run.fillWord, run.replay, run.content, run.around};
 }
 
 json write(const TimedSample &sample)
@@ -331,10 +339,21 @@ std::vector<CopyRange> decode(const json &in)
 }
 
 template <>
+std::vector<std::vector<CopyRange>> decode(const json &in)
+{
+    std::vector<std::vector<CopyRange>> sets;
+    for (const json &ranges : in)
+        sets.push_back(decode<std::vector<CopyRange>>(ranges));
+    return sets;
+}
+
+template <>
 TimedRun decode(const json &in)
 {
-    return {in.at(0).get<SubjectId>(), in.at(1).get<std::size_t>(), in.at(2).get<int>(),
-            in.at(3).get<std::uint32_t>(), in.at(4).get<bool>()};
+    return {in.at(0).get<SubjectId>(), in.at(1).get<std::size_t>(),
+            in.at(2).get<int>(),       in.at(3).get<std::uint32_t>(),
+            in.at(4).get<bool>(),      in.at(5).get<std::uint64_t>(),
+            in.at(6).get<int>()};
 }
 
 template <>

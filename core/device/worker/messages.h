@@ -27,6 +27,7 @@ inline constexpr int memoryFd = 4;
 [[nodiscard]] nlohmann::json write(const Guards &guards);
 [[nodiscard]] nlohmann::json write(const OutputSets &outputs);
 [[nodiscard]] nlohmann::json write(const std::vector<CopyRange> &ranges);
+[[nodiscard]] nlohmann::json write(const std::vector<std::vector<CopyRange>> &sets);
 [[nodiscard]] nlohmann::json write(const TimedRun &run);
 [[nodiscard]] nlohmann::json write(const TimedSample &sample); ///< without its fingerprints
 [[nodiscard]] nlohmann::json write(const EnergyReading &reading);

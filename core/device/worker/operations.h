@@ -207,6 +207,13 @@ struct SetFills {
         std::tuple{Field("subject", &SetFills::subject), Field("fills", &SetFills::fills)};
 };
 
+struct SetContents {
+    static constexpr const char *name = "set_contents";
+    using Reply = Done;
+    std::vector<std::vector<CopyRange>> sets;
+    static constexpr auto fields = std::tuple{Field("sets", &SetContents::sets)};
+};
+
 struct SetGuards {
     static constexpr const char *name = "set_guards";
     using Reply = Done;

@@ -161,6 +161,7 @@ void Worker::bindSubjects()
     });
     on<Rebind>([this](const Rebind &op) { return done(m_backend->rebind(op.subject, op.sets)); });
     on<SetFills>([this](const SetFills &op) { return done(m_backend->setFills(op.subject, op.fills)); });
+    on<SetContents>([this](const SetContents &op) { return done(m_backend->setContents(op.sets)); });
     on<SetGuards>([this](const SetGuards &op) { return done(m_backend->setGuards(op.guards)); });
     on<SetOutputs>(
         [this](const SetOutputs &op) { return done(m_backend->setOutputs(op.subject, op.outputs)); });

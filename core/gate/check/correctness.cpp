@@ -33,10 +33,22 @@ std::vector<CheckStep> stepsOf(const TrialContext &context)
         steps.push_back(drawnStep(cases[i], i <= replayed.size() ? replayed[i - 1] : entropy()));
     for (const std::uint64_t seed : context.timedSeeds)
         steps.push_back({&cases.front(), seed, true});
-    if (auto hard = context.hardLast ? hardContent(context.job.workload) : std::nullopt) {
-        auto kept = std::make_shared<const workload::Case>(std::move(*hard));
-        steps.back() = {kept.get(), steps.back().seed, false, false, kept};
-    }
+    const std::uint64_t seed = steps.back().seed;
+    const workload::Workload &workload = context.job.workload;
+    std::vector<workload::Case> hard =
+        context.hardLast ? hardContents(workload, seed) : std::vector<workload::Case>();
+    if (hard.size() > 1 && !isLittleWork(workload))
+        hard = {hard[seed % hard.size()]};
+    if (!hard.empty())
+        steps.pop_back();
+    const auto add = [&](workload::Case c) {
+        auto kept = std::make_shared<const workload::Case>(std::move(c));
+        steps.push_back({kept.get(), seed, false, true, kept});
+    };
+    for (workload::Case &content : hard)
+        add(std::move(content));
+    if (auto longer = longerRows(workload, seed))
+        add(std::move(*longer));
     steps.back().last = true;
     return steps;
 }
@@ -161,7 +173,8 @@ StageResult<void> checkCorrectness(const PreparedCandidate &prepared, ModuleId m
                            + std::to_string(steps.size()));
         if (context.stop.stop_requested())
             return tl::unexpected<TrialEnd>(Error{ErrorCode::Cancelled, "The trial was cancelled.", {}});
-        result.seeds.push_back(step.seed);
+        if (result.seeds.empty() || result.seeds.back() != step.seed) // several contents may be of one
+            result.seeds.push_back(step.seed);
         if (step.own)
             result.drawn.push_back(step.own->name);
         const auto instance = takeNext(queue, context);

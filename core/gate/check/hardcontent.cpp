@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/gate/check/hardcontent.h"
 
+#include "core/base/cipherrandom.h"
 #include "core/gate/check/comparison.h"
 #include "core/gate/check/roles.h"
+#include "core/gate/check/shapes.h"
 
 #include <algorithm>
 #include <array>
@@ -13,6 +15,7 @@ namespace klineage::gate {
 
 namespace {
 
+using kernel::DType;
 using workload::Distribution;
 using workload::DistributionKind;
 
@@ -21,10 +24,17 @@ constexpr double littleBytes = 16e6;
 constexpr double normShare = 0x1p-21;
 constexpr double widerRows = 6;
 constexpr double largestHalf = 65504;
+constexpr int fewestOctaves = 17; // beyond what half precision has
+constexpr int mostOctaves = 24;
+constexpr std::int64_t fewRows = 3;
+constexpr std::uint64_t scaleStream =
+    ~std::uint64_t{1}; // content takes streams from 0 up, and shapes the last one
 
 constexpr std::array rowOperators{"softmax_rows", "layernorm_rows",  "rmsnorm_rows", "add_rmsnorm_rows",
                                   "silu",         "sum_rows",        "cumsum_rows",  "sort_rows",
                                   "topk_rows",    "topk_sorted_rows"};
+
+constexpr std::array attentionOperators{"attention_varlen", "attention_varlen_causal"};
 
 template <typename List>
 bool contains(const List &list, std::string_view word)
@@ -106,39 +116,246 @@ std::optional<double> largestProduct(const workload::Workload &workload, const C
     return std::sqrt(pixels * largestSquares(*data, false) * largestSquares(*weight, true));
 }
 
-} // namespace
-
-std::optional<workload::Case> hardContent(const workload::Workload &workload)
+/// "timed (as large, masked)"
+void nameAfter(workload::Case &content, const std::vector<const workload::Case *> &cases)
 {
-    workload::Case hard = workload.cases.front();
-    std::vector<const workload::Case *> cases = hardCases(workload);
-    std::size_t ordinary = 0;
-    if (isProduct(workload.oracle) || workload.oracle == "conv2d_nhwc") {
-        std::erase_if(
-            cases, [&](const workload::Case *c) { return !hasKind(workload, *c, DistributionKind::Mixed); });
-        if (cases.size() > 1)
-            cases.resize(1);
-    } else if (!contains(rowOperators, workload.oracle)) {
-        return std::nullopt;
-    } else {
-        ordinary = cases.size();
-    }
-    if (cases.empty())
-        return std::nullopt;
     std::string names;
     for (const workload::Case *c : cases)
         names += (names.empty() ? "" : ", ") + c->name;
-    hard.name += " (as " + names + ")";
+    content.name += " (as " + names + ")";
+}
+
+/// Each row as one of the cases has it, or, about half of them, as the timed one.
+std::optional<workload::Case> allCases(const workload::Workload &workload)
+{
+    workload::Case hard = workload.cases.front();
+    const std::vector<const workload::Case *> cases = hardCases(workload);
+    if (cases.empty())
+        return std::nullopt;
+    nameAfter(hard, cases);
     for (const workload::Tensor &tensor : workload.tensors) {
-        if (tensor.role != workload::Role::Input)
+        const Distribution &ordinary = workload.distributionOf(tensor, workload.cases.front());
+        if (tensor.role != workload::Role::Input || ordinary.kind == DistributionKind::Offsets)
             continue;
         Distribution all;
         for (const workload::Case *c : cases)
             all.parts.push_back(workload.distributionOf(tensor, *c));
-        all.parts.insert(all.parts.end(), ordinary, workload.distributionOf(tensor, workload.cases.front()));
-        hard.distributions[tensor.name] = all.parts.size() == 1 ? all.parts.front() : all;
+        all.parts.insert(all.parts.end(), cases.size(), ordinary);
+        hard.distributions[tensor.name] = all;
     }
     return hard;
+}
+
+std::optional<workload::Case> unevenSequences(const workload::Workload &workload,
+                                              std::optional<workload::Case> hard)
+{
+    for (const workload::Tensor &tensor : workload.tensors) {
+        Distribution offsets = workload.distributionOf(tensor, workload.cases.front());
+        if (!hard || tensor.role != workload::Role::Input || offsets.kind != DistributionKind::Offsets)
+            continue;
+        offsets.even = false;
+        hard->distributions[tensor.name] = offsets;
+    }
+    return hard;
+}
+
+/// Weights so small, but for one token in sixteen, that a head whose gates are open keeps what it has over the whole length.
+std::optional<workload::Case> longMemory(const workload::Workload &workload)
+{
+    const auto beta = workload.oracleArgs.find("beta");
+    const workload::Tensor *weights =
+        beta == workload.oracleArgs.end() ? nullptr : workload.findTensor(beta->second);
+    if (!weights)
+        return std::nullopt;
+    workload::Case hard = workload.cases.front();
+    const Distribution &ordinary = workload.distributionOf(*weights, hard);
+    if (ordinary.kind != DistributionKind::Sigmoid)
+        return std::nullopt;
+    Distribution small = ordinary;
+    small.mean = -5;
+    Distribution all;
+    all.parts.assign(15, small);
+    all.parts.push_back(ordinary);
+    hard.distributions[weights->name] = all;
+    hard.name += " (long memory)";
+    return hard;
+}
+
+bool holdsManyScales(DType dtype)
+{
+    return dtype == DType::F32 || dtype == DType::TF32 || dtype == DType::BF16 || dtype == DType::F64;
+}
+
+/// One operand times a power of two, the other divided by it; 1 where a tensor's type holds few of them.
+double factorOf(const workload::Workload &workload, const workload::Tensor &tensor, std::uint64_t seed,
+                bool other = false)
+{
+    if (!std::all_of(workload.tensors.begin(), workload.tensors.end(),
+                     [](const auto &each) { return holdsManyScales(each.dtype); }))
+        return 1;
+    CipherRandom random(seed, scaleStream);
+    const int octaves = fewestOctaves + static_cast<int>(random.bits(0) % (mostOctaves - fewestOctaves + 1));
+    const int first = (random.bits(1) % 2 == 0) != other ? octaves : -octaves;
+    for (const auto &[role, sign] : {std::pair{"a", 1}, {"b", -1}, {"data", 1}, {"weight", -1}}) {
+        const auto argument = workload.oracleArgs.find(role);
+        if (argument != workload.oracleArgs.end() && argument->second == tensor.name)
+            return std::exp2(sign * first);
+    }
+    return 1;
+}
+
+/// Half of the rows mixed; both operands times a power of two, so that their product is about what it was.
+std::optional<workload::Case> mixedOperands(const workload::Workload &workload, std::uint64_t seed)
+{
+    workload::Case hard = workload.cases.front();
+    std::vector<const workload::Case *> cases = hardCases(workload);
+    std::erase_if(cases,
+                  [&](const workload::Case *c) { return !hasKind(workload, *c, DistributionKind::Mixed); });
+    if (cases.empty())
+        return std::nullopt;
+    cases.resize(1);
+    nameAfter(hard, cases);
+    for (const workload::Tensor &tensor : workload.tensors) {
+        if (tensor.role != workload::Role::Input)
+            continue;
+        Distribution all;
+        all.parts = {workload.distributionOf(tensor, *cases.front()),
+                     workload.distributionOf(tensor, workload.cases.front())};
+        for (Distribution &part : all.parts)
+            part.factor = factorOf(workload, tensor, seed);
+        hard.distributions[tensor.name] = all;
+    }
+    return hard;
+}
+
+/// Terms of a sum of the timed case; nothing where that is not known.
+std::optional<double> termsOf(const workload::Workload &workload)
+{
+    const workload::Case &timed = workload.cases.front();
+    if (workload.tolerance.reduction) {
+        const auto terms = workload.tolerance.reduction->evaluateReal(workload.bindings(timed));
+        return terms ? std::optional(*terms) : std::nullopt;
+    }
+    const auto role = workload.oracleArgs.find("a");
+    const workload::Tensor *a =
+        role == workload.oracleArgs.end() ? nullptr : workload.findTensor(role->second);
+    const auto shape =
+        a ? workload.shapeOf(*a, timed) : Result<std::vector<std::int64_t>>(tl::unexpected(Error{}));
+    return shape && !shape->empty() ? std::optional(static_cast<double>(shape->back())) : std::nullopt;
+}
+
+/// The largest of the powers of two up to which a type has all whole numbers; at most 2^12.
+double wholeUpTo(DType dtype)
+{
+    switch (dtype) {
+    case DType::BF16:
+        return 256;
+    case DType::F16:
+        return 2048;
+    default:
+        return 4096;
+    }
+}
+
+/// Whole numbers as large as they can be for sums of so many to be exact, and that times a power of two; where an exact case has such.
+std::optional<workload::Case> wholeNumbers(const workload::Workload &workload, std::uint64_t seed)
+{
+    const auto terms = termsOf(workload);
+    for (const workload::Case &c : workload.cases) {
+        if (!terms || !c.exact || !hasKind(workload, c, DistributionKind::Integers))
+            continue;
+        workload::Case hard = workload.cases.front();
+        hard.name += " (as " + c.name + ")";
+        hard.exact = true;
+        // Sums of so many random numbers stay below a third of this, with what adding rows first makes of them.
+        const double room = 0x1p24 / (16 * std::sqrt(*terms));
+        const double each = std::exp2(std::floor(0.5 * std::log2(room)));
+        double ofCase = 1;
+        double ofTypes = 1;
+        for (const workload::Tensor &tensor : workload.tensors) {
+            const Distribution &d = workload.distributionOf(tensor, c);
+            if (tensor.role != workload::Role::Input || tensor.shape.size() < 2)
+                continue;
+            ofCase *= std::max(std::abs(d.low), std::abs(d.high));
+            ofTypes *= std::min(each, wholeUpTo(tensor.dtype));
+        }
+        const bool wider = ofTypes > ofCase || ofCase > room;
+        for (const workload::Tensor &tensor : workload.tensors) {
+            if (tensor.role != workload::Role::Input)
+                continue;
+            Distribution d = workload.distributionOf(tensor, c);
+            // Tensor cores keep 14 bits of sums of eight-bit numbers: no more than the case itself can ask.
+            if (d.kind != DistributionKind::Integers || kernel::sizeOf(tensor.dtype) < 2)
+                return std::nullopt;
+            if (tensor.shape.size() > 1) { // an operand
+                if (wider) {
+                    d.high = std::min(each, wholeUpTo(tensor.dtype));
+                    d.low = -d.high;
+                }
+                d.factor = factorOf(workload, tensor, seed, true); // the other way round than mixed
+            }
+            hard.distributions[tensor.name] = d;
+        }
+        return hard;
+    }
+    return std::nullopt;
+}
+
+} // namespace
+
+std::vector<workload::Case> hardContents(const workload::Workload &workload, std::uint64_t seed)
+{
+    std::vector<workload::Case> contents;
+    const auto add = [&](std::optional<workload::Case> content) {
+        if (content)
+            contents.push_back(std::move(*content));
+    };
+    if (isProduct(workload.oracle) || workload.oracle == "conv2d_nhwc") {
+        add(mixedOperands(workload, seed));
+        add(wholeNumbers(workload, seed));
+    } else if (contains(rowOperators, workload.oracle)) {
+        add(allCases(workload));
+    } else if (contains(attentionOperators, workload.oracle)) {
+        add(unevenSequences(workload, allCases(workload)));
+    } else if (workload.oracle == "gated_delta_rule") {
+        add(longMemory(workload));
+    }
+    return contents;
+}
+
+std::optional<workload::Case> longerRows(const workload::Workload &workload, std::uint64_t seed)
+{
+    if (!contains(rowOperators, workload.oracle))
+        return std::nullopt;
+    const auto input = std::find_if(workload.tensors.begin(), workload.tensors.end(),
+                                    [](const auto &tensor) { return tensor.role == workload::Role::Input; });
+    if (input == workload.tensors.end() || input->shape.empty())
+        return std::nullopt;
+    const std::string axis = input->shape.back().text();
+    const workload::Case *model = nullptr;
+    std::int64_t longest = 0;
+    for (const workload::Case &c : workload.cases) {
+        const auto drawn = c.drawn.find(axis);
+        if (drawn != c.drawn.end() && (!model || drawn->second.high > model->drawn.at(axis).high))
+            model = &c;
+        if (drawn != c.drawn.end())
+            longest = std::max(longest, drawn->second.high);
+        else if (const auto fixed = c.axes.find(axis); fixed != c.axes.end())
+            longest = std::max(longest, fixed->second);
+    }
+    if (!model)
+        return std::nullopt;
+    workload::Case longer = *model;
+    for (auto &[name, range] : longer.drawn) {
+        if (name != axis) {
+            range.high = std::min(range.high, range.low + fewRows * range.step);
+            continue;
+        }
+        range.low += (longest - range.low + range.step) / range.step * range.step;
+        range.high = range.low + 3 * longest / range.step * range.step;
+    }
+    longer.name = "longer rows";
+    return drawCase(longer, seed);
 }
 
 bool isLittleWork(const workload::Workload &workload)

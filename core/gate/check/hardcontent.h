@@ -5,11 +5,19 @@
 
 namespace klineage::gate {
 
-/// The timed case with what its other cases are filled with, so that a kernel cannot be right on hard inputs of small shapes alone. Of
-/// operators that treat rows one by one each row has the content of one of the cases (those with an exact result left out where the timed case has none), or, about
-/// half of them, that of the timed one: who looks at some rows to know the others is wrong. Of products and convolutions all inputs are
-/// `mixed`. Nothing where there is no such case, and for other operators, whose cases need not make sense at the timed length.
-[[nodiscard]] std::optional<workload::Case> hardContent(const workload::Workload &workload);
+/// The timed case with what its other cases are filled with, so that a kernel cannot be right on hard inputs of small shapes alone; any one of
+/// them would do where there is no time for all. Of operators that treat rows one by one, and of the queries of attention, each row has the
+/// content of one of the cases (those with an exact result left out where the timed case has none), or, about half of them, that of the timed
+/// one: who looks at some rows to know the others is wrong. Sequences are of unlike lengths. Of products and convolutions half of the rows are
+/// `mixed`, and the operands are 2^i and 2^-i as large, or all are whole numbers and the result is exact. Of the delta rule the weights are so
+/// small that nothing is forgotten. Nothing where there is no such case, and for other operators, whose cases need not make sense at the timed
+/// length. seed: draws i.
+[[nodiscard]] std::vector<workload::Case> hardContents(const workload::Workload &workload,
+                                                       std::uint64_t seed);
+
+/// Of operators that treat rows one by one: few rows, longer than those of any case, up to four times as long as the longest.
+[[nodiscard]] std::optional<workload::Case> longerRows(const workload::Workload &workload,
+                                                       std::uint64_t seed);
 
 /// The work of the timed case is so little that it can be checked once more.
 [[nodiscard]] bool isLittleWork(const workload::Workload &workload);

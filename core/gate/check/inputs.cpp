@@ -178,6 +178,10 @@ void fillPiece(std::span<float> out, std::uint64_t first, std::uint64_t rows, st
     case DistributionKind::Offsets: // fillOffsets()
         break;
     }
+    if (d.factor != 1) {
+        for (float &value : out)
+            value *= static_cast<float>(d.factor);
+    }
 }
 
 /// Which of several distributions a row has: the same for all tensors of a case.

@@ -365,6 +365,22 @@ Verdict timedOutputVerdict(const TimedFault &fault, const Where &where)
     return verdict;
 }
 
+Verdict aheadVerdict(const TimedFault &fault, const Where &where)
+{
+    Verdict verdict;
+    verdict.status = VerdictStatus::Wrong;
+    verdict.stage = Stage::Profile;
+    verdict.reason = "work_ahead";
+    verdict.message = "A timed launch of the " + where.subject + " wrote into " + fault.output
+                      + " of buffers that belong to a later launch (case " + where.caseName + ").";
+    verdict.evidence = {{"buffer", fault.output},
+                        {"launch_in_sample", std::to_string(fault.launch + 1)},
+                        {"buffer_set", std::to_string(fault.set)}};
+    verdict.hint = "A launch may only write to the buffers that it is given.";
+    addPlace(verdict, where);
+    return verdict;
+}
+
 Verdict findingVerdict(const Finding &finding, const Where &where)
 {
     switch (finding.kind) {

@@ -450,6 +450,11 @@ WorkerResult<void> WorkerSession::setGuards(const Guards &guards)
     return order(protocol::SetGuards{guards}, quickLimitSeconds);
 }
 
+WorkerResult<void> WorkerSession::setContents(std::vector<std::vector<CopyRange>> sets)
+{
+    return order(protocol::SetContents{std::move(sets)}, quickLimitSeconds);
+}
+
 WorkerResult<void> WorkerSession::setOutputs(SubjectId subject, const OutputSets &outputs)
 {
     m_looked[subject] = {outputs.sets.size(), outputs.tilesPerSet()};
@@ -461,7 +466,7 @@ std::size_t WorkerSession::printsOf(const TimedRun &run) const
     const auto looked = m_looked.find(run.subject);
     if (looked == m_looked.end() || run.fillWord == 0)
         return 0;
-    return std::min(static_cast<std::size_t>(run.repeats), looked->second.sets) * looked->second.tiles;
+    return run.reach(looked->second.sets) * looked->second.tiles;
 }
 
 WorkerResult<void> WorkerSession::copy(const std::vector<CopyRange> &ranges)

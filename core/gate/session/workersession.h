@@ -125,6 +125,7 @@ public:
     [[nodiscard]] WorkerResult<void> rebind(SubjectId subject, const std::vector<BufferSet> &sets);
     [[nodiscard]] WorkerResult<void> setFills(SubjectId subject, const FillSets &fills);
     [[nodiscard]] WorkerResult<void> setGuards(const Guards &guards);
+    [[nodiscard]] WorkerResult<void> setContents(std::vector<std::vector<CopyRange>> sets);
     [[nodiscard]] WorkerResult<void> setOutputs(SubjectId subject, const OutputSets &outputs);
     [[nodiscard]] WorkerResult<void> copy(const std::vector<CopyRange> &ranges);
     [[nodiscard]] WorkerResult<void> installHelpers(std::span<const std::byte> binary);

@@ -19,7 +19,7 @@ int seedsOf(const GateJob &job)
     if (job.request.quick && bytes && *bytes > manyBytes)
         return 1;
     // The last one is filled as the other cases are (checkCorrectness()). Where it costs nothing it is one more.
-    return job.request.seeds + (isLittleWork(job.workload) && hardContent(job.workload) ? 1 : 0);
+    return job.request.seeds + (isLittleWork(job.workload) && !hardContents(job.workload, 0).empty() ? 1 : 0);
 }
 
 } // namespace klineage::gate

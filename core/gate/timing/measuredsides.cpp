@@ -272,6 +272,8 @@ Placed MeasuredSides::place()
         return {};
     if (auto set = m_context.session.setGuards(*guards); !set)
         return failed(set.error(), Culprit::Candidate);
+    if (auto set = m_context.session.setContents(m_buffers.contents()); !set)
+        return failed(set.error(), Culprit::Candidate);
     return {};
 }
 

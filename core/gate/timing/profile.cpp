@@ -3,7 +3,7 @@
 // Rounds come in blocks. Before each block the buffers are drawn anew and every module is loaded again, in another order; within it the
 // sides run over the same buffers, whose outputs and workspaces are refilled before each sample. After it a set whose result is
 // known is looked at, as the last timed sample left it.
-#include "core/gate/timing/profile.h"
+#include "core/gate/timing/profiler.h"
 
 #include "core/base/numbertext.h"
 #include "core/base/random.h"
@@ -35,14 +35,6 @@ constexpr double clockRunNs = 20e6;        ///< least length of one sample of th
 constexpr double clockCheckNs = 60e6;      ///< least length of the whole of it, in the first block
 constexpr double laterClockCheckNs = 20e6; ///< and in those after it
 constexpr int clockAttempts = 5;
-constexpr double closerShare =
-    0.03; ///< of a block's time, for expected outputs of sets that no seed's content is
-constexpr std::size_t mostCloser = 8;
-constexpr std::size_t muchInput = std::size_t{64} << 20; ///< bytes: more are watched in half of the blocks
-constexpr double littleWork =
-    2e7; ///< operations and bytes: so little that the first block need not wait for a measurement
-constexpr double quickOracleSeconds = 0.02; ///< for a set: so quick that any set may be looked at whole
-constexpr double muchWork = 2e11;           ///< operations: the oracle takes a second
 
 std::string percent(double ratio)
 {
@@ -74,88 +66,23 @@ double workOf(const workload::Workload &workload)
                     workload.bytes.evaluateReal(bindings).value_or(0));
 }
 
-class Profiler
-{
-public:
-    Profiler(PreparedCandidate &candidate, const CorrectnessResult &correct, CompilerSession &compiler,
-             const TrialContext &context, NoiseFloors &noise, Trial &trial)
-        : m_candidate(candidate)
-        , m_correct(correct)
-        , m_compiler(compiler)
-        , m_context(context)
-        , m_noise(noise)
-        , m_trial(trial)
-        , m_where(whereOf(context, correct))
-        , m_work(workOf(context.job.workload))
-        , m_buffers(context.session, context.job.workload, correct.unseen, context.judge)
-        , m_outputs(m_buffers, [this](std::size_t set) { return computeSet(set); })
-        , m_sides(candidate, correct, compiler, context, m_buffers, m_outputs, trial, m_where)
-        , m_subjects(m_sides.subjects())
-    {}
-    tl::expected<void, ProfileEnd> run(const ProfileRequest &request);
+} // namespace
 
-private:
-    using Step = tl::expected<void, ProfileEnd>;
-
-    const workload::Case &timedCase() const { return m_context.job.workload.cases.front(); }
-    std::string noiseKey() const
-    {
-        // The spread depends on how long a run takes and what it touches, so one candidate's says little of another's.
-        // Tunables make another kernel of it, and what a rough measurement saw says too little for a fine one.
-        std::string key = m_context.job.workload.name + "/" + m_context.session.helloEnvironment().platform
-                          + "/" + m_trial.candidate + "/"
-                          + std::to_string(m_context.job.request.targetHalfWidth);
-        for (const auto &[name, value] : m_trial.tunables)
-            key += "/" + name + "=" + std::to_string(value);
-        return key;
-    }
-    void note(const std::string &name, const std::string &value)
-    {
-        m_trial.verdict.evidence.push_back({name, value});
-    }
-    tl::unexpected<ProfileEnd> failed(const WorkerFailure &failure, Culprit culprit) const
-    {
-        return tl::unexpected(ProfileEnd{failureEnd(failure, m_where), culprit});
-    }
-    Step installHelpers();
-    int roundsPerBlock(double secondsLeft) const;
-    Step measure();
-    Step measureBlock(const process::Deadline &limit);
-    void decideStop(const process::Deadline &limit);
-    std::optional<double> spread() const;
-    Step checkReplay();
-    Step measureEnergy();
-    using Inspection = std::function<WorkerResult<std::optional<Finding>>()>;
-    Step watchInputs();
-    Step audit(std::size_t set);
-    Step told(std::size_t set, const Inspection &inspection);
-    [[nodiscard]] std::size_t drawSet() const;
-    Step lookCloser(double blockSeconds);
-    Step checkClock(bool first);
-    RoundResult look(std::size_t subject, const TimedRun &run, const TimedSample &sample);
-    RoundResult judged(const TimedOutputs::Looked<TimedOutputs::Wrong> &looked);
-    Step blame(const RoundFailure &failure);
-    StageResult<CaseInstancePtr> computeSet(std::size_t set);
-    Step finish();
-    Step compare(std::optional<double> spread);
-
-    PreparedCandidate &m_candidate;
-    const CorrectnessResult &m_correct;
-    CompilerSession &m_compiler;
-    const TrialContext &m_context;
-    NoiseFloors &m_noise;
-    Trial &m_trial;
-    Where m_where;
-    double m_work;
-    TimedBuffers m_buffers;
-    std::size_t m_watched = 0; ///< the set whose inputs are watched in this block
-    TimedOutputs m_outputs;
-    MeasuredSides m_sides;
-    std::vector<TimedSubject> &m_subjects;
-    RoundState m_state;
-    std::string m_stoppedBy;
-    double m_oracleSeconds = 0; ///< for one set; 0: not known
-};
+Profiler::Profiler(PreparedCandidate &candidate, const CorrectnessResult &correct, CompilerSession &compiler,
+                   const TrialContext &context, NoiseFloors &noise, Trial &trial)
+    : m_candidate(candidate)
+    , m_correct(correct)
+    , m_compiler(compiler)
+    , m_context(context)
+    , m_noise(noise)
+    , m_trial(trial)
+    , m_where(whereOf(context, correct))
+    , m_work(workOf(context.job.workload))
+    , m_buffers(context.session, context.job.workload, correct.unseen, context.judge)
+    , m_outputs(m_buffers, [this](std::size_t set) { return computeSet(set); })
+    , m_sides(candidate, correct, compiler, context, m_buffers, m_outputs, trial, m_where)
+    , m_subjects(m_sides.subjects())
+{}
 
 Profiler::Step Profiler::installHelpers()
 {
@@ -185,126 +112,6 @@ int Profiler::roundsPerBlock(double secondsLeft) const
     const double blocksLeft =
         std::max(1.0, static_cast<double>(usualBlocks) - static_cast<double>(m_state.blockEnds.size()));
     return std::clamp(static_cast<int>(secondsLeft / blocksLeft / seconds), 1, usual);
-}
-
-Profiler::Step Profiler::audit(std::size_t set)
-{
-    if (m_buffers.audited(set))
-        return told(set, [&] { return m_buffers.inspect(set, "candidate"); });
-    const auto content = computeSet(set);
-    if (!content)
-        return tl::unexpected(ProfileEnd{content.error(), Culprit::Candidate});
-    return told(set, [&] { return m_buffers.inspectResults(set, "candidate", **content); });
-}
-
-Profiler::Step Profiler::told(std::size_t set, const Inspection &inspection)
-{
-    Where where = m_where;
-    where.seed = m_buffers.seedOf(set);
-    const auto finding = [&] {
-        const OwnTime own(m_context, OwnTime::Work::Transfers);
-        return inspection();
-    }();
-    if (!finding)
-        return failed(finding.error(), Culprit::Candidate);
-    if (*finding)
-        return tl::unexpected(ProfileEnd{findingVerdict(**finding, where), Culprit::Candidate});
-    return {};
-}
-
-/// Before anything runs on the block's sets: one whose content is no seed's, so that none can be told from those that are looked at.
-Profiler::Step Profiler::watchInputs()
-{
-    m_watched = entropy() % m_state.sets;
-    if (m_buffers.audited(m_watched) || (m_buffers.inputBytes() > muchInput && entropy() % 2 == 0))
-        return {};
-    const OwnTime own(m_context, OwnTime::Work::Transfers);
-    if (auto watched = m_buffers.watchInputs(m_watched); !watched)
-        return failed(watched.error(), Culprit::Candidate);
-    return {};
-}
-
-/// The set that is looked at whole after a block: of any content where the oracle is quick.
-std::size_t Profiler::drawSet() const
-{
-    const bool quick = m_oracleSeconds > 0 ? m_oracleSeconds < quickOracleSeconds : m_work < littleWork;
-    std::size_t set = entropy() % m_state.sets;
-    while (!quick && !m_buffers.audited(set))
-        set = entropy() % m_state.sets;
-    return set;
-}
-
-/// Sets whose content nobody knew before are computed too, in each block as many as cost little, and one in the end.
-Profiler::Step Profiler::lookCloser(double blockSeconds)
-{
-    std::size_t looks = m_oracleSeconds > 0
-                            ? static_cast<std::size_t>(closerShare * blockSeconds / m_oracleSeconds)
-                            : (m_work < littleWork ? 1 : 0);
-    looks = std::min(looks, mostCloser);
-    if (!m_stoppedBy.empty() && (m_work < muchWork || !m_buffers.hasIntegers()))
-        looks = std::max<std::size_t>(looks, 1);
-    for (std::size_t i = 0; i < looks; ++i) {
-        if (auto closer = judged(m_outputs.lookCloser()); !closer)
-            return blame(closer.error());
-    }
-    return {};
-}
-
-RoundResult Profiler::judged(const TimedOutputs::Looked<TimedOutputs::Wrong> &looked)
-{
-    if (!looked)
-        return tl::unexpected(RoundFailure{looked.error(), 0});
-    if (!*looked)
-        return {};
-    Where where = m_where;
-    const std::size_t side = (*looked)->side;
-    where.subject = m_sides.sides()[side].culprit() == Culprit::Parent ? "parent" : "candidate";
-    where.seed = m_buffers.seedOf((*looked)->fault.set);
-    return tl::unexpected(RoundFailure{TrialEnd(timedOutputVerdict((*looked)->fault, where)), side});
-}
-
-RoundResult Profiler::look(std::size_t subject, const TimedRun &run, const TimedSample &sample)
-{
-    return judged(m_outputs.look(subject, run, sample.prints));
-}
-
-Profiler::Step Profiler::blame(const RoundFailure &failure)
-{
-    const Culprit culprit = m_sides.sides()[failure.subject].culprit();
-    if (const auto *end = std::get_if<TrialEnd>(&failure.failure)) {
-        // Memory faults explain wrong results, so they are told first.
-        for (std::size_t set = 0; set < m_state.sets && culprit == Culprit::Candidate; ++set) {
-            if (!m_buffers.audited(set))
-                continue;
-            Where where = m_where;
-            where.seed = m_buffers.seedOf(set);
-            const OwnTime own(m_context, OwnTime::Work::Transfers);
-            const auto finding = m_buffers.inspect(set, "candidate");
-            if (finding && *finding && (*finding)->kind != Finding::Kind::Mismatch)
-                return tl::unexpected(ProfileEnd{findingVerdict(**finding, where), culprit});
-        }
-        return tl::unexpected(ProfileEnd{*end, culprit});
-    }
-    return failed(std::get<WorkerFailure>(failure.failure), culprit);
-}
-
-/// What a set's outputs have to be whose content is no seed's as it is.
-StageResult<CaseInstancePtr> Profiler::computeSet(std::size_t set)
-{
-    const OwnTime own(m_context, OwnTime::Work::Oracle);
-    const auto begin = std::chrono::steady_clock::now();
-    auto content = std::make_shared<CaseInstance>();
-    content->seed = m_buffers.seedOf(set);
-    content->tensors = m_buffers.tensorsOf(set);
-    content->tolerance = m_buffers.model().tolerance;
-    content->selection = m_buffers.model().selection;
-    auto expected =
-        m_context.expected(m_context.job.workload, timedCase(), content->tensors, content->tolerance);
-    if (!expected)
-        return tl::unexpected<TrialEnd>(expected.error());
-    content->expected = std::move(*expected);
-    m_oracleSeconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    return CaseInstancePtr(std::move(content));
 }
 
 /// What the worker says of its own clock is compared with the supervisor's: a kernel that runs in the worker's process could change it,
@@ -345,9 +152,10 @@ Profiler::Step Profiler::checkReplay()
     const double sampleNs = std::max(1.0, candidate.estimateNs * candidate.repeats);
     const int checks =
         std::clamp(static_cast<int>(replayCheckNs / sampleNs), fewestReplayChecks, replayChecks);
+    const std::uint64_t content = entropy() | 1; // one for all, so that they can be compared
     std::vector<TimedRun> runs;
     for (int i = 0; i < 2 * checks; ++i)
-        runs.push_back({candidate.id, 0, candidate.repeats, fillWord(entropy()), i % 2 == 0});
+        runs.push_back({candidate.id, 0, candidate.repeats, fillWord(entropy()), i % 2 == 0, content});
     const double limit = m_context.launchLimitSeconds + 5e-9 * sampleNs * 2 * checks;
     const auto taken = m_context.session.time(runs, limit);
     if (!taken)
@@ -398,8 +206,10 @@ Profiler::Step Profiler::measureBlock(const process::Deadline &limit)
     const auto begin = std::chrono::steady_clock::now();
     if (auto placed = m_sides.place(); !placed)
         return placed;
-    if (auto watched = watchInputs(); !watched)
-        return watched;
+    if (!m_state.freshContent) {
+        if (auto watched = watchInputs(entropy() % m_state.sets); !watched)
+            return watched;
+    }
     const bool first = m_state.blockEnds.empty();
     if (auto warm = warmUp(m_subjects, m_state, m_context); !warm)
         return blame(warm.error());
@@ -414,6 +224,12 @@ Profiler::Step Profiler::measureBlock(const process::Deadline &limit)
     const std::size_t set = drawSet();
     if (auto ran = runBlock(m_subjects, roundsPerBlock(secondsLeft), set, m_state, m_context); !ran)
         return blame(ran.error());
+    if (m_state.freshContent) {
+        if (auto cut = cutShort(closingRun(m_subjects.front(), set, m_state)); !cut)
+            return cut;
+        if (auto closed = closeBlock(set); !closed)
+            return closed;
+    }
     if (auto clean = checkGlobals(m_candidate, *m_sides.sides().front().module(), m_context, m_where); !clean)
         return tl::unexpected(ProfileEnd{clean.error(), Culprit::Candidate});
     decideStop(limit);
@@ -549,6 +365,7 @@ tl::expected<void, ProfileEnd> Profiler::run(const ProfileRequest &request)
     } else {
         m_state.sampleNs = deviceSampleNs;
         m_state.slowRotationNs = 0;
+        m_state.freshContent = m_candidate.candidate.surface.device().helperKernels;
     }
     m_state.sets = setCount(m_candidate, m_correct, m_context, m_state.sampleNs);
     m_state.look = [this](std::size_t subject, const TimedRun &run, const TimedSample &sample) {
@@ -585,8 +402,6 @@ tl::expected<void, ProfileEnd> Profiler::run(const ProfileRequest &request)
         return measured;
     return finish();
 }
-
-} // namespace
 
 tl::expected<void, ProfileEnd> profileCandidate(PreparedCandidate &candidate,
                                                 const CorrectnessResult &correct, CompilerSession &compiler,

@@ -86,9 +86,15 @@ tl::expected<std::vector<TimedSample>, RoundFailure> take(const std::vector<Samp
     return results;
 }
 
-TimedRun nextRun(TimedSubject &subject, const RoundState &state)
+std::uint64_t drawContent(const RoundState &state)
+{
+    return state.freshContent ? entropy() | 1 : 0;
+}
+
+TimedRun nextRun(TimedSubject &subject, const RoundState &state, std::uint64_t content)
 {
     TimedRun run;
+    run.content = content;
     run.subject = subject.id;
     run.repeats = subject.repeats;
     run.fillWord = fillWord(entropy());
@@ -96,7 +102,7 @@ TimedRun nextRun(TimedSubject &subject, const RoundState &state)
     const auto repeats = static_cast<std::size_t>(subject.repeats);
     if (repeats < state.sets) {
         const std::size_t window = state.window > 0 ? state.window : state.sets;
-        run.first = (state.firstSet + subject.visited % window) % state.sets;
+        run.first = (state.firstSet + (content ? state.visited : subject.visited) % window) % state.sets;
         subject.visited += repeats;
     }
     return run;
@@ -104,14 +110,20 @@ TimedRun nextRun(TimedSubject &subject, const RoundState &state)
 
 /// All subjects in a random order, then in the opposite one. Who comes first finds the device idle, which costs a thousandth, so the order
 /// is not the same twice.
-std::vector<Sample> roundOf(std::vector<TimedSubject> &subjects, const RoundState &state)
+std::vector<Sample> roundOf(std::vector<TimedSubject> &subjects, RoundState &state)
 {
-    const std::vector<std::size_t> order = randomOrder(subjects.size(), entropy);
+    std::vector<std::size_t> order = randomOrder(subjects.size(), entropy);
     std::vector<Sample> samples;
-    for (const std::size_t subject : order)
-        samples.push_back({subject, nextRun(subjects[subject], state)});
-    for (std::size_t i = order.size(); i-- > 0;)
-        samples.push_back({order[i], nextRun(subjects[order[i]], state)});
+    for (int half = 0; half < 2; ++half) {
+        const std::uint64_t content = drawContent(state);
+        int most = 0;
+        for (const std::size_t subject : order) {
+            samples.push_back({subject, nextRun(subjects[subject], state, content)});
+            most = std::max(most, subjects[subject].repeats);
+        }
+        state.visited += static_cast<std::size_t>(most);
+        std::reverse(order.begin(), order.end());
+    }
     return samples;
 }
 
@@ -125,6 +137,7 @@ void beginWindow(std::vector<TimedSubject> &subjects, int rounds, RoundState &st
                                       * static_cast<std::size_t>(std::max(1, subject.repeats)));
     state.firstSet = (state.firstSet + state.window) % state.sets;
     state.window = window;
+    state.visited = 0;
     for (std::size_t i = 0; i < subjects.size(); ++i)
         subjects[i].visited = i * window / subjects.size();
 }
@@ -196,7 +209,8 @@ RoundResult warmUp(std::vector<TimedSubject> &subjects, RoundState &state, const
         TimedSubject &subject = subjects[i];
         subject.repeats = 1;
         for (int pass = 0; pass < 2; ++pass) {
-            const auto taken = take({{i, nextRun(subject, state)}}, subjects, false, state, context);
+            const auto taken =
+                take({{i, nextRun(subject, state, drawContent(state))}}, subjects, false, state, context);
             if (!taken)
                 return tl::unexpected(taken.error());
             const double ns = taken->front().ns;
@@ -209,13 +223,23 @@ RoundResult warmUp(std::vector<TimedSubject> &subjects, RoundState &state, const
         TimedSubject &subject = subjects[i];
         if (subject.estimateNs * subject.repeats > longSampleNs && (!first || subject.repeats == 1))
             continue;
-        const auto taken = take({{i, nextRun(subject, state)}}, subjects, false, state, context);
+        const auto taken =
+            take({{i, nextRun(subject, state, drawContent(state))}}, subjects, false, state, context);
         if (!taken)
             return tl::unexpected(taken.error());
         if (first)
             subject.estimateNs = taken->front().ns;
     }
     return {};
+}
+
+TimedRun closingRun(TimedSubject &subject, std::size_t audited, const RoundState &state)
+{
+    TimedRun run = nextRun(subject, state, drawContent(state));
+    const auto repeats = static_cast<std::size_t>(run.repeats);
+    if (repeats < state.sets)
+        run.first = (audited + state.sets - entropy() % repeats) % state.sets;
+    return run;
 }
 
 RoundResult runBlock(std::vector<TimedSubject> &subjects, int rounds, std::size_t audited, RoundState &state,
@@ -228,13 +252,9 @@ RoundResult runBlock(std::vector<TimedSubject> &subjects, int rounds, std::size_
     for (int kept = 0; kept < rounds;) {
         auto samples = roundOf(subjects, state);
         const bool lastRound = kept + 1 == rounds;
-        if (lastRound) { // the candidate once more, like any other sample, so that its results are there to be looked at
-            samples.push_back({0, nextRun(subjects.front(), state)});
-            TimedRun &last = samples.back().run;
-            const auto repeats = static_cast<std::size_t>(last.repeats);
-            if (repeats < state.sets)
-                last.first = (audited + state.sets - entropy() % repeats) % state.sets;
-        }
+        // The candidate once more, like any other sample, so that its results are there to be looked at.
+        if (lastRound && !state.freshContent)
+            samples.push_back({0, closingRun(subjects.front(), audited, state)});
         const auto taken = take(samples, subjects, together, state, context);
         if (!taken)
             return tl::unexpected(taken.error());

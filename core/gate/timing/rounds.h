@@ -45,8 +45,10 @@ struct RoundState {
     std::size_t firstSet = 0;           ///< of those that samples of this block visit
     std::size_t window = 0;             ///< how many those are; 0: all
     std::vector<std::size_t> blockEnds; ///< rounds at the end of each block
-    int discarded = 0;                  ///< rounds thrown away because the clock moved
-    std::vector<double> clocksMhz;      ///< of the kept samples; empty when the device does not tell
+    bool freshContent = false;     ///< each side runs once on each content: half a round has one of its own
+    std::size_t visited = 0;       ///< of the window, where content is fresh: all sides run on the same sets
+    int discarded = 0;             ///< rounds thrown away because the clock moved
+    std::vector<double> clocksMhz; ///< of the kept samples; empty when the device does not tell
     /// Judges what a sample of the worker's left in its outputs.
     std::function<RoundResult(std::size_t subject, const TimedRun &run, const TimedSample &sample)> look;
 };
@@ -71,8 +73,12 @@ void setRepeats(std::vector<TimedSubject> &subjects, const RoundState &state);
 
 /// Interleaves the subjects in ABBA rounds (all of them in a random order, then in the opposite one; a round's entry is the mean of a
 /// subject's two samples). After the last round the candidate is sampled once more, over sets of which `audited` is one.
+/// Where content is fresh nobody runs on it twice, and that last sample is taken with closingRun() afterwards.
 [[nodiscard]] RoundResult runBlock(std::vector<TimedSubject> &subjects, int rounds, std::size_t audited,
                                    RoundState &state, const TrialContext &context);
+
+/// One more sample of a subject, over sets of which `audited` is one; with content of its own where that is fresh.
+[[nodiscard]] TimedRun closingRun(TimedSubject &subject, std::size_t audited, const RoundState &state);
 
 /// Expected nanoseconds of one round.
 [[nodiscard]] double roundNs(const std::vector<TimedSubject> &subjects);

@@ -19,6 +19,7 @@ constexpr std::size_t longestPiece = 1024;
 constexpr std::size_t piecesAtLeast = 16; ///< of a tensor that has so many elements
 /// Memory is handed out in pieces of this size. What lies behind a buffer in its last piece is nobody's.
 constexpr std::size_t devicePieceBytes = std::size_t{2} << 20;
+constexpr std::size_t mostLookedAt = std::size_t{32} << 20; ///< bytes of a buffer, by touched()
 
 /// How new content is made for a tensor that is filled like this.
 std::optional<Blend> blendFor(const HostTensor &tensor, const workload::Distribution &distribution)
@@ -200,7 +201,9 @@ WorkerResult<void> TimedBuffers::allocate(std::size_t sets)
         if (auto uploaded = uploadMasters(i); !uploaded)
             return uploaded;
     }
-    m_audited = std::min(sets, m_contents.size());
+    // Where content is made anew for each sample, most sets have such.
+    const std::size_t most = m_session.packsBuffers() ? std::max<std::size_t>(1, sets / 2) : sets;
+    m_audited = std::min(most, m_contents.size());
     if (std::none_of(m_blends.begin(), m_blends.end(), [](const auto &blend) { return blend.has_value(); }))
         m_audited = sets; // integers alone: every set is a seed's content as it is
     return {};
@@ -226,8 +229,44 @@ std::optional<Blend> TimedBuffers::blendOf(std::size_t tensor, std::size_t set) 
     if (m_group[set] < m_audited || !m_blends[tensor])
         return std::nullopt;
     Blend blend = *m_blends[tensor];
-    blend.key = CipherRandom(m_key, 1 + tensor).bits(m_group[set]);
+    blend.key = contentKey(m_content, CipherRandom(m_key, 1 + tensor).bits(m_group[set]));
     return blend;
+}
+
+CopyRange TimedBuffers::rangeOf(std::size_t tensor, std::size_t set) const
+{
+    const BufferBinding to = m_tensors[tensor].binding(set);
+    CopyRange range{to.buffer, to.offsetBytes, m_masters[tensor][firstContent(set)], 0,
+                    m_tensors[tensor].layout.bytes};
+    if (const auto blend = blendOf(tensor, set)) {
+        range.with = m_masters[tensor][secondContent(set)];
+        range.blend = *blend;
+    }
+    return range;
+}
+
+std::vector<std::vector<CopyRange>> TimedBuffers::contents() const
+{
+    std::vector<std::vector<CopyRange>> sets(m_sets);
+    for (std::size_t tensor = 0; tensor < m_tensors.size(); ++tensor) {
+        for (std::size_t set = 0; set < m_sets && m_tensors[tensor].layout.kind == BufferKind::Input; ++set) {
+            if (const CopyRange range = rangeOf(tensor, set); range.with != 0)
+                sets[set].push_back(range);
+        }
+    }
+    return sets;
+}
+
+WorkerResult<void> TimedBuffers::present(std::size_t set)
+{
+    std::vector<CopyRange> ranges;
+    for (std::size_t tensor = 0; tensor < m_tensors.size(); ++tensor) {
+        if (m_tensors[tensor].layout.kind != BufferKind::Input)
+            continue;
+        if (const CopyRange range = rangeOf(tensor, set); range.with != 0)
+            ranges.push_back(range);
+    }
+    return ranges.empty() ? WorkerResult<void>() : m_session.copy(ranges);
 }
 
 bool TimedBuffers::hasIntegers() const
@@ -241,6 +280,7 @@ bool TimedBuffers::hasIntegers() const
 WorkerResult<void> TimedBuffers::redraw(std::uint64_t key)
 {
     m_key = key;
+    m_content = 0;
     CipherRandom random(key);
     std::uint64_t counter = 0;
     const auto draw = [&] { return random.bits(counter++); };
@@ -257,14 +297,9 @@ WorkerResult<void> TimedBuffers::redraw(std::uint64_t key)
         if (family.layout.kind != BufferKind::Input)
             continue;
         for (std::size_t set = 0; set < m_sets; ++set) {
-            const BufferBinding to = family.binding(set);
-            CopyRange range{to.buffer, to.offsetBytes, m_masters[tensor][firstContent(set)], 0,
-                            family.layout.bytes};
-            if (const auto blend = blendOf(tensor, set)) {
-                range.with = m_masters[tensor][secondContent(set)];
-                range.blend = *blend;
-            }
-            copies.push_back(range);
+            const CopyRange range = rangeOf(tensor, set);
+            if (range.with == 0 || !m_session.packsBuffers()) // otherwise each sample has content of its own
+                copies.push_back(range);
         }
     }
     return copies.empty() ? WorkerResult<void>() : m_session.copy(copies);
@@ -446,6 +481,43 @@ WorkerResult<std::optional<Finding>> TimedBuffers::inspectWatched()
             found = judgeBuffer(family.layout, family.key, &watched.held, judge, *image, {});
     }
     return found;
+}
+
+WorkerResult<std::optional<std::string>> TimedBuffers::touched(std::size_t set, const std::string &side,
+                                                               std::uint32_t word)
+{
+    const auto look = [&](const Family &family) -> WorkerResult<bool> {
+        if (family.layout.bytes > mostLookedAt)
+            return false;
+        const BufferBinding at = family.binding(set);
+        const auto bytes = m_session.download(at.buffer, family.layout.bytes, at.offsetBytes);
+        if (!bytes)
+            return tl::unexpected(bytes.error());
+        for (std::size_t i = 0; i < bytes->size(); ++i) {
+            if ((*bytes)[i] != static_cast<std::byte>(word >> (8 * (i % 4))))
+                return true;
+        }
+        return false;
+    };
+    std::vector<const Family *> families;
+    for (const Family &family : m_tensors) {
+        if (family.layout.kind == BufferKind::Output)
+            families.push_back(&family);
+    }
+    if (const auto own = m_workspaces.find(side); own != m_workspaces.end()) {
+        for (const Family &family : own->second) {
+            if (!family.cleared)
+                families.push_back(&family);
+        }
+    }
+    for (const Family *family : families) {
+        const auto found = look(*family);
+        if (!found)
+            return tl::unexpected(found.error());
+        if (*found)
+            return family->layout.name;
+    }
+    return std::nullopt;
 }
 
 WorkerResult<std::optional<Finding>> TimedBuffers::inspect(std::size_t set, const std::string &side)

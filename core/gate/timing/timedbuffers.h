@@ -3,7 +3,7 @@
 // What timed runs read and write. There are more buffers of each tensor than the cache holds, and which of them make up a set is
 // drawn anew for each block of rounds: their addresses, and what the inputs hold. A few sets hold the content of a seed whose result
 // the oracle knows ("audited"). Each of the others has content of its own, made of two of those piece by piece (core/device/blend.h), in
-// every block another: no row and no piece of it comes twice, so that nothing that a candidate could remember of an earlier run, under
+// every block another, and on a device with kernels of ours in each half of a round: no row and no piece of it comes twice, so that nothing that a candidate could remember of an earlier run, under
 // whatever key and wherever it keeps it, is of use; and it cannot tell which sets will be looked at. What their outputs have to be the
 // oracle computes when it is asked, from the same bytes made again here. Integers (offsets and the like) stay as their seed has them.
 #pragma once
@@ -33,6 +33,12 @@ public:
 
     /// Draws which buffers make up each set, and what the inputs hold.
     [[nodiscard]] WorkerResult<void> redraw(std::uint64_t key);
+    /// How the worker makes the inputs of each set again, with other keys (TimedRun::content); audited sets stay as they are.
+    [[nodiscard]] std::vector<std::vector<CopyRange>> contents() const;
+    /// What the sets hold from now on; 0: what redraw() made.
+    void setContent(std::uint64_t content) { m_content = content; }
+    /// Makes it, in one of them.
+    [[nodiscard]] WorkerResult<void> present(std::size_t set);
 
     /// The buffers of each set under the names that the side's plan sees, and what is refilled before a sample.
     [[nodiscard]] std::vector<BufferSet> bindings(const std::string &side) const;
@@ -76,6 +82,11 @@ public:
     [[nodiscard]] WorkerResult<std::optional<Finding>> inspectWatched();
     [[nodiscard]] std::size_t inputBytes() const; ///< of a set
 
+    /// An output or a workspace of a set that does not hold the fill word alone, though the side has not run on it; those above
+    /// 32 MiB are not looked at.
+    [[nodiscard]] WorkerResult<std::optional<std::string>> touched(std::size_t set, const std::string &side,
+                                                                   std::uint32_t word);
+
 private:
     /// Where a copy begins, with its red zone.
     struct Place {
@@ -116,6 +127,7 @@ private:
     [[nodiscard]] WorkerResult<void> writeFirst(const Family &family, std::span<const std::byte> content);
     [[nodiscard]] WorkerResult<Family> makeFamily(BufferLayout layout, std::span<const std::byte> content);
     [[nodiscard]] WorkerResult<void> uploadMasters(std::size_t tensor);
+    [[nodiscard]] CopyRange rangeOf(std::size_t tensor, std::size_t set) const;
     /// How a set's copy of an input is made; nothing: it is a content as it is.
     [[nodiscard]] std::optional<Blend> blendOf(std::size_t tensor, std::size_t set) const;
     [[nodiscard]] std::size_t firstContent(std::size_t set) const { return m_group[set] % m_contents.size(); }
@@ -130,7 +142,8 @@ private:
         m_blends; ///< by tensor, all but the key; nothing: what is never blended
     DeviceJudge *m_judge;
     std::size_t m_sets = 0;
-    std::uint64_t m_key = 0; ///< of the present drawing
+    std::uint64_t m_key = 0;     ///< of the present drawing
+    std::uint64_t m_content = 0; ///< see setContent()
     std::vector<std::string> m_outputNames;
     std::vector<double> m_outputRms;
     std::size_t m_audited = 0;                    ///< groups below this hold a seed's content as it is

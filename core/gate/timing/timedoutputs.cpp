@@ -27,6 +27,7 @@ void TimedOutputs::beginBlock()
     m_known.clear();
     m_first.clear();
     m_last.clear();
+    m_content = 0;
     m_outputs = m_buffers.outputs();
     m_outputs.key = static_cast<std::uint32_t>(entropy());
     const std::size_t places = std::max<std::size_t>(1, m_outputs.sets.size() * m_outputs.layouts.size());
@@ -35,6 +36,15 @@ void TimedOutputs::beginBlock()
         const std::size_t tiles = std::clamp<std::size_t>(mostTiles / places, 1, mostOfAnOutput);
         layout = tileLayout(layout.dtype, layout.elements, ruleOf(i) == TileRule::AnyOrder ? 1 : tiles);
     }
+}
+
+void TimedOutputs::beginContent(std::uint64_t content)
+{
+    m_content = content;
+    m_buffers.setContent(content);
+    m_first.clear();
+    m_last.clear();
+    std::erase_if(m_known, [this](const auto &entry) { return !m_buffers.audited(entry.first); });
 }
 
 TimedOutputs::Tiles TimedOutputs::tilesOf(const CaseInstance &content) const
@@ -110,6 +120,10 @@ TimedOutputs::Looked<TimedOutputs::Wrong> TimedOutputs::lookAt(std::size_t set, 
     if (!expected) {
         const auto first = m_first.find(set);
         bool doubtful = false;
+        if (first != m_first.end() && first->second.prints == seen.prints) {
+            m_last.insert_or_assign(key, std::move(seen));
+            return std::nullopt;
+        }
         if (first == m_first.end()) {
             for (const TilePrint &print : seen.prints)
                 doubtful |= print.unwritten > 0;
@@ -148,15 +162,47 @@ TimedOutputs::Looked<TimedOutputs::Wrong> TimedOutputs::look(std::size_t side, c
                                                              const std::vector<TilePrint> &prints)
 {
     const std::size_t tiles = m_outputs.tilesPerSet();
+    if (run.content != m_content)
+        beginContent(run.content);
     if (tiles == 0)
         return std::nullopt;
     for (std::size_t launch = 0; launch < prints.size() / tiles; ++launch) {
         const auto begin = prints.begin() + static_cast<std::ptrdiff_t>(launch * tiles);
+        const std::size_t set = (run.first + launch) % m_buffers.count();
+        if (launch >= static_cast<std::size_t>(run.repeats)) {
+            if (auto wrong = lookAround(side, set, launch, std::span(prints).subspan(launch * tiles, tiles)))
+                return wrong;
+            continue;
+        }
         ++m_launches;
-        auto looked = lookAt((run.first + launch) % m_buffers.count(),
-                             {side, launch, {begin, begin + static_cast<std::ptrdiff_t>(tiles)}});
+        auto looked = lookAt(set, {side, launch, {begin, begin + static_cast<std::ptrdiff_t>(tiles)}});
         if (!looked || *looked)
             return looked;
+    }
+    return std::nullopt;
+}
+
+std::optional<TimedOutputs::Wrong> TimedOutputs::lookAround(std::size_t side, std::size_t set,
+                                                            std::size_t launch,
+                                                            std::span<const TilePrint> prints) const
+{
+    std::size_t at = 0;
+    for (std::size_t output = 0; output < m_outputs.layouts.size(); ++output) {
+        const TileLayout &layout = m_outputs.layouts[output];
+        for (std::size_t tile = 0; tile < layout.tiles(); ++tile, ++at) {
+            const std::size_t first = tile * layout.tileElements;
+            const std::size_t last = std::min(first + layout.tileElements, layout.elements) - 1;
+            const std::size_t written = last - first + 1 - prints[at].unwritten;
+            if (written == 0)
+                continue;
+            const std::string &name = m_buffers.outputNames()[output];
+            const auto &shape = m_buffers.shapeOf(name);
+            TimedFault fault{
+                name,  elementName(name, shape, first), elementName(name, shape, last), "", false, set,
+                launch};
+            fault.what = std::to_string(written) + " elements were written by launches of other buffers";
+            return Wrong{side, std::move(fault)};
+        }
     }
     return std::nullopt;
 }

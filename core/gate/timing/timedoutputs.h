@@ -27,7 +27,7 @@ public:
     template <typename T>
     using Looked = StageResult<std::optional<T>>; ///< nothing when all is well
 
-    TimedOutputs(const TimedBuffers &buffers, Oracle oracle)
+    TimedOutputs(TimedBuffers &buffers, Oracle oracle)
         : m_buffers(buffers)
         , m_oracle(std::move(oracle))
     {}
@@ -37,7 +37,8 @@ public:
     /// What the worker is to look at, in this block.
     [[nodiscard]] const OutputSets &outputs() const { return m_outputs; }
 
-    /// Judges a sample of a side. prints: see TimedSample.
+    /// Judges a sample of a side. prints: see TimedSample. Sets around those that were run must be as they were filled. A run with another
+    /// content than the one before is the first on it.
     [[nodiscard]] Looked<Wrong> look(std::size_t side, const TimedRun &run,
                                      const std::vector<TilePrint> &prints);
     /// Has the oracle compute one more set of this block, drawn now from those that it has not, and judges what all sides left there last.
@@ -59,6 +60,9 @@ private:
         std::vector<TilePrint> prints;
     };
 
+    void beginContent(std::uint64_t content);
+    [[nodiscard]] std::optional<Wrong> lookAround(std::size_t side, std::size_t set, std::size_t launch,
+                                                  std::span<const TilePrint> prints) const;
     [[nodiscard]] Tiles tilesOf(const CaseInstance &content) const;
     /// nullptr: the oracle does not know the set.
     [[nodiscard]] const Tiles *known(std::size_t set);
@@ -68,8 +72,9 @@ private:
     [[nodiscard]] Looked<Wrong> lookAt(std::size_t set, Seen seen);
     [[nodiscard]] TileRule ruleOf(std::size_t output) const;
 
-    const TimedBuffers &m_buffers;
+    TimedBuffers &m_buffers;
     Oracle m_oracle;
+    std::uint64_t m_content = 0; ///< that the sets hold now
     OutputSets m_outputs;
     std::map<std::size_t, Tiles> m_known;                       ///< of this block's sets
     std::map<std::size_t, Seen> m_first;                        ///< by set

@@ -44,8 +44,9 @@ private slots:
     void rowsOfAllCases()
     {
         const auto workload = corpusWorkload("small-softmax");
-        const auto hard = hardContent(workload);
-        QVERIFY(hard);
+        const auto contents = hardContents(workload, 5);
+        QCOMPARE(contents.size(), std::size_t{1});
+        const auto *hard = &contents.front();
         QCOMPARE(hard->axes, workload.cases.front().axes);
         QCOMPARE(hard->name, std::string("timed (as large, masked, mostly-masked, mixed)"));
         const auto instance = makeInstance(workload, *hard, 5).value();
@@ -76,15 +77,85 @@ private slots:
         QVERIFY(tensorOf(*makeInstance(workload, *hard, 6).value(), "x").bytes != x.bytes);
     }
 
-    /// Of a product all inputs are mixed; exact cases are left out.
-    void productsAreMixed()
+    /// Of a product half of the rows are mixed and the operands are scaled against each other; or all are whole numbers.
+    void productsAreMixedOrWhole()
     {
         const auto workload = corpusWorkload("small-sgemm");
-        const auto hard = hardContent(workload);
-        QVERIFY(hard);
-        for (const char *tensor : {"a", "b"})
-            QVERIFY(hard->distributions.at(tensor).kind == workload::DistributionKind::Mixed);
-        QVERIFY(!hard->exact);
+        for (std::uint64_t seed = 0; seed < 8; ++seed) {
+            const auto contents = hardContents(workload, seed);
+            QCOMPARE(contents.size(), std::size_t{2});
+            const auto &a = contents[0].distributions.at("a").parts;
+            const auto &b = contents[0].distributions.at("b").parts;
+            QCOMPARE(a.size(), std::size_t{2});
+            QVERIFY(a[0].kind == workload::DistributionKind::Mixed);
+            QVERIFY(a[1].kind == workload::DistributionKind::Normal);
+            QCOMPARE(a[1].factor * b[1].factor, 1.0);
+            QVERIFY(std::max(a[1].factor, b[1].factor) >= 0x1p17);
+            QVERIFY(!contents[0].exact);
+            QVERIFY(contents[1].exact);
+            QCOMPARE(contents[1].axes, workload.cases.front().axes);
+            QVERIFY(contents[1].distributions.at("a").kind == workload::DistributionKind::Integers);
+        }
+    }
+
+    /// What half precision cannot hold is not asked of it.
+    void halvesAreNotScaled()
+    {
+        auto workload = corpusWorkload("small-sgemm");
+        for (auto &tensor : workload.tensors)
+            tensor.dtype = kernel::DType::F16;
+        for (std::uint64_t seed = 0; seed < 8; ++seed)
+            QCOMPARE(hardContents(workload, seed).front().distributions.at("a").parts[1].factor, 1.0);
+    }
+
+    /// Some queries have one key that outweighs all, and sequences are of unlike lengths.
+    void attentionIsPeakedAndUneven()
+    {
+        const auto workload =
+            workload::readWorkload(std::filesystem::path(KLINEAGE_SOURCE_DIR) / "workloads/fmha");
+        QVERIFY(workload);
+        const auto contents = hardContents(*workload, 1);
+        QCOMPARE(contents.size(), std::size_t{1});
+        const auto &distributions = contents.front().distributions;
+        QCOMPARE(distributions.at("q").parts.size(), std::size_t{4});
+        QVERIFY(distributions.at("q").parts[0].kind == workload::DistributionKind::Large);
+        QVERIFY(distributions.at("q").parts[3].kind == workload::DistributionKind::Normal);
+        QVERIFY(distributions.at("cu_seqlens_q").parts.empty());
+        QVERIFY(!distributions.at("cu_seqlens_q").even);
+    }
+
+    /// One weight in sixteen is as usual: the others leave the state as it is.
+    void theDeltaRuleRemembers()
+    {
+        const auto workload =
+            workload::readWorkload(std::filesystem::path(KLINEAGE_SOURCE_DIR) / "workloads/gdn");
+        QVERIFY(workload);
+        const auto contents = hardContents(*workload, 1);
+        QCOMPARE(contents.size(), std::size_t{1});
+        const auto &beta = contents.front().distributions.at("beta").parts;
+        QCOMPARE(beta.size(), std::size_t{16});
+        QCOMPARE(beta.front().mean, -5.0);
+        QCOMPARE(beta.back().mean, 0.0);
+    }
+
+    void rowsLongerThanAny()
+    {
+        const auto workload = corpusWorkload("small-softmax");
+        std::int64_t longest = 0;
+        for (const auto &c : workload.cases) {
+            longest = std::max(longest, c.axes.at("C"));
+            if (const auto drawn = c.drawn.find("C"); drawn != c.drawn.end())
+                longest = std::max(longest, drawn->second.high);
+        }
+        for (std::uint64_t seed = 0; seed < 20; ++seed) {
+            const auto longer = longerRows(workload, seed);
+            QVERIFY(longer);
+            QVERIFY(longer->axes.at("C") > longest);
+            QVERIFY(longer->axes.at("C") <= 4 * longest + 1);
+            QVERIFY(longer->axes.at("R") <= 8);
+            QVERIFY(longer->drawn.empty());
+        }
+        QVERIFY(!longerRows(corpusWorkload("small-sgemm"), 1));
     }
 
     /// Where there are no other contents there is nothing to check, and nothing where a case's content need make no sense at that length.
@@ -92,17 +163,18 @@ private slots:
     {
         auto workload = corpusWorkload("small-softmax");
         workload.cases.resize(5);
-        QVERIFY(!hardContent(workload));
+        QVERIFY(hardContents(workload, 1).empty());
+        QVERIFY(!longerRows(workload, 1));
         workload = corpusWorkload("small-softmax");
-        workload.oracle = "gated_delta_rule";
-        QVERIFY(!hardContent(workload));
+        workload.oracle = "python";
+        QVERIFY(hardContents(workload, 1).empty());
     }
 
     /// A product of mixed content may be off by what adding rows beforehand costs, not by what fewer bits do.
     void productsMayAddFirst()
     {
         const auto workload = corpusWorkload("small-sgemm");
-        const auto hard = makeInstance(workload, *hardContent(workload), 3).value();
+        const auto hard = makeInstance(workload, hardContents(workload, 3).front(), 3).value();
         const auto usual = makeInstance(workload, workload.cases.front(), 3).value();
         QCOMPARE(usual->tolerance.atol, workload.toleranceFor(workload.cases.front())->atol);
         QVERIFY(hard->tolerance.atol > 2 * usual->tolerance.atol);

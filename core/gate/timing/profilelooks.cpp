@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/base/random.h"
+#include "core/gate/timing/profiler.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace klineage::gate {
+
+namespace {
+
+constexpr double muchWork = 2e11; ///< operations: the oracle takes a second
+constexpr double littleWork =
+    2e7; ///< operations and bytes: so little that the first block need not wait for a measurement
+constexpr double closerShare =
+    0.03; ///< of a block's time, for expected outputs of sets that no seed's content is
+constexpr std::size_t mostCloser = 8;
+constexpr std::size_t muchInput = std::size_t{64} << 20; ///< bytes: more are watched in half of the blocks
+constexpr double quickOracleSeconds = 0.02; ///< for a set: so quick that any set may be looked at whole
+
+} // namespace
+
+Profiler::Step Profiler::audit(std::size_t set)
+{
+    if (m_buffers.audited(set))
+        return told(set, [&] { return m_buffers.inspect(set, "candidate"); });
+    const auto content = computeSet(set);
+    if (!content)
+        return tl::unexpected(ProfileEnd{content.error(), Culprit::Candidate});
+    return told(set, [&] { return m_buffers.inspectResults(set, "candidate", **content); });
+}
+
+Profiler::Step Profiler::told(std::size_t set, const Inspection &inspection)
+{
+    Where where = m_where;
+    where.seed = m_buffers.seedOf(set);
+    const auto finding = [&] {
+        const OwnTime own(m_context, OwnTime::Work::Transfers);
+        return inspection();
+    }();
+    if (!finding)
+        return failed(finding.error(), Culprit::Candidate);
+    if (*finding)
+        return tl::unexpected(ProfileEnd{findingVerdict(**finding, where), Culprit::Candidate});
+    return {};
+}
+
+/// Before anything runs on what it holds: one whose content is no seed's, so that none can be told from those that are looked at.
+Profiler::Step Profiler::watchInputs(std::size_t set)
+{
+    m_watched = set;
+    if (m_buffers.audited(m_watched) || (m_buffers.inputBytes() > muchInput && entropy() % 2 == 0))
+        return {};
+    const OwnTime own(m_context, OwnTime::Work::Transfers);
+    if (auto watched = m_buffers.watchInputs(m_watched); !watched)
+        return failed(watched.error(), Culprit::Candidate);
+    return {};
+}
+
+/// A sample of the candidate's, which is judged like any other.
+Profiler::Step Profiler::takeOne(const TimedRun &run)
+{
+    const double limit = m_context.launchLimitSeconds + 5e-9 * m_subjects.front().estimateNs * run.repeats;
+    const auto taken = m_context.session.time({run}, limit);
+    if (!taken)
+        return failed(taken.error(), Culprit::Candidate);
+    if (auto looked = look(0, run, taken->front()); !looked)
+        return blame(looked.error());
+    return {};
+}
+
+/// Where each content is run on once by each side: one more sample of the candidate over sets of which one is looked at whole, and whose
+/// inputs must be afterwards what they were before.
+Profiler::Step Profiler::closeBlock(std::size_t set)
+{
+    const TimedRun run = closingRun(m_subjects.front(), set, m_state);
+    const std::size_t offset = entropy() % static_cast<std::size_t>(run.repeats);
+    const std::size_t watched = (run.first + offset) % m_state.sets;
+    m_buffers.setContent(run.content);
+    if (auto made = m_buffers.present(watched); !made)
+        return failed(made.error(), Culprit::Candidate);
+    if (auto watching = watchInputs(watched); !watching)
+        return watching;
+    return takeOne(run);
+}
+
+/// A sample that ends early: the sets of the runs that it leaves out must be as they were filled, or runs do each other's work.
+Profiler::Step Profiler::cutShort(TimedRun run)
+{
+    const auto whole = static_cast<std::size_t>(run.repeats);
+    if (whole < 2)
+        return {};
+    run.around = run.repeats;
+    run.repeats = static_cast<int>(1 + entropy() % (whole - 1));
+    run.content = entropy() | 1;
+    run.fillWord = fillWord(entropy());
+    if (auto taken = takeOne(run); !taken)
+        return taken;
+    // The next one, or any.
+    const auto done = static_cast<std::size_t>(run.repeats);
+    const std::size_t left = entropy() % 2 == 0 ? done : done + entropy() % (whole - done);
+    const std::size_t set = (run.first + left) % m_state.sets;
+    const auto touched = [&] {
+        const OwnTime own(m_context, OwnTime::Work::Transfers);
+        return m_buffers.touched(set, m_sides.sides().front().name(), run.fillWord);
+    }();
+    if (!touched)
+        return failed(touched.error(), Culprit::Candidate);
+    if (*touched)
+        return tl::unexpected(
+            ProfileEnd{aheadVerdict({**touched, "", "", "", false, set, left}, m_where), Culprit::Candidate});
+    return {};
+}
+
+/// The set that is looked at whole after a block: of any content where the oracle is quick.
+std::size_t Profiler::drawSet() const
+{
+    const bool quick = m_oracleSeconds > 0 ? m_oracleSeconds < quickOracleSeconds : m_work < littleWork;
+    std::size_t set = entropy() % m_state.sets;
+    while (!quick && !m_buffers.audited(set))
+        set = entropy() % m_state.sets;
+    return set;
+}
+
+/// Sets whose content nobody knew before are computed too, in each block as many as cost little, and one in the end.
+Profiler::Step Profiler::lookCloser(double blockSeconds)
+{
+    std::size_t looks = m_oracleSeconds > 0
+                            ? static_cast<std::size_t>(closerShare * blockSeconds / m_oracleSeconds)
+                            : (m_work < littleWork ? 1 : 0);
+    looks = std::min(looks, mostCloser);
+    if (!m_stoppedBy.empty() && (m_work < muchWork || !m_buffers.hasIntegers()))
+        looks = std::max<std::size_t>(looks, 1);
+    for (std::size_t i = 0; i < looks; ++i) {
+        if (auto closer = judged(m_outputs.lookCloser()); !closer)
+            return blame(closer.error());
+    }
+    return {};
+}
+
+RoundResult Profiler::judged(const TimedOutputs::Looked<TimedOutputs::Wrong> &looked)
+{
+    if (!looked)
+        return tl::unexpected(RoundFailure{looked.error(), 0});
+    if (!*looked)
+        return {};
+    Where where = m_where;
+    const std::size_t side = (*looked)->side;
+    where.subject = m_sides.sides()[side].culprit() == Culprit::Parent ? "parent" : "candidate";
+    where.seed = m_buffers.seedOf((*looked)->fault.set);
+    return tl::unexpected(RoundFailure{TrialEnd(timedOutputVerdict((*looked)->fault, where)), side});
+}
+
+RoundResult Profiler::look(std::size_t subject, const TimedRun &run, const TimedSample &sample)
+{
+    return judged(m_outputs.look(subject, run, sample.prints));
+}
+
+Profiler::Step Profiler::blame(const RoundFailure &failure)
+{
+    const Culprit culprit = m_sides.sides()[failure.subject].culprit();
+    if (const auto *end = std::get_if<TrialEnd>(&failure.failure)) {
+        // Memory faults explain wrong results, so they are told first.
+        for (std::size_t set = 0; set < m_state.sets && culprit == Culprit::Candidate; ++set) {
+            if (!m_buffers.audited(set))
+                continue;
+            Where where = m_where;
+            where.seed = m_buffers.seedOf(set);
+            const OwnTime own(m_context, OwnTime::Work::Transfers);
+            const auto finding = m_buffers.inspect(set, "candidate");
+            if (finding && *finding && (*finding)->kind != Finding::Kind::Mismatch)
+                return tl::unexpected(ProfileEnd{findingVerdict(**finding, where), culprit});
+        }
+        return tl::unexpected(ProfileEnd{*end, culprit});
+    }
+    return failed(std::get<WorkerFailure>(failure.failure), culprit);
+}
+
+/// What a set's outputs have to be whose content is no seed's as it is.
+StageResult<CaseInstancePtr> Profiler::computeSet(std::size_t set)
+{
+    const OwnTime own(m_context, OwnTime::Work::Oracle);
+    const auto begin = std::chrono::steady_clock::now();
+    auto content = std::make_shared<CaseInstance>();
+    content->seed = m_buffers.seedOf(set);
+    content->tensors = m_buffers.tensorsOf(set);
+    content->tolerance = m_buffers.model().tolerance;
+    content->selection = m_buffers.model().selection;
+    auto expected =
+        m_context.expected(m_context.job.workload, timedCase(), content->tensors, content->tolerance);
+    if (!expected)
+        return tl::unexpected<TrialEnd>(expected.error());
+    content->expected = std::move(*expected);
+    m_oracleSeconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    return CaseInstancePtr(std::move(content));
+}
+
+} // namespace klineage::gate
