@@ -41,8 +41,13 @@ std::optional<std::string> passOf(const workload::Workload &workload, const work
 /// What passes in each of the cases that take a moment; a timed case that takes longer is made smaller.
 std::vector<std::optional<std::string>> passesOf(const workload::Workload &workload)
 {
+#ifdef __SANITIZE_ADDRESS__
+    constexpr double mostFlops = 2e7; // the same loops, ten times slower
+    constexpr double mostBytes = 2e6;
+#else
     constexpr double mostFlops = 2e8;
     constexpr double mostBytes = 2e7; // of what can be made smaller
+#endif
     const auto isQuick = [&workload](const workload::Case &c) {
         return workload.flops.evaluateReal(workload.bindings(c)).value_or(0) <= mostFlops;
     };
