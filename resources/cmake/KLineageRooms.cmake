@@ -121,20 +121,14 @@ function(_klineage_test_options target)
     endif()
     target_compile_options(${target} PRIVATE -O0 -g0) # the tests themselves do little: what is tested is optimized
     set_target_properties(${target} PROPERTIES KLINEAGE_PLAIN ON)
-    target_compile_definitions(${target} PRIVATE KLINEAGE_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
 endfunction()
 
-# Macros that differ between builds, for the tests that name them alone: the others are compiled once for all builds.
-function(_klineage_build_macros target)
-    foreach(_source ${ARGN})
-        file(STRINGS ${_source} _uses REGEX "KLINEAGE_BIN_DIR|KLINEAGE_SANITIZED|realworker\\.h")
-        if(_uses)
-            target_compile_definitions(${target} PRIVATE KLINEAGE_BIN_DIR="${CMAKE_BINARY_DIR}/bin"
-                $<$<BOOL:${KLINEAGE_SANITIZE}>:KLINEAGE_SANITIZED>)
-            return()
-        endif()
-    endforeach()
-endfunction()
+# The one unit of all tests that knows the folders of this checkout and this build: the others are compiled once for all of them.
+add_library(klineage-test-paths STATIC EXCLUDE_FROM_ALL ${CMAKE_SOURCE_DIR}/tests/paths.cpp)
+target_link_libraries(klineage-test-paths PRIVATE klineage-options)
+target_compile_definitions(klineage-test-paths PRIVATE
+    KLINEAGE_SOURCE_DIR="${CMAKE_SOURCE_DIR}" KLINEAGE_BIN_DIR="${CMAKE_BINARY_DIR}/bin"
+    $<$<BOOL:${KLINEAGE_SANITIZE}>:KLINEAGE_SANITIZED>)
 
 # moc for `#include "tst_NAME.moc"`. AUTOMOC would start a program and compile an empty file for each test.
 function(_klineage_moc target)
@@ -154,8 +148,7 @@ function(_klineage_moc target)
 endfunction()
 
 # Programs lie in bin/tests; each writes its results to test-results/<name>.xml (JUnit) beside its readable output.
-# KLINEAGE_SOURCE_DIR and KLINEAGE_BIN_DIR are macros with the repository root and the folder of the programs (configure again when a
-# test names the second for the first time).
+# tests/paths.h tells where the repository and the programs are.
 function(klineage_add_test name)
     cmake_parse_arguments(ARG "GUI" "TIMEOUT" "SOURCES;LIBS;LABELS;ENVIRONMENT" ${ARGN})
     if(ARG_GUI AND NOT KLINEAGE_BUILD_UI)
@@ -177,7 +170,7 @@ function(klineage_add_test name)
     add_executable(${name} ${ARG_SOURCES})
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin/tests)
     _klineage_test_options(${name})
-    _klineage_build_macros(${name} ${ARG_SOURCES})
+    target_link_libraries(${name} PRIVATE klineage-test-paths)
     _klineage_moc(${name} ${ARG_SOURCES})
     if(ARG_GUI)
         target_link_libraries(${name} PRIVATE Qt6::Widgets)

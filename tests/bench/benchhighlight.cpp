@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Syntax highlighting: throughput, and how soon the visible lines of a long text have their colours.
 #include "bench.h"
+#include "tests/paths.h"
 
 #include "ui/highlight/documenthighlighter.h"
 #include "ui/highlight/texthighlighter.h"
@@ -23,8 +24,8 @@ namespace {
 std::string candidates(const QString &pattern, int lines)
 {
     std::string all;
-    QDirIterator files(QStringLiteral(KLINEAGE_SOURCE_DIR "/workloads"), {pattern}, QDir::Files,
-                       QDirIterator::Subdirectories);
+    QDirIterator files(QString::fromStdString(klineage::test::sourcePath("/workloads")), {pattern},
+                       QDir::Files, QDirIterator::Subdirectories);
     while (files.hasNext()) {
         QFile file(files.next());
         if (file.open(QIODevice::ReadOnly))

@@ -5,6 +5,7 @@
 #include "core/skills/retrieval/sources.h"
 #include "core/workspace/workspace.h"
 #include "tests/core/skills/labelledset.h"
+#include "tests/paths.h"
 
 #include <cstdio>
 #include <random>
@@ -249,7 +250,7 @@ void measureQuality(Reporter &reporter, const std::filesystem::path &folder, con
 
 void run(Reporter &reporter)
 {
-    const std::filesystem::path root = KLINEAGE_SOURCE_DIR;
+    const std::filesystem::path root = klineage::test::sourcePath();
     const Result<Workspace> shipped = openWorkspace(root);
     if (!shipped) {
         reporter.missing(QStringLiteral("retrieval.find_p99"),

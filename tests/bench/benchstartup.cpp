@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // From exec to the first paint of the window, in a process of its own.
 #include "bench.h"
+#include "tests/paths.h"
 
 #include <QCoreApplication>
 #include <QFileInfo>
@@ -25,7 +26,7 @@ double firstPaintMs(const QString &program, const QString &home, QString *why)
     for (const char *folder : {"XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"})
         environment.insert(QLatin1String(folder), home); // nobody's own settings
     process.setProcessEnvironment(environment);
-    process.setWorkingDirectory(QStringLiteral(KLINEAGE_SOURCE_DIR));
+    process.setWorkingDirectory(QString::fromStdString(klineage::test::sourcePath()));
     process.setProcessChannelMode(QProcess::MergedChannels);
     process.start(program, {});
     static const QRegularExpression line(QStringLiteral("first paint:? *([0-9.]+) *ms"));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A keystroke in the library's filter over 10,000 cards: from the key to the painted list.
 #include "bench.h"
+#include "tests/paths.h"
 
 #include "ui/library/facetbar.h"
 #include "ui/library/librarypanel.h"
@@ -112,7 +113,7 @@ void run(Reporter &reporter)
     reporter.info(QStringLiteral("ui.library.refresh"),
                   medianMilliseconds(5, [&] { workspace.setWorkspace(content); }), QStringLiteral("ms"),
                   QStringLiteral("the whole library anew, facets known"));
-    if (const Result<Workspace> shipped = openWorkspace(KLINEAGE_SOURCE_DIR))
+    if (const Result<Workspace> shipped = openWorkspace(klineage::test::sourcePath()))
         reporter.atMost(QStringLiteral("ui.library.shipped"),
                         medianMilliseconds(5, [&] { ui::LibraryModel().refresh(*shipped); }),
                         QStringLiteral("ms"), 100,

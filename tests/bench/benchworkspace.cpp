@@ -4,6 +4,7 @@
 
 #include "core/skills/store.h"
 #include "core/workspace/workspace.h"
+#include "tests/paths.h"
 
 #include <QDir>
 #include <QTemporaryDir>
@@ -20,7 +21,7 @@ constexpr int cardCount = 200;
 /// The shipped workloads, and copies of their lineages under other platform names up to the number wanted.
 bool copyLineages(const std::filesystem::path &root, QString *why)
 {
-    const std::filesystem::path source = std::filesystem::path(KLINEAGE_SOURCE_DIR) / "workloads";
+    const std::filesystem::path source = std::filesystem::path(klineage::test::sourcePath()) / "workloads";
     try {
         std::filesystem::create_directories(root / "skills");
         std::filesystem::copy(source, root / "workloads", std::filesystem::copy_options::recursive);

@@ -3,6 +3,7 @@
 
 #include "core/files/sha256.h"
 #include "core/trial/trial.h"
+#include "tests/paths.h"
 
 #include <filesystem>
 #include <string>
@@ -39,8 +40,8 @@ class WorkspaceCopy
 public:
     WorkspaceCopy()
     {
-        std::filesystem::copy(std::filesystem::path(KLINEAGE_SOURCE_DIR) / "tests/data/workspace", root(),
-                              std::filesystem::copy_options::recursive);
+        std::filesystem::copy(std::filesystem::path(klineage::test::sourcePath()) / "tests/data/workspace",
+                              root(), std::filesystem::copy_options::recursive);
     }
 
     [[nodiscard]] std::filesystem::path root() const

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/fuzz/seeds.h"
+#include "tests/paths.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -26,7 +27,7 @@ std::vector<std::string> collectSeeds(const FuzzTarget &target)
 {
     std::vector<std::string> seeds = target.seeds;
     for (const char *folder : {"workloads", "skills"}) {
-        const fs::path root = fs::path(KLINEAGE_SOURCE_DIR) / folder;
+        const fs::path root = fs::path(klineage::test::sourcePath()) / folder;
         if (!fs::is_directory(root))
             continue;
         std::vector<fs::path> paths;

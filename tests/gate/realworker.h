@@ -4,14 +4,15 @@
 #pragma once
 
 #include "core/gate/supervisor/supervisor.h"
+#include "tests/paths.h"
 
 namespace klineage::test {
 
 inline gate::SupervisorOptions realWorker()
 {
     gate::SupervisorOptions options;
-    options.workerCommand = {std::string(KLINEAGE_BIN_DIR) + "/klineage-gate", "worker"};
-    options.compilerCommand = {std::string(KLINEAGE_BIN_DIR) + "/klineage-gate", "compile"};
+    options.workerCommand = {klineage::test::programPath("/klineage-gate"), "worker"};
+    options.compilerCommand = {klineage::test::programPath("/klineage-gate"), "compile"};
     return options;
 }
 

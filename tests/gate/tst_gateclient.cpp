@@ -6,6 +6,7 @@
 #include "core/process/childprocess.h"
 
 #include "tests/core/gate/gatefixture.h"
+#include "tests/paths.h"
 #include "tests/patience.h"
 
 #include <nlohmann/json.hpp>
@@ -27,7 +28,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const fs::path program = fs::path(KLINEAGE_BIN_DIR) / "klineage-gate";
+const fs::path program = fs::path(klineage::test::programPath()) / "klineage-gate";
 
 void writeText(const fs::path &path, const std::string &text)
 {

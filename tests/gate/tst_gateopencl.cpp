@@ -6,6 +6,7 @@
 
 #include "tests/core/gate/gatefixture.h"
 #include "tests/gate/realworker.h"
+#include "tests/paths.h"
 
 #include <QtTest>
 
@@ -382,7 +383,7 @@ void TestGateOpenCl::choicesInAnyOrder()
             "    if (rank < K) {\n        v[row * K + %1] = x[i];\n        c[row * K + %2] = i;\n    }\n}\n")
             .arg(value, column);
     GateJob job = test::quickJob(candidate.toStdString());
-    auto workload = workload::readWorkload(std::filesystem::path(KLINEAGE_SOURCE_DIR)
+    auto workload = workload::readWorkload(std::filesystem::path(klineage::test::sourcePath())
                                            / "tests/gate/references/workloads/topk");
     QVERIFY2(workload, workload ? "" : workload.error().message.c_str());
     workload->cases.front().axes = {{"B", 3}, {"S", 400}, {"K", 50}};

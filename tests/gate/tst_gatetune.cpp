@@ -6,6 +6,7 @@
 
 #include "core/files/atomicfile.h"
 #include "tests/core/gate/gatefixture.h"
+#include "tests/paths.h"
 
 #include <QtTest>
 
@@ -69,7 +70,7 @@ private slots:
 
 void TestGateTune::initTestCase()
 {
-    const auto devices = queryDevices(std::string(KLINEAGE_BIN_DIR) + "/klineage-gate");
+    const auto devices = queryDevices(klineage::test::programPath("/klineage-gate"));
     QVERIFY2(devices, devices ? "" : devices.error().message.c_str());
     for (const DeviceInfo &device : *devices) {
         if (device.kind == kernel::DeviceKind::OpenCl && !device.available)
@@ -92,7 +93,7 @@ void TestGateTune::sweepsUnderTheGate()
     options.pointSeconds = 0.3;
     options.out = folder.filePath("points.jsonl").toStdString();
 
-    GateClient client(std::string(KLINEAGE_BIN_DIR) + "/klineage-gate");
+    GateClient client(klineage::test::programPath("/klineage-gate"));
     const auto result =
         tune::runSweep(options, {[&client](const GateRequest &request) { return client.run(request); }, {}});
     QVERIFY2(result, result ? "" : result.error().message.c_str());

@@ -10,6 +10,7 @@
 #include "core/pool/gateclient.h"
 #include "core/trial/analysis/ceilings.h"
 #include "core/workspace/workspace.h"
+#include "tests/paths.h"
 
 #include <algorithm>
 #include <cstring>
@@ -341,7 +342,7 @@ Result<Setting> prepare(const fs::path &source)
 
 int main(int argc, char **argv)
 {
-    fs::path source = KLINEAGE_SOURCE_DIR;
+    fs::path source = klineage::test::sourcePath();
     std::vector<const Group *> chosen;
     for (int i = 1; i < argc; ++i) {
         const auto *group = std::find_if(std::begin(groups), std::end(groups),

@@ -6,6 +6,7 @@
 #include "core/pool/gateclient.h"
 #include "core/process/childprocess.h"
 #include "tests/core/gate/gatefixture.h"
+#include "tests/paths.h"
 
 #include <QtTest>
 #include <nlohmann/json.hpp>
@@ -41,7 +42,7 @@ TestBareEnvironment::Outcome TestBareEnvironment::run(
     const std::vector<std::string> &arguments)
 {
     process::ChildOptions options;
-    options.command = {std::string(KLINEAGE_BIN_DIR) + "/klineage-cli"};
+    options.command = {klineage::test::programPath("/klineage-cli")};
     options.command.insert(options.command.end(), arguments.begin(), arguments.end());
     options.inheritedVariables.emplace(); // none
     options.environment = variables;
@@ -83,7 +84,7 @@ void TestBareEnvironment::initTestCase()
     QVERIFY(QDir(m_folder.path()).mkpath("workloads/tiny") && QDir(m_folder.path()).mkpath("skills"));
     QVERIFY(files::writeFileAtomic(m_folder.filePath("workloads/tiny/workload.toml").toStdString(), timed));
     QVERIFY(files::writeFileAtomic(m_folder.filePath("test.cl").toStdString(), test::naive()));
-    const auto devices = gate::queryDevices(std::string(KLINEAGE_BIN_DIR) + "/klineage-gate");
+    const auto devices = gate::queryDevices(klineage::test::programPath("/klineage-gate"));
     QVERIFY2(devices, devices ? "" : devices.error().message.c_str());
     for (const gate::DeviceInfo &device : *devices) {
         if (device.kind == kernel::DeviceKind::OpenCl && !device.available)

@@ -4,6 +4,7 @@
 #include "core/lineage/lineage.h"
 #include "tests/app/cli/rows.h"
 #include "tests/core/trialfixture.h"
+#include "tests/paths.h"
 
 #include <QJsonArray>
 #include <QJsonDocument>
@@ -27,7 +28,7 @@ Outcome runCli(const QStringList &arguments, const std::filesystem::path &folder
 {
     QProcess process;
     process.setWorkingDirectory(QString::fromStdString(folder.string()));
-    process.start(QStringLiteral(KLINEAGE_BIN_DIR "/klineage-cli"), arguments);
+    process.start(QString::fromStdString(klineage::test::programPath("/klineage-cli")), arguments);
     return outcomeOf(process);
 }
 
@@ -188,7 +189,7 @@ private slots:
     /// Of a lineage that ships: ranked causes, launches with what limits them, and the roofline.
     void aStepIsExplained()
     {
-        const QString shipped = QStringLiteral(KLINEAGE_SOURCE_DIR);
+        const QString shipped = QString::fromStdString(klineage::test::sourcePath());
         const Outcome outcome =
             runCli({"lineage", "explain", "gemm/sm90/K08", "--json", "--workspace", shipped});
         QCOMPARE(outcome.status, 0);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The verbs that start deoptimization, lift and admission: what they refuse before a run is made, and a lift with a command as author.
 #include "tests/core/trialfixture.h"
+#include "tests/paths.h"
 #include "tests/patience.h"
 
 #include <QJsonDocument>
@@ -22,7 +23,7 @@ Outcome cli(const WorkspaceCopy &workspace, QStringList arguments)
 {
     arguments << QStringLiteral("--workspace") << QString::fromStdString(workspace.root().string());
     QProcess process;
-    process.start(QStringLiteral(KLINEAGE_BIN_DIR "/klineage-cli"), arguments);
+    process.start(QString::fromStdString(klineage::test::programPath("/klineage-cli")), arguments);
     if (!process.waitForFinished(4 * patienceMs))
         qFatal("klineage-cli did not end");
     return {process.exitCode(), QString::fromUtf8(process.readAllStandardOutput()),

@@ -2,6 +2,7 @@
 // `llm ask` and `llm prices`, from outside.
 #include "core/llm/prices.h"
 #include "tests/core/llm/loopbackserver.h"
+#include "tests/paths.h"
 #include "tests/patience.h"
 
 #include <QDir>
@@ -36,7 +37,7 @@ Outcome runCli(const QStringList &arguments, const QByteArray &input = {},
     for (const QString &entry : environment)
         variables.insert(entry.section('=', 0, 0), entry.section('=', 1));
     process.setProcessEnvironment(variables);
-    process.start(QStringLiteral(KLINEAGE_BIN_DIR "/klineage-cli"), arguments);
+    process.start(QString::fromStdString(klineage::test::programPath("/klineage-cli")), arguments);
     process.write(input);
     process.closeWriteChannel();
     if (!process.waitForFinished(4 * patienceMs))

@@ -4,6 +4,7 @@
 #include "core/pool/gateclient.h"
 #include "core/workspace/starter.h"
 #include "tests/app/cli/rows.h"
+#include "tests/paths.h"
 
 #include <QDir>
 #include <QFile>
@@ -89,7 +90,7 @@ private slots:
 
     void gatedItBecomesK00()
     {
-        const auto devices = gate::queryDevices(std::string(KLINEAGE_BIN_DIR) + "/klineage-gate");
+        const auto devices = gate::queryDevices(klineage::test::programPath("/klineage-gate"));
         if (!devices || std::none_of(devices->begin(), devices->end(), [](const gate::DeviceInfo &device) {
                 return device.kind == kernel::DeviceKind::OpenCl && device.available;
             }))
@@ -120,7 +121,7 @@ private:
     [[nodiscard]] Outcome run(QStringList options) const
     {
         QProcess process;
-        process.start(QStringLiteral(KLINEAGE_BIN_DIR "/klineage-cli"),
+        process.start(QString::fromStdString(klineage::test::programPath("/klineage-cli")),
                       QStringList{"lineage", "new", m_folder->filePath("act.cl"), "--workspace",
                                   m_folder->filePath("w")}
                           + options);

@@ -4,6 +4,7 @@
 #include "core/files/atomicfile.h"
 #include "core/pool/gateclient.h"
 #include "tests/app/cli/rows.h"
+#include "tests/paths.h"
 
 #include <QJsonArray>
 #include <QTemporaryDir>
@@ -71,7 +72,7 @@ Outcome TestProblemCli::run(QStringList arguments) const
 {
     QProcess process;
     arguments << "--workspace" << m_folder.path() << "--json";
-    process.start(QStringLiteral(KLINEAGE_BIN_DIR "/klineage-cli"), arguments);
+    process.start(QString::fromStdString(klineage::test::programPath("/klineage-cli")), arguments);
     return outcomeOf(process);
 }
 
@@ -85,7 +86,7 @@ void TestProblemCli::initTestCase()
     QVERIFY(files::writeFileAtomic(m_folder.filePath("right.cl").toStdString(),
                                    kernelText("x[i] * scale * weight[i]")));
     QVERIFY(files::writeFileAtomic(m_folder.filePath("wrong.cl").toStdString(), kernelText("x[i] * scale")));
-    const auto devices = gate::queryDevices(std::string(KLINEAGE_BIN_DIR) + "/klineage-gate");
+    const auto devices = gate::queryDevices(klineage::test::programPath("/klineage-gate"));
     QVERIFY2(devices, devices ? "" : devices.error().message.c_str());
     for (const gate::DeviceInfo &device : *devices)
         m_hasDevice = m_hasDevice || (device.kind == kernel::DeviceKind::OpenCl && device.available);
@@ -138,7 +139,7 @@ void TestProblemCli::whatIsSkippedIsSaid()
 {
     QProcess process;
     process.start(
-        QStringLiteral(KLINEAGE_BIN_DIR "/klineage-cli"),
+        QString::fromStdString(klineage::test::programPath("/klineage-cli")),
         {"workload", "import", m_folder.filePath("set/readme.txt"), "--workspace", m_folder.path()});
     const Outcome outcome = outcomeOf(process);
     QCOMPARE(outcome.status, 1);

@@ -5,6 +5,7 @@
 #include "core/lineage/verify.h"
 #include "tests/app/cli/rows.h"
 #include "tests/core/run/runfixture.h"
+#include "tests/paths.h"
 
 #include <QJsonArray>
 #include <QJsonObject>
@@ -198,7 +199,7 @@ private:
     {
         QProcess process;
         process.setWorkingDirectory(QString::fromStdString(root().string()));
-        process.start(QStringLiteral(KLINEAGE_BIN_DIR "/") + program, arguments);
+        process.start(QString::fromStdString(klineage::test::programPath("/")) + program, arguments);
         return outcomeOf(process);
     }
     [[nodiscard]] Outcome cli(const QStringList &arguments) const { return run("klineage-cli", arguments); }

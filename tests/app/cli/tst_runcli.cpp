@@ -3,6 +3,7 @@
 // with, looked at, replayed; and an experiment.
 #include "tests/app/cli/rows.h"
 #include "tests/core/run/runfixture.h"
+#include "tests/paths.h"
 #include "tests/patience.h"
 
 #include <QElapsedTimer>
@@ -244,7 +245,7 @@ private:
     void begin(QProcess &process, const QStringList &arguments) const
     {
         process.setWorkingDirectory(QString::fromStdString(m_folder.path().string()));
-        process.start(QStringLiteral(KLINEAGE_BIN_DIR "/klineage-cli"), arguments);
+        process.start(QString::fromStdString(klineage::test::programPath("/klineage-cli")), arguments);
     }
 
     Outcome cli(const QStringList &arguments) const

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What `cmake --install` brings, moved to a folder of its own (DESTDIR): it has to work from there, with nothing in the environment.
+#include "tests/paths.h"
+
 #include <QDir>
 #include <QDirIterator>
 #include <QFile>
@@ -25,7 +27,7 @@ struct Outcome {
 /// A value of the build's CMakeCache.txt.
 QString cached(const QByteArray &name)
 {
-    QFile file(QStringLiteral(KLINEAGE_BIN_DIR "/../CMakeCache.txt"));
+    QFile file(QString::fromStdString(klineage::test::programPath("/../CMakeCache.txt")));
     if (file.open(QIODevice::ReadOnly)) {
         for (const QByteArray &line : file.readAll().split('\n')) {
             if (line.startsWith(name + ':'))
@@ -52,10 +54,11 @@ private slots:
     {
         QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
         environment.insert(QStringLiteral("DESTDIR"), m_place.filePath(QStringLiteral("root")));
-        const Outcome installed = run(cached("CMAKE_COMMAND"),
-                                      {QStringLiteral("--install"), QStringLiteral(KLINEAGE_BIN_DIR "/.."),
-                                       QStringLiteral("--prefix"), QStringLiteral("/usr")},
-                                      environment);
+        const Outcome installed =
+            run(cached("CMAKE_COMMAND"),
+                {QStringLiteral("--install"), QString::fromStdString(klineage::test::programPath("/..")),
+                 QStringLiteral("--prefix"), QStringLiteral("/usr")},
+                environment);
         QVERIFY2(installed.status == 0, installed.err.constData());
         QVERIFY(QDir(m_place.path()).mkdir(QStringLiteral("home")));
         m_hasWindow = QFile::exists(file("bin/klineage"));
@@ -162,7 +165,7 @@ private slots:
     void theWorkspaceIsWhole()
     {
         for (const char *part : {"workloads", "skills"}) {
-            const QDir source(QStringLiteral(KLINEAGE_SOURCE_DIR "/") + QLatin1String(part));
+            const QDir source(QString::fromStdString(klineage::test::sourcePath("/")) + QLatin1String(part));
             const QDir installed(file("share/klineage/workspace/") + QLatin1String(part));
             int files = 0;
             for (QDirIterator it(

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // `klineage-cli mcp` from outside: lines in, lines out, and nothing else on stdout.
+#include "tests/paths.h"
 #include "tests/patience.h"
 
 #include <QElapsedTimer>
@@ -24,7 +25,7 @@ class Server
 public:
     explicit Server(const QStringList &more = {})
     {
-        std::filesystem::copy(std::filesystem::path(KLINEAGE_SOURCE_DIR) / "tests/data/workspace",
+        std::filesystem::copy(std::filesystem::path(klineage::test::sourcePath()) / "tests/data/workspace",
                               m_folder.path().toStdString(),
                               std::filesystem::copy_options::recursive
                                   | std::filesystem::copy_options::overwrite_existing);
@@ -33,7 +34,7 @@ public:
     void start(const QStringList &more)
     {
         m_process = std::make_unique<QProcess>();
-        m_process->start(QStringLiteral(KLINEAGE_BIN_DIR "/klineage-cli"),
+        m_process->start(QString::fromStdString(klineage::test::programPath("/klineage-cli")),
                          QStringList{"mcp", "--workspace", m_folder.path()} + more);
     }
     void write(const QByteArray &line) { m_process->write(line + '\n'); }
@@ -238,9 +239,9 @@ private slots:
         QFETCH(QString, part);
         QProcess process;
         process.setProcessChannelMode(QProcess::MergedChannels);
-        process.start(QStringLiteral(KLINEAGE_BIN_DIR "/klineage-cli"),
+        process.start(QString::fromStdString(klineage::test::programPath("/klineage-cli")),
                       QStringList{"card", "retrieve", "--workspace",
-                                  QStringLiteral(KLINEAGE_SOURCE_DIR "/tests/data/workspace")}
+                                  QString::fromStdString(klineage::test::sourcePath("/tests/data/workspace"))}
                           + arguments);
         QVERIFY(process.waitForFinished(4 * patienceMs));
         const QString said = QString::fromUtf8(process.readAll());

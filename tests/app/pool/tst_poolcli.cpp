@@ -6,6 +6,7 @@
 
 #include "core/files/atomicfile.h"
 #include "core/files/tomlwriter.h"
+#include "tests/paths.h"
 
 #include <nlohmann/json.hpp>
 
@@ -56,9 +57,9 @@ private:
 TestPoolCli::Ran TestPoolCli::cli(std::vector<std::string> arguments) const
 {
     process::ChildOptions options;
-    options.command = {KLINEAGE_BIN_DIR "/klineage-cli"};
+    options.command = {klineage::test::programPath("/klineage-cli")};
     options.command.insert(options.command.end(), arguments.begin(), arguments.end());
-    options.workingDirectory = KLINEAGE_SOURCE_DIR;
+    options.workingDirectory = klineage::test::sourcePath();
     options.environment = {{"XDG_CONFIG_HOME", path("config").string()}, {"HOME", path("home").string()}};
     if (const char *programs = std::getenv("PATH"); programs && fs::exists(path("bin")))
         options.environment.emplace_back("PATH", path("bin").string() + ":" + programs);
@@ -75,10 +76,9 @@ void TestPoolCli::initTestCase()
     m_server = std::make_unique<SshServer>(path("ssh"));
     if (!m_server->problem().empty())
         QSKIP(m_server->problem().c_str());
-    writeText(path("pool.toml"),
-              "[[gate]]\nname = \"near\"\n[[gate]]\nname = \"far\"\nprogram = '" KLINEAGE_BIN_DIR
-              "/klineage-gate'\n"
-                  + m_server->options(std::vector<std::string>()));
+    writeText(path("pool.toml"), "[[gate]]\nname = \"near\"\n[[gate]]\nname = \"far\"\nprogram = '"
+                                     + klineage::test::programPath("/klineage-gate") + "'\n"
+                                     + m_server->options(std::vector<std::string>()));
 }
 
 void TestPoolCli::statusAndCheckSayWhatIsThere()

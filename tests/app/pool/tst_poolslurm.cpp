@@ -5,6 +5,7 @@
 #include "tests/patience.h"
 
 #include "core/files/atomicfile.h"
+#include "tests/paths.h"
 
 #include <QElapsedTimer>
 #include <QTemporaryDir>
@@ -69,7 +70,7 @@ void TestPoolSlurm::cleanup()
 
 void TestPoolSlurm::theExampleOfTheReadme()
 {
-    const auto readme = files::readFile(KLINEAGE_SOURCE_DIR "/README.md", std::size_t{1} << 20);
+    const auto readme = files::readFile(klineage::test::sourcePath("/README.md"), std::size_t{1} << 20);
     QVERIFY(readme);
     const std::string before = "$ cat pool.toml\n[[gate]]\nname = \"batch\"\n";
     const std::size_t begin = readme->find(before);

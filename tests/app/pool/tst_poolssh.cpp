@@ -7,6 +7,7 @@
 #include "core/files/atomicfile.h"
 #include "core/files/tomlwriter.h"
 #include "core/kernel/candidatetext.h"
+#include "tests/paths.h"
 
 #include <QTemporaryDir>
 #include <QtTest>
@@ -78,15 +79,15 @@ void TestPoolSsh::aTrialOverSshByContent()
     const fs::path kept = m_far->path() / "kept";
     const fs::path program = m_far->path() / "a gate";
     writeText(program, "#!/bin/sh\ntee " + shellQuoted(kept.string()) + " | exec "
-                           + shellQuoted(KLINEAGE_BIN_DIR "/klineage-gate") + " \"$@\"\n");
+                           + shellQuoted(klineage::test::programPath("/klineage-gate")) + " \"$@\"\n");
     fs::permissions(program, fs::perms::owner_all);
     const auto gates = pool(
         entry("loopback", program,
               m_server->options(std::vector<std::string>()) + "environment = { WHAT = \"it's $HOME\" }\n"));
     GateRequest request;
-    request.workloadDirectory = KLINEAGE_SOURCE_DIR "/workloads/softmax";
+    request.workloadDirectory = klineage::test::sourcePath("/workloads/softmax");
     request.candidateText =
-        *kernel::readCandidateText(KLINEAGE_SOURCE_DIR "/workloads/softmax/lineages/pocl/K00.cl");
+        *kernel::readCandidateText(klineage::test::sourcePath("/workloads/softmax/lineages/pocl/K00.cl"));
     request.candidateName = "K00.cl";
     request.withReference = false;
     request.seeds = 1;
@@ -104,7 +105,7 @@ void TestPoolSsh::aTrialOverSshByContent()
     const auto sent = files::readFile(kept, std::size_t{1} << 20);
     QVERIFY(sent);
     QVERIFY(sent->find("__kernel") != std::string::npos);
-    QVERIFY(sent->find(KLINEAGE_SOURCE_DIR) == std::string::npos);
+    QVERIFY(sent->find(klineage::test::sourcePath()) == std::string::npos);
 }
 
 void TestPoolSsh::aRefusedKeyIsSaidAndTheTrialGoesElsewhere()

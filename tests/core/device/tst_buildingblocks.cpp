@@ -2,6 +2,7 @@
 // The building blocks of the cards that ship compile alone. NVRTC needs no GPU; without it there is nothing to see.
 #include "core/device/backend.h"
 #include "core/files/atomicfile.h"
+#include "tests/paths.h"
 
 #include <QTest>
 
@@ -19,7 +20,7 @@ private slots:
         namespace fs = std::filesystem;
         int blocks = 0;
         for (const fs::directory_entry &card :
-             fs::directory_iterator(fs::path(KLINEAGE_SOURCE_DIR) / "skills")) {
+             fs::directory_iterator(fs::path(klineage::test::sourcePath()) / "skills")) {
             const fs::path file = card.path() / "building_block.cu";
             if (!fs::exists(file))
                 continue;

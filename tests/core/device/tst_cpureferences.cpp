@@ -5,6 +5,7 @@
 #include "core/device/references/cpureference.h"
 #include "core/gate/check/caseinstance.h"
 #include "core/gate/check/comparison.h"
+#include "tests/paths.h"
 
 #include <QtTest>
 
@@ -17,8 +18,8 @@ namespace {
 
 workload::Workload shippedWorkload(const QString &name)
 {
-    auto workload =
-        workload::readWorkload(std::filesystem::path(KLINEAGE_SOURCE_DIR) / "workloads" / name.toStdString());
+    auto workload = workload::readWorkload(std::filesystem::path(klineage::test::sourcePath()) / "workloads"
+                                           / name.toStdString());
     if (!workload)
         qFatal("%s", workload.error().message.c_str());
     return *workload;

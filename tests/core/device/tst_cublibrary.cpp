@@ -4,6 +4,7 @@
 #include "core/device/cuda/cub/cublibrary.h"
 #include "core/device/references/cublibrary.h"
 #include "core/gate/references/installed.h"
+#include "tests/paths.h"
 
 #include <QtTest>
 
@@ -48,7 +49,7 @@ void TestCubLibrary::besideTheProgram()
 
 void TestCubLibrary::initLibrary()
 {
-    const QString path = KLINEAGE_BIN_DIR "/libklineage-cub.so";
+    const QString path = klineage::test::programPath("/libklineage-cub.so");
     if (!QFile::exists(path))
         QSKIP("This build has no nvcc.");
     m_library = ::dlopen(path.toUtf8().constData(), RTLD_NOW | RTLD_LOCAL);

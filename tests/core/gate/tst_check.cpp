@@ -6,6 +6,7 @@
 #include "core/gate/check/oracle.h"
 
 #include "gatefixture.h"
+#include "tests/paths.h"
 
 #include <QtTest>
 
@@ -402,7 +403,7 @@ void TestCheck::lowerPrecisionShowsInExactCases()
     QFETCH(QString, workload);
     QFETCH(int, bits);
     const auto shipped =
-        workload::readWorkload(std::filesystem::path(KLINEAGE_SOURCE_DIR) / workload.toStdString());
+        workload::readWorkload(std::filesystem::path(klineage::test::sourcePath()) / workload.toStdString());
     QVERIFY2(shipped, shipped ? "" : shipped.error().message.c_str());
     const workload::Case &c = *shipped->findCase("integers");
     auto tensors = generateCase(*shipped, c, 77).value();

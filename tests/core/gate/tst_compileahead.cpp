@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/gate/session/compileahead.h"
+#include "tests/paths.h"
 #include "tests/patience.h"
 
 #include <QtTest>
@@ -99,8 +100,7 @@ private slots:
 
     void compiledByTheRealCompiler()
     {
-        const std::vector<std::string> command = {std::string(KLINEAGE_BIN_DIR) + "/klineage-gate",
-                                                  "compile"};
+        const std::vector<std::string> command = {klineage::test::programPath("/klineage-gate"), "compile"};
         const CompileCache cache({});
         CompilerSession compiler(command, cache);
         const std::string source = "extern \"C\" __global__ void k(float *x) { x[threadIdx.x] = N; }\n";

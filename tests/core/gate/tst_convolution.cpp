@@ -4,6 +4,7 @@
 // case (the exact ones too), and each common mistake fails a case that is there for it.
 #include "core/gate/check/caseinstance.h"
 #include "core/gate/check/comparison.h"
+#include "tests/paths.h"
 
 #include <QtTest>
 
@@ -193,7 +194,7 @@ void winograd(const Image &image, std::vector<float> &y)
 const workload::Workload &shippedConvolution()
 {
     static const auto workload =
-        workload::readWorkload(std::filesystem::path(KLINEAGE_SOURCE_DIR) / "workloads/conv2d");
+        workload::readWorkload(std::filesystem::path(klineage::test::sourcePath()) / "workloads/conv2d");
     if (!workload)
         qFatal("%s", workload.error().message.c_str());
     return *workload;

@@ -2,6 +2,7 @@
 #include "core/gate/selftest/corpusfile.h"
 
 #include "core/kernel/candidate.h"
+#include "tests/paths.h"
 
 #include <QTest>
 
@@ -61,7 +62,7 @@ Verdict verdictOf(VerdictStatus status, Stage stage)
 
 std::filesystem::path shippedCorpus()
 {
-    return std::filesystem::path(KLINEAGE_SOURCE_DIR) / "tests/gate/corpus";
+    return std::filesystem::path(klineage::test::sourcePath()) / "tests/gate/corpus";
 }
 
 } // namespace

@@ -4,6 +4,7 @@
 #include "core/gate/check/hardcontent.h"
 
 #include "core/gate/check/comparison.h"
+#include "tests/paths.h"
 
 #include <QTest>
 
@@ -17,7 +18,7 @@ namespace {
 
 workload::Workload corpusWorkload(const char *name)
 {
-    const auto read = workload::readWorkload(std::filesystem::path(KLINEAGE_SOURCE_DIR)
+    const auto read = workload::readWorkload(std::filesystem::path(klineage::test::sourcePath())
                                              / "tests/gate/corpus/workloads" / name);
     if (!read)
         qFatal("%s", read.error().message.c_str());
@@ -112,7 +113,7 @@ private slots:
     void attentionIsPeakedAndUneven()
     {
         const auto workload =
-            workload::readWorkload(std::filesystem::path(KLINEAGE_SOURCE_DIR) / "workloads/fmha");
+            workload::readWorkload(std::filesystem::path(klineage::test::sourcePath()) / "workloads/fmha");
         QVERIFY(workload);
         const auto contents = hardContents(*workload, 1);
         QCOMPARE(contents.size(), std::size_t{1});
@@ -128,7 +129,7 @@ private slots:
     void theDeltaRuleRemembers()
     {
         const auto workload =
-            workload::readWorkload(std::filesystem::path(KLINEAGE_SOURCE_DIR) / "workloads/gdn");
+            workload::readWorkload(std::filesystem::path(klineage::test::sourcePath()) / "workloads/gdn");
         QVERIFY(workload);
         const auto contents = hardContents(*workload, 1);
         QCOMPARE(contents.size(), std::size_t{1});

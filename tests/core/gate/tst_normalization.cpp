@@ -4,6 +4,7 @@
 // and each common mistake fails a case that is there for it.
 #include "core/gate/check/caseinstance.h"
 #include "core/gate/check/comparison.h"
+#include "tests/paths.h"
 
 #include <QtTest>
 
@@ -151,8 +152,8 @@ const HostTensor *find(const CaseInstance &instance, const std::string &name)
 
 workload::Workload shipped(const QString &name)
 {
-    auto workload =
-        workload::readWorkload(std::filesystem::path(KLINEAGE_SOURCE_DIR) / "workloads" / name.toStdString());
+    auto workload = workload::readWorkload(std::filesystem::path(klineage::test::sourcePath()) / "workloads"
+                                           / name.toStdString());
     if (!workload)
         qFatal("%s", workload.error().message.c_str());
     return *workload;

@@ -2,6 +2,7 @@
 //
 // The oracles against loops that are too plain to be wrong, and the workloads that vendor references are tried on.
 #include "core/gate/check/caseinstance.h"
+#include "tests/paths.h"
 
 #include <QtTest>
 
@@ -16,7 +17,8 @@ using namespace klineage::gate;
 
 namespace {
 
-const auto workloads = std::filesystem::path(KLINEAGE_SOURCE_DIR) / "tests/gate/references/workloads";
+const auto workloads =
+    std::filesystem::path(klineage::test::sourcePath()) / "tests/gate/references/workloads";
 
 workload::Workload shipped(const std::string &name)
 {

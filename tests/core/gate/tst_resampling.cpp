@@ -7,6 +7,7 @@
 #include "core/base/random.h"
 #include "core/gate/timing/rounds.h"
 #include "core/trial/trial.h"
+#include "tests/paths.h"
 
 #include <QTest>
 
@@ -39,7 +40,7 @@ const std::vector<double> *named(const Trial &trial, const std::string &subject)
 /// Trials with at least six blocks of five rounds.
 std::vector<Noise> recorded()
 {
-    const std::filesystem::path library = std::filesystem::path(KLINEAGE_SOURCE_DIR) / "workloads";
+    const std::filesystem::path library = std::filesystem::path(klineage::test::sourcePath()) / "workloads";
     std::vector<Noise> all;
     for (const char *workload :
          {"conv2d-f16", "gemm", "softmax", "layernorm", "topk", "gdn", "gemm-decode"}) {

@@ -2,6 +2,7 @@
 //
 // Choices of elements: what is free (order, ties) passes, and everything else is told.
 #include "core/gate/check/outputjudge.h"
+#include "tests/paths.h"
 
 #include <QtTest>
 
@@ -21,7 +22,7 @@ constexpr float infinity = std::numeric_limits<float>::infinity();
 
 workload::Workload topk()
 {
-    auto workload = workload::readWorkload(std::filesystem::path(KLINEAGE_SOURCE_DIR)
+    auto workload = workload::readWorkload(std::filesystem::path(klineage::test::sourcePath())
                                            / "tests/gate/references/workloads/topk");
     if (!workload)
         qFatal("%s", workload.error().message.c_str());

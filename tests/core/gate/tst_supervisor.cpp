@@ -6,6 +6,7 @@
 #include "core/trial/requestjson.h"
 
 #include "gatefixture.h"
+#include "tests/paths.h"
 
 #include <QTemporaryDir>
 #include <QtTest>
@@ -23,7 +24,7 @@ namespace {
 SupervisorOptions fake(const std::string &mode)
 {
     SupervisorOptions options;
-    options.workerCommand = {std::string(KLINEAGE_BIN_DIR) + "/klineage-fakeworker", mode};
+    options.workerCommand = {klineage::test::programPath("/klineage-fakeworker"), mode};
     options.trustedKernel = false; // it computes nothing
     return options;
 }
@@ -229,11 +230,8 @@ void TestSupervisor::badPlanIsAVerdict()
 
 void TestSupervisor::nothingLeaks()
 {
-#ifdef KLINEAGE_SANITIZED
-    constexpr int candidates = 70; // processes start slowly under the sanitizer
-#else
-    constexpr int candidates = 500;
-#endif
+    const int candidates =
+        klineage::test::isSanitized() ? 70 : 500; // processes start slowly under the sanitizer
     const QTemporaryDir temporary;
     qputenv("TMPDIR", temporary.path().toUtf8());
     GateJob job = shortJob();
@@ -262,11 +260,7 @@ void TestSupervisor::nothingLeaks()
 void TestSupervisor::cutAtEveryByte()
 {
     // Not cut, the conversation goes on to the verdict that workerThatClaimsSuccess() is about.
-#ifdef KLINEAGE_SANITIZED
-    constexpr int stride = 29; // processes start slowly under the sanitizer
-#else
-    constexpr int stride = 1;
-#endif
+    const int stride = klineage::test::isSanitized() ? 29 : 1; // processes start slowly under the sanitizer
     int offset = 0;
     int verdicts = 0;
     for (int whole = 0; whole < 3; offset += stride) {

@@ -5,6 +5,7 @@
 #include "core/gate/timing/timedbuffers.h"
 
 #include "gatefixture.h"
+#include "tests/paths.h"
 
 #include <QtTest>
 
@@ -24,8 +25,7 @@ using Bytes = std::vector<std::byte>;
 std::unique_ptr<WorkerSession> startMemory(kernel::DeviceKind device)
 {
     auto session = WorkerSession::start(
-        {std::string(KLINEAGE_BIN_DIR) + "/klineage-fakeworker", "memory", "--backend", "any"}, device, 30,
-        {});
+        {klineage::test::programPath("/klineage-fakeworker"), "memory", "--backend", "any"}, device, 30, {});
     if (!session)
         qFatal("%s", session.error().error.message.c_str());
     return std::move(*session);

@@ -4,6 +4,7 @@
 #include "core/gate/timing/timedoutputs.h"
 
 #include "gatefixture.h"
+#include "tests/paths.h"
 
 #include <QtTest>
 
@@ -28,7 +29,7 @@ workload::Workload rows()
 std::unique_ptr<WorkerSession> startMemory()
 {
     auto session = WorkerSession::start(
-        {std::string(KLINEAGE_BIN_DIR) + "/klineage-fakeworker", "memory", "--backend", "opencl"},
+        {klineage::test::programPath("/klineage-fakeworker"), "memory", "--backend", "opencl"},
         kernel::DeviceKind::OpenCl, 30, {});
     if (!session)
         qFatal("%s", session.error().error.message.c_str());

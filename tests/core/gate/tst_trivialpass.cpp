@@ -5,6 +5,7 @@
 #include "core/gate/check/trivialpass.h"
 
 #include "gatefixture.h"
+#include "tests/paths.h"
 
 #include <QtTest>
 
@@ -41,13 +42,9 @@ std::optional<std::string> passOf(const workload::Workload &workload, const work
 /// What passes in each of the cases that take a moment; a timed case that takes longer is made smaller.
 std::vector<std::optional<std::string>> passesOf(const workload::Workload &workload)
 {
-#ifdef __SANITIZE_ADDRESS__
-    constexpr double mostFlops = 2e7; // the same loops, ten times slower
-    constexpr double mostBytes = 2e6;
-#else
-    constexpr double mostFlops = 2e8;
-    constexpr double mostBytes = 2e7; // of what can be made smaller
-#endif
+    const double slower = klineage::test::isSanitized() ? 10 : 1;
+    const double mostFlops = 2e8 / slower;
+    const double mostBytes = 2e7 / slower; // of what can be made smaller
     const auto isQuick = [&workload](const workload::Case &c) {
         return workload.flops.evaluateReal(workload.bindings(c)).value_or(0) <= mostFlops;
     };
@@ -144,7 +141,7 @@ void TestTrivialPass::workloadsOfTheRepository_data()
 {
     QTest::addColumn<QString>("folder");
     for (const char *root : {"workloads", "tests/gate/corpus/workloads", "tests/gate/references/workloads"}) {
-        for (const auto &entry : fs::directory_iterator(fs::path(KLINEAGE_SOURCE_DIR) / root)) {
+        for (const auto &entry : fs::directory_iterator(fs::path(klineage::test::sourcePath()) / root)) {
             if (fs::exists(entry.path() / "workload.toml"))
                 QTest::newRow(entry.path().filename().c_str())
                     << QString::fromStdString(entry.path().string());
@@ -168,7 +165,7 @@ void TestTrivialPass::workloadsOfTheRepository()
 void TestTrivialPass::theSupervisorRefuses()
 {
     SupervisorOptions options;
-    options.workerCommand = {std::string(KLINEAGE_BIN_DIR) + "/klineage-fakeworker", "well"};
+    options.workerCommand = {klineage::test::programPath("/klineage-fakeworker"), "well"};
     options.trustedKernel = false; // it computes nothing
     Supervisor supervisor(options);
     const std::string text = oneInput("silu", "{ kind = \"normal\", mean = 500.0 }", "[\"R\", \"C\"]");

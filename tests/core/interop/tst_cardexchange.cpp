@@ -4,6 +4,7 @@
 #include "core/interop/cards/frontmatter.h"
 #include "core/interop/cards/importcards.h"
 #include "core/interop/cards/richjson.h"
+#include "tests/paths.h"
 
 #include <QTemporaryDir>
 #include <QTest>
@@ -19,7 +20,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const fs::path foreign = KLINEAGE_SOURCE_DIR "/tests/data/foreigncards";
+const fs::path foreign = klineage::test::sourcePath("/tests/data/foreigncards");
 const ForeignLibrary library{"a library", "unknown"};
 
 const ImportEntry &entryOf(const std::vector<ImportEntry> &entries, const std::string &source)
@@ -168,7 +169,7 @@ private slots:
     void richJsonRoundTrips()
     {
         skills::CardRecord record =
-            *skills::CardStore(KLINEAGE_SOURCE_DIR "/skills").read("stage-operand-tiles");
+            *skills::CardStore(klineage::test::sourcePath("/skills")).read("stage-operand-tiles");
         record.card.provides = {{"k-loop", "shared_tile"}};
         record.card.conflicts = {{"k-loop", "register_tile"}};
         const json written = json::parse(richJson(record, {}).dump());
@@ -199,7 +200,8 @@ private slots:
 
     void theLibraryAsSkills()
     {
-        for (const skills::CardRecord &record : skills::CardStore(KLINEAGE_SOURCE_DIR "/skills").readAll()) {
+        for (const skills::CardRecord &record :
+             skills::CardStore(klineage::test::sourcePath("/skills")).readAll()) {
             const std::string text = skills::writeSkillMarkdown(record);
             const QString problem = skillProblem(text, record.card.name);
             QVERIFY2(problem.isEmpty(),
@@ -213,7 +215,8 @@ private slots:
 
     void theSkillForAgents()
     {
-        const auto text = files::readFile(KLINEAGE_SOURCE_DIR "/resources/agents/klineage/SKILL.md", 1 << 20);
+        const auto text =
+            files::readFile(klineage::test::sourcePath("/resources/agents/klineage/SKILL.md"), 1 << 20);
         QVERIFY(text);
         const QString problem = skillProblem(*text, "klineage");
         QVERIFY2(problem.isEmpty(), qPrintable(problem));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/kernel/candidate.h"
+#include "tests/paths.h"
 
 #include <QTest>
 
@@ -280,7 +281,7 @@ void TestCandidate::fileProblems()
 void TestCandidate::shippedCandidatesRoundTrip_data()
 {
     QTest::addColumn<QString>("path");
-    const std::filesystem::path root = std::filesystem::path(KLINEAGE_SOURCE_DIR) / "workloads";
+    const std::filesystem::path root = std::filesystem::path(klineage::test::sourcePath()) / "workloads";
     for (const auto &entry : std::filesystem::recursive_directory_iterator(root)) {
         const std::string extension = entry.path().extension().string();
         if (extension == ".cu" || extension == ".cl")

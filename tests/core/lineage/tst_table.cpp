@@ -2,6 +2,7 @@
 #include "core/lineage/table.h"
 #include "core/lineage/verify.h"
 #include "tests/core/trialfixture.h"
+#include "tests/paths.h"
 
 #include <QTest>
 
@@ -17,7 +18,7 @@ namespace {
 
 Lineage fixture()
 {
-    Result<Lineage> lineage = readLineage(std::filesystem::path(KLINEAGE_SOURCE_DIR)
+    Result<Lineage> lineage = readLineage(std::filesystem::path(klineage::test::sourcePath())
                                           / "tests/data/workspace/workloads/toy/lineages/pocl");
     if (!lineage)
         qFatal("%s", lineage.error().message.c_str());

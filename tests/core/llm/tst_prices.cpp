@@ -2,6 +2,7 @@
 #include "core/files/atomicfile.h"
 #include "core/llm/prices.h"
 #include "tests/core/llm/scriptedprovider.h"
+#include "tests/paths.h"
 
 #include <QTemporaryDir>
 #include <QTest>
@@ -32,7 +33,7 @@ private slots:
         QVERIFY2(table, table ? "" : table.error().message.c_str());
         QCOMPARE(table->date, std::string("2026-11-21"));
         QVERIFY(table->prices.size() >= 20);
-        const auto file = files::readFile(KLINEAGE_SOURCE_DIR "/resources/prices.toml", 1 << 20);
+        const auto file = files::readFile(klineage::test::sourcePath("/resources/prices.toml"), 1 << 20);
         QCOMPARE(parsePrices(*file, "prices.toml")->prices, table->prices);
         for (const Price &price : table->prices) { // reading the cache is cheaper, output dearer than input
             QVERIFY2(price.input > 0 && price.output > price.input, price.model.c_str());
@@ -123,7 +124,7 @@ private slots:
         QCOMPARE(again->prices[0].cacheWrite, 1.0); // the input price when it is left out
         QCOMPARE(writePrices(*again), writePrices(*table));
         const auto shipped = parsePrices(
-            *files::readFile(KLINEAGE_SOURCE_DIR "/resources/prices.toml", 1 << 20), "prices.toml");
+            *files::readFile(klineage::test::sourcePath("/resources/prices.toml"), 1 << 20), "prices.toml");
         QCOMPARE(parsePrices(writePrices(*shipped), "p")->prices, shipped->prices);
     }
 

@@ -4,6 +4,7 @@
 #include "core/policy/search/searchpolicy.h"
 #include "core/policy/search/tree.h"
 #include "tests/core/policy/simulatedworld.h"
+#include "tests/paths.h"
 
 #include <QTest>
 
@@ -249,7 +250,7 @@ private slots:
 
     void docsNameEveryNumber()
     {
-        QFile file(QStringLiteral(KLINEAGE_SOURCE_DIR "/core/policy/README.md"));
+        QFile file(QString::fromStdString(klineage::test::sourcePath("/core/policy/README.md")));
         QVERIFY(file.open(QIODevice::ReadOnly));
         const QString text = QString::fromUtf8(file.readAll());
         for (const char *name : searches) {

@@ -2,6 +2,7 @@
 // Which candidate a run picks, in a simulation with planted effects and the noise of recorded trials.
 #include "core/lineage/lineage.h"
 #include "core/policy/standings.h"
+#include "tests/paths.h"
 
 #include <QTest>
 
@@ -15,7 +16,7 @@ using namespace klineage::policy;
 
 namespace {
 
-const std::filesystem::path source = KLINEAGE_SOURCE_DIR;
+const std::filesystem::path source = klineage::test::sourcePath();
 
 /// Standard deviations of logarithms.
 struct Noise {

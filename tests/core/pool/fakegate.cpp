@@ -5,6 +5,7 @@
 #include "core/files/sha256.h"
 #include "core/files/utctime.h"
 #include "core/trial/trial.h"
+#include "tests/paths.h"
 
 #include <csignal>
 #include <fstream>
@@ -35,7 +36,7 @@ FakeGateFolder::FakeGateFolder(fs::path folder)
     trial.verdict.reason = "ok";
     writeText(m_folder / "trial.json", writeTrial(trial));
     writeText(program(), "#!/bin/sh\nexec /bin/sh "
-                             + shellQuoted(KLINEAGE_SOURCE_DIR "/tests/core/pool/fakegate.sh") + " "
+                             + shellQuoted(klineage::test::sourcePath("/tests/core/pool/fakegate.sh")) + " "
                              + shellQuoted(m_folder.string()) + " \"$@\"\n");
     fs::permissions(program(), fs::perms::owner_all);
 }
@@ -53,7 +54,7 @@ std::vector<std::pair<std::string, int>> FakeGateFolder::begun() const
 GateRequest fakeRequest(const std::string &name)
 {
     GateRequest request;
-    request.workloadDirectory = KLINEAGE_SOURCE_DIR "/workloads/softmax";
+    request.workloadDirectory = klineage::test::sourcePath("/workloads/softmax");
     request.candidateText = "text";
     request.candidateName = name;
     return request;

@@ -2,6 +2,7 @@
 #include "core/process/childprocess.h"
 #include "core/process/landlock.h"
 #include "core/process/scratchfolder.h"
+#include "tests/paths.h"
 #include "tests/patience.h"
 
 #include <QFile>
@@ -20,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::string probeProgram = std::string(KLINEAGE_BIN_DIR) + "/klineage-isolationprobe";
+const std::string probeProgram = klineage::test::programPath("/klineage-isolationprobe");
 
 /// What a program of this build needs to start.
 Isolation programOnly()

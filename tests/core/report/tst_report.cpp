@@ -2,6 +2,7 @@
 // What a report says, by its structure: of the shipped lineages and runs, and of hostile ones.
 #include "core/report/report.h"
 #include "core/report/writers.h"
+#include "tests/paths.h"
 
 #include <QRegularExpression>
 #include <QTest>
@@ -16,7 +17,7 @@ namespace {
 
 const Workspace &shipped()
 {
-    static const Workspace workspace = openWorkspace(KLINEAGE_SOURCE_DIR).value();
+    static const Workspace workspace = openWorkspace(klineage::test::sourcePath()).value();
     return workspace;
 }
 
@@ -324,7 +325,7 @@ private slots:
 
     void runsAndExperiments()
     {
-        const std::string folder = KLINEAGE_SOURCE_DIR "/tests/data/experiments/cards-against-none";
+        const std::string folder = klineage::test::sourcePath("/tests/data/experiments/cards-against-none");
         const auto experiment = report::findSubject(shipped(), folder);
         QVERIFY(experiment && experiment->experiment);
         const QList<QStringList> rows = tableRows(htmlOf(report::makeReport(shipped(), *experiment)));
@@ -373,8 +374,8 @@ private slots:
     void runsWithoutTrials()
     {
         QFETCH(QString, id);
-        const auto run =
-            report::findSubject(shipped(), KLINEAGE_SOURCE_DIR "/tests/data/runs/" + id.toStdString());
+        const auto run = report::findSubject(shipped(), klineage::test::sourcePath("/tests/data/runs/")
+                                                            + id.toStdString());
         QVERIFY2(run && run->run, run ? "" : run.error().message.c_str());
         const QList<QStringList> rows = tableRows(htmlOf(report::makeReport(shipped(), *run)));
         QVERIFY(rowOf(rows, QString::number(run->run->steps.back().number)));

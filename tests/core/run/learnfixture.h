@@ -4,6 +4,7 @@
 #include "core/files/atomicfile.h"
 #include "core/files/sha256.h"
 #include "core/run/context.h"
+#include "tests/paths.h"
 
 #include <algorithm>
 #include <functional>
@@ -198,7 +199,7 @@ public:
     LearnWorld()
     {
         const fs::path data =
-            fs::path(KLINEAGE_SOURCE_DIR) / "tests/data/workspace/workloads/toy/workload.toml";
+            fs::path(klineage::test::sourcePath()) / "tests/data/workspace/workloads/toy/workload.toml";
         fs::create_directories(root() / "workloads/toy");
         fs::create_directories(root() / "skills");
         fs::copy_file(data, root() / "workloads/toy/workload.toml");

@@ -6,6 +6,7 @@
 #include "core/run/materialize/arm.h"
 #include "core/talk/cardtext.h"
 #include "tests/core/run/materializefixture.h"
+#include "tests/paths.h"
 
 #include <QTest>
 
@@ -116,7 +117,7 @@ private slots:
     {
         const MemoryFolder folder;
         const fs::path workspace = folder.path() / "w";
-        fs::copy(fs::path(KLINEAGE_SOURCE_DIR) / "tests/data/workspace", workspace,
+        fs::copy(fs::path(klineage::test::sourcePath()) / "tests/data/workspace", workspace,
                  fs::copy_options::recursive);
         Settings settings;
         settings.id = "one";

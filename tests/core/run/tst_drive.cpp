@@ -5,6 +5,7 @@
 #include "core/run/drive/replaycheck.h"
 #include "core/run/drive/runprovider.h"
 #include "tests/core/run/materializefixture.h"
+#include "tests/paths.h"
 
 #include <QTest>
 
@@ -66,7 +67,7 @@ private slots:
     void init()
     {
         m_folder = std::make_unique<MemoryFolder>();
-        fs::copy(fs::path(KLINEAGE_SOURCE_DIR) / "tests/data/workspace", workspace(),
+        fs::copy(fs::path(klineage::test::sourcePath()) / "tests/data/workspace", workspace(),
                  fs::copy_options::recursive);
     }
 

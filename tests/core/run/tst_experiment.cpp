@@ -2,6 +2,7 @@
 #include "core/run/experiment/results.h"
 #include "core/run/experiment/runcells.h"
 #include "tests/core/run/materializefixture.h"
+#include "tests/paths.h"
 
 #include <QTest>
 
@@ -59,7 +60,7 @@ private slots:
     void init()
     {
         m_folder = std::make_unique<MemoryFolder>();
-        fs::copy(fs::path(KLINEAGE_SOURCE_DIR) / "tests/data/workspace", workspace(),
+        fs::copy(fs::path(klineage::test::sourcePath()) / "tests/data/workspace", workspace(),
                  fs::copy_options::recursive);
         fs::create_directories(directory());
         writeAll(directory() / "experiment.toml", text);

@@ -3,6 +3,7 @@
 // gone on with comes to the same.
 #include "core/run/summary.h"
 #include "tests/core/run/materializefixture.h"
+#include "tests/paths.h"
 
 #include <QRegularExpression>
 #include <QTest>
@@ -96,7 +97,7 @@ private slots:
     void init()
     {
         m_folder = std::make_unique<MemoryFolder>();
-        fs::copy(fs::path(KLINEAGE_SOURCE_DIR) / "tests/data/workspace", workspace(),
+        fs::copy(fs::path(klineage::test::sourcePath()) / "tests/data/workspace", workspace(),
                  fs::copy_options::recursive);
         // A roundtrip elsewhere admits the card.
         std::ofstream(workspace() / "skills/stage-rows/verification.jsonl", std::ios::app)

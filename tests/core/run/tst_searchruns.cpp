@@ -6,6 +6,7 @@
 #include "core/run/drive/replaycheck.h"
 #include "tests/core/policy/simulatedworld.h"
 #include "tests/core/run/materializefixture.h"
+#include "tests/paths.h"
 
 #include <QTest>
 
@@ -57,7 +58,7 @@ Settings settingsOf(const Wanted &wanted)
 
 fs::path recordOf(const Wanted &wanted)
 {
-    return fs::path(KLINEAGE_SOURCE_DIR) / "tests/data/searchruns" / settingsOf(wanted).id;
+    return fs::path(klineage::test::sourcePath()) / "tests/data/searchruns" / settingsOf(wanted).id;
 }
 
 std::uintmax_t bytesIn(const fs::path &folder)
@@ -78,7 +79,7 @@ private slots:
     void init()
     {
         m_folder = std::make_unique<MemoryFolder>();
-        fs::copy(fs::path(KLINEAGE_SOURCE_DIR) / "tests/data/workspace", workspace(),
+        fs::copy(fs::path(klineage::test::sourcePath()) / "tests/data/workspace", workspace(),
                  fs::copy_options::recursive);
         writeAll(workspace() / "simulated.cl", SimulatedWorld(worldSeed).root());
     }

@@ -5,6 +5,7 @@
 #include "core/run/lift/group.h"
 #include "core/run/subject.h"
 #include "tests/core/run/materializefixture.h"
+#include "tests/paths.h"
 
 #include <QTemporaryDir>
 #include <QTest>
@@ -46,7 +47,8 @@ private slots:
     void init()
     {
         m_folder = std::make_unique<MemoryFolder>();
-        fs::copy(fs::path(KLINEAGE_SOURCE_DIR) / "tests/data/workspace", root(), fs::copy_options::recursive);
+        fs::copy(fs::path(klineage::test::sourcePath()) / "tests/data/workspace", root(),
+                 fs::copy_options::recursive);
         llm::PriceTable prices = testPriceTable();
         prices.date = "2026-01-01";
         prices.source = "this test";

@@ -2,6 +2,7 @@
 #include "core/files/atomicfile.h"
 #include "core/skills/card.h"
 #include "core/skills/store.h"
+#include "tests/paths.h"
 
 #include <QTest>
 
@@ -11,7 +12,7 @@ using namespace klineage::skills;
 namespace {
 
 const std::filesystem::path fixture =
-    std::filesystem::path(KLINEAGE_SOURCE_DIR) / "tests/data/workspace/skills/stage-rows";
+    std::filesystem::path(klineage::test::sourcePath()) / "tests/data/workspace/skills/stage-rows";
 
 std::string fixtureText(const char *name)
 {

@@ -9,6 +9,7 @@
 #include "core/skills/store.h"
 #include "core/skills/vocabulary.h"
 #include "core/talk/cardtext.h"
+#include "tests/paths.h"
 
 #include <QTest>
 
@@ -22,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path source = KLINEAGE_SOURCE_DIR;
+const fs::path source = klineage::test::sourcePath();
 
 struct Root {
     std::string workload;

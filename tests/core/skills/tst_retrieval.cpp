@@ -2,6 +2,7 @@
 #include "core/skills/retrieval.h"
 #include "core/skills/retrieval/similarity.h"
 #include "core/skills/retrieval/sources.h"
+#include "tests/paths.h"
 
 #include <QTest>
 
@@ -477,7 +478,7 @@ private slots:
 
     void aStateIsATarget()
     {
-        const auto lineage = lineage::readLineage(std::filesystem::path(KLINEAGE_SOURCE_DIR)
+        const auto lineage = lineage::readLineage(std::filesystem::path(klineage::test::sourcePath())
                                                   / "workloads/sgemm/lineages/pocl");
         QVERIFY(lineage.has_value());
         CardRecord block = card("block-outputs-in-registers", "register_blocking", {});
@@ -501,7 +502,7 @@ private slots:
     void workloadsHaveTags()
     {
         const auto workload =
-            workload::readWorkload(std::filesystem::path(KLINEAGE_SOURCE_DIR) / "workloads/gemm");
+            workload::readWorkload(std::filesystem::path(klineage::test::sourcePath()) / "workloads/gemm");
         QVERIFY(workload.has_value());
         const Names tags = tagsOf(*workload).tags;
         for (const char *tag : {"matmul_nt", "matmul", "nt", "bf16", "2 inputs", "input of rank 2"})

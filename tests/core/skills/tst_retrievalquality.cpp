@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Recall and precision of retrieval on the labelled set in tests/data/retrieval.
 #include "tests/core/skills/labelledset.h"
+#include "tests/paths.h"
 
 #include <QTest>
 
@@ -22,7 +23,7 @@ class TestRetrievalQuality : public QObject
 private slots:
     void initTestCase()
     {
-        m_set = readLabelledSet(std::filesystem::path(KLINEAGE_SOURCE_DIR) / "tests/data/retrieval");
+        m_set = readLabelledSet(std::filesystem::path(klineage::test::sourcePath()) / "tests/data/retrieval");
         QVERIFY(m_set.targets.size() >= 40);
         QVERIFY(m_set.library.size() >= 60);
     }

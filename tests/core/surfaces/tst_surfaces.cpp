@@ -10,6 +10,7 @@
 #include "core/trial/requestjson.h"
 
 #include "../trialfixture.h"
+#include "tests/paths.h"
 #include "toy.h"
 
 #include <QtTest>
@@ -21,7 +22,7 @@ using kernel::Surface;
 
 namespace {
 
-const std::string binaries = KLINEAGE_BIN_DIR;
+const std::string binaries = klineage::test::programPath();
 
 const char *const workloadText = R"(
 name = "copy"

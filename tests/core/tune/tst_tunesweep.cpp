@@ -5,6 +5,7 @@
 #include "core/tune/sweep.h"
 
 #include "core/files/sha256.h"
+#include "tests/paths.h"
 
 #include <QtTest>
 #include <algorithm>
@@ -108,7 +109,7 @@ SweepOptions options()
     SweepOptions options;
     options.request.candidateText = candidateText;
     options.request.candidateName = "tile.cl";
-    options.request.workloadDirectory = std::string(KLINEAGE_SOURCE_DIR) + "/workloads/sgemm";
+    options.request.workloadDirectory = klineage::test::sourcePath("/workloads/sgemm");
     return options;
 }
 

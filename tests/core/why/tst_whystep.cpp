@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Steps of a lineage that ships, from its files.
 #include "core/why/whystep.h"
+#include "tests/paths.h"
 
 #include <QTest>
 
@@ -12,7 +13,7 @@ using namespace klineage::why;
 
 namespace {
 
-const std::filesystem::path workloads = std::filesystem::path(KLINEAGE_SOURCE_DIR) / "workloads";
+const std::filesystem::path workloads = std::filesystem::path(klineage::test::sourcePath()) / "workloads";
 
 lineage::Lineage lineageOf(const char *folder)
 {

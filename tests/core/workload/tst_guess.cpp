@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/workload/guess/guess.h"
+#include "tests/paths.h"
 
 #include <QTest>
 
@@ -13,7 +14,7 @@ namespace {
 
 Workload shipped(const char *name)
 {
-    auto read = readWorkload(std::filesystem::path(KLINEAGE_SOURCE_DIR) / "workloads" / name);
+    auto read = readWorkload(std::filesystem::path(klineage::test::sourcePath()) / "workloads" / name);
     if (!read)
         qFatal("%s", read.error().message.c_str());
     return std::move(*read);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/kernel/candidatetext.h"
 #include "core/workload/workload.h"
+#include "tests/paths.h"
 
 #include <QTest>
 
@@ -28,7 +29,7 @@ private slots:
     void everyCandidateHasAPlanForEveryCase();
 
 private:
-    static fs::path root() { return fs::path(KLINEAGE_SOURCE_DIR) / "workloads"; }
+    static fs::path root() { return fs::path(klineage::test::sourcePath()) / "workloads"; }
 };
 
 void TestShippedWorkloads::parseAndRoundTrip_data()

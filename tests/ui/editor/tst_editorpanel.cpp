@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "tests/paths.h"
 #include "tests/patience.h"
 #include "ui/editor/codeedit.h"
 #include "ui/editor/editorpanel.h"
@@ -54,8 +55,8 @@ class TestEditorPanel : public QObject
 private slots:
     void initTestCase()
     {
-        auto workload =
-            workload::readWorkload(std::filesystem::path(KLINEAGE_SOURCE_DIR) / "workloads" / "softmax");
+        auto workload = workload::readWorkload(std::filesystem::path(klineage::test::sourcePath())
+                                               / "workloads" / "softmax");
         QVERIFY(workload.has_value());
         m_text = "/*klineage\nsurface = \"opencl\"\n\n[[launch]]\nkernel = \"toy\"\ngrid = [\""
                  + workload->axes.front()

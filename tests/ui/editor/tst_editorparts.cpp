@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/files/atomicfile.h"
+#include "tests/paths.h"
 #include "tests/patience.h"
 #include "ui/editor/brackets.h"
 #include "ui/editor/diagnostics.h"
@@ -36,7 +37,8 @@ std::string replaced(std::string text, const std::string &what, const std::strin
 
 Result<workload::Workload> toyWorkload()
 {
-    return workload::readWorkload(std::filesystem::path(KLINEAGE_SOURCE_DIR) / "workloads" / "softmax");
+    return workload::readWorkload(std::filesystem::path(klineage::test::sourcePath()) / "workloads"
+                                  / "softmax");
 }
 
 std::unique_ptr<QTextDocument> documentWith(const QString &text)

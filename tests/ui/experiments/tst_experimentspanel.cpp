@@ -2,6 +2,7 @@
 // Experiments in the window: listed, summed up, drawn, followed while they grow, taken out as CSV and as pictures.
 #include "core/run/experiment/runcells.h"
 #include "tests/core/run/materializefixture.h"
+#include "tests/paths.h"
 #include "tests/patience.h"
 #include "ui/experiments/experimentplot.h"
 #include "ui/experiments/experimentspanel.h"
@@ -68,7 +69,8 @@ private slots:
     {
         QTest::failOnWarning(QRegularExpression(QStringLiteral("^(?!This plugin does not support)")));
         m_folder = std::make_unique<MemoryFolder>();
-        fs::copy(fs::path(KLINEAGE_SOURCE_DIR) / "tests/data/workspace", root(), fs::copy_options::recursive);
+        fs::copy(fs::path(klineage::test::sourcePath()) / "tests/data/workspace", root(),
+                 fs::copy_options::recursive);
         m_workspace = std::make_unique<WorkspaceModel>();
         m_workspace->openNow(QString::fromStdString(root().string()));
         QVERIFY(m_workspace->isLoaded());

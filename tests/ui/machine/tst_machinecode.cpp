@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "tests/paths.h"
 #include "ui/machine/code/machinecode.h"
 #include "ui/machine/code/ptx.h"
 
@@ -89,7 +90,7 @@ std::vector<std::filesystem::path> shippedLineages()
 {
     std::vector<std::filesystem::path> found;
     for (const auto &entry :
-         std::filesystem::recursive_directory_iterator(KLINEAGE_SOURCE_DIR "/workloads")) {
+         std::filesystem::recursive_directory_iterator(klineage::test::sourcePath("/workloads"))) {
         if (entry.path().filename() == "listings")
             found.push_back(entry.path());
     }

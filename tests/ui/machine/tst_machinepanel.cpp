@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The page on the lineages that ship, with compilers that answer as they are told.
+#include "tests/paths.h"
 #include "tests/patience.h"
 #include "tests/ui/common/uitest.h"
 #include "ui/machine/codemodel.h"
@@ -41,7 +42,7 @@ struct Page {
                   const char *compiler = "none")
         : panel(workspace, &selection)
     {
-        panel.setCompiler({KLINEAGE_BIN_DIR "/klineage-fakecompiler", compiler});
+        panel.setCompiler({klineage::test::programPath("/klineage-fakecompiler"), compiler});
         panel.resize(1200, 500);
         selection.setLineage(QLatin1String(lineage), QLatin1String(row));
         panel.show();
@@ -66,7 +67,7 @@ private:
     WorkspaceModel m_workspace;
 
 private slots:
-    void initTestCase() { m_workspace.openNow(QStringLiteral(KLINEAGE_SOURCE_DIR)); }
+    void initTestCase() { m_workspace.openNow(QString::fromStdString(klineage::test::sourcePath())); }
 
     void bothSidesShowWhatTheirTrialsKept()
     {
@@ -108,7 +109,7 @@ private slots:
         right->view()->goToRow(row);
         QCOMPARE(source.shown, (QList<QPair<int, int>>{{1, line}}));
         // It stays chosen in PTX, and is forgotten with its state.
-        page.panel.setCompiler({KLINEAGE_BIN_DIR "/klineage-fakecompiler", "ptx"});
+        page.panel.setCompiler({klineage::test::programPath("/klineage-fakecompiler"), "ptx"});
         emit source.lineChosen(1, 41);
         page.panel.setForm(CodeForm::Ptx);
         QVERIFY(page.settle());
@@ -198,7 +199,7 @@ private slots:
     void aCompilerThatIsNotThereSaysSo()
     {
         Page page(&m_workspace, "fmha-causal/sm90", "K05");
-        page.panel.setCompiler({KLINEAGE_BIN_DIR "/no-such-compiler"});
+        page.panel.setCompiler({klineage::test::programPath("/no-such-compiler")});
         page.panel.setForm(CodeForm::Ptx);
         QVERIFY(page.settle());
         QVERIFY2(page.panel.side(1)->message().contains(QLatin1String("no-such-compiler")),

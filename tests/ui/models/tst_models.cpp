@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/skills/store.h"
 #include "tests/core/trialfixture.h"
+#include "tests/paths.h"
 #include "tests/patience.h"
 #include "tests/ui/common/sample.h"
 #include "ui/models/libraryfilter.h"
@@ -23,7 +24,7 @@ class TestModels : public QObject
     Q_OBJECT
 
 private slots:
-    void init() { m_shipped = openWorkspace(KLINEAGE_SOURCE_DIR).value(); }
+    void init() { m_shipped = openWorkspace(klineage::test::sourcePath()).value(); }
 
     void libraryListsEveryLineageAndCard()
     {

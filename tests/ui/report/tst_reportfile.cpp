@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Reports as files, with their figures; and through klineage-cli, which starts klineage for them.
+#include "tests/paths.h"
 #include "tests/patience.h"
 #include "tests/ui/common/sample.h"
 #include "tests/ui/common/uitest.h"
@@ -29,7 +30,7 @@ namespace {
 
 const Workspace &shipped()
 {
-    static const Workspace workspace = openWorkspace(KLINEAGE_SOURCE_DIR).value();
+    static const Workspace workspace = openWorkspace(klineage::test::sourcePath()).value();
     return workspace;
 }
 
@@ -55,7 +56,7 @@ struct Outcome {
 Outcome runCli(const QString &program, const QStringList &arguments)
 {
     QProcess process;
-    process.setWorkingDirectory(QStringLiteral(KLINEAGE_SOURCE_DIR));
+    process.setWorkingDirectory(QString::fromStdString(klineage::test::sourcePath()));
     QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
     environment.insert(QStringLiteral("PATH"), QStringLiteral("/nowhere"));
     process.setProcessEnvironment(environment);
@@ -96,7 +97,7 @@ private slots:
         QTest::addColumn<QString>("name");
         QTest::addColumn<int>("figures");
         const QString experiment =
-            QStringLiteral(KLINEAGE_SOURCE_DIR "/tests/data/experiments/cards-against-none");
+            QString::fromStdString(klineage::test::sourcePath("/tests/data/experiments/cards-against-none"));
         QTest::newRow("lineage") << "gemm/sm90" << 2;
         QTest::newRow("no reference") << "softmax/sm90" << 2;
         QTest::newRow("run") << experiment + "/runs/conv2d-pocl-k00-klineage-s1" << 1;
@@ -209,7 +210,7 @@ private slots:
 
     void throughTheCommandLine()
     {
-        const QString cli = QStringLiteral(KLINEAGE_BIN_DIR "/klineage-cli");
+        const QString cli = QString::fromStdString(klineage::test::programPath("/klineage-cli"));
         const QString html = m_folder.filePath("cli.html");
         const Outcome outcome = runCli(cli, {"report", "gemm/sm90", "-o", html});
         QVERIFY2(outcome.status == 0, qPrintable(outcome.err));
@@ -231,7 +232,7 @@ private slots:
     void withoutTheWindowProgram()
     {
         const QString alone = m_folder.filePath("klineage-cli");
-        QVERIFY(QFile::copy(QStringLiteral(KLINEAGE_BIN_DIR "/klineage-cli"), alone));
+        QVERIFY(QFile::copy(QString::fromStdString(klineage::test::programPath("/klineage-cli")), alone));
         const Outcome outcome = runCli(alone, {"report", "gemm/sm90", "-o", m_folder.filePath("b.pdf")});
         QCOMPARE(outcome.status, 3);
         QVERIFY2(outcome.err.contains("neither beside this program nor on PATH")

@@ -2,6 +2,7 @@
 // Runs in the window: listed, looked at, followed, started, paused, stopped, gone on with, answered by hand.
 #include "core/llm/makeprovider.h"
 #include "tests/core/run/materializefixture.h"
+#include "tests/paths.h"
 #include "tests/patience.h"
 #include "ui/diff/view/diffview.h"
 #include "ui/models/selection.h"
@@ -76,7 +77,8 @@ private slots:
     {
         QTest::failOnWarning(QRegularExpression(QStringLiteral("^(?!This plugin does not support)")));
         m_folder = std::make_unique<MemoryFolder>();
-        fs::copy(fs::path(KLINEAGE_SOURCE_DIR) / "tests/data/workspace", root(), fs::copy_options::recursive);
+        fs::copy(fs::path(klineage::test::sourcePath()) / "tests/data/workspace", root(),
+                 fs::copy_options::recursive);
         llm::PriceTable prices = testPriceTable();
         prices.date = "2026-01-01";
         prices.source = "this test";

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "tests/paths.h"
 #include "tests/patience.h"
 #include "ui/cards/cardreviewer.h"
 #include "ui/graph/lineageview.h"
@@ -27,7 +28,7 @@ public:
         CardReviewer::setAuthor(QStringLiteral("Grace Hopper")); // who has no name yet is asked
         const std::filesystem::path root = folder.path().toStdString();
         for (const char *part : {"workloads", "skills"})
-            std::filesystem::copy(std::filesystem::path(KLINEAGE_SOURCE_DIR) / part, root / part,
+            std::filesystem::copy(std::filesystem::path(klineage::test::sourcePath()) / part, root / part,
                                   std::filesystem::copy_options::recursive);
         show(open, size);
     }

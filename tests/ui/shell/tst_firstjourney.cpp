@@ -2,6 +2,7 @@
 // The first minute: what a window opens on, the guide, the welcome, and a lineage from somebody's kernel, with real keys.
 #include "core/pool/gateclient.h"
 #include "core/workspace/story.h"
+#include "tests/paths.h"
 #include "tests/patience.h"
 #include "tests/ui/common/uitest.h"
 #include "tests/ui/shell/realwindow.h"
@@ -115,7 +116,8 @@ QStringList cutTexts(const QWidget *page)
 
 bool hasOpenCl()
 {
-    const auto devices = gate::queryDevices(std::filesystem::path(KLINEAGE_BIN_DIR) / "klineage-gate");
+    const auto devices =
+        gate::queryDevices(std::filesystem::path(klineage::test::programPath()) / "klineage-gate");
     return devices && std::any_of(devices->begin(), devices->end(), [](const gate::DeviceInfo &device) {
                return device.kind == kernel::DeviceKind::OpenCl && device.available;
            });
@@ -130,7 +132,7 @@ class TestFirstJourney : public UiTest
 private slots:
     void initTestCase()
     {
-        qputenv("PATH", QByteArray(KLINEAGE_BIN_DIR) + ':' + qgetenv("PATH"));
+        qputenv("PATH", QByteArray::fromStdString(klineage::test::programPath()) + ':' + qgetenv("PATH"));
         qRegisterMetaType<gate::Trial>("klineage::gate::Trial");
     }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // From a line of the source to its machine code and back, in the real window.
+#include "tests/paths.h"
 #include "tests/ui/common/uitest.h"
 #include "tests/ui/shell/realwindow.h"
 #include "ui/machine/codemodel.h"
@@ -125,7 +126,7 @@ private slots:
     {
         const Window real;
         QVERIFY(real.ready);
-        real.machine()->setCompiler({KLINEAGE_BIN_DIR "/klineage-fakecompiler", "ptx"});
+        real.machine()->setCompiler({klineage::test::programPath("/klineage-fakecompiler"), "ptx"});
         QVERIFY(real.open());
         real.press(Qt::Key_Down);
         real.press(Qt::Key_J);
@@ -192,7 +193,7 @@ private slots:
     {
         const Window real("gemm/sm90/K05");
         QVERIFY(real.ready);
-        real.machine()->setCompiler({KLINEAGE_BIN_DIR "/klineage-fakecompiler", "none"});
+        real.machine()->setCompiler({klineage::test::programPath("/klineage-fakecompiler"), "none"});
         QVERIFY(real.open());
         QVERIFY(real.hasFocus("machine"));
         QVERIFY(real.machine()->side(1)->message().startsWith(
@@ -209,7 +210,7 @@ private slots:
     {
         const Window real;
         QVERIFY(real.ready);
-        real.machine()->setCompiler({KLINEAGE_BIN_DIR "/klineage-fakecompiler", "slow"});
+        real.machine()->setCompiler({klineage::test::programPath("/klineage-fakecompiler"), "slow"});
         QVERIFY(real.open());
         real.press(Qt::Key_P, Qt::AltModifier);
         QVERIFY(QTest::qWaitFor([&real] { return real.machine()->isCompiling(); }, settleMs));

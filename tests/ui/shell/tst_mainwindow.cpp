@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/pool/gateclient.h"
+#include "tests/paths.h"
 #include "tests/patience.h"
 #include "ui/editor/editorpanel.h"
 #include "ui/graph/lineagepanel.h"
@@ -34,7 +35,7 @@ private slots:
     void initTestCase()
     {
         QStandardPaths::setTestModeEnabled(true);
-        qputenv("PATH", QByteArray(KLINEAGE_BIN_DIR) + ':' + qgetenv("PATH"));
+        qputenv("PATH", QByteArray::fromStdString(klineage::test::programPath()) + ':' + qgetenv("PATH"));
         qRegisterMetaType<gate::Trial>("klineage::gate::Trial");
     }
 
@@ -44,7 +45,7 @@ private slots:
         m_folder = std::make_unique<QTemporaryDir>();
         const std::filesystem::path root = m_folder->path().toStdString();
         for (const char *part : {"workloads", "skills"})
-            std::filesystem::copy(std::filesystem::path(KLINEAGE_SOURCE_DIR) / part, root / part,
+            std::filesystem::copy(std::filesystem::path(klineage::test::sourcePath()) / part, root / part,
                                   std::filesystem::copy_options::recursive);
         m_window = open();
     }
@@ -143,7 +144,8 @@ private slots:
 
     void aDraftIsGatedIntoABranch()
     {
-        const auto devices = gate::queryDevices(std::filesystem::path(KLINEAGE_BIN_DIR) / "klineage-gate");
+        const auto devices =
+            gate::queryDevices(std::filesystem::path(klineage::test::programPath()) / "klineage-gate");
         if (!devices || devices->empty() || !devices->front().available)
             QSKIP("There is no OpenCL device.");
         auto *editor = m_window->findChild<EditorPanel *>();

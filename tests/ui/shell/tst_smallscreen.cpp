@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The first window on a screen that is smaller than it was designed for.
+#include "tests/paths.h"
 #include "tests/patience.h"
 #include "tests/ui/common/uitest.h"
 #include "ui/begin/newlineagedialog.h"
@@ -31,7 +32,7 @@ private slots:
             QSKIP("This Qt's offscreen platform has a screen of its own size.");
         MainWindow window;
         window.show();
-        window.openWorkspace(QStringLiteral(KLINEAGE_SOURCE_DIR));
+        window.openWorkspace(QString::fromStdString(klineage::test::sourcePath()));
         QVERIFY(QTest::qWaitForWindowExposed(&window));
         QTRY_VERIFY(window.workspace()->isLoaded() && window.isSettled());
         QVERIFY2(window.width() <= 1366 && window.height() <= 768,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Evidence, failures, drafts, room and exports as a person meets them in the real window.
+#include "tests/paths.h"
 #include "tests/ui/common/uitest.h"
 #include "tests/ui/shell/realwindow.h"
 #include "ui/cards/cardeditor.h"
@@ -186,8 +187,8 @@ private slots:
     void runsKeepTheirRoomAndPlansAreNoZeros()
     {
         RealWindow real;
-        const std::filesystem::path runs =
-            std::filesystem::path(KLINEAGE_SOURCE_DIR) / "tests/data/experiments/cards-against-none/runs";
+        const std::filesystem::path runs = std::filesystem::path(klineage::test::sourcePath())
+                                           / "tests/data/experiments/cards-against-none/runs";
         std::filesystem::copy(runs, std::filesystem::path(real.folder.path().toStdString()) / "runs",
                               std::filesystem::copy_options::recursive);
         QStringList ids;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The keys of the window as a whole, pressed in the real one: what they open, and that Esc closes it again.
 #include "core/pool/gateclient.h"
+#include "tests/paths.h"
 #include "tests/patience.h"
 #include "tests/ui/common/uitest.h"
 #include "tests/ui/shell/realwindow.h"
@@ -373,7 +374,8 @@ private slots:
     /// Enter opens the state, Ctrl+Enter gates what was typed, Shift+Esc stops that: the draft stays.
     void aTrialIsStoppedByKey()
     {
-        const auto devices = gate::queryDevices(std::filesystem::path(KLINEAGE_BIN_DIR) / "klineage-gate");
+        const auto devices =
+            gate::queryDevices(std::filesystem::path(klineage::test::programPath()) / "klineage-gate");
         if (!devices || devices->empty() || !devices->front().available)
             QSKIP("There is no OpenCL device.");
         const RealWindow real(QStringLiteral("softmax/pocl/K02"));

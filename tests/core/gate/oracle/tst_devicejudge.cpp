@@ -64,6 +64,7 @@ namespace brains {
 #include "core/gate/oracle/kernels/compare.cu"
 #undef ELEMENTS_OF_BLOCK
 #include "core/gate/oracle/kernels/poison.cu"
+#include "tests/paths.h"
 } // namespace brains
 #undef compare
 #undef poison
@@ -76,7 +77,7 @@ using kernel::DType;
 
 namespace {
 
-const std::string binaries = KLINEAGE_BIN_DIR;
+const std::string binaries = klineage::test::programPath();
 constexpr double notANumber = std::numeric_limits<double>::quiet_NaN();
 constexpr double infinity = std::numeric_limits<double>::infinity();
 

@@ -5,6 +5,7 @@
 #include "core/gate/check/caseinstance.h"
 #include "core/gate/oracle/oraclechoice.h"
 #include "tests/core/gate/oracle/oracleworkloads.h"
+#include "tests/paths.h"
 
 #include <QtTest>
 
@@ -13,7 +14,7 @@ using namespace klineage::gate;
 
 namespace {
 
-const std::string binaries = KLINEAGE_BIN_DIR;
+const std::string binaries = klineage::test::programPath();
 
 /// The kernel is compiled once for all tests.
 std::filesystem::path cacheFolder()

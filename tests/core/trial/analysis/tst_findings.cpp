@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/trial/analysis/analysis.h"
 #include "core/trial/metricnames.h"
+#include "tests/paths.h"
 
 #include <nlohmann/json.hpp>
 
@@ -222,11 +223,12 @@ void TestFindings::everySentence()
         lines += QString("%1 (%2)\n    %3\n").arg(sample.tool, sample.about, found);
     }
     // For whoever changes a sentence: what is said now, to be read and put in place of the golden file.
-    QFile said(QStringLiteral(KLINEAGE_BIN_DIR "/tests/findings.txt"));
+    QFile said(QString::fromStdString(klineage::test::programPath("/tests/findings.txt")));
     QVERIFY(said.open(QIODevice::WriteOnly));
     said.write(lines.toUtf8());
     said.close();
-    QFile golden(QStringLiteral(KLINEAGE_SOURCE_DIR "/tests/core/trial/analysis/findings.txt"));
+    QFile golden(
+        QString::fromStdString(klineage::test::sourcePath("/tests/core/trial/analysis/findings.txt")));
     QVERIFY(golden.open(QIODevice::ReadOnly));
     const QStringList expected = QString::fromUtf8(golden.readAll()).split('\n');
     const QStringList got = lines.split('\n');

@@ -2,6 +2,7 @@
 // What a launch came to on a device, and what keeps more blocks off a multiprocessor.
 #include "core/lineage/lineage.h"
 #include "core/trial/analysis/launch/launchrows.h"
+#include "tests/paths.h"
 
 #include <QTest>
 
@@ -216,7 +217,8 @@ private slots:
     void everyRecordedLaunchIsExplained()
     {
         int launches = 0;
-        const std::filesystem::path workloads = std::filesystem::path(KLINEAGE_SOURCE_DIR) / "workloads";
+        const std::filesystem::path workloads =
+            std::filesystem::path(klineage::test::sourcePath()) / "workloads";
         for (const auto &workload : std::filesystem::directory_iterator(workloads)) {
             const std::filesystem::path folder = workload.path() / "lineages/sm90";
             if (!std::filesystem::exists(folder / "lineage.toml"))
