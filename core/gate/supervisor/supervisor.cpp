@@ -96,9 +96,9 @@ struct Supervisor::Private {
     /// Waits until no other gate of this machine is on the device. How long that took counts for nothing in the trial.
     StageResult<void> awaitTurn(DeviceTurn &turn, const std::stop_token &stop,
                                 const ProgressCallback &progress, Trial &trial) const;
-    StageResult<void> perform(const GateJob &job, const std::stop_token &stop,
-                              const ProgressCallback &progress, Trial &trial);
-    StageResult<void> performOn(WorkerSession &session, PreparedCandidate &prepared, const GateJob &job,
+    StageResult<void> runTrial(const GateJob &job, const std::stop_token &stop,
+                               const ProgressCallback &progress, Trial &trial);
+    StageResult<void> runStages(WorkerSession &session, PreparedCandidate &prepared, const GateJob &job,
                                 const std::stop_token &stop, const ProgressCallback &progress, Trial &trial);
     StageResult<void> profile(PreparedCandidate &prepared, const CorrectnessResult &correct,
                               const TrialContext &context, Trial &trial);
@@ -333,7 +333,7 @@ StageResult<void> Supervisor::Private::profile(PreparedCandidate &prepared, cons
     }
 }
 
-StageResult<void> Supervisor::Private::performOn(WorkerSession &worker, PreparedCandidate &prepared,
+StageResult<void> Supervisor::Private::runStages(WorkerSession &worker, PreparedCandidate &prepared,
                                                  const GateJob &job, const std::stop_token &stop,
                                                  const ProgressCallback &progress, Trial &trial)
 {
@@ -457,8 +457,8 @@ StageResult<void> Supervisor::Private::awaitTurn(DeviceTurn &turn, const std::st
     return {};
 }
 
-StageResult<void> Supervisor::Private::perform(const GateJob &job, const std::stop_token &stop,
-                                               const ProgressCallback &progress, Trial &trial)
+StageResult<void> Supervisor::Private::runTrial(const GateJob &job, const std::stop_token &stop,
+                                                const ProgressCallback &progress, Trial &trial)
 {
     auto prepared = prepareCandidate("candidate", job.request.candidateText, job.request.candidateName,
                                      job.request.tunables);
@@ -483,7 +483,7 @@ StageResult<void> Supervisor::Private::perform(const GateJob &job, const std::st
             return endUnavailable(*prepared, worker.error().error, job.request.deadlineSeconds, stop, trial);
         return tl::unexpected(environmentEnd(worker.error()));
     }
-    auto done = performOn(**worker, *prepared, job, stop, progress, trial);
+    auto done = runStages(**worker, *prepared, job, stop, progress, trial);
     if (trial.surface.device().isHost) {
         sessions.erase(trial.surface->device);
         retired.reset();
@@ -521,7 +521,7 @@ Result<Trial> Supervisor::gate(const GateJob &job, const std::stop_token &stop,
                                                  + std::to_string(request.replaySeeds.size())
                                                  + " seeds, which are none of this workload's.");
     Trial trial = m_d->newTrial(job);
-    const auto done = m_d->perform(job, stop, progress, trial);
+    const auto done = m_d->runTrial(job, stop, progress, trial);
     trial.stages = m_d->clock.end();
     if (!done) {
         if (const auto *error = std::get_if<Error>(&done.error()))
