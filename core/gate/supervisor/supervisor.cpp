@@ -45,10 +45,12 @@ struct Supervisor::Private {
         , cache(options.cacheDirectory.empty() ? std::filesystem::path() : options.cacheDirectory / "cubin")
         , compiler(compilerCommand(), cache)
         , ahead(compilerCommand(), cache.ahead())
-        , deviceOracle(workerCommand(kernel::DeviceKind::Cuda), compilerCommand(), cache)
+        , deviceOracle(workerCommand(kernel::deviceThat(&kernel::DeviceTraits::oracle)), compilerCommand(),
+                       cache)
         , oracle(deviceOracle)
         , judge(deviceOracle.device())
-        , builder(workerCommand(kernel::DeviceKind::OpenCl), kernel::DeviceKind::OpenCl)
+        , builder(workerCommand(kernel::deviceThat(&kernel::DeviceTraits::isHost)),
+                  kernel::deviceThat(&kernel::DeviceTraits::isHost))
         , roofline(workerCommand(), options.cacheDirectory.empty() ? std::filesystem::path()
                                                                    : options.cacheDirectory / "roofline")
     {}
@@ -264,7 +266,7 @@ StageResult<void> Supervisor::Private::endUnavailable(PreparedCandidate &prepare
                                                       double deadlineSeconds, const std::stop_token &stop,
                                                       Trial &trial)
 {
-    const std::string target = compileTarget({});
+    const std::string target = prepared.candidate.surface.device().target({});
     if (prepared.candidate.surface->compiledApart) {
         ahead.setTarget(target);
         const auto deadline = process::Deadline::in(deadlineSeconds);
@@ -372,7 +374,7 @@ StageResult<void> Supervisor::Private::runStages(WorkerSession &worker, Prepared
         cases = queueCases(context, true);
     context.report(Stage::Compile, -1, "compiling");
     if (prepared.candidate.surface->compiledApart) {
-        const std::string target = compileTarget(trial.environment.platform);
+        const std::string target = prepared.candidate.surface.device().target(trial.environment.platform);
         ahead.setTarget(target);
         ahead.await(prepared.candidate.source, prepared.tunables, deadline.secondsLeft() / 2, stop);
         if (auto compiled = compileCandidate(prepared, compiler, target, deadline.secondsLeft(), stop);

@@ -104,11 +104,11 @@ private:
         const auto found = std::find_if(outline.kernels.begin(), outline.kernels.end(),
                                         [this](const auto &k) { return k.name == m_draft.kernel; });
         if (!isIdentifier(m_draft.kernel)) {
-            add("kernel", outline.kernels.empty() ? "The code has no kernel: a function with "
-                                                        + std::string(m_draft.surface == kernel::Surface::Cuda
-                                                                          ? "extern \"C\" __global__."
-                                                                          : "__kernel.")
-                                                  : "Say which kernel is launched.");
+            const kernel::Dialect *dialect = m_draft.surface->dialect;
+            add("kernel", !outline.kernels.empty() ? "Say which kernel is launched."
+                          : !dialect ? "The code is not looked into: say which kernel is launched."
+                                     : "The code has no kernel: a function with "
+                                           + std::string(dialect->declaration) + ".");
             return;
         }
         if (found == outline.kernels.end()) {
