@@ -223,8 +223,10 @@ private slots:
         QCOMPARE(std::string(kernel::codeOf(*candidate)), std::string("copy x to y\n"));
         // What its device has decides what its plan may say.
         QCOMPARE(candidate->tensorMaps.size(), std::size_t{1});
-        const auto again = kernel::parseCandidate(
-            kernel::writeCandidate(*candidate, kernel::codeOf(*candidate)), "again.toy");
+        const auto again =
+            kernel::parseCandidate(kernel::joinCandidate(candidate->surface, kernel::writePlan(*candidate),
+                                                         kernel::codeOf(*candidate)),
+                                   "again.toy");
         QVERIFY2(again.has_value(), messageOf(again).c_str());
         QCOMPARE(kernel::writePlan(*again), kernel::writePlan(*candidate));
         // Its plan lies in a comment of its own kind, and in no other's.
