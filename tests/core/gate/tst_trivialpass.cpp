@@ -45,7 +45,7 @@ std::vector<std::optional<std::string>> passesOf(const workload::Workload &workl
     const double slower = klineage::test::isSanitized() ? 10 : 1;
     const double mostFlops = 2e8 / slower;
     const double mostBytes = 2e7 / slower; // of what can be made smaller
-    const auto isQuick = [&workload](const workload::Case &c) {
+    const auto isQuick = [&](const workload::Case &c) {
         return workload.flops.evaluateReal(workload.bindings(c)).value_or(0) <= mostFlops;
     };
     const auto isSmall = [&](const workload::Case &c) {
