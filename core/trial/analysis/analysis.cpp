@@ -105,11 +105,6 @@ Analysis analyse(const Trial &trial, const std::optional<Roof> &roof)
     return analysis;
 }
 
-std::vector<ToolFinding> findings(const Trial &trial, const std::optional<Roof> &roof)
-{
-    return analyse(trial, roof).findings;
-}
-
 json analysisJson(const Analysis &analysis)
 {
     json findings = json::array();

@@ -46,9 +46,6 @@ struct Analysis {
 /// Against other ceilings; none: what needs them is not measured.
 [[nodiscard]] Analysis analyse(const Trial &trial, const std::optional<Roof> &roof);
 
-/// Only the findings.
-[[nodiscard]] std::vector<ToolFinding> findings(const Trial &trial, const std::optional<Roof> &roof);
-
 /// The names of all tools of a surface, in the order in which they look.
 [[nodiscard]] std::vector<std::string> toolNames(kernel::Surface surface);
 
