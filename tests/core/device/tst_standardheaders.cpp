@@ -2,6 +2,9 @@
 // Kernels as nvcc's users write them, compiled by NVRTC; without it only the reading of its messages is seen.
 #include "core/device/backend.h"
 #include "core/device/cuda/headers/standardheaders.h"
+#include "core/kernel/outline/hostcode.h"
+#include "core/kernel/outline/siblings.h"
+#include "tests/core/kernel/hostsources.h"
 
 #include <QTest>
 
@@ -28,6 +31,8 @@ private slots:
     void readsLittleOfALog();
     void asPeopleWrite_data();
     void asPeopleWrite();
+    void withHostCode_data();
+    void withHostCode();
     void everyOfferIsKept();
     void whatStandsIsLeftAlone();
     void linesStay_data();
@@ -213,6 +218,33 @@ void TestStandardHeaders::asPeopleWrite()
     QVERIFY2(output, output ? "" : output.error().message.c_str());
     QVERIFY2(output->ok, output->log.c_str());
     QVERIFY2(output->log.find("warning") == std::string::npos, output->log.c_str());
+}
+
+void TestStandardHeaders::withHostCode_data()
+{
+    QTest::addColumn<QString>("source");
+    QTest::addColumn<QString>("kernel");
+    QTest::newRow("program") << QString(tests::programSource) << "softmax_kernel";
+    QTest::newRow("extension") << QString(tests::extensionSource) << "silu_kernel";
+    QString launcher(tests::launcherSource);
+    QTest::newRow("launcher") << launcher.replace("#include \"tile.cuh\"\n#include \"tile.cuh\"",
+                                                  tests::siblingSource)
+                              << "matmul";
+    QTest::newRow("template") << QString(tests::templateSource) << "layernorm";
+}
+
+void TestStandardHeaders::withHostCode()
+{
+    QFETCH(QString, source);
+    QFETCH(QString, kernel);
+    const kernel::DeviceSource device = kernel::deviceSourceOf(source.toStdString(), kernel::Surface::Cuda);
+    const auto output = compileCuda(device.code, "k.cu", {}, "compute_90a");
+    if (!output && output.error().code == ErrorCode::Unavailable)
+        QSKIP(output.error().message.c_str());
+    QVERIFY2(output && output->ok, output ? output->log.c_str() : "");
+    const QByteArray ptx(reinterpret_cast<const char *>(output->binary.data()),
+                         static_cast<qsizetype>(output->binary.size()));
+    QVERIFY2(ptx.contains(".visible .entry " + kernel.toUtf8() + "("), ptx.constData());
 }
 
 void TestStandardHeaders::everyOfferIsKept()
