@@ -3,6 +3,8 @@
 
 #include "core/base/identifier.h"
 #include "core/kernel/candidatetext.h"
+#include "core/kernel/outline/hostcode.h"
+#include "core/kernel/outline/siblings.h"
 #include "core/workspace/starter.h"
 #include "ui/begin/launchform.h"
 #include "ui/editor/verdictstrip.h"
@@ -174,7 +176,13 @@ bool NewLineageDialog::openFile(const QString &path)
         return false;
     }
     const auto named = kernel::surfaceOfFile(path.toStdString());
-    const bool hasPlan = kernel::planCommentOf(*bytes).has_value();
+    const Result<kernel::WithSiblings> whole = kernel::withSiblings(*bytes, path.toStdString());
+    if (!whole) {
+        m_verdict->setFailure(QString::fromStdString(whole.error().message));
+        return false;
+    }
+    const std::string &text = whole->text;
+    const bool hasPlan = kernel::planCommentOf(text).has_value();
     if (!named && !hasPlan) {
         m_verdict->setFailure(
             tr("%1 is no kernel: its name ends neither in .cu nor in .cl.").arg(QFileInfo(path).fileName()));
@@ -182,13 +190,21 @@ bool NewLineageDialog::openFile(const QString &path)
     }
     m_verdict->clear();
     m_fileName = QFileInfo(path).fileName();
-    m_file->setText(m_fileName);
-    m_file->setToolTip(path);
-    const auto candidate = hasPlan ? kernel::parseCandidate(*bytes, m_fileName.toStdString())
+    const auto candidate = hasPlan ? kernel::parseCandidate(text, m_fileName.toStdString())
                                    : Result<kernel::Candidate>(tl::unexpected(Error{}));
     const auto plan = candidate ? workload::draftOf(*candidate) : std::nullopt;
-    const std::string code = plan ? plan->code : *bytes;
     setSurface(candidate ? candidate->surface : named.value_or(kernel::Surface()));
+    kernel::DeviceSource device = hasPlan ? kernel::DeviceSource{plan ? plan->code : text, {}, {}}
+                                          : kernel::deviceSourceOf(text, surface());
+    const std::string code = std::move(device.code);
+    m_launches = std::move(device.launches);
+    QStringList changes;
+    for (const auto &notices : {whole->notices, device.notices}) {
+        for (const std::string &notice : notices)
+            changes.append(QString::fromStdString(notice));
+    }
+    m_file->setText(changes.isEmpty() ? m_fileName : tr("%1: %2").arg(m_fileName, changes.join(u' ')));
+    m_file->setToolTip(changes.isEmpty() ? path : path + u'\n' + changes.join(u'\n'));
     m_quiet = true;
     m_source->setPlainText(QString::fromStdString(code));
     m_name->setText(slugOf(m_fileName));
@@ -210,7 +226,7 @@ bool NewLineageDialog::openFile(const QString &path)
         onEdited();
     } else if (hasPlan) {
         m_byHand->setChecked(true);
-        m_preview->setPlainText(QString::fromStdString(*bytes));
+        m_preview->setPlainText(QString::fromStdString(text));
     }
     check();
     return true;
@@ -279,7 +295,7 @@ void NewLineageDialog::propose()
     for (const kernel::KernelFunction &kernel : outline.kernels) {
         if (!workload || kernel.name != m_launch->kernelName())
             continue;
-        const workload::PlanGuess guess = workload::guessPlan(code, surface(), kernel, *workload);
+        const workload::PlanGuess guess = workload::guessPlan(code, surface(), kernel, *workload, m_launches);
         m_launch->setDraft(guess.draft, guess.why);
     }
     onEdited();
