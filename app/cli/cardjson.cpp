@@ -168,4 +168,54 @@ json cardJson(const CardRecord &record)
     return out;
 }
 
+namespace {
+
+json medianJson(const run::MedianFactor &factor)
+{
+    if (factor.count == 0)
+        return {};
+    return {{"count", factor.count},
+            {"value", factor.median},
+            {"low", factor.low},
+            {"high", factor.high},
+            {"interval", factor.isSpan      ? "span of the single intervals"
+                         : factor.count > 1 ? "95 % of the median"
+                                            : "95 % of the one trial"}};
+}
+
+json platformJson(const run::PlatformRecord &record)
+{
+    return {{"platform", record.platform},   {"shown", record.shown},
+            {"applied", record.applied},     {"together", record.together},
+            {"gained", record.gained},       {"no_gain", record.noGain},
+            {"lost", record.lost},           {"undecided", record.undecided},
+            {"wrong", record.wrong},         {"median_factor", medianJson(record.factor)}};
+}
+
+} // namespace
+
+json applicationsJson(const run::ApplicationRecord &record, const std::string &card)
+{
+    json out{{"runs", record.runs}, {"shown", 0}, {"applied", 0}, {"platforms", json::array()},
+             {"candidates", json::array()}};
+    const run::CardApplications *found = record.find(card);
+    if (!found)
+        return out;
+    out["shown"] = found->shown();
+    out["applied"] = found->applied();
+    for (const run::PlatformRecord &platform : found->platforms)
+        out["platforms"].push_back(platformJson(platform));
+    for (const run::Application &application : found->applications)
+        out["candidates"].push_back({{"run", application.run.empty() ? json() : json(application.run)},
+                                     {"workload", application.workload},
+                                     {"platform", application.platform},
+                                     {"trial", application.trial},
+                                     {"action", application.action},
+                                     {"cards", application.cards},
+                                     {"outcome", run::toString(application.outcome)},
+                                     {"status", application.status},
+                                     {"factor", jsonOf(application.factor)}});
+    return out;
+}
+
 } // namespace klineage::cli

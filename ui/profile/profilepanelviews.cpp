@@ -48,6 +48,13 @@ void ProfilePanel::makeViews()
             [this] { m_explanation->showMessage(tr("Comparing both trials and their sources…")); });
     connect(m_explanation, &ExplainPage::metricWanted, this, &ProfilePanel::showMetric);
     connect(m_explanation, &ExplainPage::sourceLineWanted, this, &ProfilePanel::sourceLineWanted);
+    connect(m_findings, &QTextBrowser::anchorClicked, this, [this](const QUrl &url) {
+        const auto link = explainLink(url.toString());
+        if (link && link->metric.isEmpty())
+            emit sourceLineWanted(link->side, link->line);
+        else if (link)
+            showMetric(link->metric);
+    });
     connect(m_roofline, &RooflinePlot::hovered, m_selection, &Selection::setHovered);
     connect(m_roofline, &RooflinePlot::chosen, m_selection, &Selection::setRow);
     connect(m_selection, &Selection::hoveredChanged, m_roofline, &RooflinePlot::setHovered);
