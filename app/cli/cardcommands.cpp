@@ -117,8 +117,15 @@ void printApplications(const run::ApplicationRecord &record, const std::string &
         std::printf("Applications: none in the %d runs of this workspace.\n", record.runs);
     } else {
         constexpr auto right = TextTable::Align::Right;
-        TextTable table({{"PLATFORM"}, {"SHOWN", right}, {"APPLIED", right}, {"GAINED", right}, {"NO GAIN", right},
-                         {"LOST", right}, {"UNDECIDED", right}, {"WRONG", right}, {"MEDIAN GAIN", right}});
+        TextTable table({{"PLATFORM"},
+                         {"SHOWN", right},
+                         {"APPLIED", right},
+                         {"GAINED", right},
+                         {"NO GAIN", right},
+                         {"LOST", right},
+                         {"UNDECIDED", right},
+                         {"WRONG", right},
+                         {"MEDIAN GAIN", right}});
         for (const run::PlatformRecord &one : found->platforms) {
             const run::MedianFactor &factor = one.factor;
             table.addRow({one.platform, std::to_string(one.shown), std::to_string(one.applied),
@@ -143,8 +150,8 @@ int show(const Session &session, const CardOptions &options)
     const Result<CardRecord> record = store->read(options.name);
     if (!record)
         return failStore(session, *store, options.name, record.error());
-    const run::ApplicationRecord applications = run::readApplications(
-        store->directory().parent_path(), run::verificationLogs({*record}));
+    const run::ApplicationRecord applications =
+        run::readApplications(store->directory().parent_path(), run::verificationLogs({*record}));
     if (session.json()) {
         json out = cardJson(*record);
         out["applications"] = applicationsJson(applications, options.name);

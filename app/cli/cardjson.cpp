@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/cardjson.h"
 
+#include "app/cli/format.h"
+
 #include "core/skills/admission.h"
 #include "core/skills/retrieval.h"
 
@@ -185,18 +187,21 @@ json medianJson(const run::MedianFactor &factor)
 
 json platformJson(const run::PlatformRecord &record)
 {
-    return {{"platform", record.platform},   {"shown", record.shown},
-            {"applied", record.applied},     {"together", record.together},
-            {"gained", record.gained},       {"no_gain", record.noGain},
-            {"lost", record.lost},           {"undecided", record.undecided},
-            {"wrong", record.wrong},         {"median_factor", medianJson(record.factor)}};
+    return {{"platform", record.platform}, {"shown", record.shown},
+            {"applied", record.applied},   {"together", record.together},
+            {"gained", record.gained},     {"no_gain", record.noGain},
+            {"lost", record.lost},         {"undecided", record.undecided},
+            {"wrong", record.wrong},       {"median_factor", medianJson(record.factor)}};
 }
 
 } // namespace
 
 json applicationsJson(const run::ApplicationRecord &record, const std::string &card)
 {
-    json out{{"runs", record.runs}, {"shown", 0}, {"applied", 0}, {"platforms", json::array()},
+    json out{{"runs", record.runs},
+             {"shown", 0},
+             {"applied", 0},
+             {"platforms", json::array()},
              {"candidates", json::array()}};
     const run::CardApplications *found = record.find(card);
     if (!found)

@@ -17,9 +17,11 @@ using nlohmann::json;
 namespace {
 
 /// Where the commented lines are now; nothing when the row or its file is no more.
-std::optional<lineage::CommentSpot> spotNow(const lineage::Lineage &lineage, const lineage::CommentPlace &place)
+std::optional<lineage::CommentSpot> spotNow(const lineage::Lineage &lineage,
+                                            const lineage::CommentPlace &place)
 {
-    const auto row = lineage::findRow(lineage, place.side == lineage::StepSide::Before ? place.from : place.to);
+    const auto row =
+        lineage::findRow(lineage, place.side == lineage::StepSide::Before ? place.from : place.to);
     const Result<std::string> text =
         row ? kernel::readCandidateText(row->file) : fail(ErrorCode::NotFound, "no such row");
     if (!text)
@@ -70,7 +72,7 @@ void printThread(const lineage::Lineage &lineage, const lineage::CommentThread &
     if (place.lastLine > place.firstLine)
         std::printf("–%d", spot ? spot->lastLine : place.lastLine);
     std::printf("%s%s\n", thread.isResolved ? (", resolved by " + thread.resolvedBy).c_str() : "",
-                !spot                                                   ? ", whose text is not here any more"
+                !spot                                               ? ", whose text is not here any more"
                 : spot->kind == lineage::CommentSpot::Kind::Changed ? ", whose text has changed since"
                                                                     : "");
     std::printf("  %s, %s: %s\n", thread.comment.author.c_str(), thread.comment.time.c_str(),

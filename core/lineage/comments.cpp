@@ -146,8 +146,8 @@ Status checkAbout(const std::vector<CommentEvent> &events, const CommentEvent &e
 {
     const auto target = std::find_if(events.begin(), events.end(),
                                      [&](const CommentEvent &other) { return other.id == event.about; });
-    const bool fits = target != events.end()
-                      && (event.kind == CommentKind::Revert || target->kind == CommentKind::Comment);
+    const bool fits =
+        target != events.end() && (event.kind == CommentKind::Revert || target->kind == CommentKind::Comment);
     if (!fits)
         return fail(ErrorCode::NotFound, "There is no comment '" + event.about + "' in this lineage.");
     if (takenBack(events).count(event.about) > 0)
@@ -218,7 +218,8 @@ Result<CommentEvent> parseComment(std::string_view line, const std::string &wher
         if ((event.kind == CommentKind::Comment) != event.about.empty())
             reader.refuse("kind", "and 'about' do not fit: all but a comment name what they are about");
         if (hasText(event.kind) == event.text.empty())
-            reader.refuse("kind", "and 'text' do not fit: a comment and a reply, and only they, say something");
+            reader.refuse("kind",
+                          "and 'text' do not fit: a comment and a reply, and only they, say something");
         return event;
     });
 }
@@ -231,8 +232,8 @@ Result<CommentPlace> placeInText(std::string_view text, int firstLine, int lastL
                                                  + std::to_string(lastLine) + "; it has "
                                                  + std::to_string(lines.size()) + '.');
     if (lastLine - firstLine >= maxCommentedLines)
-        return fail(ErrorCode::InvalidInput, "A comment is on at most " + std::to_string(maxCommentedLines)
-                                                 + " lines; choose fewer.");
+        return fail(ErrorCode::InvalidInput,
+                    "A comment is on at most " + std::to_string(maxCommentedLines) + " lines; choose fewer.");
     const auto first = static_cast<std::size_t>(firstLine - 1);
     const auto count = static_cast<std::size_t>(lastLine - firstLine + 1);
     CommentPlace place;
@@ -329,7 +330,8 @@ std::vector<CommentEvent> readComments(const std::filesystem::path &lineageDirec
     std::vector<CommentEvent> events;
     for (const files::Line &line : lines->lines) {
         if (events.size() == maxCommentEvents) {
-            notices.push_back("Line " + std::to_string(line.number) + " of comments.jsonl and what follows were left out: at most "
+            notices.push_back("Line " + std::to_string(line.number)
+                              + " of comments.jsonl and what follows were left out: at most "
                               + std::to_string(maxCommentEvents) + " events are read.");
             break;
         }
@@ -341,8 +343,9 @@ std::vector<CommentEvent> readComments(const std::filesystem::path &lineageDirec
             notices.push_back("A comment was left out: " + event.error().message);
     }
     if (lines->tornTail)
-        notices.push_back("Line " + std::to_string(lines->tornTail->number)
-                          + " of comments.jsonl was cut short, as by a kill while it was written, and was left out.");
+        notices.push_back(
+            "Line " + std::to_string(lines->tornTail->number)
+            + " of comments.jsonl was cut short, as by a kill while it was written, and was left out.");
     return events;
 }
 

@@ -70,11 +70,11 @@ struct Lineage {
     std::vector<Transition> transitions; ///< states.size() - 1, chained
     std::vector<Attempt> attempts;
 
-    std::filesystem::path directory;  ///< not part of the file
-    std::vector<gate::Trial> trials;  ///< all of trials.jsonl, in file order
-    std::vector<Branch> branches;     ///< derived: trials with a parent here that no state or attempt names
+    std::filesystem::path directory;    ///< not part of the file
+    std::vector<gate::Trial> trials;    ///< all of trials.jsonl, in file order
+    std::vector<Branch> branches;       ///< derived: trials with a parent here that no state or attempt names
     std::vector<CommentEvent> comments; ///< all of comments.jsonl, in file order
-    std::vector<std::string> notices; ///< what was recovered or is inconsistent, whole sentences
+    std::vector<std::string> notices;   ///< what was recovered or is inconsistent, whole sentences
 
     /// The folder's name: "pocl", "pocl-walked".
     [[nodiscard]] std::string folder() const { return name.empty() ? platform : platform + "-" + name; }

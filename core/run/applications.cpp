@@ -244,8 +244,7 @@ MedianFactor medianFactor(std::vector<gate::Interval> factors)
     std::sort(factors.begin(), factors.end(),
               [](const gate::Interval &a, const gate::Interval &b) { return a.value < b.value; });
     const std::size_t n = factors.size();
-    result.median =
-        n % 2 == 1 ? factors[n / 2].value : (factors[n / 2 - 1].value + factors[n / 2].value) / 2;
+    result.median = n % 2 == 1 ? factors[n / 2].value : (factors[n / 2 - 1].value + factors[n / 2].value) / 2;
     if (n < leastForOrder) {
         result.low = factors.front().low;
         result.high = factors.front().high;

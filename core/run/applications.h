@@ -23,14 +23,14 @@ enum class Outcome { Gained, NoGain, Lost, Undecided, Wrong };
 
 /// One candidate that applied a card and was gated.
 struct Application {
-    std::string run;      ///< its id; empty where only the card's log tells of it
+    std::string run; ///< its id; empty where only the card's log tells of it
     std::string workload;
     std::string platform; ///< "sm90"
     std::string trial;
-    std::string action;   ///< "complete", "repair", "roundtrip"
-    int cards = 1;        ///< that were applied in it together
+    std::string action; ///< "complete", "repair", "roundtrip"
+    int cards = 1;      ///< that were applied in it together
     Outcome outcome = Outcome::Undecided;
-    std::string status;   ///< the gate's
+    std::string status;                   ///< the gate's
     std::optional<gate::Interval> factor; ///< paired, against what it was applied to
 };
 
@@ -49,9 +49,9 @@ struct MedianFactor {
 /// What a card came to on one platform.
 struct PlatformRecord {
     std::string platform;
-    int shown = 0;     ///< questions that had it, alone or among others
-    int applied = 0;   ///< candidates that were asked to apply it and were gated
-    int together = 0;  ///< of them: with other cards, so that no factor is the card's own
+    int shown = 0;    ///< questions that had it, alone or among others
+    int applied = 0;  ///< candidates that were asked to apply it and were gated
+    int together = 0; ///< of them: with other cards, so that no factor is the card's own
     int gained = 0;
     int noGain = 0;
     int lost = 0;

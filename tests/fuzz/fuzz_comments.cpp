@@ -11,7 +11,8 @@ const std::string text = "float a;\n\tfloat b;\n}\n\n}\n\xffno UTF-8\n";
 
 CommentEvent comment()
 {
-    CommentEvent event{"0123456789abcdef", "2026-01-02T03:04:05Z", "Ada", CommentKind::Comment, "", "why?", {}};
+    CommentEvent event{
+        "0123456789abcdef", "2026-01-02T03:04:05Z", "Ada", CommentKind::Comment, "", "why?", {}};
     event.place = placeInText(text, 2, 3).value();
     event.place.from = "K00";
     event.place.to = "K01";
@@ -22,16 +23,21 @@ CommentEvent comment()
 
 FuzzTarget fuzzTarget()
 {
-    const CommentEvent reply{
-        "0123456789abcde0", "2026-01-02T03:04:06Z", "Grace", CommentKind::Reply, "0123456789abcdef", "so", {}};
+    const CommentEvent reply{"0123456789abcde0",
+                             "2026-01-02T03:04:06Z",
+                             "Grace",
+                             CommentKind::Reply,
+                             "0123456789abcdef",
+                             "so",
+                             {}};
     CommentEvent undo = reply;
     undo.kind = CommentKind::Revert;
     undo.text.clear();
     FuzzTarget target;
     target.seeds = {writeComment(comment()), writeComment(reply), writeComment(undo)};
-    target.words = {"{",           "}",      "\"",      ":",        ",",           "null",        "-1",
-                    "2147483647",  "1e99",   "\"from\"", "\"before\"", "\"resolve\"", "\"reopen\"", "\"about\":",
-                    "\"excerpt\":", "\\u0000", "\xff"};
+    target.words = {"{",          "}",          "\"",           ":",        ",",          "null",
+                    "-1",         "2147483647", "1e99",         "\"from\"", "\"before\"", "\"resolve\"",
+                    "\"reopen\"", "\"about\":", "\"excerpt\":", "\\u0000",  "\xff"};
     target.runs = 8'000;
     return target;
 }
@@ -53,7 +59,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
     for (const std::string_view in : {std::string_view(text), std::string_view(), line}) {
         const CommentSpot spot = findSpot(event->place, in);
         require(spot.firstLine >= 1 && spot.lastLine >= spot.firstLine, "a spot is lines");
-        require(spot.kind == CommentSpot::Kind::Changed || placeInText(in, spot.firstLine, spot.lastLine).has_value(),
+        require(spot.kind == CommentSpot::Kind::Changed
+                    || placeInText(in, spot.firstLine, spot.lastLine).has_value(),
                 "lines that are found are there");
     }
     return 0;

@@ -26,26 +26,24 @@ void ApplicationCounter::look()
     m_root = workspace.root;
     m_isCounting = true;
     const bool areLogsNew = std::exchange(m_areLogsNew, false) || !m_record;
-    m_counting.start(backgroundPool(),
-                     [this, root = workspace.root, areLogsNew, stamp = m_stamp,
-                      logs = run::verificationLogs(workspace.cards)](const std::stop_token &stop,
-                                                                     const JobSlot::Post &post) {
-                         std::string now = run::applicationsStamp(root);
-                         std::shared_ptr<const run::ApplicationRecord> record;
-                         if (areLogsNew || now != stamp)
-                             record = std::make_shared<run::ApplicationRecord>(
-                                 run::readApplications(root, logs, stop));
-                         if (stop.stop_requested())
-                             return;
-                         post([this, now = std::move(now), record = std::move(record)] {
-                             m_isCounting = false;
-                             if (!record)
-                                 return;
-                             m_stamp = now;
-                             m_record = record;
-                             emit changed();
-                         });
-                     });
+    m_counting.start(backgroundPool(), [this, root = workspace.root, areLogsNew, stamp = m_stamp,
+                                        logs = run::verificationLogs(workspace.cards)](
+                                           const std::stop_token &stop, const JobSlot::Post &post) {
+        std::string now = run::applicationsStamp(root);
+        std::shared_ptr<const run::ApplicationRecord> record;
+        if (areLogsNew || now != stamp)
+            record = std::make_shared<run::ApplicationRecord>(run::readApplications(root, logs, stop));
+        if (stop.stop_requested())
+            return;
+        post([this, now = std::move(now), record = std::move(record)] {
+            m_isCounting = false;
+            if (!record)
+                return;
+            m_stamp = now;
+            m_record = record;
+            emit changed();
+        });
+    });
 }
 
 } // namespace klineage::ui

@@ -76,7 +76,8 @@ QString footnote(const run::CardApplications &card)
     const auto has = [&](const auto &test) {
         return std::any_of(card.platforms.begin(), card.platforms.end(), test);
     };
-    QStringList parts{tr("Shown: questions that had it. Applied: candidates that were asked to apply it and were gated.")};
+    QStringList parts{
+        tr("Shown: questions that had it. Applied: candidates that were asked to apply it and were gated.")};
     if (has([](const run::PlatformRecord &record) { return record.factor.count > 0; }))
         parts << tr("Gains are paired, of correct candidates that applied it alone.");
     if (has([](const run::PlatformRecord &record) { return record.factor.isSpan; }))
@@ -130,9 +131,10 @@ QString applicationsHtml(const std::string &card, const run::ApplicationRecord *
         return html + paragraph(dimText(tr("Counting in the runs of this workspace…")));
     const run::CardApplications *found = record->find(card);
     if (!found || found->platforms.empty())
-        html += paragraph(record->runs == 0 ? tr("This workspace has no runs, and no roundtrip of it is recorded.")
-                                            : tr("None of the %1 runs of this workspace has shown or applied it.")
-                                                  .arg(record->runs));
+        html += paragraph(
+            record->runs == 0
+                ? tr("This workspace has no runs, and no roundtrip of it is recorded.")
+                : tr("None of the %1 runs of this workspace has shown or applied it.").arg(record->runs));
     else {
         html += table(*found) + footnote(*found);
         const auto &all = found->applications;

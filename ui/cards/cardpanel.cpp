@@ -152,7 +152,11 @@ CardPanel::CardPanel(WorkspaceModel *workspace, Selection *selection, CardReview
     connect(m_reviewer, &CardReviewer::failed, this,
             [this](const QString &, const QString &problem) { m_bar->showProblem(problem); });
     connect(m_reviewer, &CardReviewer::canUndoChanged, m_undo, &QAction::setEnabled);
-    connect(m_workspace, &WorkspaceModel::loaded, this, &CardPanel::refresh);
+    connect(m_workspace, &WorkspaceModel::loaded, this, [this] {
+        if (m_editor->leaveIfElsewhere() && m_stack->currentIndex() == EditorPage)
+            showPage(TextPage);
+        refresh();
+    });
     connect(m_workspace, &WorkspaceModel::cardChanged, this, [this](const QString &card) {
         if (card == m_selection->card() || !m_workspace->card(m_selection->card()))
             refresh();
@@ -222,13 +226,12 @@ QWidget *CardPanel::makeNoCardPage()
     m_noCard->setWordWrap(true);
     m_noCard->setTextFormat(Qt::RichText);
     m_noCard->setTextInteractionFlags(Qt::LinksAccessibleByMouse | Qt::LinksAccessibleByKeyboard);
-    connect(m_noCard, &QLabel::linkActivated, this,
-            [this](const QString &target) {
-                if (target.startsWith(QLatin1String("card:")))
-                    m_selection->setCard(target.section(QLatin1Char(':'), 1));
-                else
-                    answerComment(target);
-            });
+    connect(m_noCard, &QLabel::linkActivated, this, [this](const QString &target) {
+        if (target.startsWith(QLatin1String("card:")))
+            m_selection->setCard(target.section(QLatin1Char(':'), 1));
+        else
+            answerComment(target);
+    });
     m_lift->setAutoDefault(false);
     connect(m_lift, &QPushButton::clicked, this, &CardPanel::liftRequested);
     auto *column = new QVBoxLayout(page);

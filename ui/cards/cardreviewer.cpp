@@ -214,10 +214,9 @@ void CardReviewer::comment(const QString &lineage, const lineage::CommentEvent &
 void CardReviewer::append(Event event, lineage::CommentEvent comment, skills::ReviewVerdict verdict)
 {
     comment.author = author().toStdString();
-    run({std::move(event)}, verdict,
-        [comment](const skills::CardStore &, const Event &about) {
-            return lineage::appendComment(about.folder, comment).map(&lineage::CommentEvent::id);
-        });
+    run({std::move(event)}, verdict, [comment](const skills::CardStore &, const Event &about) {
+        return lineage::appendComment(about.folder, comment).map(&lineage::CommentEvent::id);
+    });
 }
 
 } // namespace klineage::ui

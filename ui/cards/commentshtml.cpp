@@ -32,8 +32,9 @@ QString threadHtml(const lineage::CommentThread &thread, const lineage::Step &st
 {
     const lineage::CommentPlace &place = thread.comment.place;
     const bool isBefore = place.side == lineage::StepSide::Before && step.left;
-    const QString where = tr("%1 of %2").arg(linesInWords(place.firstLine, place.lastLine),
-                                             rowLabel(isBefore ? *step.left : step.right));
+    const QString where =
+        tr("%1 of %2")
+            .arg(linesInWords(place.firstLine, place.lastLine), rowLabel(isBefore ? *step.left : step.right));
     const std::string &id = thread.comment.id;
     QString html = paragraph(commentLink("comment", id, where) + QStringLiteral(" <code>")
                              + escaped(place.excerpt.substr(0, place.excerpt.find('\n'))).trimmed()
@@ -42,9 +43,10 @@ QString threadHtml(const lineage::CommentThread &thread, const lineage::Step &st
     for (const lineage::CommentEvent &reply : thread.replies)
         html += QStringLiteral("<p style='margin:0 0 3px 14px'>%1</p>").arg(saidHtml(reply));
     const QString state =
-        thread.isResolved ? coloured(tr("✓ resolved by %1").arg(escaped(thread.resolvedBy)), Theme::current().good)
-                                + QStringLiteral(" · ") + commentLink("reopen", id, tr("Reopen"))
-                          : commentLink("resolve", id, tr("Resolve"));
+        thread.isResolved
+            ? coloured(tr("✓ resolved by %1").arg(escaped(thread.resolvedBy)), Theme::current().good)
+                  + QStringLiteral(" · ") + commentLink("reopen", id, tr("Reopen"))
+            : commentLink("resolve", id, tr("Resolve"));
     return html
            + QStringLiteral("<p style='margin:0 0 9px 0'>%1 · %2</p>")
                  .arg(commentLink("reply", id, tr("Reply…")), state);
@@ -54,15 +56,17 @@ QString threadHtml(const lineage::CommentThread &thread, const lineage::Step &st
 
 QString commentsHtml(const lineage::Lineage &lineage, const lineage::Step &step)
 {
-    QString html = label(step.left ? tr("On the code of %1 → %2").arg(rowLabel(*step.left), rowLabel(step.right))
-                                   : tr("On the code of %1").arg(rowLabel(step.right)));
+    QString html =
+        label(step.left ? tr("On the code of %1 → %2").arg(rowLabel(*step.left), rowLabel(step.right))
+                        : tr("On the code of %1").arg(rowLabel(step.right)));
     const auto threads =
         lineage::threadsOn(lineage.comments, step.left ? step.left->id : std::string(), step.right.id);
     for (const lineage::CommentThread &thread : threads)
         html += threadHtml(thread, step);
     if (threads.empty())
-        html += paragraph(coloured(tr("Nobody has said anything about it. C in the diff comments on the selected lines."),
-                                   Theme::current().dim));
+        html += paragraph(
+            coloured(tr("Nobody has said anything about it. C in the diff comments on the selected lines."),
+                     Theme::current().dim));
     return html;
 }
 

@@ -130,7 +130,7 @@ private:
     CommentsPtr m_comments;
     QString m_commentWanted; ///< once its text is shown
     QString m_commentShown;  ///< that was gone to last
-    int m_movedAt = -1; ///< place of the last change that was gone to by the samples that moved
+    int m_movedAt = -1;      ///< place of the last change that was gone to by the samples that moved
     QAction *m_heatAction = nullptr;
     QList<QAction *> m_commands;
     QTabBar *m_tabs;

@@ -25,9 +25,10 @@ void DiffPanel::refreshComments(const Document &shown)
     m_comments.reset();
     const lineage::Lineage *lineage = m_workspace->lineage(m_selection->lineageKey());
     if (const auto step = shownStep(); step && tab() == DiffTab::Source && !lineage->comments.empty())
-        m_comments = makeComments(
-            lineage::threadsOn(lineage->comments, step->left ? step->left->id : std::string(), step->right.id),
-            shown);
+        m_comments =
+            makeComments(lineage::threadsOn(lineage->comments, step->left ? step->left->id : std::string(),
+                                            step->right.id),
+                         shown);
     m_view->setComments(m_comments);
     if (!m_commentWanted.isEmpty())
         showComment(std::exchange(m_commentWanted, QString()));
@@ -61,8 +62,9 @@ void DiffPanel::comment()
     place->to = step->right.id;
     place->side = isLeft ? lineage::StepSide::Before : lineage::StepSide::After;
     place->sha = text.sha;
-    const QString where = tr("%1 of %2").arg(linesInWords(place->firstLine, place->lastLine),
-                                             rowLabel(isLeft ? *step->left : step->right));
+    const QString where = tr("%1 of %2")
+                              .arg(linesInWords(place->firstLine, place->lastLine),
+                                   rowLabel(isLeft ? *step->left : step->right));
     m_commentBar->ask(tr("Comment on %1 (Enter keeps it, Esc cancels)").arg(where), tr("Comment"), {},
                       [this, key = m_selection->lineageKey(), place = *place](const QString &words) {
                           lineage::CommentEvent event;

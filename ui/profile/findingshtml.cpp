@@ -32,7 +32,8 @@ QString linesHtml(const gate::ToolFinding &finding)
     QStringList lines;
     for (const gate::FindingLine &line : finding.lines)
         lines << sourceLineLink(1, line.line, translated("line %1").arg(line.line))
-                     + dimmed(QStringLiteral(" (%1)").arg(formatQuantity(100 * line.share, QStringLiteral("%"))));
+                     + dimmed(
+                         QStringLiteral(" (%1)").arg(formatQuantity(100 * line.share, QStringLiteral("%"))));
     return lines.isEmpty() ? QString()
                            : QStringLiteral("<br/>")
                                  + dimmed(translated("Where the samples show it, with their share of all: "))

@@ -165,7 +165,8 @@ void takeOver(const lineage::Lineage &older, Draft &draft)
         if (!draft.lineage.findTrial(trial.id))
             draft.lineage.trials.push_back(trial);
     }
-    if (Result<std::string> comments = files::readFile(older.directory / "comments.jsonl", files::maxLinesFileBytes))
+    if (Result<std::string> comments =
+            files::readFile(older.directory / "comments.jsonl", files::maxLinesFileBytes))
         draft.files.emplace("comments.jsonl", std::move(*comments));
     std::error_code problem;
     for (const char *folder : {"branches", "listings"}) {

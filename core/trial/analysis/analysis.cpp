@@ -89,7 +89,7 @@ void apply(const Tool &tool, const Trial &trial, const std::optional<Roof> &roof
         auto text = tool.look(scope);
         if (!text)
             return;
-        const std::string metric = tool.subject            ? tool.subject(scope)
+        const std::string metric = tool.subject           ? tool.subject(scope)
                                    : tool.metrics.empty() ? std::string()
                                                           : tool.metrics.front();
         analysis.findings.push_back(

@@ -100,7 +100,8 @@ private slots:
         const auto threads = [&] { return threadsOf(events()); };
         QVERIFY(events().empty());
         const std::string first = appendComment(copy.lineage(), commentOn(2, 3))->id;
-        const std::string second = appendComment(copy.lineage(), commentOn(5, 5, "and this?\nTwo lines."))->id;
+        const std::string second =
+            appendComment(copy.lineage(), commentOn(5, 5, "and this?\nTwo lines."))->id;
         QCOMPARE(threads().size(), std::size_t(2));
         QCOMPARE(threads()[1].comment.text, std::string("and this?\nTwo lines."));
         QCOMPARE(threads()[0].comment.place, commentOn(2, 3).place);

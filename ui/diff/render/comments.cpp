@@ -53,8 +53,8 @@ QString linesInWords(int firstLine, int lastLine)
 const CommentMark *CommentMarks::find(const QString &id) const
 {
     for (const std::vector<CommentMark> &marks : sides) {
-        const auto found = std::find_if(marks.begin(), marks.end(),
-                                        [&](const CommentMark &mark) { return mark.id == id; });
+        const auto found =
+            std::find_if(marks.begin(), marks.end(), [&](const CommentMark &mark) { return mark.id == id; });
         if (found != marks.end())
             return &*found;
     }
@@ -65,8 +65,8 @@ std::vector<const CommentMark *> CommentMarks::on(Side which, const gate::LineSp
 {
     std::vector<const CommentMark *> found;
     for (const CommentMark &mark : side(which)) {
-        const bool overlaps = mark.lines.first < lines.first + lines.count
-                              && lines.first < mark.lines.first + mark.lines.count;
+        const bool overlaps =
+            mark.lines.first < lines.first + lines.count && lines.first < mark.lines.first + mark.lines.count;
         if (overlaps)
             found.push_back(&mark);
     }

@@ -290,8 +290,9 @@ std::optional<DiffView::ChosenLines> DiffView::chosenLines() const
         if (isHere && lines.first <= lines.last)
             return lines;
     }
-    return current && current->line >= 0 ? std::optional(ChosenLines{current->side, current->line, current->line})
-                                         : std::nullopt;
+    return current && current->line >= 0
+               ? std::optional(ChosenLines{current->side, current->line, current->line})
+               : std::nullopt;
 }
 
 int DiffView::hunkCount() const

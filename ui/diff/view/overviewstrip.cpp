@@ -87,7 +87,8 @@ void OverviewStrip::paintEvent(QPaintEvent *)
         if (!m_state.comments)
             break;
         for (const CommentMark &mark : m_state.comments->side(side)) {
-            const int row = m_state.rows().indexOf(m_state.rows().diffRowOf(side, mark.lines.first - 1), side);
+            const int row =
+                m_state.rows().indexOf(m_state.rows().diffRowOf(side, mark.lines.first - 1), side);
             painter.fillRect(QRectF(width() - 5, yOf(row), 4, 4),
                              mark.isResolved ? m_palette.muted : m_palette.accent);
         }

@@ -262,7 +262,8 @@ void DiffPainter::paintHeat(const ViewRow &row, const ColumnGeometry &column, co
     }
 }
 
-void DiffPainter::paintComments(const ViewRow &row, const ColumnGeometry &column, const QRect &rect, Side side)
+void DiffPainter::paintComments(const ViewRow &row, const ColumnGeometry &column, const QRect &rect,
+                                Side side)
 {
     const gate::LineSpan lines = linesOfViewRow(m_state.document()->diff, row, side);
     for (const CommentMark *mark : m_state.comments->on(side, lines)) {
