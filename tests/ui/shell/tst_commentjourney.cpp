@@ -16,7 +16,6 @@
 #include <QTabBar>
 #include <QTextBrowser>
 
-#include <fstream>
 
 using namespace klineage;
 using namespace klineage::ui;
