@@ -14,21 +14,30 @@ complain() { echo "$*" >&2; failed=yes; }
 
 "$root/resources/setup/check-format.sh" || complain "The format check failed."
 
-echo "Building and testing core under the sanitizers (log: build/asan/build.log) ..."
+# What the tests under the sanitizers wait for is time in which the release build goes on.
+echo "Building core under the sanitizers (log: build/asan/build.log) and testing it beside what follows (build/asan/test.log) ..."
 werror="-DKLINEAGE_WERROR=${KLINEAGE_WERROR:-OFF}"
 KLINEAGE_CMAKE_FLAGS="-DKLINEAGE_BUILD_TESTS=ON $werror"
+sanitized=""
+trap '[ -z "$sanitized" ] || kill "$sanitized"' EXIT
+trap 'exit 130' INT TERM
 if klineage_build asan; then
-    if ! ctest --preset asan >build/asan/test.log 2>&1; then
-        tail -n 60 build/asan/test.log
-        complain "Tests failed under the sanitizers: all of it is in build/asan/test.log"
-    fi
+    ctest --preset asan >build/asan/test.log 2>&1 &
+    sanitized=$!
 else
     complain "The sanitizer build failed."
 fi
 
 echo "Building everything (log: build/release/build.log) ..."
 KLINEAGE_CMAKE_FLAGS="-DKLINEAGE_BUILD_UI=ON -DKLINEAGE_BUILD_TESTS=ON $werror"
-klineage_build release || exit 1
+built=yes
+klineage_build release || built=no
+if [ -n "$sanitized" ] && ! wait "$sanitized"; then
+    tail -n 60 build/asan/test.log
+    complain "Tests failed under the sanitizers: all of it is in build/asan/test.log"
+fi
+sanitized=""
+[ "$built" = yes ] || exit 1
 rm -rf build/release/test-results
 mkdir -p build/release/test-results
 ctest --preset release --output-junit test-results/ctest.xml || failed=yes

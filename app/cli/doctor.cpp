@@ -14,6 +14,7 @@
 #include "core/trial/analysis/figuretext.h"
 
 #include <CLI/CLI.hpp>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include <cstdio>
@@ -104,8 +105,7 @@ Check checkNvrtc()
         if (version && version(&major, &minor) == 0)
             return {"nvrtc",
                     Health::Ok,
-                    "NVRTC " + std::to_string(major) + '.' + std::to_string(minor)
-                        + " compiles CUDA candidates, with or without a GPU.",
+                    fmt::format("NVRTC {}.{} compiles CUDA candidates, with or without a GPU.", major, minor),
                     {}};
     }
     return {"nvrtc", Health::Missing, "NVRTC was not found, so CUDA candidates cannot be compiled here.",
@@ -218,8 +218,8 @@ Check checkPrices(const Session &session)
         return {"prices", Health::Problem, table.error().message, table.error().detail};
     return {"prices",
             Health::Ok,
-            "Prices of " + std::to_string(table->prices.size()) + " models, of " + table->date + ", from "
-                + table->file + ": " + table->source + '.',
+            fmt::format("Prices of {} models, of {}, from {}: {}.", table->prices.size(), table->date,
+                        table->file, table->source),
             {}};
 }
 
@@ -245,13 +245,12 @@ std::vector<Check> checkWorkspace(const Session &session)
     const Result<Workspace> workspace = session.openWorkspace();
     if (!workspace)
         return {{"workspace", Health::Problem, workspace.error().message, workspace.error().detail}};
-    std::vector<Check> checks{{"workspace",
-                               Health::Ok,
-                               workspace->root.string() + " holds "
-                                   + std::to_string(workspace->workloads.size()) + " workloads, "
-                                   + std::to_string(workspace->lineages.size()) + " lineages and "
-                                   + std::to_string(workspace->cards.size()) + " cards.",
-                               {}}};
+    std::vector<Check> checks{
+        {"workspace",
+         Health::Ok,
+         fmt::format("{} holds {} workloads, {} lineages and {} cards.", workspace->root.string(),
+                     workspace->workloads.size(), workspace->lineages.size(), workspace->cards.size()),
+         {}}};
     for (const Error &problem : workspace->problems)
         checks.push_back({"workspace", Health::Problem, problem.message, problem.detail});
     for (const lineage::Lineage &lineage : workspace->lineages) {

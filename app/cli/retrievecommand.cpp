@@ -9,6 +9,7 @@
 #include "core/talk/cardtext.h"
 
 #include <CLI/CLI.hpp>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include <cstdio>
@@ -67,8 +68,7 @@ std::string reasonsText(const std::vector<skills::Reason> &reasons)
 {
     std::string out;
     for (const skills::Reason &reason : reasons)
-        out += std::string("    ") + skills::toString(reason.dimension) + " #" + std::to_string(reason.rank)
-               + ": " + reason.text + '\n';
+        out += fmt::format("    {} #{}: {}\n", skills::toString(reason.dimension), reason.rank, reason.text);
     return out;
 }
 

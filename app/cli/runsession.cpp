@@ -3,6 +3,7 @@
 
 #include "core/base/numbertext.h"
 
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include <cstdio>
@@ -74,8 +75,7 @@ void RunPrinter::stepped(const run::StepRecord &step) const
     if (step.number <= m_quietUpTo)
         return;
     clear();
-    std::string line =
-        m_prefix + '[' + std::to_string(step.number) + "] " + step.action + ": " + step.outcome;
+    std::string line = fmt::format("{}[{}] {}: {}", m_prefix, step.number, step.action, step.outcome);
     if (step.speedup > 0)
         line += ", " + formatFactor(step.speedup);
     if (step.best > 0)

@@ -85,6 +85,7 @@ json details(const Workspace &workspace, const workload::Workload &workload)
                         {"atol", workload.tolerance.atol},
                         {"row_sum", workload.tolerance.rowSum}};
     out["flops"] = workload.flops.text();
+    out["least_flops"] = workload.leastFlops().text();
     out["bytes"] = workload.bytes.text();
     return out;
 }
@@ -125,7 +126,8 @@ void printDetails(const Workspace &workspace, const workload::Workload &workload
     std::printf("%s\n%s\n", tensors.text().c_str(), cases.text().c_str());
     std::printf("Oracle: %s. Vendor references: %s.\n", workload.oracle.c_str(),
                 workload.references.empty() ? "none" : joined(providersOf(workload)).c_str());
-    std::printf("FLOP of a run: %s. Bytes of a run, at least: %s.\n", workload.flops.text().c_str(),
+    std::printf("FLOP of a run: %s%s. Bytes of a run, at least: %s.\n", workload.flops.text().c_str(),
+                workload.fewestFlops ? (", at least " + workload.fewestFlops->text()).c_str() : "",
                 workload.bytes.text().c_str());
     const std::vector<std::string> platforms = platformsOf(workspace, workload.name);
     std::printf("Lineages: %s.\n", platforms.empty() ? "none yet" : joined(platforms).c_str());

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/numbertext.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -9,18 +11,10 @@ namespace klineage {
 
 namespace {
 
-template <typename... Format>
-std::string written(double value, Format... format)
-{
-    char buffer[512]; // all digits of the largest double, and as many decimals as anybody asks for
-    const auto [end, problem] = std::to_chars(buffer, buffer + sizeof buffer, value, format...);
-    return problem == std::errc() ? std::string(buffer, end) : "?";
-}
-
 /// The power of ten of the first digit, once the value is rounded to so many digits.
 int exponentOf(double value, int digits)
 {
-    const std::string text = written(value, std::chars_format::scientific, digits - 1);
+    const std::string text = fmt::format("{:.{}e}", value, digits - 1);
     const std::size_t mark = text.find('e');
     int exponent = 0;
     if (mark != std::string::npos) // "e+05": from_chars takes no '+'
@@ -33,17 +27,18 @@ int exponentOf(double value, int digits)
 
 std::string shortestText(double value)
 {
-    return written(value);
+    char buffer[32]; // fmt's own shortest text keeps ".0" and writes more numbers without an exponent
+    return {buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr};
 }
 
 std::string fixedText(double value, int decimals)
 {
-    return written(value, std::chars_format::fixed, decimals);
+    return fmt::format("{:.{}f}", value, decimals);
 }
 
 std::string significantText(double value, int digits)
 {
-    return written(value, std::chars_format::general, digits);
+    return fmt::format("{:.{}g}", value, digits);
 }
 
 std::string digitsText(double value, int digits)

@@ -110,8 +110,8 @@ struct TimedRun {
     std::uint64_t content = 0;
     int around = 0; ///< sets that are refilled and looked at, from `first` on, if those are more than run
 
-    /// Sets that it concerns, each once, of so many.
-    [[nodiscard]] std::size_t reach(std::size_t sets) const
+    /// How many sets it concerns, each once, of so many.
+    [[nodiscard]] std::size_t setsConcerned(std::size_t sets) const
     {
         return std::min(static_cast<std::size_t>(std::max(repeats, around)), sets);
     }

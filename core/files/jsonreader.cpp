@@ -3,6 +3,8 @@
 
 #include "core/base/suggest.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -144,7 +146,7 @@ std::string readText(const json &value, const JsonPath &path, std::size_t limit)
     if (!text)
         refuseValue(path, nameOf(path) + ' ' + whatItIs(value) + "; a string was expected");
     if (text->size() > limit)
-        refuseValue(path, nameOf(path) + " is longer than " + std::to_string(limit) + " bytes");
+        refuseValue(path, fmt::format("{} is longer than {} bytes", nameOf(path), limit));
     return *text;
 }
 
@@ -294,9 +296,8 @@ Error jsonSyntaxError(const json::exception &problem, const std::string &where)
     constexpr std::size_t longestQuote = 200; // the parser quotes the token, which can be as long as the line
     if (text.size() > longestQuote)
         text = text.substr(0, longestQuote) + "…";
-    return Error{ErrorCode::InvalidInput,
-                 where + ':' + std::to_string(column) + ": not a JSON object: " + text + '.',
-                 {}};
+    return Error{
+        ErrorCode::InvalidInput, fmt::format("{}:{}: not a JSON object: {}.", where, column, text), {}};
 }
 
 Error jsonFormatError(const JsonFormatError &problem, std::string_view line, const std::string &where)
@@ -304,7 +305,7 @@ Error jsonFormatError(const JsonFormatError &problem, std::string_view line, con
     const int column = jsonColumn(line, problem.path, problem.atKey);
     const char *end = problem.message.ends_with('?') ? "" : ".";
     return Error{
-        ErrorCode::InvalidInput, where + ':' + std::to_string(column) + ": " + problem.message + end, {}};
+        ErrorCode::InvalidInput, fmt::format("{}:{}: {}{}", where, column, problem.message, end), {}};
 }
 
 } // namespace klineage::files

@@ -3,10 +3,11 @@
 
 #include "core/base/numbertext.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstdio>
 
 namespace klineage::files {
 
@@ -40,9 +41,7 @@ void appendEscaped(std::string &out, char c)
         out += c;
         return;
     }
-    char code[8] = {};
-    std::snprintf(code, sizeof code, "\\u%04X", static_cast<unsigned>(byte));
-    out += code;
+    out += fmt::format("\\u{:04X}", byte);
 }
 
 std::string oneLineString(std::string_view value)

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/files/utctime.h"
 
-#include <cstdio>
+#include <fmt/core.h>
+
 #include <ctime>
+#include <string_view>
 
 namespace klineage::files {
 
@@ -15,9 +17,7 @@ std::string formatUtc(std::chrono::system_clock::time_point time)
     gmtime_r(&seconds, &parts);
     char date[40] = {};
     const std::size_t length = std::strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &parts);
-    char fraction[8] = {};
-    std::snprintf(fraction, sizeof fraction, ".%03dZ", static_cast<int>(milliseconds));
-    return std::string(date, length) + fraction;
+    return fmt::format("{}.{:03}Z", std::string_view(date, length), milliseconds);
 }
 
 std::string nowUtc()

@@ -7,6 +7,8 @@
 #include "core/kernel/candidatetext.h"
 #include "core/kernel/candidatewords.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 namespace klineage::kernel {
@@ -125,16 +127,21 @@ std::vector<std::string> argumentTexts(const Launch &launch)
     return args;
 }
 
-std::string writePlan(const Candidate &candidate)
+void writeTunables(files::TomlWriter &writer, const std::vector<Tunable> &tunables)
 {
-    files::TomlWriter writer;
-    writer.string("surface", toString(candidate.surface));
-    for (const Tunable &tunable : candidate.tunables) {
+    for (const Tunable &tunable : tunables) {
         writer.beginArrayTable("tunable");
         writer.string("name", tunable.name);
         writer.integer("default", tunable.defaultValue);
         writer.integers("values", tunable.values);
     }
+}
+
+std::string writePlan(const Candidate &candidate)
+{
+    files::TomlWriter writer;
+    writer.string("surface", toString(candidate.surface));
+    writeTunables(writer, candidate.tunables);
     for (const Workspace &workspace : candidate.workspaces) {
         writer.beginArrayTable("workspace");
         writer.string("name", workspace.name);
@@ -150,10 +157,10 @@ std::string writePlan(const Candidate &candidate)
     return writer.text();
 }
 
-std::string writeCandidate(const Candidate &candidate, std::string_view code)
+std::string joinCandidate(Surface surface, std::string_view plan, std::string_view code)
 {
-    const auto [opening, closing] = planCommentOf(candidate.surface);
-    return opening + '\n' + writePlan(candidate) + closing + '\n' + std::string(code);
+    const auto [opening, closing] = planCommentOf(surface);
+    return fmt::format("{}\n{}{}\n{}", opening, plan, closing, code);
 }
 
 std::string_view codeOf(const Candidate &candidate)

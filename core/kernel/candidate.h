@@ -15,6 +15,10 @@
 #include <variant>
 #include <vector>
 
+namespace klineage::files {
+class TomlWriter;
+}
+
 namespace klineage::kernel {
 
 /// A compile-time macro of a candidate: -Dname=value.
@@ -116,10 +120,11 @@ struct PlanComment {
 
 /// The arguments of a launch as they stand in `args`: "x", "int M", "local BM * 4".
 [[nodiscard]] std::vector<std::string> argumentTexts(const Launch &launch);
-/// The plan as the TOML inside the comment (canonical order, defaults left out); with the code it makes a
-/// candidate file that parses to an equal plan.
+/// The plan as the TOML inside the comment (canonical order, defaults left out).
 [[nodiscard]] std::string writePlan(const Candidate &candidate);
-[[nodiscard]] std::string writeCandidate(const Candidate &candidate, std::string_view code);
+void writeTunables(files::TomlWriter &writer, const std::vector<Tunable> &tunables); ///< of a plan
+/// A candidate file: the plan in the comment of its surface, then the code.
+[[nodiscard]] std::string joinCandidate(Surface surface, std::string_view plan, std::string_view code);
 
 /// The device code after the plan comment.
 [[nodiscard]] std::string_view codeOf(const Candidate &candidate);

@@ -5,6 +5,8 @@
 #include "core/kernel/candidatewords.h"
 #include "core/kernel/tensormaps.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -44,8 +46,8 @@ Result<ScalarValue> packInteger(const ScalarArg &arg, const Bindings &bindings)
     if (!value)
         return tl::unexpected(value.error());
     if (!std::in_range<T>(*value))
-        return refuse("'" + arg.value.text() + "' is " + std::to_string(*value) + ", which does not fit in '"
-                      + wordOf(scalarWords, arg.type) + "'.");
+        return refuse(fmt::format("'{}' is {}, which does not fit in '{}'.", arg.value.text(), *value,
+                                  wordOf(scalarWords, arg.type)));
     return pack(static_cast<T>(*value));
 }
 
@@ -70,8 +72,7 @@ Result<ScalarValue> packScalar(const ScalarArg &arg, const Bindings &bindings)
     if (arg.type == ScalarType::Float64)
         return pack(*value);
     if (std::fabs(*value) > std::numeric_limits<float>::max())
-        return refuse("'" + arg.value.text() + "' is " + std::to_string(*value)
-                      + ", which does not fit in 'float'.");
+        return refuse(fmt::format("'{}' is {}, which does not fit in 'float'.", arg.value.text(), *value));
     return pack(static_cast<float>(*value));
 }
 
@@ -94,9 +95,9 @@ public:
             if (wanted && *wanted)
                 done = add(launch);
             if (!done)
-                return fail(done.error().code, "Cannot resolve launch " + std::to_string(i + 1) + " ('"
-                                                   + launch.kernel + "', line " + std::to_string(launch.line)
-                                                   + "): " + done.error().message);
+                return fail(done.error().code,
+                            fmt::format("Cannot resolve launch {} ('{}', line {}): {}", i + 1, launch.kernel,
+                                        launch.line, done.error().message));
         }
         if (m_plan.launches.empty())
             return refuse(
@@ -140,7 +141,7 @@ private:
             Result<ResolvedArg> arg =
                 std::visit([this](const auto &a) { return argument(a); }, launch.args[i]);
             if (!arg)
-                return refuse("argument " + std::to_string(i + 1) + ", " + arg.error().message);
+                return refuse(fmt::format("argument {}, {}", i + 1, arg.error().message));
             if (const auto *local = std::get_if<LocalValue>(&*arg))
                 localBytes += local->bytes;
             resolved.args.push_back(std::move(*arg));
@@ -156,12 +157,12 @@ private:
     {
         for (std::size_t i = 0; i < expressions.size() && i < out.size(); ++i) {
             const Result<int64_t> value = expressions[i].evaluateInteger(m_bindings);
-            const std::string where = std::string(key) + '[' + std::to_string(i) + ']';
+            const std::string where = fmt::format("{}[{}]", key, i);
             if (!value)
                 return refuse(where + ", " + value.error().message);
             if (*value < 1 || *value >= extentLimit)
-                return refuse(where + " = '" + expressions[i].text() + "' is " + std::to_string(*value)
-                              + "; expected 1 to 2^31 - 1.");
+                return refuse(fmt::format("{} = '{}' is {}; expected 1 to 2^31 - 1.", where,
+                                          expressions[i].text(), *value));
             out[i] = *value;
         }
         return {};
@@ -176,14 +177,14 @@ private:
             return result;
         };
         if (product(launch.block, maxThreads + 1) > maxThreads)
-            return refuse("the block has more than 1024 threads (" + std::to_string(launch.block[0]) + " x "
-                          + std::to_string(launch.block[1]) + " x " + std::to_string(launch.block[2]) + ").");
+            return refuse(fmt::format("the block has more than 1024 threads ({} x {} x {}).", launch.block[0],
+                                      launch.block[1], launch.block[2]));
         const DeviceTraits &device = m_candidate.surface.device();
         for (std::size_t i = 1; i < 3 && device.mostBlocks > 0; ++i) {
             if (launch.grid[i] > device.mostBlocks)
-                return refuse("grid[" + std::to_string(i) + "] is " + std::to_string(launch.grid[i]) + "; "
-                              + device.name + " allows at most " + std::to_string(device.mostBlocks)
-                              + " there. Put the larger extent first.");
+                return refuse(
+                    fmt::format("grid[{}] is {}; {} allows at most {} there. Put the larger extent first.", i,
+                                launch.grid[i], device.name, device.mostBlocks));
         }
         if (!device.launchAttributes)
             return {};
@@ -191,9 +192,9 @@ private:
             return refuse("the cluster has more than 16 blocks.");
         for (std::size_t i = 0; i < 3; ++i) {
             if (launch.grid[i] % launch.cluster[i] != 0)
-                return refuse("grid[" + std::to_string(i) + "] is " + std::to_string(launch.grid[i])
-                              + ", which is no multiple of the cluster's " + std::to_string(launch.cluster[i])
-                              + ". Use round_up().");
+                return refuse(
+                    fmt::format("grid[{}] is {}, which is no multiple of the cluster's {}. Use round_up().",
+                                i, launch.grid[i], launch.cluster[i]));
         }
         return {};
     }
@@ -204,8 +205,8 @@ private:
         if (!bytes)
             return refuse(what + ", " + bytes.error().message);
         if (*bytes < 0 || *bytes >= extentLimit)
-            return refuse(what + " = '" + expression.text() + "' is " + std::to_string(*bytes)
-                          + " bytes; expected 0 to 2^31 - 1.");
+            return refuse(fmt::format("{} = '{}' is {} bytes; expected 0 to 2^31 - 1.", what,
+                                      expression.text(), *bytes));
         if (Status fits = checkFits(what, *bytes); !fits)
             return tl::unexpected(fits.error());
         return *bytes;
@@ -216,8 +217,8 @@ private:
         const auto fact = m_bindings.find("max_shared");
         const auto *limit = fact == m_bindings.end() ? nullptr : std::get_if<int64_t>(&fact->second);
         if (limit && bytes > *limit)
-            return refuse(what + ": " + std::to_string(bytes) + " bytes, more than the "
-                          + std::to_string(*limit) + " that the device gives a block.");
+            return refuse(fmt::format("{}: {} bytes, more than the {} that the device gives a block.", what,
+                                      bytes, *limit));
         return {};
     }
 
@@ -315,8 +316,8 @@ private:
             if (!extent)
                 return refuse("workspace '" + workspace.name + "', " + extent.error().message);
             if (*extent < 1 || *extent >= extentLimit)
-                return refuse("workspace '" + workspace.name + "': the extent '" + expression.text() + "' is "
-                              + std::to_string(*extent) + "; expected 1 to 2^31 - 1.");
+                return refuse(fmt::format("workspace '{}': the extent '{}' is {}; expected 1 to 2^31 - 1.",
+                                          workspace.name, expression.text(), *extent));
             if (__builtin_mul_overflow(bytes, *extent, &bytes))
                 bytes = std::numeric_limits<int64_t>::max();
             resolved.shape.push_back(*extent);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/kernel/tensormaps.h"
 
+#include <fmt/core.h>
+
 namespace klineage::kernel {
 
 namespace {
@@ -23,7 +25,7 @@ Result<std::vector<std::int64_t>> evaluateAll(const TensorMap &map, const char *
     for (std::size_t i = 0; i < expressions.size(); ++i) {
         const Result<std::int64_t> value = expressions[i].evaluateInteger(bindings);
         if (!value)
-            return refuse(map, std::string(key) + '[' + std::to_string(i) + "], " + value.error().message);
+            return refuse(map, fmt::format("{}[{}], {}", key, i, value.error().message));
         values.push_back(*value);
     }
     return values;
@@ -56,8 +58,8 @@ Status checkBox(const TensorMap &map, const std::vector<std::int64_t> &box, std:
                                + " bytes; expected a multiple of 16.");
     const std::int64_t span = spanBytes(map.swizzle);
     if (span > 0 && innerBytes > span)
-        return refuse(map, "the innermost box extent is " + std::to_string(innerBytes)
-                               + " bytes; the swizzle allows at most " + std::to_string(span) + '.');
+        return refuse(map, fmt::format("the innermost box extent is {} bytes; the swizzle allows at most {}.",
+                                       innerBytes, span));
     return {};
 }
 
@@ -79,9 +81,9 @@ Result<ResolvedTensorMap> resolveTensorMap(const TensorMap &map, const ResolvedB
     resolved.box = std::move(*box);
     const std::size_t rank = resolved.dims.size();
     if (rank < 1 || rank > 5 || resolved.box.size() != rank)
-        return refuse(map, "the box has " + std::to_string(resolved.box.size()) + " extents and '"
-                               + buffer.name + "' " + std::to_string(rank)
-                               + "; expected the same number, 1 to 5.");
+        return refuse(map,
+                      fmt::format("the box has {} extents and '{}' {}; expected the same number, 1 to 5.",
+                                  resolved.box.size(), buffer.name, rank));
     for (const std::int64_t extent : resolved.dims) {
         if (extent < 1 || extent > maxExtent)
             return refuse(map, "an extent is " + std::to_string(extent) + "; expected 1 to 2^32 - 1.");
@@ -101,9 +103,9 @@ Result<ResolvedTensorMap> resolveTensorMap(const TensorMap &map, const ResolvedB
             || bytes % unitBytes != 0)
             return refuse(
                 map,
-                "stride " + std::to_string(i) + " is " + std::to_string(bytes)
-                    + " bytes; expected a multiple of 16 below 2^40. Guard the launch with 'when', and give"
-                      " other shapes a launch without tensor maps.");
+                fmt::format(
+                    "stride {} is {} bytes; expected a multiple of 16 below 2^40. Guard the launch with 'when', and give other shapes a launch without tensor maps.",
+                    i, bytes));
         if (overflow)
             rowMajor = elementBytes; // given strides do not depend on it
         resolved.strideBytes[i] = bytes;

@@ -3,6 +3,7 @@
 
 #include "core/files/sha256.h"
 
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -52,8 +53,8 @@ std::string textDifference(const std::string &what, std::string_view recorded, s
 {
     const auto parted = std::mismatch(recorded.begin(), recorded.end(), now.begin(), now.end());
     const auto at = static_cast<std::size_t>(parted.first - recorded.begin());
-    return what + " differs at byte " + std::to_string(at + 1) + ": " + excerpt(recorded, at)
-           + " was recorded, " + excerpt(now, at) + " is asked now";
+    return fmt::format("{} differs at byte {}: {} was recorded, {} is asked now", what, at + 1,
+                       excerpt(recorded, at), excerpt(now, at));
 }
 
 /// What decides the cost or the shape of the answer is not for a setting to say.
@@ -140,8 +141,9 @@ Status checkRequest(const Request &request)
         const Message &message = request.messages[i];
         const Role expected = i % 2 == 0 ? Role::User : Role::Assistant;
         if (message.role != expected)
-            return refuse("message " + std::to_string(i + 1) + " is the " + toString(message.role)
-                          + "'s; messages alternate, beginning with the user's.");
+            return refuse(
+                fmt::format("message {} is the {}'s; messages alternate, beginning with the user's.", i + 1,
+                            toString(message.role)));
         if (message.text.empty())
             return refuse("message " + std::to_string(i + 1) + " is empty.");
         bytes += message.text.size();
@@ -149,11 +151,10 @@ Status checkRequest(const Request &request)
     if (request.messages.back().role != Role::User)
         return refuse("the last message is not the user's.");
     if (bytes > maxRequestBytes)
-        return refuse("the prompt has " + std::to_string(bytes) + " bytes; at most "
-                      + std::to_string(maxRequestBytes) + " are sent.");
+        return refuse(fmt::format("the prompt has {} bytes; at most {} are sent.", bytes, maxRequestBytes));
     if (request.maxOutputTokens < 1 || request.maxOutputTokens > maxOutputTokensLimit)
-        return refuse("the limit of output tokens is " + std::to_string(request.maxOutputTokens)
-                      + "; a number from 1 to " + std::to_string(maxOutputTokensLimit) + " was expected.");
+        return refuse(fmt::format("the limit of output tokens is {}; a number from 1 to {} was expected.",
+                                  request.maxOutputTokens, maxOutputTokensLimit));
     if (request.temperature
         && !(std::isfinite(*request.temperature) && *request.temperature >= 0 && *request.temperature <= 2))
         return refuse("the temperature is not between 0 and 2.");
@@ -204,11 +205,11 @@ std::string firstDifference(const Request &recorded, const Request &now)
             return textDifference(what, recorded.messages[i].text, now.messages[i].text);
     }
     if (recorded.messages.size() != now.messages.size())
-        return "there are " + std::to_string(now.messages.size()) + " messages, "
-               + std::to_string(recorded.messages.size()) + " were recorded";
+        return fmt::format("there are {} messages, {} were recorded", now.messages.size(),
+                           recorded.messages.size());
     if (recorded.maxOutputTokens != now.maxOutputTokens)
-        return "the limit of output tokens is " + std::to_string(now.maxOutputTokens) + ", "
-               + std::to_string(recorded.maxOutputTokens) + " was recorded";
+        return fmt::format("the limit of output tokens is {}, {} was recorded", now.maxOutputTokens,
+                           recorded.maxOutputTokens);
     if (recorded.effort != now.effort)
         return "the effort is '" + validUtf8(now.effort) + "', '" + validUtf8(recorded.effort)
                + "' was recorded";

@@ -9,6 +9,8 @@
 #include "core/files/utctime.h"
 #include "core/trial/listing.h"
 
+#include <fmt/core.h>
+
 #include <cmath>
 #include <utility>
 
@@ -117,7 +119,7 @@ Result<Journal> Journal::create(const fs::path &runsDirectory, const Settings &s
     if (fs::exists(directory, problem))
         return klineage::fail(ErrorCode::Conflict, "Cannot create the run '" + settings.id + "': '"
                                                        + directory.string() + "' exists already.");
-    const fs::path hidden = runsDirectory / ('.' + settings.id + '.' + std::to_string(::getpid()));
+    const fs::path hidden = runsDirectory / fmt::format(".{}.{}", settings.id, ::getpid());
     fs::remove_all(hidden, problem);
     fs::create_directories(hidden, problem);
     if (problem)
@@ -211,8 +213,8 @@ Result<gate::Trial> Journal::gate(const gate::GateRequest &request, const GateFu
         const gate::Trial &recorded = m_d->recordedTrials[m_d->trialsAnswered];
         if (const std::string what = difference(recorded, request, candidate, parent); !what.empty())
             return klineage::fail(ErrorCode::Conflict,
-                                  "Trial " + std::to_string(m_d->trialsAnswered + 1) + " of the run '"
-                                      + m_d->settings.id + "' does not fit: " + what + '.',
+                                  fmt::format("Trial {} of the run '{}' does not fit: {}.",
+                                              m_d->trialsAnswered + 1, m_d->settings.id, what),
                                   "The run's settings, replies or program changed since it was recorded.");
         ++m_d->trialsAnswered;
         return recorded;
@@ -253,8 +255,8 @@ Result<StepRecord> Journal::step(StepRecord step)
         const std::string now = writeStep(step);
         if (now != writeStep(recorded))
             return klineage::fail(ErrorCode::Conflict,
-                                  "Step " + std::to_string(step.number) + " of the run '" + m_d->settings.id
-                                      + "' is not the recorded one.",
+                                  fmt::format("Step {} of the run '{}' is not the recorded one.", step.number,
+                                              m_d->settings.id),
                                   "Recorded: " + writeStep(recorded) + "\nNow:      " + now);
         m_d->steps.push_back(recorded);
         return recorded;
@@ -287,9 +289,9 @@ Result<std::string> Journal::keep(const std::string &fileName,
     if (!made)
         return made;
     if (made->size() > maxKeptBytes)
-        return klineage::fail(ErrorCode::InvalidInput, "Cannot keep '" + fileName
-                                                           + "' in the run: it is larger than "
-                                                           + std::to_string(maxKeptBytes) + " bytes.");
+        return klineage::fail(
+            ErrorCode::InvalidInput,
+            fmt::format("Cannot keep '{}' in the run: it is larger than {} bytes.", fileName, maxKeptBytes));
     if (Status written = files::writeFileAtomic(file, *made); !written)
         return tl::unexpected(written.error());
     return made;

@@ -5,6 +5,7 @@
 #include "core/skills/card.h"
 #include "core/skills/retrieval.h"
 
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -220,10 +221,9 @@ void appendVerifications(std::string &out, const CardRecord &record)
     out +=
         "| time | target | trial | card revision | status | expected effect | held out |\n|---|---|---|---|---|---|---|\n";
     for (const Verification &run : record.verifications)
-        out += "| " + run.time + " | " + run.target + " | `" + run.trial + "` | "
-               + std::to_string(run.cardRevision) + " | " + run.status + " | "
-               + (run.expectedEffectObserved ? "observed" : "not observed") + " | "
-               + (run.heldOut ? "yes" : "no") + " |\n";
+        out += fmt::format(
+            "| {} | {} | `{}` | {} | {} | {} | {} |\n", run.time, run.target, run.trial, run.cardRevision,
+            run.status, run.expectedEffectObserved ? "observed" : "not observed", run.heldOut ? "yes" : "no");
 }
 
 } // namespace

@@ -6,6 +6,8 @@
 #include "core/skills/retrieval.h"
 #include "core/talk/prompt.h"
 
+#include <fmt/core.h>
+
 #include <set>
 #include <string_view>
 
@@ -129,9 +131,8 @@ std::string languageOf(const std::string &carrierFile)
 std::string cardText(const skills::CardRecord &record)
 {
     const skills::Card &card = record.card;
-    std::string text = "## Card " + card.name + "\n\nRevision " + std::to_string(card.revision)
-                       + ", category " + card.category + ", locus " + card.locus + ", "
-                       + skills::toString(record.life()) + ".\n";
+    std::string text = fmt::format("## Card {}\n\nRevision {}, category {}, locus {}, {}.\n", card.name,
+                                   card.revision, card.category, card.locus, skills::toString(record.life()));
     text += "Intent: " + claimText(card.intent) + '\n';
     text += "Anchor: " + claimText(card.anchor) + '\n';
     text += needsText(card);
@@ -151,10 +152,9 @@ std::string cardText(const skills::CardRecord &record)
     text += "Evidence: " + joined(card.evidence) + '\n';
     text += "Verification:\n";
     for (const skills::Verification &run : record.verifications)
-        text += "- " + run.target + ": " + run.status
-                + (run.expectedEffectObserved ? ", effect observed" : ", effect not observed")
-                + (run.heldOut ? ", held out" : "") + " (revision " + std::to_string(run.cardRevision)
-                + ")\n";
+        text += fmt::format("- {}: {}{}{} (revision {})\n", run.target, run.status,
+                            run.expectedEffectObserved ? ", effect observed" : ", effect not observed",
+                            run.heldOut ? ", held out" : "", run.cardRevision);
     if (record.verifications.empty())
         text += "- none\n";
     text += "Carrier:\n" + run::fenced(record.carrier, languageOf(card.carrierFile));

@@ -4,9 +4,10 @@
 #include "core/files/atomicfile.h"
 #include "core/files/sha256.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <charconv>
-#include <cstdio>
 #include <utility>
 
 namespace klineage::gate {
@@ -85,11 +86,8 @@ std::string writeListing(const Listing &listing)
             out += std::string(kernelMark) + name + '\n';
             kernel = std::move(name);
         }
-        char head[64];
-        std::snprintf(head, sizeof head, "%04llx\t%d\t%lld\t",
-                      static_cast<unsigned long long>(instruction.offset), instruction.line,
-                      static_cast<long long>(instruction.samples));
-        out += head + writeStalls(instruction.stalls) + '\t' + plain(instruction.text) + '\n';
+        out += fmt::format("{:04x}\t{}\t{}\t{}\t{}\n", instruction.offset, instruction.line,
+                           instruction.samples, writeStalls(instruction.stalls), plain(instruction.text));
     }
     return out;
 }

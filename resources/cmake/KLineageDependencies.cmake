@@ -3,7 +3,7 @@
 # all code (write `#if KLINEAGE_HAVE_CUDA`).
 include(FindPkgConfig)
 
-# Header-only libraries and toml++: needed by every build.
+# Header-only libraries, toml++ and fmt: needed by every build.
 find_package(nlohmann_json 3.11 REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(tl-expected REQUIRED)
@@ -15,6 +15,18 @@ if(TARGET tomlplusplus::tomlplusplus)
 else()
     find_path(TOMLPLUSPLUS_INCLUDE_DIR toml++/toml.h REQUIRED)
     target_include_directories(klineage-dep-toml SYSTEM INTERFACE ${TOMLPLUSPLUS_INCLUDE_DIR})
+endif()
+
+find_package(fmt 9 QUIET)
+add_library(klineage-dep-fmt INTERFACE)
+add_library(klineage::dep-fmt ALIAS klineage-dep-fmt)
+if(TARGET fmt::fmt)
+    # The library alone: its macro FMT_SHARED is for building it.
+    target_link_libraries(klineage-dep-fmt INTERFACE $<TARGET_FILE:fmt::fmt>)
+else()
+    find_path(FMT_INCLUDE_DIR fmt/core.h REQUIRED)
+    target_include_directories(klineage-dep-fmt SYSTEM INTERFACE ${FMT_INCLUDE_DIR})
+    target_compile_definitions(klineage-dep-fmt INTERFACE FMT_HEADER_ONLY=1)
 endif()
 
 # CUDA: headers only. Driver, NVRTC, NVML, CUPTI and cuBLAS are loaded at run time.

@@ -17,6 +17,7 @@ ccache
 pkg-config|pkgconf
 nlohmann-json3-dev
 libtomlplusplus-dev
+libfmt-dev
 libcli11-dev
 libexpected-dev
 libgit2-dev

@@ -6,7 +6,7 @@ set -eu
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
 sysroot="$root/build/sysroot/bullseye"
-done="$sysroot/.klineage"
+done="$sysroot/.klineage-2"
 [ ! -e "$done" ] || exit 0
 command -v debootstrap >/dev/null 2>&1 || PATH="$PATH:/usr/sbin:/sbin"
 command -v debootstrap >/dev/null 2>&1 || { echo "Cannot make a sysroot: install debootstrap." >&2; exit 1; }
@@ -28,13 +28,13 @@ for name in libc6 libc6-dev libcrypt1 libcrypt-dev; do
 done
 # Headers of the kernel, and libraries of headers alone, are those of this system.
 (cd "$work/own" && apt-get download -q -o APT::Sandbox::User=root \
-    linux-libc-dev nlohmann-json3-dev libcli11-dev libexpected-dev libtomlplusplus-dev opencl-c-headers >"$work/log" 2>&1) \
+    linux-libc-dev nlohmann-json3-dev libcli11-dev libexpected-dev libtomlplusplus-dev libfmt-dev opencl-c-headers >"$work/log" 2>&1) \
     || { tail -n 20 "$work/log" >&2; exit 1; }
 for package in "$work"/own/*.deb; do
     dpkg -x "$package" "$sysroot"
 done
-# toml++ has a shared library too, of a newer system; without its CMake package the headers do all the work.
-find "$sysroot" \( -name 'libtomlplusplus*' -o -name 'tomlplusplus*' \) -prune -exec rm -rf {} +
+# toml++ and fmt have a shared library too, of a newer system; without their CMake packages the headers do all the work.
+find "$sysroot" \( -name 'libtomlplusplus*' -o -name 'tomlplusplus*' -o -name 'libfmt*' -o -path '*/cmake/fmt' \) -prune -exec rm -rf {} +
 # Absolute links would lead out of it.
 find "$sysroot" -type l | while read -r link; do
     target=$(readlink "$link")

@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Copies the runs of tests/data into a workspace: copyruns.sh SOURCE WORKSPACE. A trial that a lineage keeps too stands in tests/data as
-# its id, the run's name of its file, and the lineage; here it becomes the whole line again.
+# its id, the run's name of its file, and the lineage; here it becomes the whole line again. A file that three or more runs of an
+# experiment have is one, and links to it; here each becomes a file again.
 set -eu
 source=$1
-cp -r "$source/tests/data/runs" "$source/tests/data/experiments" "$2"
+cp -rL "$source/tests/data/runs" "$source/tests/data/experiments" "$2"
 for trials in "$2"/runs/*/trials.jsonl; do
     awk -v workloads="$source/workloads" '
         function field(name) { # the first of this name: no trial has it before its own

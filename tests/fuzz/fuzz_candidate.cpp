@@ -84,7 +84,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
         text.remove_prefix(byteOrderMark.size());
     require(candidate->source == text, "the source is kept, but for a byte-order mark");
     require(text.ends_with(codeOf(*candidate)), "the code is the end of the file");
-    const std::string written = writeCandidate(*candidate, codeOf(*candidate));
+    const std::string written = joinCandidate(candidate->surface, writePlan(*candidate), codeOf(*candidate));
     const Result<Candidate> again = parseCandidate(written, "written");
     require(again.has_value(), "what is written can be read");
     require(writePlan(*again) == writePlan(*candidate), "writing and reading keep the plan");

@@ -192,7 +192,9 @@ Result<MachineCodePtr> CodeLoader::Workshop::compiled(const CodeRequest &request
     wanted.language = kernel::toString(candidate.surface);
     wanted.source = candidate.source;
     wanted.name = request.file.filename().string();
-    wanted.target = isPtx ? "compute_" + request.target.substr(3) : request.target;
+    wanted.target = request.target.empty() ? candidate.surface.device().target({}) : request.target;
+    if (isPtx)
+        wanted.target.replace(0, 3, "compute_"); // of "sm_90a"
     for (const kernel::Tunable &tunable : candidate.tunables) {
         const auto used = request.tunables.find(tunable.name);
         wanted.tunables[tunable.name] = used == request.tunables.end() ? tunable.defaultValue : used->second;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/machine/coderequest.h"
 
-#include "core/gate/supervisor/trialcontext.h"
-
 namespace klineage::ui {
 
 CodeRequest codeRequest(const lineage::Lineage &lineage, const lineage::RowRef &row, CodeForm form)
@@ -13,7 +11,8 @@ CodeRequest codeRequest(const lineage::Lineage &lineage, const lineage::RowRef &
                                                  : QString::fromStdString(row.id);
     request.file = row.file;
     request.directory = lineage.directory;
-    request.target = gate::compileTarget(row.trial ? row.trial->environment.platform : lineage.platform);
+    const std::string &platform = row.trial ? row.trial->environment.platform : lineage.platform;
+    request.target = lineage.surface.device().target(platform);
     if (!row.trial)
         return request;
     request.hasTrial = true;

@@ -5,10 +5,14 @@
 #include "ui/models/selection.h"
 #include "ui/models/workspacemodel.h"
 #include "ui/plots/roofline/rooflineplot.h"
+#include "ui/profile/numberedpicture.h"
+#include "ui/profile/numbersmodel.h"
 #include "ui/profile/profilemodel.h"
 #include "ui/profile/samplesplot.h"
+#include "ui/profile/why/explainhtml.h"
 #include "ui/profile/why/explainpage.h"
 #include "ui/profile/why/launchpage.h"
+#include "ui/style/format.h"
 
 #include <QAction>
 #include <QStackedWidget>
@@ -16,6 +20,7 @@
 #include <QTableView>
 #include <QTextBrowser>
 #include <QTimer>
+#include <QUrl>
 
 #include <algorithm>
 
@@ -25,13 +30,41 @@ namespace {
 
 constexpr int patienceMs = 100;
 
+NumbersModel::Cell numberCell(double value, const QString &unit)
+{
+    return {formatQuantity(value, unit), value};
+}
+
+/// The points of the path and the ceilings above them.
+std::vector<NumbersModel::Row> rooflineRows(const gate::RooflinePath &path)
+{
+    std::vector<NumbersModel::Row> rows;
+    for (const gate::RooflinePoint &point : path.points) {
+        const QString id = QString::fromStdString(point.id);
+        rows.push_back({{id, id},
+                        numberCell(point.intensity, {}),
+                        numberCell(point.perSecond, QStringLiteral("FLOP/s")),
+                        numberCell(point.latencyNs, QStringLiteral("ns"))});
+    }
+    for (const gate::RooflineCeiling &ceiling : path.ceilings) {
+        const QString name = ProfilePanel::tr("ceiling: %1").arg(QString::fromStdString(ceiling.name));
+        rows.push_back({{name, name},
+                        {},
+                        numberCell(ceiling.perSecond,
+                                   ceiling.isBandwidth ? QStringLiteral("B/s") : QStringLiteral("FLOP/s")),
+                        {}});
+    }
+    return rows;
+}
+
 } // namespace
 
 void ProfilePanel::makeViews()
 {
     const std::pair<QWidget *, QString> views[] = {
-        {m_table, tr("Metrics")},     {m_explanation, tr("Explain")}, {m_launches, tr("Launch")},
-        {m_roofline, tr("Roofline")}, {m_findings, tr("Findings")},   {m_samples, tr("Samples")},
+        {m_table, tr("Metrics")},     {m_explanation, tr("Explain")},
+        {m_launches, tr("Launch")},   {m_rooflineNumbers, tr("Roofline")},
+        {m_findings, tr("Findings")}, {m_sampleNumbers, tr("Samples")},
     };
     for (const auto &[view, title] : views) {
         m_stack->addWidget(view);
@@ -48,6 +81,13 @@ void ProfilePanel::makeViews()
             [this] { m_explanation->showMessage(tr("Comparing both trials and their sources…")); });
     connect(m_explanation, &ExplainPage::metricWanted, this, &ProfilePanel::showMetric);
     connect(m_explanation, &ExplainPage::sourceLineWanted, this, &ProfilePanel::sourceLineWanted);
+    connect(m_findings, &QTextBrowser::anchorClicked, this, [this](const QUrl &url) {
+        const auto link = explainLink(url.toString());
+        if (link && link->metric.isEmpty())
+            emit sourceLineWanted(link->side, link->line);
+        else if (link)
+            showMetric(link->metric);
+    });
     connect(m_roofline, &RooflinePlot::hovered, m_selection, &Selection::setHovered);
     connect(m_roofline, &RooflinePlot::chosen, m_selection, &Selection::setRow);
     connect(m_selection, &Selection::hoveredChanged, m_roofline, &RooflinePlot::setHovered);
@@ -134,6 +174,34 @@ void ProfilePanel::showRoofline(const lineage::Lineage &lineage)
     view.length =
         static_cast<std::size_t>(std::count_if(view.path.points.begin(), view.path.points.end(), isOnPath));
     m_roofline->setView(view);
+    m_rooflineNumbers->numbers()->setNumbers({{tr("State"), QStringLiteral("state")},
+                                              {tr("FLOP/B"), QStringLiteral("flop_per_byte")},
+                                              {tr("Rate"), QStringLiteral("per_second")},
+                                              {tr("Latency"), QStringLiteral("latency_ns")}},
+                                             rooflineRows(view.path));
+    m_rooflineNumbers->fitColumns();
+}
+
+/// Round by round; a subject that took part in fewer rounds has empty cells.
+void ProfilePanel::showSamples(const gate::Trial *trial)
+{
+    m_samples->setTrial(trial);
+    std::vector<NumbersModel::Column> columns{{tr("Round"), QStringLiteral("round")}};
+    std::size_t rounds = 0;
+    for (const gate::Samples &samples : trial ? trial->samples : std::vector<gate::Samples>()) {
+        const QString subject = QString::fromStdString(samples.subject);
+        columns.push_back({subject, subject + QStringLiteral("_ns")});
+        rounds = std::max(rounds, samples.ns.size());
+    }
+    std::vector<NumbersModel::Row> rows(rounds);
+    for (std::size_t i = 0; i < rounds; ++i) {
+        rows[i].push_back(numberCell(static_cast<double>(i + 1), {}));
+        for (const gate::Samples &samples : trial->samples)
+            rows[i].push_back(i < samples.ns.size() ? numberCell(samples.ns[i], QStringLiteral("ns"))
+                                                    : NumbersModel::Cell());
+    }
+    m_sampleNumbers->numbers()->setNumbers(std::move(columns), std::move(rows));
+    m_sampleNumbers->fitColumns();
 }
 
 } // namespace klineage::ui

@@ -122,6 +122,7 @@ private:
     void updateGuide();
     void createWorkspaceIn(const QString &folder);
     void copyExample();
+    void showImport(bool ofCards);
     void copyInto(const QString &from, const QString &parent);
     [[nodiscard]] static QString exampleWorkspace();
 

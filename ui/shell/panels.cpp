@@ -4,6 +4,7 @@
 #include "ui/cards/cardpanel.h"
 #include "ui/diff/diffpanel.h"
 #include "ui/editor/editorpanel.h"
+#include "ui/experiments/compare/comparepanel.h"
 #include "ui/experiments/experimentspanel.h"
 #include "ui/graph/lineagepanel.h"
 #include "ui/library/librarypanel.h"
@@ -56,12 +57,17 @@ QWidget *runs(const C &c)
 
 QWidget *runStep(const C &c)
 {
-    return new RunStepView(c.runs, c.runner);
+    return new RunStepView(c.runs, c.runner, c.workspace);
 }
 
 QWidget *experiments(const C &c)
 {
     return new ExperimentsPanel(c.workspace);
+}
+
+QWidget *compare(const C &c)
+{
+    return new ComparePanel(c.runs);
 }
 
 QWidget *problems(const C &c)
@@ -82,6 +88,7 @@ const std::vector<PanelSpec> &panelTable()
         {"editor",     panelText("Editor"),      "editor",     PanelPlace::Centre, panelOf<EditorPanel>},
         {"run",        panelText("Run"),         "run",        PanelPlace::Centre, runStep},
         {"experiments", panelText("Experiments"), "trajectory", PanelPlace::Centre, experiments},
+        {"compare",    panelText("Compare runs"), "trajectory", PanelPlace::Centre, compare},
         {"card",       panelText("SkillCard"),   "card",       PanelPlace::Dock,   card},
         {"profile",    panelText("Profile Δ"),   "profile",    PanelPlace::Dock,   panelOf<ProfilePanel>},
         {"machine",    panelText("Machine code"), "device",    PanelPlace::Dock,   panelOf<MachinePanel>},

@@ -165,8 +165,9 @@ void MainWindow::buildMenus()
     menu->addSeparator();
     add(menu, {"window.newLineage"});
     menu->addSeparator();
-    add(menu, {"window.openWorkspace", "window.newWorkspace", "window.copyExample", "window.copyWorkspace",
-               "window.reload", "window.export", "window.report"});
+    add(menu,
+        {"window.openWorkspace", "window.newWorkspace", "window.copyExample", "window.copyWorkspace",
+         "window.importProblems", "window.importCards", "window.reload", "window.export", "window.report"});
     menu->addSeparator();
     QMenu *panels = menu->addMenu(tr("Panels"));
     for (DockPanel *dock : m_docks)

@@ -7,6 +7,7 @@
 #include "ui/cards/cardpanel.h"
 #include "ui/cards/cardreviewer.h"
 #include "ui/cards/verdictbar.h"
+#include "ui/diff/diffpanel.h"
 #include "ui/graph/lineagepanel.h"
 #include "ui/graph/lineageview.h"
 #include "ui/library/librarypanel.h"
@@ -57,8 +58,13 @@ void MainWindow::buildPaneKeys()
                     [this] { m_centre->showPage(QStringLiteral("diff")); });
     }
     for (const char *id : {"library", "lineage", "diff", "card", "profile", "machine", "trajectory"}) {
+        QList<QAction *> meant = letters;
+        for (const ActionRegistry::Entry &own : m_actions->entries()) {
+            if (own.id().startsWith(QLatin1String(id) + QLatin1Char('.')))
+                meant.removeIf([&own](const QAction *letter) { return isCounterpart(letter, own.action); });
+        }
         for (QWidget *view : viewsOf(panel(QLatin1String(id))))
-            view->addActions(letters);
+            view->addActions(meant);
     }
 }
 
@@ -70,6 +76,12 @@ void MainWindow::connectReview()
     qobject_cast<LineagePanel *>(panel(QStringLiteral("lineage")))->view()->setViewed(m_viewed);
     connect(library, &LibraryPanel::cardChosen, this, &MainWindow::followCard);
     connect(card, &CardPanel::message, m_status, &StatusLine::say);
+    auto *diff = qobject_cast<DiffPanel *>(panel(QStringLiteral("diff")));
+    connect(diff, &DiffPanel::commentGiven, m_reviewer, &CardReviewer::comment);
+    connect(card, &CardPanel::commentWanted, this, [this, diff](const QString &id) {
+        m_centre->showPage(QStringLiteral("diff"));
+        diff->showComment(id);
+    });
     connect(card, &CardPanel::judged, this, [this, library](const QString &judged) {
         library->unmark();
         if (m_triaging)

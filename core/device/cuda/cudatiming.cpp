@@ -52,7 +52,7 @@ Status CudaBackend::makeContents(const TimedRun &run)
     if (m_contents.empty())
         return fail(ErrorCode::Internal, "Cannot make content: nobody has said how.");
     std::vector<BlendJob> jobs;
-    const std::size_t count = run.reach(m_contents.size());
+    const std::size_t count = run.setsConcerned(m_contents.size());
     for (std::size_t i = 0; i < count; ++i) {
         Contents &set = m_contents[(run.first + i) % m_contents.size()];
         if (std::exchange(set.held, run.content) == run.content)
@@ -73,7 +73,7 @@ Result<TimedSample> CudaBackend::time(const TimedRun &run)
     if (!found)
         return tl::unexpected(found.error());
     Entry &subject = **found;
-    const std::size_t reach = run.reach(subject.subject->setCount());
+    const std::size_t concerned = run.setsConcerned(subject.subject->setCount());
     CUgraphExec graph = nullptr;
     if (run.replay) {
         const auto made = replay(subject, run);
@@ -85,7 +85,7 @@ Result<TimedSample> CudaBackend::time(const TimedRun &run)
         return tl::unexpected(made.error());
     const bool helped = m_helpers.installed();
     if (helped && run.fillWord != 0) {
-        if (auto filled = m_helpers.refill(m_stream.get(), subject.fills, run.first, reach, run.fillWord,
+        if (auto filled = m_helpers.refill(m_stream.get(), subject.fills, run.first, concerned, run.fillWord,
                                            subject.subject->localBytes());
             !filled)
             return tl::unexpected(filled.error());
@@ -109,7 +109,7 @@ Result<TimedSample> CudaBackend::time(const TimedRun &run)
         return tl::unexpected(read.error());
     TimedSample sample{static_cast<double>(elapsedMs) * 1e6 / run.repeats, helped ? m_helpers.clockMhz() : 0};
     if (helped && run.fillWord != 0 && !subject.outputs.empty()) {
-        auto looked = m_helpers.look(m_stream.get(), subject.outputs, run.first, reach, run.fillWord);
+        auto looked = m_helpers.look(m_stream.get(), subject.outputs, run.first, concerned, run.fillWord);
         if (!looked)
             return tl::unexpected(looked.error());
         sample.prints = std::move(*looked);

@@ -380,12 +380,12 @@ Result<TimedSample> OpenClBackend::time(const TimedRun &run)
         return tl::unexpected(found.error());
     Entry &subject = **found;
     const std::size_t count = subject.subject->setCount();
-    const std::size_t reach = run.reach(count);
+    const std::size_t concerned = run.setsConcerned(count);
     std::vector<std::size_t> sets;
     for (std::size_t i = 0; i < static_cast<std::size_t>(run.repeats); ++i)
         sets.push_back((run.first + i) % count);
     if (run.fillWord != 0 && !subject.fills.empty()) {
-        for (std::size_t i = 0; i < reach; ++i) {
+        for (std::size_t i = 0; i < concerned; ++i) {
             if (auto filled = refill(subject.fills[(run.first + i) % count], run.fillWord); !filled)
                 return tl::unexpected(filled.error());
         }
@@ -401,7 +401,7 @@ Result<TimedSample> OpenClBackend::time(const TimedRun &run)
         return tl::unexpected(ns.error());
     TimedSample sample{*ns / run.repeats, 0};
     if (run.fillWord != 0 && !subject.outputs.sets.empty()) {
-        for (std::size_t i = 0; i < reach; ++i) {
+        for (std::size_t i = 0; i < concerned; ++i) {
             if (auto looked =
                     addPrints(subject.outputs, (run.first + i) % count, run.fillWord, sample.prints);
                 !looked)

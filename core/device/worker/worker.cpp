@@ -43,7 +43,7 @@ class Worker
 {
 public:
     explicit Worker(std::unique_ptr<Backend> backend);
-    json perform(const json &request);
+    json answerRequest(const json &request);
     json hello() const
     {
         json out =
@@ -214,7 +214,7 @@ void Worker::bindMeasurements()
         [this](const AskEnvironment &) { return AskEnvironment::Reply{m_backend->environment()}; });
 }
 
-json Worker::perform(const json &request)
+json Worker::answerRequest(const json &request)
 {
     const auto name = request.at("op").get<std::string>();
     const auto operation = m_operations.find(name);
@@ -240,7 +240,7 @@ int runWorker(kernel::DeviceKind device)
     }
     protocol::Worker worker(std::move(*backend));
     return protocol::answerRequests(pipe, "worker", worker.hello(), [&worker](const nlohmann::json &request) {
-        return worker.perform(request);
+        return worker.answerRequest(request);
     });
 }
 

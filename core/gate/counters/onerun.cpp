@@ -2,6 +2,7 @@
 #include "core/gate/counters/onerun.h"
 
 #include "core/device/compilers.h"
+#include "core/device/counters/hotspots.h"
 #include "core/device/counters/metricsets.h"
 #include "core/device/worker/messages.h"
 #include "core/gate/check/inputs.h"
@@ -59,9 +60,10 @@ Status OneRun::open(const OneRunOptions &options)
     std::map<std::string, std::int64_t> tunables;
     for (const kernel::Tunable &tunable : m_candidate.tunables)
         tunables[tunable.name] = tunable.defaultValue;
-    auto compiled = compileBy(compilers(), {kernel::toString(m_candidate.surface), m_candidate.source,
-                                            options.candidate.filename().string(), tunables,
-                                            compileTarget(m_backend->environment().platform)});
+    auto compiled =
+        compileBy(compilers(), {kernel::toString(m_candidate.surface), m_candidate.source,
+                                options.candidate.filename().string(), tunables,
+                                m_candidate.surface.device().target(m_backend->environment().platform)});
     if (!compiled)
         return tl::unexpected(compiled.error());
     if (!compiled->ok)

@@ -91,9 +91,9 @@ DeviceOracle::DeviceOracle(std::vector<std::string> workerCommand, std::vector<s
                                                std::move(cache)))
 {}
 
-Result<ExpectedOutputs> DeviceOracle::perform(WorkerSession &session, const OracleJob &job,
-                                              const std::shared_ptr<DeviceContent> &kept,
-                                              const std::stop_token &stop)
+Result<ExpectedOutputs> DeviceOracle::computeOn(WorkerSession &session, const OracleJob &job,
+                                                const std::shared_ptr<DeviceContent> &kept,
+                                                const std::stop_token &stop)
 {
     // What is in `content` goes with it, whether it is kept or not.
     const auto content = kept ? kept : std::make_shared<DeviceContent>(m_device);
@@ -145,7 +145,7 @@ Status DeviceOracle::check(const workload::Workload &workload, const std::vector
         const auto worker = m_device->session(stop);
         if (!worker)
             return tl::unexpected(worker.error());
-        const auto device = perform(**worker, *smallJob, nullptr, stop);
+        const auto device = computeOn(**worker, *smallJob, nullptr, stop);
         if (!device) {
             m_device->discard();
             return tl::unexpected(device.error());
@@ -176,7 +176,7 @@ Result<ExpectedOutputs> DeviceOracle::compute(const workload::Workload &workload
         return tl::unexpected(worker.error());
     const auto kept =
         keeps && hasRoomFor(*job, **worker) ? std::make_shared<DeviceContent>(m_device) : nullptr;
-    auto expected = perform(**worker, *job, kept, stop);
+    auto expected = computeOn(**worker, *job, kept, stop);
     if (!expected) {
         m_device->discard(); // out of memory, say: what was allocated for it must not stay
         return expected;

@@ -33,9 +33,9 @@ private:
     [[nodiscard]] Status check(const workload::Workload &workload, const std::vector<HostTensor> &tensors,
                                bool wide, const OracleJob &job, const std::stop_token &stop);
     /// kept: where the buffers stay, if they are to.
-    [[nodiscard]] Result<ExpectedOutputs> perform(WorkerSession &session, const OracleJob &job,
-                                                  const std::shared_ptr<DeviceContent> &kept,
-                                                  const std::stop_token &stop);
+    [[nodiscard]] Result<ExpectedOutputs> computeOn(WorkerSession &session, const OracleJob &job,
+                                                    const std::shared_ptr<DeviceContent> &kept,
+                                                    const std::stop_token &stop);
 
     std::shared_ptr<TrustedDevice> m_device;
     std::uint64_t m_checkedOn = 0; ///< generation of the device that the verdicts are about

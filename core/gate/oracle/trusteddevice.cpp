@@ -13,6 +13,11 @@ constexpr double compileSeconds = 60;
 constexpr double runSeconds = 60;
 constexpr double totalSeconds = 120;
 
+kernel::DeviceKind ownDevice()
+{
+    return kernel::deviceThat(&kernel::DeviceTraits::oracle);
+}
+
 } // namespace
 
 tl::unexpected<Error> trustedFailure(const WorkerFailure &failure)
@@ -49,7 +54,7 @@ void TrustedDevice::launch()
     m_session.reset();
     m_modules.clear();
     ++m_generation;
-    if (auto launched = WorkerSession::launch(m_workerCommand, kernel::DeviceKind::Cuda))
+    if (auto launched = WorkerSession::launch(m_workerCommand, ownDevice()))
         m_session = std::move(*launched);
 }
 
@@ -80,7 +85,7 @@ Result<WorkerSession *> TrustedDevice::session(const std::stop_token &stop)
         if (!ready && ready.error().kind == FailureKind::Cancelled)
             return trustedFailure(ready.error());
         // A driver that wants more files than the sandbox knows gets them where the kernel offers nothing else, as for a candidate.
-        auto again = WorkerSession::start(m_workerCommand, kernel::DeviceKind::Cuda, startSeconds, stop);
+        auto again = WorkerSession::start(m_workerCommand, ownDevice(), startSeconds, stop);
         if (!again) {
             if (again.error().kind == FailureKind::Unavailable)
                 m_broken = "its process found no device: " + again.error().error.message;
@@ -100,7 +105,7 @@ Result<TrustedDevice::Loaded *> TrustedDevice::load(const Kernel &kernel, const 
     auto candidate = kernel::parseCandidate(kernel.text, kernel.name);
     if (!candidate)
         return tl::unexpected(candidate.error());
-    const auto target = compileTarget(m_session->helloEnvironment().platform);
+    const auto target = candidate->surface.device().target(m_session->helloEnvironment().platform);
     const auto compiled = m_compiler.compile(
         {kernel::toString(candidate->surface), kernel.source(), kernel.name, kernel.tunables, target},
         compileSeconds, stop);

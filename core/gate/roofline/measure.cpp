@@ -74,7 +74,7 @@ private:
             found == m_session.facts().end() ? nullptr : std::get_if<std::int64_t>(&found->second);
         return count ? std::max<std::int64_t>(1, *count) : 1;
     }
-    [[nodiscard]] int capability() const { return m_cuda ? std::atoi(m_platform.c_str() + 2) : 0; }
+    [[nodiscard]] int capability() const { return kernel::computeCapability(m_platform).value_or(0); }
     [[nodiscard]] WorkerResult<ModuleId> load(const kernel::Candidate &candidate, const Probe &probe);
     [[nodiscard]] WorkerResult<SubjectId> prepare(const kernel::Candidate &candidate, ModuleId module,
                                                   const Probe &probe, std::int64_t length);
@@ -104,7 +104,7 @@ WorkerResult<ModuleId> Measurer::load(const kernel::Candidate &candidate, const 
     const bool apart = candidate.surface->compiledApart;
     if (apart) {
         auto output = m_compiler.compile({kernel::toString(candidate.surface), candidate.source, probe.name,
-                                          probe.tunables, compileTarget(m_platform)},
+                                          probe.tunables, candidate.surface.device().target(m_platform)},
                                          compileLimitSeconds, m_stop);
         if (!output)
             return tl::unexpected(output.error());

@@ -77,7 +77,7 @@ public:
 
 private:
     void work();
-    void perform(Job &job);
+    void answer(Job &job);
     void cancel(const json &id, const json &target);
     void prepare(const json &request);
 
@@ -150,7 +150,7 @@ void Server::handleLine(const std::string &line)
     }
 }
 
-void Server::perform(Job &job)
+void Server::answer(Job &job)
 {
     if (job.request["method"] == "devices") {
         m_output.write({{"id", job.id},
@@ -187,7 +187,7 @@ void Server::work()
                 return;
             job = m_jobs.front();
         }
-        perform(*job);
+        answer(*job);
         const std::lock_guard lock(m_mutex);
         m_jobs.pop_front();
     }

@@ -93,7 +93,7 @@ process::ChildOptions workerSandbox(kernel::DeviceKind device, const std::filesy
     // Threads of the CPU references sleep after a call, and leave the cores to what is timed next.
     options.environment.insert(options.environment.end(),
                                {{"OMP_WAIT_POLICY", "PASSIVE"}, {"OPENBLAS_THREAD_TIMEOUT", "10"}});
-    if (device == kernel::DeviceKind::OpenCl) {
+    if (kernel::traitsOf(device).linksHere) {
         // PoCL starts the system's linker by its name. These folders are what the sandbox lets it start programs from, so they come
         // first, and are there when the gate itself was started without any PATH.
         const char *path = std::getenv("PATH");

@@ -466,7 +466,7 @@ std::size_t WorkerSession::printsOf(const TimedRun &run) const
     const auto looked = m_looked.find(run.subject);
     if (looked == m_looked.end() || run.fillWord == 0)
         return 0;
-    return run.reach(looked->second.sets) * looked->second.tiles;
+    return run.setsConcerned(looked->second.sets) * looked->second.tiles;
 }
 
 WorkerResult<void> WorkerSession::copy(const std::vector<CopyRange> &ranges)

@@ -128,14 +128,6 @@ StageResult<PreparedCandidate> prepareCandidate(const std::string &label, const 
     return prepared;
 }
 
-std::string compileTarget(const std::string &platform)
-{
-    const int number = platform.rfind("sm", 0) == 0 ? std::atoi(platform.c_str() + 2) : 0;
-    if (number == 0)
-        return "sm_90a";
-    return "sm_" + std::to_string(number) + (number >= 90 ? "a" : ""); // "a": wgmma, setmaxnreg and their kin
-}
-
 StageResult<void> compileCandidate(PreparedCandidate &prepared, CompilerSession &compiler,
                                    const std::string &target, double limitSeconds,
                                    const std::stop_token &stop)

@@ -45,10 +45,12 @@ struct Supervisor::Private {
         , cache(options.cacheDirectory.empty() ? std::filesystem::path() : options.cacheDirectory / "cubin")
         , compiler(compilerCommand(), cache)
         , ahead(compilerCommand(), cache.ahead())
-        , deviceOracle(workerCommand(kernel::DeviceKind::Cuda), compilerCommand(), cache)
+        , deviceOracle(workerCommand(kernel::deviceThat(&kernel::DeviceTraits::oracle)), compilerCommand(),
+                       cache)
         , oracle(deviceOracle)
         , judge(deviceOracle.device())
-        , builder(workerCommand(kernel::DeviceKind::OpenCl), kernel::DeviceKind::OpenCl)
+        , builder(workerCommand(kernel::deviceThat(&kernel::DeviceTraits::isHost)),
+                  kernel::deviceThat(&kernel::DeviceTraits::isHost))
         , roofline(workerCommand(), options.cacheDirectory.empty() ? std::filesystem::path()
                                                                    : options.cacheDirectory / "roofline")
     {}
@@ -96,9 +98,9 @@ struct Supervisor::Private {
     /// Waits until no other gate of this machine is on the device. How long that took counts for nothing in the trial.
     StageResult<void> awaitTurn(DeviceTurn &turn, const std::stop_token &stop,
                                 const ProgressCallback &progress, Trial &trial) const;
-    StageResult<void> perform(const GateJob &job, const std::stop_token &stop,
-                              const ProgressCallback &progress, Trial &trial);
-    StageResult<void> performOn(WorkerSession &session, PreparedCandidate &prepared, const GateJob &job,
+    StageResult<void> runTrial(const GateJob &job, const std::stop_token &stop,
+                               const ProgressCallback &progress, Trial &trial);
+    StageResult<void> runStages(WorkerSession &session, PreparedCandidate &prepared, const GateJob &job,
                                 const std::stop_token &stop, const ProgressCallback &progress, Trial &trial);
     StageResult<void> profile(PreparedCandidate &prepared, const CorrectnessResult &correct,
                               const TrialContext &context, Trial &trial);
@@ -264,7 +266,7 @@ StageResult<void> Supervisor::Private::endUnavailable(PreparedCandidate &prepare
                                                       double deadlineSeconds, const std::stop_token &stop,
                                                       Trial &trial)
 {
-    const std::string target = compileTarget({});
+    const std::string target = prepared.candidate.surface.device().target({});
     if (prepared.candidate.surface->compiledApart) {
         ahead.setTarget(target);
         const auto deadline = process::Deadline::in(deadlineSeconds);
@@ -333,7 +335,7 @@ StageResult<void> Supervisor::Private::profile(PreparedCandidate &prepared, cons
     }
 }
 
-StageResult<void> Supervisor::Private::performOn(WorkerSession &worker, PreparedCandidate &prepared,
+StageResult<void> Supervisor::Private::runStages(WorkerSession &worker, PreparedCandidate &prepared,
                                                  const GateJob &job, const std::stop_token &stop,
                                                  const ProgressCallback &progress, Trial &trial)
 {
@@ -372,7 +374,7 @@ StageResult<void> Supervisor::Private::performOn(WorkerSession &worker, Prepared
         cases = queueCases(context, true);
     context.report(Stage::Compile, -1, "compiling");
     if (prepared.candidate.surface->compiledApart) {
-        const std::string target = compileTarget(trial.environment.platform);
+        const std::string target = prepared.candidate.surface.device().target(trial.environment.platform);
         ahead.setTarget(target);
         ahead.await(prepared.candidate.source, prepared.tunables, deadline.secondsLeft() / 2, stop);
         if (auto compiled = compileCandidate(prepared, compiler, target, deadline.secondsLeft(), stop);
@@ -457,8 +459,8 @@ StageResult<void> Supervisor::Private::awaitTurn(DeviceTurn &turn, const std::st
     return {};
 }
 
-StageResult<void> Supervisor::Private::perform(const GateJob &job, const std::stop_token &stop,
-                                               const ProgressCallback &progress, Trial &trial)
+StageResult<void> Supervisor::Private::runTrial(const GateJob &job, const std::stop_token &stop,
+                                                const ProgressCallback &progress, Trial &trial)
 {
     auto prepared = prepareCandidate("candidate", job.request.candidateText, job.request.candidateName,
                                      job.request.tunables);
@@ -483,7 +485,7 @@ StageResult<void> Supervisor::Private::perform(const GateJob &job, const std::st
             return endUnavailable(*prepared, worker.error().error, job.request.deadlineSeconds, stop, trial);
         return tl::unexpected(environmentEnd(worker.error()));
     }
-    auto done = performOn(**worker, *prepared, job, stop, progress, trial);
+    auto done = runStages(**worker, *prepared, job, stop, progress, trial);
     if (trial.surface.device().isHost) {
         sessions.erase(trial.surface->device);
         retired.reset();
@@ -521,7 +523,7 @@ Result<Trial> Supervisor::gate(const GateJob &job, const std::stop_token &stop,
                                                  + std::to_string(request.replaySeeds.size())
                                                  + " seeds, which are none of this workload's.");
     Trial trial = m_d->newTrial(job);
-    const auto done = m_d->perform(job, stop, progress, trial);
+    const auto done = m_d->runTrial(job, stop, progress, trial);
     trial.stages = m_d->clock.end();
     if (!done) {
         if (const auto *error = std::get_if<Error>(&done.error()))

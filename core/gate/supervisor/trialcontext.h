@@ -96,9 +96,6 @@ private:
     const std::string &label, const std::string &text, const std::string &name,
     const std::map<std::string, std::int64_t> &overrides);
 
-/// "sm90" -> "sm_90a".
-[[nodiscard]] std::string compileTarget(const std::string &platform);
-
 /// Compiles a CUDA candidate in the compiler process.
 [[nodiscard]] StageResult<void> compileCandidate(PreparedCandidate &prepared, CompilerSession &compiler,
                                                  const std::string &target, double limitSeconds,

@@ -59,7 +59,7 @@ WorkerResult<std::vector<std::byte>> binaryOf(const kernel::Candidate &candidate
                                     candidate.source,
                                     "trusted",
                                     {},
-                                    compileTarget(session.helloEnvironment().platform)},
+                                    candidate.surface.device().target(session.helloEnvironment().platform)},
                                    stepLimitSeconds, stop);
     if (!output)
         return tl::unexpected(output.error());

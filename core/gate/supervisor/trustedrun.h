@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/gate/session/compilersession.h"
+#include "core/gate/session/programbuilder.h"
 
 namespace klineage::gate {
 

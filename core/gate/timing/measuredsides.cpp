@@ -121,9 +121,10 @@ Placed MeasuredSides::prepareParent()
     }
     StageResult<void> compiled;
     if (prepared && prepared->candidate.surface->compiledApart)
-        compiled = compileCandidate(*prepared, m_compiler,
-                                    compileTarget(m_context.session.helloEnvironment().platform),
-                                    m_context.deadline.secondsLeft(), m_context.stop);
+        compiled = compileCandidate(
+            *prepared, m_compiler,
+            prepared->candidate.surface.device().target(m_context.session.helloEnvironment().platform),
+            m_context.deadline.secondsLeft(), m_context.stop);
     if (!prepared || !compiled) {
         const TrialEnd &end = !prepared ? prepared.error() : compiled.error();
         const auto *verdict = std::get_if<Verdict>(&end);

@@ -87,11 +87,12 @@ Profiler::Profiler(PreparedCandidate &candidate, const CorrectnessResult &correc
 
 Profiler::Step Profiler::installHelpers()
 {
-    if (!m_candidate.candidate.surface.device().helperKernels)
+    const kernel::DeviceTraits &device = m_candidate.candidate.surface.device();
+    if (!device.helperKernels)
         return {};
-    const auto target = compileTarget(m_context.session.helloEnvironment().platform);
+    const auto target = device.target(m_context.session.helloEnvironment().platform);
     const auto compiled = m_compiler.compile(
-        {kernel::toString(kernel::Surface::Cuda), cuda::helperKernels, "gate.cu", {}, target},
+        {kernel::toString(kernel::surfaceOn(device.kind)), cuda::helperKernels, "gate.cu", {}, target},
         m_context.deadline.secondsLeft(), m_context.stop);
     if (!compiled)
         return tl::unexpected(ProfileEnd{environmentEnd(compiled.error()), Culprit::Candidate});

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <optional>
 #include <utility>
 
 namespace klineage::interop {
@@ -101,16 +102,8 @@ std::string platformFrom(std::string_view foreign)
 
 std::string languageFrom(std::string_view foreign)
 {
-    const std::string text = lowered(foreign);
-    static const std::pair<const char *, const char *> known[] = {
-        {"cuda", "cuda"},     {"cu", "cuda"},       {"cuh", "cuda"},       {"c++", "cuda"},
-        {"cpp", "cuda"},      {"cuda c++", "cuda"}, {"cuda-c++", "cuda"},  {"cuda_cpp", "cuda"},
-        {"opencl", "opencl"}, {"cl", "opencl"},     {"opencl c", "opencl"}};
-    for (const auto &[word, language] : known) {
-        if (text == word)
-            return language;
-    }
-    return text;
+    const auto language = kernel::languageCalled(foreign);
+    return language ? language->word : lowered(foreign);
 }
 
 skills::Scope scopeFrom(const json &scope)
@@ -131,20 +124,13 @@ void setCarrier(ForeignCard &foreign, std::string code)
         foreign.notes.emplace_back("it has no code, so the card has no carrier");
         return;
     }
-    const std::vector<kernel::Language> languages = kernel::allLanguages();
-    const auto named = [&](const std::string &word) {
-        return std::find_if(languages.begin(), languages.end(),
-                            [&](const kernel::Language &language) { return word == language.word; });
-    };
-    auto language = languages.end();
+    std::optional<kernel::Language> language;
     for (const std::string &word : foreign.card.scope.languages) {
-        if (language == languages.end())
-            language = named(word);
+        if (!language)
+            language = kernel::languageCalled(word);
     }
-    if (language == languages.end())
-        language = named(code.find("__kernel") == std::string::npos ? "cuda" : "opencl");
-    if (language == languages.end())
-        return;
+    if (!language)
+        language = kernel::surfaceOfCode(code).language();
     if (!code.ends_with('\n'))
         code += '\n';
     foreign.card.carrierFile = skills::carrierName(*language);

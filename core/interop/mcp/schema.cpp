@@ -3,6 +3,8 @@
 
 #include "core/base/suggest.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -60,8 +62,8 @@ private:
         static const json nothing = json::object();
         const json &properties = schema.contains("properties") ? schema.at("properties") : nothing;
         if (value.size() > schema.value("maxProperties", std::size_t{256}))
-            return place(path) + " has more than "
-                   + std::to_string(schema.value("maxProperties", std::size_t{256})) + " entries.";
+            return fmt::format("{} has more than {} entries.", place(path),
+                               schema.value("maxProperties", std::size_t{256}));
         for (const json &name : schema.value("required", json::array())) {
             if (!value.contains(name.get_ref<const std::string &>()))
                 return join(path, name.get<std::string>()) + " is missing.";
@@ -87,9 +89,9 @@ private:
     {
         const std::size_t most = schema.value("maxItems", std::size_t{256});
         if (value.size() > most)
-            return place(path) + " has more than " + std::to_string(most) + " elements.";
+            return fmt::format("{} has more than {} elements.", place(path), most);
         for (std::size_t i = 0; i < value.size(); ++i) {
-            if (Problem problem = check(schema.at("items"), value[i], path + '[' + std::to_string(i) + ']'))
+            if (Problem problem = check(schema.at("items"), value[i], fmt::format("{}[{}]", path, i)))
                 return problem;
         }
         return std::nullopt;
@@ -99,7 +101,7 @@ private:
     {
         const std::size_t most = schema.value("maxLength", std::size_t{1024});
         if (value.size() > most)
-            return path + " has more than " + std::to_string(most) + " bytes.";
+            return fmt::format("{} has more than {} bytes.", path, most);
         if (value.size() < schema.value("minLength", std::size_t{0}))
             return path + " is empty.";
         if (!schema.contains("enum"))

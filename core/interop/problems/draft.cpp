@@ -4,6 +4,7 @@
 #include "core/base/identifier.h"
 #include "core/base/listtext.h"
 
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -324,8 +325,8 @@ private:
         const bool given = !m_options.values.empty();
         for (const auto &[why, count] : unusable) {
             if (!given)
-                note(std::to_string(count) + (count == 1 ? " workload is" : " workloads are")
-                     + " left out: " + why + ".");
+                note(fmt::format("{}{} left out: {}.", count, count == 1 ? " workload is" : " workloads are",
+                                 why));
         }
         std::stable_sort(shapes.begin(), shapes.end(),
                          [](const Shape &a, const Shape &b) { return a.bytes > b.bytes; });
@@ -357,8 +358,7 @@ private:
             m_workload.cases.push_back(std::move(c));
         }
         if (count < usable.size())
-            note(std::to_string(count) + " of " + std::to_string(usable.size())
-                 + " shapes are cases; --shapes takes more.");
+            note(fmt::format("{} of {} shapes are cases; --shapes takes more.", count, usable.size()));
     }
 
     /// Shapes that nobody knows before, and rows of very different scale.
@@ -382,20 +382,10 @@ private:
             note("It has constraints on its axes (" + joined(m_definition.constraints, "; ").substr(0, 300)
                  + "), so no case with drawn shapes was made.");
         Case spread;
-        spread.name = "spread";
         spread.axes = m_workload.cases.size() > 1 && m_workload.cases[1].drawn.empty()
                           ? m_workload.cases[1].axes
                           : timed.axes;
-        for (const Tensor &tensor : m_workload.tensors) {
-            if (tensor.role == Role::Input) {
-                Distribution mixed;
-                mixed.kind = DistributionKind::Mixed;
-                mixed.spread = 1;
-                spread.distributions[tensor.name] = mixed;
-            }
-        }
-        if (!spread.distributions.empty())
-            m_workload.cases.push_back(std::move(spread));
+        addSpreadCase(m_workload, std::move(spread), [](const Tensor &) { return true; });
     }
 
     void setTolerance()
@@ -459,6 +449,21 @@ std::vector<workload::PythonArrays> arraysOf(const std::string &source)
     return {PythonArrays::Torch, PythonArrays::Numpy, PythonArrays::Lists};
 }
 
+void addSpreadCase(Workload &workload, Case spread, bool (*takes)(const Tensor &))
+{
+    spread.name = "spread";
+    for (const Tensor &tensor : workload.tensors) {
+        if (tensor.role != Role::Input || !takes(tensor))
+            continue;
+        Distribution mixed;
+        mixed.kind = DistributionKind::Mixed;
+        mixed.spread = 1;
+        spread.distributions[tensor.name] = mixed;
+    }
+    if (!spread.distributions.empty())
+        workload.cases.push_back(std::move(spread));
+}
+
 Status countWork(Workload &workload)
 {
     std::string bytes, elements;
@@ -466,8 +471,7 @@ Status countWork(Workload &workload)
         std::string product;
         for (const kernel::Expression &extent : tensor.shape)
             product += (product.empty() ? "" : " * ") + extent.text();
-        bytes +=
-            (bytes.empty() ? "" : " + ") + std::to_string(kernel::sizeOf(tensor.dtype)) + " * " + product;
+        bytes += fmt::format("{}{} * {}", bytes.empty() ? "" : " + ", kernel::sizeOf(tensor.dtype), product);
         if (tensor.role == Role::Output)
             elements += (elements.empty() ? "" : " + ") + product;
     }

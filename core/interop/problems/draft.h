@@ -27,6 +27,11 @@ struct DraftOptions {
 [[nodiscard]] Result<Draft> draftOf(const Definition &definition, const std::vector<Binding> &bindings,
                                     const DraftOptions &options);
 
+/// Adds a copy of the case, named "spread", in which rows of the inputs that it takes are of very different scale; nothing where the
+/// case would say nothing of its inputs.
+void addSpreadCase(workload::Workload &workload, workload::Case spread,
+                   bool (*takes)(const workload::Tensor &));
+
 /// Sets what nobody has counted: 'bytes' to all tensors once, 'flops' to one for each element of an output. The message of an Error has no
 /// full stop.
 [[nodiscard]] Status countWork(workload::Workload &workload);

@@ -65,7 +65,9 @@ public:
         timed.name = "timed";
         timed.axes = m_extents;
         m_workload.cases = {timed};
-        addSpread(timed);
+        addSpreadCase(m_workload, timed, [](const Tensor &tensor) {
+            return kernel::isFloat(tensor.dtype) && tensor.description.empty();
+        });
         workload::Tolerance limits;
         limits.relL2 = limits.rtol = limits.atol = 0;
         for (const Tensor &tensor : m_workload.tensors) {
@@ -172,22 +174,6 @@ private:
             content.high = high;
         }
         return content;
-    }
-
-    void addSpread(const Case &timed)
-    {
-        Case spread = timed;
-        spread.name = "spread";
-        for (const Tensor &tensor : m_workload.tensors) {
-            if (tensor.role == Role::Input && kernel::isFloat(tensor.dtype) && tensor.description.empty()) {
-                Distribution mixed;
-                mixed.kind = DistributionKind::Mixed;
-                mixed.spread = 1;
-                spread.distributions[tensor.name] = mixed;
-            }
-        }
-        if (!spread.distributions.empty())
-            m_workload.cases.push_back(std::move(spread));
     }
 
     Workload m_workload;

@@ -43,9 +43,9 @@ std::optional<std::int64_t> constantOf(TokenSpan body)
 class OutlineReader
 {
 public:
-    OutlineReader(const CodeScan &scan, Surface surface)
+    OutlineReader(const CodeScan &scan, const Dialect &dialect)
         : m_tokens(scan.tokens)
-        , m_isOpenCl(surface == Surface::OpenCl)
+        , m_dialect(dialect)
     {
         for (const CodeMacro &macro : scan.macros)
             m_aliases[macro.name] = macro.body;
@@ -77,7 +77,7 @@ private:
 
     [[nodiscard]] bool isKeyword(std::string_view word) const
     {
-        return m_isOpenCl ? word == "__kernel" || word == "kernel" : word == "__global__";
+        return word == m_dialect.kernelWord || (!word.empty() && word == m_dialect.shortWord);
     }
     /// The keyword, or a macro with it.
     [[nodiscard]] bool isKernelWord(std::size_t i) const
@@ -194,8 +194,9 @@ private:
                                [](const CodeToken &t) { return t.is("\"C\""); });
         if (isTemplate)
             return "It is a template, which has no name to launch it by: add an extern \"C\" kernel that calls it.";
-        if (!m_isOpenCl && !isC)
-            return "It has no C linkage, so its name in the binary is another: write extern \"C\" before __global__.";
+        if (m_dialect.needsCLinkage && !isC)
+            return "It has no C linkage, so its name in the binary is another: write extern \"C\" before "
+                   + std::string(m_dialect.kernelWord) + ".";
         return {};
     }
 
@@ -313,13 +314,13 @@ private:
             }
             const int asked =
                 isCall ? 1 + static_cast<int>(std::clamp<std::int64_t>(valueAt(i + 2), 0, 2)) : 1;
-            if (m_isOpenCl && isCall
-                && (word == "get_global_id" || word == "get_group_id" || word == "get_num_groups"))
+            const bool asks = m_dialect.indicesAreCalls && isCall;
+            if (asks && (word == "get_global_id" || word == "get_group_id" || word == "get_num_groups"))
                 kernel.gridRank = std::max(kernel.gridRank, asked);
-            if (m_isOpenCl && isCall && word == "get_local_id")
+            if (asks && word == "get_local_id")
                 kernel.blockRank = std::max(kernel.blockRank, asked);
-            asksGlobal |= m_isOpenCl && isCall && word == "get_global_id" && asked == 1;
-            if (!m_isOpenCl && isAt(i + 1, ".") && at(i + 2)) {
+            asksGlobal |= asks && word == "get_global_id" && asked == 1;
+            if (!m_dialect.indicesAreCalls && isAt(i + 1, ".") && at(i + 2)) {
                 const int rank = isAt(i + 2, "z") ? 3 : isAt(i + 2, "y") ? 2 : 1;
                 if (word == "blockIdx" || word == "gridDim")
                     kernel.gridRank = std::max(kernel.gridRank, rank);
@@ -337,7 +338,7 @@ private:
     }
 
     const std::vector<CodeToken> &m_tokens;
-    bool m_isOpenCl;
+    const Dialect &m_dialect;
     TypeAliases m_aliases;
     std::vector<bool> m_scopes; ///< open namespaces and linkage blocks: whether it is of C
 };
@@ -347,7 +348,7 @@ private:
 SourceOutline outlineSource(std::string_view code, Surface surface)
 {
     SourceOutline outline;
-    if (surface != Surface::Cuda && surface != Surface::OpenCl)
+    if (!surface->dialect)
         return outline;
     if (code.size() > maxCandidateBytes) {
         outline.notices.push_back("Only the first " + std::to_string(maxCandidateBytes)
@@ -358,7 +359,7 @@ SourceOutline outlineSource(std::string_view code, Surface surface)
     if (scan.isCut)
         outline.notices.push_back("The end was not read: there are more than " + std::to_string(maxCodeTokens)
                                   + " words and signs.");
-    OutlineReader(scan, surface).read(outline);
+    OutlineReader(scan, *surface->dialect).read(outline);
     std::set<std::string_view> seen;
     for (const CodeMacro &macro : scan.macros) {
         const std::optional<std::int64_t> value = constantOf(macro.body);

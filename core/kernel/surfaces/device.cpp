@@ -1,12 +1,31 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/kernel/surfaces/device.h"
 
+#include <algorithm>
 #include <array>
 #include <cassert>
+#include <charconv>
 
 namespace klineage::kernel {
 
 namespace {
+
+bool isOpenClPlatform(std::string_view platform)
+{
+    return platform.starts_with("pocl") || platform.starts_with("opencl-");
+}
+
+bool isCudaPlatform(std::string_view platform)
+{
+    return computeCapability(platform).has_value();
+}
+
+/// With "a" from 9.0 on: wgmma, setmaxnreg and their kin.
+std::string cudaTarget(std::string_view platform)
+{
+    const int capability = computeCapability(platform).value_or(90);
+    return "sm_" + std::to_string(capability) + (capability >= 90 ? "a" : "");
+}
 
 constexpr std::array<DeviceTraits, 2> devices{{
     {
@@ -14,6 +33,10 @@ constexpr std::array<DeviceTraits, 2> devices{{
         .word = "opencl",
         .name = "OpenCL",
         .warpSize = 1,
+        .unitsFact = "compute_units",
+        .usualBlock = 64,
+        .isPlatform = isOpenClPlatform,
+        .target = [](std::string_view) { return std::string(); },
         .isHost = true,
         .tensorMaps = false,
         .launchAttributes = false,
@@ -25,6 +48,8 @@ constexpr std::array<DeviceTraits, 2> devices{{
         .replaysRuns = false,
         .helperKernels = false,
         .oracle = false,
+        .occupancy = false,
+        .linksHere = true,
         .howToGet = "Install pocl-opencl-icd to use this machine's CPU.",
     },
     {
@@ -32,6 +57,10 @@ constexpr std::array<DeviceTraits, 2> devices{{
         .word = "cuda",
         .name = "CUDA",
         .warpSize = 32,
+        .unitsFact = "sm_count",
+        .usualBlock = 256,
+        .isPlatform = isCudaPlatform,
+        .target = cudaTarget,
         .isHost = false,
         .tensorMaps = true,
         .launchAttributes = true,
@@ -43,6 +72,8 @@ constexpr std::array<DeviceTraits, 2> devices{{
         .replaysRuns = true,
         .helperKernels = true,
         .oracle = true,
+        .occupancy = true,
+        .linksHere = false,
         .howToGet =
             "Gate it where the device is: start klineage-gate through a launcher such as `ssh host`, or run "
             "`klineage-gate batch in.jsonl --out out.jsonl` there and import the trials.",
@@ -61,6 +92,35 @@ const DeviceTraits &traitsOf(DeviceKind kind)
     const auto &traits = devices.at(static_cast<std::size_t>(kind));
     assert(traits.kind == kind);
     return traits;
+}
+
+DeviceKind deviceThat(bool DeviceTraits::*has)
+{
+    const auto found = std::find_if(devices.begin(), devices.end(),
+                                    [has](const DeviceTraits &traits) { return traits.*has; });
+    assert(found != devices.end());
+    return found->kind;
+}
+
+std::optional<DeviceKind> deviceOfPlatform(std::string_view platform)
+{
+    const auto found = std::find_if(devices.begin(), devices.end(), [platform](const DeviceTraits &traits) {
+        return traits.isPlatform(platform);
+    });
+    return found == devices.end() ? std::nullopt : std::optional(found->kind);
+}
+
+std::optional<int> computeCapability(std::string_view platform)
+{
+    if (!platform.starts_with("sm"))
+        return std::nullopt;
+    platform.remove_prefix(platform.starts_with("sm_") ? 3 : 2);
+    int number = 0;
+    const char *const last = platform.data() + platform.size();
+    const auto [end, problem] = std::from_chars(platform.data(), last, number);
+    const bool ends = end == last || (end + 1 == last && (*end == 'a' || *end == 'f'));
+    return problem == std::errc() && ends && number >= 10 && number <= 9999 ? std::optional(number)
+                                                                            : std::nullopt;
 }
 
 const char *toString(DeviceKind kind)

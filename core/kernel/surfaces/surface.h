@@ -4,6 +4,7 @@
 #include "core/kernel/surfaces/device.h"
 
 #include <filesystem>
+#include <span>
 
 // A surface is what a candidate is written for: a language on a device. surfaces.cpp has the table, a row each.
 //
@@ -13,6 +14,7 @@
 //   - where it is compiled apart from the worker, its compiler: a folder in core/device with a function that turns a CompileRequest
 //     into a binary that the device's backend loads (core/device/compilers.h);
 //   - where its device is new too: a row in device.cpp and a Backend (core/device/backend.h).
+// Nothing outside asks which row it is: it asks the row for what it needs, and DeviceTraits says where a kind of device is asked for.
 // What it should also have, and works without: a syntax definition in resources/syntax whose name is the language's, candidates in
 // tests/gate/corpus, a workload's lineage.
 
@@ -27,6 +29,16 @@ struct Language {
     const char *commonFence; ///< after ``` for a reader who may not know that one: "c"
     const char *commentOpen; ///< of the comment that holds a candidate's plan
     const char *commentClose;
+    std::span<const std::string_view> otherNames = {}; ///< what else it is called, in lower case
+};
+
+/// How a language like C marks the functions that the host can launch: what code says without being compiled.
+struct Dialect {
+    std::string_view kernelWord; ///< "__global__"
+    std::string_view shortWord;  ///< the same without its underscores; empty: there is none
+    const char *declaration;     ///< how a kernel begins, for people: "extern \"C\" __global__"
+    bool needsCLinkage;          ///< names in the binary are others without extern "C"
+    bool indicesAreCalls;        ///< get_global_id(0); otherwise members: blockIdx.x
 };
 
 struct SurfaceRow {
@@ -35,6 +47,8 @@ struct SurfaceRow {
     /// The compiler process turns the text into a binary, which the worker loads. Otherwise the worker's own driver takes the text.
     bool compiledApart;
     const char *includes; ///< what a source may include, a sentence: the hint when it includes something else
+    const Dialect *dialect = nullptr;  ///< nullptr: it is not like C, and its code is not looked into
+    const char *planExample = nullptr; ///< the prompt that shows every key of a plan for it; nullptr: none
 };
 
 /// A row of the table, by reference. Copies are free; two are equal when they are of the same row.
@@ -75,6 +89,10 @@ inline constexpr Surface Surface::OpenCl{openClRow};
 [[nodiscard]] std::optional<Surface> surfaceFromString(std::string_view word);
 /// By the extension; nothing when no surface has it.
 [[nodiscard]] std::optional<Surface> surfaceOfFile(const std::filesystem::path &file);
+/// Whose word for a kernel the code has; the table's first when none has.
+[[nodiscard]] Surface surfaceOfCode(std::string_view code);
+/// The first that runs on it: what the gate's own kernels for it are written in.
+[[nodiscard]] Surface surfaceOn(DeviceKind device);
 
 [[nodiscard]] std::vector<std::pair<std::string, Surface>> surfaceWords();
 [[nodiscard]] std::vector<std::string> surfaceNames();      ///< the words alone
@@ -83,7 +101,9 @@ inline constexpr Surface Surface::OpenCl{openClRow};
 /// Those of the surfaces and others that cards can be about.
 [[nodiscard]] std::vector<Language> allLanguages();
 [[nodiscard]] std::optional<Language> languageOfFile(
-    const std::filesystem::path &file);                 ///< the first with its extension
+    const std::filesystem::path &file); ///< the first with its extension
+/// By word, name or another name, whatever the case.
+[[nodiscard]] std::optional<Language> languageCalled(std::string_view name);
 [[nodiscard]] std::vector<std::string> languageNames(); ///< their words
 
 /// A row beside those of surfaces.cpp while it lives: for tests and for languages that come from outside. Not while other threads

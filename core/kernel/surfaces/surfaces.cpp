@@ -6,21 +6,33 @@
 
 namespace klineage::kernel {
 
+namespace {
+
+constexpr std::string_view otherOpenClNames[] = {"cl"};
+constexpr std::string_view otherCudaNames[] = {"cu", "cuh", "c++", "cpp", "cuda-c++", "cuda_cpp"};
+constexpr Dialect openClDialect = {"__kernel", "kernel", "__kernel", false, true};
+constexpr Dialect cudaDialect = {"__global__", "", "extern \"C\" __global__", true, false};
+
+} // namespace
+
 const SurfaceRow openClRow = {
-    .language = {"opencl", "OpenCL C", ".cl", "opencl", "c", "/*", "*/"},
+    .language = {"opencl", "OpenCL C", ".cl", "opencl", "c", "/*", "*/", otherOpenClNames},
     .device = DeviceKind::OpenCl,
     .compiledApart = false,
     .includes = "An OpenCL candidate can include no files: what it needs has to be in its own.",
+    .dialect = &openClDialect,
 };
 
 const SurfaceRow cudaRow = {
-    .language = {"cuda", "CUDA C++", ".cu", "cuda", "cuda", "/*", "*/"},
+    .language = {"cuda", "CUDA C++", ".cu", "cuda", "cuda", "/*", "*/", otherCudaNames},
     .device = DeviceKind::Cuda,
     .compiledApart = true,
     .includes =
         "A CUDA candidate can include the headers of the CUDA Toolkit, such as cuda_fp16.h, "
         "mma.h, cuda_pipeline.h or cuda/std/cstdint, those of the standard library that device code uses, such as cstdint, "
         "cmath, limits or algorithm, and no other file.",
+    .dialect = &cudaDialect,
+    .planExample = "rederive-plan",
 };
 
 namespace {
@@ -37,6 +49,14 @@ std::vector<const SurfaceRow *> &rows()
 {
     static std::vector<const SurfaceRow *> all(shippedRows.begin(), shippedRows.end());
     return all;
+}
+
+std::string lowered(std::string_view text)
+{
+    std::string out(text);
+    std::transform(out.begin(), out.end(), out.begin(),
+                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+    return out;
 }
 
 template <typename Member>
@@ -92,6 +112,22 @@ std::optional<Surface> surfaceOfFile(const std::filesystem::path &file)
     return std::nullopt;
 }
 
+Surface surfaceOfCode(std::string_view code)
+{
+    for (const SurfaceRow *row : rows()) {
+        if (row->dialect && code.find(row->dialect->kernelWord) != std::string_view::npos)
+            return Surface(*row);
+    }
+    return Surface(*rows().front());
+}
+
+Surface surfaceOn(DeviceKind device)
+{
+    const auto found = std::find_if(rows().begin(), rows().end(),
+                                    [device](const SurfaceRow *row) { return row->device == device; });
+    return found == rows().end() ? Surface() : Surface(**found);
+}
+
 std::vector<std::pair<std::string, Surface>> surfaceWords()
 {
     std::vector<std::pair<std::string, Surface>> words;
@@ -127,6 +163,18 @@ std::optional<Language> languageOfFile(const std::filesystem::path &file)
     const std::string extension = file.extension().string();
     for (const Language &language : allLanguages()) {
         if (extension == language.extension)
+            return language;
+    }
+    return std::nullopt;
+}
+
+std::optional<Language> languageCalled(std::string_view name)
+{
+    const std::string wanted = lowered(name);
+    for (const Language &language : allLanguages()) {
+        if (wanted == language.word || wanted == lowered(language.name)
+            || std::find(language.otherNames.begin(), language.otherNames.end(), wanted)
+                   != language.otherNames.end())
             return language;
     }
     return std::nullopt;

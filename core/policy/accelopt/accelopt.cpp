@@ -5,6 +5,8 @@
 #include "core/talk/figures.h"
 #include "core/talk/prompt.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 namespace klineage::policy {
@@ -15,7 +17,7 @@ constexpr std::size_t longestPlan = 4000;
 
 std::string numberOf(int index, int count)
 {
-    return std::to_string(index + 1) + " of " + std::to_string(count);
+    return fmt::format("{} of {}", index + 1, count);
 }
 
 std::string trimmedBlock(const std::string &block)
@@ -128,9 +130,8 @@ Result<SearchPolicy::Batch> AccelOpt::fixes()
         text.asked =
             "Find out why it failed and write it so that it is right and still does what the plan says. Say in one line before the "
             "block what you change.";
-        Result<SearchStep> step =
-            question("fix", "Repair " + nameOf(program) + ", an attempt at plan " + std::to_string(idea + 1),
-                     program, text);
+        Result<SearchStep> step = question(
+            "fix", fmt::format("Repair {}, an attempt at plan {}", nameOf(program), idea + 1), program, text);
         if (!step)
             return tl::unexpected(step.error());
         step->place = idea;
@@ -191,9 +192,9 @@ Result<std::string> AccelOpt::lookAtPlan(const std::string &block) const
     if (text.empty())
         return fail(ErrorCode::InvalidInput, "The block is empty; plain text was expected.");
     if (text.size() > longestPlan)
-        return fail(ErrorCode::InvalidInput, "The block has " + std::to_string(text.size())
-                                                 + " bytes; at most " + std::to_string(longestPlan)
-                                                 + " of plain text were expected.");
+        return fail(ErrorCode::InvalidInput,
+                    fmt::format("The block has {} bytes; at most {} of plain text were expected.",
+                                text.size(), longestPlan));
     if (text.starts_with("/*klineage"))
         return fail(ErrorCode::InvalidInput, "The block holds a candidate; plain text was expected.");
     return text.substr(0, text.find('\n'));
@@ -204,7 +205,7 @@ void AccelOpt::takeAttempts(const Batch &batch)
     m_broken.clear();
     for (const SearchStep &step : batch) {
         const int id = take(step);
-        note("attempt at plan " + std::to_string(step.place + 1) + ": " + resultOf(step, id));
+        note(fmt::format("attempt at plan {}: {}", step.place + 1, resultOf(step, id)));
         if (id < 0)
             continue;
         Idea &idea = m_ideas[static_cast<std::size_t>(step.place)];
@@ -248,7 +249,7 @@ void AccelOpt::endIteration()
     std::vector<std::string> names;
     for (const int id : m_beam)
         names.push_back(nameOf(id));
-    note("beam after iteration " + std::to_string(m_iteration) + ": " + joined(names));
+    note(fmt::format("beam after iteration {}: {}", m_iteration, joined(names)));
 }
 
 void AccelOpt::absorb(const Batch &batch)

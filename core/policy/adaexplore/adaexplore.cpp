@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/policy/adaexplore/adaexplore.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -109,7 +111,7 @@ Result<SearchStep> AdaExplore::step(const Batch &asked)
                       : isDrawn ? "drawn"
                                 : "";
     ++m_step;
-    const std::string of = std::to_string(m_step) + " of " + std::to_string(settings().count("steps"));
+    const std::string of = fmt::format("{} of {}", m_step, settings().count("steps"));
     StepText text;
     text.task =
         std::string("This is ") + (isLarge ? "a large step, " : "a small step, ") + of + " of a tree search.";
@@ -140,9 +142,8 @@ Result<SearchStep> AdaExplore::step(const Batch &asked)
         return made;
     made->place = node;
     made->kind = isLarge ? Large : Small;
-    note("step " + std::to_string(m_step) + ": " + made->ask.action + " at node " + std::to_string(node)
-         + ", " + std::to_string(small) + " small children"
-         + (*why ? std::string(", ") + why : std::string()));
+    note(fmt::format("step {}: {} at node {}, {} small children{}", m_step, made->ask.action, node, small,
+                     *why ? std::string(", ") + why : std::string()));
     return made;
 }
 
@@ -172,12 +173,11 @@ void AdaExplore::absorb(const Batch &batch)
         const Program *program = id < 0 ? nullptr : &population().at(id);
         const double reward = rewardOf(program);
         const int node = m_tree.add(step.place, id, reward, step.kind);
-        note("node " + std::to_string(node) + " under " + std::to_string(step.place) + ": "
-             + resultOf(step, id));
+        note(fmt::format("node {} under {}: {}", node, step.place, resultOf(step, id)));
         if (!program)
             continue;
         if (const FailureRules::Rule *rule = m_rules.learn(program->tried.trial.verdict))
-            note("rule, " + std::to_string(rule->count) + " times: " + rule->key);
+            note(fmt::format("rule, {} times: {}", rule->count, rule->key));
     }
 }
 

@@ -5,6 +5,8 @@
 #include "core/talk/figures.h"
 #include "core/talk/trialtext.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -122,7 +124,7 @@ std::string KernelPro::memory() const
 
 Result<SearchStep> KernelPro::seed(int number)
 {
-    const std::string of = std::to_string(number + 1) + " of " + std::to_string(seedCount());
+    const std::string of = fmt::format("{} of {}", number + 1, seedCount());
     StepText text;
     text.task =
         "A tree search over programs begins with seeds that differ from each other. This is seed " + of + '.';
@@ -144,8 +146,9 @@ Result<SearchStep> KernelPro::candidate(int node, int number, int of)
     const Tree::Node &one = m_tree.at(node);
     const Program &program = population().at(one.program);
     StepText text;
-    text.task = "A tree search over programs goes on. This is candidate " + std::to_string(number + 1)
-                + " of " + std::to_string(of) + " in iteration " + std::to_string(m_iteration + 1) + '.';
+    text.task =
+        fmt::format("A tree search over programs goes on. This is candidate {} of {} in iteration {}.",
+                    number + 1, of, m_iteration + 1);
     text.verdict = verdictOf(one.program);
     std::vector<std::string> tried;
     for (const int child : one.children) {
@@ -165,9 +168,9 @@ Result<SearchStep> KernelPro::candidate(int node, int number, int of)
             : "This program failed. Write one that is right and keeps what it was meant to bring. Say in one line before the "
               "block what you change.";
     const std::string title =
-        "Iteration " + std::to_string(m_iteration + 1) + ": " + (program.isCorrect() ? "improve " : "repair ")
-        + nameOf(one.program) + " (" + std::to_string(one.children.size()) + " of "
-        + std::to_string(mostChildren(node)) + " children after " + std::to_string(one.visits) + " visits)";
+        fmt::format("Iteration {}: {}{} ({} of {} children after {} visits)", m_iteration + 1,
+                    program.isCorrect() ? "improve " : "repair ", nameOf(one.program), one.children.size(),
+                    mostChildren(node), one.visits);
     Result<SearchStep> step = question("expand", title, one.program, text);
     if (step)
         step->place = node;
@@ -198,9 +201,8 @@ SearchPolicy::Plan KernelPro::plan()
     const int node = select();
     const int room = mostChildren(node) - static_cast<int>(m_tree.at(node).children.size());
     const int count = std::min(settings().count("candidates"), room);
-    note("iteration " + std::to_string(m_iteration + 1) + ": node " + std::to_string(node) + ", "
-         + std::to_string(m_tree.at(node).children.size()) + " of " + std::to_string(mostChildren(node))
-         + " children, " + std::to_string(m_tree.at(node).visits) + " visits");
+    note(fmt::format("iteration {}: node {}, {} of {} children, {} visits", m_iteration + 1, node,
+                     m_tree.at(node).children.size(), mostChildren(node), m_tree.at(node).visits));
     for (int number = 0; number < count; ++number) {
         Result<SearchStep> step = candidate(node, number, count);
         if (!step)
@@ -231,15 +233,14 @@ void KernelPro::absorb(const Batch &batch)
         const bool isRepair = !population().at(step.parent).isCorrect();
         const bool improves =
             id >= 0 && population().at(id).isCorrect() && (isRepair || population().at(id).gains);
-        note("node " + std::to_string(node) + " under " + std::to_string(step.place) + ": "
-             + resultOf(step, id));
+        note(fmt::format("node {} under {}: {}", node, step.place, resultOf(step, id)));
         if (improves || m_iteration < 0) // seeds say nothing about the root
             continue;
         const bool wasDead = isDeadEnd(step.place);
         ++m_tree.at(step.place).misses;
         if (!wasDead && isDeadEnd(step.place))
-            note("dead end: node " + std::to_string(step.place) + " after "
-                 + std::to_string(m_tree.at(step.place).misses) + " children without improvement");
+            note(fmt::format("dead end: node {} after {} children without improvement", step.place,
+                             m_tree.at(step.place).misses));
     }
     ++m_iteration;
 }

@@ -3,6 +3,8 @@
 
 #include "core/talk/trialtext.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -160,9 +162,8 @@ Result<SearchStep> KernelSmith::round(int island)
     Island &home = m_islands[static_cast<std::size_t>(island)];
     const std::vector<int> top = topOf(island);
     StepText text;
-    text.task = "A population of programs evolves. This is round " + std::to_string(number) + " of "
-                + std::to_string(settings().count("evolution_rounds")) + ", on island "
-                + std::to_string(island + 1) + " of " + std::to_string(m_islands.size()) + '.';
+    text.task = fmt::format("A population of programs evolves. This is round {} of {}, on island {} of {}.",
+                            number, settings().count("evolution_rounds"), island + 1, m_islands.size());
     text.top = top;
     text.diverse = diverseOf(island, choice.program, top);
     text.history = home.failure;
@@ -173,17 +174,15 @@ Result<SearchStep> KernelSmith::round(int island)
         + (m_blocks.isWholeFile() ? ""
                                   : " Change only what lies between the lines with EVOLVE-BLOCK-START and "
                                     "EVOLVE-BLOCK-END; keep everything else as it is, these lines too.");
-    Result<SearchStep> step =
-        question("evolve",
-                 "Round " + std::to_string(number) + ", island " + std::to_string(island + 1) + ": "
-                     + choice.how + ", change " + nameOf(choice.program),
-                 choice.program, text);
+    Result<SearchStep> step = question("evolve",
+                                       fmt::format("Round {}, island {}: {}, change {}", number, island + 1,
+                                                   choice.how, nameOf(choice.program)),
+                                       choice.program, text);
     if (!step)
         return step;
     step->place = island;
-    note("round " + std::to_string(number) + ": island " + std::to_string(island + 1) + ", " + choice.how
-         + ", " + nameOf(choice.program) + " of niche " + std::to_string(cell.first) + '/'
-         + std::to_string(cell.second));
+    note(fmt::format("round {}: island {}, {}, {} of niche {}/{}", number, island + 1, choice.how,
+                     nameOf(choice.program), cell.first, cell.second));
     return step;
 }
 
@@ -208,7 +207,7 @@ void KernelSmith::absorb(const Batch &batch)
         Island &home = m_islands[static_cast<std::size_t>(step.place)];
         const int id = take(step, step.place);
         ++home.generation;
-        note("island " + std::to_string(step.place + 1) + ": " + resultOf(step, id));
+        note(fmt::format("island {}: {}", step.place + 1, resultOf(step, id)));
         if (id >= 0 && population().at(id).isCorrect()) {
             home.members.push_back(id);
             home.failure.clear();
@@ -246,8 +245,7 @@ void KernelSmith::migrate()
                     continue;
                 there.push_back(id);
                 ++m_migrations;
-                note("migration: " + nameOf(id) + " from island " + std::to_string(from + 1) + " to island "
-                     + std::to_string(to + 1));
+                note(fmt::format("migration: {} from island {} to island {}", nameOf(id), from + 1, to + 1));
             }
         }
     }

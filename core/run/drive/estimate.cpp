@@ -11,6 +11,8 @@
 #include "core/talk/cardtext.h"
 #include "core/talk/trialtext.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -146,10 +148,10 @@ MaybeEstimate estimateLift(const Workspace &workspace, const Settings &settings,
         of.text = "Nothing will be asked.";
         return estimate;
     }
-    of.text = "A card will cost about $" + fixedText(of.firstDollars, 4) + ": about "
-              + std::to_string(of.questions) + " questions and $" + fixedText(of.dollars, 2)
-              + " within the cap of $" + fixedText(settings.capDollars, 2) + ", by the prices of "
-              + prices.date + '.';
+    of.text = fmt::format(
+        "A card will cost about ${}: about {} questions and ${} within the cap of ${}, by the prices of {}.",
+        fixedText(of.firstDollars, 4), of.questions, fixedText(of.dollars, 2),
+        fixedText(settings.capDollars, 2), prices.date);
     return estimate;
 }
 
@@ -206,8 +208,9 @@ std::string cardsNote(const Workspace &workspace, const Settings &settings)
     if (unproven == 0)
         return "The author is shown " + cards(all.size()) + '.';
     if (optionOf(settings, "hypotheses") == "yes")
-        return "The author is shown " + cards(all.size()) + ", " + std::to_string(unproven)
-               + " of them without proof: hypotheses that no held-out roundtrip has admitted.";
+        return fmt::format(
+            "The author is shown {}, {} of them without proof: hypotheses that no held-out roundtrip has admitted.",
+            cards(all.size()), unproven);
     const std::size_t shown = chosen("no").size();
     return "The author is shown " + (shown == 0 ? "no cards" : cards(shown)) + ": " + cards(unproven)
            + (shown == 0 ? "" : " more") + " would fit, but no held-out roundtrip has admitted "
@@ -247,11 +250,10 @@ MaybeEstimate estimateCost(const Settings &settings, bool isPaid, const llm::Pri
         estimate.questions = std::min(estimate.questions, settings.maxSteps);
     if (estimate.questions > 0)
         estimate.dollars = estimate.firstDollars + (estimate.questions - 1) * estimate.laterDollars;
-    estimate.text = "The first question will cost about $" + fixedText(estimate.firstDollars, 4)
-                    + ", each after it about $" + fixedText(estimate.laterDollars, 4) + ": about "
-                    + std::to_string(estimate.questions) + " questions and $" + fixedText(estimate.dollars, 2)
-                    + " within the cap of $" + fixedText(settings.capDollars, 2) + ", by the prices of "
-                    + prices.date + '.';
+    estimate.text = fmt::format(
+        "The first question will cost about ${}, each after it about ${}: about {} questions and ${} within the cap of ${}, by the prices of {}.",
+        fixedText(estimate.firstDollars, 4), fixedText(estimate.laterDollars, 4), estimate.questions,
+        fixedText(estimate.dollars, 2), fixedText(settings.capDollars, 2), prices.date);
     return std::optional(std::move(estimate));
 }
 

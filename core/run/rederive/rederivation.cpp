@@ -16,8 +16,8 @@ using lineage::Match;
 Result<std::string> systemPrompt(const Rederivation &wanted, kernel::Surface surface)
 {
     Result<std::string> format = prompt("deoptimize-candidate", {{"surface", kernel::toString(surface)}});
-    if (format && wanted.planExample && surface == kernel::Surface::Cuda) {
-        const Result<std::string> example = prompt("rederive-plan");
+    if (format && wanted.planExample && surface->planExample) {
+        const Result<std::string> example = prompt(surface->planExample);
         if (!example)
             return example;
         *format += '\n' + *example;

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdlib>
 #include <iterator>
 #include <optional>
@@ -17,19 +16,6 @@ namespace {
 constexpr double sameMajor = 0.8;
 constexpr double differentWorkload = 0.9;
 constexpr double extraWeight = 0.25;
-
-/// 90 of "sm90"; nothing for what is no compute capability.
-std::optional<int> computeCapability(std::string_view platform)
-{
-    if (!platform.starts_with("sm"))
-        return std::nullopt;
-    int number = 0;
-    const auto [end, problem] =
-        std::from_chars(platform.data() + 2, platform.data() + platform.size(), number);
-    if (problem != std::errc() || end != platform.data() + platform.size() || number < 10 || number > 9999)
-        return std::nullopt;
-    return number;
-}
 
 /// The place of a major number in the order in which NVIDIA's generations came: there is no 4 and no 11 for discrete GPUs.
 int generation(int major)
@@ -65,17 +51,16 @@ std::string normalized(std::string_view text)
 
 std::string_view languageOfPlatform(std::string_view platform)
 {
-    if (platform == "pocl" || platform.starts_with("opencl-"))
-        return kernel::Surface::OpenCl.language().word;
-    return computeCapability(platform) ? kernel::Surface::Cuda.language().word : "";
+    const auto device = kernel::deviceOfPlatform(platform);
+    return device ? kernel::surfaceOn(*device).language().word : "";
 }
 
 double platformSimilarity(std::string_view a, std::string_view b)
 {
     if (a == b)
         return a.empty() ? 0 : 1;
-    const std::optional<int> first = computeCapability(a);
-    const std::optional<int> second = computeCapability(b);
+    const std::optional<int> first = kernel::computeCapability(a);
+    const std::optional<int> second = kernel::computeCapability(b);
     if (!first || !second)
         return 0;
     const int majorA = *first / 10;

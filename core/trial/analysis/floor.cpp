@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/trial/analysis/floor.h"
 
+#include "core/kernel/surfaces/device.h"
+
 #include <algorithm>
 
 namespace klineage::gate {
@@ -75,8 +77,9 @@ Floor rooflineFloor(const Demand &demand, const Ceilings &ceilings)
 {
     Floor floor;
     const auto platform = ceilings.fingerprint.find("platform");
-    const bool gpu = platform != ceilings.fingerprint.end() && platform->second.rfind("sm", 0) == 0;
-    floor.margin = gpu ? gpuMargin : cpuMargin;
+    const auto device =
+        platform == ceilings.fingerprint.end() ? std::nullopt : kernel::deviceOfPlatform(platform->second);
+    floor.margin = device && !kernel::traitsOf(*device).isHost ? gpuMargin : cpuMargin;
     if (demand.bytes > 0) {
         if (const BandwidthCeiling *bound = ceilings.boundFor(demand.footprintBytes)) {
             floor.bandwidth = bound->best();

@@ -97,7 +97,7 @@ Sentence privateMemory(const ToolScope &scope)
 Sentence groups(const ToolScope &scope)
 {
     const double count = scope.get("work_groups");
-    const double units = scope.fact("compute_units");
+    const double units = scope.fact(scope.trial.surface.device().unitsFact);
     if (units <= 1 || count <= 0)
         return {};
     if (count < units)

@@ -294,11 +294,10 @@ private:
                 m_draft.block.pop_back();
             return;
         }
-        const bool isCuda = m_draft.surface == kernel::Surface::Cuda;
         if (m_kernel.blockRank > 1)
             m_draft.block = {"16", "16"};
         else
-            m_draft.block = {isCuda ? "256" : "64"};
+            m_draft.block = {std::to_string(m_draft.surface.device().usualBlock)};
     }
 
     [[nodiscard]] std::string blockIn(std::size_t d) const

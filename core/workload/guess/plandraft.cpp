@@ -104,11 +104,11 @@ private:
         const auto found = std::find_if(outline.kernels.begin(), outline.kernels.end(),
                                         [this](const auto &k) { return k.name == m_draft.kernel; });
         if (!isIdentifier(m_draft.kernel)) {
-            add("kernel", outline.kernels.empty() ? "The code has no kernel: a function with "
-                                                        + std::string(m_draft.surface == kernel::Surface::Cuda
-                                                                          ? "extern \"C\" __global__."
-                                                                          : "__kernel.")
-                                                  : "Say which kernel is launched.");
+            const kernel::Dialect *dialect = m_draft.surface->dialect;
+            add("kernel", !outline.kernels.empty() ? "Say which kernel is launched."
+                          : !dialect ? "The code is not looked into: say which kernel is launched."
+                                     : "The code has no kernel: a function with "
+                                           + std::string(dialect->declaration) + ".");
             return;
         }
         if (found == outline.kernels.end()) {
@@ -172,14 +172,7 @@ std::string candidateText(const PlanDraft &draft)
 {
     files::TomlWriter writer;
     writer.string("surface", kernel::toString(draft.surface));
-    std::set<std::string> names;
-    for (const kernel::Tunable &tunable : draft.tunables) {
-        names.insert(tunable.name);
-        writer.beginArrayTable("tunable");
-        writer.string("name", tunable.name);
-        writer.integer("default", tunable.defaultValue);
-        writer.integers("values", tunable.values);
-    }
+    kernel::writeTunables(writer, draft.tunables);
     writer.beginArrayTable("launch");
     writer.string("kernel", draft.kernel);
     writer.expressions("grid", draft.grid);
@@ -187,9 +180,11 @@ std::string candidateText(const PlanDraft &draft)
     if (!draft.shared.empty())
         writer.expression("shared", draft.shared);
     writer.strings("args", draft.args);
-    const auto [opening, closing] = kernel::planCommentOf(draft.surface);
-    return opening + '\n' + writer.text() + closing + '\n'
-           + kernel::withTunables(draft.code, names, draft.surface);
+    std::set<std::string> names;
+    for (const kernel::Tunable &tunable : draft.tunables)
+        names.insert(tunable.name);
+    return kernel::joinCandidate(draft.surface, writer.text(),
+                                 kernel::withTunables(draft.code, names, draft.surface));
 }
 
 std::optional<PlanDraft> draftOf(const kernel::Candidate &candidate)

@@ -100,7 +100,7 @@ class Memory
 {
 public:
     /// Replaces the reply to an operation of memory.
-    void perform(const json &request, json &reply)
+    void answer(const json &request, json &reply)
     {
         const auto op = request.at("op").get<std::string>();
         if (op == Allocate::name) {
@@ -200,7 +200,7 @@ int main(int argc, char **argv)
             misbehave(mode.substr(0, mode.find('@')));
         json answer = reply(op);
         if (mode == "memory")
-            memory.perform(*request, answer);
+            memory.answer(*request, answer);
         answer["id"] = op == place && mode.rfind("replay", 0) == 0 ? previous : request->at("id");
         previous = request->at("id");
         sendRaw(*process::encodeFrame(answer));

@@ -3,6 +3,7 @@
 // The table, and what a third language on the CUDA device follows from its row.
 #include "core/gate/supervisor/supervisor.h"
 #include "core/kernel/candidate.h"
+#include "core/kernel/outline/outline.h"
 #include "core/lineage/lineage.h"
 #include "core/run/journal.h"
 #include "core/skills/card.h"
@@ -118,6 +119,98 @@ private slots:
 
     void theSurfaceWithoutANameRunsAnywhere() { QVERIFY(Surface().device().isHost); }
 
+    void platformsOfADevice_data()
+    {
+        QTest::addColumn<QString>("platform");
+        QTest::addColumn<QString>("device");
+        QTest::addColumn<int>("capability");
+        QTest::addColumn<QString>("target"); // of a CUDA compiler
+        QTest::newRow("sm90") << "sm90"
+                              << "cuda" << 90 << "sm_90a";
+        QTest::newRow("sm80") << "sm80"
+                              << "cuda" << 80 << "sm_80";
+        QTest::newRow("underscore") << "sm_100"
+                                    << "cuda" << 100 << "sm_100a";
+        QTest::newRow("a target") << "sm_90a"
+                                  << "cuda" << 90 << "sm_90a";
+        QTest::newRow("pocl") << "pocl"
+                              << "opencl" << 0 << "sm_90a";
+        QTest::newRow("opencl") << "opencl-rocm"
+                                << "opencl" << 0 << "sm_90a";
+        QTest::newRow("none") << "none"
+                              << "" << 0 << "sm_90a";
+        QTest::newRow("empty") << ""
+                               << "" << 0 << "sm_90a";
+        QTest::newRow("no number") << "sm"
+                                   << "" << 0 << "sm_90a";
+        QTest::newRow("a word") << "sm90x"
+                                << "" << 0 << "sm_90a";
+        QTest::newRow("small") << "sm9"
+                               << "" << 0 << "sm_90a";
+        QTest::newRow("negative") << "sm-90"
+                                  << "" << 0 << "sm_90a";
+        QTest::newRow("endless") << "sm99999999999999999999"
+                                 << "" << 0 << "sm_90a";
+    }
+    void platformsOfADevice()
+    {
+        QFETCH(QString, platform);
+        QFETCH(QString, device);
+        QFETCH(int, capability);
+        QFETCH(QString, target);
+        const std::string text = platform.toStdString();
+        const auto found = kernel::deviceOfPlatform(text);
+        QCOMPARE(QString(found ? kernel::toString(*found) : ""), device);
+        QCOMPARE(kernel::computeCapability(text).value_or(0), capability);
+        QCOMPARE(QString::fromStdString(Surface::Cuda.device().target(text)), target);
+    }
+
+    void languagesByAnyName()
+    {
+        const auto wordOf = [](const char *name) {
+            const auto language = kernel::languageCalled(name);
+            return std::string(language ? language->word : "");
+        };
+        for (const char *name : {"cuda", "CUDA C++", "cu", "c++", "CPP", "cuda_cpp"})
+            QCOMPARE(wordOf(name), std::string("cuda"));
+        for (const char *name : {"opencl", "OpenCL C", "CL"})
+            QCOMPARE(wordOf(name), std::string("opencl"));
+        QCOMPARE(wordOf("Triton"), std::string("triton"));
+        QCOMPARE(wordOf("toy"), std::string());
+        QCOMPARE(wordOf(""), std::string());
+        const kernel::ExtraSurface toy(test::toyRow);
+        QCOMPARE(wordOf("Toy"), std::string("toy"));
+    }
+
+    void codeTellsItsSurface()
+    {
+        QVERIFY(kernel::surfaceOfCode("__kernel void f(__global float *x) {}") == Surface::OpenCl);
+        QVERIFY(kernel::surfaceOfCode("extern \"C\" __global__ void f(float *x) {}") == Surface::Cuda);
+        QVERIFY(kernel::surfaceOfCode("copy x to y") == Surface::Cuda);
+        for (const kernel::DeviceTraits &device : kernel::deviceTable())
+            QVERIFY(kernel::surfaceOn(device.kind)->device == device.kind);
+    }
+
+    /// A third language that is like C is outlined by what its row says, one that is not has no kernels.
+    void outlinesOfARow()
+    {
+        static constexpr kernel::Dialect dialect = {"launched", "", "launched", false, false};
+        kernel::SurfaceRow row = test::toyRow;
+        row.dialect = &dialect;
+        const std::string code = "launched void copy(const float *x, float *y) { y[threadIdx.y] = x[0]; }\n";
+        {
+            const kernel::ExtraSurface plain(test::toyRow);
+            QVERIFY(kernel::outlineSource(code, plain.surface()).kernels.empty());
+        }
+        const kernel::ExtraSurface toy(row);
+        const kernel::SourceOutline outline = kernel::outlineSource(code, toy.surface());
+        QCOMPARE(outline.kernels.size(), std::size_t{1});
+        QCOMPARE(outline.kernels[0].name, std::string("copy"));
+        QCOMPARE(outline.kernels[0].problem, std::string());
+        QCOMPARE(outline.kernels[0].blockRank, 2);
+        QVERIFY(kernel::surfaceOfCode(code) == toy.surface());
+    }
+
     void candidatesOfARow()
     {
         QVERIFY(messageOf(kernel::parseCandidate(toyText(), "K00.toy"))
@@ -130,8 +223,10 @@ private slots:
         QCOMPARE(std::string(kernel::codeOf(*candidate)), std::string("copy x to y\n"));
         // What its device has decides what its plan may say.
         QCOMPARE(candidate->tensorMaps.size(), std::size_t{1});
-        const auto again = kernel::parseCandidate(
-            kernel::writeCandidate(*candidate, kernel::codeOf(*candidate)), "again.toy");
+        const auto again =
+            kernel::parseCandidate(kernel::joinCandidate(candidate->surface, kernel::writePlan(*candidate),
+                                                         kernel::codeOf(*candidate)),
+                                   "again.toy");
         QVERIFY2(again.has_value(), messageOf(again).c_str());
         QCOMPARE(kernel::writePlan(*again), kernel::writePlan(*candidate));
         // Its plan lies in a comment of its own kind, and in no other's.

@@ -151,6 +151,9 @@ QString DiffView::toolTipAt(const QPoint &point) const
     for (const Side side : {Side::Left, Side::Right}) {
         if (column.heatLeft[static_cast<std::size_t>(side)] >= 0 && point.x() < column.textLeft)
             lines << heatOfRow(row, side);
+        const bool isShownHere = !m_state.isSplit() || (side == Side::Left) == atLeft;
+        if (isShownHere && point.x() < column.textLeft)
+            lines << commentsOfRow(row, side);
     }
     if (m_state.rows().at(row).kind == ViewRow::Kind::Fold)
         lines << tr("Click to show these lines; Z folds and unfolds all");

@@ -68,6 +68,8 @@ QStringList ActionRegistry::conflicts(const QString &id, const QKeySequence &key
         if (&other == own || other.action->shortcut() != key)
             continue;
         const auto meetsAll = [](const Entry &entry) { return entry.isWindowWide() || entry.isPaneWide(); };
+        if (isCounterpart(own->action, other.action) || isCounterpart(other.action, own->action))
+            continue; // each where it is meant
         if (meetsAll(*own) || meetsAll(other) || own->group == other.group)
             ids << other.id();
     }

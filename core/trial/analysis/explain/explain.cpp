@@ -132,8 +132,9 @@ std::string obstacle(const NamedTrial &before, const NamedTrial &after, const Ex
         return "The paired rounds say one thing and the medians of all rounds another: there is nothing to explain.";
     if (source != TimeSource::None)
         return {};
-    if (after.trial.surface->device != kernel::DeviceKind::Cuda)
-        return "There are no counters and no stall samples on OpenCL, so nothing says where the time went.";
+    if (const kernel::DeviceTraits &device = after.trial.surface.device(); !device.counters)
+        return std::string("There are no counters and no stall samples on ") + device.name
+               + ", so nothing says where the time went.";
     std::vector<std::string> without;
     for (const NamedTrial *side : {&before, &after}) {
         if (finestSource(side->trial) == TimeSource::None)

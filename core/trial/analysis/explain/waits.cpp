@@ -45,14 +45,6 @@ const std::vector<TimeGroup> &timeGroups()
     return groups;
 }
 
-const TimeGroup *findTimeGroup(std::string_view id)
-{
-    const auto &groups = timeGroups();
-    const auto found =
-        std::find_if(groups.begin(), groups.end(), [&](const TimeGroup &group) { return group.id == id; });
-    return found == groups.end() ? nullptr : &*found;
-}
-
 std::string groupOfReason(std::string_view reason)
 {
     for (const TimeGroup &group : timeGroups()) {

@@ -21,7 +21,6 @@ inline constexpr auto busyGroup = "busy";   ///< multiprocessors with warps, whe
 inline constexpr auto otherGroup = "other"; ///< reasons that no group names
 
 [[nodiscard]] const std::vector<TimeGroup> &timeGroups();
-[[nodiscard]] const TimeGroup *findTimeGroup(std::string_view id);
 /// The group that names a reason, otherGroup when none does.
 [[nodiscard]] std::string groupOfReason(std::string_view reason);
 /// "stall_no_instruction" of "no_instructions": the metric that has the share of a reason, whether or not a trial has it.

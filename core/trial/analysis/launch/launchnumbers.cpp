@@ -130,8 +130,9 @@ std::string limitWords(BlockLimit limit, const LaunchNumbers &numbers)
 
 std::string missingFor(const Trial &trial, const LaunchNumbers &numbers, const SmLimits *limits)
 {
-    if (trial.surface->device != kernel::DeviceKind::Cuda)
-        return "Not known: OpenCL does not say how many work-groups a compute unit holds.";
+    if (const kernel::DeviceTraits &device = trial.surface.device(); !device.occupancy)
+        return std::string("Not known: ") + device.name
+               + " does not say how many work-groups a compute unit holds.";
     if (!limits)
         return "Not known: the table of limits has no platform " + trial.environment.platform + ".";
     std::vector<std::string> missing;
@@ -210,11 +211,10 @@ std::vector<LaunchNumbers> launchNumbers(const Trial &trial, const kernel::Resol
             ++same->count;
             continue;
         }
-        const bool isCuda = trial.surface->device == kernel::DeviceKind::Cuda;
-        // The compiler speaks of static shared memory only where there is some.
-        if (isCuda && numbers.registers && !numbers.staticShared)
+        // A compiler that tells of registers speaks of static shared memory only where there is some.
+        if (numbers.registers && !numbers.staticShared)
             numbers.staticShared = 0;
-        numbers.multiprocessors = fact(trial, isCuda ? "sm_count" : "compute_units");
+        numbers.multiprocessors = fact(trial, trial.surface.device().unitsFact);
         findLimit(trial, numbers);
         all.push_back(std::move(numbers));
     }
@@ -224,11 +224,11 @@ std::vector<LaunchNumbers> launchNumbers(const Trial &trial, const kernel::Resol
 kernel::Bindings recordedDeviceFacts(const Trial &trial)
 {
     kernel::Bindings facts;
-    const bool isCuda = trial.surface->device == kernel::DeviceKind::Cuda;
-    if (const auto units = fact(trial, isCuda ? "sm_count" : "compute_units"))
+    const kernel::DeviceTraits &device = trial.surface.device();
+    if (const auto units = fact(trial, device.unitsFact))
         facts["sm_count"] = static_cast<std::int64_t>(*units);
-    if (const SmLimits *limits = isCuda ? smLimits(trial.environment.platform) : nullptr) {
-        facts["warp_size"] = std::int64_t{32};
+    if (const SmLimits *limits = device.occupancy ? smLimits(trial.environment.platform) : nullptr) {
+        facts["warp_size"] = device.warpSize;
         facts["max_shared"] = std::int64_t{limits->sharedOfBlock()};
     }
     return facts;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/trial/analysis/launch/smlimits.h"
 
+#include "core/kernel/surfaces/device.h"
+
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 namespace klineage::gate {
@@ -49,11 +50,7 @@ std::string SmLimits::name() const
 
 const SmLimits *smLimits(std::string_view platform)
 {
-    if (!platform.starts_with("sm"))
-        return nullptr;
-    platform.remove_prefix(platform.starts_with("sm_") ? 3 : 2);
-    int capability = 0;
-    std::from_chars(platform.data(), platform.data() + platform.size(), capability);
+    const auto capability = kernel::computeCapability(platform);
     const auto found = std::find_if(std::begin(table), std::end(table),
                                     [&](const SmLimits &one) { return one.capability == capability; });
     return found == std::end(table) ? nullptr : found;
