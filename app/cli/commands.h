@@ -14,6 +14,7 @@ namespace klineage::cli {
 
 void addDoctor(CLI::App &app, Session &session);
 void addWorkloadCommands(CLI::App &app, Session &session);
+void addNewWorkload(CLI::App &group, Session &session);   ///< `workload new`
 void addProblemImport(CLI::App &group, Session &session); ///< `workload import`
 void addLineageCommands(CLI::App &app, Session &session);
 void addRederiveCommand(CLI::App &group, Session &session); ///< `lineage rederive`

@@ -205,6 +205,7 @@ void addWorkloadCommands(CLI::App &app, Session &session)
             [&session, name] { return check(session, *name); })
         ->add_option("workload", *name, "Name of the workload")
         ->required();
+    addNewWorkload(*group, session);
     addProblemImport(*group, session);
 }
 
