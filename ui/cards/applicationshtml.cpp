@@ -85,19 +85,19 @@ QString footnote(const run::CardApplications &card)
     return QStringLiteral("<p style='margin:3px 0 3px 0'>%1</p>").arg(dimText(parts.join(QLatin1Char(' '))));
 }
 
-QString outcomeWord(run::Outcome outcome)
+QString outcomeWord(run::CardOutcome outcome)
 {
     const Theme &theme = Theme::current();
     switch (outcome) {
-    case run::Outcome::Gained:
+    case run::CardOutcome::Gained:
         return coloured(tr("▲ gained"), theme.good);
-    case run::Outcome::NoGain:
+    case run::CardOutcome::NoGain:
         return coloured(tr("= no gain"), theme.warn);
-    case run::Outcome::Lost:
+    case run::CardOutcome::Lost:
         return coloured(tr("▼ lost"), theme.bad);
-    case run::Outcome::Undecided:
+    case run::CardOutcome::Undecided:
         return coloured(tr("? undecided"), theme.warn);
-    case run::Outcome::Wrong:
+    case run::CardOutcome::Wrong:
         break;
     }
     return coloured(tr("✗ wrong"), theme.bad);
@@ -109,7 +109,7 @@ QString applicationLine(const run::Application &application)
                           .arg(escaped(application.trial), Theme::current().accent.name(),
                                escaped(application.workload + "/" + application.platform)),
                       outcomeWord(application.outcome)};
-    if (application.outcome == run::Outcome::Wrong)
+    if (application.outcome == run::CardOutcome::Wrong)
         parts << escaped(application.status);
     if (application.factor)
         parts << tr("<b>%1</b> (%2–%3)")

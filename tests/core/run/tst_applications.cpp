@@ -79,7 +79,7 @@ private slots:
                                                 [&](const gate::Trial &t) { return t.id == step.trial; });
                 const gate::Comparison *paired = trial->comparison("parent");
                 const bool isCorrect = trial->verdict.status == gate::VerdictStatus::Correct;
-                QCOMPARE(one->outcome == Outcome::Wrong, !isCorrect);
+                QCOMPARE(one->outcome == CardOutcome::Wrong, !isCorrect);
                 if (isCorrect && paired)
                     QCOMPARE(one->factor->value, paired->speedup.value);
                 ++checked;
