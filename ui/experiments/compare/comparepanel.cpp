@@ -147,8 +147,9 @@ void ComparePanel::showState()
     m_problem->setText(m_model->filterProblem());
     m_problem->setVisible(!m_problem->text().isEmpty());
     const int all = static_cast<int>(m_model->runs().size());
-    m_summary->setText(tr("%1 of %n run(s) · %2", nullptr, all)
+    m_summary->setText(tr("%1 of %2 runs · %3")
                            .arg(m_model->shownRuns())
+                           .arg(all)
                            .arg(formatDollars(m_model->shownDollars())));
     m_export->setEnabled(m_model->shownRuns() > 0);
     QHeaderView *header = m_table->horizontalHeader();
@@ -299,7 +300,7 @@ void ComparePanel::exportCsv()
 void ComparePanel::copyCsv()
 {
     QApplication::clipboard()->setText(m_model->csv());
-    emit message(tr("Copied %n run(s) as CSV.", nullptr, m_model->shownRuns()));
+    emit message(tr("Copied %1 runs as CSV.").arg(m_model->shownRuns()));
 }
 
 void ComparePanel::load()
