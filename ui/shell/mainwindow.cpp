@@ -107,6 +107,7 @@ MainWindow::MainWindow(QWidget *parent)
     connectPanels();
     connectReview();
     connectMachine();
+    connectStory();
     connectWorkspace();
     connectGate();
     connectRuns();
