@@ -8,7 +8,7 @@
 #include "ui/plots/runtrajectorypanel.h"
 #include "ui/plots/trajectorypanel.h"
 #include "ui/runs/runstore.h"
-#include "ui/story/chainpicture.h"
+#include "ui/story/chain/chainpicture.h"
 #include "ui/story/picture/picturecanvas.h"
 
 #include <QCoreApplication>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "ui/story/overlay.h"
+#include "ui/story/chain/overlay.h"
 #include "ui/story/picture/picture.h"
 
 #include <QList>

@@ -3,9 +3,9 @@
 #include "ui/story/storypanel.h"
 
 #include "ui/runs/runstore.h"
-#include "ui/story/comparewindow.h"
 #include "ui/story/picture/picturecanvas.h"
-#include "ui/story/presenter.h"
+#include "ui/story/windows/comparewindow.h"
+#include "ui/story/windows/presenter.h"
 #include "ui/style/keyscope.h"
 #include "ui/style/segmentedswitch.h"
 

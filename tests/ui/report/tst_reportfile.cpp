@@ -6,7 +6,7 @@
 #include "tests/ui/common/uitest.h"
 #include "ui/report/pages.h"
 #include "ui/report/reportfile.h"
-#include "ui/story/chain.h"
+#include "ui/story/chain/chain.h"
 
 #include <QAbstractTextDocumentLayout>
 #include <QDir>

@@ -6,11 +6,11 @@
 #include "ui/profile/profilemodel.h"
 #include "ui/shell/centre.h"
 #include "ui/shell/exporter.h"
-#include "ui/story/comparewindow.h"
 #include "ui/story/picture/picturecanvas.h"
 #include "ui/story/picture/picturemodel.h"
-#include "ui/story/presenter.h"
 #include "ui/story/storypanel.h"
+#include "ui/story/windows/comparewindow.h"
+#include "ui/story/windows/presenter.h"
 
 #include <QFile>
 #include <QImage>

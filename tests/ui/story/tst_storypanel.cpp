@@ -9,8 +9,8 @@
 #include "ui/runs/runstore.h"
 #include "ui/story/picture/picturecanvas.h"
 #include "ui/story/picture/picturemodel.h"
-#include "ui/story/presenter.h"
 #include "ui/story/storypanel.h"
+#include "ui/story/windows/presenter.h"
 #include "ui/style/theme.h"
 
 #include <QAbstractItemModelTester>

@@ -3,10 +3,10 @@
 #include "tests/paths.h"
 #include "tests/ui/common/sample.h"
 #include "tests/ui/common/uitest.h"
-#include "ui/story/chainpicture.h"
-#include "ui/story/graphbench.h"
-#include "ui/story/lanes.h"
-#include "ui/story/overlay.h"
+#include "ui/story/chain/chainpicture.h"
+#include "ui/story/chain/overlay.h"
+#include "ui/story/graph/graphbench.h"
+#include "ui/story/graph/lanes.h"
 #include "ui/story/published/publishedpictures.h"
 
 #include <QTest>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "ui/story/graphbench.h"
+#include "ui/story/graph/graphbench.h"
 
-#include "ui/story/lanes.h"
+#include "ui/story/graph/lanes.h"
 #include "ui/story/picture/picturecanvas.h"
 
 #include <QElapsedTimer>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "ui/story/comparewindow.h"
+#include "ui/story/windows/comparewindow.h"
 
 #include "core/lineage/table.h"
 #include "core/workspace/workspace.h"

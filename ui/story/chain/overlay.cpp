@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "ui/story/overlay.h"
+#include "ui/story/chain/overlay.h"
 
 #include "ui/models/lineagerow.h"
 #include "ui/plots/plotstyle.h"

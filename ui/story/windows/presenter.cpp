@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "ui/story/presenter.h"
+#include "ui/story/windows/presenter.h"
 
 #include "core/workspace/workspace.h"
 #include "ui/models/selection.h"
 #include "ui/models/workspacemodel.h"
-#include "ui/story/chainpicture.h"
+#include "ui/story/chain/chainpicture.h"
 #include "ui/story/picture/picturecanvas.h"
 #include "ui/style/fonts.h"
 #include "ui/style/format.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "ui/story/lanes.h"
+#include "ui/story/graph/lanes.h"
 
 #include "ui/plots/runtrace.h"
-#include "ui/story/chain.h"
+#include "ui/story/chain/chain.h"
 #include "ui/style/format.h"
 
 #include <QCoreApplication>

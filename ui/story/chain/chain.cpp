@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "ui/story/chain.h"
+#include "ui/story/chain/chain.h"
 
 #include "core/trial/analysis/analysis.h"
 #include "ui/models/lineagerow.h"

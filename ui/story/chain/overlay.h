@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "ui/story/chain.h"
+#include "ui/story/chain/chain.h"
 #include "ui/story/picture/picture.h"
 
 namespace klineage::ui {

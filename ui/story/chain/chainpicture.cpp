@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "ui/story/chainpicture.h"
+#include "ui/story/chain/chainpicture.h"
 
 #include "ui/style/format.h"
 
