@@ -4,11 +4,12 @@
 #include "ui/experiments/experimentplot.h"
 #include "ui/models/selection.h"
 #include "ui/models/workspacemodel.h"
-#include "ui/plots/chainplot.h"
 #include "ui/plots/plotexport.h"
 #include "ui/plots/runtrajectorypanel.h"
 #include "ui/plots/trajectorypanel.h"
 #include "ui/runs/runstore.h"
+#include "ui/story/chain/chainpicture.h"
+#include "ui/story/picture/picturecanvas.h"
 
 #include <QCoreApplication>
 #include <QElapsedTimer>
@@ -49,9 +50,9 @@ QByteArray svgElement(QWidget &widget, const QSize &size)
 
 QByteArray chainSvg(const lineage::Lineage &lineage)
 {
-    QCustomPlot plot;
-    drawChain(plot, chainOf(lineage));
-    return svgElement(plot, figureSize);
+    PictureCanvas canvas(QStringLiteral("report"));
+    canvas.setPicture(waterfall(chainOf(lineage)));
+    return svgElement(canvas, figureSize);
 }
 
 QByteArray trialsSvg(const Workspace &workspace, const lineage::Lineage &lineage)

@@ -202,6 +202,12 @@ QAbstractItemView *visibleTable(const QWidget &panel)
     return nullptr;
 }
 
+QAbstractItemView *tableOf(const QWidget &panel)
+{
+    QAbstractItemView *table = visibleTable(panel);
+    return table ? table : panel.findChild<QAbstractItemView *>(QStringLiteral("behindCanvas"));
+}
+
 QString tableAsCsv(const QAbstractItemView &view)
 {
     QString csv;
@@ -237,7 +243,7 @@ QString exportFilters(const QWidget &panel)
 {
     QStringList filters{exporterText("PNG picture (*.png)"), exporterText("SVG drawing (*.svg)"),
                         exporterText("PDF page (*.pdf)")};
-    if (visibleTable(panel))
+    if (tableOf(panel))
         filters << exporterText("CSV table (*.csv)") << exporterText("Text in columns (*.txt)");
     return filters.join(QStringLiteral(";;"));
 }
@@ -255,7 +261,7 @@ QString exportPanel(QWidget &panel, const QString &fileName)
         const OnPaper paper(panel);
         bytes = draw(panel);
     } else if (suffix == QLatin1String("csv") || suffix == QLatin1String("txt")) {
-        const QAbstractItemView *table = visibleTable(panel);
+        const QAbstractItemView *table = tableOf(panel);
         if (!table)
             return exporterText("Cannot export %1: the panel shows no table; choose a picture.")
                 .arg(fileName);

@@ -113,6 +113,10 @@ private:
     void connectMachine();
     [[nodiscard]] MachinePanel *machinePanel() const;
 
+    // windowstory.cpp
+    void connectStory();
+    void pickToCompare(const QString &leftKey, const QString &leftRow);
+
     // windowfirst.cpp
     void buildFirstActions();
     void connectFirst();

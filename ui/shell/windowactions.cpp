@@ -185,6 +185,8 @@ void MainWindow::buildMenus()
     menu->addSeparator();
     add(menu, {"runs.resume", "runs.pause", "window.stop", "runs.keys"});
     menu->addSeparator();
+    add(menu, {"story.present", "story.compare"});
+    menu->addSeparator();
     add(menu, {"window.guide", "window.keys", "window.about", "window.quit"});
 }
 

@@ -29,7 +29,8 @@ QList<QWidget *> viewsOf(QWidget *panel)
 {
     QList<QWidget *> views;
     for (QWidget *child : panel->findChildren<QWidget *>()) {
-        if (qobject_cast<QAbstractScrollArea *>(child) || child->inherits("QCustomPlot"))
+        if (qobject_cast<QAbstractScrollArea *>(child) || child->inherits("QCustomPlot")
+            || child->inherits("klineage::ui::PictureCanvas"))
             views << child;
     }
     return views;
@@ -57,7 +58,8 @@ void MainWindow::buildPaneKeys()
             connect(entry.action, &QAction::triggered, m_centre,
                     [this] { m_centre->showPage(QStringLiteral("diff")); });
     }
-    for (const char *id : {"library", "lineage", "diff", "card", "profile", "machine", "trajectory"}) {
+    for (const char *id :
+         {"library", "lineage", "diff", "card", "profile", "machine", "trajectory", "story"}) {
         QList<QAction *> meant = letters;
         for (const ActionRegistry::Entry &own : m_actions->entries()) {
             if (own.id().startsWith(QLatin1String(id) + QLatin1Char('.')))

@@ -4,9 +4,9 @@
 #include "tests/patience.h"
 #include "tests/ui/common/sample.h"
 #include "tests/ui/common/uitest.h"
-#include "ui/plots/chainplot.h"
 #include "ui/report/pages.h"
 #include "ui/report/reportfile.h"
+#include "ui/story/chain/chain.h"
 
 #include <QAbstractTextDocumentLayout>
 #include <QDir>
