@@ -4,7 +4,7 @@
 
 #include "ui/models/selection.h"
 #include "ui/models/workspacemodel.h"
-#include "ui/plots/roofline/rooflineplot.h"
+#include "ui/plots/roofline/rooflineview.h"
 #include "ui/profile/profilemodel.h"
 #include "ui/profile/samplesplot.h"
 #include "ui/profile/why/explainpage.h"
@@ -120,20 +120,7 @@ void ProfilePanel::takeAnswer(const why::Answer &answer)
 
 void ProfilePanel::showRoofline(const lineage::Lineage &lineage)
 {
-    const std::string row = m_selection->row().toStdString();
-    const why::Chain chain = why::chainTo(lineage, row);
-    RooflineView view;
-    view.path = gate::rooflinePath(chain.states, row);
-    view.selected = m_selection->row();
-    // States that have no place are left out of the path too.
-    const auto isOnPath = [&](const gate::RooflinePoint &point) {
-        const auto end = chain.states.begin() + static_cast<std::ptrdiff_t>(chain.length);
-        return std::any_of(chain.states.begin(), end,
-                           [&](const gate::ChainedTrial &state) { return state.id == point.id; });
-    };
-    view.length =
-        static_cast<std::size_t>(std::count_if(view.path.points.begin(), view.path.points.end(), isOnPath));
-    m_roofline->setView(view);
+    m_roofline->setView(rooflineOf(lineage, m_selection->row()));
 }
 
 } // namespace klineage::ui
