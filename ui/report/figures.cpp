@@ -5,6 +5,7 @@
 #include "ui/models/selection.h"
 #include "ui/models/workspacemodel.h"
 #include "ui/plots/plotexport.h"
+#include "ui/plots/roofline/rooflineview.h"
 #include "ui/plots/runtrajectorypanel.h"
 #include "ui/plots/trajectorypanel.h"
 #include "ui/runs/runstore.h"
@@ -71,6 +72,14 @@ QByteArray trialsSvg(const Workspace &workspace, const lineage::Lineage &lineage
     return svgElement(panel, figureSize);
 }
 
+QByteArray rooflineSvg(const lineage::Lineage &lineage)
+{
+    RooflinePlot plot;
+    plot.setView(rooflineOf(
+        lineage, lineage.states.empty() ? QString() : QString::fromStdString(lineage.states.back().id)));
+    return svgElement(plot, figureSize + QSize(0, 120));
+}
+
 bool waitFor(const std::function<bool()> &isDone)
 {
     QElapsedTimer timer;
@@ -106,6 +115,8 @@ QByteArray figureSvg(const Workspace &workspace, const report::Subject &subject,
 {
     if (subject.lineage && name == report::chainFigure)
         return chainSvg(*subject.lineage);
+    if (subject.lineage && name == report::rooflineFigure)
+        return rooflineSvg(*subject.lineage);
     if (subject.lineage && name == report::trialsFigure)
         return trialsSvg(workspace, *subject.lineage);
     if (subject.run && name == report::runFigure)

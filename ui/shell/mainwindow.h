@@ -105,6 +105,7 @@ private:
     void followCard(const QString &name);
     [[nodiscard]] GoTo goTo();
     void stepCard(int by);
+    void goToLargestStep();
     void goToUnreviewed(const QString &judged);
     void markViewed();
     void markCardsViewed();
