@@ -55,11 +55,15 @@ Result<Nvrtc> Nvrtc::load()
 
 constexpr std::size_t mostLog = std::size_t{1} << 20; ///< a candidate can have as much written as it likes
 
+/// minimal: without declarations that few kernels use (textures, the runtime's functions on the device), which take as long to read as
+/// a small kernel takes to compile.
 std::vector<std::string> compileOptions(const std::map<std::string, std::int64_t> &tunables,
-                                        const std::string &target)
+                                        const std::string &target, bool minimal)
 {
     std::vector<std::string> options = {"--gpu-architecture=" + target, "--std=c++17", "-lineinfo",
                                         "--ptxas-options=-v"};
+    if (minimal)
+        options.emplace_back("--minimal");
     for (const std::string &folder : cuda::includeFolders())
         options.push_back("--include-path=" + folder);
     for (const auto &[name, value] : tunables)
@@ -118,19 +122,24 @@ Result<CompileOutput> compileCuda(const std::string &source, const std::string &
     int minor = 0;
     nvrtc->version(&major, &minor);
 
+    // What needs more than the least, has mistakes, or meets an NVRTC that does not know of it, is compiled once more; what is said is of that.
     nvrtcProgram program = nullptr;
-    if (const nvrtcResult result =
-            nvrtc->createProgram(&program, source.c_str(), name.c_str(), 0, nullptr, nullptr);
-        result != NVRTC_SUCCESS)
-        return fail(ErrorCode::Internal,
-                    "Cannot start NVRTC on " + name + ": " + nvrtc->getErrorString(result) + ".");
-
-    const std::vector<std::string> options = compileOptions(tunables, target);
-    std::vector<const char *> arguments;
-    for (const std::string &option : options)
-        arguments.push_back(option.c_str());
-    const nvrtcResult result =
-        nvrtc->compileProgram(program, static_cast<int>(arguments.size()), arguments.data());
+    nvrtcResult result = NVRTC_SUCCESS;
+    for (const bool minimal : {true, false}) {
+        if (program)
+            nvrtc->destroyProgram(&program);
+        result = nvrtc->createProgram(&program, source.c_str(), name.c_str(), 0, nullptr, nullptr);
+        if (result != NVRTC_SUCCESS)
+            return fail(ErrorCode::Internal,
+                        "Cannot start NVRTC on " + name + ": " + nvrtc->getErrorString(result) + ".");
+        const std::vector<std::string> options = compileOptions(tunables, target, minimal);
+        std::vector<const char *> arguments;
+        for (const std::string &option : options)
+            arguments.push_back(option.c_str());
+        result = nvrtc->compileProgram(program, static_cast<int>(arguments.size()), arguments.data());
+        if (result == NVRTC_SUCCESS)
+            break;
+    }
 
     CompileOutput output;
     output.compiler = "nvrtc " + std::to_string(major) + "." + std::to_string(minor);
