@@ -2,8 +2,6 @@
 #pragma once
 
 #include <QAction>
-#include <QKeySequence>
-#include <QWidget>
 
 namespace klineage::ui {
 
@@ -26,19 +24,6 @@ inline void actInAllPanes(QAction *action)
     return actsInAllPanes(paneWide) && !actsInAllPanes(own) && paneWide->shortcut() == own->shortcut()
            && own->shortcutContext() == Qt::WidgetWithChildrenShortcut
            && paneWide->objectName().section(u'.', 1) == own->objectName().section(u'.', 1);
-}
-
-/// A command that acts while the focus is in a widget. Under its name the window lists it and remaps its key (ActionRegistry::addFrom), which a
-/// QShortcut or a key that is looked for in keyPressEvent() is not.
-inline QAction *addKeyedCommand(QWidget *widget, const QString &id, const QString &text,
-                                const QKeySequence &key)
-{
-    auto *action = new QAction(text, widget);
-    action->setObjectName(id);
-    action->setShortcut(key);
-    action->setShortcutContext(Qt::WidgetWithChildrenShortcut);
-    widget->addAction(action);
-    return action;
 }
 
 /// "Approve (A)": what a command does, with its present key.

@@ -2,7 +2,7 @@
 #include "ui/plots/table/figurestack.h"
 
 #include "ui/plots/table/plottableview.h"
-#include "ui/style/keyscope.h"
+#include "ui/style/keyedcommand.h"
 #include "ui/style/plainwidgets.h"
 
 #include <QAction>
