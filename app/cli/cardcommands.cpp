@@ -4,6 +4,7 @@
 #include "app/cli/cardprobe.h"
 #include "app/cli/cards.h"
 #include "app/cli/commands.h"
+#include "app/cli/format.h"
 #include "app/cli/retrieval.h"
 #include "app/cli/texttable.h"
 
@@ -107,6 +108,40 @@ void printHistory(const CardRecord &record)
         std::printf("\n%s", table.text().c_str());
 }
 
+/// What came of it wherever it was tried: a row a platform.
+void printApplications(const run::ApplicationRecord &record, const std::string &card)
+{
+    const run::CardApplications *found = record.find(card);
+    std::printf("\n");
+    if (!found) {
+        std::printf("Applications: none in the %d runs of this workspace.\n", record.runs);
+    } else {
+        constexpr auto right = TextTable::Align::Right;
+        TextTable table({{"PLATFORM"},
+                         {"SHOWN", right},
+                         {"APPLIED", right},
+                         {"GAINED", right},
+                         {"NO GAIN", right},
+                         {"LOST", right},
+                         {"UNDECIDED", right},
+                         {"WRONG", right},
+                         {"MEDIAN GAIN", right}});
+        for (const run::PlatformRecord &one : found->platforms) {
+            const run::MedianFactor &factor = one.factor;
+            table.addRow({one.platform, std::to_string(one.shown), std::to_string(one.applied),
+                          std::to_string(one.gained), std::to_string(one.noGain), std::to_string(one.lost),
+                          std::to_string(one.undecided), std::to_string(one.wrong),
+                          factor.count == 0
+                              ? "–"
+                              : formatSpeedup(gate::Interval{factor.median, factor.low, factor.high}) + " of "
+                                    + std::to_string(factor.count) + (factor.isSpan ? ", span" : "")});
+        }
+        std::printf("%s", table.text().c_str());
+    }
+    for (const Error &problem : record.problems)
+        std::printf("Notice: %s\n", problem.message.c_str());
+}
+
 int show(const Session &session, const CardOptions &options)
 {
     const Result<skills::CardStore> store = openStore(session);
@@ -115,11 +150,16 @@ int show(const Session &session, const CardOptions &options)
     const Result<CardRecord> record = store->read(options.name);
     if (!record)
         return failStore(session, *store, options.name, record.error());
+    const run::ApplicationRecord applications =
+        run::readApplications(store->directory().parent_path(), run::verificationLogs({*record}));
     if (session.json()) {
-        session.print(cardJson(*record));
+        json out = cardJson(*record);
+        out["applications"] = applicationsJson(applications, options.name);
+        session.print(out);
         return exitOk;
     }
     std::printf("%s", skills::writeSkillMarkdown(*record).c_str());
+    printApplications(applications, options.name);
     std::printf("\nReview: %s\n", reviewText(*record).c_str());
     printHistory(*record);
     for (const std::string &notice : record->notices)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/cardjson.h"
 
+#include "app/cli/format.h"
+
 #include "core/skills/admission.h"
 #include "core/skills/retrieval.h"
 
@@ -165,6 +167,59 @@ json cardJson(const CardRecord &record)
     const std::set<std::string> reverted = record.revertedReviews();
     for (const skills::Review &review : record.reviews)
         out["reviews"].push_back(reviewJson(review, reverted.count(review.id) > 0));
+    return out;
+}
+
+namespace {
+
+json medianJson(const run::MedianFactor &factor)
+{
+    if (factor.count == 0)
+        return {};
+    return {{"count", factor.count},
+            {"value", factor.median},
+            {"low", factor.low},
+            {"high", factor.high},
+            {"interval", factor.isSpan      ? "span of the single intervals"
+                         : factor.count > 1 ? "95 % of the median"
+                                            : "95 % of the one trial"}};
+}
+
+json platformJson(const run::PlatformRecord &record)
+{
+    return {{"platform", record.platform}, {"shown", record.shown},
+            {"applied", record.applied},   {"together", record.together},
+            {"gained", record.gained},     {"no_gain", record.noGain},
+            {"lost", record.lost},         {"undecided", record.undecided},
+            {"wrong", record.wrong},       {"median_factor", medianJson(record.factor)}};
+}
+
+} // namespace
+
+json applicationsJson(const run::ApplicationRecord &record, const std::string &card)
+{
+    json out{{"runs", record.runs},
+             {"shown", 0},
+             {"applied", 0},
+             {"platforms", json::array()},
+             {"candidates", json::array()}};
+    const run::CardApplications *found = record.find(card);
+    if (!found)
+        return out;
+    out["shown"] = found->shown();
+    out["applied"] = found->applied();
+    for (const run::PlatformRecord &platform : found->platforms)
+        out["platforms"].push_back(platformJson(platform));
+    for (const run::Application &application : found->applications)
+        out["candidates"].push_back({{"run", application.run.empty() ? json() : json(application.run)},
+                                     {"workload", application.workload},
+                                     {"platform", application.platform},
+                                     {"trial", application.trial},
+                                     {"action", application.action},
+                                     {"cards", application.cards},
+                                     {"outcome", run::toString(application.outcome)},
+                                     {"status", application.status},
+                                     {"factor", jsonOf(application.factor)}});
     return out;
 }
 

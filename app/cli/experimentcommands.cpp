@@ -6,8 +6,10 @@
 #include "app/cli/runsession.h"
 #include "app/cli/texttable.h"
 
+#include "core/base/numbertext.h"
 #include "core/files/atomicfile.h"
 #include "core/run/drive/runprovider.h"
+#include "core/run/experiment/measures.h"
 #include "core/run/experiment/results.h"
 #include "core/run/experiment/runcells.h"
 
@@ -89,8 +91,47 @@ json resultsJson(const run::Experiment &experiment, const run::ExperimentResults
              {"failures", policy.failures},
              {"unfinished", policy.unfinished},
              {"dollars", policy.dollars}});
+    out["measures"] = json::array();
+    for (const run::Measures &measures : run::measuresOf(experiment, results)) {
+        const bool has = measures.instances > 0;
+        out["measures"].push_back({{"policy", measures.policy},
+                                   {"root", measures.root.empty() ? json() : json(measures.root)},
+                                   {"instances", measures.instances},
+                                   {"correct", has ? json(measures.correct) : json()},
+                                   {"fast_1", has ? json(measures.fast1) : json()},
+                                   {"fast_2", has ? json(measures.fast2) : json()},
+                                   {"amsr", has ? json(measures.amsr) : json()},
+                                   {"geometric_mean_of_correct",
+                                    measures.geometricMean > 0 ? json(measures.geometricMean) : json()}});
+    }
     addArmsJson(out, experiment, results);
     return out;
+}
+
+/// The measures of papers, with what they mean and where they come from.
+void printMeasures(const run::Experiment &experiment, const run::ExperimentResults &results)
+{
+    using Align = TextTable::Align;
+    TextTable table({{"POLICY"},
+                     {"ROOT"},
+                     {"RUNS", Align::Right},
+                     {"CORRECT", Align::Right},
+                     {"FAST_1", Align::Right},
+                     {"FAST_2", Align::Right},
+                     {"AMSR", Align::Right},
+                     {"GEO. MEAN OF CORRECT", Align::Right}});
+    const auto share = [](const run::Measures &of, double value) {
+        return of.instances > 0 ? fixedText(100 * value, 0) + " %" : std::string("–");
+    };
+    for (const run::Measures &of : run::measuresOf(experiment, results))
+        table.addRow({of.policy, of.root.empty() ? "all" : of.root, std::to_string(of.instances),
+                      share(of, of.correct), share(of, of.fast1), share(of, of.fast2),
+                      of.instances > 0 ? fixedText(of.amsr, 2) : "–", formatFactor(of.geometricMean)});
+    std::printf("\n%s\n", table.text().c_str());
+    for (const run::MeasureNote &note :
+         {run::correctNote, run::fastNote, run::amsrNote, run::geometricMeanNote})
+        std::printf("%s: %s %s\n", note.name, note.definition, note.source);
+    std::printf("Instances are the runs that are over; the reference is that of each run.\n");
 }
 
 void printResults(const run::Experiment &experiment, const run::ExperimentResults &results)
@@ -130,6 +171,7 @@ void printResults(const run::Experiment &experiment, const run::ExperimentResult
                          formatDollars(policy.dollars)});
     std::printf("%s\nSpeedups are T_ref / T_gen; the mean is over successes alone.\n",
                 policies.text().c_str());
+    printMeasures(experiment, results);
     printArms(experiment, results);
 }
 

@@ -10,6 +10,7 @@
 #include "core/files/atomicfile.h"
 #include "core/files/jsonlines.h"
 #include "core/kernel/candidatetext.h"
+#include "core/kernel/outline/siblings.h"
 #include "core/lineage/record.h"
 #include "core/pool/gateclient.h"
 #include "core/pool/gatepool.h"
@@ -197,7 +198,12 @@ tl::expected<gate::GateRequest, int> makeRequest(const Session &session, const W
     if (!text)
         return Exit(text.error().code == ErrorCode::NotFound ? session.usage(text.error().message)
                                                              : session.fail(text.error()));
-    request.candidateText = std::move(*text);
+    Result<kernel::WithSiblings> whole = kernel::withSiblings(*text, options.file);
+    if (!whole)
+        return Exit(session.usage(whole.error().message));
+    for (const std::string &notice : session.json() ? std::vector<std::string>() : whole->notices)
+        std::fprintf(stderr, "klineage-cli: %s\n", notice.c_str());
+    request.candidateText = std::move(whole->text);
     // A file whose plan cannot be read is still the gate's to judge; its name says the surface well enough to find the parent.
     const Result<kernel::Candidate> candidate =
         kernel::parseCandidate(request.candidateText, request.candidateName);

@@ -248,6 +248,7 @@ void addLineageCommands(CLI::App &app, Session &session)
     addNewLineage(*group, session);
     addRederiveCommand(*group, session);
     addExplainCommand(*group, session);
+    addCommentsCommand(*group, session);
 
     const auto shown = std::make_shared<std::vector<std::string>>();
     const auto csv = std::make_shared<std::string>();

@@ -6,6 +6,7 @@
 #include "core/lineage/rederived.h"
 #include "core/lineage/table.h"
 #include "core/trial/analysis/analysis.h"
+#include "core/trial/analysis/figuretext.h"
 
 #include <nlohmann/json.hpp>
 
@@ -82,6 +83,19 @@ const char *glyphOf(TableRow::Kind kind)
     return "";
 }
 
+/// How near a state is to what the device was measured to be able to do, by the workload's own bytes and operations.
+std::string limitText(const gate::Trial *trial)
+{
+    if (!trial || trial->latencyNs.value <= 0)
+        return "-";
+    const gate::Analysis analysis = gate::analyse(*trial);
+    const double share = std::max(analysis.bandwidthShare, analysis.peakShare);
+    if (share <= 0)
+        return "-";
+    return gate::formatShare(share)
+           + (analysis.peakShare >= analysis.bandwidthShare ? " rate" : " bandwidth");
+}
+
 void printTable(const lineage::Lineage &lineage)
 {
     const gate::Trial *best = lineage.states.empty() ? nullptr : lineage.trialOf(lineage.states.back());
@@ -95,13 +109,14 @@ void printTable(const lineage::Lineage &lineage)
                      {"TO PARENT", right},
                      {"TO K0", right},
                      {"TO REFERENCE", right},
-                     {"REFERENCE"}});
+                     {"REFERENCE"},
+                     {"OF THE LIMIT", right}});
     for (const TableRow &row : lineage::lineageTable(lineage)) {
         table.addRow({row.id, row.title + glyphOf(row.kind),
                       row.trial ? gate::toString(row.trial->verdict.status) : "not gated",
                       formatLatency(row.latencyNs), formatSpeedup(row.speedupToParent),
                       formatSpeedup(speedupToK0(lineage, row)), formatSpeedup(row.speedupToReference),
-                      row.reference});
+                      row.reference, limitText(row.trial)});
     }
     std::printf("%s", table.text(2).c_str());
     std::printf("  %s\n", lineage::rederivedText(lineage::countRederived(lineage)).c_str());

@@ -6,6 +6,8 @@
 #include "app/cli/poolchoice.h"
 
 #include "core/kernel/candidatetext.h"
+#include "core/kernel/outline/hostcode.h"
+#include "core/kernel/outline/siblings.h"
 #include "core/lineage/newlineage.h"
 #include "core/workload/guess/guess.h"
 #include "core/workspace/starter.h"
@@ -42,7 +44,8 @@ struct NewOptions {
 
 const char *const newLineageFooter =
     "What is not said is proposed: the kernel, the arguments by the names of tensors and axes, then by type and order, and a grid that\n"
-    "covers the first output. --dry-run prints the candidate file with that plan, and what is wrong with it. A file that has a plan\n"
+    "covers the first output. Of a .cu with host code the launch says it, as far as it can be read; the host code is cut off, kernels become\n"
+    "extern \"C\", and #include \"FILE\" of its folder is put in its place, so that the state is one file. --dry-run prints the candidate file with that plan, and what is wrong with it. A file that has a plan\n"
     "already is taken with it; options that are given replace its parts.\n"
     "The kernel is gated on this machine, or where --launcher or --pool says, and becomes K00 when it is correct; otherwise nothing is\n"
     "written.\n"
@@ -58,6 +61,8 @@ struct Source {
     std::string text;
     bool hasPlan = false;
     std::optional<workload::PlanDraft> draft;
+    std::vector<kernel::HostLaunch> launches; ///< of host code that came with it and was cut off
+    std::vector<std::string> notices;         ///< what was done to the text, sentences
 };
 
 tl::expected<Source, int> readSource(const Session &session, const std::string &file)
@@ -65,11 +70,15 @@ tl::expected<Source, int> readSource(const Session &session, const std::string &
     const Result<std::string> text = kernel::readCandidateText(file);
     if (!text)
         return Usage(session.fail(text.error()));
+    const Result<kernel::WithSiblings> whole = kernel::withSiblings(*text, file);
+    if (!whole)
+        return Usage(session.usage(whole.error().message));
     Source source;
-    source.text = *text;
-    source.hasPlan = kernel::planCommentOf(*text).has_value();
+    source.text = whole->text;
+    source.notices = whole->notices;
+    source.hasPlan = kernel::planCommentOf(source.text).has_value();
     if (source.hasPlan) {
-        const Result<kernel::Candidate> candidate = kernel::parseCandidate(*text, file);
+        const Result<kernel::Candidate> candidate = kernel::parseCandidate(source.text, file);
         if (!candidate)
             return Usage(session.usage(candidate.error().message));
         source.surface = candidate->surface;
@@ -82,7 +91,20 @@ tl::expected<Source, int> readSource(const Session &session, const std::string &
                                    + kernel::surfaceExtensions().front() + " or "
                                    + kernel::surfaceExtensions().back() + '.'));
     source.surface = *surface;
+    kernel::DeviceSource device = kernel::deviceSourceOf(source.text, *surface);
+    source.text = std::move(device.code);
+    source.launches = std::move(device.launches);
+    source.notices.insert(source.notices.end(), device.notices.begin(), device.notices.end());
     return source;
+}
+
+/// What was done to the text and what of its launches is not in the plan.
+void sayNotices(const Session &session, const Source &source)
+{
+    if (session.json())
+        return;
+    for (const std::string &notice : source.notices)
+        std::fprintf(stderr, "klineage-cli: %s\n", notice.c_str());
 }
 
 /// "BM=32,64,128": the first is not the default, the one in the code is.
@@ -110,8 +132,8 @@ tl::expected<kernel::Tunable, int> readTunable(const Session &session, const std
 }
 
 /// The candidate's text, with what the options say in the place of what was guessed or is in the file.
-tl::expected<std::string, int> composePlan(const Session &session, const NewOptions &options,
-                                           const Source &source, const workload::Workload &workload,
+tl::expected<std::string, int> composePlan(const Session &session, const NewOptions &options, Source &source,
+                                           const workload::Workload &workload,
                                            std::vector<workload::FieldProblem> &problems)
 {
     const bool saysNothing = options.kernel.empty() && options.grid.empty() && options.block.empty()
@@ -131,7 +153,7 @@ tl::expected<std::string, int> composePlan(const Session &session, const NewOpti
     } else {
         std::vector<std::string> names;
         const kernel::KernelFunction *chosen =
-            options.kernel.empty() ? workload::likelyKernel(outline) : nullptr;
+            options.kernel.empty() ? workload::likelyKernel(outline, source.launches) : nullptr;
         for (const kernel::KernelFunction &kernel : outline.kernels) {
             names.push_back(kernel.name);
             if (kernel.name == options.kernel)
@@ -141,7 +163,14 @@ tl::expected<std::string, int> composePlan(const Session &session, const NewOpti
             return Usage(session.unknownName("kernel", options.kernel, names));
         if (!chosen)
             return Usage(session.usage("'" + options.file + "' has no kernel function."));
-        draft = workload::guessPlan(code, source.surface, *chosen, workload).draft;
+        workload::PlanGuess guess =
+            workload::guessPlan(code, source.surface, *chosen, workload, source.launches);
+        draft = std::move(guess.draft);
+        source.notices.insert(source.notices.end(), guess.notices.begin(), guess.notices.end());
+        if (source.launches.size() > 1)
+            source.notices.push_back("The host launches " + std::to_string(source.launches.size())
+                                     + " times; the plan that is proposed has one launch, of " + chosen->name
+                                     + ". Write the others into the plan by hand.");
     }
     if (!options.kernel.empty())
         draft.kernel = options.kernel;
@@ -163,14 +192,14 @@ tl::expected<std::string, int> composePlan(const Session &session, const NewOpti
     return workload::candidateText(draft);
 }
 
-int reportPlan(const Session &session, const NewOptions &options, const std::string &text,
-               const std::vector<workload::FieldProblem> &problems)
+int reportPlan(const Session &session, const NewOptions &options, const Source &source,
+               const std::string &text, const std::vector<workload::FieldProblem> &problems)
 {
     if (session.json()) {
         json found = json::array();
         for (const workload::FieldProblem &problem : problems)
             found.push_back({{"field", problem.field}, {"message", problem.message}});
-        session.print({{"candidate", text}, {"problems", found}});
+        session.print({{"candidate", text}, {"problems", found}, {"notices", source.notices}});
     } else if (options.dryRun) {
         std::printf("%s", text.c_str());
     }
@@ -233,7 +262,7 @@ int beginNew(const Session &session, const NewOptions &options)
     const Result<Workspace> workspace = session.openWorkspace();
     if (!workspace)
         return session.fail(workspace.error());
-    const auto source = readSource(session, options.file);
+    auto source = readSource(session, options.file);
     if (!source)
         return source.error();
     const std::string &name = options.lineage.workload;
@@ -248,8 +277,9 @@ int beginNew(const Session &session, const NewOptions &options)
     const auto text = composePlan(session, options, *source, workload, problems);
     if (!text)
         return text.error();
+    sayNotices(session, *source);
     if (options.dryRun || !problems.empty())
-        return reportPlan(session, options, *text, problems);
+        return reportPlan(session, options, *source, *text, problems);
     if (options.ungated && options.lineage.platform.empty())
         return session.usage("--ungated needs --platform, as in pocl or sm90: no gate says it.");
     // Before anything is gated; the platform is the gate's to say.

@@ -133,11 +133,12 @@ int exportRun(const Session &session, const ExportOptions &options)
         json out = summaryJson(*record);
         out["written"] = written;
         out["trajectory"] = json::array();
+        const auto measured = [](double speedup) { return speedup > 0 ? json(speedup) : json(); };
         for (const run::TrajectoryPoint &point : summary.trajectory)
             out["trajectory"].push_back({{"step", point.step},
                                          {"dollars", point.dollars},
-                                         {"best", point.best},
-                                         {"speedup", point.speedup},
+                                         {"best", measured(point.best)},
+                                         {"speedup", measured(point.speedup)},
                                          {"action", point.action},
                                          {"outcome", point.outcome}});
         session.print(out);

@@ -85,6 +85,7 @@ json details(const Workspace &workspace, const workload::Workload &workload)
                         {"atol", workload.tolerance.atol},
                         {"row_sum", workload.tolerance.rowSum}};
     out["flops"] = workload.flops.text();
+    out["least_flops"] = workload.leastFlops().text();
     out["bytes"] = workload.bytes.text();
     return out;
 }
@@ -125,7 +126,8 @@ void printDetails(const Workspace &workspace, const workload::Workload &workload
     std::printf("%s\n%s\n", tensors.text().c_str(), cases.text().c_str());
     std::printf("Oracle: %s. Vendor references: %s.\n", workload.oracle.c_str(),
                 workload.references.empty() ? "none" : joined(providersOf(workload)).c_str());
-    std::printf("FLOP of a run: %s. Bytes of a run, at least: %s.\n", workload.flops.text().c_str(),
+    std::printf("FLOP of a run: %s%s. Bytes of a run, at least: %s.\n", workload.flops.text().c_str(),
+                workload.fewestFlops ? (", at least " + workload.fewestFlops->text()).c_str() : "",
                 workload.bytes.text().c_str());
     const std::vector<std::string> platforms = platformsOf(workspace, workload.name);
     std::printf("Lineages: %s.\n", platforms.empty() ? "none yet" : joined(platforms).c_str());
@@ -203,6 +205,7 @@ void addWorkloadCommands(CLI::App &app, Session &session)
             [&session, name] { return check(session, *name); })
         ->add_option("workload", *name, "Name of the workload")
         ->required();
+    addNewWorkload(*group, session);
     addProblemImport(*group, session);
 }
 

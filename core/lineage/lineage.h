@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/base/result.h"
+#include "core/lineage/comments.h"
 #include "core/trial/trial.h"
 
 #include <filesystem>
@@ -69,10 +70,11 @@ struct Lineage {
     std::vector<Transition> transitions; ///< states.size() - 1, chained
     std::vector<Attempt> attempts;
 
-    std::filesystem::path directory;  ///< not part of the file
-    std::vector<gate::Trial> trials;  ///< all of trials.jsonl, in file order
-    std::vector<Branch> branches;     ///< derived: trials with a parent here that no state or attempt names
-    std::vector<std::string> notices; ///< what was recovered or is inconsistent, whole sentences
+    std::filesystem::path directory;    ///< not part of the file
+    std::vector<gate::Trial> trials;    ///< all of trials.jsonl, in file order
+    std::vector<Branch> branches;       ///< derived: trials with a parent here that no state or attempt names
+    std::vector<CommentEvent> comments; ///< all of comments.jsonl, in file order
+    std::vector<std::string> notices;   ///< what was recovered or is inconsistent, whole sentences
 
     /// The folder's name: "pocl", "pocl-walked".
     [[nodiscard]] std::string folder() const { return name.empty() ? platform : platform + "-" + name; }
@@ -89,7 +91,7 @@ struct Lineage {
 [[nodiscard]] Result<Lineage> parseLineage(std::string_view text,
                                            const std::string &fileName); ///< lineage.toml alone
 [[nodiscard]] std::string writeLineage(const Lineage &lineage);
-/// lineage.toml and trials.jsonl. A torn last line of trials.jsonl is dropped and said in notices.
+/// lineage.toml, trials.jsonl and comments.jsonl. A torn last line of a log is dropped and said in notices.
 [[nodiscard]] Result<Lineage> readLineage(const std::filesystem::path &directory);
 
 /// "branches/<sha-256, 12 digits>.cu", with the surface's extension: where storeBranch puts a candidate.

@@ -127,6 +127,7 @@ Result<Lineage> readLineage(const fs::path &directory)
     lineage->directory = directory;
     checkFolder(*lineage);
     readTrials(*lineage, directory / "trials.jsonl");
+    lineage->comments = readComments(directory, lineage->notices);
 
     std::map<std::string, std::string> stateOfSha;
     std::set<std::string> shas;

@@ -89,12 +89,17 @@ std::optional<Reached> reachedAt(const Summary &summary, double gain)
     return std::nullopt;
 }
 
+std::string measuredText(double speedup)
+{
+    return speedup > 0 ? shortestText(speedup) : std::string();
+}
+
 std::string trajectoryCsv(const Summary &summary)
 {
     std::string text = "step,dollars,best,speedup,action,outcome\n";
     for (const TrajectoryPoint &point : summary.trajectory)
         text += std::to_string(point.step) + ',' + shortestText(point.dollars) + ','
-                + shortestText(point.best) + ',' + shortestText(point.speedup) + ',' + point.action + ','
+                + measuredText(point.best) + ',' + measuredText(point.speedup) + ',' + point.action + ','
                 + point.outcome + '\n';
     return text;
 }

@@ -60,7 +60,9 @@ struct Reached {
 
 [[nodiscard]] Summary summarize(const RunRecord &run);
 
-/// "step,dollars,best,speedup,action,outcome" and a line for each point.
+/// A speedup in a table: its shortest text; empty for 0, which is no speedup but none that was measured.
+[[nodiscard]] std::string measuredText(double speedup);
+/// "step,dollars,best,speedup,action,outcome" and a line for each point; best and speedup are empty where nothing was measured.
 [[nodiscard]] std::string trajectoryCsv(const Summary &summary);
 
 } // namespace klineage::run

@@ -50,6 +50,10 @@ struct Distribution {
     std::string end;       ///< Offsets: an axis, the last element
     bool even = false;     ///< Offsets: steps differ by at most 1; otherwise they are random
     double factor = 1;     ///< Not in files: of all that the above gives, a power of two
+    /// Not in files, of an operand of a product: the terms of each sum come in pairs that cancel, but for this share of an element.
+    double cancels = 0;
+    bool isSecond = false; ///< with `cancels`: of the two operands
+    bool sumsDown = false; ///< with `cancels`: the sum runs over the dimension before the last
     /// Not in files. When there are some, each row is filled as one of these says (row i of every tensor of a case as the same one), and
     /// nothing else here counts.
     std::vector<Distribution> parts{};
@@ -150,7 +154,9 @@ struct Workload {
     std::map<std::string, std::string> oracleArgs;
     std::optional<PythonOracle> python; ///< in place of a built-in one
     Tolerance tolerance;
-    kernel::Expression flops; ///< floating-point operations of one run
+    kernel::Expression flops; ///< floating-point operations of one run, as the definition counts them
+    /// What the fastest known algorithm needs (Winograd's for a convolution); none: as many as the definition.
+    std::optional<kernel::Expression> fewestFlops;
     kernel::Expression bytes; ///< fewest bytes to and from device memory of one run
     std::vector<Reference> references;
     std::filesystem::path directory; ///< where it was read from; not part of the file
@@ -158,6 +164,8 @@ struct Workload {
     [[nodiscard]] const Tensor *findTensor(std::string_view name) const;
     [[nodiscard]] const Case *findCase(std::string_view name) const;
     [[nodiscard]] kernel::Bindings bindings(const Case &c) const;
+    /// What a run cannot do without, for bounds: `fewestFlops`, else `flops`.
+    [[nodiscard]] const kernel::Expression &leastFlops() const { return fewestFlops ? *fewestFlops : flops; }
     /// Shape of a tensor in a case; fails when an extent is not in [1, 2^31).
     [[nodiscard]] Result<std::vector<std::int64_t>> shapeOf(const Tensor &tensor, const Case &c) const;
     /// All tensors in declared order with their shapes in a case, as kernel::resolvePlan() takes them.

@@ -89,6 +89,7 @@ private:
                 m_root.fail("axes", "the axis '" + axis + "' is there twice.");
         }
         m_workload.flops = kernel::readExpression(m_root, "flops");
+        m_workload.fewestFlops = kernel::readOptionalExpression(m_root, "least_flops");
         m_workload.bytes = kernel::readExpression(m_root, "bytes");
         m_root.require("tensor");
         m_root.require("case");
@@ -412,6 +413,8 @@ private:
                 checkNames(m_tensorTables[i], "shape", extent);
         }
         checkNames(m_root, "flops", m_workload.flops);
+        if (m_workload.fewestFlops)
+            checkNames(m_root, "least_flops", *m_workload.fewestFlops);
         checkNames(m_root, "bytes", m_workload.bytes);
         if (m_workload.tolerance.reduction)
             checkNames(*m_root.table("tolerance"), "reduction", *m_workload.tolerance.reduction);
@@ -454,8 +457,11 @@ private:
             checkSize(table, c, buffer);
             checkOffsets(table, c, buffer);
         }
-        for (const auto &[what, expression] :
-             {std::pair{"flops", &m_workload.flops}, std::pair{"bytes", &m_workload.bytes}}) {
+        std::vector<std::pair<const char *, const kernel::Expression *>> costs = {
+            {"flops", &m_workload.flops}, {"bytes", &m_workload.bytes}};
+        if (m_workload.fewestFlops)
+            costs.emplace_back("least_flops", &*m_workload.fewestFlops);
+        for (const auto &[what, expression] : costs) {
             const Result<double> value = expression->evaluateReal(m_workload.bindings(c));
             if (!value)
                 table.fail(table.position(),
@@ -464,6 +470,10 @@ private:
                 table.fail(table.position(),
                            std::string(what) + " in case '" + c.name + "' is not positive.");
         }
+        const kernel::Bindings bindings = m_workload.bindings(c);
+        if (m_workload.leastFlops().evaluateReal(bindings).value_or(0)
+            > m_workload.flops.evaluateReal(bindings).value_or(0))
+            table.fail(table.position(), "least_flops in case '" + c.name + "' is more than flops.");
         if (const Result<Tolerance> limits = m_workload.toleranceFor(c); !limits)
             table.fail(table.position(), limits.error().message);
     }

@@ -159,6 +159,8 @@ std::string writeWorkload(const Workload &workload)
     writer.optionalString("description", workload.description);
     writer.strings("axes", workload.axes);
     writer.expression("flops", workload.flops.text());
+    if (workload.fewestFlops)
+        writer.expression("least_flops", workload.fewestFlops->text());
     writer.expression("bytes", workload.bytes.text());
     for (const Tensor &tensor : workload.tensors)
         writeTensor(writer, tensor);

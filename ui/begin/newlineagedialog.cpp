@@ -3,6 +3,8 @@
 
 #include "core/base/identifier.h"
 #include "core/kernel/candidatetext.h"
+#include "core/kernel/outline/hostcode.h"
+#include "core/kernel/outline/siblings.h"
 #include "core/workspace/starter.h"
 #include "ui/begin/launchform.h"
 #include "ui/editor/verdictstrip.h"
@@ -65,6 +67,7 @@ NewLineageDialog::NewLineageDialog(WorkspaceModel *workspace, GateController *ga
     , m_gate(gate)
     , m_devices(std::move(devices))
     , m_gateAction(new QAction(tr("Gate the new lineage's kernel"), this))
+    , m_askAction(new QAction(tr("Ask the author for the new lineage's plan…"), this))
     , m_checkTimer(new QTimer(this))
 {
     setWindowTitle(tr("New lineage from my kernel"));
@@ -74,6 +77,11 @@ NewLineageDialog::NewLineageDialog(WorkspaceModel *workspace, GateController *ga
     m_gateAction->setShortcutContext(Qt::WidgetWithChildrenShortcut);
     addAction(m_gateAction);
     connect(m_gateAction, &QAction::triggered, this, &NewLineageDialog::gate);
+    m_askAction->setObjectName(QStringLiteral("newLineage.askPlan"));
+    m_askAction->setShortcut(QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_A));
+    m_askAction->setShortcutContext(Qt::WidgetWithChildrenShortcut);
+    addAction(m_askAction);
+    connect(m_askAction, &QAction::triggered, this, &NewLineageDialog::askForPlan);
     m_checkTimer->setSingleShot(true);
     m_checkTimer->setInterval(checkDelayMs);
     connect(m_checkTimer, &QTimer::timeout, this, &NewLineageDialog::check);
@@ -114,7 +122,15 @@ void NewLineageDialog::listen()
     connect(m_launch, &LaunchForm::kernelChosen, this, &NewLineageDialog::propose);
     connect(m_byHand, &QCheckBox::toggled, this, &NewLineageDialog::setByHand);
     connect(m_run, &QPushButton::clicked, this, &NewLineageDialog::gate);
-    connect(m_stop, &QPushButton::clicked, m_gate, &GateController::stop);
+    connect(m_stop, &QPushButton::clicked, this, [this] {
+        m_asker.stop();
+        m_gate->stop();
+    });
+    connect(m_ask, &QPushButton::clicked, this, &NewLineageDialog::askForPlan);
+    connect(&m_asker, &PlanAsker::progressed, this,
+            [this](const QString &text) { m_verdict->setRunning(tr("Plan: %1…").arg(text)); });
+    connect(&m_asker, &PlanAsker::answered, this, &NewLineageDialog::onPlanAnswered);
+    connect(&m_asker, &PlanAsker::failed, this, &NewLineageDialog::onPlanFailed);
     connect(m_save, &QPushButton::clicked, this, &NewLineageDialog::saveUngated);
     connect(m_close, &QPushButton::clicked, this, &QDialog::reject);
     connect(m_gate, &GateController::progressed, this,
@@ -174,7 +190,13 @@ bool NewLineageDialog::openFile(const QString &path)
         return false;
     }
     const auto named = kernel::surfaceOfFile(path.toStdString());
-    const bool hasPlan = kernel::planCommentOf(*bytes).has_value();
+    const Result<kernel::WithSiblings> whole = kernel::withSiblings(*bytes, path.toStdString());
+    if (!whole) {
+        m_verdict->setFailure(QString::fromStdString(whole.error().message));
+        return false;
+    }
+    const std::string &text = whole->text;
+    const bool hasPlan = kernel::planCommentOf(text).has_value();
     if (!named && !hasPlan) {
         m_verdict->setFailure(
             tr("%1 is no kernel: its name ends neither in .cu nor in .cl.").arg(QFileInfo(path).fileName()));
@@ -182,13 +204,21 @@ bool NewLineageDialog::openFile(const QString &path)
     }
     m_verdict->clear();
     m_fileName = QFileInfo(path).fileName();
-    m_file->setText(m_fileName);
-    m_file->setToolTip(path);
-    const auto candidate = hasPlan ? kernel::parseCandidate(*bytes, m_fileName.toStdString())
+    const auto candidate = hasPlan ? kernel::parseCandidate(text, m_fileName.toStdString())
                                    : Result<kernel::Candidate>(tl::unexpected(Error{}));
     const auto plan = candidate ? workload::draftOf(*candidate) : std::nullopt;
-    const std::string code = plan ? plan->code : *bytes;
     setSurface(candidate ? candidate->surface : named.value_or(kernel::Surface()));
+    kernel::DeviceSource device = hasPlan ? kernel::DeviceSource{plan ? plan->code : text, {}, {}}
+                                          : kernel::deviceSourceOf(text, surface());
+    const std::string code = std::move(device.code);
+    m_launches = std::move(device.launches);
+    QStringList changes;
+    for (const auto &notices : {whole->notices, device.notices}) {
+        for (const std::string &notice : notices)
+            changes.append(QString::fromStdString(notice));
+    }
+    m_file->setText(changes.isEmpty() ? m_fileName : tr("%1: %2").arg(m_fileName, changes.join(u' ')));
+    m_file->setToolTip(changes.isEmpty() ? path : path + u'\n' + changes.join(u'\n'));
     m_quiet = true;
     m_source->setPlainText(QString::fromStdString(code));
     m_name->setText(slugOf(m_fileName));
@@ -197,21 +227,10 @@ bool NewLineageDialog::openFile(const QString &path)
     const kernel::SourceOutline outline = kernel::outlineSource(code, surface());
     if (const workload::Workload *likely = workload::likelyWorkload(outline, m_workloads))
         m_workload->setCurrentIndex(static_cast<int>(likely - m_workloads.data()));
-    // A tunable that is no `#define` of the code has no field.
-    const bool hasFields =
-        plan && std::all_of(plan->tunables.begin(), plan->tunables.end(), [&](const auto &tunable) {
-            return std::any_of(outline.constants.begin(), outline.constants.end(),
-                               [&](const auto &constant) { return constant.name == tunable.name; });
-        });
     m_byHand->setChecked(false);
     propose();
-    if (hasFields) {
-        m_launch->setDraft(*plan, {});
-        onEdited();
-    } else if (hasPlan) {
-        m_byHand->setChecked(true);
-        m_preview->setPlainText(QString::fromStdString(*bytes));
-    }
+    if (hasPlan)
+        takePlan(text, code);
     check();
     return true;
 }
@@ -279,7 +298,7 @@ void NewLineageDialog::propose()
     for (const kernel::KernelFunction &kernel : outline.kernels) {
         if (!workload || kernel.name != m_launch->kernelName())
             continue;
-        const workload::PlanGuess guess = workload::guessPlan(code, surface(), kernel, *workload);
+        const workload::PlanGuess guess = workload::guessPlan(code, surface(), kernel, *workload, m_launches);
         m_launch->setDraft(guess.draft, guess.why);
     }
     onEdited();
@@ -418,10 +437,11 @@ void NewLineageDialog::showDevice()
 
 void NewLineageDialog::updateButtons()
 {
-    const bool isBusy = m_job || m_isWriting;
+    const bool isBusy = m_job || m_isWriting || m_asker.isAsking();
     m_run->setEnabled(m_isSound && !isBusy);
     m_save->setEnabled(m_isSound && !isBusy && !m_platform->text().trimmed().isEmpty());
-    m_stop->setEnabled(m_job.has_value());
+    m_stop->setEnabled(m_job || m_asker.isAsking());
+    m_ask->setEnabled(!isBusy && !m_launch->kernelName().empty());
 }
 
 bool NewLineageDialog::isSettled() const

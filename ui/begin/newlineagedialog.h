@@ -5,6 +5,7 @@
 #include "core/trial/request.h"
 #include "core/workload/guess/guess.h"
 #include "ui/begin/keptform.h"
+#include "ui/begin/planasker.h"
 #include "ui/highlight/jobslot.h"
 
 #include <QDialog>
@@ -28,6 +29,7 @@ namespace klineage::ui {
 
 class GateController;
 class HighlightedEdit;
+class KeyRing;
 class LaunchForm;
 class VerdictStrip;
 class WorkspaceModel;
@@ -52,8 +54,12 @@ public:
     /// False, with the sentence in the dialog, when the file cannot be read or is none.
     bool openFile(const QString &path);
 
+    void setKeys(KeyRing *keys); ///< of authors; not owned. nullptr: keys come from the environment
     void gate();
     void saveUngated();
+    /// Asks which author, and then the author, for the plan.
+    void askForPlan();
+    [[nodiscard]] bool isAsking() const { return m_asker.isAsking(); }
     /// Asks `devices` again.
     void showDevice();
     /// Fields, source and candidate agree, and nothing is being checked or written.
@@ -82,6 +88,12 @@ private:
     QWidget *makeSource();
     QWidget *makeForm();
     void fitScreen();
+
+    // newlineageask.cpp
+    [[nodiscard]] Result<llm::Request> planRequest() const;
+    void onPlanAnswered(const QString &reply, double dollars);
+    void onPlanFailed(const QString &problem, double dollars);
+    bool takePlan(const std::string &candidateText, const std::string &code);
 
     void listen();
     void chooseFile();
@@ -113,11 +125,15 @@ private:
     GateController *m_gate;
     Devices m_devices;
     QAction *m_gateAction;
+    QAction *m_askAction;
+    KeyRing *m_keys = nullptr;
+    PlanAsker m_asker;
     JobSlot m_checking;
     JobSlot m_writing;
     QTimer *m_checkTimer;
     std::unique_ptr<QTemporaryDir> m_templates;  ///< a template's workload while its kernel is gated
     std::vector<workload::Workload> m_workloads; ///< existing ones, then templates
+    std::vector<kernel::HostLaunch> m_launches; ///< of host code that the file had
     std::size_t m_existing = 0;
     Written m_written = Written::ByForm;
     QString m_fileName;
@@ -153,6 +169,7 @@ private:
     VerdictStrip *m_verdict = nullptr;
     QLabel *m_device = nullptr;
     QLabel *m_check = nullptr;
+    QPushButton *m_ask = nullptr;
     QPushButton *m_save = nullptr;
     QPushButton *m_stop = nullptr;
     QPushButton *m_run = nullptr;

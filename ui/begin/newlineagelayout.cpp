@@ -91,6 +91,12 @@ QWidget *NewLineageDialog::makeForm()
     m_byHand->setToolTip(tr(
         "For plans with several launches, workspaces, tensor maps or guards. The form then stays as it is."));
 
+    m_ask = new QPushButton(tr("&Ask the author for the plan…"));
+    m_ask->setObjectName(QStringLiteral("askPlan"));
+    m_ask->setAutoDefault(false);
+    m_ask->setToolTip(tr(
+        "A model or a program reads the source and fills the fields above (Ctrl+Shift+A); you see the cost before it is asked"));
+
     auto *form = new QFormLayout;
     form->setContentsMargins(0, 0, 0, 0);
     form->setHorizontalSpacing(10);
@@ -108,6 +114,7 @@ QWidget *NewLineageDialog::makeForm()
     column->setSpacing(8);
     column->addLayout(form);
     column->addWidget(m_launch);
+    column->addWidget(m_ask, 0, Qt::AlignLeft);
     column->addWidget(m_byHand);
     column->addStretch(1);
     auto *scroll = new QScrollArea;

@@ -5,6 +5,7 @@
 #include "ui/style/icons.h"
 
 #include <QDir>
+#include <QHBoxLayout>
 #include <QLabel>
 #include <QPushButton>
 #include <QScrollArea>
@@ -56,15 +57,19 @@ WelcomePage::WelcomePage(QWidget *parent)
     connect(m_begin, &QPushButton::clicked, this, &WelcomePage::newLineageRequested);
 
     m_column->addSpacing(8);
-    m_column->addWidget(
-        welcomeText(tr("Problems of other benchmarks and cards of other libraries come in with a command:")));
-    auto *commands =
-        welcomeText(QStringLiteral("klineage-cli workload import FILE\nklineage-cli card import FOLDER"));
-    commands->setFont(codeFont());
-    commands->setWordWrap(false);
-    commands->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
-    commands->setAccessibleName(tr("Commands that import"));
-    m_column->addWidget(commands);
+    m_column->addWidget(welcomeText(tr(
+        "Problems of other benchmarks become workloads, and cards of other libraries hypotheses, in an open workspace:")));
+    m_importProblems = new QPushButton(tr("Import &problems…"));
+    m_importCards = new QPushButton(tr("I&mport cards…"));
+    m_importProblems->setToolTip(tr("FlashInfer Trace, SOL-ExecBench, KernelBench"));
+    m_importCards->setToolTip(tr("SKILL.md and rich JSON of KLineage, skills of the Agent Skills standard"));
+    auto *imports = new QHBoxLayout;
+    imports->addWidget(m_importProblems);
+    imports->addWidget(m_importCards);
+    imports->addStretch(1);
+    m_column->addLayout(imports);
+    connect(m_importProblems, &QPushButton::clicked, this, &WelcomePage::importProblemsRequested);
+    connect(m_importCards, &QPushButton::clicked, this, &WelcomePage::importCardsRequested);
     m_column->addSpacing(8);
     m_column->addWidget(m_recent);
     new QVBoxLayout(m_recent);
@@ -126,6 +131,8 @@ void WelcomePage::setOffer(const Offer &offer)
             "The library of the installed program: its workloads, lineages and cards, to be changed freely.")
                          : tr("This program lies in no installation, so it has no example beside it."));
     m_begin->setEnabled(offer.canBegin);
+    m_importProblems->setEnabled(offer.canBegin);
+    m_importCards->setEnabled(offer.canBegin);
     m_beginText->setText(
         offer.canBegin
             ? tr("A .cu or .cl file of your own becomes the first state, K00.")

@@ -34,6 +34,8 @@ signals:
     void createRequested(const QString &folder); ///< empty: ask for one
     void exampleRequested();
     void newLineageRequested();
+    void importProblemsRequested();
+    void importCardsRequested();
     void recentRequested(const QString &folder);
 
 private:
@@ -45,6 +47,8 @@ private:
     QPushButton *m_create;
     QPushButton *m_example;
     QPushButton *m_begin;
+    QPushButton *m_importProblems;
+    QPushButton *m_importCards;
     QLabel *m_createText;
     QLabel *m_exampleText;
     QLabel *m_beginText;

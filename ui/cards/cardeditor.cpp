@@ -75,33 +75,51 @@ CardEditor::CardEditor(const WorkspaceModel *workspace, QWidget *parent)
     });
 }
 
-QString CardEditor::draftPath(const QString &cardName) const
+QString CardEditor::openWorkspace() const
+{
+    return QString::fromStdString(m_workspace->workspace().root.string());
+}
+
+QString CardEditor::draftPath(const QString &workspace, const QString &cardName)
 {
     return QStringLiteral("%1/drafts/cards/%2/%3.toml")
-        .arg(QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation),
-             workspaceId(QString::fromStdString(m_workspace->workspace().root.string())), cardName);
+        .arg(QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation), workspaceId(workspace),
+             cardName);
 }
 
 bool CardEditor::hasDraft(const QString &cardName) const
 {
-    return QFile::exists(draftPath(cardName));
+    return QFile::exists(draftPath(openWorkspace(), cardName));
 }
 
 void CardEditor::discardDraft()
 {
     m_timer->stop();
-    QFile::remove(draftPath(m_name));
+    QFile::remove(draftPath(m_home, m_name));
+}
+
+bool CardEditor::leaveIfElsewhere()
+{
+    if (m_name.isEmpty() || m_home == openWorkspace())
+        return false;
+    if (m_timer->isActive()) {
+        m_timer->stop();
+        writeDraft();
+    }
+    m_name.clear();
+    return true;
 }
 
 void CardEditor::open(const skills::CardRecord &record)
 {
+    m_home = openWorkspace();
     m_name = QString::fromStdString(record.card.name);
     m_revision = record.card.revision;
     m_carrier = record.carrier;
     m_buildingBlock = record.buildingBlock;
     m_original = QString::fromStdString(skills::writeCard(record.card));
     m_text->setPlainText(m_original);
-    if (QFile draft(draftPath(m_name)); draft.open(QIODevice::ReadOnly)) {
+    if (QFile draft(draftPath(m_home, m_name)); draft.open(QIODevice::ReadOnly)) {
         // Typed in as an edit, so that one undo leads back to what is saved.
         QTextCursor cursor(m_text->document());
         cursor.select(QTextCursor::Document);
@@ -164,7 +182,7 @@ void CardEditor::writeDraft()
 {
     if (!isModified())
         return;
-    const QString path = draftPath(m_name);
+    const QString path = draftPath(m_home, m_name);
     QDir().mkpath(QFileInfo(path).path());
     // A draft that cannot be written costs only the crash safety; the text itself is still in the editor.
     if (const auto written = files::writeFileAtomic(path.toStdString(), m_text->toPlainText().toStdString());

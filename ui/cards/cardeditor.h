@@ -36,6 +36,9 @@ public:
     /// True when a draft for this card is on disk.
     [[nodiscard]] bool hasDraft(const QString &cardName) const;
     void discardDraft();
+    /// Another workspace is open than that of the card: what was typed is kept as a draft of its own, and nothing more is done with it. True
+    /// when it was so.
+    bool leaveIfElsewhere();
 
 signals:
     void saveRequested(const klineage::skills::Card &card);
@@ -44,13 +47,15 @@ signals:
 private:
     void validate();
     void writeDraft();
-    [[nodiscard]] QString draftPath(const QString &cardName) const;
+    [[nodiscard]] QString openWorkspace() const;
+    [[nodiscard]] static QString draftPath(const QString &workspace, const QString &cardName);
 
     const WorkspaceModel *m_workspace;
     HighlightedEdit *m_text;
     QLabel *m_findings;
     QPushButton *m_save;
     QTimer *m_timer;
+    QString m_home; ///< root of the workspace that the card is of
     QString m_name;
     QString m_original;
     std::string m_carrier;

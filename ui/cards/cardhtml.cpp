@@ -2,6 +2,7 @@
 #include "ui/cards/cardhtml.h"
 
 #include "core/skills/retrieval.h"
+#include "ui/cards/applicationshtml.h"
 #include "ui/cards/cardmarkup.h"
 #include "ui/cards/evidence.h"
 #include "ui/style/format.h"
@@ -212,35 +213,6 @@ QString risksWithProbes(const skills::Card &card, const Workspace &workspace)
     return html;
 }
 
-/// What the log of roundtrips comes to; uses of a card in runs are counted nowhere.
-QString applications(const skills::CardRecord &record)
-{
-    int gained = 0;
-    std::vector<double> factors;
-    QStringList platforms;
-    for (const skills::Verification &run : record.verifications) {
-        gained += run.expectedEffectObserved ? 1 : 0;
-        if (run.factor > 0)
-            factors.push_back(run.factor);
-        const QString platform = QString::fromStdString(run.target).section(QLatin1Char('/'), 1, 1);
-        if (!platforms.contains(platform))
-            platforms << platform;
-    }
-    QString html = label(tr("Roundtrips"))
-                   + paragraph(tr("%1 tried, %2 with the expected effect, on %3")
-                                   .arg(record.verifications.size())
-                                   .arg(gained)
-                                   .arg(platforms.join(QStringLiteral(", ")).toHtmlEscaped()));
-    if (!factors.empty()) {
-        std::nth_element(factors.begin(), factors.begin() + static_cast<std::ptrdiff_t>(factors.size() / 2),
-                         factors.end());
-        html += paragraph(tr("median <b>%1</b> of %2 measured against their targets, paired")
-                              .arg(formatSpeedup(factors[factors.size() / 2]))
-                              .arg(factors.size()));
-    }
-    return html + label(tr("Applications in runs")) + paragraph(tr("Not recorded yet."));
-}
-
 QString scope(const QString &title, const skills::Scope &scope)
 {
     return label(title)
@@ -289,19 +261,21 @@ QString evidenceHtml(const skills::CardRecord &record, const Workspace &workspac
     return html;
 }
 
-QString verificationHtml(const skills::CardRecord &record, const Workspace &workspace)
+QString verificationHtml(const skills::CardRecord &record, const Workspace &workspace,
+                         const run::ApplicationRecord *applications)
 {
+    const QString applied = applicationsHtml(record.card.name, applications);
     if (record.verifications.empty())
         return paragraph(tr(
                    "No roundtrip yet. The card is a hypothesis until it has been applied to a state that did not "
                    "contribute to it, and the gate has seen its effect. “Admit…” below tries it."))
-               + label(tr("Applications in runs")) + paragraph(tr("Not recorded yet."));
+               + applied;
     std::vector<ClaimedGain> gains;
     for (const skills::Claim &effect : record.card.effects) {
         for (const ClaimedGain &gain : claimedGains(QString::fromStdString(effect.text)))
             gains.push_back(gain);
     }
-    QString html = applications(record);
+    QString html = applied;
     for (const skills::Verification &verification : record.verifications) {
         html += label(escaped(verification.time))
                 + paragraph(tr("%1: %2, %3, %4 (revision %5)")

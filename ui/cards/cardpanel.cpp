@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/cards/cardpanel.h"
 
+#include "ui/cards/applicationcounter.h"
 #include "ui/cards/cardeditor.h"
 #include "ui/cards/cardhtml.h"
 #include "ui/cards/cardmarkup.h"
 #include "ui/cards/cardreviewer.h"
+#include "ui/cards/commentshtml.h"
 #include "ui/cards/relationgraph.h"
 #include "ui/cards/revisioncompare.h"
 #include "ui/cards/verdictbar.h"
@@ -68,6 +70,7 @@ CardPanel::CardPanel(WorkspaceModel *workspace, Selection *selection, CardReview
     , m_workspace(workspace)
     , m_selection(selection)
     , m_reviewer(reviewer)
+    , m_applications(new ApplicationCounter(workspace, this))
     , m_title(new QLabel)
     , m_life(new QLabel)
     , m_tabs(new QTabBar)
@@ -133,6 +136,10 @@ CardPanel::CardPanel(WorkspaceModel *workspace, Selection *selection, CardReview
         showTab();
         m_page->setFocus();
     });
+    connect(m_applications, &ApplicationCounter::changed, this, [this] {
+        if (m_tabs->currentIndex() == VerificationTab && m_stack->currentIndex() == TextPage)
+            showTab();
+    });
     connect(m_around, &RelationGraph::cardChosen, this, &CardPanel::cardRequested);
     connect(m_editor, &CardEditor::cancelled, this, &CardPanel::showTab);
     connect(m_reviewer, &CardReviewer::written, this, [this](const QString &card) {
@@ -145,7 +152,11 @@ CardPanel::CardPanel(WorkspaceModel *workspace, Selection *selection, CardReview
     connect(m_reviewer, &CardReviewer::failed, this,
             [this](const QString &, const QString &problem) { m_bar->showProblem(problem); });
     connect(m_reviewer, &CardReviewer::canUndoChanged, m_undo, &QAction::setEnabled);
-    connect(m_workspace, &WorkspaceModel::loaded, this, &CardPanel::refresh);
+    connect(m_workspace, &WorkspaceModel::loaded, this, [this] {
+        if (m_editor->leaveIfElsewhere() && m_stack->currentIndex() == EditorPage)
+            showPage(TextPage);
+        refresh();
+    });
     connect(m_workspace, &WorkspaceModel::cardChanged, this, [this](const QString &card) {
         if (card == m_selection->card() || !m_workspace->card(m_selection->card()))
             refresh();
@@ -162,7 +173,18 @@ CardPanel::CardPanel(WorkspaceModel *workspace, Selection *selection, CardReview
         if (!m_workspace->card(m_selection->card()))
             refresh();
     };
-    connect(m_selection, &Selection::rowChanged, this, refreshNoCard);
+    const auto refreshComments = [this, refreshNoCard] {
+        if (m_tabs->currentIndex() == HistoryTab && m_stack->currentIndex() == TextPage)
+            showTab();
+        refreshNoCard();
+    };
+    connect(m_selection, &Selection::rowChanged, this, refreshComments);
+    connect(m_selection, &Selection::baselineChanged, this, refreshComments);
+    connect(m_workspace, &WorkspaceModel::lineageChanged, this, [this, refreshComments](const QString &key) {
+        if (key == m_selection->lineageKey())
+            refreshComments();
+    });
+    connect(m_reviewer, &CardReviewer::undoingComment, m_selection, &Selection::setLineage);
     connect(m_selection, &Selection::lineageChanged, this, refreshNoCard);
     refresh();
 }
@@ -204,8 +226,12 @@ QWidget *CardPanel::makeNoCardPage()
     m_noCard->setWordWrap(true);
     m_noCard->setTextFormat(Qt::RichText);
     m_noCard->setTextInteractionFlags(Qt::LinksAccessibleByMouse | Qt::LinksAccessibleByKeyboard);
-    connect(m_noCard, &QLabel::linkActivated, this,
-            [this](const QString &target) { m_selection->setCard(target.section(QLatin1Char(':'), 1)); });
+    connect(m_noCard, &QLabel::linkActivated, this, [this](const QString &target) {
+        if (target.startsWith(QLatin1String("card:")))
+            m_selection->setCard(target.section(QLatin1Char(':'), 1));
+        else
+            answerComment(target);
+    });
     m_lift->setAutoDefault(false);
     connect(m_lift, &QPushButton::clicked, this, &CardPanel::liftRequested);
     auto *column = new QVBoxLayout(page);
@@ -282,7 +308,7 @@ void CardPanel::showNoCard()
         text += QStringLiteral("<br><br>") + tr("Cited by %1.").arg(citing);
     m_title->setText(title);
     m_life->clear();
-    m_noCard->setText(text);
+    m_noCard->setText(text + stepComments());
     m_lift->setVisible(step);
     showPage(NoCardPage);
 }
@@ -315,18 +341,24 @@ void CardPanel::showTab()
         m_page->setHtml(evidenceHtml(*record, m_workspace->workspace()));
         break;
     case VerificationTab:
-        m_page->setHtml(verificationHtml(*record, m_workspace->workspace()));
+        m_applications->look();
+        m_page->setHtml(verificationHtml(*record, m_workspace->workspace(), m_applications->record()));
         break;
     case RelationsTab:
         showRelations(*record);
         break;
     case HistoryTab:
-        m_page->setHtml(historyHtml(*record));
+        m_page->setHtml(stepComments() + historyHtml(*record));
         break;
     default:
         m_page->setHtml(fieldsHtml(*record));
     }
     showPage(TextPage);
+}
+
+bool CardPanel::isUpToDate() const
+{
+    return !m_applications->isCounting();
 }
 
 void CardPanel::showRelations(const skills::CardRecord &record)
@@ -357,6 +389,10 @@ void CardPanel::followLink(const QString &link)
     }
     if (link.startsWith(QLatin1String("compare:"))) {
         compareRevisions();
+        return;
+    }
+    if (!link.startsWith(QLatin1String("cite:"))) {
+        answerComment(link);
         return;
     }
     const QString citation = link.section(QLatin1Char(':'), 1);

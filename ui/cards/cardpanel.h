@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/lineage/comments.h"
 #include "core/skills/card.h"
 
 #include <QKeySequence>
@@ -16,6 +17,7 @@ class QTextBrowser;
 
 namespace klineage::ui {
 
+class ApplicationCounter;
 class CardEditor;
 class CardReviewer;
 class HighlightedEdit;
@@ -36,6 +38,8 @@ public:
     CardPanel(WorkspaceModel *workspace, Selection *selection, CardReviewer *reviewer,
               QWidget *parent = nullptr);
 
+    /// Whether what came of the card is counted, or nobody has asked for it.
+    [[nodiscard]] bool isUpToDate() const;
     [[nodiscard]] VerdictBar *verdicts() const { return m_bar; }
 
 public slots:
@@ -54,6 +58,8 @@ signals:
     void liftRequested();
     /// The selected card shall be tried on a kernel that had no part in it.
     void admitRequested();
+    /// The lines of a comment on the selected step shall be looked at.
+    void commentWanted(const QString &id);
     /// Another card shall be looked at.
     void cardRequested(const QString &card);
     /// A sentence for the status bar.
@@ -74,10 +80,14 @@ private:
     void showRelations(const skills::CardRecord &record);
     void showPage(int page);
     void followLink(const QString &link);
+    [[nodiscard]] QString stepComments() const; ///< of the selected step; empty: none is selected
+    void answerComment(const QString &link);
+    void give(lineage::CommentKind kind, const QString &about, const QString &text);
 
     WorkspaceModel *m_workspace;
     Selection *m_selection;
     CardReviewer *m_reviewer;
+    ApplicationCounter *m_applications;
     QLabel *m_title;
     QLabel *m_life;
     QTabBar *m_tabs;

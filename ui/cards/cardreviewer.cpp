@@ -1,37 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/cards/cardreviewer.h"
 
+#include "ui/models/reviewername.h"
 #include "ui/models/workspacemodel.h"
 
 #include <QPointer>
-#include <QSettings>
-#include <QStandardPaths>
 
-#include <pwd.h>
-#include <unistd.h>
+#include <algorithm>
 
 namespace klineage::ui {
 
 namespace {
-
-const QString authorKey = QStringLiteral("review/author");
-
-QString settingsFile()
-{
-    return QStandardPaths::writableLocation(QStandardPaths::GenericConfigLocation)
-           + QStringLiteral("/klineage/reviewer.ini");
-}
-
-/// What the system calls the person: the full name, else the login; empty when it knows neither.
-QString loginName()
-{
-    if (const passwd *entry = getpwuid(geteuid())) {
-        const QString full =
-            QString::fromLocal8Bit(entry->pw_gecos).section(QLatin1Char(','), 0, 0).trimmed();
-        return full.isEmpty() ? QString::fromLocal8Bit(entry->pw_name) : full;
-    }
-    return qEnvironmentVariable("USER", qEnvironmentVariable("LOGNAME"));
-}
 
 QString verdictText(skills::ReviewVerdict verdict, const QString &cards)
 {
@@ -52,6 +31,20 @@ QString verdictText(skills::ReviewVerdict verdict, const QString &cards)
     return {};
 }
 
+/// The row that an event is about: of an answer that of its comment.
+QString rowOf(const lineage::Lineage &lineage, const lineage::CommentEvent &event)
+{
+    constexpr int mostSteps = 8; // the file may be anybody's
+    const lineage::CommentEvent *found = &event;
+    for (int i = 0; found && found->kind != lineage::CommentKind::Comment && i < mostSteps; ++i) {
+        const auto about =
+            std::find_if(lineage.comments.begin(), lineage.comments.end(),
+                         [found](const lineage::CommentEvent &other) { return other.id == found->about; });
+        found = about == lineage.comments.end() ? nullptr : &*about;
+    }
+    return found ? QString::fromStdString(found->place.to) : QString();
+}
+
 } // namespace
 
 CardReviewer::CardReviewer(WorkspaceModel *workspace, QObject *parent)
@@ -68,18 +61,17 @@ CardReviewer::~CardReviewer()
 
 bool CardReviewer::isAuthorSet()
 {
-    return !QSettings(settingsFile(), QSettings::IniFormat).value(authorKey).toString().isEmpty();
+    return isReviewerNameSet();
 }
 
 QString CardReviewer::author()
 {
-    const QString set = QSettings(settingsFile(), QSettings::IniFormat).value(authorKey).toString();
-    return set.isEmpty() ? loginName() : set;
+    return reviewerName();
 }
 
 void CardReviewer::setAuthor(const QString &name)
 {
-    QSettings(settingsFile(), QSettings::IniFormat).setValue(authorKey, name.trimmed());
+    setReviewerName(name);
 }
 
 void CardReviewer::run(std::vector<Event> cards, skills::ReviewVerdict verdict, Task task)
@@ -93,11 +85,14 @@ void CardReviewer::run(std::vector<Event> cards, skills::ReviewVerdict verdict, 
         Outcome outcome;
         outcome.wanted = cards.size();
         for (std::size_t i = 0; i < cards.size() && !stop.stop_requested(); ++i) {
-            const auto result = task(store, cards[i]);
-            if (result)
-                outcome.written.push_back({cards[i].card, result->id});
-            else
-                outcome.problems.emplace_back(cards[i].card, QString::fromStdString(result.error().message));
+            const Result<std::string> id = task(store, cards[i]);
+            if (id) {
+                outcome.written.push_back(cards[i]);
+                outcome.written.back().id = *id;
+            } else {
+                outcome.problems.emplace_back(cards[i].isOfCode() ? cards[i].lineage : cards[i].card,
+                                              QString::fromStdString(id.error().message));
+            }
             if (cards.size() > 1)
                 emit progressed(static_cast<int>(i + 1), static_cast<int>(cards.size()));
         }
@@ -117,12 +112,14 @@ void CardReviewer::take(const Outcome &outcome, skills::ReviewVerdict verdict)
         m_events.push_back(outcome.written);
         emit canUndoChanged(true);
     }
-    const QString card = outcome.written.front().card;
+    const Event &first = outcome.written.front();
+    const QString card = first.card;
     const std::size_t count = outcome.written.size();
     const QString cards = outcome.wanted == 1       ? card
                           : count == outcome.wanted ? tr("%1 cards").arg(count)
                                                     : tr("%1 of %2 cards").arg(count).arg(outcome.wanted);
-    m_workspace->readChanges([self = QPointer(this), card, text = verdictText(verdict, cards)] {
+    const QString text = first.isOfCode() ? first.said : verdictText(verdict, cards);
+    m_workspace->readChanges([self = QPointer(this), card, text] {
         if (!self)
             return;
         --self->m_pending;
@@ -135,7 +132,7 @@ void CardReviewer::review(const QStringList &cards, skills::ReviewVerdict verdic
     std::vector<Event> wanted;
     for (const QString &card : cards) {
         if (const skills::CardRecord *record = m_workspace->card(card))
-            wanted.push_back({card, {}, record->card.revision});
+            wanted.push_back({card, {}, record->card.revision, {}, {}, {}, {}});
     }
     if (wanted.empty())
         return;
@@ -145,19 +142,19 @@ void CardReviewer::review(const QStringList &cards, skills::ReviewVerdict verdic
     review.reason = reason.trimmed().toStdString();
     run(std::move(wanted), verdict, [review](const skills::CardStore &store, const Event &card) mutable {
         review.cardRevision = card.cardRevision;
-        return store.review(card.card.toStdString(), review);
+        return store.review(card.card.toStdString(), review).map(&skills::Review::id);
     });
 }
 
 void CardReviewer::save(const skills::Card &card, const QString &reason)
 {
-    run({{QString::fromStdString(card.name), {}, 0}}, skills::ReviewVerdict::Edit,
+    run({{QString::fromStdString(card.name), {}, 0, {}, {}, {}, {}}}, skills::ReviewVerdict::Edit,
         [card, author = author().toStdString(), reason = reason.toStdString()](
-            const skills::CardStore &store, const Event &) -> Result<skills::Review> {
+            const skills::CardStore &store, const Event &) -> Result<std::string> {
             const auto saved = store.save(card, author, reason);
             if (!saved)
                 return tl::unexpected(saved.error());
-            return saved->reviews.back();
+            return saved->reviews.back().id;
         });
 }
 
@@ -168,11 +165,58 @@ void CardReviewer::undo()
     std::vector<Event> events = std::move(m_events.back());
     m_events.pop_back();
     emit canUndoChanged(canUndo());
-    emit undoing(events.front().card);
+    Event &first = events.front();
+    if (first.isOfCode()) {
+        emit undoingComment(first.lineage, first.row);
+        lineage::CommentEvent revert;
+        revert.kind = lineage::CommentKind::Revert;
+        revert.about = first.id;
+        first.said = tr("Took back what was said of %1; the history keeps both.").arg(first.row);
+        append(std::move(first), std::move(revert), skills::ReviewVerdict::Revert);
+        return;
+    }
+    emit undoing(first.card);
     run(std::move(events), skills::ReviewVerdict::Revert,
         [author = author().toStdString()](const skills::CardStore &store, const Event &event) {
-            return store.revert(event.card.toStdString(), event.id, author);
+            return store.revert(event.card.toStdString(), event.id, author).map(&skills::Review::id);
         });
+}
+
+void CardReviewer::comment(const QString &lineage, const lineage::CommentEvent &comment)
+{
+    const lineage::Lineage *found = m_workspace->lineage(lineage);
+    if (!found)
+        return;
+    Event event;
+    event.lineage = lineage;
+    event.folder = found->directory;
+    event.row = rowOf(*found, comment);
+    switch (comment.kind) {
+    case lineage::CommentKind::Comment:
+        event.said = tr("Commented on the code of %1.").arg(event.row);
+        break;
+    case lineage::CommentKind::Reply:
+        event.said = tr("Replied to a comment on %1.").arg(event.row);
+        break;
+    case lineage::CommentKind::Resolve:
+        event.said = tr("Resolved a comment on %1.").arg(event.row);
+        break;
+    case lineage::CommentKind::Reopen:
+        event.said = tr("Reopened a comment on %1.").arg(event.row);
+        break;
+    case lineage::CommentKind::Revert:
+        event.said = tr("Took back what was said of %1; the history keeps both.").arg(event.row);
+        break;
+    }
+    append(std::move(event), comment, skills::ReviewVerdict::Comment);
+}
+
+void CardReviewer::append(Event event, lineage::CommentEvent comment, skills::ReviewVerdict verdict)
+{
+    comment.author = author().toStdString();
+    run({std::move(event)}, verdict, [comment](const skills::CardStore &, const Event &about) {
+        return lineage::appendComment(about.folder, comment).map(&lineage::CommentEvent::id);
+    });
 }
 
 } // namespace klineage::ui

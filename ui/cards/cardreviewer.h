@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/lineage/lineage.h"
 #include "core/skills/store.h"
 
 #include <QObject>
@@ -15,7 +16,8 @@ namespace klineage::ui {
 
 class WorkspaceModel;
 
-/// Writes verdicts and edits of cards, one after the other, on a thread of its own, and has the card read again when a write is on disk.
+/// Writes verdicts and edits of cards and comments on code, one after the other, on a thread of its own, and has what changed read again
+/// when a write is on disk.
 /// Lives on the GUI thread; signals arrive there. Undo appends reversing events, of a verdict on several cards one for each: history is
 /// never erased.
 class CardReviewer : public QObject
@@ -38,6 +40,8 @@ public:
     /// The same of each card, as one: undo() takes all of it back.
     void review(const QStringList &cards, skills::ReviewVerdict verdict, const QString &reason);
     void save(const skills::Card &card, const QString &reason);
+    /// Keeps what was said of a lineage's code: a comment, or an answer to one. It is signed and dated here.
+    void comment(const QString &lineage, const klineage::lineage::CommentEvent &comment);
     /// Reverts the newest event, or events that were one, of this session that still stands.
     void undo();
     /// Leaves out the cards of what is being written that have not been reached yet.
@@ -46,7 +50,8 @@ public:
     [[nodiscard]] bool isBusy() const { return m_pending > 0; }
 
 signals:
-    /// An event is on disk, and the workspace has it. `text` is a sentence for the status bar: "Approved tma-load."
+    /// An event is on disk, and the workspace has it. `text` is a sentence for the status bar: "Approved tma-load." Without a card: it was
+    /// about code.
     void written(const QString &card, const QString &text);
     void failed(const QString &card, const QString &message);
     /// So many of the cards of one verdict are written.
@@ -54,16 +59,25 @@ signals:
     void canUndoChanged(bool canUndo);
     /// An undo was asked for; what it takes back is on this card.
     void undoing(const QString &card);
+    /// The same; it is about the code of this row.
+    void undoingComment(const QString &lineage, const QString &row);
 
 private:
     struct Event {
         QString card;
         std::string id;
         int cardRevision = 0; ///< 0: any
+        QString lineage;      ///< of an event about code: its key …
+        std::filesystem::path folder;
+        QString row;
+        QString said; ///< … and the sentence for the status bar
+
+        [[nodiscard]] bool isOfCode() const { return !lineage.isEmpty(); }
     };
     /// Writes one event of a card, on the writing thread.
-    using Task = std::function<Result<skills::Review>(const skills::CardStore &, const Event &)>;
+    using Task = std::function<Result<std::string>(const skills::CardStore &, const Event &)>; ///< its id
     void run(std::vector<Event> cards, skills::ReviewVerdict verdict, Task task);
+    void append(Event event, lineage::CommentEvent comment, skills::ReviewVerdict verdict);
     struct Outcome {
         std::vector<Event> written;
         std::vector<std::pair<QString, QString>> problems; ///< card, message

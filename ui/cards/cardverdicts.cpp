@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The commands of CardPanel: verdicts on the card, or on all that are selected together.
+// The commands of CardPanel: verdicts on the card, or on all that are selected together; and answers to comments on the code.
+#include "core/lineage/step.h"
 #include "ui/cards/cardpanel.h"
 #include "ui/cards/cardreviewer.h"
+#include "ui/cards/commentshtml.h"
 #include "ui/cards/verdictbar.h"
 #include "ui/models/selection.h"
 #include "ui/models/workspacemodel.h"
@@ -131,6 +133,51 @@ void CardPanel::askReason(skills::ReviewVerdict verdict, const QString &question
     if (!cards.isEmpty())
         m_bar->ask(question, confirm, {},
                    [this, cards, verdict](const QString &reason) { give(cards, verdict, reason); });
+}
+
+QString CardPanel::stepComments() const
+{
+    const lineage::Lineage *lineage = m_workspace->lineage(m_selection->lineageKey());
+    const auto step = lineage ? lineage::findStep(*lineage, m_selection->row().toStdString(),
+                                                  m_selection->baseline().toStdString())
+                              : std::nullopt;
+    return step ? commentsHtml(*lineage, *step) : QString();
+}
+
+/// "comment:<id>", "reply:<id>", "resolve:<id>", "reopen:<id>"
+void CardPanel::answerComment(const QString &link)
+{
+    const QString what = link.section(QLatin1Char(':'), 0, 0);
+    const QString about = link.section(QLatin1Char(':'), 1);
+    if (what == QLatin1String("comment")) {
+        emit commentWanted(about);
+    } else if (what == QLatin1String("resolve")) {
+        give(lineage::CommentKind::Resolve, about, {});
+    } else if (what == QLatin1String("reopen")) {
+        give(lineage::CommentKind::Reopen, about, {});
+    } else if (what == QLatin1String("reply")) {
+        m_bar->show(); // also where there is no card
+        m_bar->ask(tr("Your reply (Enter keeps it, Esc cancels)"), tr("Reply"), {},
+                   [this, about](const QString &text) { give(lineage::CommentKind::Reply, about, text); });
+    }
+}
+
+void CardPanel::give(lineage::CommentKind kind, const QString &about, const QString &text)
+{
+    if (!CardReviewer::isAuthorSet()) {
+        m_bar->show();
+        m_bar->ask(tr("Your name, for the history (asked once; Enter goes on)"), tr("Go on"),
+                   CardReviewer::author(), [this, kind, about, text](const QString &name) {
+                       CardReviewer::setAuthor(name);
+                       give(kind, about, text);
+                   });
+        return;
+    }
+    lineage::CommentEvent event;
+    event.kind = kind;
+    event.about = about.toStdString();
+    event.text = text.toStdString();
+    m_reviewer->comment(m_selection->lineageKey(), event);
 }
 
 void CardPanel::askAuthor()

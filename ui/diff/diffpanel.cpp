@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/diff/diffpanel.h"
 
+#include "ui/diff/commentbar.h"
 #include "ui/diff/findbar.h"
 #include "ui/diff/sideheader.h"
 #include "ui/diff/view/diffview.h"
@@ -39,6 +40,7 @@ DiffPanel::DiffPanel(WorkspaceModel *workspace, Selection *selection, QWidget *p
     , m_right(new SideHeader(this))
     , m_view(new DiffView(this))
     , m_find(new FindBar(this))
+    , m_commentBar(new CommentBar(this))
     , m_hunks(new QLabel(this))
     , m_busy(new QLabel(tr("Comparing…"), this))
     , m_busyTimer(new QTimer(this))
@@ -58,6 +60,7 @@ DiffPanel::DiffPanel(WorkspaceModel *workspace, Selection *selection, QWidget *p
             return;
         emit lineChosen(static_cast<int>(side), line + 1);
         sayHeat(side);
+        sayComments(side);
     });
     connect(m_find, &FindBar::textChanged, this, &DiffPanel::search);
     connect(m_find, &FindBar::nextWanted, this, &DiffPanel::nextMatch);
@@ -114,8 +117,11 @@ void DiffPanel::refresh()
         return;
     }
     const QString key = spec->key();
-    if (key != m_wantedKey)
+    if (key != m_wantedKey) {
         m_lineWanted.reset();
+        m_commentWanted.clear();
+        m_commentBar->stopAsking();
+    }
     m_wantedKey = key;
     refreshHeat(nullptr);
     if (const DocumentPtr document = m_loader.load(*spec))
@@ -136,6 +142,7 @@ void DiffPanel::showDocument(const DocumentPtr &document)
     if (document != m_view->document())
         m_view->setDocument(document, sameText);
     refreshHeat(document);
+    refreshComments(*document);
     m_left->setVisible(!document->isSingle());
     if (m_arrival == Arrival::FirstHunk)
         m_view->goToHunk(0);

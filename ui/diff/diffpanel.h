@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ui/diff/diffloader.h"
+#include "ui/diff/render/comments.h"
 #include "ui/diff/render/heat.h"
 
 #include <QWidget>
@@ -14,6 +15,7 @@ class QToolButton;
 
 namespace klineage::ui {
 
+class CommentBar;
 class DiffView;
 class FindBar;
 class Selection;
@@ -38,11 +40,17 @@ public:
     void goToNextMoved() { goByMoved(1); }
     void goToPreviousMoved() { goByMoved(-1); }
     void openFind();
+    void comment(); ///< asks what to say about the lines that are selected, or the current one
+    void goToNextComment() { goToComment(1); }
+    void goToPreviousComment() { goToComment(-1); }
     void setTab(DiffTab tab);
     [[nodiscard]] DiffTab tab() const;
     [[nodiscard]] DiffView *view() const { return m_view; }
     /// The stall samples of both sides, shown or not; null where no source is.
     [[nodiscard]] const HeatPtr &heat() const { return m_heat; }
+    /// The comments on the step that is shown; null: there are none.
+    [[nodiscard]] const CommentsPtr &comments() const { return m_comments; }
+    [[nodiscard]] CommentBar *commentBar() const { return m_commentBar; }
     /// Whether the document on the screen is the one that was asked for.
     [[nodiscard]] bool isUpToDate() const { return m_wantedKey == m_shownKey; }
     /// The row was read ahead: it is shown as soon as it is selected.
@@ -57,10 +65,14 @@ public slots:
     /// Shows the source, scrolls to a line of it and marks it; says so when there is no such line. side: 0 is the left, older text, 1 the
     /// right one. line: 1-based. lineChosen() is silent about it.
     void showSourceLine(int side, int line);
+    /// Goes to the lines of a comment on the selected step, and says it.
+    void showComment(const QString &id);
 
 signals:
     /// Somebody clicked a line of the source or moved the current line to it; counted as in showSourceLine().
     void lineChosen(int side, int line);
+    /// Something was said about the code, signed by nobody yet.
+    void commentGiven(const QString &lineage, const klineage::lineage::CommentEvent &comment);
     /// A sentence for the status bar.
     void message(const QString &text);
 
@@ -89,6 +101,13 @@ private:
     void sayHeat(Side side);
     void goByMoved(int step);
 
+    // diffpanelcomments.cpp
+    [[nodiscard]] std::optional<lineage::Step> shownStep() const;
+    void refreshComments(const Document &shown);
+    void signComment(const QString &lineage, const lineage::CommentEvent &event);
+    void goToComment(int step);
+    void sayComments(Side side);
+
     void showHunkCount();
     void prefetchNeighbours();
     void search();
@@ -108,7 +127,10 @@ private:
     Arrival m_arrival = Arrival::Keep;
     std::optional<SideLine> m_lineWanted; ///< once its text is shown
     HeatPtr m_heat;
-    int m_movedAt = -1; ///< place of the last change that was gone to by the samples that moved
+    CommentsPtr m_comments;
+    QString m_commentWanted; ///< once its text is shown
+    QString m_commentShown;  ///< that was gone to last
+    int m_movedAt = -1;      ///< place of the last change that was gone to by the samples that moved
     QAction *m_heatAction = nullptr;
     QList<QAction *> m_commands;
     QTabBar *m_tabs;
@@ -116,6 +138,7 @@ private:
     SideHeader *m_right;
     DiffView *m_view;
     FindBar *m_find;
+    CommentBar *m_commentBar;
     QLabel *m_hunks;
     QLabel *m_busy;
     QTimer *m_busyTimer;

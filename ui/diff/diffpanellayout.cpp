@@ -2,6 +2,7 @@
 // The widgets and commands of DiffPanel.
 #include "ui/diff/diffpanel.h"
 
+#include "ui/diff/commentbar.h"
 #include "ui/diff/findbar.h"
 #include "ui/diff/sideheader.h"
 #include "ui/diff/view/diffview.h"
@@ -149,6 +150,13 @@ void DiffPanel::makeCommands()
     QAction *lessMoved =
         command(QStringLiteral("diff.previousMoved"), tr("Change where most samples moved, previous"),
                 QKeySequence(Qt::SHIFT | Qt::Key_F7), &DiffPanel::goToPreviousMoved);
+    // The key that says something about a card says it here about the code.
+    command(QStringLiteral("diff.comment"), tr("Comment on the code…"), QKeySequence(Qt::Key_C),
+            &DiffPanel::comment);
+    command(QStringLiteral("diff.nextComment"), tr("Next comment on the code"),
+            QKeySequence(Qt::ALT | Qt::Key_C), &DiffPanel::goToNextComment);
+    command(QStringLiteral("diff.previousComment"), tr("Previous comment on the code"),
+            QKeySequence(Qt::ALT | Qt::SHIFT | Qt::Key_C), &DiffPanel::goToPreviousComment);
     // A step is walked through from wherever one chose it.
     for (QAction *walk : {previous, next, mostMoved, lessMoved})
         walk->setShortcutContext(Qt::WindowShortcut);
@@ -202,6 +210,7 @@ void DiffPanel::layOut()
     layout->addLayout(headers);
     layout->addWidget(m_find);
     layout->addWidget(m_view, 1);
+    layout->addWidget(m_commentBar);
 }
 
 } // namespace klineage::ui

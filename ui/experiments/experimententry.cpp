@@ -59,6 +59,7 @@ ExperimentEntryPtr readEntry(const fs::path &directory, const ExperimentEntryPtr
         return known;
     entry->results = readResults(*experiment);
     entry->arms = armResults(*experiment, entry->results);
+    entry->measures = measuresOf(*experiment, entry->results);
     entry->contrasts = contrasts(*experiment, entry->results);
     entry->experiment = std::move(*experiment);
     return entry;
@@ -145,17 +146,29 @@ QString contrastText(const ExperimentEntry &entry)
     return lines.join(QLatin1Char('\n'));
 }
 
-QString policiesCsv(const run::ExperimentResults &results)
+QString policiesCsv(const ExperimentEntry &entry)
 {
-    QString csv = QStringLiteral("policy,root,geometric_mean,successes,failures,unfinished,dollars\n");
-    for (const run::PolicyResult &policy : results.policies) {
-        csv += QStringLiteral("%1,%2,%3,%4,%5,%6,%7\n")
+    QString csv = QStringLiteral(
+        "policy,root,geometric_mean,successes,failures,unfinished,dollars,instances,correct,fast_1,fast_2,amsr,"
+        "geometric_mean_of_correct\n");
+    const auto figure = [](bool isThere, double value) {
+        return isThere ? QString::number(value, 'g', 17) : QString();
+    };
+    for (std::size_t i = 0; i < entry.results.policies.size() && i < entry.measures.size(); ++i) {
+        const run::PolicyResult &policy = entry.results.policies[i];
+        const run::Measures &of = entry.measures[i];
+        const bool has = of.instances > 0;
+        csv += QStringLiteral("%1,%2,%3,%4,%5,%6,%7,")
                    .arg(QString::fromStdString(policy.policy), QString::fromStdString(policy.root),
                         policy.successes > 0 ? QString::number(policy.geometricMean, 'g', 17) : QString())
                    .arg(policy.successes)
                    .arg(policy.failures)
                    .arg(policy.unfinished)
                    .arg(QString::number(policy.dollars, 'g', 17));
+        csv += QStringLiteral("%1,%2,%3,%4,%5,%6\n")
+                   .arg(of.instances)
+                   .arg(figure(has, of.correct), figure(has, of.fast1), figure(has, of.fast2),
+                        figure(has, of.amsr), figure(of.geometricMean > 0, of.geometricMean));
     }
     return csv;
 }

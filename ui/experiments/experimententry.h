@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/run/experiment/contrast.h"
+#include "core/run/experiment/measures.h"
 #include "ui/style/status.h"
 
 #include <QString>
@@ -18,6 +19,7 @@ struct ExperimentEntry {
     run::Experiment experiment;
     run::ExperimentResults results;
     std::vector<run::ArmResult> arms;     ///< as results.policies: each policy on each root, then on all
+    std::vector<run::Measures> measures;  ///< the same
     std::vector<run::Contrast> contrasts; ///< of an experiment with goals
     QString problem; ///< why experiment.toml could not be read; then only the name is there
     QString stamp;   ///< changes when one of its files does
@@ -40,7 +42,7 @@ using ExperimentEntryPtr = std::shared_ptr<const ExperimentEntry>;
 /// The contrasts, a sentence each: against what, how much, how sure.
 [[nodiscard]] QString contrastText(const ExperimentEntry &entry);
 
-/// "policy,root,geometric_mean,successes,failures,unfinished,dollars" and a line a row of the table of policies; root empty: all.
-[[nodiscard]] QString policiesCsv(const run::ExperimentResults &results);
+/// "policy,root,geometric_mean,successes,failures,unfinished,dollars,…" and a line a row of the table of policies; root empty: all.
+[[nodiscard]] QString policiesCsv(const ExperimentEntry &entry);
 
 } // namespace klineage::ui

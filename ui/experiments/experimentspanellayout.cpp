@@ -60,14 +60,13 @@ void ExperimentsPanel::buildActions()
     m_logarithmic->setCheckable(true);
     addPanelAction(QStringLiteral("fit"), tr("Fit the plots"), QKeySequence(Qt::Key_F),
                    [this] { m_plot->fit(); });
-    const auto csv = [this](QString (*make)(const run::ExperimentResults &)) {
-        return [this, make] { return m_shown ? make(m_shown->results) : QString(); };
+    const auto csv = [this](QString (*make)(const ExperimentEntry &)) {
+        return [this, make] { return m_shown ? make(*m_shown) : QString(); };
     };
-    const auto runs = csv([](const run::ExperimentResults &results) {
-        return QString::fromStdString(run::resultsCsv(results));
-    });
-    const auto trajectories = csv([](const run::ExperimentResults &results) {
-        return QString::fromStdString(run::trajectoriesCsv(results));
+    const auto runs = csv(
+        [](const ExperimentEntry &entry) { return QString::fromStdString(run::resultsCsv(entry.results)); });
+    const auto trajectories = csv([](const ExperimentEntry &entry) {
+        return QString::fromStdString(run::trajectoriesCsv(entry.results));
     });
     const auto policies = csv(&policiesCsv);
     m_exportMenu->addAction(addPanelAction(QStringLiteral("exportPlot"),

@@ -13,6 +13,44 @@ namespace klineage::ui {
 
 namespace {
 
+/// Of a column that shows a measure of papers; nullptr: of another.
+const run::MeasureNote *noteOf(int column)
+{
+    switch (column) {
+    case PolicyTableModel::CorrectColumn:
+        return &run::correctNote;
+    case PolicyTableModel::Fast1Column:
+    case PolicyTableModel::Fast2Column:
+        return &run::fastNote;
+    case PolicyTableModel::AmsrColumn:
+        return &run::amsrNote;
+    default:
+        return nullptr;
+    }
+}
+
+QString noteText(const run::MeasureNote &note)
+{
+    return QStringLiteral("%1\n%2").arg(QString::fromUtf8(note.definition), QString::fromUtf8(note.source));
+}
+
+QString measureText(const run::Measures &of, int column)
+{
+    const auto share = [](double value) { return QStringLiteral("%1 %").arg(formatFixed(100 * value, 0)); };
+    if (of.instances == 0)
+        return QStringLiteral("–");
+    switch (column) {
+    case PolicyTableModel::CorrectColumn:
+        return share(of.correct);
+    case PolicyTableModel::Fast1Column:
+        return share(of.fast1);
+    case PolicyTableModel::Fast2Column:
+        return share(of.fast2);
+    default:
+        return formatFixed(of.amsr, 2);
+    }
+}
+
 bool isPolicyNumber(int column)
 {
     return column != PolicyTableModel::RootColumn && column != PolicyTableModel::PolicyColumn
@@ -110,6 +148,16 @@ const run::ArmResult *PolicyTableModel::arm(int row) const
     return found == arms.end() ? nullptr : &*found;
 }
 
+const run::Measures *PolicyTableModel::measures(int row) const
+{
+    const run::PolicyResult &own = m_rows[static_cast<std::size_t>(row)];
+    const auto &all = m_experiment->measures;
+    const auto found = std::find_if(all.begin(), all.end(), [&](const run::Measures &one) {
+        return one.policy == own.policy && one.root == own.root;
+    });
+    return found == all.end() ? nullptr : &*found;
+}
+
 QString PolicyTableModel::armTip(const run::ArmResult &arm, int column) const
 {
     if (column == GainColumn)
@@ -136,6 +184,10 @@ QString PolicyTableModel::text(int row, int column) const
             return QStringLiteral("–");
         return column == GainColumn ? formatSpeedup(own->gain)
                                     : QStringLiteral("%1/%2").arg(own->reached).arg(own->runs);
+    }
+    if (noteOf(column)) {
+        const run::Measures *of = measures(row);
+        return of ? measureText(*of, column) : QStringLiteral("–");
     }
     const auto orDash = [](double speedup) {
         return speedup > 0 ? formatSpeedup(speedup) : QStringLiteral("–");
@@ -168,6 +220,9 @@ QString PolicyTableModel::tip(int row, int column) const
 {
     if (const run::ArmResult *own = arm(row); own && (column == GoalColumn || column == GainColumn))
         return armTip(*own, column);
+    const run::Measures *of = measures(row);
+    if (const run::MeasureNote *note = noteOf(column); note && of)
+        return tr("Of the %1 runs that are over. %2").arg(of->instances).arg(noteText(*note));
     const Spread &spread = m_spreads[static_cast<std::size_t>(row)];
     QStringList finals;
     for (const double final : spread.finals)
@@ -238,6 +293,8 @@ QVariant PolicyTableModel::headerData(int section, Qt::Orientation orientation, 
         return static_cast<int>(Qt::AlignVCenter
                                 | (isPolicyNumber(section) ? Qt::AlignRight : Qt::AlignLeft));
     if (role == Qt::ToolTipRole || role == Qt::AccessibleTextRole) {
+        if (const run::MeasureNote *note = noteOf(section))
+            return noteText(*note);
         switch (section) {
         case GoalColumn:
             return tr("Runs that reached the goal");
@@ -268,6 +325,14 @@ QVariant PolicyTableModel::headerData(int section, Qt::Orientation orientation, 
         return tr("Goal");
     case GainColumn:
         return tr("Over root");
+    case CorrectColumn:
+        return tr("Correct");
+    case Fast1Column:
+        return QStringLiteral("fast_1");
+    case Fast2Column:
+        return QStringLiteral("fast_2");
+    case AmsrColumn:
+        return QStringLiteral("AMSR");
     case SpreadColumn:
         return tr("Final speedups");
     case SuccessColumn:

@@ -30,6 +30,10 @@ public:
         GainColumn,
         MeanColumn,
         AgainstColumn,
+        CorrectColumn, ///< the measures of papers: core/run/experiment/measures.h
+        Fast1Column,
+        Fast2Column,
+        AmsrColumn,
         SpreadColumn,
         SuccessColumn,
         FailureColumn,
@@ -55,6 +59,7 @@ public:
 private:
     void measure();
     [[nodiscard]] const run::ArmResult *arm(int row) const;
+    [[nodiscard]] const run::Measures *measures(int row) const;
     [[nodiscard]] QString armTip(const run::ArmResult &arm, int column) const;
     [[nodiscard]] QString text(int row, int column) const;
     [[nodiscard]] QString tip(int row, int column) const;

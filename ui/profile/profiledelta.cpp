@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/profile/profiledelta.h"
 
+#include "core/trial/stages.h"
 #include "ui/style/format.h"
 
 #include <QCoreApplication>
@@ -200,6 +201,31 @@ void pairHeadlines(std::vector<ProfileRow> &rows, const gate::Trial &right, cons
     }
 }
 
+/// What the gate took, stage by stage; nothing of trials that did not keep it.
+void addStages(std::vector<ProfileRow> &rows, const gate::Trial *left, const gate::Trial *right)
+{
+    static constexpr const char *labels[] = {
+        QT_TRANSLATE_NOOP("Profile", "Gate: start"), QT_TRANSLATE_NOOP("Profile", "Gate: compile"),
+        QT_TRANSLATE_NOOP("Profile", "Gate: oracle"), QT_TRANSLATE_NOOP("Profile", "Gate: check"),
+        QT_TRANSLATE_NOOP("Profile", "Gate: profile")};
+    static_assert(std::size(labels) == std::size(gate::stageFields));
+    for (std::size_t i = 0; i < std::size(labels); ++i) {
+        const gate::NamedStage &stage = gate::stageFields[i];
+        ProfileRow row;
+        row.name = QStringLiteral("stage_") + QLatin1String(stage.name);
+        row.label = profileText(labels[i]);
+        row.unit = QStringLiteral("s");
+        row.kind = ProfileRow::Kind::Bookkeeping;
+        row.note = profileText("seconds that the gate took for it: nothing of the kernel's time");
+        if (left)
+            row.left = positive(left->stages.*stage.seconds);
+        if (right)
+            row.right = positive(right->stages.*stage.seconds);
+        if (row.left || row.right)
+            rows.push_back(row);
+    }
+}
+
 /// What one looks for first: 0 changed, 1 noise, 2 equal or one side only.
 int groupOf(const ProfileRow &row)
 {
@@ -254,6 +280,7 @@ std::vector<ProfileRow> profileDelta(const gate::Trial *left, const gate::Trial 
     std::stable_sort(rows.begin() + headlines, rows.end(), [](const ProfileRow &a, const ProfileRow &b) {
         return groupOf(a) != groupOf(b) ? groupOf(a) < groupOf(b) : a.impact() > b.impact();
     });
+    addStages(rows, left, right);
     return rows;
 }
 

@@ -42,7 +42,8 @@ struct ProfileRow {
     [[nodiscard]] bool isNoise() const;
 };
 
-/// All metrics of both trials; latency, rate and bandwidth first, then what changed by its impact, then noise, then what is equal.
+/// All metrics of both trials; latency, rate and bandwidth first, then what changed by its impact, then noise, then what is equal, at last
+/// the seconds of the gate's stages.
 /// Either trial may be null. paired: the right trial's comparison with the left candidate, where it was timed beside it.
 [[nodiscard]] std::vector<ProfileRow> profileDelta(const gate::Trial *left, const gate::Trial *right,
                                                    const gate::Comparison *paired = nullptr);

@@ -69,6 +69,7 @@ ProfilePanel::ProfilePanel(WorkspaceModel *workspace, Selection *selection, QWid
     m_tabs->setObjectName(QStringLiteral("profileViews"));
     m_tabs->setDrawBase(false);
     m_tabs->setExpanding(false);
+    m_tabs->setFocusPolicy(Qt::StrongFocus); // who clicks a view exports that one
     m_tabs->setAccessibleName(tr("Profile views"));
     m_caption->setEnabled(false);
     // A long device name must not push the tabs away.

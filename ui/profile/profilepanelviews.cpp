@@ -4,11 +4,13 @@
 
 #include "ui/models/selection.h"
 #include "ui/models/workspacemodel.h"
-#include "ui/plots/roofline/rooflineplot.h"
+#include "ui/plots/roofline/rooflineview.h"
 #include "ui/profile/profilemodel.h"
 #include "ui/profile/samplesplot.h"
+#include "ui/profile/why/explainhtml.h"
 #include "ui/profile/why/explainpage.h"
 #include "ui/profile/why/launchpage.h"
+#include "ui/style/format.h"
 
 #include <QAction>
 #include <QStackedWidget>
@@ -16,6 +18,7 @@
 #include <QTableView>
 #include <QTextBrowser>
 #include <QTimer>
+#include <QUrl>
 
 #include <algorithm>
 
@@ -48,6 +51,13 @@ void ProfilePanel::makeViews()
             [this] { m_explanation->showMessage(tr("Comparing both trials and their sources…")); });
     connect(m_explanation, &ExplainPage::metricWanted, this, &ProfilePanel::showMetric);
     connect(m_explanation, &ExplainPage::sourceLineWanted, this, &ProfilePanel::sourceLineWanted);
+    connect(m_findings, &QTextBrowser::anchorClicked, this, [this](const QUrl &url) {
+        const auto link = explainLink(url.toString());
+        if (link && link->metric.isEmpty())
+            emit sourceLineWanted(link->side, link->line);
+        else if (link)
+            showMetric(link->metric);
+    });
     connect(m_roofline, &RooflinePlot::hovered, m_selection, &Selection::setHovered);
     connect(m_roofline, &RooflinePlot::chosen, m_selection, &Selection::setRow);
     connect(m_selection, &Selection::hoveredChanged, m_roofline, &RooflinePlot::setHovered);
@@ -120,20 +130,7 @@ void ProfilePanel::takeAnswer(const why::Answer &answer)
 
 void ProfilePanel::showRoofline(const lineage::Lineage &lineage)
 {
-    const std::string row = m_selection->row().toStdString();
-    const why::Chain chain = why::chainTo(lineage, row);
-    RooflineView view;
-    view.path = gate::rooflinePath(chain.states, row);
-    view.selected = m_selection->row();
-    // States that have no place are left out of the path too.
-    const auto isOnPath = [&](const gate::RooflinePoint &point) {
-        const auto end = chain.states.begin() + static_cast<std::ptrdiff_t>(chain.length);
-        return std::any_of(chain.states.begin(), end,
-                           [&](const gate::ChainedTrial &state) { return state.id == point.id; });
-    };
-    view.length =
-        static_cast<std::size_t>(std::count_if(view.path.points.begin(), view.path.points.end(), isOnPath));
-    m_roofline->setView(view);
+    m_roofline->setView(rooflineOf(lineage, m_selection->row()));
 }
 
 } // namespace klineage::ui

@@ -5,11 +5,13 @@
 #include "ui/runs/answerpage.h"
 #include "ui/runs/runcontroller.h"
 #include "ui/runs/runstore.h"
+#include "ui/runs/stepcardspage.h"
 #include "ui/runs/verdicttext.h"
 #include "ui/style/chip.h"
 #include "ui/style/fonts.h"
 #include "ui/style/format.h"
 
+#include <QAction>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QPlainTextEdit>
@@ -42,7 +44,8 @@ void setTextCalmly(QPlainTextEdit *edit, const QString &text)
 
 } // namespace
 
-RunStepView::RunStepView(RunStore *store, RunController *controller, QWidget *parent)
+RunStepView::RunStepView(RunStore *store, RunController *controller, WorkspaceModel *workspace,
+                         QWidget *parent)
     : QWidget(parent)
     , m_store(store)
     , m_controller(controller)
@@ -54,6 +57,7 @@ RunStepView::RunStepView(RunStore *store, RunController *controller, QWidget *pa
     , m_pages(new QStackedWidget)
     , m_diff(new DiffView)
     , m_prompt(readOnlyText(tr("Prompt")))
+    , m_cards(new StepCardsPage(workspace))
     , m_reply(readOnlyText(tr("Reply")))
     , m_verdict(readOnlyText(tr("Verdict")))
     , m_live(readOnlyText(tr("What is being written")))
@@ -71,12 +75,12 @@ RunStepView::RunStepView(RunStore *store, RunController *controller, QWidget *pa
     m_tabs->setAccessibleName(tr("Parts of the step"));
     m_tabs->setDrawBase(false);
     m_tabs->setExpanding(false);
-    for (const QString &tab :
-         {tr("Candidate"), tr("Prompt"), tr("Reply"), tr("Verdict"), tr("Now"), tr("Your answer")})
+    for (const QString &tab : {tr("Candidate"), tr("Prompt"), tr("Cards"), tr("Reply"), tr("Verdict"),
+                               tr("Now"), tr("Your answer")})
         m_tabs->addTab(tab);
     m_tabs->setTabVisible(Live, false);
     m_tabs->setTabVisible(Answer, false);
-    const QWidgetList pages{m_diff, m_prompt, m_reply, m_verdict, m_live, m_answer};
+    const QWidgetList pages{m_diff, m_prompt, m_cards, m_reply, m_verdict, m_live, m_answer};
     for (QWidget *page : pages)
         m_pages->addWidget(page);
 
@@ -113,8 +117,47 @@ RunStepView::RunStepView(RunStore *store, RunController *controller, QWidget *pa
     connect(controller, &RunController::progressed, this, &RunStepView::showLive);
     connect(controller, &RunController::questionChanged, this, &RunStepView::showQuestion);
     connect(m_answer, &AnswerPage::message, this, &RunStepView::message);
+    connect(m_cards, &StepCardsPage::cardRequested, this, &RunStepView::cardRequested);
+    makeCommands();
     refresh();
     showLive();
+}
+
+void RunStepView::makeCommands()
+{
+    const auto add = [this](const char *name, const QString &text, const QKeySequence &key,
+                            const std::function<void()> &act) {
+        auto *action = new QAction(text, this);
+        action->setObjectName(QStringLiteral("run.") + QLatin1String(name));
+        action->setShortcut(key);
+        action->setShortcutContext(Qt::WidgetWithChildrenShortcut);
+        connect(action, &QAction::triggered, this, act);
+        addAction(action);
+        return action;
+    };
+    add("nextTab", tr("Next part of the step"), QKeySequence(Qt::CTRL | Qt::Key_PageDown),
+        [this] { stepTab(1); });
+    add("previousTab", tr("Previous part of the step"), QKeySequence(Qt::CTRL | Qt::Key_PageUp),
+        [this] { stepTab(-1); });
+    m_answerCommand = add("answer", tr("Answer the run's question"),
+                          QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_J), [this] {
+                              emit questionArrived(); // it may be looked at elsewhere
+                              setTab(Answer);
+                              m_answer->setFocus(Qt::ShortcutFocusReason);
+                          });
+    m_answerCommand->setShortcutContext(Qt::WindowShortcut);
+    m_answerCommand->setEnabled(false);
+}
+
+/// Round past the last one; the focus goes along, so that the next key is meant for what is seen.
+void RunStepView::stepTab(int by)
+{
+    int tab = m_tabs->currentIndex();
+    do
+        tab = (tab + by + m_tabs->count()) % m_tabs->count();
+    while (!m_tabs->isTabVisible(tab));
+    m_tabs->setCurrentIndex(tab);
+    m_pages->currentWidget()->setFocus(Qt::ShortcutFocusReason);
 }
 
 void RunStepView::setTab(Tab tab)
@@ -134,7 +177,7 @@ bool RunStepView::hasTab(Tab tab) const
 
 QPlainTextEdit *RunStepView::textOf(Tab tab) const
 {
-    return tab == Candidate || tab == Answer ? nullptr : qobject_cast<QPlainTextEdit *>(m_pages->widget(tab));
+    return qobject_cast<QPlainTextEdit *>(m_pages->widget(tab)); // of the others not
 }
 
 void RunStepView::refresh()
@@ -225,6 +268,7 @@ void RunStepView::showTexts(const StepTexts &texts)
 {
     setTextCalmly(m_prompt, texts.prompt);
     setTextCalmly(m_reply, texts.reply);
+    m_cards->setCards(texts.cards);
 }
 
 void RunStepView::showLive()
@@ -260,6 +304,7 @@ void RunStepView::showQuestion()
     const auto question = m_controller->question();
     m_answer->setQuestion(question);
     m_tabs->setTabVisible(Answer, question.has_value());
+    m_answerCommand->setEnabled(question.has_value());
     if (!question)
         return;
     m_store->setCurrent(m_controller->progress().id);

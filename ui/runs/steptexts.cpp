@@ -53,22 +53,25 @@ StepTexts readStepTexts(const RunEntry &run, const run::StepRecord &step)
 {
     if (step.exchanges.empty()) {
         const QString none = stepWord("Nobody was asked in this step.");
-        return {none, none};
+        return {none, none, readStepCards(run, step, {})};
     }
     const auto transcript = llm::readTranscript(run.record.directory / "transcript.jsonl");
     if (!transcript) {
         const QString why = QString::fromStdString(transcript.error().message);
-        return {why, why};
+        return {why, why, readStepCards(run, step, {})};
     }
+    std::vector<llm::Request> requests;
     QStringList prompts;
     QStringList replies;
     for (const llm::Exchange &exchange : *transcript) {
         if (std::find(step.exchanges.begin(), step.exchanges.end(), exchange.number) == step.exchanges.end())
             continue;
+        requests.push_back(exchange.request);
         prompts << requestText(exchange.request);
         replies << replyHeading(exchange) << QString::fromStdString(exchange.reply.text);
     }
-    return {prompts.join(QStringLiteral("\n\n")), replies.join(QStringLiteral("\n\n"))};
+    return {prompts.join(QStringLiteral("\n\n")), replies.join(QStringLiteral("\n\n")),
+            readStepCards(run, step, requests)};
 }
 
 } // namespace klineage::ui

@@ -3,6 +3,7 @@
 
 #include "core/llm/message.h"
 #include "ui/runs/runentry.h"
+#include "ui/runs/stepcards.h"
 
 #include <QString>
 
@@ -12,6 +13,7 @@ namespace klineage::ui {
 struct StepTexts {
     QString prompt;
     QString reply;
+    StepCards cards; ///< those of the library that the step had before it
 };
 
 /// Reads the step's exchanges from the run's transcript; what cannot be read says why in place of the text. Any thread.

@@ -8,6 +8,7 @@
 #include "ui/cards/cardreviewer.h"
 #include "ui/diff/diffpanel.h"
 #include "ui/editor/editorpanel.h"
+#include "ui/experiments/compare/comparepanel.h"
 #include "ui/experiments/experimentspanel.h"
 #include "ui/graph/lineagepanel.h"
 #include "ui/keys/keyring.h"
@@ -107,6 +108,7 @@ MainWindow::MainWindow(QWidget *parent)
     connectPanels();
     connectReview();
     connectMachine();
+    connectStory();
     connectWorkspace();
     connectGate();
     connectRuns();
@@ -127,7 +129,8 @@ void MainWindow::buildPanels()
         m_panels[id] = panel;
         if (spec.place == PanelPlace::Centre) {
             panel->setAccessibleName(spec.title);
-            const bool followsLineage = id != QLatin1String("run") && id != QLatin1String("experiments");
+            const bool followsLineage = id != QLatin1String("run") && id != QLatin1String("experiments")
+                                        && id != QLatin1String("compare");
             pages.push_back({id, spec.title, panel, followsLineage});
         } else {
             m_docks.push_back(new DockPanel(id, spec.title, panel, this));
@@ -300,14 +303,22 @@ void MainWindow::connectRuns()
     connect(runs, &RunsPanel::stepActivated, this, look);
     connect(step, &RunStepView::message, m_status, &StatusLine::say);
     connect(step, &RunStepView::questionArrived, this, look);
+    addAction(step->answerCommand());
     auto *experiments = qobject_cast<ExperimentsPanel *>(panel(QStringLiteral("experiments")));
     connect(experiments, &ExperimentsPanel::message, m_status, &StatusLine::say);
-    connect(experiments, &ExperimentsPanel::runActivated, this,
-            [this, look](const QString &directory, const QString &id) {
-                m_runs->openGuest(directory, id);
-                showPanel(QStringLiteral("runs"));
-                look();
-            });
+    const auto openRun = [this, look](const QString &directory, const QString &id) {
+        m_runs->openGuest(directory, id);
+        showPanel(QStringLiteral("runs"));
+        look();
+    };
+    connect(experiments, &ExperimentsPanel::runActivated, this, openRun);
+    auto *compare = qobject_cast<ComparePanel *>(panel(QStringLiteral("compare")));
+    connect(compare, &ComparePanel::message, m_status, &StatusLine::say);
+    connect(compare, &ComparePanel::runActivated, this, openRun);
+    connect(step, &RunStepView::cardRequested, this, [this](const QString &card) {
+        goTo().card(card);
+        showPanel(QStringLiteral("card"));
+    });
     connect(m_runner, &RunController::started, this, [this, look] {
         updateStop();
         showPanel(QStringLiteral("runs"));
@@ -520,8 +531,9 @@ bool MainWindow::isSettled() const
     const auto *step = qobject_cast<RunStepView *>(panel(QStringLiteral("run")));
     const auto *experiments = qobject_cast<ExperimentsPanel *>(panel(QStringLiteral("experiments")));
     const auto *profile = qobject_cast<ProfilePanel *>(panel(QStringLiteral("profile")));
+    const auto *compare = qobject_cast<ComparePanel *>(panel(QStringLiteral("compare")));
     return !m_reading && !m_runs->isReading() && step->isUpToDate() && experiments->isUpToDate()
-           && profile->isUpToDate()
+           && compare->isUpToDate() && profile->isUpToDate()
            && (!m_workspace->isLoaded() || (diff->isUpToDate() && machinePanel()->isUpToDate()));
 }
 

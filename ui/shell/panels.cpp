@@ -4,6 +4,7 @@
 #include "ui/cards/cardpanel.h"
 #include "ui/diff/diffpanel.h"
 #include "ui/editor/editorpanel.h"
+#include "ui/experiments/compare/comparepanel.h"
 #include "ui/experiments/experimentspanel.h"
 #include "ui/graph/lineagepanel.h"
 #include "ui/library/librarypanel.h"
@@ -14,6 +15,7 @@
 #include "ui/runs/runspanel.h"
 #include "ui/runs/runstepview.h"
 #include "ui/shell/problemspanel.h"
+#include "ui/story/storypanel.h"
 
 #include <QCoreApplication>
 
@@ -49,6 +51,11 @@ QWidget *trajectory(const C &c)
     return new TrajectoryTabs(c.workspace, c.selection, c.runs);
 }
 
+QWidget *story(const C &c)
+{
+    return new StoryPanel(c.workspace, c.selection, c.runs);
+}
+
 QWidget *runs(const C &c)
 {
     return new RunsPanel(c.workspace, c.selection, c.runs, c.runner);
@@ -56,12 +63,17 @@ QWidget *runs(const C &c)
 
 QWidget *runStep(const C &c)
 {
-    return new RunStepView(c.runs, c.runner);
+    return new RunStepView(c.runs, c.runner, c.workspace);
 }
 
 QWidget *experiments(const C &c)
 {
     return new ExperimentsPanel(c.workspace);
+}
+
+QWidget *compare(const C &c)
+{
+    return new ComparePanel(c.runs);
 }
 
 QWidget *problems(const C &c)
@@ -82,10 +94,12 @@ const std::vector<PanelSpec> &panelTable()
         {"editor",     panelText("Editor"),      "editor",     PanelPlace::Centre, panelOf<EditorPanel>},
         {"run",        panelText("Run"),         "run",        PanelPlace::Centre, runStep},
         {"experiments", panelText("Experiments"), "trajectory", PanelPlace::Centre, experiments},
+        {"compare",    panelText("Compare runs"), "trajectory", PanelPlace::Centre, compare},
         {"card",       panelText("SkillCard"),   "card",       PanelPlace::Dock,   card},
         {"profile",    panelText("Profile Δ"),   "profile",    PanelPlace::Dock,   panelOf<ProfilePanel>},
         {"machine",    panelText("Machine code"), "device",    PanelPlace::Dock,   panelOf<MachinePanel>},
         {"trajectory", panelText("Trajectory"),  "trajectory", PanelPlace::Dock,   trajectory},
+        {"story",      panelText("Story"),       "trajectory", PanelPlace::Dock,   story},
         {"runs",       panelText("Runs"),        "run",        PanelPlace::Dock,   runs},
         {"console",    panelText("Run console"), "console",    PanelPlace::Dock,   console},
         {"problems",   panelText("Problems"),    "problems",   PanelPlace::Dock,   problems},

@@ -5,6 +5,7 @@
 #include "core/workspace/installed.h"
 #include "core/workspace/starter.h"
 #include "ui/begin/guidebar.h"
+#include "ui/begin/importdialog.h"
 #include "ui/begin/newlineagedialog.h"
 #include "ui/begin/welcomepage.h"
 #include "ui/models/selection.h"
@@ -52,6 +53,8 @@ void MainWindow::buildFirstActions()
     addCommand("window.newWorkspace", tr("New workspace from the template…"), {},
                [this] { createWorkspaceIn({}); });
     addCommand("window.copyExample", tr("Copy the example workspace…"), {}, [this] { copyExample(); });
+    addCommand("window.importProblems", tr("Import problems…"), {}, [this] { showImport(false); });
+    addCommand("window.importCards", tr("Import cards…"), {}, [this] { showImport(true); });
     addCommand("window.guide", tr("Show the guide"), {}, [this] {
         m_session.guideDismissed = false;
         showGuide(true);
@@ -66,6 +69,10 @@ void MainWindow::connectFirst()
     connect(welcome, &WelcomePage::createRequested, this, &MainWindow::createWorkspaceIn);
     connect(welcome, &WelcomePage::exampleRequested, this, &MainWindow::copyExample);
     connect(welcome, &WelcomePage::newLineageRequested, this, [this] { beginLineage(); });
+    connect(welcome, &WelcomePage::importProblemsRequested, command("window.importProblems"),
+            &QAction::trigger);
+    connect(welcome, &WelcomePage::importCardsRequested, command("window.importCards"), &QAction::trigger);
+    m_newLineage->setKeys(m_keys);
     connect(welcome, &WelcomePage::recentRequested, this, &MainWindow::openWorkspace);
     connect(m_centre->guide(), &GuideBar::dismissed, this, [this] {
         m_session.guideDismissed = true;
@@ -227,6 +234,21 @@ void MainWindow::beginLineage(const QString &file)
         return;
     }
     m_newLineage->begin(file);
+}
+
+/// Made when it is first wanted; what it brought in is read when it is closed.
+void MainWindow::showImport(bool ofCards)
+{
+    if (!m_workspace->isLoaded() || !m_workspaceError.isEmpty()) {
+        m_status->say(tr("What is imported lies in a workspace: open or create one first."));
+        return;
+    }
+    auto *dialog = findChild<ImportDialog *>();
+    if (!dialog) {
+        dialog = new ImportDialog(this);
+        connect(dialog, &ImportDialog::imported, this, [this] { openWorkspace(m_root); });
+    }
+    dialog->begin(ofCards ? ImportRunner::Kind::Cards : ImportRunner::Kind::Problems, m_root);
 }
 
 void MainWindow::dragEnterEvent(QDragEnterEvent *event)

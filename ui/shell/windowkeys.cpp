@@ -2,11 +2,13 @@
 // Keys of MainWindow that act across panels: letters in lists, graphs and diff, and the walk from card to card.
 #include "ui/shell/mainwindow.h"
 
+#include "core/lineage/largeststeps.h"
 #include "core/lineage/step.h"
 #include "core/workspace/workspace.h"
 #include "ui/cards/cardpanel.h"
 #include "ui/cards/cardreviewer.h"
 #include "ui/cards/verdictbar.h"
+#include "ui/diff/diffpanel.h"
 #include "ui/graph/lineagepanel.h"
 #include "ui/graph/lineageview.h"
 #include "ui/library/librarypanel.h"
@@ -15,6 +17,7 @@
 #include "ui/models/workspacemodel.h"
 #include "ui/shell/centre.h"
 #include "ui/shell/statusline.h"
+#include "ui/style/format.h"
 #include "ui/style/keyscope.h"
 
 #include <QAbstractScrollArea>
@@ -28,7 +31,8 @@ QList<QWidget *> viewsOf(QWidget *panel)
 {
     QList<QWidget *> views;
     for (QWidget *child : panel->findChildren<QWidget *>()) {
-        if (qobject_cast<QAbstractScrollArea *>(child) || child->inherits("QCustomPlot"))
+        if (qobject_cast<QAbstractScrollArea *>(child) || child->inherits("QCustomPlot")
+            || child->inherits("klineage::ui::PictureCanvas"))
             views << child;
     }
     return views;
@@ -47,6 +51,9 @@ void MainWindow::buildPaneKeys()
     addCommand("review.previousCard", tr("Previous card"), QKeySequence(Qt::CTRL | Qt::Key_Up),
                [this] { stepCard(-1); });
 
+    addCommand("lineage.largestStep", tr("Go to the largest step, and on to the next largest"),
+               QKeySequence(Qt::ALT | Qt::Key_G), [this] { goToLargestStep(); });
+
     QList<QAction *> letters;
     for (const ActionRegistry::Entry &entry : m_actions->entries()) {
         if (entry.isPaneWide())
@@ -56,9 +63,15 @@ void MainWindow::buildPaneKeys()
             connect(entry.action, &QAction::triggered, m_centre,
                     [this] { m_centre->showPage(QStringLiteral("diff")); });
     }
-    for (const char *id : {"library", "lineage", "diff", "card", "profile", "machine", "trajectory"}) {
+    for (const char *id :
+         {"library", "lineage", "diff", "card", "profile", "machine", "trajectory", "story"}) {
+        QList<QAction *> meant = letters;
+        for (const ActionRegistry::Entry &own : m_actions->entries()) {
+            if (own.id().startsWith(QLatin1String(id) + QLatin1Char('.')))
+                meant.removeIf([&own](const QAction *letter) { return isCounterpart(letter, own.action); });
+        }
         for (QWidget *view : viewsOf(panel(QLatin1String(id))))
-            view->addActions(letters);
+            view->addActions(meant);
     }
 }
 
@@ -70,6 +83,12 @@ void MainWindow::connectReview()
     qobject_cast<LineagePanel *>(panel(QStringLiteral("lineage")))->view()->setViewed(m_viewed);
     connect(library, &LibraryPanel::cardChosen, this, &MainWindow::followCard);
     connect(card, &CardPanel::message, m_status, &StatusLine::say);
+    auto *diff = qobject_cast<DiffPanel *>(panel(QStringLiteral("diff")));
+    connect(diff, &DiffPanel::commentGiven, m_reviewer, &CardReviewer::comment);
+    connect(card, &CardPanel::commentWanted, this, [this, diff](const QString &id) {
+        m_centre->showPage(QStringLiteral("diff"));
+        diff->showComment(id);
+    });
     connect(card, &CardPanel::judged, this, [this, library](const QString &judged) {
         library->unmark();
         if (m_triaging)
@@ -133,6 +152,23 @@ void MainWindow::stepCard(int by)
                              : tr("This is the first card of the library."));
     else
         library->chooseCard(next);
+}
+
+void MainWindow::goToLargestStep()
+{
+    const lineage::Lineage *lineage = m_workspace->lineage(m_selection->lineageKey());
+    const auto steps = lineage ? lineage::largestSteps(*lineage) : std::vector<lineage::LargeStep>();
+    const lineage::LargeStep *step = lineage::largestStepAfter(steps, m_selection->row().toStdString());
+    if (!step) {
+        m_status->say(tr("No step of this lineage was timed beside the state before it."));
+        return;
+    }
+    m_selection->setRow(QString::fromStdString(step->to));
+    m_status->say(tr("%1 → %2 is number %3 of %4 steps by what it gained: %5, paired.")
+                      .arg(QString::fromStdString(step->from), QString::fromStdString(step->to))
+                      .arg(step - steps.data() + 1)
+                      .arg(steps.size())
+                      .arg(formatSpeedup(step->speedup.value)));
 }
 
 /// After a verdict: the next card that has none.

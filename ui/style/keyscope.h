@@ -18,6 +18,14 @@ inline void actInAllPanes(QAction *action)
     return action->property("actsInAllPanes").toBool();
 }
 
+/// The same done to what a panel shows: "diff.comment" of "card.comment". In its panel the key is its own.
+[[nodiscard]] inline bool isCounterpart(const QAction *paneWide, const QAction *own)
+{
+    return actsInAllPanes(paneWide) && !actsInAllPanes(own) && paneWide->shortcut() == own->shortcut()
+           && own->shortcutContext() == Qt::WidgetWithChildrenShortcut
+           && paneWide->objectName().section(u'.', 1) == own->objectName().section(u'.', 1);
+}
+
 /// "Approve (A)": what a command does, with its present key.
 [[nodiscard]] inline QString textWithKey(const QString &text, const QAction *action)
 {

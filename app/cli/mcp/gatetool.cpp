@@ -161,6 +161,22 @@ json trialForAgents(const gate::Trial &trial)
     return out;
 }
 
+json trialOutputSchema()
+{
+    const json text{{"type", "string"}};
+    const json object{{"type", "object"}};
+    json verdict = outputOf({{"status", text}});
+    for (const char *key : {"reason", "message", "hint", "stage"})
+        verdict["properties"][key] = text;
+    for (const char *key : {"evidence", "comparisons"})
+        verdict["properties"][key] = {{"type", "array"}};
+    json schema = outputOf({{"id", text}, {"workload", text}, {"verdict", verdict}});
+    schema["properties"]["latency_ns"] = object;
+    schema["properties"]["environment"] = object;
+    schema["properties"]["analysis"] = object;
+    return schema;
+}
+
 mcp::Tool gateTool(const std::shared_ptr<GateDesk> &desk)
 {
     json properties = gateOptionsSchema();
@@ -190,7 +206,8 @@ mcp::Tool gateTool(const std::shared_ptr<GateDesk> &desk)
          {"additionalProperties", false}},
         true,
         true,
-        [desk](const json &arguments, const Call &call) { return gateCandidate(*desk, arguments, call); }};
+        [desk](const json &arguments, const Call &call) { return gateCandidate(*desk, arguments, call); },
+        trialOutputSchema()};
 }
 
 } // namespace klineage::cli

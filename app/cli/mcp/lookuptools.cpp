@@ -31,6 +31,11 @@ json objectSchema(json properties, json required = json::array())
     return schema;
 }
 
+json listOf(json properties)
+{
+    return {{"type", "array"}, {"items", outputOf(std::move(properties))}};
+}
+
 ToolResult unknown(const std::string &what, const std::string &name, const std::vector<std::string> &known)
 {
     return mcp::toolError(noSuchName(what, name, known));
@@ -238,6 +243,14 @@ json retrieveSchema()
 
 } // namespace
 
+json outputOf(json properties)
+{
+    json required = json::array();
+    for (const auto &[name, schema] : properties.items())
+        required.push_back(name);
+    return {{"type", "object"}, {"properties", std::move(properties)}, {"required", std::move(required)}};
+}
+
 ToolResult toolErrorOf(const Error &error)
 {
     return mcp::toolError(error.detail.empty() ? error.message : error.message + '\n' + error.detail);
@@ -247,7 +260,7 @@ std::vector<Tool> lookupTools(const std::filesystem::path &root)
 {
     using Lookup = ToolResult (*)(const Workspace &, const json &);
     const auto tool = [&root](std::string name, std::string title, std::string description, json schema,
-                              Lookup lookup) {
+                              json output, Lookup lookup) {
         return Tool{std::move(name),
                     std::move(title),
                     std::move(description),
@@ -257,17 +270,33 @@ std::vector<Tool> lookupTools(const std::filesystem::path &root)
                     [root, lookup](const json &arguments, const Call &) {
                         const Result<Workspace> workspace = openWorkspace(root);
                         return workspace ? lookup(*workspace, arguments) : toolErrorOf(workspace.error());
-                    }};
+                    },
+                    std::move(output)};
     };
+    const json text{{"type", "string"}};
+    const json texts{{"type", "array"}, {"items", text}};
+    const json whole{{"type", "integer"}};
     return {
         tool("list_workloads", "List workloads",
              "The operators that can be optimized here, each with the lineages recorded for it.",
-             objectSchema(json::object()), listWorkloads),
+             objectSchema(json::object()),
+             outputOf({{"workloads",
+                        listOf({{"name", text}, {"title", text}, {"oracle", text}, {"lineages", texts}})}}),
+             listWorkloads),
         tool(
             "get_workload", "Get a workload",
             "One operator: tensors, axes, cases, input distributions, oracle, tolerances and references. The first case is "
             "timed, all are checked.",
-            objectSchema({{"workload", textSchema("Name of the workload")}}, {"workload"}), getWorkload),
+            objectSchema({{"workload", textSchema("Name of the workload")}}, {"workload"}),
+            outputOf({{"name", text},
+                      {"title", text},
+                      {"description", text},
+                      {"axes", texts},
+                      {"timed_axes", {{"type", "object"}}},
+                      {"tensors", listOf({{"name", text}, {"role", text}, {"dtype", text}, {"rank", whole}})},
+                      {"lineages", texts},
+                      {"workload_toml", text}}),
+            getWorkload),
         tool(
             "get_lineage", "Get a lineage, or one of its states",
             "An expert kernel as validated steps from naive (K00) to expert: states, transitions with category, locus and "
@@ -275,22 +304,38 @@ std::vector<Tool> lookupTools(const std::filesystem::path &root)
             objectSchema({{"lineage", textSchema("As in sgemm/pocl")},
                           {"state", textSchema("Id of a state or attempt, as in K03 or R03a")}},
                          {"lineage"}),
+            // The lineage, or one of its states with its source and trial.
+            json{{"type", "object"},
+                 {"properties",
+                  {{"lineage", text},
+                   {"states", listOf({{"id", text}, {"title", text}})},
+                   {"transitions", {{"type", "array"}}},
+                   {"attempts", listOf({{"id", text}, {"parent", text}, {"title", text}})},
+                   {"id", text},
+                   {"source", text},
+                   {"trial", {{"type", {"object", "null"}}}}}},
+                 {"required", {"lineage", "title"}}},
             getLineage),
         tool(
             "list_cards", "List SkillCards",
             "The index of the library, a line a card: name, whether admitted, best measured effect, what not every "
             "device has, the beginning of its intent. get_card has the full text.",
-            objectSchema(json::object()), listCards),
+            objectSchema(json::object()), outputOf({{"index", text}}), listCards),
         tool(
             "get_card", "Get a SkillCard",
             "One optimization: intent, anchor, preconditions, effects, risks, scope, feature contracts, carrier (a code "
             "sketch to adapt), evidence, verifications and reviews.",
-            objectSchema({{"card", textSchema("Name of the card")}}, {"card"}), getCard),
+            objectSchema({{"card", textSchema("Name of the card")}}, {"card"}), outputOf({{"name", text}}),
+            getCard),
         tool(
             "retrieve_cards", "Retrieve SkillCards for a target",
             "Cards that fit a target by verified scope, feature contracts and recorded lineages, best first, each with the "
             "reasons; and near misses with what blocked them. Name workload and platform, or a state.",
-            retrieveSchema(), retrieveCards),
+            retrieveSchema(),
+            outputOf({{"taken", listOf({{"card", text}, {"reasons", {{"type", "array"}}}})},
+                      {"blocked", listOf({{"card", text}, {"rules", texts}})},
+                      {"target", {{"type", "object"}}}}),
+            retrieveCards),
     };
 }
 

@@ -2,6 +2,7 @@
 #include "app/cli/mcp/mcpcommand.h"
 
 #include "app/cli/interrupt.h"
+#include "app/cli/mcp/offers.h"
 #include "app/cli/mcp/tools.h"
 #include "app/cli/mcp/transport.h"
 #include "app/cli/poolchoice.h"
@@ -21,7 +22,8 @@ const char *const instructions =
     "Optimize GPU kernels under a gate. A candidate is one text file: a launch plan in TOML in a comment block, then device code. "
     "Look at a workload (list_workloads, get_workload) and at recorded lineages (get_lineage; with a state: its source), retrieve "
     "cards for where the code stands (retrieve_cards), read them (get_card), write a candidate and gate it. Only the gate's verdict "
-    "counts: correct on every case, and a speedup whose interval excludes 1.";
+    "counts: correct on every case, and a speedup whose interval excludes 1. The resource klineage://format/candidate has the format of "
+    "a candidate, klineage://loop the loop.";
 
 int serve(const Session &session, const RunChoice &choice, const PoolChoice &poolChoice)
 {
@@ -49,10 +51,11 @@ int serve(const Session &session, const RunChoice &choice, const PoolChoice &poo
             tools.push_back(std::move(tool));
     }
     StdioTransport transport;
-    mcp::Server server({"klineage", "KLineage", KLINEAGE_VERSION, instructions}, std::move(tools),
-                       [&transport](const std::string &line) { transport.write(line); });
+    mcp::Server server(
+        {"klineage", "KLineage", KLINEAGE_VERSION, instructions}, std::move(tools),
+        [&transport](const std::string &line) { transport.write(line); }, workspaceOffers(*root));
     transport.read(mcp::maxLineBytes, interrupts.token(),
-                   [&server](std::string_view line) { server.receive(line); });
+                   [&server](std::string_view line, std::string_view tail) { server.receive(line, tail); });
     return exitOk;
 }
 

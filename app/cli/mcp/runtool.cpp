@@ -267,6 +267,21 @@ Result<run::Journal> openOrCreate(const fs::path &workspace, const RunChoice &ch
     return run::Journal::create(runs, settings);
 }
 
+/// Of both tools; a submission adds its step and its trial.
+json runOutputSchema()
+{
+    const json text{{"type", "string"}};
+    const json number{{"type", "number"}};
+    return outputOf({{"run", text},
+                     {"workload", text},
+                     {"platform", text},
+                     {"dollars", number},
+                     {"cap_dollars", number},
+                     {"best", number},
+                     {"ending", text},
+                     {"steps", {{"type", "array"}, {"items", outputOf({{"outcome", text}})}}}});
+}
+
 mcp::Tool submitTool(const std::shared_ptr<AgentRun> &run)
 {
     json properties = gateOptionsSchema();
@@ -296,7 +311,8 @@ mcp::Tool submitTool(const std::shared_ptr<AgentRun> &run)
          {"additionalProperties", false}},
         false,
         true,
-        [run](const json &arguments, const Call &call) { return run->submit(arguments, call); }};
+        [run](const json &arguments, const Call &call) { return run->submit(arguments, call); },
+        runOutputSchema()};
 }
 
 } // namespace
@@ -318,7 +334,8 @@ Result<std::vector<mcp::Tool>> runTools(const std::shared_ptr<GateDesk> &desk, c
         true, // on the thread of the submissions, after those that wait
         [run](const json &, const Call &) {
             return ToolResult{run->statusText(), run->status(), false};
-        }};
+        },
+        runOutputSchema()};
     return std::vector<mcp::Tool>{submitTool(run), std::move(status)};
 }
 

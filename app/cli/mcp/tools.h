@@ -11,6 +11,11 @@
 
 namespace klineage::cli {
 
+/// The schema of an object with at least these properties: what a tool returns when it is no error.
+[[nodiscard]] nlohmann::json outputOf(nlohmann::json properties);
+/// The schema of a trial as agents see it.
+[[nodiscard]] nlohmann::json trialOutputSchema();
+
 /// A sentence for the model: message and detail of an error.
 [[nodiscard]] mcp::ToolResult toolErrorOf(const Error &error);
 

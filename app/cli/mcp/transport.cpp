@@ -45,11 +45,13 @@ void StdioTransport::write(const std::string &line)
 }
 
 void StdioTransport::read(std::size_t most, const std::stop_token &stop,
-                          const std::function<void(std::string_view)> &line)
+                          const std::function<void(std::string_view, std::string_view)> &line)
 {
+    constexpr std::size_t keptOfTail = 4096;
     const process::StopEvent stopping(stop);
     std::array<char, 65536> buffer;
     std::string pending;
+    std::string tail; // the last bytes of a line that is too long
     while (!stop.stop_requested()) {
         std::array<pollfd, 2> wait{pollfd{STDIN_FILENO, POLLIN, 0}, pollfd{stopping.fd(), POLLIN, 0}};
         if (::poll(wait.data(), wait.size(), -1) < 0 && errno != EINTR)
@@ -64,12 +66,18 @@ void StdioTransport::read(std::size_t most, const std::stop_token &stop,
         std::string_view rest(buffer.data(), static_cast<std::size_t>(count));
         while (!rest.empty()) {
             const std::size_t end = std::min(rest.find('\n'), rest.size());
-            pending.append(rest.substr(0, std::min(end, most + 1 - std::min(pending.size(), most + 1))));
+            const std::size_t taken = std::min(end, most + 1 - std::min(pending.size(), most + 1));
+            pending.append(rest.substr(0, taken));
+            if (taken < end)
+                tail.append(rest.substr(taken, end - taken));
+            if (tail.size() > keptOfTail)
+                tail.erase(0, tail.size() - keptOfTail);
             if (end == rest.size())
                 break;
             rest.remove_prefix(end + 1);
-            line(pending);
+            line(pending, tail);
             pending.clear();
+            tail.clear();
         }
     }
 }

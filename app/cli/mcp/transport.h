@@ -19,10 +19,10 @@ public:
 
     /// One line out; nothing once the client has gone. One thread at a time.
     void write(const std::string &line);
-    /// Hands over lines until the input ends or a stop is asked for. Of a line longer than `most` bytes the first most + 1 are handed
-    /// over and the rest is skipped, so that nobody can fill the memory.
+    /// Hands over lines until the input ends or a stop is asked for, each with an empty tail. Of a line longer than `most` bytes the first
+    /// most + 1 are handed over and, as tail, at most 4 KiB of its end, so that nobody can fill the memory.
     void read(std::size_t most, const std::stop_token &stop,
-              const std::function<void(std::string_view)> &line);
+              const std::function<void(std::string_view line, std::string_view tail)> &line);
 
 private:
     int m_out = -1;

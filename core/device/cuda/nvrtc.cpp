@@ -2,12 +2,14 @@
 //
 // NVRTC turns a candidate into a cubin without a device, a driver or a host compiler.
 #include "core/device/backend.h"
+#include "core/device/cuda/headers/standardheaders.h"
 #include "core/device/cuda/library.h"
 #include "core/device/cuda/ptxaslog.h"
 
 #include <nvrtc.h>
 
-#include <array>
+#include <algorithm>
+#include <filesystem>
 
 namespace klineage::gate {
 
@@ -55,11 +57,15 @@ Result<Nvrtc> Nvrtc::load()
 
 constexpr std::size_t mostLog = std::size_t{1} << 20; ///< a candidate can have as much written as it likes
 
+/// minimal: without declarations that few kernels use (textures, the runtime's functions on the device), which take as long to read as
+/// a small kernel takes to compile.
 std::vector<std::string> compileOptions(const std::map<std::string, std::int64_t> &tunables,
-                                        const std::string &target)
+                                        const std::string &target, bool minimal)
 {
     std::vector<std::string> options = {"--gpu-architecture=" + target, "--std=c++17", "-lineinfo",
                                         "--ptxas-options=-v"};
+    if (minimal)
+        options.emplace_back("--minimal");
     for (const std::string &folder : cuda::includeFolders())
         options.push_back("--include-path=" + folder);
     for (const auto &[name, value] : tunables)
@@ -105,6 +111,80 @@ std::vector<std::byte> ptxOf(const Nvrtc &nvrtc, nvrtcProgram program)
     return ptx;
 }
 
+/// Those that the toolkit has no file of its own for.
+struct Headers {
+    std::vector<const char *> names;
+    std::vector<const char *> texts;
+};
+
+Headers headersBeside(const std::vector<std::string> &folders)
+{
+    Headers headers;
+    for (const cuda::StandardHeader &header : cuda::standardHeaders()) {
+        const bool isThere = std::any_of(folders.begin(), folders.end(), [&](const std::string &folder) {
+            std::error_code ignored;
+            return std::filesystem::exists(std::filesystem::path(folder) / header.name, ignored);
+        });
+        if (header.isOfToolkit && isThere)
+            continue;
+        headers.names.push_back(header.name);
+        headers.texts.push_back(header.text);
+    }
+    return headers;
+}
+
+std::vector<std::string> withMissing(std::vector<std::string> options, const cuda::MissingNames &missing)
+{
+    for (const std::string &header : missing.headers)
+        options.push_back("--pre-include=" + header);
+    if (missing.wantsDeviceDefault)
+        options.emplace_back("--device-as-default-execution-space");
+    return options;
+}
+
+/// What was done to the source, first in the log.
+std::string noteOf(const cuda::MissingNames &missing)
+{
+    std::string note;
+    for (const std::string &header : missing.headers)
+        note += (note.empty() ? "" : ", ") + header;
+    if (!note.empty())
+        note = "note: as nvcc does, this was included before the first line: " + note + '\n';
+    if (missing.wantsDeviceDefault)
+        note += "note: functions that say neither __device__ nor __host__ are compiled for the device\n";
+    return note;
+}
+
+Result<CompileOutput> compileOnce(const Nvrtc &nvrtc, const std::string &source, const std::string &name,
+                                  const std::vector<std::string> &options, const std::string &target)
+{
+    const Headers headers = headersBeside(cuda::includeFolders());
+    nvrtcProgram program = nullptr;
+    if (const nvrtcResult result = nvrtc.createProgram(&program, source.c_str(), name.c_str(),
+                                                       static_cast<int>(headers.names.size()),
+                                                       headers.texts.data(), headers.names.data());
+        result != NVRTC_SUCCESS)
+        return fail(ErrorCode::Internal,
+                    "Cannot start NVRTC on " + name + ": " + nvrtc.getErrorString(result) + ".");
+    std::vector<const char *> arguments;
+    for (const std::string &option : options)
+        arguments.push_back(option.c_str());
+    const nvrtcResult result =
+        nvrtc.compileProgram(program, static_cast<int>(arguments.size()), arguments.data());
+
+    CompileOutput output;
+    output.log = programLog(nvrtc, program);
+    if (result == NVRTC_SUCCESS) {
+        const bool isVirtual = target.rfind("compute_", 0) == 0;
+        output.binary = isVirtual ? ptxOf(nvrtc, program) : cubinOf(nvrtc, program);
+        output.ok = !output.binary.empty();
+        output.metrics = cuda::metricsFromPtxasLog(output.log);
+        output.metrics.push_back({"binary_bytes", static_cast<double>(output.binary.size()), "B", ""});
+    }
+    nvrtc.destroyProgram(&program);
+    return output;
+}
+
 } // namespace
 
 Result<CompileOutput> compileCuda(const std::string &source, const std::string &name,
@@ -118,31 +198,21 @@ Result<CompileOutput> compileCuda(const std::string &source, const std::string &
     int minor = 0;
     nvrtc->version(&major, &minor);
 
-    nvrtcProgram program = nullptr;
-    if (const nvrtcResult result =
-            nvrtc->createProgram(&program, source.c_str(), name.c_str(), 0, nullptr, nullptr);
-        result != NVRTC_SUCCESS)
-        return fail(ErrorCode::Internal,
-                    "Cannot start NVRTC on " + name + ": " + nvrtc->getErrorString(result) + ".");
-
-    const std::vector<std::string> options = compileOptions(tunables, target);
-    std::vector<const char *> arguments;
-    for (const std::string &option : options)
-        arguments.push_back(option.c_str());
-    const nvrtcResult result =
-        nvrtc->compileProgram(program, static_cast<int>(arguments.size()), arguments.data());
-
-    CompileOutput output;
-    output.compiler = "nvrtc " + std::to_string(major) + "." + std::to_string(minor);
-    output.log = programLog(*nvrtc, program);
-    if (result == NVRTC_SUCCESS) {
-        const bool isVirtual = target.rfind("compute_", 0) == 0;
-        output.binary = isVirtual ? ptxOf(*nvrtc, program) : cubinOf(*nvrtc, program);
-        output.ok = !output.binary.empty();
-        output.metrics = cuda::metricsFromPtxasLog(output.log);
-        output.metrics.push_back({"binary_bytes", static_cast<double>(output.binary.size()), "B", ""});
+    // What needs more than the least, has mistakes, or meets an NVRTC that does not know of it, is compiled once more; what is said is of that.
+    auto output = compileOnce(*nvrtc, source, name, compileOptions(tunables, target, true), target);
+    const std::vector<std::string> options = compileOptions(tunables, target, false);
+    if (output && !output->ok)
+        output = compileOnce(*nvrtc, source, name, options, target);
+    if (output && !output->ok) {
+        // nvcc's users have these without a word: they came with cuda_runtime.h and the host compiler.
+        const cuda::MissingNames missing = cuda::missingNames(output->log);
+        if (!missing.isEmpty())
+            output = compileOnce(*nvrtc, source, name, withMissing(options, missing), target);
+        if (output && !missing.isEmpty())
+            output->log = noteOf(missing) + output->log;
     }
-    nvrtc->destroyProgram(&program);
+    if (output)
+        output->compiler = "nvrtc " + std::to_string(major) + "." + std::to_string(minor);
     return output;
 }
 

@@ -85,7 +85,7 @@ Demand demandOf(const workload::Workload &workload, std::size_t sets)
     Demand demand;
     const workload::Case &timed = workload.cases.front();
     const kernel::Bindings bindings = workload.bindings(timed);
-    demand.flops = workload.flops.evaluateReal(bindings).value_or(0);
+    demand.flops = workload.leastFlops().evaluateReal(bindings).value_or(0);
     demand.bytes = workload.bytes.evaluateReal(bindings).value_or(0);
     demand.precision = precisionOf(workload);
     if (const auto tensors = workload.buffersOf(timed)) {
@@ -115,7 +115,7 @@ Verdict rooflineVerdict(double ns, const Demand &demand, const Floor &floor, con
                         {"peak", formatScaled(floor.peak, "FLOP/s")}};
     verdict.hint =
         "The work was not done, or not within the timed region. When it honestly was, with an algorithm that needs fewer "
-        "operations or bytes than the workload says, correct flops and bytes in workload.toml.";
+        "operations or bytes than the workload says, correct least_flops and bytes in workload.toml.";
     return verdict;
 }
 

@@ -559,17 +559,15 @@ std::vector<DeviceInfo> Supervisor::devices(const std::stop_token &stop)
         info.kind = traits.kind;
         const auto worker = m_d->session(traits.kind, stop);
         info.available = worker.has_value();
+        info.detail = worker ? (*worker)->helloEnvironment().platform : worker.error().error.message;
         if (worker) {
             const Environment &environment = (*worker)->helloEnvironment();
             info.name = environment.device;
             info.platform = environment.platform;
-            info.detail = environment.platform;
             for (const char *fact : {"compiler", "driver", "cuda_driver"}) {
                 if (const auto known = environment.facts.find(fact); known != environment.facts.end())
                     info.detail += ", " + std::string(fact) + " " + known->second;
             }
-        } else {
-            info.detail = worker.error().error.message;
         }
         devices.push_back(std::move(info));
     }
@@ -586,13 +584,18 @@ Result<Ceilings> Supervisor::ceilings(kernel::DeviceKind device, bool again, con
                                   progress);
 }
 
+OperationTimes Supervisor::operations(kernel::DeviceKind device) const
+{
+    const auto &session = m_d->sessions[device];
+    return session ? session->operations() : OperationTimes{};
+}
+
 pid_t Supervisor::workerPid(kernel::DeviceKind device) const
 {
-    const auto found = m_d->sessions.find(device);
-    if (found == m_d->sessions.end() && kernel::traitsOf(device).isHost && !m_d->spares.empty())
-        return m_d->spares.back()->alive() ? m_d->spares.back()->pid() : -1;
-    return found != m_d->sessions.end() && found->second && found->second->alive() ? found->second->pid()
-                                                                                   : -1;
+    const auto &spares = m_d->spares;
+    const bool fromSpares = !m_d->sessions[device] && kernel::traitsOf(device).isHost && !spares.empty();
+    const auto &next = fromSpares ? spares.back() : m_d->sessions[device];
+    return next && next->alive() ? next->pid() : -1;
 }
 
 } // namespace klineage::gate

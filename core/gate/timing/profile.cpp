@@ -274,7 +274,8 @@ void Profiler::decideStop(const process::Deadline &limit)
                      std::min(1.0, 1.0 - limit.secondsLeft() / std::max(wanted.profileSeconds, 0.1)), text);
     const StopRule rule{wanted.minRounds, wanted.targetHalfWidth, wanted.quick, limit.passed(),
                         m_context.deadline.secondsLeft() < deadlineMarginSeconds / 2};
-    m_stoppedBy = stopReason(m_subjects, m_state, rule, width, wanted.quick ? spread() : std::nullopt);
+    const bool compared = !wanted.parentText.empty();
+    m_stoppedBy = stopReason(m_subjects, m_state, rule, width, compared ? spread() : std::nullopt);
 }
 
 Profiler::Step Profiler::measure()

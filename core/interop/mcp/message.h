@@ -22,6 +22,9 @@ inline constexpr int invalidRequest = -32600;
 inline constexpr int methodNotFound = -32601;
 inline constexpr int invalidParams = -32602;
 inline constexpr int internalError = -32603;
+/// Of the protocol, since 2026-07-28.
+inline constexpr int unsupportedVersion = -32022;
+inline constexpr int resourceNotFound = -32002; ///< before that version
 
 struct Request {
     nlohmann::json id; ///< string or integer
@@ -51,10 +54,13 @@ struct Incoming {
     std::vector<Message> messages;
     bool isBatch = false;
 };
-[[nodiscard]] Incoming parseLine(std::string_view line);
+/// tail: the last bytes of a line that was too long to be kept whole; empty: `line` is all of it. What is too long or too deep to be read
+/// is answered to its id all the same, when that stands outside of all other values: a client waits for that one.
+[[nodiscard]] Incoming parseLine(std::string_view line, std::string_view tail = {});
 
 [[nodiscard]] nlohmann::json resultMessage(const nlohmann::json &id, nlohmann::json result);
-[[nodiscard]] nlohmann::json errorMessage(const nlohmann::json &id, int code, const std::string &message);
+[[nodiscard]] nlohmann::json errorMessage(const nlohmann::json &id, int code, const std::string &message,
+                                          nlohmann::json data = {});
 [[nodiscard]] nlohmann::json notificationMessage(const std::string &method, nlohmann::json params);
 /// One line, no newline; bytes that are no UTF-8 are replaced.
 [[nodiscard]] std::string written(const nlohmann::json &message);

@@ -25,6 +25,37 @@ ToolResult runGuarded(const Tool &tool, const json &arguments, const Call &call)
     }
 }
 
+constexpr const char *statelessVersion = "2026-07-28";
+constexpr std::size_t longestArgument = 1024;
+constexpr int freshMs = 0; ///< others write into the workspace meanwhile
+
+/// Keys of _meta that the protocol reserves.
+constexpr const char *versionKey = "io.modelcontextprotocol/protocolVersion";
+constexpr const char *capabilitiesKey = "io.modelcontextprotocol/clientCapabilities";
+constexpr const char *serverKey = "io.modelcontextprotocol/serverInfo";
+
+/// What a request says of itself: a version in its _meta, or nothing.
+std::optional<json> statedVersion(const Request &request)
+{
+    const auto meta = request.params.find("_meta");
+    if (meta == request.params.end() || !meta->is_object() || !meta->contains(versionKey))
+        return std::nullopt;
+    return meta->at(versionKey);
+}
+
+bool isAtLeast(const std::string &version, std::string_view other)
+{
+    return version >= other;
+}
+
+json resultOf(const ToolResult &result, const std::string &version)
+{
+    json out{{"content", {{{"type", "text"}, {"text", result.text}}}}, {"isError", result.isError}};
+    if (!result.structured.is_null() && isAtLeast(version, "2025-06-18"))
+        out["structuredContent"] = result.structured;
+    return out;
+}
+
 json requiredText(const json &params, const char *key)
 {
     const auto found = params.find(key);
@@ -35,7 +66,8 @@ json requiredText(const json &params, const char *key)
 
 const std::vector<std::string> &protocolVersions()
 {
-    static const std::vector<std::string> versions{"2025-06-18", "2025-03-26", "2024-11-05"};
+    static const std::vector<std::string> versions{statelessVersion, "2025-11-25", "2025-06-18", "2025-03-26",
+                                                   "2024-11-05"};
     return versions;
 }
 
@@ -46,9 +78,10 @@ struct Server::Batch {
     std::size_t open = 0;
 };
 
-Server::Server(ServerInfo info, std::vector<Tool> tools, Send send)
+Server::Server(ServerInfo info, std::vector<Tool> tools, Send send, Offers offers)
     : m_info(std::move(info))
     , m_tools(std::move(tools))
+    , m_offers(std::move(offers))
     , m_send(std::move(send))
     , m_queue(std::make_unique<WorkQueue>())
 {}
@@ -70,11 +103,11 @@ void Server::send(const json &message)
     m_send(line);
 }
 
-void Server::receive(std::string_view line)
+void Server::receive(std::string_view line, std::string_view tail)
 {
     if (line.find_first_not_of(" \t\r\n") == std::string_view::npos)
         return;
-    const Incoming incoming = parseLine(line);
+    const Incoming incoming = parseLine(line, tail);
     if (!incoming.isBatch) {
         handle(incoming.messages.front(), [this](const json &answer) {
             if (!answer.is_null())
@@ -117,19 +150,178 @@ void Server::handle(const Message &message, const Answer &answer)
 
 void Server::handleRequest(const Request &request, const Answer &answer)
 {
-    if (request.method == "ping")
-        answer(resultMessage(request.id, json::object()));
-    else if (request.method == "initialize")
+    std::string version = m_version;
+    if (const auto stated = statedVersion(request)) {
+        if (*stated != statelessVersion) {
+            const std::string asked =
+                stated->is_string() ? stated->get<std::string>().substr(0, 80) : std::string();
+            answer(errorMessage(request.id, unsupportedVersion,
+                                "This server does not speak the version '" + asked + "' of the protocol.",
+                                {{"supported", protocolVersions()}, {"requested", asked}}));
+            return;
+        }
+        if (!request.params.at("_meta").value(capabilitiesKey, json()).is_object()) {
+            answer(
+                errorMessage(request.id, invalidParams,
+                             "'_meta' of a request has the object '" + std::string(capabilitiesKey) + "'."));
+            return;
+        }
+        version = statelessVersion;
+    }
+    if (request.method == "initialize")
         answer(initialize(request));
-    else if (m_version.empty())
-        answer(errorMessage(request.id, invalidRequest, "The first request is 'initialize'."));
-    else if (request.method == "tools/list")
-        answer(listTools(request));
+    else if (request.method == "ping" && version.empty()) // before a session too
+        answer(resultMessage(request.id, json::object()));
+    else if (version.empty())
+        answer(errorMessage(request.id, invalidRequest,
+                            "The first request is 'initialize', or every request names its version."));
     else if (request.method == "tools/call")
-        callTool(request, answer);
+        callTool(request, version, answer);
     else
-        answer(errorMessage(request.id, methodNotFound,
-                            "This server has no method '" + request.method.substr(0, 80) + "'."));
+        answer(answerOf(request, version));
+}
+
+json Server::answerOf(const Request &request, const std::string &version) const
+{
+    const std::string &method = request.method;
+    const bool isList = method.ends_with("/list");
+    try {
+        if (isList && request.params.contains("cursor"))
+            return errorMessage(request.id, invalidParams,
+                                "All of it is on the first page: there is no cursor.");
+        if (method == "ping")
+            return result(request, json::object(), version);
+        if (method == "server/discover" && version == statelessVersion)
+            return result(request, discover(), version, true);
+        if (method == "tools/list")
+            return result(request, toolList(version), version, true);
+        if (m_offers.hasResources() && method == "resources/list")
+            return result(request, resourceList(), version, true);
+        if (m_offers.hasResources() && method == "resources/templates/list") {
+            json list = json::array();
+            for (const ResourceTemplate &one : m_offers.templates)
+                list.push_back({{"uriTemplate", one.uriTemplate},
+                                {"name", one.name},
+                                {"title", one.title},
+                                {"description", one.description},
+                                {"mimeType", one.mimeType}});
+            return result(request, {{"resourceTemplates", list}}, version, true);
+        }
+        if (m_offers.hasResources() && method == "resources/read")
+            return readResource(request, version);
+        if (!m_offers.prompts.empty() && method == "prompts/list") {
+            json list = json::array();
+            for (const Prompt &prompt : m_offers.prompts) {
+                json arguments = json::array();
+                for (const PromptArgument &argument : prompt.arguments)
+                    arguments.push_back({{"name", argument.name},
+                                         {"description", argument.description},
+                                         {"required", argument.isRequired}});
+                list.push_back({{"name", prompt.name},
+                                {"title", prompt.title},
+                                {"description", prompt.description},
+                                {"arguments", arguments}});
+            }
+            return result(request, {{"prompts", list}}, version, true);
+        }
+        if (!m_offers.prompts.empty() && method == "prompts/get")
+            return getPrompt(request, version);
+    } catch (const std::exception &problem) {
+        return errorMessage(request.id, internalError,
+                            "'" + method.substr(0, 80) + "' failed: " + problem.what() + '.');
+    }
+    return errorMessage(request.id, methodNotFound,
+                        "This server has no method '" + method.substr(0, 80) + "'.");
+}
+
+json Server::result(const Request &request, json result, const std::string &version, bool isList) const
+{
+    if (version == statelessVersion) {
+        result["resultType"] = "complete";
+        result["_meta"][serverKey] = {
+            {"name", m_info.name}, {"title", m_info.title}, {"version", m_info.version}};
+        if (isList) {
+            result["ttlMs"] = freshMs;
+            result["cacheScope"] = "private";
+        }
+    }
+    return resultMessage(request.id, std::move(result));
+}
+
+json Server::capabilities() const
+{
+    json out{{"tools", {{"listChanged", false}}}};
+    if (m_offers.hasResources())
+        out["resources"] = {{"listChanged", false}, {"subscribe", false}};
+    if (!m_offers.prompts.empty())
+        out["prompts"] = {{"listChanged", false}};
+    return out;
+}
+
+json Server::discover() const
+{
+    return {{"supportedVersions", protocolVersions()},
+            {"capabilities", capabilities()},
+            {"instructions", m_info.instructions}};
+}
+
+json Server::resourceList() const
+{
+    json list = json::array();
+    for (const Resource &one : m_offers.resources())
+        list.push_back({{"uri", one.uri},
+                        {"name", one.name},
+                        {"title", one.title},
+                        {"description", one.description},
+                        {"mimeType", one.mimeType}});
+    return {{"resources", list}};
+}
+
+json Server::readResource(const Request &request, const std::string &version) const
+{
+    const json uri = requiredText(request.params, "uri");
+    if (uri.is_null())
+        return errorMessage(request.id, invalidParams, "'uri' is a string.");
+    const auto &address = uri.get_ref<const std::string &>();
+    const std::optional<ResourceText> text =
+        address.size() <= longestArgument ? m_offers.read(address) : std::nullopt;
+    if (!text)
+        return errorMessage(request.id, version == statelessVersion ? invalidParams : resourceNotFound,
+                            "There is no resource '" + address.substr(0, 200)
+                                + "'; resources/list names them.");
+    return result(request,
+                  {{"contents", {{{"uri", address}, {"mimeType", text->mimeType}, {"text", text->text}}}}},
+                  version, true);
+}
+
+json Server::getPrompt(const Request &request, const std::string &version) const
+{
+    const json name = requiredText(request.params, "name");
+    const auto prompt = std::find_if(m_offers.prompts.begin(), m_offers.prompts.end(),
+                                     [&](const Prompt &one) { return json(one.name) == name; });
+    if (prompt == m_offers.prompts.end())
+        return errorMessage(request.id, invalidParams,
+                            "There is no prompt of that name; prompts/list has them.");
+    std::map<std::string, std::string> arguments;
+    const json given = request.params.value("arguments", json::object());
+    for (const PromptArgument &argument : prompt->arguments) {
+        const auto found = given.is_object() ? given.find(argument.name) : given.end();
+        const bool isText = found != given.end() && found->is_string()
+                            && found->get_ref<const std::string &>().size() <= longestArgument;
+        if (isText)
+            arguments[argument.name] = found->get<std::string>();
+        else if (argument.isRequired || found != given.end())
+            return errorMessage(request.id, invalidParams,
+                                "The prompt " + prompt->name + " takes '" + argument.name
+                                    + "', a string of at most 1,024 bytes.");
+    }
+    std::string problem;
+    const std::string text = prompt->run(arguments, problem);
+    if (!problem.empty())
+        return errorMessage(request.id, invalidParams, problem);
+    const json message{{"role", "user"}, {"content", {{"type", "text"}, {"text", text}}}};
+    return result(request, {{"description", prompt->description}, {"messages", json::array({message})}},
+                  version);
 }
 
 void Server::handleNotification(const Notification &notification)
@@ -158,39 +350,40 @@ json Server::initialize(const Request &request)
                             "'clientInfo' is an object with the strings 'name' and 'version'.");
     if (!request.params.value("capabilities", json()).is_object())
         return errorMessage(request.id, invalidParams, "'capabilities' is an object.");
+    // The newest has no sessions.
     const std::vector<std::string> &known = protocolVersions();
-    const auto asked = std::find(known.begin(), known.end(), version.get_ref<const std::string &>());
-    m_version = asked == known.end() ? known.front() : *asked;
+    const auto asked = std::find(known.begin() + 1, known.end(), version.get_ref<const std::string &>());
+    m_version = asked == known.end() ? known.at(1) : *asked;
     json server{{"name", m_info.name}, {"version", m_info.version}};
-    if (speaks("2025-06-18"))
+    if (isAtLeast(m_version, "2025-06-18"))
         server["title"] = m_info.title;
     return resultMessage(request.id, {{"protocolVersion", m_version},
-                                      {"capabilities", {{"tools", {{"listChanged", false}}}}},
+                                      {"capabilities", capabilities()},
                                       {"serverInfo", server},
                                       {"instructions", m_info.instructions}});
 }
 
-json Server::listTools(const Request &request) const
+json Server::toolList(const std::string &version) const
 {
-    if (request.params.contains("cursor"))
-        return errorMessage(request.id, invalidParams,
-                            "All tools are on the first page: there is no cursor.");
     json list = json::array();
     for (const Tool &tool : m_tools) {
         json entry{{"name", tool.name}, {"description", tool.description}, {"inputSchema", tool.inputSchema}};
-        if (speaks("2025-03-26"))
+        if (isAtLeast(version, "2025-03-26"))
             entry["annotations"] = {{"title", tool.title},
                                     {"readOnlyHint", tool.isReadOnly},
                                     {"destructiveHint", false},
                                     {"openWorldHint", false}};
-        if (speaks("2025-06-18"))
+        if (isAtLeast(version, "2025-06-18")) {
             entry["title"] = tool.title;
+            if (!tool.outputSchema.is_null())
+                entry["outputSchema"] = tool.outputSchema;
+        }
         list.push_back(std::move(entry));
     }
-    return resultMessage(request.id, {{"tools", list}});
+    return {{"tools", list}};
 }
 
-void Server::callTool(const Request &request, const Answer &answer)
+void Server::callTool(const Request &request, const std::string &version, const Answer &answer)
 {
     const json name = requiredText(request.params, "name");
     const json arguments = request.params.value("arguments", json::object());
@@ -211,25 +404,28 @@ void Server::callTool(const Request &request, const Answer &answer)
         return;
     }
     if (const auto problem = schemaProblem(tool->inputSchema, arguments)) {
-        answer(resultMessage(request.id, resultOf(toolError(*problem))));
+        answer(result(request, resultOf(toolError(*problem), version), version));
         return;
     }
     if (tool->isLong)
-        startLongCall(*tool, request, arguments, answer);
+        startLongCall(*tool, request, arguments, version, answer);
     else
-        answer(resultMessage(request.id, resultOf(runGuarded(*tool, arguments, {{}, progressOf(request)}))));
+        answer(result(request,
+                      resultOf(runGuarded(*tool, arguments, {{}, progressOf(request, version)}), version),
+                      version));
 }
 
 void Server::startLongCall(const Tool &tool, const Request &request, const json &arguments,
-                           const Answer &answer)
+                           const std::string &version, const Answer &answer)
 {
     const std::string key = written(request.id);
     std::stop_source stop;
     {
         const std::lock_guard lock(m_flying);
         if (m_calls.size() >= mostCalls) {
-            answer(resultMessage(request.id,
-                                 resultOf(toolError("Sixteen calls are waiting already: try again later."))));
+            answer(result(request,
+                          resultOf(toolError("Sixteen calls are waiting already: try again later."), version),
+                          version));
             return;
         }
         if (!m_calls.emplace(key, stop).second) {
@@ -237,19 +433,20 @@ void Server::startLongCall(const Tool &tool, const Request &request, const json 
             return;
         }
     }
-    m_queue->add([this, &tool, request, arguments, answer, key, stop] {
-        ToolResult result;
+    m_queue->add([this, &tool, request, arguments, version, answer, key, stop] {
+        ToolResult made;
         if (!stop.stop_requested())
-            result = runGuarded(tool, arguments, {stop.get_token(), progressOf(request)});
+            made = runGuarded(tool, arguments, {stop.get_token(), progressOf(request, version)});
         {
             const std::lock_guard lock(m_flying);
             m_calls.erase(key);
         }
-        answer(stop.stop_requested() ? json() : resultMessage(request.id, resultOf(result)));
+        answer(stop.stop_requested() ? json() : result(request, resultOf(made, version), version));
     });
 }
 
-std::function<void(double, const std::string &)> Server::progressOf(const Request &request)
+std::function<void(double, const std::string &)> Server::progressOf(const Request &request,
+                                                                    const std::string &version)
 {
     const json meta = request.params.value("_meta", json());
     const json token = meta.is_object() ? meta.value("progressToken", json()) : json();
@@ -260,29 +457,22 @@ std::function<void(double, const std::string &)> Server::progressOf(const Reques
         double last = -1;
         std::chrono::steady_clock::time_point when;
     };
-    return [this, token, state = std::make_shared<State>()](double fraction, const std::string &text) {
-        const auto now = std::chrono::steady_clock::now();
-        {
-            const std::lock_guard lock(state->mutex);
-            // Each is more than the one before, as the protocol wants it.
-            if (fraction <= state->last || (state->last >= 0 && now - state->when < progressEvery))
-                return;
-            state->last = fraction;
-            state->when = now;
-        }
-        json params{{"progressToken", token}, {"progress", fraction}, {"total", 1}};
-        if (speaks("2025-03-26"))
-            params["message"] = text;
-        send(notificationMessage("notifications/progress", params));
-    };
-}
-
-json Server::resultOf(const ToolResult &result) const
-{
-    json out{{"content", {{{"type", "text"}, {"text", result.text}}}}, {"isError", result.isError}};
-    if (!result.structured.is_null() && speaks("2025-06-18"))
-        out["structuredContent"] = result.structured;
-    return out;
+    return
+        [this, token, version, state = std::make_shared<State>()](double fraction, const std::string &text) {
+            const auto now = std::chrono::steady_clock::now();
+            {
+                const std::lock_guard lock(state->mutex);
+                // Each is more than the one before, as the protocol wants it.
+                if (fraction <= state->last || (state->last >= 0 && now - state->when < progressEvery))
+                    return;
+                state->last = fraction;
+                state->when = now;
+            }
+            json params{{"progressToken", token}, {"progress", fraction}, {"total", 1}};
+            if (isAtLeast(version, "2025-03-26"))
+                params["message"] = text;
+            send(notificationMessage("notifications/progress", params));
+        };
 }
 
 } // namespace klineage::mcp

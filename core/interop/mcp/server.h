@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/interop/mcp/message.h"
+#include "core/interop/mcp/offers.h"
 #include "core/interop/mcp/tool.h"
 #include "core/interop/mcp/workqueue.h"
 
@@ -23,9 +24,10 @@ struct ServerInfo {
     std::string instructions; ///< how the tools are meant to be used, for the model
 };
 
-/// A server of the Model Context Protocol (modelcontextprotocol.io) that offers tools, apart from its transport: lines come in by
-/// receive() and go out by send. initialize, ping, tools/list, tools/call, and the notifications initialized, cancelled and progress;
-/// batches where the version has them (2025-03-26).
+/// A server of the Model Context Protocol (modelcontextprotocol.io) that offers tools, resources and prompts, apart from its transport:
+/// lines come in by receive() and go out by send. It speaks with clients that open a session by initialize, and with those whose every
+/// request says its version itself (2026-07-28), on one connection if need be. Notifications: initialized, cancelled, progress; batches
+/// where the version has them (2025-03-26).
 ///
 /// Thread contract: receive() on one thread at a time; it returns at once but for short tools, which run in it. send is called from
 /// that thread and from the server's own, one call at a time. A long call is stopped by notifications/cancelled and by destruction; then
@@ -35,13 +37,13 @@ class Server
 public:
     using Send = std::function<void(const std::string &line)>;
 
-    Server(ServerInfo info, std::vector<Tool> tools, Send send);
+    Server(ServerInfo info, std::vector<Tool> tools, Send send, Offers offers = {});
     ~Server();
     Server(const Server &) = delete;
     Server &operator=(const Server &) = delete;
 
-    /// One message or batch, without the newline. Anything may be in it.
-    void receive(std::string_view line);
+    /// One message or batch, without the newline. Anything may be in it. tail: as parseLine() has it.
+    void receive(std::string_view line, std::string_view tail = {});
     /// Blocks until no call is in flight.
     void wait() { m_queue->wait(); }
 
@@ -53,17 +55,27 @@ private:
     void handleRequest(const Request &request, const Answer &answer);
     void handleNotification(const Notification &notification);
     [[nodiscard]] nlohmann::json initialize(const Request &request);
-    [[nodiscard]] nlohmann::json listTools(const Request &request) const;
-    void callTool(const Request &request, const Answer &answer);
+    [[nodiscard]] nlohmann::json discover() const;
+    [[nodiscard]] nlohmann::json capabilities() const;
+    /// The answer to everything but tools/call.
+    [[nodiscard]] nlohmann::json answerOf(const Request &request, const std::string &version) const;
+    [[nodiscard]] nlohmann::json toolList(const std::string &version) const;
+    [[nodiscard]] nlohmann::json resourceList() const;
+    [[nodiscard]] nlohmann::json readResource(const Request &request, const std::string &version) const;
+    [[nodiscard]] nlohmann::json getPrompt(const Request &request, const std::string &version) const;
+    void callTool(const Request &request, const std::string &version, const Answer &answer);
     void startLongCall(const Tool &tool, const Request &request, const nlohmann::json &arguments,
-                       const Answer &answer);
-    [[nodiscard]] std::function<void(double, const std::string &)> progressOf(const Request &request);
-    [[nodiscard]] nlohmann::json resultOf(const ToolResult &result) const;
+                       const std::string &version, const Answer &answer);
+    [[nodiscard]] std::function<void(double, const std::string &)> progressOf(const Request &request,
+                                                                              const std::string &version);
+    /// A result in the form of the version; isList: clients of 2026-07-28 are told how long it holds.
+    [[nodiscard]] nlohmann::json result(const Request &request, nlohmann::json result,
+                                        const std::string &version, bool isList = false) const;
     void send(const nlohmann::json &message);
-    [[nodiscard]] bool speaks(std::string_view version) const { return m_version >= version; }
 
     ServerInfo m_info;
     std::vector<Tool> m_tools;
+    Offers m_offers;
     Send m_send;
     std::mutex m_sending;
     std::string m_version; ///< agreed on; empty before initialize. Written before any call is started.

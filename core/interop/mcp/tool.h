@@ -43,6 +43,7 @@ struct Tool {
     bool isLong =
         false; ///< runs on the server's own thread, one at a time, so that pings and cancellations are heard
     std::function<ToolResult(const nlohmann::json &arguments, const Call &call)> run;
+    nlohmann::json outputSchema{}; ///< of ToolResult::structured where it is no error; null: none is said
 };
 
 } // namespace klineage::mcp

@@ -7,6 +7,7 @@
 #include "core/interop/folderimport.h"
 #include "core/interop/problems/kernelbench.h"
 #include "core/interop/problems/proof.h"
+#include "core/interop/problems/storeworkload.h"
 
 #include <nlohmann/json.hpp>
 
@@ -23,7 +24,6 @@ constexpr FolderImport::Limits problemLimits = {
     .tooMany = "More than 20000 files; what comes after them was not looked at."};
 constexpr std::size_t maxBindings = 10'000; ///< of a file
 constexpr std::size_t maxBindingsBytes = std::size_t{64} << 20;
-constexpr const char *referenceName = "reference.py";
 
 class ProblemImport : public FolderImport
 {
@@ -201,7 +201,7 @@ private:
         if (proved)
             proved = prove(*draft, stop());
         if (proved && !m_options.dryRun)
-            proved = store(draft->workload);
+            proved = storeWorkload(m_workloads, draft->workload);
         if (draft && proved) {
             entry.name = draft->workload.name;
             entry.notes.insert(entry.notes.end(), draft->notes.begin(), draft->notes.end());
@@ -209,20 +209,6 @@ private:
         if (!proved)
             entry.reason = proved.error().message;
         add(std::move(entry));
-    }
-
-    Status store(workload::Workload workload) const
-    {
-        std::error_code problem;
-        const fs::path folder = m_workloads / workload.name;
-        fs::create_directories(folder, problem);
-        if (problem)
-            return fail(ErrorCode::Io, "Cannot create '" + folder.string() + "': " + problem.message() + '.');
-        if (auto written = files::writeFileAtomic(folder / referenceName, workload.python->source); !written)
-            return written;
-        workload.python->source.clear();
-        workload.python->file = referenceName;
-        return files::writeFileAtomic(folder / "workload.toml", workload::writeWorkload(workload));
     }
 
     fs::path m_workloads;

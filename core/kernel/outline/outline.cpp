@@ -285,6 +285,14 @@ private:
         put(begin, std::max(begin, end));
     }
 
+    [[nodiscard]] bool isParameter(std::size_t i, const KernelFunction &kernel) const
+    {
+        const CodeToken *token = at(i);
+        return token
+               && std::any_of(kernel.parameters.begin(), kernel.parameters.end(),
+                              [token](const KernelParameter &p) { return token->is(p.name); });
+    }
+
     /// Which dimensions of the grid and of a block the body asks for.
     void readBody(std::size_t i, std::size_t end, KernelFunction &kernel) const
     {
@@ -318,9 +326,10 @@ private:
                     kernel.gridRank = std::max(kernel.gridRank, rank);
                 if (word == "threadIdx" || word == "blockDim")
                     kernel.blockRank = std::max(kernel.blockRank, rank);
-                // blockIdx.x * blockDim.x, either way round; or * a constant of the code
+                // blockIdx.x * blockDim.x, either way round; or * a constant of the code. * a parameter goes to a block's row.
                 if (word == "blockIdx" && rank == 1)
-                    multiplies |= isAt(i + 3, "*") || (i > 0 && isAt(i - 1, "*"));
+                    multiplies |= (isAt(i + 3, "*") && !isParameter(i + 4, kernel))
+                                  || (i > 1 && isAt(i - 1, "*") && !isParameter(i - 2, kernel));
             }
             kernel.usesDynamicShared |=
                 word == "extern" && (isAt(i + 1, "__shared__") || isAt(i + 2, "__shared__"));

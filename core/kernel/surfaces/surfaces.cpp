@@ -27,8 +27,10 @@ const SurfaceRow cudaRow = {
     .language = {"cuda", "CUDA C++", ".cu", "cuda", "cuda", "/*", "*/", otherCudaNames},
     .device = DeviceKind::Cuda,
     .compiledApart = true,
-    .includes = "A CUDA candidate can include the headers of the CUDA Toolkit, such as cuda_fp16.h, "
-                "mma.h, cuda_pipeline.h or cuda/std/cstdint, and no other file.",
+    .includes =
+        "A CUDA candidate can include the headers of the CUDA Toolkit, such as cuda_fp16.h, "
+        "mma.h, cuda_pipeline.h or cuda/std/cstdint, those of the standard library that device code uses, such as cstdint, "
+        "cmath, limits or algorithm, and no other file.",
     .dialect = &cudaDialect,
     .planExample = "rederive-plan",
 };

@@ -3,6 +3,7 @@
 
 #include "core/files/atomicfile.h"
 #include "core/files/filehandle.h"
+#include "core/files/jsonlines.h"
 #include "core/files/sha256.h"
 #include "core/files/tomlreader.h"
 #include "core/lineage/lineage.h"
@@ -164,6 +165,9 @@ void takeOver(const lineage::Lineage &older, Draft &draft)
         if (!draft.lineage.findTrial(trial.id))
             draft.lineage.trials.push_back(trial);
     }
+    if (Result<std::string> comments =
+            files::readFile(older.directory / "comments.jsonl", files::maxLinesFileBytes))
+        draft.files.emplace("comments.jsonl", std::move(*comments));
     std::error_code problem;
     for (const char *folder : {"branches", "listings"}) {
         for (fs::directory_iterator it(older.directory / folder, problem), end; !problem && it != end;

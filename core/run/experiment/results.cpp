@@ -89,7 +89,7 @@ std::string trajectoriesCsv(const ExperimentResults &results)
     for (const CellResult &cell : results.cells) {
         for (const TrajectoryPoint &point : cell.summary.trajectory)
             text += cellText(cell.cell) + ',' + std::to_string(point.step) + ',' + shortestText(point.dollars)
-                    + ',' + shortestText(point.best) + ',' + shortestText(point.speedup) + ',' + point.action
+                    + ',' + measuredText(point.best) + ',' + measuredText(point.speedup) + ',' + point.action
                     + ',' + point.outcome + '\n';
     }
     return text;
@@ -103,8 +103,8 @@ std::string resultsCsv(const ExperimentResults &results)
     for (const CellResult &cell : results.cells) {
         const Summary &s = cell.summary;
         text += cellText(cell.cell) + ',' + cell.state + ',' + cell.ending.code + ',' + s.reference.name + ','
-                + shortestText(s.rootSpeedup) + ',' + shortestText(s.finalSpeedup) + ','
-                + shortestText(s.best) + ',' + (s.audited ? "yes" : "no") + ',' + std::to_string(s.valid)
+                + measuredText(s.rootSpeedup) + ',' + measuredText(s.finalSpeedup) + ','
+                + measuredText(s.best) + ',' + (s.audited ? "yes" : "no") + ',' + std::to_string(s.valid)
                 + ',' + std::to_string(s.failed) + ',' + std::to_string(s.wrappers) + ','
                 + std::to_string(s.questions) + ',' + shortestText(s.dollars) + '\n';
     }

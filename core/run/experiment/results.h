@@ -40,7 +40,8 @@ struct ExperimentResults {
 /// Reads what is there; nothing is run.
 [[nodiscard]] ExperimentResults readResults(const Experiment &experiment);
 
-/// "root,policy,seed,step,dollars,best,speedup,action,outcome" and a line a step: the trajectories.
+/// "root,policy,seed,step,dollars,best,speedup,action,outcome" and a line a step: the trajectories. Speedups that were not measured are
+/// empty, here and below.
 [[nodiscard]] std::string trajectoriesCsv(const ExperimentResults &results);
 /// "root,policy,seed,state,ending,reference,root_speedup,final_speedup,best,audited,valid,failed,wrappers,questions,dollars".
 [[nodiscard]] std::string resultsCsv(const ExperimentResults &results);

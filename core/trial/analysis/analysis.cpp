@@ -4,10 +4,12 @@
 #include "core/base/numbertext.h"
 #include "core/trial/analysis/classify.h"
 #include "core/trial/analysis/tools.h"
+#include "core/trial/metricnames.h"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <map>
 
 namespace klineage::gate {
 
@@ -35,6 +37,46 @@ bool canLook(const Tool &tool, const KernelFigures &kernel)
                        [&](const char *metric) { return kernel.find(metric).has_value(); });
 }
 
+/// The lines of a kernel (empty: of any) where most samples have one of the reasons.
+std::vector<FindingLine> linesWith(const Trial &trial, const std::string &kernel,
+                                   const std::vector<const char *> &reasons)
+{
+    constexpr double leastShare = 0.005;
+    constexpr std::size_t mostLines = 3;
+    std::int64_t total = 0;
+    std::map<int, std::int64_t> found;
+    for (const Hotspot &spot : trial.hotspots) {
+        total += spot.samples;
+        if (spot.line <= 0 || (!kernel.empty() && spot.kernel != kernel))
+            continue;
+        for (const char *reason : reasons) {
+            if (const auto stall = spot.stalls.find(reason); stall != spot.stalls.end())
+                found[spot.line] += stall->second;
+        }
+    }
+    std::vector<FindingLine> lines;
+    for (const auto &[line, samples] : found) {
+        const double share = total > 0 ? static_cast<double>(samples) / static_cast<double>(total) : 0;
+        if (share >= leastShare)
+            lines.push_back({line, share});
+    }
+    std::stable_sort(lines.begin(), lines.end(),
+                     [](const FindingLine &a, const FindingLine &b) { return a.share > b.share; });
+    lines.resize(std::min(lines.size(), mostLines));
+    return lines;
+}
+
+/// A stall's reason is the end of its metric's name.
+std::vector<const char *> reasonsOf(const Tool &tool, const std::string &metric)
+{
+    constexpr std::string_view prefix = "stall_";
+    if (!tool.subject || !metric.starts_with(prefix))
+        return tool.reasons;
+    if (metric == metric::stallNoInstruction)
+        return {"no_instruction", "no_instructions"}; // older and newer samplers
+    return {metric.c_str() + prefix.size()};
+}
+
 void apply(const Tool &tool, const Trial &trial, const std::optional<Roof> &roof, const Figures &figures,
            Analysis &analysis)
 {
@@ -43,8 +85,15 @@ void apply(const Tool &tool, const Trial &trial, const std::optional<Roof> &roof
         return;
     }
     const auto look = [&](const KernelFigures &kernel, const std::string &name) {
-        if (auto text = tool.look({trial, roof, analysis, figures, kernel}))
-            analysis.findings.push_back({tool.name, name, std::move(*text)});
+        const ToolScope scope{trial, roof, analysis, figures, kernel};
+        auto text = tool.look(scope);
+        if (!text)
+            return;
+        const std::string metric = tool.subject           ? tool.subject(scope)
+                                   : tool.metrics.empty() ? std::string()
+                                                          : tool.metrics.front();
+        analysis.findings.push_back(
+            {tool.name, name, std::move(*text), metric, linesWith(trial, name, reasonsOf(tool, metric))});
     };
     if (tool.looks == Tool::Looks::WholeRun)
         return look(figures.run, {});
@@ -108,8 +157,16 @@ Analysis analyse(const Trial &trial, const std::optional<Roof> &roof)
 json analysisJson(const Analysis &analysis)
 {
     json findings = json::array();
-    for (const ToolFinding &finding : analysis.findings)
-        findings.push_back({{"tool", finding.tool}, {"kernel", finding.kernel}, {"text", finding.text}});
+    for (const ToolFinding &finding : analysis.findings) {
+        json lines = json::array();
+        for (const FindingLine &line : finding.lines)
+            lines.push_back({{"line", line.line}, {"share", line.share}});
+        findings.push_back({{"tool", finding.tool},
+                            {"kernel", finding.kernel},
+                            {"text", finding.text},
+                            {"metric", finding.metric.empty() ? json() : json(finding.metric)},
+                            {"lines", std::move(lines)}});
+    }
     json missing = json::array();
     for (const ToolSilence &silence : analysis.notMeasured)
         missing.push_back({{"tool", silence.tool}, {"why", silence.why}});

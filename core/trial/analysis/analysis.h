@@ -20,10 +20,19 @@ struct Classification {
     std::string reason; ///< one or two sentences with the figures; says so when the sides differ
 };
 
+/// A line of the candidate and how many of the trial's samples it has that a finding is about.
+struct FindingLine {
+    int line = 0;     ///< 1-based
+    double share = 0; ///< of all samples of the trial, 0 … 1
+};
+
 struct ToolFinding {
-    std::string tool;   ///< stable: "occupancy"
-    std::string kernel; ///< empty: the whole run
-    std::string text;   ///< what, the number, the threshold, what it usually means
+    std::string tool;     ///< stable: "occupancy"
+    std::string kernel;   ///< empty: the whole run
+    std::string text;     ///< what, the number, the threshold, what it usually means
+    std::string metric{}; ///< the figure behind it, a Metric::name; empty: no single one
+    /// Where it shows, most samples first, three at most; none where the trial kept no samples, or samples do not show such a thing.
+    std::vector<FindingLine> lines{};
 };
 
 struct ToolSilence {
@@ -50,7 +59,7 @@ struct Analysis {
 [[nodiscard]] std::vector<std::string> toolNames(kernel::Surface surface);
 
 /// {"class", "reason", "analytic", "counters", "intensity", "ridge", "bandwidth_share", "peak_share", "findings": [{"tool", "kernel",
-/// "text"}], "not_measured": [{"tool", "why"}]}; figures that are not known are null.
+/// "text", "metric", "lines": [{"line", "share"}]}], "not_measured": [{"tool", "why"}]}; figures that are not known are null.
 [[nodiscard]] nlohmann::json analysisJson(const Analysis &analysis);
 
 /// For a prompt or a terminal: the class and its reason, then a line a finding, then one that names the tools that could not look.

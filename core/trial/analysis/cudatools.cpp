@@ -156,7 +156,8 @@ constexpr Stall stalls[] = {
     {metric::stallGmma, "asynchronous tensor products: usually as it should be"},
 };
 
-Sentence stallReasons(const ToolScope &scope)
+/// nullptr: none is above the threshold.
+const Stall *worstStall(const ToolScope &scope)
 {
     const Stall *worst = nullptr;
     double most = stallPercent;
@@ -166,8 +167,21 @@ Sentence stallReasons(const ToolScope &scope)
             worst = &stall;
         }
     }
+    return worst;
+}
+
+std::string worstStallName(const ToolScope &scope)
+{
+    const Stall *worst = worstStall(scope);
+    return worst ? worst->name : std::string();
+}
+
+Sentence stallReasons(const ToolScope &scope)
+{
+    const Stall *worst = worstStall(scope);
     if (!worst)
         return {};
+    const double most = scope.get(worst->name);
     return "Warps spend " + percent(most) + " of their time waiting for " + std::string(worst->meaning)
            + (most > stallCritical ? " (threshold 40 %, critical from 60 %)." : " (threshold 40 %).");
 }
@@ -297,26 +311,64 @@ std::vector<Tool> cudaTools()
         {"registers", cuda, EachKernel, {metric::registers}, false, registerUse},
         {"spills", cuda, EachKernel, {"spill_stores"}, false, spills},
         {"tiling", cuda, EachKernel, {metric::staticShared, metric::dynamicShared}, true, tiling},
-        {"coalescing", cuda, EachKernel, {metric::sectorsPerLoad}, false, loadCoalescing},
-        {"store-coalescing", cuda, EachKernel, {metric::sectorsPerStore}, false, storeCoalescing},
+        {"coalescing",
+         cuda,
+         EachKernel,
+         {metric::sectorsPerLoad},
+         false,
+         loadCoalescing,
+         {"long_scoreboard", "lg_throttle"}},
+        {"store-coalescing",
+         cuda,
+         EachKernel,
+         {metric::sectorsPerStore},
+         false,
+         storeCoalescing,
+         {"lg_throttle", "drain"}},
         {"local-access",
          cuda,
          EachKernel,
          {metric::localLoads, metric::stallLongScoreboard},
          false,
-         localAccess},
-        {"stalls", cuda, EachKernel, {metric::stallLongScoreboard}, false, stallReasons},
-        {"barriers", cuda, EachKernel, {metric::stallBarrier}, false, barriers},
+         localAccess,
+         {"long_scoreboard", "lg_throttle"}},
+        {"stalls", cuda, EachKernel, {metric::stallLongScoreboard}, false, stallReasons, {}, worstStallName},
+        {"barriers", cuda, EachKernel, {metric::stallBarrier}, false, barriers, {"barrier"}},
         {"bank-conflicts",
          cuda,
          EachKernel,
          {metric::bankConflicts, metric::sharedWavefronts},
          false,
-         bankConflicts},
-        {"tensor-cores", cuda, EachKernel, {metric::tensorActive}, true, tensorCores},
-        {"instruction-issue", cuda, EachKernel, {metric::issueActive}, false, issue},
-        {"dram", cuda, EachKernel, {metric::dramThroughput}, false, dram},
-        {"l2", cuda, EachKernel, {metric::l2HitRate, metric::dramBytes}, false, l2},
+         bankConflicts,
+         {"short_scoreboard", "mio_throttle"}},
+        {"tensor-cores",
+         cuda,
+         EachKernel,
+         {metric::tensorActive},
+         true,
+         tensorCores,
+         {"math_pipe_throttle", "gmma", "warpgroup_arrive"}},
+        {"instruction-issue",
+         cuda,
+         EachKernel,
+         {metric::issueActive},
+         false,
+         issue,
+         {"selected", "not_selected"}},
+        {"dram",
+         cuda,
+         EachKernel,
+         {metric::dramThroughput},
+         false,
+         dram,
+         {"long_scoreboard", "lg_throttle", "drain"}},
+        {"l2",
+         cuda,
+         EachKernel,
+         {metric::l2HitRate, metric::dramBytes},
+         false,
+         l2,
+         {"long_scoreboard", "lg_throttle"}},
         {"gaps", cuda, WholeRun, {metric::kernelTime}, false, gaps},
     };
 }

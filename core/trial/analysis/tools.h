@@ -36,6 +36,11 @@ struct Tool {
         metrics; ///< needed, all of them, of the kernel (or of any kernel, for the whole run)
     bool roof;   ///< needs measured ceilings
     std::optional<std::string> (*look)(const ToolScope &);
+    /// What samples of the program counter say of a warp where this happens, by the reasons of the samplers: those lines are shown with
+    /// the finding. Empty: samples do not show it.
+    std::vector<const char *> reasons{};
+    /// The metric that the finding is about, where that depends; else the first of `metrics`.
+    std::string (*subject)(const ToolScope &) = nullptr;
 };
 
 [[nodiscard]] const std::vector<Tool> &allTools();

@@ -4,8 +4,10 @@
 
 #include "core/base/suggest.h"
 #include "core/kernel/candidatewords.h"
+#include "core/workload/guess/launchreading.h"
 
 #include <algorithm>
+#include <charconv>
 
 namespace klineage::workload {
 
@@ -57,16 +59,29 @@ std::string product(const std::vector<std::string> &extents)
 const char *const wordsOfCount[] = {"n",     "size",  "count", "len",      "length",
                                     "numel", "total", "num",   "elements", "nelem"};
 
+const char *const wordsOfRows[] = {"rows", "nrows", "n_rows", "height", "num_rows"};
+const char *const wordsOfColumns[] = {"cols", "columns", "ncols", "n_cols", "width", "num_cols"};
+
+template <std::size_t n>
+bool isAmong(const std::string &word, const char *const (&words)[n])
+{
+    return std::find(std::begin(words), std::end(words), word) != std::end(words);
+}
+
 class Guesser
 {
 public:
     Guesser(std::string_view code, kernel::Surface surface, const kernel::KernelFunction &kernel,
-            const Workload &workload)
+            const Workload &workload, const kernel::HostLaunch *launch)
         : m_kernel(kernel)
         , m_workload(workload)
+        , m_launch(launch)
         , m_args(kernel.parameters.size())
         , m_why(kernel.parameters.size())
+        , m_hostNames(kernel.parameters.size())
     {
+        for (std::size_t i = 0; launch && i < m_hostNames.size() && i < launch->args.size(); ++i)
+            m_hostNames[i] = nameOfHostArgument(launch->args[i]);
         m_draft.surface = surface;
         m_draft.code = code;
         m_draft.kernel = kernel.name;
@@ -83,12 +98,15 @@ public:
     {
         bindByName();
         bindTensorsInOrder();
+        bindHostScalars(false);
         chooseBlock();
         chooseGrid();
         bindScalarsInOrder();
+        bindHostScalars(true);
         bindTheRest();
+        takeHostConfiguration();
         m_draft.args = m_args;
-        return {m_draft, m_why};
+        return {m_draft, m_why, m_notices};
     }
 
 private:
@@ -97,6 +115,100 @@ private:
         m_args[i] = arg;
         m_why[i] = why;
         m_bound.insert(arg.substr(arg.find(' ') + 1));
+    }
+
+    /// The parameter's own name, and what the host calls the argument.
+    [[nodiscard]] std::vector<std::string> namesOf(std::size_t i) const
+    {
+        std::vector<std::string> names = {m_kernel.parameters[i].name};
+        if (!m_hostNames[i].empty()) {
+            names.push_back(m_hostNames[i]);
+            names.push_back(plainHostName(m_hostNames[i]));
+        }
+        return names;
+    }
+
+    /// What is bound so far, in the host's words.
+    [[nodiscard]] HostExpressions hostExpressions() const
+    {
+        HostExpressions host(*m_launch, m_workload);
+        for (std::size_t i = 0; i < m_args.size(); ++i) {
+            if (m_args[i].empty() || m_hostNames[i].empty())
+                continue;
+            const std::size_t blank = m_args[i].find(' ');
+            if (m_kernel.parameters[i].kind == Kind::Pointer)
+                host.knowTensor(m_hostNames[i], m_args[i]);
+            else if (blank != std::string::npos && m_launch->args[i] == m_hostNames[i])
+                host.know(m_hostNames[i], m_args[i].substr(blank + 1));
+        }
+        return host;
+    }
+
+    /// Scalars as the host passes them; plain numbers only when nothing else was found, but those that are no whole numbers at once.
+    void bindHostScalars(bool withNumbers)
+    {
+        for (std::size_t i = 0; m_launch && i < m_args.size() && i < m_launch->args.size(); ++i) {
+            if (!m_args[i].empty() || m_kernel.parameters[i].kind != Kind::Scalar)
+                continue;
+            HostExpressions host = hostExpressions();
+            const auto expression = host.planExpression(m_launch->args[i]);
+            if (!expression)
+                continue;
+            const bool isNumber = expression->find_first_not_of("0123456789 ()*+-/") == std::string::npos;
+            if (!isNumber || withNumbers || !isInteger(m_kernel.parameters[i]))
+                bind(i, scalar(i, *expression), "as the host passes it");
+        }
+    }
+
+    /// Grid, block and shared memory of the host's launch, each where all of it can be told.
+    void takeHostConfiguration()
+    {
+        if (!m_launch)
+            return;
+        HostExpressions host = hostExpressions();
+        // A main() sets them to numbers of its own.
+        for (const char *rows : wordsOfRows)
+            host.suppose(rows, product({m_extents.begin(), m_extents.end() - (m_extents.empty() ? 0 : 1)}));
+        for (const char *columns : wordsOfColumns)
+            host.suppose(columns, m_extents.empty() ? "1" : m_extents.back());
+        const auto take = [&](const std::vector<std::string> &written, const char *what,
+                              std::vector<std::string> &field, bool coversOutput = false) {
+            std::vector<std::string> read;
+            for (const std::string &text : written) {
+                const auto expression = host.planExpression(text);
+                if (!expression) {
+                    m_notices.push_back("The " + std::string(what) + " of the launch in line "
+                                        + std::to_string(m_launch->line) + " names " + host.missing()
+                                        + ", which nothing here says: what is proposed covers the output.");
+                    return;
+                }
+                std::int64_t blocks = 0;
+                const auto [end, problem] =
+                    std::from_chars(expression->data(), expression->data() + expression->size(), blocks);
+                if (coversOutput && problem == std::errc() && *end == '\0' && blocks > 1) {
+                    m_notices.push_back("The grid of the launch in line " + std::to_string(m_launch->line)
+                                        + " is " + *expression
+                                        + " blocks for any shape: what is proposed covers the output.");
+                    return;
+                }
+                read.push_back(*expression);
+            }
+            while (read.size() > 1 && read.back() == "1")
+                read.pop_back();
+            if (!read.empty() && read.size() <= 3)
+                field = std::move(read);
+        };
+        take(m_launch->grid, "grid", m_draft.grid, true);
+        take(m_launch->block, "block", m_draft.block);
+        if (m_launch->shared.empty() || m_launch->shared == "0") {
+            if (m_launch->shared == "0")
+                m_draft.shared.clear();
+            return;
+        }
+        std::vector<std::string> shared;
+        take({m_launch->shared}, "shared memory", shared);
+        if (!shared.empty())
+            m_draft.shared = shared.front();
     }
 
     [[nodiscard]] bool isFree(const std::string &name) const { return !m_bound.contains(name); }
@@ -108,22 +220,24 @@ private:
     void bindByName()
     {
         for (const bool exactly : {true, false}) {
-            const auto isSame = [exactly](const std::string &a, const std::string &b) {
-                return exactly ? a == b : lowered(a) == lowered(b);
-            };
             for (std::size_t i = 0; i < m_args.size(); ++i) {
                 const KernelParameter &parameter = m_kernel.parameters[i];
                 if (!m_args[i].empty())
                     continue;
+                const std::vector<std::string> names = namesOf(i);
+                const auto isNamed = [&](const std::string &other) {
+                    return std::any_of(names.begin(), names.end(), [&](const std::string &name) {
+                        return exactly ? name == other : lowered(name) == lowered(other);
+                    });
+                };
                 for (const Tensor &tensor : m_workload.tensors) {
-                    if (parameter.kind == Kind::Pointer && isSame(tensor.name, parameter.name)
-                        && isFree(tensor.name) && fits(parameter, tensor.dtype)
+                    if (parameter.kind == Kind::Pointer && isNamed(tensor.name) && isFree(tensor.name)
+                        && fits(parameter, tensor.dtype)
                         && !(parameter.isConst && tensor.role == Role::Output))
                         bind(i, tensor.name, "by its name");
                 }
                 for (const std::string &axis : m_workload.axes) {
-                    if (m_args[i].empty() && isInteger(parameter) && isSame(axis, parameter.name)
-                        && isFree(axis))
+                    if (m_args[i].empty() && isInteger(parameter) && isNamed(axis) && isFree(axis))
                         bind(i, scalar(i, axis), "by its name");
                 }
             }
@@ -241,14 +355,13 @@ private:
             if (!m_args[i].empty() || !isInteger(m_kernel.parameters[i]) || m_extents.empty())
                 continue;
             const std::string name = lowered(m_kernel.parameters[i].name);
-            const bool isCount =
-                std::find(std::begin(wordsOfCount), std::end(wordsOfCount), name) != std::end(wordsOfCount);
+            const bool isCount = isAmong(name, wordsOfCount);
             const auto integers =
                 std::count_if(m_kernel.parameters.begin(), m_kernel.parameters.end(), isInteger);
-            if (isOneOf(name, {"rows", "nrows", "n_rows", "height", "num_rows"}))
+            if (isAmong(name, wordsOfRows))
                 bind(i, scalar(i, product({m_extents.begin(), m_extents.end() - 1})),
                      "the rows of the output");
-            else if (isOneOf(name, {"cols", "columns", "ncols", "n_cols", "width", "num_cols"}))
+            else if (isAmong(name, wordsOfColumns))
                 bind(i, scalar(i, m_extents.back()), "the columns of the output");
             else if (isCount && integers == 1 && m_extents.size() > 1 && m_kernel.isByElement
                      && m_kernel.gridRank == 1)
@@ -285,10 +398,13 @@ private:
 
     const kernel::KernelFunction &m_kernel;
     const Workload &m_workload;
+    const kernel::HostLaunch *m_launch; ///< nullptr: no host code came with it
     std::vector<std::string> m_extents; ///< of the first output
     PlanDraft m_draft;
     std::vector<std::string> m_args;
     std::vector<std::string> m_why;
+    std::vector<std::string> m_hostNames; ///< of the arguments in the launch; "": none
+    std::vector<std::string> m_notices;
     std::set<std::string> m_bound; ///< tensors and axes that some argument passes
 };
 
@@ -365,13 +481,22 @@ std::string argumentProblem(const KernelParameter &parameter, const std::string 
 }
 
 PlanGuess guessPlan(std::string_view code, kernel::Surface surface, const kernel::KernelFunction &kernel,
-                    const Workload &workload)
+                    const Workload &workload, std::span<const kernel::HostLaunch> launches)
 {
-    return Guesser(code, surface, kernel, workload).run();
+    const auto launch = std::find_if(launches.begin(), launches.end(),
+                                     [&](const kernel::HostLaunch &l) { return l.kernel == kernel.name; });
+    return Guesser(code, surface, kernel, workload, launch == launches.end() ? nullptr : &*launch).run();
 }
 
-const kernel::KernelFunction *likelyKernel(const kernel::SourceOutline &outline)
+const kernel::KernelFunction *likelyKernel(const kernel::SourceOutline &outline,
+                                           std::span<const kernel::HostLaunch> launches)
 {
+    for (const kernel::HostLaunch &launch : launches) {
+        for (const kernel::KernelFunction &kernel : outline.kernels) {
+            if (kernel.name == launch.kernel && kernel.problem.empty())
+                return &kernel;
+        }
+    }
     for (const kernel::KernelFunction &kernel : outline.kernels) {
         if (kernel.problem.empty())
             return &kernel;

@@ -60,6 +60,9 @@ private slots:
     void verdicts_data();
     void verdicts();
     void whatIsSkippedIsSaid();
+    void aFunctionToAVerdict();
+    void functionsThatAreRefused_data();
+    void functionsThatAreRefused();
 
 private:
     [[nodiscard]] Outcome run(QStringList arguments) const;
@@ -147,6 +150,73 @@ void TestProblemCli::whatIsSkippedIsSaid()
     QVERIFY(outcome.out.contains("0 imported, 1 skipped."));
     QCOMPARE(run({"workload", "import", m_folder.filePath("none")}).status, 2);
     QCOMPARE(run({"workload", "import", m_folder.filePath("set"), "--set", "rows"}).status, 2);
+}
+
+/// From a Python function to the verdict on a kernel, as the README has it.
+void TestProblemCli::aFunctionToAVerdict()
+{
+    QVERIFY(files::writeFileAtomic(
+        m_folder.filePath("leaky.py").toStdString(),
+        "def run(x: \"f32[R, C]\", slope=0.125) -> \"f32[R, C]\":\n"
+        "    return [[v if v > 0 else slope * v for v in map(float, row)] for row in x]\n"));
+    const QStringList made = {"workload", "new",     m_folder.filePath("leaky.py"),
+                              "--size",   "R=64",    "--size",
+                              "C=96",     "--flops", "R * C"};
+    const Outcome dry = run(made + QStringList{"--dry-run"});
+    if (dry.err.contains("It needs python3"))
+        QSKIP("There is no python3.");
+    QVERIFY2(dry.status == 0, (dry.out + dry.err).constData());
+    QVERIFY(!QFile::exists(m_folder.filePath("workloads/leaky")));
+    const Outcome done = run(made);
+    QVERIFY2(done.status == 0, (done.out + done.err).constData());
+    QVERIFY(QFile::exists(m_folder.filePath("workloads/leaky/reference.py")));
+    QCOMPARE(run(made).status, 2); // there is one already
+    const Outcome checked = run({"workload", "check", "leaky"});
+    QVERIFY2(checked.status == 0, (checked.out + checked.err).constData());
+    QVERIFY(files::writeFileAtomic(
+        m_folder.filePath("leaky.cl").toStdString(),
+        "__kernel void leaky(__global const float *x, __global float *y, int n)\n{\n    int i = get_global_id(0);\n"
+        "    if (i < n)\n        y[i] = x[i] > 0.0f ? x[i] : 0.125f * x[i];\n}\n"));
+    const Outcome plan =
+        run({"lineage", "new", m_folder.filePath("leaky.cl"), "--workload", "leaky", "--dry-run"});
+    QVERIFY2(plan.status == 0, (plan.out + plan.err).constData());
+    if (!m_hasDevice)
+        QSKIP("No OpenCL device.");
+    const Outcome gated =
+        run({"lineage", "new", m_folder.filePath("leaky.cl"), "--workload", "leaky", "--name", "first"});
+    QVERIFY2(gated.status == 0, (gated.out + gated.err).constData());
+}
+
+void TestProblemCli::functionsThatAreRefused_data()
+{
+    QTest::addColumn<QString>("body");
+    QTest::addColumn<int>("status");
+    QTest::addColumn<QString>("why");
+    QTest::newRow("zeros") << "return [[0.0 for v in row] for row in x]" << 1 << "takes no work";
+    QTest::newRow("not deterministic")
+        << "import random\n    return [[random.random() for v in row] for row in x]" << 1 << "";
+    QTest::newRow("another shape") << "return [1.0, 2.0]" << 1 << "";
+    QTest::newRow("an exception") << "raise ValueError('no')" << 1 << "no";
+    QTest::newRow("a process") << "import os\n    os.fork()\n    return x" << 1 << "";
+    QTest::newRow("a file") << "open('/tmp/klineage-was-here', 'w')\n    return x" << 1 << "";
+}
+
+void TestProblemCli::functionsThatAreRefused()
+{
+    QFETCH(QString, body);
+    QFETCH(int, status);
+    QFETCH(QString, why);
+    QVERIFY(
+        files::writeFileAtomic(m_folder.filePath("bad.py").toStdString(),
+                               "def run(x: 'f32[R, C]') -> 'f32[R, C]':\n    " + body.toStdString() + "\n"));
+    const Outcome outcome =
+        run({"workload", "new", m_folder.filePath("bad.py"), "--size", "R=16", "--size", "C=32"});
+    if (outcome.err.contains("It needs python3"))
+        QSKIP("There is no python3.");
+    QVERIFY2(outcome.status == status, (outcome.out + outcome.err).constData());
+    QVERIFY2(outcome.err.contains(why.toUtf8()), outcome.err.constData());
+    QVERIFY(!QFile::exists(m_folder.filePath("workloads/bad")));
+    QVERIFY(!QFile::exists("/tmp/klineage-was-here"));
 }
 
 QTEST_GUILESS_MAIN(TestProblemCli)

@@ -199,6 +199,36 @@ private slots:
         QCOMPARE(cli({"run", "replay", "one"}).status, 1);
     }
 
+    /// Steps that measured nothing (a plan, a failure) have no speedup, which is not a speedup of 0.
+    void stepsWithoutAFigureAreExportedWithoutOne()
+    {
+        const fs::path recorded =
+            fs::path(klineage::test::sourcePath()) / "tests/data/experiments/cards-on-hopper/runs";
+        int empty = 0;
+        int runs = 0;
+        for (const fs::directory_entry &folder : fs::directory_iterator(recorded)) {
+            if (++runs > 6)
+                break;
+            const QString run = QString::fromStdString(folder.path().string());
+            const Outcome text = cli({"run", "export", run});
+            QCOMPARE(text.status, 0);
+            for (const QByteArray &line : text.out.split('\n').mid(1)) {
+                if (line.isEmpty())
+                    continue;
+                const QList<QByteArray> cells = line.split(',');
+                QCOMPARE(cells.size(), qsizetype{6});
+                QVERIFY2(cells[2] != "0" && cells[3] != "0", line.constData());
+                empty += cells[3].isEmpty() ? 1 : 0;
+            }
+            for (const QJsonValue &point :
+                 cli({"run", "export", run, "--json"}).json.value("trajectory").toArray()) {
+                const QJsonValue speedup = point.toObject().value("speedup");
+                QVERIFY(speedup.isNull() || speedup.toDouble() > 0);
+            }
+        }
+        QVERIFY(empty > 0);
+    }
+
     void aPersonTakesOver()
     {
         // The command would fail: only what the person gives is used.

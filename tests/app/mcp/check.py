@@ -21,6 +21,11 @@ import anyio
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
+try:
+    from mcp_types.version import LATEST_PROTOCOL_VERSION as LATEST
+except ImportError:
+    from mcp.types import LATEST_PROTOCOL_VERSION as LATEST
+
 TOOLS = {"list_workloads", "get_workload", "get_lineage", "list_cards", "get_card", "retrieve_cards", "gate"}
 QUICK = {"seeds": 1, "rounds": 3, "profile_seconds": 0.3, "reference": False}
 
@@ -35,6 +40,36 @@ async def call(session, tool, arguments=None, **options):
     """(whether it is an error, the first text, structured content), in any version of the client."""
     result = (await session.call_tool(tool, arguments or {}, **options)).model_dump(by_alias=True, mode="json")
     return result["isError"], result["content"][0]["text"], result.get("structuredContent")
+
+
+def dumped(result):
+    return result.model_dump(by_alias=True, mode="json")
+
+
+async def check_offers(session):
+    """Resources, prompts and schemas of outputs; the client checks structured content against the latter itself."""
+    listed = dumped(await session.list_resources())["resources"]
+    uris = {one["uri"] for one in listed}
+    require({"klineage://format/candidate", "klineage://format/workload", "klineage://loop", "klineage://workload/softmax",
+             "klineage://card/multiply-by-reciprocal"} <= uris, "resources/list has formats, workloads and cards")
+    for uri, part in (("klineage://format/candidate", "[[launch]]"), ("klineage://workload/softmax", "softmax_rows"),
+                      ("klineage://card/multiply-by-reciprocal", "multiply-by-reciprocal")):
+        text = dumped(await session.read_resource(uri))["contents"][0]["text"]
+        require(part in text, f"{uri} can be read")
+    templates = dumped(await session.list_resource_templates())["resourceTemplates"]
+    require({one["uriTemplate"] for one in templates} == {"klineage://workload/{name}", "klineage://card/{name}"},
+            "resources/templates/list")
+    try:
+        await session.read_resource("klineage://workload/nothing")
+        require(False, "an unknown resource is an error")
+    except Exception as problem:
+        require("no resource" in str(problem), "an unknown resource is an error")
+    prompts = {one["name"] for one in dumped(await session.list_prompts())["prompts"]}
+    require(prompts == {"optimize", "write_candidate"}, "prompts/list")
+    prompt = dumped(await session.get_prompt("optimize", {"workload": "softmax", "platform": "pocl"}))
+    require("softmax_rows" in prompt["messages"][0]["content"]["text"], "prompts/get fills the workload in")
+    tools = dumped(await session.list_tools())["tools"]
+    require(all(tool["outputSchema"]["type"] == "object" for tool in tools), "every tool has an output schema")
 
 
 async def check_lookups(session):
@@ -158,6 +193,38 @@ async def check_submissions_go_on(session, source):
     require(error and "has ended" in text, "a run that has ended takes nothing")
 
 
+async def check_newest(cli, workspace):
+    """The revision without sessions, with clients that have it: each request says its version."""
+    try:
+        from mcp.client.client import Client
+    except ImportError:
+        print("This client has sessions only.")
+        return
+    parameters = StdioServerParameters(command=str(cli), args=["mcp", "--workspace", str(workspace)])
+    async with Client(stdio_client(parameters)) as client:
+        print("protocol", client.protocol_version, "without a session")
+        require(client.protocol_version == LATEST, f"the newest version that this client has, {LATEST}, is spoken")
+        await check_offers(client)
+        error, _, data = await call(client, "list_workloads")
+        require(not error and data["workloads"], "tools are called without a session")
+
+
+async def check_too_long(cli, workspace):
+    """A request of more than 16 MiB is answered, so that the client does not wait for ever."""
+    async def body(session):
+        with anyio.fail_after(60):
+            try:
+                await call(session, "gate", {"workload": "softmax", "candidate": "x" * (17 << 20)})
+                require(False, "a request of 17 MiB is refused")
+            except TimeoutError:
+                raise
+            except Exception as problem:
+                require("16 MiB" in str(problem), "a request of 17 MiB is refused, with its id")
+        await session.send_ping()
+
+    await serve(cli, workspace, [], body)
+
+
 async def serve(cli, workspace, more, body, *arguments):
     parameters = StdioServerParameters(command=str(cli), args=["mcp", "--workspace", str(workspace), *more])
     async with stdio_client(parameters) as (read, write):
@@ -171,6 +238,7 @@ async def everything(cli, workspace):
     async def first(session):
         tools = {tool.name for tool in (await session.list_tools()).tools}
         require(tools == TOOLS, "tools/list offers " + ", ".join(sorted(tools)))
+        await check_offers(session)
         source = await check_lookups(session)
         runs = await check_gate(session, source)
         if runs:
@@ -179,6 +247,8 @@ async def everything(cli, workspace):
         return source if runs else None
 
     source = await serve(cli, workspace, [], first)
+    await check_newest(cli, workspace)
+    await check_too_long(cli, workspace)
     if source:
         run = ["--run", "agent", "--workload", "softmax", "--platform", "pocl", "--max-steps", "2", "--cap-dollars", "1"]
         await serve(cli, workspace, run, check_submissions, source)

@@ -49,7 +49,7 @@ void TestCubLibrary::besideTheProgram()
 
 void TestCubLibrary::initLibrary()
 {
-    const QString path = klineage::test::programPath("/libklineage-cub.so");
+    const QString path = QString::fromStdString(klineage::test::programPath("/libklineage-cub.so"));
     if (!QFile::exists(path))
         QSKIP("This build has no nvcc.");
     m_library = ::dlopen(path.toUtf8().constData(), RTLD_NOW | RTLD_LOCAL);

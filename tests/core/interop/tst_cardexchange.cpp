@@ -165,37 +165,47 @@ private slots:
         QVERIFY(!record.carrier.empty());
     }
 
-    /// Every field that the rich form has comes back.
+    /// Every field that the rich form has comes back, of every card that ships.
     void richJsonRoundTrips()
     {
-        skills::CardRecord record =
-            *skills::CardStore(klineage::test::sourcePath("/skills")).read("stage-operand-tiles");
-        record.card.provides = {{"k-loop", "shared_tile"}};
-        record.card.conflicts = {{"k-loop", "register_tile"}};
-        const json written = json::parse(richJson(record, {}).dump());
-        const auto read = readCardJson(written.dump(), "cards", library);
-        QVERIFY(read && read->size() == 1 && read->at(0));
-        const skills::Card &card = read->at(0)->card;
+        std::vector<skills::CardRecord> records =
+            skills::CardStore(klineage::test::sourcePath("/skills")).readAll();
+        QVERIFY(records.size() > 30);
+        skills::CardRecord all = records.front(); // with what few cards have
+        all.card.provides = {{"k-loop", "shared_tile"}};
+        all.card.conflicts = {{"k-loop", "register_tile"}};
+        records.push_back(all);
         const auto texts = [](const std::vector<skills::Claim> &claims) {
             std::vector<std::string> out;
             for (const skills::Claim &claim : claims)
                 out.push_back(claim.text);
             return out;
         };
-        QCOMPARE(card.name, record.card.name);
-        QCOMPARE(card.intent.text, record.card.intent.text);
-        QCOMPARE(card.anchor.text, record.card.anchor.text);
-        QCOMPARE(texts(card.preconditions), texts(record.card.preconditions));
-        QCOMPARE(texts(card.effects), texts(record.card.effects));
-        QCOMPARE(texts(card.risks), texts(record.card.risks));
-        QVERIFY(card.scope == record.card.scope);
-        QVERIFY(card.provides == record.card.provides && card.requirements == record.card.requirements
-                && card.conflicts == record.card.conflicts);
-        QCOMPARE(std::set<std::string>(card.evidence.begin(), card.evidence.end()),
-                 std::set<std::string>(record.card.evidence.begin(), record.card.evidence.end()));
-        QCOMPARE(card.category, record.card.category);
-        QCOMPARE(read->at(0)->carrier, record.carrier);
-        QCOMPARE(written.at("verification_log").size(), record.verifications.size());
+        for (const skills::CardRecord &record : records) {
+            const char *const name = record.card.name.c_str();
+            const json written = json::parse(richJson(record, {}).dump());
+            const auto read = readCardJson(written.dump(), "cards", library);
+            QVERIFY2(read && read->size() == 1 && read->at(0), name);
+            const skills::Card &card = read->at(0)->card;
+            QCOMPARE(card.name, record.card.name);
+            QCOMPARE(card.intent.text, record.card.intent.text);
+            QVERIFY2(card.anchor.text == record.card.anchor.text, name);
+            QVERIFY2(texts(card.preconditions) == texts(record.card.preconditions), name);
+            QVERIFY2(texts(card.effects) == texts(record.card.effects), name);
+            QVERIFY2(texts(card.risks) == texts(record.card.risks), name);
+            QVERIFY2(card.scope == record.card.scope, name);
+            QVERIFY2(card.provides == record.card.provides && card.requirements == record.card.requirements
+                         && card.conflicts == record.card.conflicts,
+                     name);
+            QCOMPARE(std::set<std::string>(card.evidence.begin(), card.evidence.end()),
+                     std::set<std::string>(record.card.evidence.begin(), record.card.evidence.end()));
+            // The form says what a card is about with its evidence alone.
+            QVERIFY2(record.card.evidence.empty() || card.category == record.card.category, name);
+            QVERIFY2(record.card.evidence.empty() || card.locus == record.card.locus, name);
+            QCOMPARE(read->at(0)->carrier, record.carrier);
+            QCOMPARE(card.imported->license, skills::licenseOf(record.card));
+            QCOMPARE(written.at("verification_log").size(), record.verifications.size());
+        }
     }
 
     void theLibraryAsSkills()
@@ -209,6 +219,15 @@ private slots:
             const auto read = readSkillFile(text, record.card.name, library);
             QVERIFY2(read, record.card.name.c_str());
             QCOMPARE(read->card.name, record.card.name);
+            QCOMPARE(read->card.category, record.card.category);
+            QCOMPARE(read->card.locus, record.card.locus);
+            QCOMPARE(read->card.imported->license, skills::licenseOf(record.card));
+            // The description begins with the intent; the conditions of use follow.
+            const std::string intent = record.card.intent.text.substr(0, 40);
+            QVERIFY2(read->card.intent.text.starts_with(intent.substr(0, intent.find_first_of(".\n"))),
+                     record.card.name.c_str());
+            QVERIFY2(read->card.preconditions.empty() == record.card.preconditions.empty(),
+                     record.card.name.c_str());
             QVERIFY(read->carrier.find(record.carrier) != std::string::npos);
         }
     }

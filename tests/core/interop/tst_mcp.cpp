@@ -23,8 +23,9 @@ class Session
 {
 public:
     Session()
-        : m_server(ServerInfo{"test", "Test", "1.0", "Say something."}, tools(),
-                   [this](const std::string &line) { keep(line); })
+        : m_server(
+            ServerInfo{"test", "Test", "1.0", "Say something."}, tools(),
+            [this](const std::string &line) { keep(line); }, offers())
     {}
 
     void write(const std::string &line) { m_server.receive(line); }
@@ -70,6 +71,30 @@ public:
     std::atomic<bool> started = false;
 
 private:
+    static Offers offers()
+    {
+        Offers offers;
+        offers.resources = [] {
+            return std::vector<Resource>{{"test://one", "one", "One", "The only one", "text/plain"}};
+        };
+        offers.templates = {{"test://{name}", "any", "Any", "By its name", "text/plain"}};
+        offers.read = [](const std::string &uri) -> std::optional<ResourceText> {
+            if (uri == "test://broken")
+                throw std::runtime_error("it is broken");
+            return uri == "test://one" ? std::optional(ResourceText{"text/plain", "The one."}) : std::nullopt;
+        };
+        offers.prompts = {{"greet",
+                           "Greet",
+                           "Says hello",
+                           {{"who", "Whom", true}, {"how", "In which way", false}},
+                           [](const std::map<std::string, std::string> &arguments, std::string &problem) {
+                               if (arguments.at("who") == "nobody")
+                                   problem = "There is nobody.";
+                               return "Hello, " + arguments.at("who") + '.';
+                           }}};
+        return offers;
+    }
+
     std::vector<Tool> tools()
     {
         const json text{{"type", "object"},
@@ -137,12 +162,14 @@ private slots:
     {
         QTest::addColumn<QString>("asked");
         QTest::addColumn<QString>("agreed");
-        for (const char *version : {"2024-11-05", "2025-03-26", "2025-06-18"})
+        for (const char *version : {"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"})
             QTest::newRow(version) << version << version;
         QTest::newRow("unknown") << "1999-01-01"
-                                 << "2025-06-18";
+                                 << "2025-11-25";
         QTest::newRow("newer") << "2099-01-01"
-                               << "2025-06-18";
+                               << "2025-11-25";
+        QTest::newRow("one without sessions") << "2026-07-28"
+                                              << "2025-11-25";
     }
     void versionsAreNegotiated()
     {
@@ -161,7 +188,124 @@ private slots:
         QCOMPARE(answer.at("result").at("protocolVersion").get<std::string>(), agreed.toStdString());
         QVERIFY(answer.at("result").at("capabilities").contains("tools"));
         QCOMPARE(text(answer.at("result").at("serverInfo").at("name")), text(json("test")));
-        QCOMPARE(answer.at("result").at("serverInfo").contains("title"), agreed == "2025-06-18");
+        QCOMPARE(answer.at("result").at("serverInfo").contains("title"), agreed >= "2025-06-18");
+    }
+
+    void eachRequestMaySayItsVersion()
+    {
+        Session session; // and never opens a session
+        const auto ask = [&session](const char *method, json params = json::object(),
+                                    const char *version = "2026-07-28") {
+            params["_meta"] = {{"io.modelcontextprotocol/protocolVersion", version},
+                               {"io.modelcontextprotocol/clientCapabilities", json::object()}};
+            session.write({{"jsonrpc", "2.0"}, {"id", 5}, {"method", method}, {"params", params}});
+            return session.next();
+        };
+        const json found = ask("server/discover").at("result");
+        QCOMPARE(text(found.at("supportedVersions")), text(json(protocolVersions())));
+        QCOMPARE(text(found.at("resultType")), text(json("complete")));
+        QVERIFY(found.at("capabilities").contains("tools") && found.at("capabilities").contains("prompts"));
+        QCOMPARE(text(found.at("_meta").at("io.modelcontextprotocol/serverInfo").at("name")),
+                 text(json("test")));
+        const json tools = ask("tools/list").at("result");
+        QVERIFY(tools.at("ttlMs").is_number_unsigned() && tools.at("cacheScope") == "private");
+        const json called =
+            ask("tools/call", {{"name", "echo"}, {"arguments", {{"text", "hi"}}}}).at("result");
+        QCOMPARE(text(called.at("resultType")), text(json("complete")));
+        QVERIFY(!called.at("isError").get<bool>() && called.contains("structuredContent"));
+        QCOMPARE(text(ask("ping").at("result").at("resultType")), text(json("complete")));
+
+        const json refused = ask("tools/list", json::object(), "2031-01-01").at("error");
+        QCOMPARE(refused.at("code").get<int>(), unsupportedVersion);
+        QCOMPARE(text(refused.at("data").at("requested")), text(json("2031-01-01")));
+        QCOMPARE(text(refused.at("data").at("supported")), text(json(protocolVersions())));
+        session.write({{"jsonrpc", "2.0"},
+                       {"id", 6},
+                       {"method", "tools/list"},
+                       {"params", {{"_meta", {{"io.modelcontextprotocol/protocolVersion", "2026-07-28"}}}}}});
+        QCOMPARE(session.next().at("error").at("code").get<int>(), invalidParams);
+        // A client of the other kind on the same connection.
+        session.initialize("2025-06-18");
+        session.write({{"jsonrpc", "2.0"}, {"id", 1}, {"method", "server/discover"}});
+        QCOMPARE(session.next().at("error").at("code").get<int>(), methodNotFound);
+    }
+
+    void resourcesAreRead()
+    {
+        Session session;
+        session.initialize("2025-06-18");
+        const auto ask = [&session](const char *method, const json &params = json::object()) {
+            session.write({{"jsonrpc", "2.0"}, {"id", 5}, {"method", method}, {"params", params}});
+            return session.next();
+        };
+        const json listed = ask("resources/list").at("result").at("resources");
+        QCOMPARE(listed.size(), std::size_t{1});
+        QCOMPARE(text(listed[0].at("uri")), text(json("test://one")));
+        QCOMPARE(
+            text(ask("resources/templates/list").at("result").at("resourceTemplates")[0].at("uriTemplate")),
+            text(json("test://{name}")));
+        const json read = ask("resources/read", {{"uri", "test://one"}}).at("result").at("contents");
+        QCOMPARE(text(read[0].at("text")), text(json("The one.")));
+        QCOMPARE(text(read[0].at("mimeType")), text(json("text/plain")));
+        QCOMPARE(ask("resources/read", {{"uri", "test://two"}}).at("error").at("code").get<int>(),
+                 resourceNotFound);
+        QCOMPARE(ask("resources/read", {{"uri", 4}}).at("error").at("code").get<int>(), invalidParams);
+        QCOMPARE(ask("resources/read", {{"uri", "test://broken"}}).at("error").at("code").get<int>(),
+                 internalError);
+    }
+
+    void promptsAreFilledIn()
+    {
+        Session session;
+        session.initialize("2025-06-18");
+        const auto ask = [&session](const char *method, const json &params = json::object()) {
+            session.write({{"jsonrpc", "2.0"}, {"id", 5}, {"method", method}, {"params", params}});
+            return session.next();
+        };
+        const json listed = ask("prompts/list").at("result").at("prompts");
+        QCOMPARE(text(listed[0].at("name")), text(json("greet")));
+        QVERIFY(listed[0].at("arguments")[0].at("required").get<bool>());
+        const json made =
+            ask("prompts/get", {{"name", "greet"}, {"arguments", {{"who", "you"}}}}).at("result");
+        QCOMPARE(text(made.at("messages")[0].at("role")), text(json("user")));
+        QCOMPARE(text(made.at("messages")[0].at("content").at("text")), text(json("Hello, you.")));
+        for (const json &params : {json{{"name", "greet"}}, json{{"name", "great"}}, json{{"name", 1}},
+                                   json{{"name", "greet"}, {"arguments", {{"who", 1}}}},
+                                   json{{"name", "greet"}, {"arguments", json::array()}},
+                                   json{{"name", "greet"}, {"arguments", {{"who", std::string(2000, 'x')}}}},
+                                   json{{"name", "greet"}, {"arguments", {{"who", "nobody"}}}}})
+            QCOMPARE(ask("prompts/get", params).at("error").at("code").get<int>(), invalidParams);
+    }
+
+    void whatIsTooLongIsAnsweredToItsId_data()
+    {
+        QTest::addColumn<QByteArray>("head");
+        QTest::addColumn<QByteArray>("tail");
+        QTest::addColumn<QByteArray>("id");
+        const QByteArray call = R"("method":"tools/call","params":{"arguments":{"id":99,"text":")";
+        QTest::newRow("the id first")
+            << R"({"jsonrpc":"2.0","id":7,)" + call << QByteArray("xxx\"}}}") << QByteArray("7");
+        QTest::newRow("a text first")
+            << R"({"id" : "a\"b" ,)" + call << QByteArray("x\"}}}") << QByteArray(R"("a\"b")");
+        QTest::newRow("the id last") << "{" + call << QByteArray(R"(xxx"}},"jsonrpc":"2.0","id":8})")
+                                     << QByteArray("8");
+        QTest::newRow("within a value")
+            << "{" + call << QByteArray(R"(xxx","id":8}}})") << QByteArray("null");
+        QTest::newRow("in a text") << "{" + call << QByteArray(R"(xxx\"id\":8}"}})") << QByteArray("null");
+        QTest::newRow("none") << "{" + call << QByteArray("xxx\"}}}") << QByteArray("null");
+        QTest::newRow("cut") << "{\"id\":1" << QByteArray("23") << QByteArray("null");
+    }
+    void whatIsTooLongIsAnsweredToItsId()
+    {
+        QFETCH(QByteArray, head);
+        QFETCH(QByteArray, tail);
+        QFETCH(QByteArray, id);
+        const Incoming incoming = parseLine(head.toStdString(), tail.toStdString());
+        QCOMPARE(incoming.messages.size(), std::size_t{1});
+        const auto *refusal = std::get_if<Refusal>(&incoming.messages.front());
+        QVERIFY(refusal);
+        QCOMPARE(text(refusal->id), text(json::parse(id.toStdString())));
+        QCOMPARE(refusal->code, parseError);
     }
 
     void badMessagesAreRefused_data()
@@ -187,7 +331,11 @@ private slots:
         row("an empty batch", "[]", invalidRequest);
         row("a batch that the version has not", R"([{"jsonrpc":"2.0","id":1,"method":"ping"}])",
             invalidRequest);
-        row("an unknown method", R"({"jsonrpc":"2.0","id":1,"method":"resources/list"})", methodNotFound,
+        row("deep params",
+            R"({"jsonrpc":"2.0","id":3,"method":"ping","params":{"a":)" + QByteArray(40, '[')
+                + QByteArray(40, ']') + "}}",
+            parseError, "3");
+        row("an unknown method", R"({"jsonrpc":"2.0","id":1,"method":"resources/subscribe"})", methodNotFound,
             "1");
         row("a second initialize",
             R"({"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18"}})",

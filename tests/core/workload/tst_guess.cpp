@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/workload/guess/guess.h"
+#include "tests/core/kernel/hostsources.h"
 #include "tests/paths.h"
 
 #include <QTest>
@@ -116,6 +117,57 @@ private slots:
         QCOMPARE(again->args, guess.draft.args);
         QCOMPARE(again->grid, guess.draft.grid);
         QCOMPARE(again->code, guess.draft.code);
+    }
+
+    void readsTheHostsLaunch_data()
+    {
+        QTest::addColumn<QString>("workload");
+        QTest::addColumn<QString>("source");
+        QTest::addColumn<QString>("plan"); // grid; block; shared; args
+        const auto row = [](const char *name, const char *workload, const char *source, const char *plan) {
+            QTest::newRow(name) << workload << source << plan;
+        };
+        row("a program", "softmax", tests::programSource, "R; 256; 256 * 4; x, y, int C");
+        row("an extension of PyTorch", "silu", tests::extensionSource,
+            "ceil_div(R * C, 128); 128; ; x, y, long R * C");
+        row("a launcher", "sgemm", tests::launcherSource,
+            "ceil_div(N, 16), ceil_div(M, 16); 16, 16; ; a, b, c, int M, int N, int K");
+        row("a template", "layernorm", tests::templateSource,
+            "R; 512; ; y, x, gamma, beta, int C, float 1e-5");
+        const char *const kernel = "__global__ void f(const float *in, float *out, int n, float s) "
+                                   "{ int i = blockIdx.x * blockDim.x + threadIdx.x; }\n";
+        const auto with = [&](const char *host) { return QByteArray(kernel) + host; };
+        row("sizes of a tensor", "silu",
+            with(
+                "torch::Tensor g(torch::Tensor x) { int rows = x.size(0); auto y = at::empty_like(x);"
+                "f<<<dim3(rows, cdiv(x.size(-1), 64)), 64, 64 * sizeof(double)>>>(x.data_ptr<float>(), y.data_ptr<float>(), x.numel(), 0.5f); }"),
+            "R, ceil_div(C, 64); 64; 64 * 8; x, y, int R * C, float 0.5");
+        row("ceil of a quotient", "silu",
+            with("void g(float *d_x, float *d_y, int n) { int t = 1024; int b = (int)ceil((float)n / t);"
+                 "f<<<b, t>>>(d_x, d_y, n, 1.0f / 3); }"),
+            "ceil_div(R * C, 1024); 1024; ; x, y, int R * C, float 1.0 / 3");
+        row("what cannot be told", "silu",
+            with("void g(float *x, float *y, int n) { f<<<blocks(n), threads()>>>(x, y, n, s); }"),
+            "ceil_div(R * C, 256); 256; ; x, y, int R * C, ");
+    }
+    void readsTheHostsLaunch()
+    {
+        QFETCH(const QString, workload);
+        QFETCH(const QString, source);
+        const Workload of = shipped(qPrintable(workload));
+        const kernel::DeviceSource device = kernel::deviceSourceOf(source.toStdString(), Surface::Cuda);
+        const kernel::SourceOutline outline = kernel::outlineSource(device.code, Surface::Cuda);
+        const kernel::KernelFunction *kernel = likelyKernel(outline, device.launches);
+        QVERIFY(kernel);
+        const PlanGuess guess = guessPlan(device.code, Surface::Cuda, *kernel, of, device.launches);
+        const PlanDraft &draft = guess.draft;
+        QTEST(QString::fromStdString(joinList(draft.grid) + "; " + joinList(draft.block) + "; " + draft.shared
+                                     + "; " + joinList(draft.args)),
+              "plan");
+        const bool isWhole = std::string_view(QTest::currentDataTag()) != "what cannot be told";
+        QCOMPARE(guess.notices.size(), std::size_t(isWhole ? 0 : 2));
+        const auto problems = checkDraft(draft, of);
+        QVERIFY2(problems.empty() == isWhole, qPrintable(textOf(problems)));
     }
 
     void saysWhatItCannotTell()

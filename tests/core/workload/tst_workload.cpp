@@ -293,6 +293,8 @@ void TestWorkload::messages_data()
         "w.toml:26:1: 'x' is larger than 64 GiB in case 'small'.");
     row("extent too large", "{ R = 3, C = 4 }", "{ R = 1, C = 2147483647 }",
         "w.toml:26:1: the shape of 'x' in case 'small', the extent '2 * C' is 4294967294; expected 1 to 2^31 - 1.");
+    row("fewest of more", "flops = \"R * C\"", "flops = \"R * C\"\nleast_flops = \"C * C\"",
+        "w.toml:27:1: least_flops in case 'small' is more than flops.");
     row("cost of zero", "flops = \"R * C\"", "flops = \"R - 3\"",
         "w.toml:26:1: flops in case 'small' is not positive.");
     row("no oracle", "[oracle]\nname = \"scale\"\nargs = { in = \"x\", out = \"y\" }\n", "",

@@ -188,6 +188,39 @@ private slots:
         QVERIFY(!second.isModified());
     }
 
+    /// Two workspaces have a card of one name: what is typed in one is nowhere in the other.
+    void draftsOfTwoWorkspacesStayApart()
+    {
+        const QTemporaryDir other;
+        QDir(other.path()).mkpath(QStringLiteral("skills"));
+        QDir(other.path()).mkpath(QStringLiteral("workloads"));
+        QVERIFY(skills::CardStore(other.filePath(QStringLiteral("skills")).toStdString())
+                    .create(sampleCard(), "barrier(CLK_LOCAL_MEM_FENCE);\n"));
+        const QString name = QStringLiteral("tile-in-shared");
+        m_panel->edit();
+        auto *editor = m_panel->findChild<CardEditor *>();
+        editor->text()->moveCursor(QTextCursor::End);
+        QTest::keyClicks(editor->text(), QStringLiteral("# of the first"));
+        // Before the draft is written by itself: the other one is opened while the text is on the screen.
+        m_workspace->openNow(other.path());
+        QVERIFY(!editor->isVisible()); // a text of one workspace cannot be saved into another
+        QVERIFY(!editor->hasDraft(name));
+        m_panel->edit();
+        QVERIFY(!editor->text()->toPlainText().contains(QStringLiteral("# of the first")));
+        editor->text()->moveCursor(QTextCursor::End);
+        QTest::keyClicks(editor->text(), QStringLiteral("# of the second"));
+        QTRY_VERIFY(editor->hasDraft(name));
+        m_workspace->openNow(m_folder->path());
+        QVERIFY(editor->hasDraft(name));
+        m_panel->edit();
+        QVERIFY(editor->text()->toPlainText().contains(QStringLiteral("# of the first")));
+        QVERIFY(!editor->text()->toPlainText().contains(QStringLiteral("# of the second")));
+        editor->discardDraft();
+        QVERIFY(!editor->hasDraft(name));
+        m_workspace->openNow(other.path());
+        QVERIFY(editor->hasDraft(name)); // that of the other one stays
+    }
+
     void cardTextIsEscaped()
     {
         skills::CardRecord hostile;

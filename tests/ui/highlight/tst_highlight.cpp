@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/patience.h"
 #include "tests/ui/common/contrast.h"
+#include "tests/ui/common/uitest.h"
 #include "ui/highlight/codepalette.h"
 #include "ui/highlight/linehighlighter.h"
 #include "ui/highlight/texthighlighter.h"
@@ -37,7 +38,7 @@ TokenStyle styleOf(const TextLines &text, const std::vector<LineRuns> &runs, con
 
 } // namespace
 
-class TestHighlight : public QObject
+class TestHighlight : public UiTest
 {
     Q_OBJECT
 
@@ -250,5 +251,5 @@ private slots:
     }
 };
 
-QTEST_MAIN(TestHighlight)
+KLINEAGE_UI_TEST(TestHighlight)
 #include "tst_highlight.moc"

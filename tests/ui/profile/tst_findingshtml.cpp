@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "tests/ui/common/uitest.h"
 #include "ui/profile/findingshtml.h"
 
 #include <QSet>
@@ -7,7 +8,7 @@
 using namespace klineage;
 using namespace klineage::ui;
 
-class TestFindingsHtml : public QObject
+class TestFindingsHtml : public UiTest
 {
     Q_OBJECT
 
@@ -41,7 +42,14 @@ void TestFindingsHtml::html()
     QVERIFY(html.contains("gemm&lt;4&gt;"));
     QVERIFY(!html.contains("No tool"));
     QVERIFY(html.contains("Not measured (needs counters): stalls, dram."));
+    QVERIFY(!html.contains("<a "));
+    analysis.findings[0].metric = "shared_bank_conflicts";
+    analysis.findings[0].lines = {{88, 0.265}, {90, 0.031}};
+    const QString linked = findingsHtml(analysis);
+    QVERIFY(linked.contains("href=\"metric:shared_bank_conflicts\""));
+    QVERIFY(linked.contains("href=\"line:1:88\"") && linked.contains("26.5 %"));
+    QVERIFY(linked.indexOf("line:1:88") < linked.indexOf("line:1:90"));
 }
 
-QTEST_GUILESS_MAIN(TestFindingsHtml)
+KLINEAGE_UI_TEST(TestFindingsHtml)
 #include "tst_findingshtml.moc"

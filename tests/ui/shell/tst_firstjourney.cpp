@@ -6,7 +6,9 @@
 #include "tests/patience.h"
 #include "tests/ui/common/uitest.h"
 #include "tests/ui/shell/realwindow.h"
+#include "ui/begin/askplandialog.h"
 #include "ui/begin/guidebar.h"
+#include "ui/begin/importdialog.h"
 #include "ui/begin/newlineagedialog.h"
 #include "ui/begin/welcomepage.h"
 #include "ui/runs/gatecontroller.h"
@@ -24,6 +26,7 @@
 #include <QPlainTextEdit>
 #include <QPushButton>
 #include <QSignalSpy>
+#include <QTableView>
 #include <QTimer>
 
 #include <algorithm>
@@ -49,6 +52,24 @@ const char *const wrongSoftmax =
     "    for (int c = 0; c < cols; ++c)\n"
     "        dst[r * cols + c] = exp(src[r * cols + c] - top);\n"
     "}\n";
+
+/// A problem as FlashInfer Trace has them; its reference is plain Python.
+const char *const rowSums =
+    R"({"name": "row sums", "op_type": "reduction", "axes": {"rows": {"type": "var"}, "hidden": {"type": "const", "value": 24}},
+ "inputs": {"x": {"shape": ["rows", "hidden"], "dtype": "float32"}},
+ "outputs": {"y": {"shape": ["rows"], "dtype": "float32"}},
+ "reference": "def run(x):\n    return [sum(float(v) for v in row) for row in x]\n"})";
+const char *const rowSumsBinding =
+    R"({"uuid": "a", "axes": {"rows": 8}, "inputs": {"x": {"type": "random"}}})";
+
+/// What a program answers that is asked for a plan.
+const char *const planAnswer = "cat > asked.json\n"
+                               "cat <<'END'\n"
+                               "One work-item a row.\n\n"
+                               "```toml\nsurface = \"opencl\"\n\n[[launch]]\nkernel = \"my_softmax\"\n"
+                               "grid = [\"ceil_div(R, 32)\"]\nblock = [32]\n"
+                               "args = [\"x\", \"y\", \"int R\", \"int C\"]\n```\n"
+                               "END\n";
 
 /// A main window without a workspace of its own.
 struct EmptyWindow {
@@ -273,6 +294,117 @@ private slots:
                  QStringLiteral("int C"));
     }
 
+    void theAuthorGivesThePlan()
+    {
+        const RealWindow real(QStringLiteral("softmax/pocl/K02"));
+        QVERIFY(real.ready);
+        written(real.folder, QStringLiteral("plan.sh"), planAnswer);
+        real.window->beginLineage(written(real.folder, QStringLiteral("mine.cl"), wrongSoftmax));
+        auto *dialog = real.window->findChild<NewLineageDialog *>();
+        QVERIFY(dialog && QTest::qWaitForWindowActive(dialog));
+        QTRY_VERIFY(dialog->isSettled());
+        const auto *grid = dialog->findChild<QLineEdit *>(QStringLiteral("field.grid"));
+        const auto *problem = dialog->findChild<QLabel *>(QStringLiteral("problem.grid"));
+        QCOMPARE(grid->text(), QStringLiteral("ceil_div(R, 64)"));
+        ask(*dialog, QStringLiteral("sh plan.sh"));
+        QVERIFY(dialog->isAsking());
+        QTRY_VERIFY(!dialog->isAsking() && dialog->isSettled());
+        QCOMPARE(grid->text(), QStringLiteral("ceil_div(R, 32)"));
+        QVERIFY(dialog->candidate().contains(QLatin1String("block = [32]")));
+        QVERIFY(dialog->findChild<QLabel *>(QStringLiteral("newLineageCheck"))->text().startsWith(u'✓'));
+        QVERIFY(says(*dialog, QStringLiteral("Nothing has been gated")));
+        QFile asked(real.folder.filePath(QStringLiteral("asked.json")));
+        QVERIFY(asked.open(QIODevice::ReadOnly) && asked.readAll().contains("my_softmax"));
+
+        // A wrong answer is checked as what is typed, and stands beside its field.
+        written(real.folder, QStringLiteral("plan.sh"),
+                QByteArray(planAnswer).replace("(R, 32)", "(Q, 32)").constData());
+        ask(*dialog, QStringLiteral("sh plan.sh"));
+        QTRY_VERIFY(!dialog->isAsking() && dialog->isSettled());
+        QTRY_VERIFY(problem->isVisible() && problem->text().contains(QLatin1String("'Q'")));
+        // Words are none, and leave the form as it is.
+        ask(*dialog, QStringLiteral("echo I would rather not."));
+        QTRY_VERIFY(!dialog->isAsking());
+        QCOMPARE(grid->text(), QStringLiteral("ceil_div(Q, 32)"));
+        QVERIFY(says(*dialog, QStringLiteral("the form is as it was")));
+        // It can be stopped.
+        ask(*dialog, QStringLiteral("sleep 600"));
+        QVERIFY(dialog->isAsking());
+        QTest::keyClick(dialog, Qt::Key_S, Qt::AltModifier);
+        QTRY_VERIFY(!dialog->isAsking());
+        QCOMPARE(grid->text(), QStringLiteral("ceil_div(Q, 32)"));
+    }
+
+    void cardsComeInWithAReport()
+    {
+        const RealWindow real(QStringLiteral("softmax/pocl/K02"));
+        QVERIFY(real.ready);
+        const std::size_t before = real.window->workspace()->workspace().cards.size();
+        ImportDialog *dialog = openImport(real, QStringLiteral("import cards"));
+        QVERIFY(dialog && QTest::qWaitForWindowActive(dialog));
+        QTest::keyClicks(QApplication::focusWidget(),
+                         QString::fromStdString(klineage::test::sourcePath("/tests/data/foreigncards")));
+        // Looked at first: nothing is written.
+        QTest::keyClick(QApplication::focusWidget(), Qt::Key_Return);
+        QTRY_VERIFY(!dialog->isRunning());
+        const ImportReport looked = dialog->model()->report();
+        QVERIFY2(looked.imported > 2, qPrintable(dialog->summary()));
+        QVERIFY(dialog->summary().contains(QLatin1String("Nothing was written")));
+        int skipped = 0;
+        for (const ImportedEntry &entry : looked.entries) {
+            QCOMPARE(entry.name.isEmpty(), !entry.reason.isEmpty());
+            skipped += entry.name.isEmpty() ? 1 : 0;
+        }
+        QVERIFY(skipped >= 2); // what is broken on purpose
+        QCOMPARE(real.window->workspace()->workspace().cards.size(), before);
+        QTest::keyClick(dialog, Qt::Key_I, Qt::AltModifier);
+        QTRY_VERIFY(!dialog->isRunning());
+        QCOMPARE(dialog->model()->report().imported, looked.imported);
+        QVERIFY2(dialog->summary().contains(QLatin1String("as hypotheses")), qPrintable(dialog->summary()));
+        QTest::keyClick(dialog, Qt::Key_Escape);
+        QTRY_COMPARE(real.window->workspace()->workspace().cards.size(),
+                     before + static_cast<std::size_t>(looked.imported));
+        // Again, and they are there already.
+        QVERIFY(real.settle());
+        real.window->activateWindow();
+        QVERIFY(QTest::qWaitForWindowActive(real.window.get()));
+        QCOMPARE(openImport(real, QStringLiteral("import cards")), dialog);
+        QTest::keyClicks(QApplication::focusWidget(),
+                         QString::fromStdString(klineage::test::sourcePath("/tests/data/foreigncards")));
+        QTest::keyClick(QApplication::focusWidget(), Qt::Key_Return);
+        QTRY_VERIFY(!dialog->isRunning());
+        QCOMPARE(dialog->model()->report().imported, 0);
+    }
+
+    void problemsComeInWithAReport()
+    {
+        const RealWindow real(QStringLiteral("softmax/pocl/K02"));
+        QVERIFY(real.ready);
+        const QTemporaryDir set;
+        written(set, QStringLiteral("rows.json"), rowSums);
+        written(set, QStringLiteral("rows.jsonl"), rowSumsBinding);
+        written(set, QStringLiteral("readme.txt"), "no problem");
+        ImportDialog *dialog = openImport(real, QStringLiteral("import problems"));
+        QVERIFY(dialog && QTest::qWaitForWindowActive(dialog));
+        QTest::keyClicks(QApplication::focusWidget(), set.path());
+        QTest::keyClick(dialog, Qt::Key_I, Qt::AltModifier);
+        QTRY_VERIFY(!dialog->isRunning());
+        const ImportReport &report = dialog->model()->report();
+        if (std::any_of(report.entries.begin(), report.entries.end(), [](const ImportedEntry &entry) {
+                return entry.reason.contains(QLatin1String("It needs python3"));
+            }))
+            QSKIP("There is no python3.");
+        QVERIFY2(report.imported == 1 && report.entries.size() == 2, qPrintable(dialog->summary()));
+        QTest::keyClick(dialog, Qt::Key_Escape);
+        const auto imported = [&real] {
+            const auto &workloads = real.window->workspace()->workspace().workloads;
+            return std::any_of(workloads.begin(), workloads.end(), [](const workload::Workload &one) {
+                return one.name == "row-sums" || one.name == "row_sums";
+            });
+        };
+        QTRY_VERIFY(imported());
+    }
+
     void aKernelIsDroppedOnTheWindow()
     {
         const RealWindow real(QStringLiteral("softmax/pocl/K02"));
@@ -389,6 +521,43 @@ private slots:
         empty.press(Qt::Key_N, Qt::ControlModifier);
         QVERIFY(QTest::qWaitForWindowActive(dialog));
         QVERIFY(source->toPlainText().isEmpty());
+    }
+
+private:
+    /// By keys: the dialog's command, the author, Return.
+    static void ask(NewLineageDialog &dialog, const QString &command)
+    {
+        bool asked = false;
+        QTimer::singleShot(0, &dialog, [&] {
+            auto *whom = qobject_cast<AskPlanDialog *>(QApplication::activeModalWidget());
+            QVERIFY(whom);
+            asked = true;
+            QTest::keyClicks(QApplication::focusWidget(), QStringLiteral("exec"));
+            auto *field = whom->findChild<QLineEdit *>(QStringLiteral("author.command"));
+            field->setFocus();
+            field->selectAll();
+            QTest::keyClicks(field, command);
+            QVERIFY2(whom->askButton()->isEnabled(), qPrintable(whom->costLabel()->text()));
+            QTest::keyClick(field, Qt::Key_Return);
+        });
+        QTest::keyClick(&dialog, Qt::Key_A, Qt::ControlModifier | Qt::ShiftModifier);
+        QVERIFY(asked);
+    }
+
+    static bool says(const NewLineageDialog &dialog, const QString &part)
+    {
+        const QList<QLabel *> labels = dialog.findChildren<QLabel *>();
+        return std::any_of(labels.begin(), labels.end(), [&](const QLabel *label) {
+            return label->isVisible() && label->text().contains(part);
+        });
+    }
+
+    static ImportDialog *openImport(const RealWindow &real, const QString &command)
+    {
+        real.press(Qt::Key_P, Qt::ControlModifier | Qt::ShiftModifier);
+        real.type(command);
+        real.press(Qt::Key_Return);
+        return real.window->findChild<ImportDialog *>();
     }
 };
 

@@ -19,6 +19,7 @@
 #include <QTabBar>
 #include <QTableView>
 #include <QTextBlock>
+#include <QTextBrowser>
 
 #include <qcustomplot.h>
 
@@ -33,7 +34,7 @@ ProfilePanel *profileOf(const RealWindow &real)
 }
 
 /// Clicks the first link of the page whose target begins so, where it is painted; the link.
-std::optional<ExplainLink> clickLink(ExplainPage *page, const QString &beginsWith)
+std::optional<ExplainLink> clickLink(QTextBrowser *page, const QString &beginsWith)
 {
     for (QTextBlock block = page->document()->firstBlock(); block.isValid(); block = block.next()) {
         for (auto it = block.begin(); !it.atEnd(); ++it) {
@@ -219,6 +220,128 @@ private slots:
         const auto drawing = files::readFile(svg.toStdString(), 1 << 24);
         QVERIFY(drawing && drawing->find(">K01<") != std::string::npos);
         QVERIFY(drawing->find("bf16 ") != std::string::npos);
+    }
+
+    /// A finding leads to its figure and to the line where samples show it, as a cause does.
+    void findingsLeadToFiguresAndLines()
+    {
+        const RealWindow real(QStringLiteral("gemm/sm90/K05"));
+        QVERIFY(real.ready);
+        ProfilePanel *profile = profileOf(real);
+        auto *tabs = profile->findChild<QTabBar *>(QStringLiteral("profileViews"));
+        const auto open = [&] {
+            for (int i = 0; i < tabs->count(); ++i) {
+                if (tabs->tabText(i) == QLatin1String("Findings"))
+                    tabs->setCurrentIndex(i);
+            }
+        };
+        open();
+        QTextBrowser *page = nullptr;
+        for (QTextBrowser *browser : profile->findChildren<QTextBrowser *>()) {
+            if (browser->isVisible())
+                page = browser;
+        }
+        QVERIFY(page);
+        const auto metric = clickLink(page, QStringLiteral("metric:"));
+        QVERIFY(metric);
+        auto *table = profile->findChild<QTableView *>();
+        QTRY_VERIFY(table->isVisible());
+        const QModelIndexList chosen = table->selectionModel()->selectedRows();
+        QCOMPARE(chosen.size(), 1);
+        QCOMPARE(profile->model()->rows()[static_cast<std::size_t>(chosen.front().row())].name,
+                 metric->metric);
+        open();
+        real.window->centre()->showPage(QStringLiteral("editor"));
+        const auto line = clickLink(page, QStringLiteral("line:"));
+        QVERIFY(line);
+        QCOMPARE(line->side, 1);
+        QCOMPARE(real.window->centre()->page(), QStringLiteral("diff"));
+        const auto *diff = real.find<DiffView>("diff");
+        QTRY_VERIFY2(diff->currentRowInWords().contains(QString::number(line->line)),
+                     qPrintable(diff->currentRowInWords()));
+        // By keys too: Tab goes to the first link, Return follows it.
+        open();
+        page->setFocus();
+        real.press(Qt::Key_Tab);
+        real.press(Qt::Key_Return);
+        QTRY_VERIFY(table->isVisible());
+    }
+
+    /// What the gate took stands below the metrics, stage by stage.
+    void stagesOfTheGateHaveTheirSeconds()
+    {
+        RealWindow real(QStringLiteral("gemm/sm90/K08"));
+        QVERIFY(real.ready);
+        Workspace timed = real.window->workspace()->workspace();
+        for (lineage::Lineage &lineage : timed.lineages) {
+            for (gate::Trial &trial : lineage.trials)
+                trial.stages = {};
+        }
+        const auto shown = [&](const QString &label, int column) {
+            const ProfileModel *model = profileOf(real)->model();
+            for (int row = 0; row < model->rowCount(); ++row) {
+                if (model->index(row, ProfileModel::MetricColumn).data().toString() == label)
+                    return model->index(row, column).data().toString();
+            }
+            return QString();
+        };
+        real.window->workspace()->setWorkspace(timed);
+        QVERIFY(real.settle());
+        QCOMPARE(shown(QStringLiteral("Gate: compile"), ProfileModel::RightColumn), QString());
+        for (lineage::Lineage &lineage : timed.lineages) {
+            for (gate::Trial &trial : lineage.trials)
+                trial.stages = {0.05, 0.34, 0.25, 0.37, 1.01};
+        }
+        real.window->workspace()->setWorkspace(timed);
+        QVERIFY(real.settle());
+        QCOMPARE(shown(QStringLiteral("Gate: compile"), ProfileModel::RightColumn), QStringLiteral("0.34 s"));
+        QCOMPARE(shown(QStringLiteral("Gate: profile"), ProfileModel::LeftColumn), QStringLiteral("1.01 s"));
+        QCOMPARE(shown(QStringLiteral("Gate: start"), ProfileModel::ChangeColumn).isEmpty(), false);
+        // Last of all, and never an improvement.
+        const auto &rows = profileOf(real)->model()->rows();
+        QCOMPARE(rows.back().name, QStringLiteral("stage_profile"));
+        QCOMPARE(rows.back().direction(), 0);
+    }
+
+    /// Behind each picture of the panel is a table, which Ctrl+E writes as CSV.
+    void picturesHaveTheirNumbers()
+    {
+        const RealWindow real(QStringLiteral("gemm/sm90/K08"));
+        QVERIFY(real.ready);
+        QWidget *panel = real.window->panel(QStringLiteral("profile"));
+        panel->window()->resize(1900, 1100);
+        const auto csv = [&](const QString &name) {
+            const QString file = real.folder.filePath(name);
+            const QString problem = exportPanel(*panel, file);
+            if (!problem.isEmpty())
+                return problem;
+            return QString::fromStdString(files::readFile(file.toStdString(), 1 << 22).value_or(""));
+        };
+        real.press(Qt::Key_R, Qt::AltModifier);
+        QVERIFY(real.settle());
+        const QString roofline = csv(QStringLiteral("roofline.csv"));
+        QVERIFY2(roofline.startsWith(QLatin1String("name,kind,flop_per_")), qPrintable(roofline.left(200)));
+        QVERIFY2(roofline.contains(QLatin1String("\r\nK00,")), qPrintable(roofline.left(400)));
+        QVERIFY(roofline.contains(QLatin1String("ceiling of bytes")));
+        auto *tabs = panel->findChild<QTabBar *>(QStringLiteral("profileViews"));
+        tabs->setCurrentIndex(tabs->count() - 1);
+        QCOMPARE(tabs->tabText(tabs->currentIndex()), QStringLiteral("Samples"));
+        const QString samples = csv(QStringLiteral("samples.csv"));
+        QVERIFY2(samples.startsWith(QLatin1String("round,candidate_ns")), qPrintable(samples.left(200)));
+        const lineage::Lineage &lineage = *real.window->workspace()->lineage(QStringLiteral("gemm/sm90"));
+        const gate::Trial *trial = lineage.trialOf(*lineage.findState("K08"));
+        QCOMPARE(samples.count(QLatin1String("\r\n")),
+                 static_cast<qsizetype>(trial->samples.front().ns.size()) + 1);
+        // Pictures leave without it.
+        const QString svg = real.folder.filePath(QStringLiteral("samples.svg"));
+        QCOMPARE(exportPanel(*panel, svg), QString());
+        const auto drawing = files::readFile(svg.toStdString(), 1 << 24);
+        QVERIFY(drawing && drawing->find(">Round<") != std::string::npos);
+        const auto plots = panel->findChildren<QCustomPlot *>();
+        QVERIFY(std::any_of(plots.begin(), plots.end(), [](const QCustomPlot *plot) {
+            return plot->accessibleName() == QLatin1String("Raw samples, round by round")
+                   && plot->accessibleDescription().contains(QLatin1String("median"));
+        }));
     }
 
     /// Where no roofline was recorded, the picture says so.

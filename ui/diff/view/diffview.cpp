@@ -253,6 +253,48 @@ QString DiffView::heatOfRow(int row, Side side) const
                        linesOfViewRow(document()->diff, m_state.rows().at(row), side));
 }
 
+void DiffView::setComments(CommentsPtr comments)
+{
+    if (comments == m_state.comments)
+        return;
+    m_state.comments = std::move(comments);
+    m_strip->update();
+    viewport()->update();
+}
+
+QString DiffView::commentsOfRow(int row, Side side) const
+{
+    if (!m_state.comments || row < 0 || row >= m_state.rows().count())
+        return {};
+    QStringList words;
+    for (const CommentMark *mark :
+         m_state.comments->on(side, linesOfViewRow(document()->diff, m_state.rows().at(row), side)))
+        words << mark->words;
+    return words.join(QLatin1Char('\n'));
+}
+
+std::optional<DiffView::ChosenLines> DiffView::chosenLines() const
+{
+    if (!document() || m_state.rows().count() == 0)
+        return std::nullopt;
+    const std::optional<SideLine> current = m_state.currentLine();
+    const TextSelection &selection = m_state.selection;
+    if (!selection.isEmpty() && document()->has(selection.side)) {
+        const int count = document()->side(selection.side).text.count();
+        ChosenLines lines{selection.side, selection.begin().line, selection.end().line};
+        if (selection.end().unit == 0) // at the beginning of the line after the last one
+            lines.last = std::max(lines.first, lines.last - 1);
+        lines.last = std::min(lines.last, count - 1);
+        const bool isHere = current && current->side == lines.side && current->line >= lines.first
+                            && current->line <= lines.last + 1;
+        if (isHere && lines.first <= lines.last)
+            return lines;
+    }
+    return current && current->line >= 0
+               ? std::optional(ChosenLines{current->side, current->line, current->line})
+               : std::nullopt;
+}
+
 int DiffView::hunkCount() const
 {
     return document() ? static_cast<int>(document()->diff.hunks.size()) : 0;
@@ -394,8 +436,9 @@ void DiffView::moveToRow(int row, bool extend)
     if (extend)
         m_state.selection.cursor = positionOfRow(m_state.currentRow, m_state.selection.side);
     viewport()->update();
-    QStringList words{currentRowInWords(), heatOfRow(m_state.currentRow, Side::Left),
-                      heatOfRow(m_state.currentRow, Side::Right)};
+    QStringList words{currentRowInWords()};
+    for (const Side side : {Side::Left, Side::Right})
+        words << heatOfRow(m_state.currentRow, side) << commentsOfRow(m_state.currentRow, side);
     words.removeAll(QString());
     setAccessibleDescription(words.join(QStringLiteral(". ")));
     QAccessibleEvent changed(this, QAccessible::DescriptionChanged);

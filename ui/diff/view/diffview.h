@@ -36,6 +36,19 @@ public:
     /// The samples of a row of the view, or of what it hides, on one side in words; empty where nothing is shown.
     [[nodiscard]] QString heatOfRow(int row, Side side) const;
 
+    /// The comments on the document beside its lines; null: none. A new document has none until they are set again.
+    void setComments(CommentsPtr comments);
+    /// What was said of the lines of a row of the view, or of those that it hides, on one side; empty: nothing.
+    [[nodiscard]] QString commentsOfRow(int row, Side side) const;
+    /// Lines (0-based) of one side, `last` being one of them.
+    struct ChosenLines {
+        Side side = Side::Right;
+        int first = 0;
+        int last = 0;
+    };
+    /// The selected lines, as long as the current row is among them; else the line of the current row. Nothing on a fold.
+    [[nodiscard]] std::optional<ChosenLines> chosenLines() const;
+
     /// 0-based hunk at or before the current row (-1: none before it), and how many there are.
     [[nodiscard]] int currentHunk() const;
     [[nodiscard]] int hunkCount() const;

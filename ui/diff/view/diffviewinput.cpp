@@ -75,6 +75,8 @@ void DiffView::mousePressEvent(QMouseEvent *event)
     const bool extend = event->modifiers() & Qt::ShiftModifier && hit.side == m_state.selection.side;
     if (extend) {
         m_state.selection.cursor = hit.position;
+        if (hit.inGutter && m_state.selection.anchor < hit.position) // the line that was pointed at, too
+            m_state.selection.cursor = {hit.position.line + 1, 0};
     } else if (hit.inGutter) { // selects lines
         m_state.selection = {hit.side, {hit.position.line, 0}, {hit.position.line + 1, 0}};
     } else {
@@ -151,6 +153,9 @@ QString DiffView::toolTipAt(const QPoint &point) const
     for (const Side side : {Side::Left, Side::Right}) {
         if (column.heatLeft[static_cast<std::size_t>(side)] >= 0 && point.x() < column.textLeft)
             lines << heatOfRow(row, side);
+        const bool isShownHere = !m_state.isSplit() || (side == Side::Left) == atLeft;
+        if (isShownHere && point.x() < column.textLeft)
+            lines << commentsOfRow(row, side);
     }
     if (m_state.rows().at(row).kind == ViewRow::Kind::Fold)
         lines << tr("Click to show these lines; Z folds and unfolds all");

@@ -23,7 +23,7 @@ ColumnGeometry makeColumn(const QRect &rect, bool twoNumbers, const HeatSides &h
     ColumnGeometry geometry;
     geometry.rect = rect;
     geometry.heatWidth = heatEdge + 3 + static_cast<int>(std::ceil(heatColumns * columnWidth)) + 3;
-    int left = rect.left() + 8;
+    int left = rect.left() + markWidth;
     for (std::size_t side = 0; side < heat.size(); ++side) {
         if (heat[side]) {
             geometry.heatLeft[side] = left;

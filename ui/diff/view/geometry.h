@@ -10,7 +10,7 @@
 
 namespace klineage::ui {
 
-/// Where things are in one column of the view: heat, number, sign, bar, text, from left to right. Logical pixels.
+/// Where things are in one column of the view: marks, heat, number, sign, bar, text, from left to right. Logical pixels.
 struct ColumnGeometry {
     QRect rect;
     std::array<int, 2> heatLeft{-1, -1}; ///< by side: where its stall samples are; -1: not in this column
@@ -24,6 +24,7 @@ struct ColumnGeometry {
     [[nodiscard]] int textWidth() const { return rect.right() + 1 - textLeft; }
 };
 
+inline constexpr int markWidth = 14; ///< at the left: comments, and the line that another panel points at
 inline constexpr int changeBarWidth = 3;
 inline constexpr int heatEdge = 2; ///< at the left of a bar of heat
 

@@ -83,6 +83,16 @@ void OverviewStrip::paintEvent(QPaintEvent *)
         if (mark.right)
             bar(middle + 1, width() - 2, mark.moved ? m_palette.movedBar : m_palette.addedBar);
     }
+    for (const Side side : {Side::Left, Side::Right}) {
+        if (!m_state.comments)
+            break;
+        for (const CommentMark &mark : m_state.comments->side(side)) {
+            const int row =
+                m_state.rows().indexOf(m_state.rows().diffRowOf(side, mark.lines.first - 1), side);
+            painter.fillRect(QRectF(width() - 5, yOf(row), 4, 4),
+                             mark.isResolved ? m_palette.muted : m_palette.accent);
+        }
+    }
     if (m_scrollBar->maximum() <= 0)
         return;
     const double total = m_scrollBar->maximum() + m_scrollBar->pageStep();

@@ -16,6 +16,7 @@ namespace {
 using Kind = diff::Row::Kind;
 
 constexpr int arrowWidth = 8; // left of the line numbers
+constexpr int commentBarWidth = 2;
 
 bool touches(const diff::Row &row, Side side)
 {
@@ -92,6 +93,12 @@ void DiffPainter::paintColumn(Side side, int firstRow, int lastRow)
             paintCell({shown, row.row, rect}, column);
         if (m_state.heat)
             paintHeat(row, column, rect);
+        if (m_state.comments) {
+            for (const Side which : {Side::Left, Side::Right}) {
+                if (which == side || !m_geometry.isSplit)
+                    paintComments(row, column, rect, which);
+            }
+        }
     }
     const Side told = m_state.document()->isSingle() ? Side::Right : side;
     if (m_state.document()->has(told) && !m_state.isUnified()) {
@@ -252,6 +259,33 @@ void DiffPainter::paintHeat(const ViewRow &row, const ColumnGeometry &column, co
         m_painter.setPen(m_palette.text);
         m_painter.drawText(QRect(left, rect.top(), column.heatWidth - 3, m_geometry.rowHeight),
                            Qt::AlignRight | Qt::AlignVCenter, formatHeat(share));
+    }
+}
+
+void DiffPainter::paintComments(const ViewRow &row, const ColumnGeometry &column, const QRect &rect,
+                                Side side)
+{
+    const gate::LineSpan lines = linesOfViewRow(m_state.document()->diff, row, side);
+    for (const CommentMark *mark : m_state.comments->on(side, lines)) {
+        const QColor color = mark->isResolved ? m_palette.muted : m_palette.accent;
+        m_painter.fillRect(QRect(column.rect.left() + 1, rect.top(), commentBarWidth, rect.height()), color);
+        if (mark->lines.first < lines.first)
+            continue; // it began above
+        QPainterPath bubble;
+        const QRectF body(column.rect.left() + 2.5, rect.top() + (m_geometry.rowHeight - 9) / 2.0, 10, 7);
+        bubble.addRoundedRect(body, 2, 2);
+        bubble.addPolygon(QPolygonF{{body.left() + 2, body.bottom() - 0.5},
+                                    {body.left() + 2, body.bottom() + 3},
+                                    {body.left() + 5.5, body.bottom() - 0.5}});
+        m_painter.setRenderHint(QPainter::Antialiasing, true);
+        m_painter.setPen(QPen(color, 1));
+        m_painter.setBrush(mark->isResolved ? m_palette.background : color);
+        m_painter.drawPath(bubble.simplified());
+        if (mark->isChanged) { // what it was on is no more
+            m_painter.setPen(QPen(mark->isResolved ? color : m_palette.background, 1.4));
+            m_painter.drawLine(body.topLeft() + QPointF(2, 5.5), body.topRight() + QPointF(-2, 1.5));
+        }
+        m_painter.setRenderHint(QPainter::Antialiasing, false);
     }
 }
 

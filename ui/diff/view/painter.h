@@ -44,6 +44,8 @@ private:
     void markShown(const Cell &cell, const ColumnGeometry &column, const diff::Row &row);
     /// The stall samples of a row, or of what it hides: a bar and the share as a number.
     void paintHeat(const ViewRow &row, const ColumnGeometry &column, const QRect &rect);
+    /// A bar along the lines that comments are on, and a sign where each begins.
+    void paintComments(const ViewRow &row, const ColumnGeometry &column, const QRect &rect, Side side);
     void paintGutter(const Cell &cell, const ColumnGeometry &column, const diff::Row &row);
     void paintText(const Cell &cell, const ColumnGeometry &column, const diff::Row &row);
     void paintRange(const Cell &cell, const ColumnGeometry &column, const LineLayout &line, int begin,

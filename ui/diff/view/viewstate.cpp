@@ -37,6 +37,7 @@ void ViewState::setDocument(DocumentPtr document)
     currentRow = 0;
     marked.reset();
     heat.reset();
+    comments.reset();
     rebuild();
 }
 

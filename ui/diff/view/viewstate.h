@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "ui/diff/render/comments.h"
 #include "ui/diff/render/find.h"
 #include "ui/diff/render/heat.h"
 #include "ui/diff/render/selection.h"
@@ -55,6 +56,7 @@ public:
     int currentRow = 0;             ///< index into rows()
     std::optional<SideLine> marked; ///< that another panel points at
     HeatPtr heat;                   ///< of the document; null: it is not shown
+    CommentsPtr comments;           ///< on the document; null: none
 
 private:
     void rebuild();

@@ -26,11 +26,6 @@ QString linkTo(const QString &target, const QString &html)
         .arg(target, Theme::current().accent.name(), html);
 }
 
-QString metricLink(const std::string &metric, const QString &html)
-{
-    return linkTo(metricScheme + escaped(metric), html);
-}
-
 QString figureHtml(const gate::FigurePair &pair)
 {
     const auto side = [&](const std::optional<double> &value) {
@@ -43,8 +38,7 @@ QString figureHtml(const gate::FigurePair &pair)
 
 QString lineLink(const gate::MovedLine &line, const gate::Explanation &explanation)
 {
-    return linkTo(QStringLiteral("%1%2:%3").arg(lineScheme).arg(line.side()).arg(line.line()),
-                  escaped(gate::lineText(line, explanation)));
+    return sourceLineLink(line.side(), line.line(), escaped(gate::lineText(line, explanation)));
 }
 
 QString causeHtml(const gate::Cause &cause, const gate::Explanation &explanation, int number)
@@ -78,6 +72,16 @@ QString dimSentences(const std::vector<std::string> &texts)
 }
 
 } // namespace
+
+QString metricLink(const std::string &metric, const QString &html)
+{
+    return linkTo(metricScheme + escaped(metric), html);
+}
+
+QString sourceLineLink(int side, int line, const QString &html)
+{
+    return linkTo(QStringLiteral("%1%2:%3").arg(lineScheme).arg(side).arg(line), html);
+}
 
 std::optional<ExplainLink> explainLink(const QString &target)
 {

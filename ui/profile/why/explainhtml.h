@@ -6,6 +6,7 @@
 #include <QString>
 
 #include <optional>
+#include <string>
 
 namespace klineage::ui {
 
@@ -17,6 +18,10 @@ struct ExplainLink {
 };
 /// Nothing for what is no such link.
 [[nodiscard]] std::optional<ExplainLink> explainLink(const QString &target);
+
+/// Links to a metric's row, and to a line (side: 0 left, 1 right), around rich text.
+[[nodiscard]] QString metricLink(const std::string &metric, const QString &html);
+[[nodiscard]] QString sourceLineLink(int side, int line, const QString &html);
 
 /// One paragraph and the causes, each with links to its figure and its lines, as rich text in the current theme's colours. Pure.
 [[nodiscard]] QString explainHtml(const gate::Explanation &explanation);

@@ -8,6 +8,7 @@
 #include "core/gate/oracle/kernels.h"
 #include "tests/core/gate/oracle/emulator.h"
 #include "tests/core/gate/oracle/oracleworkloads.h"
+#include "tests/paths.h"
 
 #include <QtTest>
 
@@ -64,7 +65,6 @@ namespace brains {
 #include "core/gate/oracle/kernels/compare.cu"
 #undef ELEMENTS_OF_BLOCK
 #include "core/gate/oracle/kernels/poison.cu"
-#include "tests/paths.h"
 } // namespace brains
 #undef compare
 #undef poison

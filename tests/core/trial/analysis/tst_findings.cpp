@@ -208,7 +208,50 @@ private slots:
     void classes();
     void json();
     void text();
+    void findingsLeadToFiguresAndLines();
 };
+
+/// A stall finding is about its own metric; its lines are those of the kernel where samples have that reason.
+void TestFindings::findingsLeadToFiguresAndLines()
+{
+    Trial trial = gpuTrial();
+    const auto add = [&](const char *name, double value) {
+        trial.metrics.push_back({"k", name, value, "%"});
+    };
+    add(metric::stallLongScoreboard, 5);
+    add(metric::stallShortScoreboard, 55);
+    add(metric::stallBarrier, 35);
+    trial.hotspots = {{"k", 12, 600, {{"short_scoreboard", 500}, {"barrier", 100}}},
+                      {"k", 14, 200, {{"barrier", 150}, {"selected", 50}}},
+                      {"other", 14, 150, {{"short_scoreboard", 150}}},
+                      {"k", 0, 46, {{"short_scoreboard", 46}}},
+                      {"k", 20, 4, {{"short_scoreboard", 4}}}};
+    const auto of = [&](const char *tool) {
+        for (const ToolFinding &finding : findings(trial, std::nullopt)) {
+            if (finding.tool == tool)
+                return finding;
+        }
+        return ToolFinding();
+    };
+    const ToolFinding stalls = of("stalls");
+    QCOMPARE(stalls.metric, std::string(metric::stallShortScoreboard));
+    QCOMPARE(stalls.lines.size(),
+             std::size_t(1)); // 0.4 % is none, line 0 is elsewhere, the other kernel is another
+    QCOMPARE(stalls.lines[0].line, 12);
+    QCOMPARE(stalls.lines[0].share, 0.5);
+    const ToolFinding barriers = of("barriers");
+    QCOMPARE(barriers.metric, std::string(metric::stallBarrier));
+    QCOMPARE(barriers.lines.size(), std::size_t(2));
+    QCOMPARE(barriers.lines[0].line, 14);
+    QCOMPARE(barriers.lines[1].line, 12);
+    const nlohmann::json out = analysisJson(analyse(trial, std::nullopt));
+    bool found = false;
+    for (const auto &finding : out["findings"])
+        found = found || (finding["metric"] == metric::stallBarrier && finding["lines"][0]["line"] == 14);
+    QVERIFY(found);
+    trial.hotspots.clear();
+    QVERIFY(of("stalls").lines.empty());
+}
 
 void TestFindings::everySentence()
 {

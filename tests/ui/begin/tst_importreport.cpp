@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What klineage-cli says of an import, read from its JSON, whatever that is.
+#include "tests/ui/common/uitest.h"
+#include "ui/begin/importdialog.h"
+
+#include <QAbstractItemModelTester>
+#include <QTest>
+
+using namespace klineage::ui;
+
+class TestImportReport : public UiTest
+{
+    Q_OBJECT
+
+private slots:
+    void aReportIsRead()
+    {
+        QString problem = QStringLiteral("before");
+        const ImportReport report = parseImportReport(
+            R"({"entries": [{"source": "a/SKILL.md", "card": "tiles", "reason": null, "notes": ["No scope.", "No effect."]},
+                            {"source": "b", "card": null, "reason": "It has no intent.", "notes": []}],
+                "imported": 1, "skipped": 1})",
+            "card", &problem);
+        QVERIFY2(problem.isEmpty(), qPrintable(problem));
+        QCOMPARE(report.imported, 1);
+        QCOMPARE(report.entries.size(), std::size_t{2});
+        QCOMPARE(report.entries[0].name, QStringLiteral("tiles"));
+        QCOMPARE(report.entries[0].notes.size(), 2);
+        QCOMPARE(report.entries[1].reason, QStringLiteral("It has no intent."));
+
+        ImportModel model;
+        const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
+        model.setReport(report, true);
+        QVERIFY(model.index(0, ImportModel::StateColumn).data().toString().contains(QLatin1String("would")));
+        model.setReport(report, false);
+        QVERIFY(
+            model.index(0, ImportModel::StateColumn).data().toString().contains(QLatin1String("imported")));
+        QCOMPARE(model.index(0, ImportModel::WhyColumn).data().toString(),
+                 QStringLiteral("No scope. · No effect."));
+        QCOMPARE(model.index(1, ImportModel::WhyColumn).data().toString(),
+                 QStringLiteral("It has no intent."));
+        model.setReport({}, false);
+        QCOMPARE(model.rowCount(), 0);
+    }
+
+    void whatIsNoReportSaysSo_data()
+    {
+        QTest::addColumn<QByteArray>("json");
+        QTest::newRow("nothing") << QByteArray();
+        QTest::newRow("a sentence") << QByteArray("There is no workspace.");
+        QTest::newRow("a list") << QByteArray("[1, 2]");
+        QTest::newRow("entries are none") << QByteArray(R"({"entries": 3})");
+        QTest::newRow("cut off") << QByteArray(R"({"entries": [{"source": "a)");
+        QTest::newRow("bytes") << QByteArray("\x00\xff\xfe{", 4);
+    }
+    void whatIsNoReportSaysSo()
+    {
+        QFETCH(QByteArray, json);
+        QString problem;
+        const ImportReport report = parseImportReport(json, "card", &problem);
+        QVERIFY(!problem.isEmpty());
+        QVERIFY(report.entries.empty());
+    }
+
+    void oddEntriesDoNoHarm()
+    {
+        QString problem;
+        const ImportReport report = parseImportReport(
+            R"({"entries": [3, null, {"source": 4, "workload": [], "notes": "x"}, {"notes": [1, {}]}]})",
+            "workload", &problem);
+        QVERIFY(problem.isEmpty());
+        QCOMPARE(report.entries.size(), std::size_t{4});
+        QCOMPARE(report.imported, 0);
+    }
+};
+
+KLINEAGE_UI_TEST(TestImportReport)
+#include "tst_importreport.moc"
