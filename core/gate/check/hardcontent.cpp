@@ -217,11 +217,11 @@ std::optional<workload::Case> mixedOperands(const workload::Workload &workload, 
     cases.resize(1);
     nameAfter(hard, cases);
     for (const workload::Tensor &tensor : workload.tensors) {
-        if (tensor.role != workload::Role::Input)
+        const Distribution &ordinary = workload.distributionOf(tensor, workload.cases.front());
+        if (tensor.role != workload::Role::Input || ordinary.kind == DistributionKind::Offsets)
             continue;
         Distribution all;
-        all.parts = {workload.distributionOf(tensor, *cases.front()),
-                     workload.distributionOf(tensor, workload.cases.front())};
+        all.parts = {workload.distributionOf(tensor, *cases.front()), ordinary};
         for (Distribution &part : all.parts)
             part.factor = factorOf(workload, tensor, seed);
         hard.distributions[tensor.name] = all;

@@ -245,6 +245,14 @@ Placed MeasuredSides::addReference(const workload::Reference &reference)
     return {};
 }
 
+bool MeasuredSides::hasReferences() const
+{
+    const auto &all = m_context.job.workload.references;
+    return std::any_of(all.begin(), all.end(), [this](const workload::Reference &reference) {
+        return reference.device == m_candidate.candidate.surface->device;
+    });
+}
+
 Placed MeasuredSides::addReferences()
 {
     for (const workload::Reference &reference : m_context.job.workload.references) {

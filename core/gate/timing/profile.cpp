@@ -336,7 +336,9 @@ Profiler::Step Profiler::finish()
     if (const auto plan = resolveFor(m_candidate, m_context, timedCase());
         plan && !plan->launches.empty() && plan->launches.front().programmaticDependent)
         note("pdl", "not used for the first launch: a timed run begins when the one before has ended");
-    note("aa_spread", spread ? percent(*spread) : "not measured: too few blocks");
+    note("aa_spread", spread       ? percent(*spread)
+                      : m_compares ? "not measured: too few blocks"
+                                   : "not measured: nothing is compared");
     note("least_change", percent(significantChange(spread)));
     const auto environment = m_context.session.environment();
     if (!environment)
@@ -380,7 +382,10 @@ tl::expected<void, ProfileEnd> Profiler::run(const ProfileRequest &request)
     }();
     if (!allocated)
         return failed(allocated.error(), Culprit::Candidate);
-    if (auto added = m_sides.addCandidate(!m_noise.contains(noiseKey())); !added)
+    // Where nothing is compared nobody asks how far two copies seem apart.
+    m_compares = (request.withParent && !m_context.job.request.parentText.empty())
+                 || (request.withReference && m_context.job.request.withReference && m_sides.hasReferences());
+    if (auto added = m_sides.addCandidate(m_compares && !m_noise.contains(noiseKey())); !added)
         return added;
     const bool host = m_candidate.candidate.surface.device().isHost;
     if (request.withParent && !m_context.job.request.parentText.empty()) {

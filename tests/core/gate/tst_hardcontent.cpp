@@ -160,6 +160,19 @@ private slots:
         }
     }
 
+    /// Where groups begin is no content.
+    void offsetsStayWhatTheyAre()
+    {
+        const auto workload = workload::readWorkload(std::filesystem::path(klineage::test::sourcePath())
+                                                     / "workloads/heldout-grouped-gemm-4");
+        QVERIFY(workload);
+        const auto contents = hardContents(*workload, 1);
+        QVERIFY(contents.size() >= 2);
+        QCOMPARE(contents.front().name, std::string("timed (cancelling)"));
+        for (const auto &content : contents)
+            QVERIFY(!content.distributions.contains("offsets"));
+    }
+
     /// What half precision cannot hold is not asked of it.
     void halvesAreNotScaled()
     {
