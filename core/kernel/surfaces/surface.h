@@ -11,7 +11,8 @@
 //   - a row in surfaces.cpp. With it candidates, lineages, requests, trials, runs, cards and file names know its word and extension,
 //     and the gate which worker runs it;
 //   - where it is compiled apart from the worker, its compiler: a folder in core/device with a function that turns a CompileRequest
-//     into a binary that the device's backend loads (core/device/compilers.h);
+//     into a binary that the device's backend loads (core/device/compilers.h), or, where that needs a process of its own, a folder in
+//     core/gate with a LanguageProcess (core/gate/session/languageprocess.h);
 //   - where its device is new too: a row in device.cpp and a Backend (core/device/backend.h).
 // What it should also have, and works without: a syntax definition in resources/syntax whose name is the language's, candidates in
 // tests/gate/corpus, a workload's lineage.
@@ -27,6 +28,8 @@ struct Language {
     const char *commonFence; ///< after ``` for a reader who may not know that one: "c"
     const char *commentOpen; ///< of the comment that holds a candidate's plan
     const char *commentClose;
+    const char *syntax =
+        nullptr; ///< the name of its syntax definition, where that is another one than its own
 };
 
 struct SurfaceRow {
@@ -35,6 +38,9 @@ struct SurfaceRow {
     /// The compiler process turns the text into a binary, which the worker loads. Otherwise the worker's own driver takes the text.
     bool compiledApart;
     const char *includes; ///< what a source may include, a sentence: the hint when it includes something else
+    /// A launch says 'num_warps' and 'num_stages', and the compiler how many threads a block has, how much shared memory, and how tensor
+    /// maps are cut. It is told of the plan's launches and of the types of what they pass, which are none of the language's.
+    bool compilerDecides = false;
 };
 
 /// A row of the table, by reference. Copies are free; two are equal when they are of the same row.
@@ -42,6 +48,7 @@ class Surface
 {
 public:
     static const Surface Cuda;   ///< CUDA C++
+    static const Surface Triton; ///< Triton, on the CUDA device
     static const Surface OpenCl; ///< OpenCL C
 
     /// OpenCL C, which runs on any machine.
@@ -63,12 +70,14 @@ private:
 
 extern const SurfaceRow cudaRow;
 extern const SurfaceRow openClRow;
+extern const SurfaceRow tritonRow;
 
 constexpr Surface::Surface() noexcept
     : m_row(&openClRow)
 {}
 inline constexpr Surface Surface::Cuda{cudaRow};
 inline constexpr Surface Surface::OpenCl{openClRow};
+inline constexpr Surface Surface::Triton{tritonRow};
 
 [[nodiscard]] std::vector<Surface> allSurfaces();
 [[nodiscard]] const char *toString(Surface surface); ///< its language's word: "cuda", "opencl"
