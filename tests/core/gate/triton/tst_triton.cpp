@@ -171,6 +171,19 @@ std::string rowsText(const std::string &body, const std::string &head = {})
            + head + "\n\n@triton.jit\ndef softmax(x, y, C):\n    " + body + "\n";
 }
 
+/// Of a candidate of the corpus, on a device whose worker is a fake.
+Result<Trial> supervisedTrial(const std::string &file)
+{
+    SupervisorOptions options;
+    options.workerCommand = {binaries + "/klineage-fakeworker", "memory"};
+    options.trustedKernel = false; // the fake computes nothing
+    GateJob job;
+    job.workload = corpusWorkload("small-softmax");
+    job.request.candidateText = textOf(corpusFolder / file);
+    job.request.candidateName = file;
+    return Supervisor(options).gate(job);
+}
+
 } // namespace
 
 #define KLINEAGE_NEEDS_TRITON(name) \
@@ -309,6 +322,7 @@ private slots:
         const bool was = qEnvironmentVariableIsSet("KLINEAGE_PYTHON");
         qputenv("KLINEAGE_PYTHON", "/nowhere/python3");
         const auto version = TritonCompiler().version({});
+        const auto trial = supervisedTrial("rows.py");
         if (was)
             qputenv("KLINEAGE_PYTHON", before);
         else
@@ -317,6 +331,9 @@ private slots:
         QCOMPARE(version.error().kind, FailureKind::Unavailable);
         QVERIFY2(version.error().error.message.find("KLINEAGE_PYTHON") != std::string::npos,
                  version.error().error.message.c_str());
+        QVERIFY(!trial);
+        QCOMPARE(trial.error().code, ErrorCode::Unavailable);
+        QVERIFY2(trial.error().message.starts_with("Cannot compile Triton: "), trial.error().message.c_str());
     }
 
     void kernelsBecomeOneModule()
@@ -469,15 +486,7 @@ private slots:
     void theVerdictSaysIt()
     {
         KLINEAGE_NEEDS_TRITON(compiler);
-        SupervisorOptions options;
-        options.workerCommand = {binaries + "/klineage-fakeworker", "memory"};
-        options.trustedKernel = false; // the fake computes nothing
-        Supervisor supervisor(options);
-        GateJob job;
-        job.workload = corpusWorkload("small-softmax");
-        job.request.candidateText = textOf(corpusFolder / "reads-a-file.py");
-        job.request.candidateName = "reads-a-file.py";
-        const auto trial = supervisor.gate(job);
+        const auto trial = supervisedTrial("reads-a-file.py");
         QVERIFY2(trial.has_value(), trial ? "" : trial.error().message.c_str());
         QCOMPARE(trial->verdict.status, VerdictStatus::CompileError);
         QVERIFY(trial->surface == kernel::Surface::Triton);
