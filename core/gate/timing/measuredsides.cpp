@@ -114,7 +114,8 @@ Placed MeasuredSides::seal()
 
 Placed MeasuredSides::prepareParent()
 {
-    auto prepared = prepareCandidate("parent", m_context.job.request.parentText, "parent", {});
+    auto prepared =
+        prepareCandidate("parent", m_context.job.request.parentText, "parent", {}, &m_context.job.workload);
     if (prepared && prepared->candidate.surface != m_candidate.candidate.surface) {
         note("parent", "not compared, because it is written for another surface.");
         return {};

@@ -56,6 +56,14 @@ private slots:
         };
         const char *plan =
             "/*klineage\nsurface = \"cuda\" # comment\n[[tunable]]\ndefault = 128\ncooperative = true\n*/\nint x = 7; // note\n";
+        row("python keyword", Language::PythonKernels,
+            "\"\"\"klineage\n\"\"\"\ndef rows(x):  # note\n    return 7\n", "def", TokenStyle::Keyword);
+        row("python plan", Language::PythonKernels,
+            "\"\"\"klineage\n[[launch]]\ngrid = [1]\n\"\"\"\nimport triton\n", "grid", TokenStyle::Key);
+        row("python after the plan", Language::PythonKernels, "\"\"\"klineage\n[[launch]]\n\"\"\"\n# note\n",
+            "# note", TokenStyle::Comment);
+        row("python comment", Language::PythonKernels, "def rows(x):  # note\n", "# note",
+            TokenStyle::Comment);
         row("plan section", Language::CudaCpp, plan, "[[tunable]]", TokenStyle::Label);
         row("plan key", Language::CudaCpp, plan, "default", TokenStyle::Key);
         row("plan string", Language::CudaCpp, plan, "\"cuda\"", TokenStyle::String);
@@ -124,6 +132,7 @@ private slots:
     {
         QCOMPARE(languageOfFile(u"K03.cu"), Language::CudaCpp);
         QCOMPARE(languageOfFile(u"branches/0123456789ab.cl"), Language::OpenClC);
+        QCOMPARE(languageOfFile(u"K03.py"), Language::PythonKernels);
         QCOMPARE(languageOfFile(u"notes"), Language::Plain);
     }
 
