@@ -288,9 +288,11 @@ private:
             const std::size_t slash = arguments[0].rfind(" / ");
             const bool isQuotient =
                 slash != std::string::npos && arguments[0].find(')', slash) == std::string::npos;
-            out += isQuotient ? "ceil_div(" + arguments[0].substr(0, slash) + ", "
-                                    + arguments[0].substr(slash + 3) + ')'
-                              : arguments[0];
+            out += isQuotient
+                       ? "ceil_div(" + withoutParentheses(std::string_view(arguments[0]).substr(0, slash))
+                             + ", " + withoutParentheses(std::string_view(arguments[0]).substr(slash + 3))
+                             + ')'
+                       : arguments[0];
             return true;
         }
         if (isListed(name, typeWords) && arguments.size() == 1) { // int(x)

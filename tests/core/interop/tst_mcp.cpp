@@ -282,18 +282,18 @@ private slots:
         QTest::addColumn<QByteArray>("head");
         QTest::addColumn<QByteArray>("tail");
         QTest::addColumn<QByteArray>("id");
-        const QByteArray call = R"("method":"tools/call","params":{"arguments":{"id":99,"text":")";
-        QTest::newRow("the id first")
-            << R"({"jsonrpc":"2.0","id":7,)" + call << QByteArray("xxx\"}}}") << QByteArray("7");
-        QTest::newRow("a text first")
-            << R"({"id" : "a\"b" ,)" + call << QByteArray("x\"}}}") << QByteArray(R"("a\"b")");
-        QTest::newRow("the id last") << "{" + call << QByteArray(R"(xxx"}},"jsonrpc":"2.0","id":8})")
-                                     << QByteArray("8");
-        QTest::newRow("within a value")
-            << "{" + call << QByteArray(R"(xxx","id":8}}})") << QByteArray("null");
-        QTest::newRow("in a text") << "{" + call << QByteArray(R"(xxx\"id\":8}"}})") << QByteArray("null");
-        QTest::newRow("none") << "{" + call << QByteArray("xxx\"}}}") << QByteArray("null");
-        QTest::newRow("cut") << "{\"id\":1" << QByteArray("23") << QByteArray("null");
+        const auto quoted = [](const char *text) { return QByteArray(text).replace('\'', '"'); };
+        const QByteArray call = quoted("'method':'tools/call','params':{'arguments':{'id':99,'text':'");
+        const auto row = [&](const char *name, const char *head, const char *tail, const char *id) {
+            QTest::newRow(name) << quoted(head) + call << quoted(tail) << quoted(id);
+        };
+        row("the id first", "{'jsonrpc':'2.0','id':7,", "xxx'}}}", "7");
+        row("a text first", "{'id' : 'a\\'b' ,", "x'}}}", "'a\\'b'");
+        row("the id last", "{", "xxx'}},'jsonrpc':'2.0','id':8}", "8");
+        row("within a value", "{", "xxx','id':8}}}", "null");
+        row("in a text", "{", "xxx\\'id\\':8}'}}", "null");
+        row("none", "{", "xxx'}}}", "null");
+        QTest::newRow("cut") << quoted("{'id':1") << QByteArray("23") << QByteArray("null");
     }
     void whatIsTooLongIsAnsweredToItsId()
     {
