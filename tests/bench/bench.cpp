@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "bench.h"
 
-#include <QElapsedTimer>
 #include <QJsonDocument>
 #include <QJsonObject>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <ctime>
 
 namespace klineage::bench {
 
 namespace {
+
+Clock clockOfAll = Clock::Wall;
 
 /// Three decimals are more than any clock here is worth.
 double rounded(double value)
@@ -126,12 +128,26 @@ std::vector<const Group *> &Group::all()
     return groups;
 }
 
+void setClock(Clock wanted)
+{
+    clockOfAll = wanted;
+}
+
+Clock clockInUse()
+{
+    return clockOfAll;
+}
+
 double millisecondsOf(const std::function<void()> &function)
 {
-    QElapsedTimer elapsed;
-    elapsed.start();
+    const auto nowMs = [] {
+        timespec now{};
+        clock_gettime(clockOfAll == Clock::Wall ? CLOCK_MONOTONIC : CLOCK_PROCESS_CPUTIME_ID, &now);
+        return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
+    };
+    const double begin = nowMs();
     function();
-    return static_cast<double>(elapsed.nsecsElapsed()) / 1e6;
+    return nowMs() - begin;
 }
 
 double medianMilliseconds(int runs, const std::function<void()> &function)

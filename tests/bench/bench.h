@@ -65,6 +65,12 @@ struct Group {
     [[nodiscard]] static std::vector<const Group *> &all();
 };
 
+/// What milliseconds are counted in: time as it passes, or, on a machine that is busy with other things, the time that the processors gave to
+/// all threads of the process. The latter leaves waiting out, and threads that work at once are added up.
+enum class Clock { Wall, Processor };
+void setClock(Clock clock);
+[[nodiscard]] Clock clockInUse();
+
 /// Milliseconds that a function takes.
 [[nodiscard]] double millisecondsOf(const std::function<void()> &function);
 /// Median of some runs, after one that does not count.
