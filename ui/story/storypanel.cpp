@@ -84,15 +84,29 @@ StoryPanel::StoryPanel(WorkspaceModel *workspace, Selection *selection, RunStore
     connect(selection, &Selection::rowChanged, this, &StoryPanel::showSelection);
     connect(selection, &Selection::hoveredChanged, this,
             [this](const QString &row) { m_canvas->hover(m_selection->lineageKey(), row); });
-    connect(runs, &RunStore::changed, this, &StoryPanel::refresh);
-    connect(runs, &RunStore::currentChanged, this, [this] {
-        m_source->setCurrentIndex(m_runs->current() ? 1 : 0);
-        refresh();
-    });
+    connect(runs, &RunStore::changed, this, &StoryPanel::followRun);
+    connect(runs, &RunStore::currentChanged, this, &StoryPanel::followRun);
     connect(runs, &RunStore::stepChanged, this, &StoryPanel::showSelection);
 }
 
 StoryPanel::~StoryPanel() = default;
+
+/// A run that somebody chose, or that goes on, is looked at; the one that the store begins with is not.
+void StoryPanel::followRun()
+{
+    const QString id = m_runs->currentId();
+    const RunEntryPtr run = m_runs->current();
+    const bool isChosen = id != m_run && !m_run.isEmpty();
+    const bool isGoingOn = run && run->isRunning() && m_goingOn != id;
+    if (isGoingOn)
+        m_goingOn = id;
+    m_run = id;
+    if (id.isEmpty())
+        m_source->setCurrentIndex(0);
+    else if (isChosen || isGoingOn)
+        m_source->setCurrentIndex(1);
+    refresh();
+}
 
 /// A picture that nobody sees is not made.
 void StoryPanel::refresh()

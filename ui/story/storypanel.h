@@ -84,6 +84,7 @@ private:
     void buildCommands();
     void buildSideCommands();
     void fillLineages();
+    void followRun();
     void refresh();
     void rebuild();
     void showSelection();
@@ -111,6 +112,8 @@ private:
     QList<QAction *> m_commands;
     QList<QAction *> m_presenterCommands;
     QList<QAction *> m_comparisonCommands;
+    QString m_run;      ///< that the store looked at last
+    QString m_goingOn;  ///< that was seen to go on
     QString m_shownKey; ///< of the picture: what it is of; another one is fitted
     bool m_isStale = true;
     bool m_following = false; ///< the table follows the selection, and must not change it

@@ -67,7 +67,7 @@ private slots:
         real.press(Qt::Key_L);
         QVERIFY(!story->showsRun()); // there is no run, and the status bar says so
 
-        real.press(Qt::Key_Plus, Qt::ShiftModifier);
+        real.press(Qt::Key_Plus);
         QVERIFY(!canvas->view().isFitted());
         real.press(Qt::Key_Minus);
         QVERIFY(canvas->view().isFitted());

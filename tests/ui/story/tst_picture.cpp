@@ -134,7 +134,7 @@ private slots:
         using Kind = PictureAxis::Kind;
         QTest::newRow("microseconds")
             << static_cast<int>(Kind::Latency) << 3.0 << 6.0 << QStringLiteral("1.00\u202fµs");
-        QTest::newRow("ratio") << static_cast<int>(Kind::Ratio) << -1.0 << 1.0 << QStringLiteral("0.100×");
+        QTest::newRow("ratio") << static_cast<int>(Kind::Ratio) << -1.0 << 1.0 << QStringLiteral("0.10×");
         QTest::newRow("part of a decade")
             << static_cast<int>(Kind::Latency) << 5.0 << 5.1 << QStringLiteral("100\u202fµs");
         QTest::newRow("linear") << static_cast<int>(Kind::Linear) << 0.0 << 10.0 << QStringLiteral("0");

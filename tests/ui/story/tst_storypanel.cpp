@@ -144,8 +144,11 @@ private slots:
 
         shown.runs.openGuest(folder.path(), id);
         QTRY_VERIFY(shown.runs.current());
-        QTRY_VERIFY(shown.panel.showsRun());
         PictureCanvas *canvas = shown.panel.canvas();
+        QVERIFY(!shown.panel.showsRun()); // nobody asked for it
+        canvas->setFocus();
+        QTest::keyClick(canvas, Qt::Key_L);
+        QVERIFY(shown.panel.showsRun());
         QTRY_VERIFY(canvas->picture().itemOf("run:" + id, "1") >= 0);
         shown.panel.setView(StoryPanel::View::Graph);
         const std::size_t before = canvas->picture().marks.size();

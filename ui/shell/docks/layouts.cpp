@@ -35,7 +35,7 @@ std::vector<WindowLayout> makeLayouts()
         {.id = "demo", .name = layoutText("Demo"),
          .left = Stacks{{{"lineage"}, 1}},
          .right = Stacks{},
-         .bottom = Stacks{{{"story", "trajectory"}, 64}, {{"profile"}, 36}},
+         .bottom = Stacks{{{"story", "trajectory", "profile"}, 1}},
          .leftWidth = 520, .rightWidth = 0, .bottomHeight = 500, .centre = "diff", .textScale = 1.3},
         {.id = "code", .name = layoutText("Code"),
          .left = Stacks{{{"lineage"}, 1}},

@@ -17,6 +17,7 @@ constexpr double barWidth = 0.18;    // of a step
 constexpr double attemptRoom = 0.42; // of a step, for each attempt between two states
 constexpr double leastDecades = 0.3;
 constexpr double fadedTo = 0.28;
+constexpr double branchOpacity = 0.6;
 constexpr int stepPriority = 100;
 constexpr int latencyPriority = 40;
 constexpr int attemptPriority = 20;
@@ -63,7 +64,7 @@ public:
         for (const ChainAttempt &attempt : m_chain.attempts)
             addAttempt(attempt);
         for (const ChainAttempt &branch : m_chain.branches)
-            addAttempt(branch);
+            addAttempt(branch, true);
         addWalk();
         addLegend();
         addTable();
@@ -75,17 +76,19 @@ private:
     void measure()
     {
         std::vector<int> tried(m_chain.points.size(), 0);
-        for (const auto *list : {&m_chain.attempts, &m_chain.branches}) {
-            for (const ChainAttempt &attempt : *list)
-                ++tried[attempt.parent];
-        }
+        for (const ChainAttempt &attempt : m_chain.attempts)
+            ++tried[attempt.parent];
         double x = 0;
         for (const int count : tried) {
             m_x.push_back(x);
             x += std::max(1.0, attemptRoom * (count + 1));
         }
         m_x.push_back(x);
-        const bool isTriedFromLast = !tried.empty() && tried.back() > 0;
+        const bool isTriedFromLast =
+            (!tried.empty() && tried.back() > 0)
+            || std::any_of(m_chain.branches.begin(), m_chain.branches.end(), [&](const ChainAttempt &branch) {
+                   return branch.parent + 1 == m_chain.points.size();
+               });
         double low = std::numeric_limits<double>::max();
         double high = 0;
         const auto include = [&](double ns) {
@@ -242,20 +245,24 @@ private:
         m_picture.texts.push_back(latency);
     }
 
-    void addAttempt(const ChainAttempt &attempt)
+    /// A branch has no name, and says what it is when it is pointed at.
+    void addAttempt(const ChainAttempt &attempt, bool isBranch = false)
     {
         const bool isFaded = static_cast<int>(attempt.parent) > m_upTo
                              || (static_cast<int>(attempt.parent) == m_upTo
                                  && m_upTo + 1 < static_cast<int>(m_chain.points.size()));
-        const Ink ink = inkOf(attempt.tone).faded(isFaded ? fadedTo : 1);
+        const Ink ink = inkOf(attempt.tone).faded(isFaded ? fadedTo : isBranch ? branchOpacity : 1);
         const int item = addItem(attempt.row, attempt.says);
         const QPointF at(xOf(attempt.place), attempt.ns > 0 ? std::log10(attempt.ns) : m_bottom);
         const int mark = static_cast<int>(m_picture.marks.size());
         m_picture.marks.push_back({at, attempt.glyph, ink, item});
-        m_picture.edges.push_back(
-            {static_cast<int>(attempt.parent), mark, Ink{Role::Faint}.faded(isFaded ? fadedTo : 0.8), true});
+        m_picture.edges.push_back({static_cast<int>(attempt.parent), mark,
+                                   Ink{Role::Faint}.faded(isFaded    ? fadedTo
+                                                          : isBranch ? 0.45
+                                                                     : 0.8),
+                                   true});
         m_attemptItems.push_back({attempt.place, item});
-        if (isFaded)
+        if (isFaded || isBranch)
             return;
         PictureText name;
         name.at = at;

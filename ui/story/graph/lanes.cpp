@@ -56,6 +56,7 @@ LaneNode nodeOf(const ChainAttempt &attempt, int parent)
 {
     LaneNode node;
     node.parent = parent;
+    node.isAside = true;
     node.glyph = attempt.glyph;
     node.ink = toneInk(attempt.tone);
     node.row = attempt.row;
@@ -90,9 +91,11 @@ LaneNode nodeOfStep(const RunEntry &run, const run::StepRecord &step, int parent
         node.glyph = Glyph::Diamond;
         break;
     case RunTracePoint::Kind::Wrapper:
+        node.isAside = true;
         node.glyph = Glyph::Cross;
         break;
     case RunTracePoint::Kind::Failed:
+        node.isAside = true;
         node.glyph = Glyph::Triangle;
         break;
     case RunTracePoint::Kind::Other:
@@ -131,7 +134,7 @@ Heirs heirsOf(const std::vector<LaneNode> &nodes)
         size[p] += size[i];
         const int rival = heirs.heir[p];
         // The earlier one of equals; it is looked at later.
-        if (nodes[p].island == nodes[i].island
+        if (nodes[p].island == nodes[i].island && !nodes[i].isAside
             && (rival < 0 || size[i] >= size[static_cast<std::size_t>(rival)]))
             heirs.heir[p] = static_cast<int>(i);
     }

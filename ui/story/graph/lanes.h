@@ -9,8 +9,9 @@ namespace klineage::ui {
 
 /// A candidate of a search, in the order in which they came.
 struct LaneNode {
-    int parent = -1; ///< an earlier one; -1: none
-    int island = 0;  ///< 0: of none
+    int parent = -1;      ///< an earlier one; -1: none
+    int island = 0;       ///< 0: of none
+    bool isAside = false; ///< never in the lane of its parent: what was not taken
     Glyph glyph = Glyph::Disc;
     Ink ink;
     QString row;
@@ -41,7 +42,7 @@ struct Lanes {
     };
     std::vector<Band> bands;
 };
-/// The child with the most descendants goes on in its parent's lane when both are of one island; every other begins a lane that is free
+/// The child with the most descendants, of those that are not aside, goes on in its parent's lane when both are of one island; every other begins a lane that is free
 /// for as long as it goes on. O(n log n). Pure.
 [[nodiscard]] Lanes layOutLanes(const std::vector<LaneNode> &nodes);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/story/picture/paintparts.h"
 
+#include "ui/style/theme.h"
+
 #include <QFontMetricsF>
 #include <QPainter>
 
@@ -66,6 +68,9 @@ TextBlock layOutBlock(const PictureText &text, double width, const QFont &font)
             continue;
         const QFont own = weightedFont(font, run.weight);
         const QFontMetricsF metrics(own);
+        // A number that is cut says something else.
+        if (block.lines.empty() && text.width > 0 && metrics.horizontalAdvance(run.text) > width)
+            return {};
         const QStringList lines =
             text.width > 0 ? wrapped(run.text, metrics, width, run.mostLines) : QStringList{run.text};
         for (const QString &line : lines) {
@@ -96,6 +101,10 @@ QRectF placeBeside(const QPointF &point, const QSizeF &size, Qt::Alignment side,
 /// Lines stand against the point where they are beside it, else in its middle.
 void paintBlock(QPainter &painter, const TextBlock &block, const QRectF &place, Qt::Alignment side)
 {
+    // Lines below a text are seen through, and do not strike it out.
+    QColor ground = Theme::current().panel;
+    ground.setAlphaF(0.8F);
+    painter.fillRect(place, ground);
     double y = place.top();
     for (const TextLine &line : block.lines) {
         const double x = side & Qt::AlignRight  ? place.left()
