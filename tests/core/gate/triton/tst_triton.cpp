@@ -137,10 +137,12 @@ std::string textOf(const std::filesystem::path &file)
 TritonCompiler *triton(std::string &why)
 {
     static TritonCompiler compiler;
-    const auto version = compiler.version({});
-    if (!version)
-        why = version.error().error.message;
-    return version ? &compiler : nullptr;
+    static const std::string missing = [] {
+        const auto version = compiler.version({});
+        return version ? std::string() : version.error().error.message;
+    }();
+    why = missing;
+    return missing.empty() ? &compiler : nullptr;
 }
 
 /// What becomes of a text that is launched on a workload of the corpus.
