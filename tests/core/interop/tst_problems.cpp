@@ -565,7 +565,7 @@ void TestProblems::aFunctionBecomesAWorkload()
     QCOMPARE(w.description, std::string("What it does."));
     QCOMPARE(w.axes, (std::vector<std::string>{"R", "C", "D16"}));
     QCOMPARE(w.tensors.size(), std::size_t{4});
-    QCOMPARE(w.findTensor("w")->shape[0].text(), std::string("2 * C"));
+    QCOMPARE(w.findTensor("w")->shape[0].text(), std::string("(2 * C)"));
     QCOMPARE(w.findTensor("y0")->role, workload::Role::Output);
     QVERIFY(w.findTensor("total"));
     QCOMPARE(w.flops.text(), std::string("3 * R * C"));
@@ -596,23 +596,28 @@ void TestProblems::whatTheHeadDoesNotSay_data()
         return json{{"parameters", parameters}, {"returns", returns}, {"description", ""}};
     };
     row("no function", {{"functions", {"rum"}}}, {}, "did you mean 'rum'");
-    row("no shape", head({parameter("x", json())}), {}, "The parameter 'x' has neither a shape nor a number");
-    row("a bad shape", head({parameter("x", "f32")}), {"size R=4"}, "The parameter 'x': 'f32' is no tensor");
-    row("no sizes", head({x}), {"size C=4"}, "Say how large R is where it is timed: --size R=");
-    row("a size that is none", head({x}), {"size R=x", "size C=4"}, "is no positive whole number");
-    row("nothing returned", head({x}, json()), {"size R=4", "size C=4"},
+    row("no shape", head(json::array({parameter("x", json())})), {},
+        "The parameter 'x' has neither a shape nor a number");
+    row("a bad shape", head(json::array({parameter("x", "f32")})), {"size R=4"},
+        "The parameter 'x': 'f32' is no tensor");
+    row("no sizes", head(json::array({x})), {"size C=4"}, "Say how large R is where it is timed: --size R=");
+    row("a size that is none", head(json::array({x})), {"size R=x", "size C=4"},
+        "is no positive whole number");
+    row("nothing returned", head(json::array({x}), json()), {"size R=4", "size C=4"},
         "Nothing says the shape of what it returns");
-    row("something else returned", head({x}, {"f32[R]", 4}), {"size R=4", "size C=4"},
+    row("something else returned", head(json::array({x}), {"f32[R]", 4}), {"size R=4", "size C=4"},
         "something else than a tensor's text");
-    row("the same name twice", head({x}, "x: f32[R]"), {"size R=4", "size C=4"},
+    row("the same name twice", head(json::array({x}), "x: f32[R]"), {"size R=4", "size C=4"},
         "An input and an output are both called 'x'");
-    row("an option for nothing", head({x}), {"input z=f32[R]", "size R=4", "size C=4"}, "no parameter 'z'");
-    row("an option without a name", head({x}), {"output f32[R]", "size R=4", "size C=4"}, "has no name");
-    row("flops of nothing", head({x}), {"size R=4", "size C=4", "flops Q"}, "Q");
+    row("an option for nothing", head(json::array({x})), {"input z=f32[R]", "size R=4", "size C=4"},
+        "no parameter 'z'");
+    row("an option without a name", head(json::array({x})), {"output f32[R]", "size R=4", "size C=4"},
+        "has no name");
+    row("flops of nothing", head(json::array({x})), {"size R=4", "size C=4", "flops Q"}, "Q");
     row("no JSON that it should be", json::array(), {}, "cannot be read");
     json list = parameter("xs", "f32[R]");
     list["is_list"] = true;
-    row("any number of them", head({list}), {"size R=4"}, "not passed by its place");
+    row("any number of them", head(json::array({list})), {"size R=4"}, "not passed by its place");
 }
 
 void TestProblems::whatTheHeadDoesNotSay()
