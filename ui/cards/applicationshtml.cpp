@@ -18,7 +18,7 @@ using markup::label;
 using markup::paragraph;
 using markup::tr;
 
-constexpr std::size_t mostNamed = 12; // of the candidates below the table
+constexpr std::size_t mostListed = 12; // of the candidates below the table
 
 QString dimText(const QString &html)
 {
@@ -138,7 +138,7 @@ QString applicationsHtml(const std::string &card, const run::ApplicationRecord *
     else {
         html += table(*found) + footnote(*found);
         const auto &all = found->applications;
-        const std::size_t shown = std::min(all.size(), mostNamed);
+        const std::size_t shown = std::min(all.size(), mostListed);
         for (std::size_t i = 0; i < shown; ++i)
             html += applicationLine(all[all.size() - 1 - i]);
         if (shown < all.size())
