@@ -49,6 +49,7 @@ private slots:
         fs::copy(dataFolder() / "workspace", root(),
                  fs::copy_options::recursive | fs::copy_options::overwrite_existing);
         fs::create_directories(root() / "runs");
+        fs::create_directories(root() / "experiments");
         for (const char *name : {"simulated-accelopt", "simulated-adaexplore"})
             fs::copy(dataFolder() / "searchruns" / name, root() / "runs" / name, fs::copy_options::recursive);
         for (const char *name : {"cards-against-none", "cards-on-hopper", "limited-author-on-hopper"})

@@ -5,6 +5,7 @@
 #include "tests/core/run/materializefixture.h"
 #include "tests/ui/common/uitest.h"
 #include "tests/ui/shell/realwindow.h"
+#include "ui/diff/view/diffview.h"
 #include "ui/experiments/compare/comparepanel.h"
 #include "ui/plots/runtrajectorypanel.h"
 #include "ui/plots/trajectorytabs.h"
@@ -20,6 +21,7 @@
 
 #include <QClipboard>
 #include <QComboBox>
+#include <QLabel>
 #include <QLineEdit>
 #include <QPlainTextEdit>
 #include <QProcess>
@@ -340,6 +342,7 @@ private slots:
         RealWindow real(QStringLiteral("gemm/sm90/K05"));
         QVERIFY(real.ready);
         const fs::path root = real.folder.path().toStdString();
+        fs::create_directories(root / "experiments");
         fs::copy(fs::path(klineage::test::sourcePath()) / "tests/data/experiments/cards-against-none",
                  root / "experiments/cards", fs::copy_options::recursive);
         // The page is shown by its command, as any command is.

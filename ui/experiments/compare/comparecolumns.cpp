@@ -232,8 +232,9 @@ void addSettings(std::vector<CompareColumn> &columns, const std::vector<Compared
         }
         for (const std::string &name : names) {
             const QString id = prefix + QString::fromStdString(name);
-            columns.push_back({id, QString::fromStdString(name).replace(QLatin1Char('_'), QLatin1Char(' ')),
-                               columnText("%1 of run.toml").arg(id), ColumnKind::Text,
+            QString title = QString::fromStdString(name).replace(QLatin1Char('_'), QLatin1Char(' '));
+            title[0] = title[0].toUpper();
+            columns.push_back({id, title, columnText("%1 of run.toml").arg(id), ColumnKind::Text,
                                [name, table = table](const ComparedRun &run) {
                                    const Settings &values = settingsOf(run).*table;
                                    const auto found = values.find(name);
@@ -356,11 +357,11 @@ const CompareColumn *findColumn(const std::vector<CompareColumn> &columns, const
 
 QStringList defaultCompareColumns()
 {
-    return {QStringLiteral("run"),          QStringLiteral("state"),         QStringLiteral("policy"),
-            QStringLiteral("option.arm"),   QStringLiteral("workload"),      QStringLiteral("platform"),
-            QStringLiteral("gain"),         QStringLiteral("final_speedup"), QStringLiteral("best"),
-            QStringLiteral("root_speedup"), QStringLiteral("correct"),       QStringLiteral("questions"),
-            QStringLiteral("dollars"),      QStringLiteral("minutes"),       QStringLiteral("model"),
+    return {QStringLiteral("run"),        QStringLiteral("state"),        QStringLiteral("policy"),
+            QStringLiteral("option.arm"), QStringLiteral("gain"),         QStringLiteral("final_speedup"),
+            QStringLiteral("best"),       QStringLiteral("root_speedup"), QStringLiteral("correct"),
+            QStringLiteral("questions"),  QStringLiteral("dollars"),      QStringLiteral("workload"),
+            QStringLiteral("platform"),   QStringLiteral("minutes"),      QStringLiteral("model"),
             QStringLiteral("experiment")};
 }
 

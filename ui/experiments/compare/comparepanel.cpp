@@ -26,7 +26,7 @@ namespace klineage::ui {
 
 namespace {
 
-constexpr int widestColumn = 320;
+constexpr int widestColumn = 240;
 constexpr int mostKeptFolds = 500;
 
 QString compareSettingsFile()
@@ -123,11 +123,15 @@ void ComparePanel::change(const std::function<void(CompareView &)> &change)
     const QString key = m_table->currentIndex().data(CompareModel::KeyRole).toString();
     const QString column =
         m_table->currentIndex().isValid() ? m_model->column(m_table->currentIndex().column()).id : QString();
+    const int before = m_table->currentIndex().row();
     CompareView view = m_model->view();
     change(view);
     m_model->setView(view);
     showState();
-    const int row = m_model->rowOf(key);
+    // A run that the view no longer has leaves its place to the one that took it.
+    int row = m_model->rowOf(key);
+    if (row < 0 && !key.isEmpty())
+        row = std::min(before, m_model->rowCount() - 1);
     if (row >= 0) {
         const QModelIndex index = m_model->index(row, std::max(0, m_model->columnOf(column)));
         m_table->setCurrentIndex(index);
