@@ -86,8 +86,9 @@ void ManyPoints::drawScatterPlot(QCPPainter *painter, const QVector<QPointF> &sc
     for (const QPointF &at : scatters) {
         if (!std::isfinite(at.x()) || !std::isfinite(at.y()))
             continue;
-        press(picture, stamp, qRound((at.x() - area.left()) * ratio) - stamp.width() / 2,
-              qRound((at.y() - area.top()) * ratio) - stamp.height() / 2);
+        press(picture, stamp,
+              static_cast<int>(std::floor((at.x() - area.left()) * ratio)) - stamp.width() / 2,
+              static_cast<int>(std::floor((at.y() - area.top()) * ratio)) - stamp.height() / 2);
     }
     painter->drawImage(area.topLeft(), picture);
 }
