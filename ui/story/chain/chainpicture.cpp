@@ -110,7 +110,7 @@ private:
         m_high = isAnyTimed ? std::log10(high) : 6;
         const double decades = std::max(m_high - m_low, leastDecades);
         m_bottom = m_low - 0.10 * decades;
-        const double right = m_x.size() < 2 ? 1 : isTriedFromLast ? x - 0.2 : m_x[m_x.size() - 2] + 0.62;
+        const double right = m_x.size() < 2 ? 1 : isTriedFromLast ? x + 0.1 : m_x[m_x.size() - 2] + 0.62;
         m_picture.world =
             QRectF(QPointF(-0.62, m_low - 0.16 * decades), QPointF(right, m_high + 0.32 * decades));
         m_picture.mostPixels = {260, 0};

@@ -58,6 +58,7 @@ Presenter::Presenter(WorkspaceModel *workspace, Selection *selection)
 {
     setWindowTitle(tr("KLineage: presentation"));
     setAccessibleName(tr("Presentation of a lineage"));
+    setAttribute(Qt::WA_QuitOnClose, false);
     setFocusPolicy(Qt::StrongFocus);
     m_canvas->setFocusPolicy(Qt::NoFocus); // its arrow keys would not turn pages
     m_canvas->setAttribute(Qt::WA_TransparentForMouseEvents);
@@ -76,12 +77,14 @@ Presenter::Presenter(WorkspaceModel *workspace, Selection *selection)
     layout->addWidget(m_foot, 4, 0, 1, 2);
     layout->setColumnStretch(0, 1);
     layout->setRowStretch(3, 1);
-    connect(workspace, &WorkspaceModel::lineageChanged, this, [this] {
+    const auto follow = [this] {
         if (isVisible()) {
             read();
             showPage();
         }
-    });
+    };
+    connect(workspace, &WorkspaceModel::lineageChanged, this, follow);
+    connect(workspace, &WorkspaceModel::loaded, this, follow);
 }
 
 void Presenter::read()
