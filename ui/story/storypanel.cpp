@@ -142,6 +142,7 @@ Picture StoryPanel::makePicture() const
     const RunEntryPtr run = m_runs->current();
     Picture picture;
     const auto say = [&picture](const QString &text) {
+        picture.name = tr("Story");
         picture.message = text;
         return picture;
     };

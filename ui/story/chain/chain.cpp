@@ -192,6 +192,8 @@ ChainAttempt attemptOfStep(const run::StepRecord &step, const gate::Trial *trial
                                                            : attempt.glyph;
     if (kind == RunTracePoint::Kind::Failed)
         attempt.tone = Tone::Bad;
+    else
+        attempt.tone = kind == RunTracePoint::Kind::Audited ? Tone::Accent : Tone::Warn;
     attempt.verdict = outcomeStyle(step.outcome).word;
     attempt.says = sentence(attempt, fromUtf8(step.reason));
     return attempt;

@@ -18,6 +18,7 @@ constexpr double attemptRoom = 0.42; // of a step, for each attempt between two 
 constexpr double leastDecades = 0.3;
 constexpr double fadedTo = 0.28;
 constexpr double branchOpacity = 0.6;
+constexpr double aboveBar = 12; // pixels, so that no mark on the way is in the way
 constexpr int stepPriority = 100;
 constexpr int latencyPriority = 40;
 constexpr int attemptPriority = 20;
@@ -109,9 +110,9 @@ private:
         m_high = isAnyTimed ? std::log10(high) : 6;
         const double decades = std::max(m_high - m_low, leastDecades);
         m_bottom = m_low - 0.10 * decades;
-        const double right = m_x.size() < 2 ? 1 : isTriedFromLast ? x - 0.2 : m_x[m_x.size() - 2] + 0.62;
+        const double right = m_x.size() < 2 ? 1 : isTriedFromLast ? x + 0.1 : m_x[m_x.size() - 2] + 0.62;
         m_picture.world =
-            QRectF(QPointF(-0.62, m_low - 0.16 * decades), QPointF(right, m_high + 0.26 * decades));
+            QRectF(QPointF(-0.62, m_low - 0.16 * decades), QPointF(right, m_high + 0.32 * decades));
         m_picture.mostPixels = {260, 0};
     }
 
@@ -210,14 +211,15 @@ private:
         whole.at = {x, top};
         whole.sides = {Qt::AlignTop, Qt::AlignTop | Qt::AlignRight, Qt::AlignTop | Qt::AlignLeft};
         whole.width = 0.96;
+        whole.gap = aboveBar;
         whole.priority = stepPriority + gain + (isCurrent ? 1000 : 0);
         whole.runs = {{head, headInk, Weight::Strong, 1, 0},
                       {point.title, {Role::Text}, Weight::Small, 3, 52},
                       {point.card, {Role::Accent}, Weight::Small, 2, 62},
-                      {point.bound.isEmpty() ? QString() : pictureText("bound by %1").arg(point.bound),
+                      {point.bound.isEmpty() ? QString() : pictureText("%1-bound").arg(point.bound),
                        {Role::Dim},
                        Weight::Small,
-                       1,
+                       2,
                        62}};
         const int wholeAt = static_cast<int>(m_picture.texts.size());
         m_picture.texts.push_back(whole);
@@ -255,7 +257,7 @@ private:
         const int item = addItem(attempt.row, attempt.says);
         const QPointF at(xOf(attempt.place), attempt.ns > 0 ? std::log10(attempt.ns) : m_bottom);
         const int mark = static_cast<int>(m_picture.marks.size());
-        m_picture.marks.push_back({at, attempt.glyph, ink, item});
+        m_picture.marks.push_back({at, attempt.glyph, ink, item, isBranch});
         m_picture.edges.push_back({static_cast<int>(attempt.parent), mark,
                                    Ink{Role::Faint}.faded(isFaded    ? fadedTo
                                                           : isBranch ? 0.45

@@ -5,7 +5,7 @@
 
 namespace klineage::ui {
 
-/// Milliseconds of each frame of a made-up search of so many candidates (eight islands, branches of all lengths, the same every time), in a
+/// Milliseconds of processor time of each frame of a made-up search of so many candidates (eight islands, branches of all lengths, the same every time), in a
 /// canvas of 1600 × 1000 pixels that is rendered in software: at every zoom from all of it to single candidates, and panned at each. The
 /// layout is not among them. GUI thread, for klineage-bench.
 [[nodiscard]] std::vector<double> graphFrameTimes(int candidates);

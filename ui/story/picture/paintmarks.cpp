@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// Level of detail. A glyph costs some microseconds and a curve more, so that a frame has room for about a thousand of them. Where more are
-// seen, a mark is a point, an edge is a hairline, and what falls on pixels that have it already is left out: the cost of a frame then
+// Level of detail. A glyph costs some microseconds and a curve more, so that a frame has room for some hundreds of them. Where more are
+// seen, a mark is a point, an edge is a hairline, what falls on pixels that have it already is left out, and of long edges only a part is drawn: the cost of a frame then
 // follows the number of pixels, and one pass over what there is.
 #include "ui/story/picture/paintparts.h"
 
@@ -19,10 +19,11 @@ namespace klineage::ui {
 
 namespace {
 
-constexpr std::size_t mostGlyphs = 900;
-constexpr std::size_t mostCurves = 400;
-constexpr double pointSize = 3;   // pixels of a mark from afar
-constexpr double bendPixels = 36; // within which an edge changes its lane
+constexpr std::size_t mostGlyphs = 260;
+constexpr std::size_t mostCurves = 120;
+constexpr double mostEdgePixels = 250'000; // of hairlines in a frame
+constexpr double pointSize = 3;            // pixels of a mark from afar
+constexpr double bendPixels = 36;          // within which an edge changes its lane
 
 /// Things by ink: few inks, many things.
 template <typename Thing>
@@ -45,6 +46,26 @@ public:
 private:
     std::vector<std::pair<Ink, std::vector<Thing>>> m_groups;
     std::size_t m_last = 0;
+};
+
+/// The view's transform with its divisions done.
+class Placer
+{
+public:
+    explicit Placer(const PictureView &view)
+        : m_origin(view.toPixels(QPointF(0, 0)))
+        , m_x(view.xScale())
+        , m_y(view.yScale())
+    {}
+    [[nodiscard]] QPointF operator()(const QPointF &unit) const
+    {
+        return {m_origin.x() + unit.x() * m_x, m_origin.y() - unit.y() * m_y};
+    }
+
+private:
+    QPointF m_origin;
+    double m_x;
+    double m_y;
 };
 
 /// Remembers what was drawn lately by its place; forgets some, which costs time and no correctness.
@@ -96,16 +117,18 @@ struct SeenEdges {
     ByInk<QLineF> plain;
     ByInk<QLineF> dashed;
     std::size_t count = 0;
+    double pixels = 0; ///< lengths of all of them
 };
 
 SeenEdges seenEdges(const Picture &picture, const PictureView &view)
 {
     SeenEdges seen;
     const QRectF room = view.plot();
+    const Placer place(view);
     Drawn drawn;
     for (const PictureEdge &edge : picture.edges) {
-        const QLineF line(view.toPixels(picture.marks[static_cast<std::size_t>(edge.from)].at),
-                          view.toPixels(picture.marks[static_cast<std::size_t>(edge.to)].at));
+        const QLineF line(place(picture.marks[static_cast<std::size_t>(edge.from)].at),
+                          place(picture.marks[static_cast<std::size_t>(edge.to)].at));
         if (std::max(line.x1(), line.x2()) < room.left() || std::min(line.x1(), line.x2()) > room.right()
             || std::max(line.y1(), line.y2()) < room.top() || std::min(line.y1(), line.y2()) > room.bottom())
             continue;
@@ -115,6 +138,8 @@ SeenEdges seenEdges(const Picture &picture, const PictureView &view)
             continue;
         (edge.dashed ? seen.dashed : seen.plain).add(edge.ink, line);
         ++seen.count;
+        seen.pixels +=
+            std::min(std::abs(line.dx()), room.width()) + std::min(std::abs(line.dy()), room.height());
     }
     return seen;
 }
@@ -126,26 +151,30 @@ void paintCurves(QPainter &painter, const ByInk<QLineF> &edges, const QRectF &ro
         QPen pen = edgePen(ink, 1.3);
         pen.setStyle(dash);
         painter.setPen(pen);
-        QPainterPath path;
+        // One after the other: a path of all of them is slower by far.
         for (const QLineF &line : lines) {
-            if (room.contains(line.p1()) && room.contains(line.p2())) {
-                path.addPath(bent(line));
-            } else if (const auto part = clipped(line, room)) {
-                path.moveTo(part->p1());
-                path.lineTo(part->p2());
-            }
+            if (room.contains(line.p1()) && room.contains(line.p2()))
+                painter.drawPath(bent(line));
+            else if (const auto part = clipped(line, room))
+                painter.drawLine(*part);
         }
-        painter.drawPath(path);
     }
 }
 
-void paintHairlines(QPainter &painter, const ByInk<QLineF> &edges, const QRectF &room)
+/// share: the part of the long ones that is drawn, where all of them would be a blot.
+void paintHairlines(QPainter &painter, const ByInk<QLineF> &edges, const QRectF &room, double share)
 {
+    constexpr double shortPixels = 8;
+    double owed = 0;
     painter.setRenderHint(QPainter::Antialiasing, false);
     for (const auto &[ink, lines] : edges.groups()) {
         std::vector<QLineF> inside;
         inside.reserve(lines.size());
         for (const QLineF &line : lines) {
+            const bool isShort = std::abs(line.dx()) + std::abs(line.dy()) < shortPixels;
+            if (!isShort && (owed += share) < 1)
+                continue;
+            owed -= isShort ? 0 : 1;
             if (const auto part = clipped(line, room))
                 inside.push_back(*part);
         }
@@ -310,8 +339,9 @@ void paintEdges(QPainter &painter, const Picture &picture, const PictureView &vi
         paintCurves(painter, seen.dashed, view.plot(), Qt::DashLine);
         return;
     }
-    paintHairlines(painter, seen.plain, view.plot());
-    paintHairlines(painter, seen.dashed, view.plot());
+    const double share = std::min(1.0, mostEdgePixels / std::max(seen.pixels, 1.0));
+    paintHairlines(painter, seen.plain, view.plot(), share);
+    paintHairlines(painter, seen.dashed, view.plot(), share);
 }
 
 void paintMarks(QPainter &painter, const Picture &picture, const PictureView &view, double radius)
@@ -319,8 +349,9 @@ void paintMarks(QPainter &painter, const Picture &picture, const PictureView &vi
     std::vector<QPointF> places;
     std::vector<std::size_t> seen;
     places.reserve(picture.marks.size());
+    const Placer place(view);
     for (std::size_t i = 0; i < picture.marks.size(); ++i) {
-        places.push_back(view.toPixels(picture.marks[i].at));
+        places.push_back(place(picture.marks[i].at));
         if (view.plot().contains(places.back()))
             seen.push_back(i);
     }

@@ -16,8 +16,10 @@ namespace {
 constexpr std::size_t mostTexts =
     1500; ///< within the plot: of more, those of the least priority are not tried
 constexpr double leastWidth = 26;
-constexpr double leastLabelWidth = 30; ///< of a column, for the labels of its marks
-constexpr double twoLineWidth = 54;    ///< the same, for more than their first lines
+constexpr double leastLabelWidth = 30;  ///< of a column, for the labels of its marks
+constexpr double widestHead = 46;       ///< that may reach over the column
+constexpr std::size_t mostLabels = 260; ///< of marks that are seen: of more none is labelled
+constexpr double twoLineWidth = 54;     ///< the same, for more than their first lines
 
 struct TextLine {
     QString text;
@@ -33,20 +35,44 @@ struct TextBlock {
     QSizeF size;
 };
 
+/// Words, and the parts of names that are joined by hyphens.
+QStringList piecesOf(const QString &text)
+{
+    QStringList pieces;
+    for (const QString &word : text.split(QLatin1Char(' '), Qt::SkipEmptyParts)) {
+        qsizetype from = 0;
+        for (qsizetype i = 1; i + 1 < word.size(); ++i) {
+            if (word[i] == QLatin1Char('-') && word[i + 1].isLetter()) {
+                pieces << word.mid(from, i + 1 - from);
+                from = i + 1;
+            }
+        }
+        pieces << word.mid(from);
+    }
+    return pieces;
+}
+
+QString joined(const QString &line, const QString &piece)
+{
+    return line.isEmpty() || line.endsWith(QLatin1Char('-')) ? line + piece : line + QLatin1Char(' ') + piece;
+}
+
 /// Words in lines of that width; what does not fit into the last one is elided.
 QStringList wrapped(const QString &text, const QFontMetricsF &metrics, double width, int mostLines)
 {
     QStringList lines;
     QString line;
-    const QStringList words = text.split(QLatin1Char(' '), Qt::SkipEmptyParts);
+    const QStringList words = piecesOf(text);
     for (qsizetype i = 0; i < words.size(); ++i) {
-        const QString longer = line.isEmpty() ? words[i] : line + QLatin1Char(' ') + words[i];
+        const QString longer = joined(line, words[i]);
         if (line.isEmpty() || metrics.horizontalAdvance(longer) <= width) {
             line = longer;
             continue;
         }
         if (lines.size() + 1 == mostLines) {
-            line = longer + QLatin1Char(' ') + words.mid(i + 1).join(QLatin1Char(' '));
+            line = longer;
+            for (const QString &word : words.mid(i + 1))
+                line = joined(line, word);
             break;
         }
         lines << line;
@@ -132,7 +158,9 @@ void paintLabel(QPainter &painter, const QString &label, const QPointF &at, doub
                              1,
                              isFirst ? 0 : twoLineWidth});
     }
-    const TextBlock block = layOutBlock(text, width, font);
+    const double head =
+        QFontMetricsF(weightedFont(font, TextRun::Weight::Strong)).horizontalAdvance(lines.front());
+    const TextBlock block = layOutBlock(text, std::max(width, std::min(head + 1, widestHead)), font);
     for (const Qt::Alignment side : {Qt::AlignTop, Qt::AlignBottom}) {
         const QRectF place = placeBeside(at, block.size, side, markRadius(font) + 1);
         if (!places.isFree(place))
@@ -148,16 +176,17 @@ void paintLabels(QPainter &painter, const Picture &picture, const PictureView &v
 {
     if (view.xScale() < leastLabelWidth)
         return;
-    std::size_t labelled = 0;
+    std::vector<const PictureMark *> seen;
     for (const PictureMark &mark : picture.marks) {
         const QPointF at = view.toPixels(mark.at);
-        if (mark.item < 0 || !view.plot().contains(at))
-            continue;
-        paintLabel(painter, picture.items[static_cast<std::size_t>(mark.item)].label, at,
-                   view.xScale() * 0.97, font, places);
-        if (++labelled == mostTexts)
-            return;
+        if (mark.item >= 0 && view.plot().contains(at))
+            seen.push_back(&mark);
     }
+    if (seen.size() > mostLabels)
+        return;
+    for (const PictureMark *mark : seen)
+        paintLabel(painter, picture.items[static_cast<std::size_t>(mark->item)].label,
+                   view.toPixels(mark->at), view.xScale() * 0.97, font, places);
 }
 
 } // namespace
@@ -192,8 +221,10 @@ void paintTexts(QPainter &painter, const Picture &picture, const PictureView &vi
     std::vector<bool> isPlaced(picture.texts.size(), false);
     for (const std::size_t i : order) {
         const PictureText &text = picture.texts[i];
-        if (text.unless >= 0 && isPlaced[static_cast<std::size_t>(text.unless)])
+        if (text.unless >= 0 && isPlaced[static_cast<std::size_t>(text.unless)]) {
+            isPlaced[i] = true; // what would stand instead of this one need not either
             continue;
+        }
         const TextBlock block = layOutBlock(text, text.width * view.xScale(), font);
         if (block.lines.empty())
             continue;

@@ -53,6 +53,7 @@ struct PictureMark {
     Glyph glyph = Glyph::Disc;
     Ink ink;
     int item = -1;
+    bool yields = false; ///< texts may stand on it
 };
 
 /// From mark to mark, bent where there is room for it.

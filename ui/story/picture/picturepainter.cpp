@@ -334,7 +334,7 @@ void takePlaces(const Picture &picture, const PictureView &view, double radius, 
     std::size_t taken = 0;
     for (const PictureMark &mark : picture.marks) {
         const QPointF at = view.toPixels(mark.at);
-        if (!view.plot().contains(at))
+        if (mark.yields || !view.plot().contains(at))
             continue;
         if (++taken > mostTaken)
             return;

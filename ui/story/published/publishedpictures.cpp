@@ -53,7 +53,7 @@ struct Group {
 /// K* beside its vendor reference; nothing where no state was timed beside one and none failed.
 std::optional<GroupBar> ourBar(const lineage::Lineage &lineage)
 {
-    if (lineage.states.empty())
+    if (lineage.states.size() < 2) // a root alone is no K*
         return {};
     const lineage::State &best = lineage.states.back();
     const gate::Trial *trial = lineage.trialOf(best);
@@ -295,9 +295,9 @@ Picture speedupBars(const Workspace &workspace, const Paper &paper)
         if (i == 0 || row.platform != paper.latencies[i - 1].platform)
             picture.legend.push_back({publishedText("published %1: %2").arg(row.platform, row.device),
                                       {Role::Dim},
-                                      Sign::HollowBar,
+                                      Sign::Mark,
                                       Qt::SolidLine,
-                                      Glyph::Disc});
+                                      Glyph::Square});
     }
     return picture;
 }

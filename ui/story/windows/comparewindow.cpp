@@ -49,6 +49,7 @@ CompareWindow::CompareWindow(WorkspaceModel *workspace)
     , m_table(makePlainTable(m_profile, tr("Profiles of both")))
 {
     setWindowTitle(tr("KLineage: two states"));
+    setAttribute(Qt::WA_QuitOnClose, false);
     resize(1400, 860);
     setAutoFillBackground(true);
     for (QLabel *name : {m_leftName, m_rightName}) {

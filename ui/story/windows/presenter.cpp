@@ -58,6 +58,7 @@ Presenter::Presenter(WorkspaceModel *workspace, Selection *selection)
 {
     setWindowTitle(tr("KLineage: presentation"));
     setAccessibleName(tr("Presentation of a lineage"));
+    setAttribute(Qt::WA_QuitOnClose, false);
     setFocusPolicy(Qt::StrongFocus);
     m_canvas->setFocusPolicy(Qt::NoFocus); // its arrow keys would not turn pages
     m_canvas->setAttribute(Qt::WA_TransparentForMouseEvents);
@@ -76,18 +77,21 @@ Presenter::Presenter(WorkspaceModel *workspace, Selection *selection)
     layout->addWidget(m_foot, 4, 0, 1, 2);
     layout->setColumnStretch(0, 1);
     layout->setRowStretch(3, 1);
-    connect(workspace, &WorkspaceModel::lineageChanged, this, [this] {
+    const auto follow = [this] {
         if (isVisible()) {
             read();
             showPage();
         }
-    });
+    };
+    connect(workspace, &WorkspaceModel::lineageChanged, this, follow);
+    connect(workspace, &WorkspaceModel::loaded, this, follow);
 }
 
 void Presenter::read()
 {
     const lineage::Lineage *lineage = m_workspace->lineage(m_selection->lineageKey());
     m_chain = lineage ? chainOf(*lineage) : Chain();
+    m_chain.branches.clear(); // nobody has named them, and nobody asks for them from the last row
     const workload::Workload *workload =
         lineage ? m_workspace->workload(QString::fromStdString(lineage->workload)) : nullptr;
     m_title = workload ? QString::fromStdString(workload->title) : QString();
@@ -153,7 +157,7 @@ void Presenter::showState(const ChainPoint &point)
     if (!point.card.isEmpty())
         words << tr("SkillCard %1").arg(point.card);
     if (!point.bound.isEmpty())
-        words << tr("bound by %1").arg(point.bound);
+        words << tr("%1-bound").arg(point.bound);
     m_words->setText(words.join(QStringLiteral("   ·   ")));
     const QString latency = point.ns > 0 ? formatLatency(point.ns) : tr("not timed");
     m_gain->setText(point.step.isEmpty() ? latency : point.step + QLatin1Char('\n') + latency);
