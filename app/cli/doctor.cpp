@@ -5,6 +5,7 @@
 
 #include "core/gate/references/installed.h"
 #include "core/gate/session/sandbox.h"
+#include "core/gate/triton/tritoncompiler.h"
 #include "core/llm/curlprobe.h"
 #include "core/llm/network/secrets.h"
 #include "core/llm/prices.h"
@@ -110,6 +111,17 @@ Check checkNvrtc()
     }
     return {"nvrtc", Health::Missing, "NVRTC was not found, so CUDA candidates cannot be compiled here.",
             "Install the CUDA toolkit (or its package cuda-nvrtc) or set CUDA_PATH."};
+}
+
+Check checkTriton()
+{
+    const auto versions = gate::TritonCompiler().versions({});
+    if (versions)
+        return {"triton",
+                Health::Ok,
+                versions->text() + ": Triton candidates compile, with or without a GPU.",
+                {}};
+    return {"triton", Health::Missing, versions.error().error.message, {}};
 }
 
 /// The gate answers for drivers, in its own process.
@@ -272,7 +284,8 @@ int doctor(const Session &session)
     const auto add = [&](std::vector<Check> more) { checks.insert(checks.end(), more.begin(), more.end()); };
     add(checkDevices());
     add(checkCeilings());
-    add({checkCudaHeaders(), checkNvidiaDriver(), checkNvrtc(), checkCurl(), checkIsolation()});
+    add({checkCudaHeaders(), checkNvidiaDriver(), checkNvrtc(), checkTriton(), checkCurl(),
+         checkIsolation()});
     add(checkKeys());
     add({checkPrices(session)});
     add(checkReferences());

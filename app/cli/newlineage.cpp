@@ -5,6 +5,7 @@
 #include "app/cli/interrupt.h"
 #include "app/cli/poolchoice.h"
 
+#include "core/base/suggest.h"
 #include "core/kernel/candidatetext.h"
 #include "core/kernel/outline/hostcode.h"
 #include "core/kernel/outline/siblings.h"
@@ -88,8 +89,7 @@ tl::expected<Source, int> readSource(const Session &session, const std::string &
     const auto surface = kernel::surfaceOfFile(file);
     if (!surface)
         return Usage(session.usage("'" + file + "' is no kernel: expected a file that ends in "
-                                   + kernel::surfaceExtensions().front() + " or "
-                                   + kernel::surfaceExtensions().back() + '.'));
+                                   + quotedList(kernel::surfaceExtensions()) + '.'));
     source.surface = *surface;
     kernel::DeviceSource device = kernel::deviceSourceOf(source.text, *surface);
     source.text = std::move(device.code);

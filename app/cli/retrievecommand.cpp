@@ -160,7 +160,8 @@ Result<skills::Target> targetOf(const Workspace &workspace, const RetrievalQuest
                     "A target needs a workload and a platform, or a state of a lineage that says both.");
     if (target.language.empty())
         return fail(ErrorCode::InvalidInput, "The platform '" + target.platform
-                                                 + "' does not say the language: name 'cuda' or 'opencl'.");
+                                                 + "' does not say the language: name "
+                                                 + quotedList(kernel::surfaceNames()) + ".");
     return target;
 }
 

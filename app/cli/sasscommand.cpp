@@ -4,6 +4,7 @@
 #include "core/files/atomicfile.h"
 #include "core/gate/counters/sass.h"
 #include "core/gate/session/compilersession.h"
+#include "core/gate/triton/launches.h"
 #include "core/pool/gateclient.h"
 #include "core/run/subject.h"
 #include "core/trial/listing.h"
@@ -163,9 +164,13 @@ int show(const Session &session, const SassOptions &options)
         tunables[tunable.name] = tunable.defaultValue;
     const std::string name = std::filesystem::path(options.file).filename().string();
     const std::string target = options.ptx ? "compute_" + options.target.substr(3) : options.target;
+    const auto launches = gate::describeLaunchesOf(*candidate, options.file, tunables);
+    if (!launches)
+        return session.fail(launches.error());
     gate::CompilerSession compiler({program->string(), "compile"}, gate::CompileCache({}));
     const auto compiled = compiler.compile(
-        {kernel::toString(candidate->surface), candidate->source, name, tunables, target}, limitSeconds, {});
+        {kernel::toString(candidate->surface), candidate->source, name, tunables, target, *launches},
+        limitSeconds, {});
     if (!compiled)
         return failed(session, compiled.error());
     if (!compiled->ok) {

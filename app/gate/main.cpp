@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gate/resample.h"
 #include "app/gate/roofline.h"
 #include "app/manual/pages.h"
 #include "app/version/version.h"
@@ -249,6 +250,8 @@ int main(int argc, char **argv)
     bench->add_flag("!--without-planted", benchOptions.slowed, "Leave out the comparisons with slowed ones");
     bench->add_flag("--quick", benchOptions.quick, "Trials stop as soon as they are decided");
     bench->add_option("--planted", benchOptions.planted, "Slowdown that is planted");
+    bench->add_option("--planted-cycles", benchOptions.plantedCycles,
+                      "How many cycles that is, as an earlier run found (0: find out)");
     bench->add_option("--half-width", benchOptions.halfWidth, "Relative 95 % half-width that trials ask for");
     bench->add_option("--profile-seconds", benchOptions.profileSeconds, "Longest timing of one trial");
     bench->add_option("--limit-seconds", benchOptions.limitSeconds,
@@ -258,6 +261,9 @@ int main(int argc, char **argv)
             "--seed-pool", benchOptions.supervisor.seedPool,
             "Draw the timed case's seeds from this many, whose expected outputs are kept (0: fresh seeds)")
         ->check(CLI::Range(0, 64));
+
+    ResampleCommand resampleCommand;
+    auto *resample = resampleCommand.add(app);
 
     auto *devices =
         app.add_subcommand("devices", "List the devices as JSON, with what is missing for the others");
@@ -299,6 +305,10 @@ int main(int argc, char **argv)
     if (*bench) {
         benchOptions.surface = kernel::surfaceFromString(benchSurface);
         return runBench(benchFolder, benchOptions);
+    }
+    if (*resample) {
+        const auto done = resampleCommand.run();
+        return done ? 0 : failed(done.error());
     }
     if (*devices)
         return runDevices();

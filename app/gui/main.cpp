@@ -6,11 +6,15 @@
 #include "core/workspace/workspace.h"
 #include "ui/report/reportfile.h"
 #include "ui/shell/mainwindow.h"
+#include "ui/style/choosefile.h"
 #include "ui/style/icons.h"
 #include "ui/style/theme.h"
 
 #include <QApplication>
 #include <QDir>
+#include <QLibraryInfo>
+#include <QLocale>
+#include <QTranslator>
 
 #include <cstdio>
 #include <ctime>
@@ -70,6 +74,19 @@ QString chooseWorkspace(const app::Options &options, const QString &last, QStrin
     return {};
 }
 
+/// The language of the desktop, when it was compiled in (resources/i18n), and then Qt's own texts too: never half of them.
+void translate(QApplication &application)
+{
+    auto *own = new QTranslator(&application);
+    if (!own->load(QLocale(), QStringLiteral("klineage"), QStringLiteral("_"), QStringLiteral(":/i18n")))
+        return;
+    application.installTranslator(own);
+    auto *ofQt = new QTranslator(&application);
+    if (ofQt->load(QLocale(), QStringLiteral("qtbase"), QStringLiteral("_"),
+                   QLibraryInfo::path(QLibraryInfo::TranslationsPath)))
+        application.installTranslator(ofQt);
+}
+
 int writeReport(const app::Options &options)
 {
     QString problem;
@@ -110,6 +127,8 @@ int main(int argc, char *argv[])
         }
         qputenv("QT_QPA_PLATFORM", "offscreen");
         qInstallMessageHandler(sayWhatMatters);
+    } else {
+        ui::preferPortal();
     }
     if (options.scale > 0)
         qputenv("QT_SCALE_FACTOR", QByteArray::number(options.scale));
@@ -122,6 +141,7 @@ int main(int argc, char *argv[])
         return writeReport(options);
     }
     const bool isPicture = !options.screenshot.isEmpty();
+    translate(application);
     // A picture shows the same whatever somebody did before: it neither reads nor writes the session.
     QStringList messages;
     std::unique_ptr<ui::SessionStore> store = isPicture ? nullptr : std::make_unique<ui::SessionStore>();

@@ -19,6 +19,21 @@
 
 namespace klineage::gate {
 
+/// What a compiler decided about a launch of the plan, where the language leaves that to it.
+struct CompiledLaunch {
+    struct Map {
+        std::vector<std::int64_t> box; ///< outermost first
+        kernel::Swizzle swizzle = kernel::Swizzle::None;
+    };
+    std::string kernel;       ///< its name in the binary
+    std::int64_t threads = 0; ///< in a block
+    std::int64_t sharedBytes = 0;
+    std::int64_t scratchBytes =
+        0;                     ///< of memory that each block has to itself, behind the first of `pointers`
+    std::int64_t pointers = 0; ///< that it takes behind the plan's arguments; those to nothing may be null
+    std::vector<Map> maps;     ///< one a tensor map among the arguments, in their order
+};
+
 /// What the compiler made of a candidate. A candidate that does not compile is a value, not an Error.
 struct CompileOutput {
     bool ok = false;
@@ -27,6 +42,8 @@ struct CompileOutput {
         binary; ///< cubin, or the OpenCL program binary (may be empty when the backend keeps it)
     std::vector<Metric> metrics; ///< registers, static_shared, spills, binary_bytes, per kernel where known
     std::string compiler;        ///< "nvrtc 13.0", "pocl 3.1 (LLVM 15.0.6)"
+    std::vector<CompiledLaunch>
+        launches{}; ///< one a launch of the plan, where the compiler decides about them
 };
 
 /// A vendor routine bound to concrete sizes. args: role -> buffer name; sizes: "m", "n", "k", "rows", "cols", …

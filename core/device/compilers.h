@@ -17,6 +17,8 @@ struct CompileRequest {
     std::string name;     ///< of the file, for messages
     std::map<std::string, std::int64_t> tunables;
     std::string target; ///< what the device's backend loads: "sm_90a"
+    std::string
+        launches{}; ///< of the plan, for a compiler that decides about them: JSON of the language's own
 };
 
 /// Who turns a language into binaries. The function runs in the compiler process, needs no device and never throws; a source that

@@ -58,7 +58,14 @@ void writeLaunch(files::TomlWriter &writer, const Launch &launch)
     if (launch.when)
         writer.expression("when", launch.when->text());
     writer.expressions("grid", textsOf(launch.grid));
-    writer.expressions("block", textsOf(launch.block));
+    if (!launch.block.empty())
+        writer.expressions("block", textsOf(launch.block));
+    if (launch.warps)
+        writer.expression("num_warps", launch.warps->text());
+    if (launch.stages)
+        writer.expression("num_stages", launch.stages->text());
+    if (!launch.multiplesOf16.empty())
+        writer.expressions("multiples_of_16", textsOf(launch.multiplesOf16));
     if (!launch.cluster.empty())
         writer.expressions("cluster", textsOf(launch.cluster));
     if (launch.sharedBytes != Expression())

@@ -81,6 +81,11 @@ struct Launch {
     Expression sharedBytes; ///< dynamic shared memory, bytes
     bool cooperative = false;
     bool programmaticDependent = false;
+    // Where the compiler decides about threads and shared memory, and block, cluster and sharedBytes are left out:
+    std::optional<Expression> warps;  ///< of the tunables alone, like stages and the boxes of its tensor maps
+    std::optional<Expression> stages; ///< of software pipelines
+    std::vector<Expression>
+        multiplesOf16; ///< scalars among args that are, in every case that it is launched for
     std::vector<LaunchArg> args;
     int line = 0; ///< 1-based line of the [[launch]] header in the file
 };
@@ -98,6 +103,9 @@ struct Candidate {
     /// Tunables at their defaults, as bindings.
     [[nodiscard]] Bindings defaultTunables() const;
 };
+
+inline constexpr std::int64_t usualWarps = 4; ///< of a Launch that leaves them out
+inline constexpr std::int64_t usualStages = 3;
 
 inline constexpr std::size_t maxCandidateBytes = std::size_t{4} << 20;
 

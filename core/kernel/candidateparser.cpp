@@ -48,6 +48,7 @@ public:
     {
         Candidate candidate;
         candidate.surface = m_root.choice("surface", surfaceWords());
+        m_surface = candidate.surface;
         m_device = &candidate.surface.device();
         for (const TomlTable &table : files::tomlEntries(m_root, "tunable", maxEntries))
             candidate.tunables.push_back(tunable(table));
@@ -150,9 +151,10 @@ private:
                        "'kernel' is '" + launch.kernel + "'; expected the name of a kernel function.");
         launch.when = readOptionalExpression(table, "when");
         launch.grid = readExpressions(table, "grid", 1, 3);
-        launch.block = readExpressions(table, "block", 1, 3);
-        launch.cluster = readExpressions(table, "cluster", 0, 3);
-        launch.sharedBytes = readOptionalExpression(table, "shared").value_or(Expression());
+        if (m_surface->compilerDecides)
+            readHints(table, launch);
+        else
+            readSizes(table, launch);
         launch.cooperative = table.boolean("cooperative", false);
         launch.programmaticDependent = table.boolean("pdl", false);
         for (const char *key : {"cluster", "shared", "cooperative", "pdl"}) {
@@ -171,7 +173,39 @@ private:
             table.fail("args", "'args' has more than " + std::to_string(maxEntries) + " entries.");
         for (const TomlText &text : texts)
             launch.args.push_back(argument(table, text));
+        for (const Expression &multiple : launch.multiplesOf16) {
+            const bool passed =
+                std::any_of(launch.args.begin(), launch.args.end(), [&](const LaunchArg &arg) {
+                    const auto *scalar = std::get_if<ScalarArg>(&arg);
+                    return scalar && scalar->value.text() == multiple.text();
+                });
+            if (!passed)
+                table.fail("multiples_of_16", "'multiples_of_16' has '" + multiple.text()
+                                                  + "', which is the value of none of 'args'.");
+        }
         return launch;
+    }
+
+    static void readSizes(const TomlTable &table, Launch &launch)
+    {
+        launch.block = readExpressions(table, "block", 1, 3);
+        launch.cluster = readExpressions(table, "cluster", 0, 3);
+        launch.sharedBytes = readOptionalExpression(table, "shared").value_or(Expression());
+    }
+
+    /// Where the compiler decides about the rest.
+    void readHints(const TomlTable &table, Launch &launch) const
+    {
+        launch.warps = readOptionalExpression(table, "num_warps");
+        launch.stages = readOptionalExpression(table, "num_stages");
+        launch.multiplesOf16 = readExpressions(table, "multiples_of_16", 0, maxEntries);
+        for (const char *key : {"block", "cluster", "shared"}) {
+            if (!table.has(key))
+                continue;
+            table.fail(key, "'" + std::string(key) + "' is for the compiler of the surface '"
+                                + toString(m_surface)
+                                + "' to say; a launch has 'num_warps' and 'num_stages'.");
+        }
     }
 
     /// "x", "int M", "float rsqrt(K)" or "local BM * 4".
@@ -210,6 +244,7 @@ private:
     }
 
     TomlTable m_root;
+    Surface m_surface;
     const DeviceTraits *m_device = nullptr;
     std::set<std::string> m_names;
     std::set<std::string> m_tensorMapNames;

@@ -93,7 +93,7 @@ public:
             const Result<bool> wanted = isWanted(launch);
             Status done = wanted ? Status() : tl::unexpected(wanted.error());
             if (wanted && *wanted)
-                done = add(launch);
+                done = add(launch, i);
             if (!done)
                 return fail(done.error().code,
                             fmt::format("Cannot resolve launch {} ('{}', line {}): {}", i + 1, launch.kernel,
@@ -117,10 +117,11 @@ private:
         return std::visit([](auto v) { return v != 0; }, *value);
     }
 
-    Status add(const Launch &launch)
+    Status add(const Launch &launch, std::size_t index)
     {
         ResolvedLaunch resolved;
         resolved.kernel = launch.kernel;
+        resolved.index = index;
         resolved.cooperative = launch.cooperative;
         resolved.programmaticDependent = launch.programmaticDependent;
         for (const auto &[key, from, to] : {std::tuple{"grid", &launch.grid, &resolved.grid},
@@ -129,8 +130,17 @@ private:
             if (Status sized = dimensions(key, *from, *to); !sized)
                 return sized;
         }
+        if (m_candidate.surface->compilerDecides) {
+            const Result<int64_t> warps = warpsOf(launch, m_bindings);
+            if (!warps)
+                return tl::unexpected(warps.error());
+            resolved.block[0] =
+                *warps * m_candidate.surface.device().warpSize; // or what the compiler makes of them
+        }
         if (Status sound = checkDimensions(resolved); !sound)
             return sound;
+        if (Status multiples = checkMultiples(launch); !multiples)
+            return multiples;
         const Result<int64_t> shared = memoryBytes("shared", launch.sharedBytes);
         if (!shared)
             return tl::unexpected(shared.error());
@@ -195,6 +205,22 @@ private:
                 return refuse(
                     fmt::format("grid[{}] is {}, which is no multiple of the cluster's {}. Use round_up().",
                                 i, launch.grid[i], launch.cluster[i]));
+        }
+        return {};
+    }
+
+    /// What the compiler was told to rely on.
+    Status checkMultiples(const Launch &launch) const
+    {
+        for (const Expression &expression : launch.multiplesOf16) {
+            const Result<int64_t> value = expression.evaluateInteger(m_bindings);
+            if (!value)
+                return refuse("multiples_of_16, " + value.error().message);
+            if (*value % 16 != 0)
+                return refuse("'" + expression.text() + "' is said to be a multiple of 16, and is "
+                              + std::to_string(*value)
+                              + ". Keep such cases from this launch with 'when', and add "
+                                "another one for them.");
         }
         return {};
     }
@@ -349,6 +375,19 @@ std::int64_t ResolvedBuffer::elements() const
 std::int64_t ResolvedBuffer::bytes() const
 {
     return elements() * static_cast<std::int64_t>(sizeOf(dtype));
+}
+
+Result<int64_t> warpsOf(const Launch &launch, const Bindings &bindings)
+{
+    if (!launch.warps)
+        return usualWarps;
+    const Result<int64_t> warps = launch.warps->evaluateInteger(bindings);
+    if (!warps)
+        return refuse("num_warps, " + warps.error().message);
+    if (*warps < 1 || *warps > 32 || (*warps & (*warps - 1)) != 0)
+        return refuse("num_warps = '" + launch.warps->text() + "' is " + std::to_string(*warps)
+                      + "; expected 1, 2, 4, 8, 16 or 32.");
+    return *warps;
 }
 
 Result<ResolvedPlan> resolvePlan(const Candidate &candidate, const std::vector<ResolvedBuffer> &tensors,

@@ -52,6 +52,7 @@ using ResolvedArg = std::variant<PointerValue, TensorMapValue, ScalarValue, Loca
 
 struct ResolvedLaunch {
     std::string kernel;
+    std::size_t index = 0; ///< of the launch in the candidate
     std::array<std::int64_t, 3> grid{1, 1, 1};
     std::array<std::int64_t, 3> block{1, 1, 1};
     std::array<std::int64_t, 3> cluster{1, 1, 1};
@@ -67,6 +68,9 @@ struct ResolvedPlan {
     std::vector<ResolvedTensorMap> tensorMaps;
     std::vector<ResolvedLaunch> launches;
 };
+
+/// How many warps a launch asks for, where the compiler decides about its threads: 1 to 32, a power of two. bindings: the tunables suffice.
+[[nodiscard]] Result<std::int64_t> warpsOf(const Launch &launch, const Bindings &bindings);
 
 /// tensors: the workload's, with the case's extents. bindings: axes, tunables and device facts.
 /// Fails with the offending launch and expression: unknown names, extents outside [1, 2^31), work-groups over

@@ -32,9 +32,16 @@ struct Column {
     bool isFigure = false; ///< numbers: to the right, never wrapped
 };
 
+/// A table for programs: numbers with all of their digits, units in the headings.
+struct Data {
+    std::vector<std::string> columns;
+    std::vector<std::vector<std::string>> rows; ///< as many cells as columns
+};
+
 struct Table {
     std::vector<Column> columns;
     std::vector<std::vector<std::string>> rows; ///< as many cells as columns
+    Data data{};                                ///< the same for programs; empty: the texts are all there is
 };
 
 /// A picture that somebody else draws, by name; writers that have no pictures leave it out.

@@ -2,6 +2,8 @@
 #include "core/report/writers.h"
 
 #include <algorithm>
+#include <cctype>
+#include <map>
 #include <string_view>
 
 namespace klineage::report {
@@ -26,6 +28,8 @@ tr { break-inside: avoid; }
 .figure { text-align: right; white-space: nowrap; }
 th.figure { white-space: normal; }
 .interval { color: #596472; }
+.data { font-size: 0.85em; }
+.data a { color: #1c5fa8; }
 .facts { width: auto; margin: 0.8em 0; }
 .facts th { font-weight: 400; white-space: nowrap; vertical-align: top; }
 .facts th, .facts td { border-bottom: none; padding: 0.1em 1.5em 0.1em 0; overflow-wrap: anywhere; }
@@ -35,7 +39,7 @@ figure { margin: 1em 0; break-inside: avoid; }
 figure svg { display: block; width: 100%; height: auto; }
 figure text { font-family: Inter, "Helvetica Neue", Arial, sans-serif; }
 figcaption { color: #596472; font-size: 0.9em; }
-@media print { body { margin: 0; padding: 0; max-width: none; font-size: 8.5pt; } .wide { overflow: visible; } }
+@media print { .data { display: none; } body { margin: 0; padding: 0; max-width: none; font-size: 8.5pt; } .wide { overflow: visible; } }
 )css";
 
 /// Text that XML takes: markup escaped, characters that XML has no place for left out.
@@ -72,6 +76,21 @@ std::string htmlText(std::string_view text)
     return out;
 }
 
+/// RFC 4648.
+std::string base64(std::string_view bytes)
+{
+    constexpr std::string_view alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    std::string out;
+    for (std::size_t i = 0; i < bytes.size(); i += 3) {
+        unsigned group = 0;
+        for (std::size_t k = 0; k < 3; ++k)
+            group = group << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0u);
+        for (std::size_t k = 0; k < 4; ++k)
+            out += i + k <= bytes.size() ? alphabet[group >> (18 - 6 * k) & 63u] : '=';
+    }
+    return out;
+}
+
 class HtmlWriter
 {
 public:
@@ -91,7 +110,11 @@ public:
         m_text += "</body>\n</html>\n";
     }
 
-    void operator()(const Heading &heading) { m_text += "<h2>" + htmlText(heading.text) + "</h2>\n"; }
+    void operator()(const Heading &heading)
+    {
+        m_heading = heading.text;
+        m_text += "<h2>" + htmlText(heading.text) + "</h2>\n";
+    }
     void operator()(const Paragraph &paragraph) { m_text += "<p>" + htmlText(paragraph.text) + "</p>\n"; }
 
     void operator()(const Facts &facts)
@@ -115,6 +138,8 @@ public:
             m_text += "</tr>\n";
         }
         m_text += "</tbody>\n</table></div>\n";
+        if (m_parts.hasData)
+            addData(table);
     }
 
     void operator()(const Commands &commands)
@@ -134,6 +159,32 @@ public:
     [[nodiscard]] std::string take() { return std::move(m_text); }
 
 private:
+    /// The table as a file that is part of the page.
+    void addData(const Table &table)
+    {
+        const std::string name = fileName();
+        m_text += "<p class=\"data\"><a download=\"" + name + "\" href=\"data:text/csv;charset=utf-8;base64,"
+                  + base64(asCsv(table)) + "\">" + name + "</a></p>\n";
+    }
+
+    /// After the section; told apart where it has several tables.
+    std::string fileName()
+    {
+        std::string slug;
+        for (const char c : m_heading) {
+            if (std::isalnum(static_cast<unsigned char>(c)))
+                slug += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+            else if (!slug.empty() && slug.back() != '-')
+                slug += '-';
+        }
+        while (!slug.empty() && slug.back() == '-')
+            slug.pop_back();
+        if (slug.empty())
+            slug = "table";
+        const int number = ++m_files[slug];
+        return slug + (number > 1 ? "-" + std::to_string(number) : "") + ".csv";
+    }
+
     static std::string cell(const char *tag, const Column &column, const std::string &text)
     {
         return std::string("<") + tag + (column.isFigure ? " class=\"figure\">" : ">")
@@ -163,6 +214,8 @@ private:
     }
 
     const HtmlParts &m_parts;
+    std::string m_heading; ///< of the section that is being written
+    std::map<std::string, int> m_files;
     std::string m_text;
 };
 

@@ -75,6 +75,44 @@ bool areColumns(const std::vector<std::string> &references)
     return references.size() <= mostReferenceColumns;
 }
 
+/// Value and both ends of an interval; three empty cells where nothing was measured.
+void addInterval(std::vector<std::string> &row, const gate::Interval *interval)
+{
+    if (!interval || interval->value <= 0) {
+        row.insert(row.end(), 3, std::string());
+        return;
+    }
+    for (const double value : {interval->value, interval->low, interval->high})
+        row.push_back(shortestText(value));
+}
+
+/// The states for programs: latencies and paired speedups, each with the ends of its 95 % interval.
+Data stateData(const Lineage &lineage)
+{
+    const std::vector<std::string> references = referencesOf(lineage);
+    Data data{{"state", "title", "category", "verdict", "latency_ns", "latency_low_ns", "latency_high_ns"},
+              {}};
+    std::vector<std::string> others{"parent"};
+    others.insert(others.end(), references.begin(), references.end());
+    for (const std::string &other : others) {
+        for (const char *end : {"", "_low", "_high"})
+            data.columns.push_back("speedup_to_" + other + end);
+    }
+    for (const State &state : lineage.states) {
+        const gate::Trial *trial = lineage.trialOf(state);
+        const lineage::Transition *step = lineage.transitionTo(state.id);
+        std::vector<std::string> row{state.id, state.title, step ? step->category : std::string(),
+                                     trial ? gate::toString(trial->verdict.status) : "not gated"};
+        addInterval(row, isTimed(trial) ? &trial->latencyNs : nullptr);
+        for (const std::string &other : others) {
+            const gate::Comparison *comparison = isTimed(trial) ? trial->comparison(other) : nullptr;
+            addInterval(row, comparison ? &comparison->speedup : nullptr);
+        }
+        data.rows.push_back(std::move(row));
+    }
+    return data;
+}
+
 Table stateTable(const Lineage &lineage)
 {
     std::vector<std::string> references = referencesOf(lineage);
@@ -90,6 +128,7 @@ Table stateTable(const Lineage &lineage)
     table.columns[5].heading = "Against " + lineage.states.front().id + ", not paired";
     for (const std::string &reference : references)
         table.columns.push_back({"Against " + reference, true});
+    table.data = stateData(lineage);
     table.columns.push_back({"Bound by"});
     table.columns.push_back({"Findings"});
     for (const State &state : lineage.states) {
@@ -304,6 +343,8 @@ Document lineageReport(const Workspace &workspace, const Lineage &lineage)
     document.blocks.emplace_back(stateTable(lineage));
     addSection(document, "Against each reference", referenceTable(lineage));
     addSection(document, "Steps", stepTable(lineage));
+    addExplanations(document, workspace, lineage);
+    addRoofline(document, lineage);
     addSection(document, "Rejected attempts", attemptTable(lineage));
     addSection(document, "SkillCards", cardTable(workspace, lineage));
     addFindings(document, lineage);

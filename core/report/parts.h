@@ -20,6 +20,12 @@ void addContract(Document &document, const Workspace &workspace, const lineage::
 /// The trials of states and attempts: when, on which seeds, how far they can be trusted.
 [[nodiscard]] Table trialTable(const lineage::Lineage &lineage);
 
+/// The three steps that gained most, each with its causes from counters; steps whose trials kept too little say so.
+void addExplanations(Document &document, const Workspace &workspace, const lineage::Lineage &lineage);
+
+/// The states under the ceilings of the device, as a picture and as a table. Nothing where no ceilings were recorded.
+void addRoofline(Document &document, const lineage::Lineage &lineage);
+
 /// How to look again: in the workspace's folder, with the programs of this project on PATH.
 [[nodiscard]] Commands lineageCommands(const lineage::Lineage &lineage);
 

@@ -27,21 +27,21 @@ bool showsCards(const StepRecord &step)
     return !step.exchanges.empty() && step.action != "lift"; // which stores one
 }
 
-Outcome outcomeOf(const gate::Comparison *paired)
+CardOutcome outcomeOf(const gate::Comparison *paired)
 {
     if (!paired)
-        return Outcome::Undecided;
+        return CardOutcome::Undecided;
     switch (paired->change) {
     case gate::Change::Gain:
-        return Outcome::Gained;
+        return CardOutcome::Gained;
     case gate::Change::NoGain:
-        return Outcome::NoGain;
+        return CardOutcome::NoGain;
     case gate::Change::Loss:
-        return Outcome::Lost;
+        return CardOutcome::Lost;
     case gate::Change::Undecided:
         break;
     }
-    return Outcome::Undecided;
+    return CardOutcome::Undecided;
 }
 
 void judge(const gate::Trial &trial, Application &application)
@@ -49,7 +49,7 @@ void judge(const gate::Trial &trial, Application &application)
     application.trial = trial.id;
     application.status = gate::toString(trial.verdict.status);
     if (trial.verdict.status != gate::VerdictStatus::Correct) {
-        application.outcome = Outcome::Wrong;
+        application.outcome = CardOutcome::Wrong;
         return;
     }
     const gate::Comparison *paired = trial.comparison("parent");
@@ -73,13 +73,13 @@ Application fromLog(const skills::Verification &line)
     if (line.factor > 0)
         application.factor = gate::Interval{line.factor, line.low, line.high};
     if (line.status != gate::toString(gate::VerdictStatus::Correct))
-        application.outcome = Outcome::Wrong;
+        application.outcome = CardOutcome::Wrong;
     else if (line.expectedEffectObserved || (line.factor > 0 && line.low > 1))
-        application.outcome = Outcome::Gained;
+        application.outcome = CardOutcome::Gained;
     else if (line.factor > 0 && line.high < 1)
-        application.outcome = Outcome::Lost;
+        application.outcome = CardOutcome::Lost;
     else
-        application.outcome = line.factor > 0 ? Outcome::NoGain : Outcome::Undecided;
+        application.outcome = line.factor > 0 ? CardOutcome::NoGain : CardOutcome::Undecided;
     return application;
 }
 
@@ -121,11 +121,11 @@ private:
     {
         ++record.applied;
         record.together += application.cards > 1;
-        record.gained += application.outcome == Outcome::Gained;
-        record.noGain += application.outcome == Outcome::NoGain;
-        record.lost += application.outcome == Outcome::Lost;
-        record.undecided += application.outcome == Outcome::Undecided;
-        record.wrong += application.outcome == Outcome::Wrong;
+        record.gained += application.outcome == CardOutcome::Gained;
+        record.noGain += application.outcome == CardOutcome::NoGain;
+        record.lost += application.outcome == CardOutcome::Lost;
+        record.undecided += application.outcome == CardOutcome::Undecided;
+        record.wrong += application.outcome == CardOutcome::Wrong;
     }
 
     static std::vector<gate::Interval> factorsOf(const std::vector<Application> &applications,
@@ -134,7 +134,7 @@ private:
         std::vector<gate::Interval> factors;
         for (const Application &application : applications) {
             if (application.platform == platform && application.cards == 1 && application.factor
-                && application.outcome != Outcome::Wrong)
+                && application.outcome != CardOutcome::Wrong)
                 factors.push_back(*application.factor);
         }
         return factors;
@@ -218,18 +218,18 @@ void addFolders(const fs::path &parent, std::vector<fs::path> &folders)
 
 } // namespace
 
-const char *toString(Outcome outcome)
+const char *toString(CardOutcome outcome)
 {
     switch (outcome) {
-    case Outcome::Gained:
+    case CardOutcome::Gained:
         return "gained";
-    case Outcome::NoGain:
+    case CardOutcome::NoGain:
         return "no_gain";
-    case Outcome::Lost:
+    case CardOutcome::Lost:
         return "lost";
-    case Outcome::Undecided:
+    case CardOutcome::Undecided:
         return "undecided";
-    case Outcome::Wrong:
+    case CardOutcome::Wrong:
         return "wrong";
     }
     return "";

@@ -18,8 +18,8 @@ namespace klineage::run {
 
 /// What the gate said of a candidate that applied a card. Gained, NoGain, Lost, Undecided: correct, by its paired comparison with what the card
 /// was applied to; Wrong: any other verdict.
-enum class Outcome { Gained, NoGain, Lost, Undecided, Wrong };
-[[nodiscard]] const char *toString(Outcome outcome); ///< gained no_gain lost undecided wrong
+enum class CardOutcome { Gained, NoGain, Lost, Undecided, Wrong };
+[[nodiscard]] const char *toString(CardOutcome outcome); ///< gained no_gain lost undecided wrong
 
 /// One candidate that applied a card and was gated.
 struct Application {
@@ -29,7 +29,7 @@ struct Application {
     std::string trial;
     std::string action; ///< "complete", "repair", "roundtrip"
     int cards = 1;      ///< that were applied in it together
-    Outcome outcome = Outcome::Undecided;
+    CardOutcome outcome = CardOutcome::Undecided;
     std::string status;                   ///< the gate's
     std::optional<gate::Interval> factor; ///< paired, against what it was applied to
 };

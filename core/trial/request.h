@@ -42,7 +42,7 @@ struct GateRequest {
     double targetHalfWidth = 0.002; ///< stop when the 95 % half-width of the speedup is below this
     double profileSeconds = 10;     ///< …or after this long
     double deadlineSeconds = 120;   ///< for the whole trial; a hang is a timeout verdict
-    /// Stop once gain, no gain or loss against the parent is certain though one looked after each block (settled()); one seed beyond 256 MB.
+    /// Stop once gain, loss or neither against the parent is certain, whatever looking again and again costs (settled()); one seed beyond 256 MB.
     bool quick = false;
     bool withReference = true;
     bool counters = false; ///< after a correct verdict, read hardware counters and PC samples too

@@ -12,6 +12,7 @@ namespace {
 
 constexpr double leastChange = 0.003;
 constexpr std::size_t fewestRounds = 5;
+constexpr double lookGrowth = 1.2;
 
 double medianInPlace(std::span<double> values)
 {
@@ -192,14 +193,30 @@ Interval widenedTo(const Interval &interval, std::size_t blocks, double level)
             interval.value + wider * (interval.high - interval.value)};
 }
 
+bool isOpen(const Interval &speedup, std::optional<double> copySpread)
+{
+    const Change change = decide(speedup, fewestRounds, copySpread);
+    return change == Change::Undecided || (change == Change::NoGain && speedup.low < 1.0 - leastChange);
+}
+
+std::optional<std::size_t> lookAfter(std::size_t blocks, std::size_t fewest)
+{
+    std::size_t look = 1;
+    for (std::size_t at = fewest; at <= blocks; ++look) {
+        if (at == blocks)
+            return look;
+        at = std::max(at + 1, static_cast<std::size_t>(std::lround(lookGrowth * static_cast<double>(at))));
+    }
+    return std::nullopt;
+}
+
 bool settled(const Interval &speedup, std::size_t blocks, std::size_t look, std::optional<double> copySpread)
 {
     if (!(speedup.value > 0))
         return false;
     const double known = std::max(0.01, 0.03 * std::abs(1 - 1 / speedup.value));
     return halfWidth(speedup) <= known * speedup.value
-           && decide(widenedTo(speedup, blocks, lookLevel(look)), fewestRounds, copySpread)
-                  != Change::Undecided;
+           && !isOpen(widenedTo(speedup, blocks, lookLevel(look)), copySpread);
 }
 
 std::vector<double> pairedRatios(std::span<const double> other, std::span<const double> candidate)

@@ -50,8 +50,16 @@ namespace klineage::gate {
 /// A 95 % interval of blockedMedian() over `blocks` blocks, widened about its value to the level of a look by Student's t.
 [[nodiscard]] Interval widenedTo(const Interval &interval, std::size_t blocks, double level);
 
-/// Whether timing may stop: a gain, no gain or a loss is certain at the level of the look, and the speedup is known within 1 % or three
-/// hundredths of its change.
+/// Whether an interval leaves open what the answer is: undecided, or no gain though a loss of 0.3 % is not ruled out either. That it is below
+/// the noise so far is no answer, because what is known of the noise is as rough.
+[[nodiscard]] bool isOpen(const Interval &speedup, std::optional<double> copySpread);
+
+/// Which look (1, 2, …) comes after so many blocks: the first after the fewest, then after each block, and later after a fifth more of them;
+/// each look has its price. Nothing: none.
+[[nodiscard]] std::optional<std::size_t> lookAfter(std::size_t blocks, std::size_t fewest);
+
+/// Whether timing may stop: a gain, or a loss, or that it is neither is certain at the level of the look, and the speedup is known within
+/// 1 % or three hundredths of its change.
 [[nodiscard]] bool settled(const Interval &speedup, std::size_t blocks, std::size_t look,
                            std::optional<double> copySpread);
 

@@ -50,6 +50,10 @@ struct Distribution {
     std::string end;       ///< Offsets: an axis, the last element
     bool even = false;     ///< Offsets: steps differ by at most 1; otherwise they are random
     double factor = 1;     ///< Not in files: of all that the above gives, a power of two
+    /// Not in files, of an operand of a product: the terms of each sum come in pairs that cancel, but for this share of an element.
+    double cancels = 0;
+    bool isSecond = false; ///< with `cancels`: of the two operands
+    bool sumsDown = false; ///< with `cancels`: the sum runs over the dimension before the last
     /// Not in files. When there are some, each row is filled as one of these says (row i of every tensor of a case as the same one), and
     /// nothing else here counts.
     std::vector<Distribution> parts{};

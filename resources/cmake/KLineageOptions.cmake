@@ -40,9 +40,7 @@ if(KLINEAGE_PCH AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
 endif()
 
 if(KLINEAGE_UNITY)
-    # A dozen sources in one go: a third of the time for all of it, more for one change.
-    set(CMAKE_UNITY_BUILD ON)
-    set(CMAKE_UNITY_BUILD_BATCH_SIZE 12)
+    # A dozen sources in one go: a third of the time for all of it, more for one change. See _klineage_batch in KLineageRooms.cmake.
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
         # Takes each source of a batch for a header.
         target_compile_options(klineage-options INTERFACE -Wno-subobject-linkage)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Reading a workspace of 50 lineages and 200 cards.
 #include "bench.h"
+#include "uirows.h"
 
 #include "core/skills/store.h"
 #include "core/workspace/workspace.h"
@@ -15,11 +16,11 @@ namespace klineage::bench {
 
 namespace {
 
-constexpr int lineageCount = 50;
-constexpr int cardCount = 200;
+constexpr std::size_t lineagesOnDisk = 50;
+constexpr int cardsOnDisk = 200;
 
 /// The shipped workloads, and copies of their lineages under other platform names up to the number wanted.
-bool copyLineages(const std::filesystem::path &root, QString *why)
+bool copyLineages(const std::filesystem::path &root, std::size_t count, QString *why)
 {
     const std::filesystem::path source = std::filesystem::path(klineage::test::sourcePath()) / "workloads";
     try {
@@ -36,7 +37,7 @@ bool copyLineages(const std::filesystem::path &root, QString *why)
             *why = QStringLiteral("no lineage is shipped");
             return false;
         }
-        for (std::size_t i = lineages.size(); i < lineageCount; ++i) {
+        for (std::size_t i = lineages.size(); i < count; ++i) {
             const auto &original = lineages[i % lineages.size()];
             std::filesystem::copy(original, original.string() + "-" + std::to_string(i),
                                   std::filesystem::copy_options::recursive);
@@ -48,10 +49,10 @@ bool copyLineages(const std::filesystem::path &root, QString *why)
     return true;
 }
 
-bool makeCards(const std::filesystem::path &root, QString *why)
+bool makeCards(const std::filesystem::path &root, int count, QString *why)
 {
     const skills::CardStore store(root / "skills");
-    for (int i = 0; i < cardCount; ++i) {
+    for (int i = 0; i < count; ++i) {
         skills::Card card;
         card.name = "synthetic-" + std::to_string(i);
         card.category = "tiling";
@@ -73,13 +74,22 @@ bool makeCards(const std::filesystem::path &root, QString *why)
     return true;
 }
 
+} // namespace
+
+bool makeWorkspaceOnDisk(const std::filesystem::path &root, std::size_t lineages, int cards, QString *why)
+{
+    return copyLineages(root, lineages, why) && makeCards(root, cards, why);
+}
+
+namespace {
+
 void run(Reporter &reporter)
 {
     const QString name = QStringLiteral("workspace.scan");
     const QTemporaryDir folder;
     const std::filesystem::path root = folder.path().toStdString();
     QString why;
-    if (!copyLineages(root, &why) || !makeCards(root, &why)) {
+    if (!makeWorkspaceOnDisk(root, lineagesOnDisk, cardsOnDisk, &why)) {
         reporter.missing(name, why);
         return;
     }

@@ -24,8 +24,8 @@ int usage(std::FILE *to, int code)
 {
     std::fprintf(
         to,
-        "Usage: klineage-bench GROUP... | all\n\nPrints one JSON line a figure; exits with 1 when one misses its "
-        "goal.\n\nGroups:\n");
+        "Usage: klineage-bench [--table] [--processor] GROUP... | all\n\nPrints one JSON line a figure, or a table of them; exits "
+        "with 1 when one misses its goal. --processor counts processor time, for a machine that is busy with other things.\n\nGroups:\n");
     for (const bench::Group *group : sortedGroups())
         std::fprintf(to, "  %-12s %s\n", qPrintable(group->name), qPrintable(group->summary));
     return code;
@@ -38,7 +38,10 @@ int main(int argc, char **argv)
     if (!qEnvironmentVariableIsSet("QT_QPA_PLATFORM"))
         qputenv("QT_QPA_PLATFORM", "offscreen");
     QApplication application(argc, argv);
-    const QStringList names = QApplication::arguments().mid(1);
+    QStringList names = QApplication::arguments().mid(1);
+    if (names.removeAll(QStringLiteral("--processor")) > 0)
+        bench::setClock(bench::Clock::Processor);
+    const bool isTable = names.removeAll(QStringLiteral("--table")) > 0;
     if (names.isEmpty())
         return usage(stderr, 2);
     if (names.contains(QStringLiteral("--help")) || names.contains(QStringLiteral("-h")))
@@ -51,6 +54,7 @@ int main(int argc, char **argv)
                                         [&](const auto *group) { return group->name == name; });
         if (name == QLatin1String("all")) {
             chosen = groups;
+            std::erase_if(chosen, [](const bench::Group *group) { return group->isPartOfUi; });
         } else if (found == groups.end()) {
             std::fprintf(stderr, "There is no group %s.\n\n", qPrintable(name));
             return usage(stderr, 2);
@@ -59,7 +63,7 @@ int main(int argc, char **argv)
         }
     }
     ui::Theme::apply(application, ui::ThemeChoice::Light);
-    bench::Reporter reporter;
+    bench::Reporter reporter(isTable ? bench::Reporter::Form::Table : bench::Reporter::Form::Json);
     for (const bench::Group *group : chosen)
         group->run(reporter);
     return reporter.failures() > 0 ? 1 : 0;

@@ -96,7 +96,7 @@ QString PlanAsker::ask(const run::Settings &settings, const llm::Request &reques
         });
     };
     const llm::KeyCallback key = m_keys ? m_keys->callback(settings, m_stop.get_token()) : llm::KeyCallback();
-    m_thread = std::jthread([this, settings, request, workspace, folder, key, post,
+    m_thread = std::jthread([this, settings = settings, request = request, workspace, folder, key, post,
                              stop = m_stop.get_token()]() mutable {
         Answer answer;
         const llm::NoticeCallback notice = [this, post](const std::string &text) {

@@ -19,9 +19,10 @@ ApplicationCounter::ApplicationCounter(WorkspaceModel *workspace, QObject *paren
 void ApplicationCounter::look()
 {
     const Workspace &workspace = m_workspace->workspace();
-    if (m_isCounting && m_root == workspace.root && !m_areLogsNew)
+    const bool isElsewhere = m_root != workspace.root;
+    if (m_isCounting && !isElsewhere && !m_areLogsNew)
         return;
-    if (m_root != workspace.root)
+    if (isElsewhere)
         m_record.reset();
     m_root = workspace.root;
     m_isCounting = true;

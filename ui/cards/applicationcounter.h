@@ -35,7 +35,7 @@ private:
     JobSlot m_counting;
     bool m_isCounting = false;
     bool m_areLogsNew = true;
-    std::string m_root;
+    std::filesystem::path m_root;
     std::string m_stamp;
     std::shared_ptr<const run::ApplicationRecord> m_record;
 };

@@ -18,7 +18,7 @@ using markup::label;
 using markup::paragraph;
 using markup::tr;
 
-constexpr std::size_t mostNamed = 12; // of the candidates below the table
+constexpr std::size_t mostListed = 12; // of the candidates below the table
 
 QString dimText(const QString &html)
 {
@@ -85,19 +85,19 @@ QString footnote(const run::CardApplications &card)
     return QStringLiteral("<p style='margin:3px 0 3px 0'>%1</p>").arg(dimText(parts.join(QLatin1Char(' '))));
 }
 
-QString outcomeWord(run::Outcome outcome)
+QString outcomeWord(run::CardOutcome outcome)
 {
     const Theme &theme = Theme::current();
     switch (outcome) {
-    case run::Outcome::Gained:
+    case run::CardOutcome::Gained:
         return coloured(tr("▲ gained"), theme.good);
-    case run::Outcome::NoGain:
+    case run::CardOutcome::NoGain:
         return coloured(tr("= no gain"), theme.warn);
-    case run::Outcome::Lost:
+    case run::CardOutcome::Lost:
         return coloured(tr("▼ lost"), theme.bad);
-    case run::Outcome::Undecided:
+    case run::CardOutcome::Undecided:
         return coloured(tr("? undecided"), theme.warn);
-    case run::Outcome::Wrong:
+    case run::CardOutcome::Wrong:
         break;
     }
     return coloured(tr("✗ wrong"), theme.bad);
@@ -109,7 +109,7 @@ QString applicationLine(const run::Application &application)
                           .arg(escaped(application.trial), Theme::current().accent.name(),
                                escaped(application.workload + "/" + application.platform)),
                       outcomeWord(application.outcome)};
-    if (application.outcome == run::Outcome::Wrong)
+    if (application.outcome == run::CardOutcome::Wrong)
         parts << escaped(application.status);
     if (application.factor)
         parts << tr("<b>%1</b> (%2–%3)")
@@ -138,7 +138,7 @@ QString applicationsHtml(const std::string &card, const run::ApplicationRecord *
     else {
         html += table(*found) + footnote(*found);
         const auto &all = found->applications;
-        const std::size_t shown = std::min(all.size(), mostNamed);
+        const std::size_t shown = std::min(all.size(), mostListed);
         for (std::size_t i = 0; i < shown; ++i)
             html += applicationLine(all[all.size() - 1 - i]);
         if (shown < all.size())

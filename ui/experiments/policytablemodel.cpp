@@ -222,7 +222,7 @@ QString PolicyTableModel::tip(int row, int column) const
         return armTip(*own, column);
     const run::Measures *of = measures(row);
     if (const run::MeasureNote *note = noteOf(column); note && of)
-        return tr("Of %n run(s) that are over. %1", nullptr, of->instances).arg(noteText(*note));
+        return tr("Of the %1 runs that are over. %2").arg(of->instances).arg(noteText(*note));
     const Spread &spread = m_spreads[static_cast<std::size_t>(row)];
     QStringList finals;
     for (const double final : spread.finals)

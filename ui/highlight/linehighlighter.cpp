@@ -118,8 +118,10 @@ bool operator==(const LineHighlighter::State &a, const LineHighlighter::State &b
 
 Language languageOfFile(QStringView fileName)
 {
-    if (const auto surface = kernel::surfaceOfFile(fileName.toString().toStdString()))
-        return {surface->language().name};
+    if (const auto surface = kernel::surfaceOfFile(fileName.toString().toStdString())) {
+        const kernel::Language &language = surface->language();
+        return {language.syntax ? language.syntax : language.name};
+    }
     if (fileName.endsWith(u".cuh"))
         return Language::CudaCpp;
     if (fileName.endsWith(u".ptx"))

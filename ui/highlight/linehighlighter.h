@@ -12,17 +12,18 @@
 
 namespace klineage::ui {
 
-/// What a text is highlighted as: one of the definitions in resources/syntax. That of a candidate has the name of its surface's
-/// language.
+/// What a text is highlighted as: one of the definitions in resources/syntax. That of a candidate has the name
+/// of its surface's language, or the one that the language names.
 struct Language {
     const char *definition = ""; ///< empty: none
 
-    static const Language Plain, CudaCpp, OpenClC, Ptx, Sass, LaunchPlan;
+    static const Language Plain, CudaCpp, OpenClC, PythonKernels, Ptx, Sass, LaunchPlan;
     friend bool operator==(Language a, Language b) { return std::string_view(a.definition) == b.definition; }
 };
 inline constexpr Language Language::Plain{""};
 inline constexpr Language Language::CudaCpp{"CUDA C++"};
 inline constexpr Language Language::OpenClC{"OpenCL C"};
+inline constexpr Language Language::PythonKernels{"Python Kernels"};
 inline constexpr Language Language::Ptx{"PTX"};
 inline constexpr Language Language::Sass{"NVIDIA SASS"};
 inline constexpr Language Language::LaunchPlan{"KLineage Launch Plan"};

@@ -5,6 +5,7 @@
 #include "core/files/sha256.h"
 #include "core/gate/counters/sass.h"
 #include "core/gate/session/compilersession.h"
+#include "core/gate/triton/launches.h"
 #include "core/kernel/candidate.h"
 #include "core/pool/gateclient.h"
 #include "ui/machine/code/ptx.h"
@@ -199,6 +200,10 @@ Result<MachineCodePtr> CodeLoader::Workshop::compiled(const CodeRequest &request
         const auto used = request.tunables.find(tunable.name);
         wanted.tunables[tunable.name] = used == request.tunables.end() ? tunable.defaultValue : used->second;
     }
+    auto launches = gate::describeLaunchesOf(candidate, request.file, wanted.tunables);
+    if (!launches)
+        return tl::unexpected(launches.error());
+    wanted.launches = std::move(*launches);
     std::string key = wanted.target + ' ' + files::sha256Hex(wanted.source);
     for (const auto &[name, value] : wanted.tunables)
         key += ' ' + name + '=' + std::to_string(value);

@@ -3,11 +3,7 @@
 
 #include "ui/style/theme.h"
 
-#include <QAction>
 #include <QApplication>
-#include <QLabel>
-#include <QStackedWidget>
-#include <QVBoxLayout>
 
 #include <array>
 
@@ -79,23 +75,6 @@ void stylePlot(QCustomPlot *plot, const QPalette &palette)
     plot->legend->setBorderPen(QPen(theme.border, 0));
     plot->legend->setTextColor(theme.text);
     plot->legend->setFont(small);
-}
-
-QAction *fillWithPlot(QWidget *panel, QStackedWidget *stack, QCustomPlot *plot, QLabel *message)
-{
-    stack->addWidget(plot);
-    stack->addWidget(message);
-    auto *layout = new QVBoxLayout(panel);
-    layout->setContentsMargins(0, 0, 0, 0);
-    layout->addWidget(stack);
-    plot->setInteractions(QCP::iRangeDrag | QCP::iRangeZoom);
-    plot->setFocusPolicy(Qt::StrongFocus);
-    panel->setFocusProxy(plot);
-    auto *fit = new QAction(panel);
-    fit->setShortcut(QKeySequence(Qt::Key_F));
-    fit->setShortcutContext(Qt::WidgetWithChildrenShortcut);
-    plot->addAction(fit);
-    return fit;
 }
 
 void spanWidthAtOne(QCPItemLine *line)

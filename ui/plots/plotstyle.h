@@ -7,15 +7,11 @@
 
 #include <cstddef>
 
-class QAction;
 class QCPAxisRect;
 class QCPGraph;
 class QCPItemLine;
 class QCPItemText;
 class QCustomPlot;
-class QLabel;
-class QStackedWidget;
-class QWidget;
 
 namespace klineage::ui {
 
@@ -24,11 +20,6 @@ void stylePlot(QCustomPlot *plot, const QPalette &palette);
 
 /// The same for the axes of one of several rectangles of a plot.
 void styleAxes(QCPAxisRect *rect);
-
-/// Lays a panel out whose plot can be dragged and zoomed, and gives way to a message. The command, with the key F, is to fit the plot; its
-/// text, name and slot are the caller's.
-[[nodiscard]] QAction *fillWithPlot(QWidget *panel, QStackedWidget *stack, QCustomPlot *plot,
-                                    QLabel *message);
 
 /// A line across the axes at 1×.
 void spanWidthAtOne(QCPItemLine *line);

@@ -1,11 +1,22 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/plots/runtrace.h"
 
+#include "ui/style/format.h"
+
 #include <QCoreApplication>
 
 #include <algorithm>
 
 namespace klineage::ui {
+
+namespace {
+
+QString traceText(const char *text)
+{
+    return QCoreApplication::translate("klineage::ui::RunTrace", text);
+}
+
+} // namespace
 
 RunTracePoint::Kind traceKind(const std::string &outcome)
 {
@@ -32,7 +43,7 @@ RunTrace runTrace(const RunEntry &run)
     for (const run::StepRecord &step : run.record.steps) {
         RunTracePoint point{step.number,  step.totalDollars,       step.best,
                             step.speedup, traceKind(step.outcome), {}};
-        point.label = QCoreApplication::translate("klineage::ui::RunTrace", "step %1 · %2: %3 · %4")
+        point.label = traceText("step %1 · %2: %3 · %4")
                           .arg(step.number)
                           .arg(QString::fromStdString(step.action), outcomeStyle(step.outcome).word,
                                QString::fromStdString(step.title.empty() ? step.reason : step.title));
@@ -60,6 +71,26 @@ std::vector<RunTrace> tracesBeside(const std::vector<RunEntryPtr> &runs, const Q
             traces.push_back(runTrace(*other));
     }
     return traces;
+}
+
+PlotTable runTraceTable(const std::vector<RunTrace> &traces)
+{
+    const QString reference = traces.empty() ? QString() : traces.front().reference;
+    PlotTable table{{{traceText("Run"), QStringLiteral("run"), false},
+                     {traceText("Step"), QStringLiteral("step")},
+                     {traceText("What it was"), QStringLiteral("what"), false},
+                     {traceText("Dollars spent"), QStringLiteral("dollars")},
+                     {traceText("Speedup over %1").arg(reference), QStringLiteral("speedup")},
+                     {traceText("Running best"), QStringLiteral("running_best")}},
+                    {}};
+    for (const RunTrace &trace : traces) {
+        for (const RunTracePoint &point : trace.points)
+            table.rows.push_back({QStringLiteral("%1#%2").arg(trace.run).arg(point.step),
+                                  {trace.name, PlotTable::Cell(point.step, QString::number(point.step)),
+                                   point.label, PlotTable::Cell(point.dollars, formatDollars(point.dollars)),
+                                   PlotTable::speedup(point.speedup), PlotTable::speedup(point.best)}});
+    }
+    return table;
 }
 
 } // namespace klineage::ui

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "ui/plots/table/plottable.h"
 #include "ui/runs/runentry.h"
 
 namespace klineage::ui {
@@ -32,5 +33,7 @@ struct RunTrace {
 /// The run first, then the others that can be laid over it: of the same workload, platform and reference, newest first.
 [[nodiscard]] std::vector<RunTrace> tracesBeside(const std::vector<RunEntryPtr> &runs, const QString &current,
                                                  std::size_t most);
+/// A row a step, also of those that have no speedup to be drawn. Ids are "<run>#<step>".
+[[nodiscard]] PlotTable runTraceTable(const std::vector<RunTrace> &traces);
 
 } // namespace klineage::ui

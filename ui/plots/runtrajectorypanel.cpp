@@ -3,16 +3,15 @@
 
 #include "ui/plots/plotstyle.h"
 #include "ui/plots/runglyph.h"
+#include "ui/plots/table/figurestack.h"
+#include "ui/plots/table/plottableview.h"
 #include "ui/runs/runstore.h"
 #include "ui/style/format.h"
-#include "ui/style/plainwidgets.h"
 #include "ui/style/theme.h"
 
 #include <QAction>
 #include <QEvent>
-#include <QLabel>
 #include <QMouseEvent>
-#include <QStackedWidget>
 
 #include <algorithm>
 #include <array>
@@ -49,8 +48,6 @@ void spanHeight(QCPItemLine *line)
 RunTrajectoryPanel::RunTrajectoryPanel(RunStore *store, QWidget *parent)
     : QWidget(parent)
     , m_store(store)
-    , m_stack(new QStackedWidget)
-    , m_message(makeMessageLabel())
     , m_plot(new QCustomPlot)
     , m_unity(new QCPItemLine(m_plot))
     , m_unityText(new QCPItemText(m_plot))
@@ -61,10 +58,14 @@ RunTrajectoryPanel::RunTrajectoryPanel(RunStore *store, QWidget *parent)
     , m_caption(new QCPItemText(m_plot))
 {
     m_plot->setAccessibleName(tr("Trajectory of the run"));
-    QAction *fit = fillWithPlot(this, m_stack, m_plot, m_message);
-    fit->setText(tr("Fit the run's trajectory"));
-    fit->setObjectName(QStringLiteral("trajectory.fitRun"));
-    connect(fit, &QAction::triggered, this, &RunTrajectoryPanel::refresh);
+    m_stack =
+        new FigureStack(this, m_plot, QStringLiteral("runTrajectory"),
+                        {tr("Fit the run's trajectory"), tr("The run's trajectory as a table, and back")});
+    connect(m_stack->fitAction(), &QAction::triggered, this, &RunTrajectoryPanel::refresh);
+    m_stack->table()->setMaker([this] { return runTraceTable(m_traces); });
+    connect(m_stack->table(), &PlotTableView::rowChosen, this, [this](const QString &id) {
+        m_store->setCurrent(id.section(QLatin1Char('#'), 0, -2), id.section(QLatin1Char('#'), -1).toInt());
+    });
     // Below the axes, so that it hides no step.
     m_plot->plotLayout()->addElement(1, 0, m_plot->legend);
     m_plot->plotLayout()->setRowStretchFactor(1, 0.001);
@@ -119,9 +120,8 @@ void RunTrajectoryPanel::refresh()
         return !trace.points.empty() && trace.points.back().dollars > 0;
     });
     if (m_traces.empty()) {
-        m_message->setText(m_store->current() ? tr("The run has made no step yet.")
-                                              : tr("Choose a run to see what its budget brought."));
-        m_stack->setCurrentIndex(1);
+        m_stack->showMessage(m_store->current() ? tr("The run has made no step yet.")
+                                                : tr("Choose a run to see what its budget brought."));
         return;
     }
     double right = 0;
@@ -140,12 +140,14 @@ void RunTrajectoryPanel::refresh()
     m_plot->yAxis->setRange(-0.06 * top, 1.3 * top);
     m_plot->xAxis->setLabel(m_costs ? tr("Dollars spent") : tr("Step (this author costs nothing)"));
     m_plot->yAxis->setLabel(tr("Speedup over %1").arg(m_traces.front().reference));
-    m_stack->setCurrentIndex(0);
+    m_stack->table()->outdate();
+    m_stack->showFigure();
     draw();
 }
 
 void RunTrajectoryPanel::draw()
 {
+    m_stack->table()->select(QStringLiteral("%1#%2").arg(m_store->currentId()).arg(m_store->step()));
     stylePlot(m_plot, palette());
     m_plot->clearGraphs();
     // The run that is looked at is drawn last, above the others.

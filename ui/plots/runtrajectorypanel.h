@@ -9,15 +9,14 @@ class QCPItemLine;
 class QCPItemRect;
 class QCPItemText;
 class QCustomPlot;
-class QLabel;
-class QStackedWidget;
 
 namespace klineage::ui {
 
+class FigureStack;
 class RunStore;
 
 /// Running-best speedup against dollars of the run that is looked at, and of the runs beside it. A glyph a step: ● valid, ◇ audited,
-/// × wrapper, △ failed. Hovering names the step, clicking selects it.
+/// × wrapper, △ failed. Hovering names the step, clicking selects it. T shows the same as a table.
 class RunTrajectoryPanel : public QWidget
 {
     Q_OBJECT
@@ -50,8 +49,7 @@ private:
     RunStore *m_store;
     std::vector<RunTrace> m_traces;
     bool m_costs = false; ///< some step cost something: the axis is dollars, else steps
-    QStackedWidget *m_stack;
-    QLabel *m_message;
+    FigureStack *m_stack = nullptr;
     QCustomPlot *m_plot;
     QCPItemLine *m_unity;
     QCPItemText *m_unityText;

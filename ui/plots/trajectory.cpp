@@ -2,6 +2,9 @@
 #include "ui/plots/trajectory.h"
 
 #include "ui/models/lineagerow.h"
+#include "ui/style/format.h"
+
+#include <QCoreApplication>
 
 #include <algorithm>
 #include <map>
@@ -36,6 +39,11 @@ std::string referenceOf(const lineage::Lineage &lineage)
             return reference->against;
     }
     return {};
+}
+
+QString tableText(const char *text)
+{
+    return QCoreApplication::translate("klineage::ui::Trajectory", text);
 }
 
 } // namespace
@@ -87,6 +95,30 @@ Trajectory lineageTrajectory(const lineage::Lineage &lineage)
     if (!trajectory.points.empty())
         trajectory.reference = reference.empty() ? QStringLiteral("K0") : QString::fromStdString(reference);
     return trajectory;
+}
+
+PlotTable trajectoryTable(const Trajectory &trajectory)
+{
+    const QString speedup = trajectory.isPaired
+                                ? tableText("Speedup over %1").arg(trajectory.reference)
+                                : tableText("≈ over %1, not paired").arg(trajectory.reference);
+    PlotTable table{{{tableText("Trial"), QStringLiteral("trial")},
+                     {tableText("State"), QStringLiteral("state"), false},
+                     {tableText("Outcome"), QStringLiteral("outcome"), false},
+                     {speedup, QStringLiteral("speedup")},
+                     {tableText("Running best"), QStringLiteral("running_best")}},
+                    {}};
+    const std::vector<double> best = trajectory.runningBest();
+    for (std::size_t i = 0; i < trajectory.points.size(); ++i) {
+        const TrajectoryPoint &point = trajectory.points[i];
+        const bool isValid = point.kind == TrajectoryPoint::Kind::Valid;
+        table.rows.push_back(
+            {point.row,
+             {PlotTable::Cell(point.trial, QString::number(point.trial)), point.label,
+              isValid ? tableText("● valid") : tableText("△ failed"),
+              PlotTable::speedup(isValid ? point.speedup : 0), PlotTable::speedup(best[i])}});
+    }
+    return table;
 }
 
 } // namespace klineage::ui

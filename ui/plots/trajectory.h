@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/lineage/lineage.h"
+#include "ui/plots/table/plottable.h"
 
 #include <QString>
 
@@ -33,5 +34,7 @@ struct Trajectory {
 
 /// Takes the trials that states, attempts and branches stand for.
 [[nodiscard]] Trajectory lineageTrajectory(const lineage::Lineage &lineage);
+/// A row a trial: what it stands for, how it ended, its speedup and the best one so far.
+[[nodiscard]] PlotTable trajectoryTable(const Trajectory &trajectory);
 
 } // namespace klineage::ui

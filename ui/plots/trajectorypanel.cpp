@@ -3,16 +3,16 @@
 
 #include "ui/models/selection.h"
 #include "ui/models/workspacemodel.h"
+#include "ui/plots/manypoints.h"
 #include "ui/plots/plotstyle.h"
+#include "ui/plots/table/figurestack.h"
+#include "ui/plots/table/plottableview.h"
 #include "ui/style/format.h"
-#include "ui/style/plainwidgets.h"
 #include "ui/style/theme.h"
 
 #include <QAction>
 #include <QEvent>
-#include <QLabel>
 #include <QMouseEvent>
-#include <QStackedWidget>
 
 #include <algorithm>
 #include <cmath>
@@ -25,12 +25,10 @@ TrajectoryPanel::TrajectoryPanel(WorkspaceModel *workspace, Selection *selection
     : QWidget(parent)
     , m_workspace(workspace)
     , m_selection(selection)
-    , m_stack(new QStackedWidget)
-    , m_message(makeMessageLabel())
     , m_plot(new QCustomPlot)
     , m_best(m_plot->addGraph())
-    , m_valid(m_plot->addGraph())
-    , m_failed(m_plot->addGraph())
+    , m_valid(new ManyPoints(m_plot->xAxis, m_plot->yAxis))
+    , m_failed(new ManyPoints(m_plot->xAxis, m_plot->yAxis))
     , m_current(m_plot->addGraph())
     , m_hovered(m_plot->addGraph())
     , m_unity(new QCPItemLine(m_plot))
@@ -38,10 +36,11 @@ TrajectoryPanel::TrajectoryPanel(WorkspaceModel *workspace, Selection *selection
     , m_caption(new QCPItemText(m_plot))
 {
     m_plot->setAccessibleName(tr("Trajectory of the lineage's trials"));
-    QAction *fit = fillWithPlot(this, m_stack, m_plot, m_message);
-    fit->setText(tr("Fit the trajectory"));
-    fit->setObjectName(QStringLiteral("trajectory.fit"));
-    connect(fit, &QAction::triggered, this, &TrajectoryPanel::refresh);
+    m_stack = new FigureStack(this, m_plot, QStringLiteral("trajectory"),
+                              {tr("Fit the trajectory"), tr("The trajectory as a table, and back")});
+    connect(m_stack->fitAction(), &QAction::triggered, this, &TrajectoryPanel::refresh);
+    m_stack->table()->setMaker([this] { return trajectoryTable(m_trajectory); });
+    connect(m_stack->table(), &PlotTableView::rowChosen, m_selection, &Selection::setRow);
     m_plot->xAxis->setLabel(tr("Trial, in the order recorded"));
     QSharedPointer<QCPAxisTickerFixed> ticker(new QCPAxisTickerFixed);
     ticker->setScaleStrategy(QCPAxisTickerFixed::ssMultiples);
@@ -76,11 +75,10 @@ void TrajectoryPanel::refresh()
     const lineage::Lineage *lineage = m_workspace->lineage(m_selection->lineageKey());
     m_trajectory = lineage ? lineageTrajectory(*lineage) : Trajectory();
     if (m_trajectory.points.empty()) {
-        m_message->setText(
+        m_stack->showMessage(
             lineage
                 ? tr("This lineage has no recorded trial yet. Gate a state with Ctrl+Enter in the editor.")
                 : tr("Select a lineage to see how its trials went."));
-        m_stack->setCurrentIndex(1);
         return;
     }
     QVector<double> trials;
@@ -107,7 +105,8 @@ void TrajectoryPanel::refresh()
     m_plot->yAxis->setLabel(m_trajectory.isPaired ? tr("Speedup over %1").arg(m_trajectory.reference)
                                                   : tr("≈ over %1, not paired").arg(m_trajectory.reference));
     nameReference(m_unityText, m_plot->axisRect(), m_trajectory.reference);
-    m_stack->setCurrentIndex(0);
+    m_stack->table()->outdate();
+    m_stack->showFigure();
     mark();
 }
 
@@ -132,6 +131,7 @@ void TrajectoryPanel::mark()
     const int hovered = pointOfRow(m_selection->hovered());
     place(m_current, current);
     place(m_hovered, hovered);
+    m_stack->table()->select(m_selection->row());
     const int shown = hovered >= 0 ? hovered : current;
     QString caption = tr("running best · ● valid · △ failed");
     if (shown >= 0) {

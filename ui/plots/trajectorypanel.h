@@ -9,16 +9,15 @@ class QCPGraph;
 class QCPItemLine;
 class QCPItemText;
 class QCustomPlot;
-class QLabel;
-class QStackedWidget;
 
 namespace klineage::ui {
 
+class FigureStack;
 class Selection;
 class WorkspaceModel;
 
 /// Running-best speedup over the recorded trials of the selected lineage, with a glyph a trial: ● valid, △ failed.
-/// Hovering a point lights up its row everywhere (Selection::hovered); clicking selects it.
+/// Hovering a point lights up its row everywhere (Selection::hovered); clicking selects it. T shows the same as a table.
 class TrajectoryPanel : public QWidget
 {
     Q_OBJECT
@@ -44,8 +43,7 @@ private:
     WorkspaceModel *m_workspace;
     Selection *m_selection;
     Trajectory m_trajectory;
-    QStackedWidget *m_stack;
-    QLabel *m_message;
+    FigureStack *m_stack = nullptr;
     QCustomPlot *m_plot;
     QCPGraph *m_best;
     QCPGraph *m_valid;

@@ -8,7 +8,6 @@
 #include "ui/plots/roofline/rooflineplot.h"
 #include "ui/profile/changedelegate.h"
 #include "ui/profile/findingshtml.h"
-#include "ui/profile/numberedpicture.h"
 #include "ui/profile/profilemodel.h"
 #include "ui/profile/samplesplot.h"
 #include "ui/profile/why/explainpage.h"
@@ -59,12 +58,10 @@ ProfilePanel::ProfilePanel(WorkspaceModel *workspace, Selection *selection, QWid
     , m_table(new QTableView)
     , m_change(new ChangeTextDelegate(this))
     , m_samples(new SamplesPlot)
-    , m_sampleNumbers(new NumberedPicture(m_samples))
     , m_findings(new QTextBrowser)
     , m_explanation(new ExplainPage)
     , m_launches(new LaunchPage)
     , m_roofline(new RooflinePlot)
-    , m_rooflineNumbers(new NumberedPicture(m_roofline))
     , m_patience(new QTimer(this))
     , m_failure(new QLabel)
     , m_message(makeMessageLabel())
@@ -72,6 +69,7 @@ ProfilePanel::ProfilePanel(WorkspaceModel *workspace, Selection *selection, QWid
     m_tabs->setObjectName(QStringLiteral("profileViews"));
     m_tabs->setDrawBase(false);
     m_tabs->setExpanding(false);
+    m_tabs->setFocusPolicy(Qt::StrongFocus); // who clicks a view exports that one
     m_tabs->setAccessibleName(tr("Profile views"));
     m_caption->setEnabled(false);
     // A long device name must not push the tabs away.
@@ -202,7 +200,7 @@ void ProfilePanel::showMessage(const QString &text)
 {
     m_failure->hide();
     m_model->setSides(nullptr, {}, nullptr, {});
-    showSamples(nullptr);
+    m_samples->setTrial(nullptr);
     m_findings->clear();
     m_bound->setChip({});
     m_captionText.clear();
@@ -276,7 +274,7 @@ void ProfilePanel::refresh()
     m_leftName = step->left ? sideName(*step->left) : QStringLiteral("–");
     m_rightName = sideName(step->right);
     m_model->setSides(left, m_leftName, step->right.trial, m_rightName, paired);
-    showSamples(step->right.trial);
+    m_samples->setTrial(step->right.trial);
     showFindings(*step->right.trial);
     showFailure(step->right.trial->verdict);
     QString device = QString::fromStdString(step->right.trial->environment.device);

@@ -22,7 +22,6 @@ class ChangeTextDelegate;
 class ChipLabel;
 class ExplainPage;
 class LaunchPage;
-class NumberedPicture;
 class ProfileModel;
 class RooflinePlot;
 class SamplesPlot;
@@ -71,7 +70,6 @@ private:
     void ask(const lineage::Lineage &lineage);
     void takeAnswer(const why::Answer &answer);
     void showRoofline(const lineage::Lineage &lineage);
-    void showSamples(const gate::Trial *trial);
     void makeRoom();
     void fitColumns();
     void showMessage(const QString &text);
@@ -90,12 +88,10 @@ private:
     QTableView *m_table;
     ChangeTextDelegate *m_change;
     SamplesPlot *m_samples;
-    NumberedPicture *m_sampleNumbers;
     QTextBrowser *m_findings;
     ExplainPage *m_explanation;
     LaunchPage *m_launches;
     RooflinePlot *m_roofline;
-    NumberedPicture *m_rooflineNumbers;
     QList<QAction *> m_commands;
     JobSlot m_asking;
     QTimer *m_patience;    ///< until it is said that sources are being compared

@@ -4,9 +4,7 @@
 
 #include "ui/models/selection.h"
 #include "ui/models/workspacemodel.h"
-#include "ui/plots/roofline/rooflineplot.h"
-#include "ui/profile/numberedpicture.h"
-#include "ui/profile/numbersmodel.h"
+#include "ui/plots/roofline/rooflineview.h"
 #include "ui/profile/profilemodel.h"
 #include "ui/profile/samplesplot.h"
 #include "ui/profile/why/explainhtml.h"
@@ -30,41 +28,13 @@ namespace {
 
 constexpr int patienceMs = 100;
 
-NumbersModel::Cell numberCell(double value, const QString &unit)
-{
-    return {formatQuantity(value, unit), value};
-}
-
-/// The points of the path and the ceilings above them.
-std::vector<NumbersModel::Row> rooflineRows(const gate::RooflinePath &path)
-{
-    std::vector<NumbersModel::Row> rows;
-    for (const gate::RooflinePoint &point : path.points) {
-        const QString id = QString::fromStdString(point.id);
-        rows.push_back({{id, id},
-                        numberCell(point.intensity, {}),
-                        numberCell(point.perSecond, QStringLiteral("FLOP/s")),
-                        numberCell(point.latencyNs, QStringLiteral("ns"))});
-    }
-    for (const gate::RooflineCeiling &ceiling : path.ceilings) {
-        const QString name = ProfilePanel::tr("ceiling: %1").arg(QString::fromStdString(ceiling.name));
-        rows.push_back({{name, name},
-                        {},
-                        numberCell(ceiling.perSecond,
-                                   ceiling.isBandwidth ? QStringLiteral("B/s") : QStringLiteral("FLOP/s")),
-                        {}});
-    }
-    return rows;
-}
-
 } // namespace
 
 void ProfilePanel::makeViews()
 {
     const std::pair<QWidget *, QString> views[] = {
-        {m_table, tr("Metrics")},     {m_explanation, tr("Explain")},
-        {m_launches, tr("Launch")},   {m_rooflineNumbers, tr("Roofline")},
-        {m_findings, tr("Findings")}, {m_sampleNumbers, tr("Samples")},
+        {m_table, tr("Metrics")},     {m_explanation, tr("Explain")}, {m_launches, tr("Launch")},
+        {m_roofline, tr("Roofline")}, {m_findings, tr("Findings")},   {m_samples, tr("Samples")},
     };
     for (const auto &[view, title] : views) {
         m_stack->addWidget(view);
@@ -160,48 +130,7 @@ void ProfilePanel::takeAnswer(const why::Answer &answer)
 
 void ProfilePanel::showRoofline(const lineage::Lineage &lineage)
 {
-    const std::string row = m_selection->row().toStdString();
-    const why::Chain chain = why::chainTo(lineage, row);
-    RooflineView view;
-    view.path = gate::rooflinePath(chain.states, row);
-    view.selected = m_selection->row();
-    // States that have no place are left out of the path too.
-    const auto isOnPath = [&](const gate::RooflinePoint &point) {
-        const auto end = chain.states.begin() + static_cast<std::ptrdiff_t>(chain.length);
-        return std::any_of(chain.states.begin(), end,
-                           [&](const gate::ChainedTrial &state) { return state.id == point.id; });
-    };
-    view.length =
-        static_cast<std::size_t>(std::count_if(view.path.points.begin(), view.path.points.end(), isOnPath));
-    m_roofline->setView(view);
-    m_rooflineNumbers->numbers()->setNumbers({{tr("State"), QStringLiteral("state")},
-                                              {tr("FLOP/B"), QStringLiteral("flop_per_byte")},
-                                              {tr("Rate"), QStringLiteral("per_second")},
-                                              {tr("Latency"), QStringLiteral("latency_ns")}},
-                                             rooflineRows(view.path));
-    m_rooflineNumbers->fitColumns();
-}
-
-/// Round by round; a subject that took part in fewer rounds has empty cells.
-void ProfilePanel::showSamples(const gate::Trial *trial)
-{
-    m_samples->setTrial(trial);
-    std::vector<NumbersModel::Column> columns{{tr("Round"), QStringLiteral("round")}};
-    std::size_t rounds = 0;
-    for (const gate::Samples &samples : trial ? trial->samples : std::vector<gate::Samples>()) {
-        const QString subject = QString::fromStdString(samples.subject);
-        columns.push_back({subject, subject + QStringLiteral("_ns")});
-        rounds = std::max(rounds, samples.ns.size());
-    }
-    std::vector<NumbersModel::Row> rows(rounds);
-    for (std::size_t i = 0; i < rounds; ++i) {
-        rows[i].push_back(numberCell(static_cast<double>(i + 1), {}));
-        for (const gate::Samples &samples : trial->samples)
-            rows[i].push_back(i < samples.ns.size() ? numberCell(samples.ns[i], QStringLiteral("ns"))
-                                                    : NumbersModel::Cell());
-    }
-    m_sampleNumbers->numbers()->setNumbers(std::move(columns), std::move(rows));
-    m_sampleNumbers->fitColumns();
+    m_roofline->setView(rooflineOf(lineage, m_selection->row()));
 }
 
 } // namespace klineage::ui

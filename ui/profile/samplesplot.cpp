@@ -2,10 +2,12 @@
 #include "ui/profile/samplesplot.h"
 
 #include "ui/plots/plotstyle.h"
+#include "ui/plots/table/figurestack.h"
+#include "ui/plots/table/plottableview.h"
 #include "ui/style/format.h"
 
+#include <QAction>
 #include <QEvent>
-#include <QVBoxLayout>
 
 #include <algorithm>
 #include <vector>
@@ -18,25 +20,25 @@ SamplesPlot::SamplesPlot(QWidget *parent)
     : QWidget(parent)
     , m_plot(new QCustomPlot)
 {
-    auto *layout = new QVBoxLayout(this);
-    layout->setContentsMargins(0, 0, 0, 0);
-    layout->addWidget(m_plot);
     m_plot->setAccessibleName(tr("Raw samples, round by round"));
+    m_stack = new FigureStack(this, m_plot, QStringLiteral("samples"),
+                              {tr("Fit the samples"), tr("The samples as a table, and back")});
+    connect(m_stack->fitAction(), &QAction::triggered, this, &SamplesPlot::fit);
+    m_stack->table()->setMaker([this] { return samplesTable(m_samples); });
     m_plot->xAxis->setLabel(tr("Round"));
     m_plot->yAxis->setLabel(tr("Latency of one run, µs"));
     m_plot->legend->setVisible(true);
     // Beside the data, so that it hides none.
     m_plot->plotLayout()->addElement(0, 1, m_plot->legend);
     m_plot->plotLayout()->setColumnStretchFactor(1, 0.001);
-    m_plot->setInteractions(QCP::iRangeDrag | QCP::iRangeZoom);
-    m_plot->setFocusPolicy(Qt::StrongFocus);
-    setFocusProxy(m_plot);
     applyPalette();
 }
 
 void SamplesPlot::setTrial(const gate::Trial *trial)
 {
     m_plot->clearGraphs();
+    m_samples = trial ? trial->samples : std::vector<gate::Samples>();
+    m_stack->table()->outdate();
     QStringList words;
     if (trial) {
         std::size_t series = 0;
@@ -53,11 +55,18 @@ void SamplesPlot::setTrial(const gate::Trial *trial)
             graph->setData(rounds, latencies, true);
             stylePoints(graph, series++);
         }
+    }
+    m_plot->setAccessibleDescription(words.join(QStringLiteral("; ")));
+    fit();
+}
+
+void SamplesPlot::fit()
+{
+    if (m_plot->graphCount() > 0) {
         m_plot->rescaleAxes();
         m_plot->xAxis->scaleRange(1.04);
         m_plot->yAxis->scaleRange(1.2);
     }
-    m_plot->setAccessibleDescription(words.join(QStringLiteral("; ")));
     m_plot->replot(QCustomPlot::rpQueuedReplot);
 }
 
@@ -87,6 +96,34 @@ void SamplesPlot::applyPalette()
     for (int i = 0; i < m_plot->graphCount(); ++i)
         stylePoints(m_plot->graph(i), static_cast<std::size_t>(i));
     m_plot->replot(QCustomPlot::rpQueuedReplot);
+}
+
+PlotTable samplesTable(const std::vector<gate::Samples> &samples)
+{
+    PlotTable table{{{SamplesPlot::tr("Round"), QStringLiteral("round")}}, {}};
+    std::size_t rounds = 0;
+    double least = 0;
+    for (const gate::Samples &subject : samples) {
+        rounds = std::max(rounds, subject.ns.size());
+        for (const double ns : subject.ns)
+            least = least == 0 ? ns : std::min(least, ns);
+    }
+    const LatencyUnit unit = latencyUnitFor(least);
+    for (const gate::Samples &subject : samples) {
+        const QString name = QString::fromStdString(subject.subject);
+        table.columns.push_back(
+            {QStringLiteral("%1, %2").arg(name, unit.symbol), QStringLiteral("%1_ns").arg(name)});
+    }
+    for (std::size_t round = 0; round < rounds; ++round) {
+        const auto number = static_cast<double>(round + 1);
+        PlotTable::Row row{{}, {PlotTable::Cell(number, QString::number(number))}};
+        for (const gate::Samples &subject : samples)
+            row.cells.push_back(round < subject.ns.size() ? PlotTable::Cell(
+                                    subject.ns[round], formatInUnit(subject.ns[round], unit))
+                                                          : PlotTable::Cell());
+        table.rows.push_back(std::move(row));
+    }
+    return table;
 }
 
 } // namespace klineage::ui

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/trial/trial.h"
+#include "ui/plots/table/plottable.h"
 
 #include <QWidget>
 
@@ -9,7 +10,10 @@ class QCustomPlot;
 
 namespace klineage::ui {
 
-/// The raw latencies of a trial, round by round, one series a subject (candidate, parent, reference). Never smoothed.
+class FigureStack;
+
+/// The raw latencies of a trial, round by round, one series a subject (candidate, parent, reference). Never smoothed. F fits
+/// the plot, T shows the same as a table.
 class SamplesPlot : public QWidget
 {
     Q_OBJECT
@@ -24,9 +28,15 @@ protected:
 
 private:
     void applyPalette();
+    void fit();
     [[nodiscard]] static QString inWords(const gate::Samples &samples);
 
+    std::vector<gate::Samples> m_samples;
+    FigureStack *m_stack = nullptr;
     QCustomPlot *m_plot;
 };
+
+/// A row a round, a column a subject.
+[[nodiscard]] PlotTable samplesTable(const std::vector<gate::Samples> &samples);
 
 } // namespace klineage::ui

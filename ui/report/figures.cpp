@@ -4,11 +4,13 @@
 #include "ui/experiments/experimentplot.h"
 #include "ui/models/selection.h"
 #include "ui/models/workspacemodel.h"
-#include "ui/plots/chainplot.h"
 #include "ui/plots/plotexport.h"
+#include "ui/plots/roofline/rooflineview.h"
 #include "ui/plots/runtrajectorypanel.h"
 #include "ui/plots/trajectorypanel.h"
 #include "ui/runs/runstore.h"
+#include "ui/story/chain/chainpicture.h"
+#include "ui/story/picture/picturecanvas.h"
 
 #include <QCoreApplication>
 #include <QElapsedTimer>
@@ -49,9 +51,9 @@ QByteArray svgElement(QWidget &widget, const QSize &size)
 
 QByteArray chainSvg(const lineage::Lineage &lineage)
 {
-    QCustomPlot plot;
-    drawChain(plot, chainOf(lineage));
-    return svgElement(plot, figureSize);
+    PictureCanvas canvas(QStringLiteral("report"));
+    canvas.setPicture(waterfall(chainOf(lineage)));
+    return svgElement(canvas, figureSize);
 }
 
 QByteArray trialsSvg(const Workspace &workspace, const lineage::Lineage &lineage)
@@ -68,6 +70,14 @@ QByteArray trialsSvg(const Workspace &workspace, const lineage::Lineage &lineage
     selection.setRow(panel.trajectory().points.front().row);
     selection.setRow({});
     return svgElement(panel, figureSize);
+}
+
+QByteArray rooflineSvg(const lineage::Lineage &lineage)
+{
+    RooflinePlot plot;
+    plot.setView(rooflineOf(
+        lineage, lineage.states.empty() ? QString() : QString::fromStdString(lineage.states.back().id)));
+    return svgElement(plot, figureSize + QSize(0, 120));
 }
 
 bool waitFor(const std::function<bool()> &isDone)
@@ -105,6 +115,8 @@ QByteArray figureSvg(const Workspace &workspace, const report::Subject &subject,
 {
     if (subject.lineage && name == report::chainFigure)
         return chainSvg(*subject.lineage);
+    if (subject.lineage && name == report::rooflineFigure)
+        return rooflineSvg(*subject.lineage);
     if (subject.lineage && name == report::trialsFigure)
         return trialsSvg(workspace, *subject.lineage);
     if (subject.run && name == report::runFigure)

@@ -27,6 +27,7 @@ QByteArray bytesOf(const std::string &text)
 QByteArray htmlPage(const report::Document &document, const ReportFigures &figures)
 {
     report::HtmlParts parts;
+    parts.hasData = true;
     parts.drawn = [&figures](const report::Figure &figure) {
         const auto found = figures.find(figure.name);
         return found == figures.end() ? std::string() : found->second.toStdString();

@@ -2,6 +2,8 @@
 #include "ui/shell/exporter.h"
 
 #include "ui/plots/plotexport.h"
+#include "ui/plots/table/figurestack.h"
+#include "ui/plots/table/plottableview.h"
 #include "ui/style/segmentedswitch.h"
 #include "ui/style/theme.h"
 
@@ -202,6 +204,19 @@ QAbstractItemView *visibleTable(const QWidget &panel)
     return nullptr;
 }
 
+QAbstractItemView *exportedTable(const QWidget &panel)
+{
+    if (QAbstractItemView *shown = visibleTable(panel))
+        return shown;
+    for (const FigureStack *stack : panel.findChildren<FigureStack *>()) {
+        if (!stack->isVisibleTo(&panel) || !stack->currentWidget()->inherits("QCustomPlot"))
+            continue;
+        stack->table()->fill();
+        return stack->table();
+    }
+    return panel.findChild<QAbstractItemView *>(QStringLiteral("behindCanvas"));
+}
+
 QString tableAsCsv(const QAbstractItemView &view)
 {
     QString csv;
@@ -237,7 +252,7 @@ QString exportFilters(const QWidget &panel)
 {
     QStringList filters{exporterText("PNG picture (*.png)"), exporterText("SVG drawing (*.svg)"),
                         exporterText("PDF page (*.pdf)")};
-    if (visibleTable(panel))
+    if (exportedTable(panel))
         filters << exporterText("CSV table (*.csv)") << exporterText("Text in columns (*.txt)");
     return filters.join(QStringLiteral(";;"));
 }
@@ -255,7 +270,7 @@ QString exportPanel(QWidget &panel, const QString &fileName)
         const OnPaper paper(panel);
         bytes = draw(panel);
     } else if (suffix == QLatin1String("csv") || suffix == QLatin1String("txt")) {
-        const QAbstractItemView *table = visibleTable(panel);
+        const QAbstractItemView *table = exportedTable(panel);
         if (!table)
             return exporterText("Cannot export %1: the panel shows no table; choose a picture.")
                 .arg(fileName);

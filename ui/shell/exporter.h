@@ -17,6 +17,9 @@ namespace klineage::ui {
 
 /// The table of a panel that is shown, or nullptr; of several the one that had the focus last, else the first.
 [[nodiscard]] QAbstractItemView *visibleTable(const QWidget &panel);
+/// The same, or the table behind the plot that is shown, brought up to date, or the one that a panel keeps behind its picture (named
+/// "behindCanvas").
+[[nodiscard]] QAbstractItemView *exportedTable(const QWidget &panel);
 /// Header and rows of a view as they are shown, hidden columns left out. RFC 4180: CRLF, quotes doubled.
 [[nodiscard]] QString tableAsCsv(const QAbstractItemView &view);
 /// The same rows with the texts of the screen, in columns that are as wide as what is in them.

@@ -108,6 +108,7 @@ MainWindow::MainWindow(QWidget *parent)
     connectPanels();
     connectReview();
     connectMachine();
+    connectStory();
     connectWorkspace();
     connectGate();
     connectRuns();

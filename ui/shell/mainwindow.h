@@ -105,6 +105,7 @@ private:
     void followCard(const QString &name);
     [[nodiscard]] GoTo goTo();
     void stepCard(int by);
+    void goToLargestStep();
     void goToUnreviewed(const QString &judged);
     void markViewed();
     void markCardsViewed();
@@ -112,6 +113,10 @@ private:
     // windowmachine.cpp
     void connectMachine();
     [[nodiscard]] MachinePanel *machinePanel() const;
+
+    // windowstory.cpp
+    void connectStory();
+    void pickToCompare(const QString &leftKey, const QString &leftRow);
 
     // windowfirst.cpp
     void buildFirstActions();

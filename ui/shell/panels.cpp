@@ -15,6 +15,7 @@
 #include "ui/runs/runspanel.h"
 #include "ui/runs/runstepview.h"
 #include "ui/shell/problemspanel.h"
+#include "ui/story/storypanel.h"
 
 #include <QCoreApplication>
 
@@ -48,6 +49,11 @@ QWidget *console(const C &c)
 QWidget *trajectory(const C &c)
 {
     return new TrajectoryTabs(c.workspace, c.selection, c.runs);
+}
+
+QWidget *story(const C &c)
+{
+    return new StoryPanel(c.workspace, c.selection, c.runs);
 }
 
 QWidget *runs(const C &c)
@@ -93,6 +99,7 @@ const std::vector<PanelSpec> &panelTable()
         {"profile",    panelText("Profile Δ"),   "profile",    PanelPlace::Dock,   panelOf<ProfilePanel>},
         {"machine",    panelText("Machine code"), "device",    PanelPlace::Dock,   panelOf<MachinePanel>},
         {"trajectory", panelText("Trajectory"),  "trajectory", PanelPlace::Dock,   trajectory},
+        {"story",      panelText("Story"),       "trajectory", PanelPlace::Dock,   story},
         {"runs",       panelText("Runs"),        "run",        PanelPlace::Dock,   runs},
         {"console",    panelText("Run console"), "console",    PanelPlace::Dock,   console},
         {"problems",   panelText("Problems"),    "problems",   PanelPlace::Dock,   problems},

@@ -24,13 +24,13 @@
 #include "ui/shell/statusline.h"
 #include "ui/shell/topbar.h"
 #include "ui/shell/workspacecopier.h"
+#include "ui/style/choosefile.h"
 #include "ui/style/fonts.h"
 #include "ui/style/theme.h"
 
 #include <QActionGroup>
 #include <QApplication>
 #include <QDir>
-#include <QFileDialog>
 #include <QMenu>
 #include <QMessageBox>
 #include <QStandardPaths>
@@ -185,6 +185,8 @@ void MainWindow::buildMenus()
     menu->addSeparator();
     add(menu, {"runs.resume", "runs.pause", "window.stop", "runs.keys"});
     menu->addSeparator();
+    add(menu, {"story.present", "story.compare"});
+    menu->addSeparator();
     add(menu, {"window.guide", "window.keys", "window.about", "window.quit"});
 }
 
@@ -285,11 +287,11 @@ void MainWindow::raisePanel(const QString &id)
 void MainWindow::exportFocused()
 {
     QWidget *panel = focusedPanel() ? focusedPanel() : m_centre->pageWidget();
-    const QString name = QStringLiteral("%1-%2.png")
+    const QString name = QStringLiteral("%1-%2")
                              .arg(m_panels.key(panel), m_selection->lineageKey())
                              .replace(QLatin1Char('/'), QLatin1Char('-'));
-    const QString fileName = QFileDialog::getSaveFileName(this, tr("Export %1").arg(panel->accessibleName()),
-                                                          name, exportFilters(*panel));
+    const QString fileName =
+        chooseFileToSave(this, tr("Export %1").arg(panel->accessibleName()), name, exportFilters(*panel));
     if (fileName.isEmpty())
         return;
     const QString problem = exportPanel(*panel, fileName);
@@ -327,9 +329,9 @@ void MainWindow::writeReport()
         return;
     }
     const QString name = QString(subject.title).replace(QLatin1Char('/'), QLatin1Char('-'));
-    const QString fileName = QFileDialog::getSaveFileName(
-        this, tr("Report of %1").arg(subject.title), name + QStringLiteral(".html"),
-        tr("Web page (*.html);;PDF, A4 (*.pdf);;Markdown, tables alone (*.md)"));
+    const QString fileName =
+        chooseFileToSave(this, tr("Report of %1").arg(subject.title), name,
+                         tr("Web page (*.html);;PDF, A4 (*.pdf);;Markdown, tables alone (*.md)"));
     if (fileName.isEmpty())
         return;
     m_status->say(tr("Writing the report %1…").arg(fileName));
@@ -339,8 +341,7 @@ void MainWindow::writeReport()
 
 void MainWindow::chooseWorkspace()
 {
-    const QString root =
-        QFileDialog::getExistingDirectory(this, tr("Open a folder with workloads/ and skills/"), m_root);
+    const QString root = chooseFolder(this, tr("Open a folder with workloads/ and skills/"), m_root);
     if (!root.isEmpty())
         openWorkspace(root);
 }
@@ -351,9 +352,8 @@ void MainWindow::copyWorkspace()
         m_status->say(tr("There is no workspace to copy: open one."));
         return;
     }
-    const QString parent = QFileDialog::getExistingDirectory(
-        this, tr("Copy the workspace to a new folder in"),
-        QStandardPaths::writableLocation(QStandardPaths::DocumentsLocation));
+    const QString parent = chooseFolder(this, tr("Copy the workspace to a new folder in"),
+                                        QStandardPaths::writableLocation(QStandardPaths::DocumentsLocation));
     if (!parent.isEmpty())
         copyWorkspaceInto(parent);
 }

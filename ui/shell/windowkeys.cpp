@@ -2,6 +2,7 @@
 // Keys of MainWindow that act across panels: letters in lists, graphs and diff, and the walk from card to card.
 #include "ui/shell/mainwindow.h"
 
+#include "core/lineage/largeststeps.h"
 #include "core/lineage/step.h"
 #include "core/workspace/workspace.h"
 #include "ui/cards/cardpanel.h"
@@ -16,6 +17,7 @@
 #include "ui/models/workspacemodel.h"
 #include "ui/shell/centre.h"
 #include "ui/shell/statusline.h"
+#include "ui/style/format.h"
 #include "ui/style/keyscope.h"
 
 #include <QAbstractScrollArea>
@@ -29,7 +31,8 @@ QList<QWidget *> viewsOf(QWidget *panel)
 {
     QList<QWidget *> views;
     for (QWidget *child : panel->findChildren<QWidget *>()) {
-        if (qobject_cast<QAbstractScrollArea *>(child) || child->inherits("QCustomPlot"))
+        if (qobject_cast<QAbstractScrollArea *>(child) || child->inherits("QCustomPlot")
+            || child->inherits("klineage::ui::PictureCanvas"))
             views << child;
     }
     return views;
@@ -48,6 +51,9 @@ void MainWindow::buildPaneKeys()
     addCommand("review.previousCard", tr("Previous card"), QKeySequence(Qt::CTRL | Qt::Key_Up),
                [this] { stepCard(-1); });
 
+    addCommand("lineage.largestStep", tr("Go to the largest step, and on to the next largest"),
+               QKeySequence(Qt::ALT | Qt::Key_G), [this] { goToLargestStep(); });
+
     QList<QAction *> letters;
     for (const ActionRegistry::Entry &entry : m_actions->entries()) {
         if (entry.isPaneWide())
@@ -57,7 +63,8 @@ void MainWindow::buildPaneKeys()
             connect(entry.action, &QAction::triggered, m_centre,
                     [this] { m_centre->showPage(QStringLiteral("diff")); });
     }
-    for (const char *id : {"library", "lineage", "diff", "card", "profile", "machine", "trajectory"}) {
+    for (const char *id :
+         {"library", "lineage", "diff", "card", "profile", "machine", "trajectory", "story"}) {
         QList<QAction *> meant = letters;
         for (const ActionRegistry::Entry &own : m_actions->entries()) {
             if (own.id().startsWith(QLatin1String(id) + QLatin1Char('.')))
@@ -145,6 +152,23 @@ void MainWindow::stepCard(int by)
                              : tr("This is the first card of the library."));
     else
         library->chooseCard(next);
+}
+
+void MainWindow::goToLargestStep()
+{
+    const lineage::Lineage *lineage = m_workspace->lineage(m_selection->lineageKey());
+    const auto steps = lineage ? lineage::largestSteps(*lineage) : std::vector<lineage::LargeStep>();
+    const lineage::LargeStep *step = lineage::largestStepAfter(steps, m_selection->row().toStdString());
+    if (!step) {
+        m_status->say(tr("No step of this lineage was timed beside the state before it."));
+        return;
+    }
+    m_selection->setRow(QString::fromStdString(step->to));
+    m_status->say(tr("%1 → %2 is number %3 of %4 steps by what it gained: %5, paired.")
+                      .arg(QString::fromStdString(step->from), QString::fromStdString(step->to))
+                      .arg(step - steps.data() + 1)
+                      .arg(steps.size())
+                      .arg(formatSpeedup(step->speedup.value)));
 }
 
 /// After a verdict: the next card that has none.

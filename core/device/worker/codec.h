@@ -110,6 +110,9 @@ template <>
 [[nodiscard]] std::vector<ListedInstruction> decode(
     const nlohmann::json &in); ///< not negative, 100,000 at most
 template <>
+[[nodiscard]] CompiledLaunch decode(
+    const nlohmann::json &in); ///< limits: 1024 threads, 1 GiB, 1 MiB of scratch, 8 pointers
+template <>
 [[nodiscard]] CompileOutput decode(const nlohmann::json &in);
 template <>
 [[nodiscard]] std::vector<BufferSet> decode(const nlohmann::json &in);

@@ -47,10 +47,22 @@ json write(const std::vector<ListedInstruction> &instructions)
 
 json write(const CompileOutput &output)
 {
-    return {{"ok", output.ok},
-            {"log", output.log},
-            {"metrics", write(output.metrics)},
-            {"compiler", output.compiler}};
+    json out = {{"ok", output.ok},
+                {"log", output.log},
+                {"metrics", write(output.metrics)},
+                {"compiler", output.compiler}};
+    for (const CompiledLaunch &launch : output.launches) {
+        json maps = json::array();
+        for (const CompiledLaunch::Map &map : launch.maps)
+            maps.push_back({{"box", map.box}, {"swizzle", static_cast<int>(map.swizzle)}});
+        out["launches"].push_back({{"kernel", launch.kernel},
+                                   {"threads", launch.threads},
+                                   {"shared", launch.sharedBytes},
+                                   {"scratch", launch.scratchBytes},
+                                   {"pointers", launch.pointers},
+                                   {"maps", std::move(maps)}});
+    }
+    return out;
 }
 
 json write(const ReferenceCall &call)
@@ -234,6 +246,31 @@ std::vector<ListedInstruction> decode(const json &in)
 }
 
 template <>
+CompiledLaunch decode(const json &in)
+{
+    const auto number = [&in](const char *key, std::int64_t most) {
+        const auto value = in.at(key).get<std::int64_t>();
+        if (value < 0 || value > most)
+            throw std::out_of_range(key);
+        return value;
+    };
+    CompiledLaunch launch;
+    launch.kernel = in.at("kernel").get<std::string>();
+    launch.threads = number("threads", 1024);
+    launch.sharedBytes = number("shared", std::int64_t{1} << 30);
+    launch.scratchBytes = number("scratch", std::int64_t{1} << 20);
+    launch.pointers = number("pointers", 8);
+    for (const json &entry : in.at("maps")) {
+        const int swizzle = entry.at("swizzle").get<int>();
+        if (swizzle < 0 || swizzle > static_cast<int>(kernel::Swizzle::B128))
+            throw std::out_of_range("swizzle");
+        launch.maps.push_back(
+            {entry.at("box").get<std::vector<std::int64_t>>(), static_cast<kernel::Swizzle>(swizzle)});
+    }
+    return launch;
+}
+
+template <>
 CompileOutput decode(const json &in)
 {
     CompileOutput output;
@@ -241,6 +278,8 @@ CompileOutput decode(const json &in)
     output.log = in.at("log").get<std::string>();
     output.metrics = decode<std::vector<Metric>>(in.at("metrics"));
     output.compiler = in.at("compiler").get<std::string>();
+    if (const auto launches = in.find("launches"); launches != in.end())
+        output.launches = decode<std::vector<CompiledLaunch>>(*launches);
     return output;
 }
 

@@ -5,6 +5,7 @@
 #include "core/gate/check/hardcontent.h"
 #include "core/gate/check/shapes.h"
 
+#include <algorithm>
 #include <chrono>
 #include <span>
 
@@ -37,18 +38,25 @@ std::vector<CheckStep> stepsOf(const TrialContext &context)
     const workload::Workload &workload = context.job.workload;
     std::vector<workload::Case> hard =
         context.hardLast ? hardContents(workload, seed) : std::vector<workload::Case>();
-    if (hard.size() > 1 && !isLittleWork(workload))
-        hard = {hard[seed % hard.size()]};
-    if (!hard.empty())
-        steps.pop_back();
-    const auto add = [&](workload::Case c) {
+    // Each takes the place of a seed, but for little work, where all of them take that of the last. The first of three, where nothing looks
+    // hard, is there whenever there are seeds for two.
+    const bool little = isLittleWork(workload);
+    const std::size_t room = context.timedSeeds.size() > 2 ? 2 : 1;
+    if (!little && hard.size() > room) {
+        const std::size_t other = room == 2 ? 1 + seed % (hard.size() - 1) : seed % hard.size();
+        hard[room - 1] = hard[other];
+        hard.resize(room);
+    }
+    const std::size_t replaced = little ? std::min<std::size_t>(hard.size(), 1) : hard.size();
+    steps.erase(steps.end() - static_cast<std::ptrdiff_t>(replaced), steps.end());
+    const auto add = [&](workload::Case c, std::uint64_t own) {
         auto kept = std::make_shared<const workload::Case>(std::move(c));
-        steps.push_back({kept.get(), seed, false, true, kept});
+        steps.push_back({kept.get(), own, false, true, kept});
     };
-    for (workload::Case &content : hard)
-        add(std::move(content));
+    for (std::size_t i = 0; i < hard.size(); ++i)
+        add(std::move(hard[i]), little ? seed : context.timedSeeds[context.timedSeeds.size() - replaced + i]);
     if (auto longer = longerRows(workload, seed))
-        add(std::move(*longer));
+        add(std::move(*longer), seed);
     steps.back().last = true;
     return steps;
 }

@@ -26,6 +26,7 @@ constexpr double widerRows = 6;
 constexpr double largestHalf = 65504;
 constexpr int fewestOctaves = 17; // beyond what half precision has
 constexpr int mostOctaves = 24;
+constexpr double cancellingShare = 0x1p-5;
 constexpr std::int64_t fewRows = 3;
 constexpr std::uint64_t scaleStream =
     ~std::uint64_t{1}; // content takes streams from 0 up, and shapes the last one
@@ -216,16 +217,47 @@ std::optional<workload::Case> mixedOperands(const workload::Workload &workload, 
     cases.resize(1);
     nameAfter(hard, cases);
     for (const workload::Tensor &tensor : workload.tensors) {
-        if (tensor.role != workload::Role::Input)
+        const Distribution &ordinary = workload.distributionOf(tensor, workload.cases.front());
+        if (tensor.role != workload::Role::Input || ordinary.kind == DistributionKind::Offsets)
             continue;
         Distribution all;
-        all.parts = {workload.distributionOf(tensor, *cases.front()),
-                     workload.distributionOf(tensor, workload.cases.front())};
+        all.parts = {workload.distributionOf(tensor, *cases.front()), ordinary};
         for (Distribution &part : all.parts)
             part.factor = factorOf(workload, tensor, seed);
         hard.distributions[tensor.name] = all;
     }
     return hard;
+}
+
+/// Sums whose terms cancel, but for a thirty-second of an element: they are as small as bf16 can tell, and what a sum of fewer bits loses on the
+/// way is as large as before. No element or row looks other than ordinary. Of operands in bf16 alone: single precision itself would lose
+/// too much, and half precision's tolerance is fine enough already.
+std::optional<workload::Case> cancellingSums(const workload::Workload &workload)
+{
+    workload::Case hard = workload.cases.front();
+    hard.name += " (cancelling)";
+    const Distribution usual;
+    int operands = 0;
+    for (const workload::Tensor &tensor : workload.tensors) {
+        const bool isOffsets =
+            workload.distributionOf(tensor, workload.cases.front()).kind == DistributionKind::Offsets;
+        if (tensor.dtype != DType::BF16 && !isOffsets)
+            return std::nullopt;
+        for (const char *role : {"a", "b"}) {
+            const auto argument = workload.oracleArgs.find(role);
+            if (argument == workload.oracleArgs.end() || argument->second != tensor.name)
+                continue;
+            Distribution d = workload.distributionOf(tensor, workload.cases.front());
+            if (!(d == usual) || tensor.shape.size() < 2)
+                return std::nullopt;
+            d.cancels = cancellingShare;
+            d.isSecond = *role == 'b';
+            d.sumsDown = d.isSecond && workload.oracle != "matmul_nt";
+            hard.distributions[tensor.name] = d;
+            ++operands;
+        }
+    }
+    return operands == 2 ? std::optional(std::move(hard)) : std::nullopt;
 }
 
 /// Terms of a sum of the timed case; nothing where that is not known.
@@ -311,6 +343,7 @@ std::vector<workload::Case> hardContents(const workload::Workload &workload, std
             contents.push_back(std::move(*content));
     };
     if (isProduct(workload.oracle) || workload.oracle == "conv2d_nhwc") {
+        add(cancellingSums(workload));
         add(mixedOperands(workload, seed));
         add(wholeNumbers(workload, seed));
     } else if (contains(rowOperators, workload.oracle)) {

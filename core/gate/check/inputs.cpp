@@ -184,6 +184,40 @@ void fillPiece(std::span<float> out, std::uint64_t first, std::uint64_t rows, st
     }
 }
 
+constexpr double pairedMean =
+    0.5; ///< of equal elements; opposite ones have none, so that all together have the usual quarter
+constexpr float pairedDeviation = 0.968246f; ///< √(15/16): their squares then have the usual mean too
+
+/// What an element is of which the pair has drawn these.
+float paired(float own, float others, bool equal, bool isFirst, double share)
+{
+    if (equal)
+        return static_cast<float>(pairedMean) + (isFirst ? own : others);
+    return isFirst ? own : static_cast<float>(share) * own - others;
+}
+
+/// Rows [first, …) of matrices of `terms` rows, or of which each row has the terms. One row after the other, whatever piece they are in.
+void fillPaired(std::span<float> out, std::uint64_t first, std::uint64_t rowLength, std::uint64_t terms,
+                const Distribution &d, const Pairing &pairing, std::uint64_t seed, std::uint64_t stream)
+{
+    CipherRandom random(seed, 2 * stream);
+    std::vector<float> own(rowLength);
+    std::vector<float> others(rowLength);
+    for (std::size_t begin = 0; begin < out.size(); begin += rowLength) {
+        const std::uint64_t row = (first + begin) / rowLength;
+        fillNormal(own, row * rowLength, random, 0, pairedDeviation);
+        const std::size_t down = row % terms;
+        if (d.sumsDown)
+            fillNormal(others, (row - down + pairing.partner[down]) * rowLength, random, 0, pairedDeviation);
+        for (std::size_t i = 0; i < rowLength; ++i) {
+            const std::size_t term = d.sumsDown ? down : i;
+            const float other = d.sumsDown ? others[i] : own[pairing.partner[i]];
+            out[begin + i] = paired(own[i], other, pairing.equalInSecond[term] == d.isSecond,
+                                    pairing.isFirst[term], d.cancels);
+        }
+    }
+}
+
 /// Which of several distributions a row has: the same for all tensors of a case.
 std::size_t partOf(std::uint64_t row, std::size_t parts, CipherRandom &owners)
 {
@@ -250,6 +284,25 @@ std::size_t HostTensor::elements() const
     return count;
 }
 
+Pairing pairingOf(std::size_t terms, std::uint64_t seed)
+{
+    constexpr std::uint64_t pairStream = (std::uint64_t{3} << 32) + 1; // no tensor's
+    CipherRandom random(seed, pairStream);
+    std::uint64_t counter = 0;
+    const auto order = randomOrder(terms, [&] { return random.bits(counter++); });
+    Pairing pairing{std::vector<std::size_t>(terms), std::vector<bool>(terms, true),
+                    std::vector<bool>(terms)};
+    for (std::size_t i = 0; i < terms; i += 2) {
+        const std::size_t first = order[i];
+        const std::size_t second = order[std::min(i + 1, terms - 1)];
+        pairing.partner[first] = second;
+        pairing.partner[second] = first;
+        pairing.isFirst[second] = second == first;
+        pairing.equalInSecond[first] = pairing.equalInSecond[second] = random.bits(counter++) % 2 == 0;
+    }
+    return pairing;
+}
+
 void generate(HostTensor &tensor, const Distribution &distribution, std::uint64_t seed, std::uint64_t stream)
 {
     const std::size_t count = tensor.elements();
@@ -259,12 +312,21 @@ void generate(HostTensor &tensor, const Distribution &distribution, std::uint64_
         return fillOffsets(tensor, distribution, seed, stream);
     // Whole rows a piece where rows matter, and an even number of them for the pairs of fillNormal().
     const std::size_t rows = 2 * tensor.rowLength();
-    const bool wholeRows = distribution.kind == DistributionKind::UnitRows || !distribution.parts.empty();
+    const bool isPaired = distribution.cancels != 0 && tensor.shape.size() > 1;
+    const bool wholeRows =
+        isPaired || distribution.kind == DistributionKind::UnitRows || !distribution.parts.empty();
+    const std::size_t terms = !isPaired || !distribution.sumsDown
+                                  ? tensor.rowLength()
+                                  : static_cast<std::size_t>(tensor.shape[tensor.shape.size() - 2]);
+    const Pairing pairing = isPaired ? pairingOf(terms, seed) : Pairing{};
     const std::size_t grain = wholeRows ? rows * std::max<std::size_t>(1, usualGrain / rows) : usualGrain;
     parallelRanges(count, grain, [&](std::size_t begin, std::size_t end) {
         std::vector<float> values(end - begin);
         const auto fill = distribution.parts.empty() ? fillPiece : fillPatchwork;
-        fill(values, begin, count / tensor.rowLength(), tensor.rowLength(), distribution, seed, stream);
+        if (isPaired)
+            fillPaired(values, begin, tensor.rowLength(), terms, distribution, pairing, seed, stream);
+        else
+            fill(values, begin, count / tensor.rowLength(), tensor.rowLength(), distribution, seed, stream);
         store(values, tensor.bytes.data() + begin * size, tensor.dtype);
     });
 }

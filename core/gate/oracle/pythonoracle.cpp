@@ -25,58 +25,10 @@ constexpr std::size_t maxOracleMessageBytes = std::size_t{1} << 20;
 constexpr std::size_t itemBytes = 8; ///< of an element in the memory: a double or a 64-bit integer
 constexpr std::size_t oracleAlignment = 256;
 constexpr std::size_t mostAskedTwice = std::size_t{1} << 22; ///< elements
-constexpr double interpreterSeconds = 60;
-constexpr double sameWithin = 1e-9; ///< of the largest value: sums in another order
+constexpr double sameWithin = 1e-9;                          ///< of the largest value: sums in another order
 constexpr const char *oracleScript =
 #include "oraclescript.inc"
     ;
-
-/// Prints where the interpreter lies and what it imports from.
-constexpr const char *placesScript =
-    "import json, site, sys\n"
-    "paths = [sys.executable, sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix] + sys.path\n"
-    "print(json.dumps({'executable': sys.executable, 'base': site.getuserbase(), 'paths': sorted({p for p in paths if p})}))";
-
-struct Interpreter {
-    std::string executable;
-    std::string userBase;
-    std::vector<std::filesystem::path> folders;
-};
-
-/// Asks the interpreter, which may be a script that starts another one. Nothing of a workload is run.
-Result<Interpreter> findInterpreter()
-{
-    const auto missing = [](const std::string &why) {
-        return fail(ErrorCode::Unavailable,
-                    "Cannot run a Python oracle: " + why + " It needs python3 on PATH, or KLINEAGE_PYTHON.");
-    };
-    process::ChildOptions options;
-    options.command = {pythonInterpreter(), "-B", "-c", placesScript};
-    auto child = process::ChildProcess::start(options);
-    if (!child)
-        return missing(child.error().message);
-    const auto status = child->wait(Deadline::in(interpreterSeconds));
-    if (!status)
-        return missing(status.error().message);
-    const json said = json::parse(child->standardOutput().text, nullptr, false);
-    if (!status->ok() || !said.is_object())
-        return missing(pythonInterpreter() + " ended with " + status->describe()
-                       + " and did not say where it is.");
-    try {
-        Interpreter found;
-        found.executable = said.at("executable").get<std::string>();
-        found.userBase = said.at("base").is_string() ? said.at("base").get<std::string>() : std::string();
-        for (const json &path : said.at("paths")) {
-            // The root of a machine is no folder of an interpreter, whatever it says.
-            if (const std::filesystem::path folder = path.get<std::string>();
-                folder.is_absolute() && folder != folder.root_path())
-                found.folders.push_back(folder);
-        }
-        return found;
-    } catch (const json::exception &) {
-        return missing(pythonInterpreter() + " said something else than where it is.");
-    }
-}
 
 bool isWholeNumber(kernel::DType dtype)
 {
@@ -133,7 +85,7 @@ Result<std::unique_ptr<OracleProcess>> OracleProcess::start(const workload::Pyth
                                                             const std::stop_token &stop,
                                                             const PythonOracleLimits &limits)
 {
-    const auto found = findInterpreter();
+    const auto found = findInterpreter("run a Python oracle");
     if (!found)
         return tl::unexpected(found.error());
     auto sockets = process::socketPair();

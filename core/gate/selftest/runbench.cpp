@@ -162,11 +162,14 @@ Status Bench::latency(const BenchCase &benchCase, GateJob job)
     std::vector<double> widths;
     std::map<std::string, int> changes;
     std::map<std::string, std::vector<double>> stageSeconds;
+    OperationTimes before;
     ProgressClock stages;
     Clock::time_point begin = Clock::now();
     for (int i = -warmUps; i < m_options.verdicts && !outOfTime(); ++i) {
-        if (i == 0)
+        if (i == 0) {
             begin = Clock::now();
+            before = m_supervisor.operations(benchCase.surface->device);
+        }
         // Each is a new text, so that none is found compiled.
         job.request.candidateText = source + "\n// " + randomId() + "\n";
         const auto started = Clock::now();
@@ -196,6 +199,14 @@ Status Bench::latency(const BenchCase &benchCase, GateJob job)
                  {"stages", stages.shares()}};
     for (const auto &[name, spent] : stageSeconds)
         line["stages_p50_s"][name] = rounded(quantile(spent, 0.5));
+    // Milliseconds of a verdict that were spent waiting for the worker, by what it was asked. Workers on the host last for one trial.
+    for (const auto &[name, spent] : m_supervisor.operations(benchCase.surface->device)) {
+        const auto verdicts = static_cast<double>(std::max<std::size_t>(seconds.size(), 1));
+        const double ms = 1e3 * (spent.seconds - before[name].seconds) / verdicts;
+        if (ms > 0 && !benchCase.surface.device().isHost)
+            line["operations_ms"][name] = {
+                rounded(ms), rounded(static_cast<double>(spent.count - before[name].count) / verdicts)};
+    }
     if (compared)
         line.update({{"quick", job.request.quick},
                      {"speedup_p50", rounded(quantile(speedups, 0.5))},
@@ -309,7 +320,8 @@ Status Bench::discrimination(const BenchCase &benchCase, const GateJob &given)
     }
     if (benchCase.find.empty() || !m_options.slowed)
         return {};
-    const auto cycles = calibrate(benchCase, job);
+    const auto cycles =
+        m_options.plantedCycles > 0 ? Result<long>(m_options.plantedCycles) : calibrate(benchCase, job);
     if (!cycles)
         return tl::unexpected(cycles.error());
     auto planted = plantDelay(benchCase, given.request.candidateText, *cycles);

@@ -23,13 +23,15 @@ struct BenchOptions {
     bool slowed = true;                     ///< compare it with a slowed one
     bool quick = false;                     ///< trials stop when they are decided
     double planted = 0.005;                 ///< slowdown
-    double halfWidth = 0.001;               ///< asked for in discrimination trials
-    double profileSeconds = 2;              ///< longest timing of one of them
-    double limitSeconds = 0;                ///< begin no new trial after this long; 0: no limit
+    long plantedCycles = 0;    ///< how many cycles that is, where it is known from another run; 0: found out
+    double halfWidth = 0.001;  ///< asked for in discrimination trials
+    double profileSeconds = 2; ///< longest timing of one of them
+    double limitSeconds = 0;   ///< begin no new trial after this long; 0: no limit
 };
 
 /// Runs the cases and reports lines of JSON:
-///   {"bench": "latency", "case", "device", "verdicts", "p50_s", "p95_s", "per_second", "stages": {stage: share}},
+///   {"bench": "latency", "case", "device", "verdicts", "p50_s", "p95_s", "per_second", "stages": {stage: share},
+///    "operations_ms": {operation of the worker: [milliseconds, times] a verdict}},
 ///    and against a parent "quick", "speedup_p50", "half_width_p50", "half_width_max", "changes": {change: verdicts}
 ///   {"bench": "same", "case", "device", "latency_us", "trials", "gains", "losses", "undecided", "half_width_p50", "half_width_max", …}
 ///   {"bench": "planted", …, "planted", "found"}

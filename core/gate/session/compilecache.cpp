@@ -27,7 +27,9 @@ std::string_view textOf(const std::vector<std::byte> &binary)
 std::string CompileKey::digest() const
 {
     // As JSON, so that no two different keys have the same text.
-    const nlohmann::json key = {source, tunables, compiler, target};
+    nlohmann::json key = {source, tunables, compiler, target};
+    if (!launches.empty())
+        key.push_back(launches);
     return files::sha256Hex(key.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
                             + files::sha256Hex(source));
 }

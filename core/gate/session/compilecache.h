@@ -17,6 +17,7 @@ struct CompileKey {
     std::map<std::string, std::int64_t> tunables;
     std::string compiler;
     std::string target;
+    std::string launches{};                   ///< see CompileRequest
     [[nodiscard]] std::string digest() const; ///< sha-256, hex
 };
 

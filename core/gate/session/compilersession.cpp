@@ -6,7 +6,6 @@
 #include "core/gate/session/childisolation.h"
 #include "core/gate/session/sandbox.h"
 
-#include <csignal>
 #include <nlohmann/json.hpp>
 
 namespace klineage::gate {
@@ -33,27 +32,7 @@ CompilerSession::CompilerSession(std::vector<std::string> command, CompileCache 
 
 tl::unexpected<WorkerFailure> CompilerSession::end(const Error &error, double limitSeconds)
 {
-    WorkerFailure failure{FailureKind::Protocol, error, {}, {}, limitSeconds};
-    if (error.code == ErrorCode::Timeout)
-        failure.kind = FailureKind::Timeout;
-    else if (error.code == ErrorCode::Cancelled)
-        failure.kind = FailureKind::Cancelled;
-    else if (m_process->pipe.ended() && !m_process->pipe.cut()) {
-        failure.kind = FailureKind::Died;
-        if (const auto status = m_process->child.wait(Deadline::in(2)))
-            failure.exit = *status;
-        const bool full = failure.exit && failure.exit->peakBytes > compileMemoryBytes / 2;
-        if (failure.exit && failure.exit->signal == SIGKILL && process::isolationSupport().seccomp && !full) {
-            failure.kind = FailureKind::Killed;
-            failure.error = {
-                ErrorCode::Internal,
-                "The compiler was killed from outside, by the system when memory ran out or by somebody.",
-                {}};
-        }
-    }
-    m_process->child.kill();
-    m_process->child.drain();
-    failure.output = m_process->child.standardOutput().text + m_process->child.standardError().text;
+    WorkerFailure failure = compilerFailure(m_process->child, m_process->pipe, error, limitSeconds);
     m_process.reset();
     return tl::unexpected(failure);
 }
@@ -124,6 +103,14 @@ WorkerResult<std::string> CompilerSession::compilerOf(const std::string &languag
                       0});
 }
 
+LanguageProcess *CompilerSession::processOf(const std::string &language)
+{
+    const auto known = m_processes.find(language);
+    return known != m_processes.end()
+               ? known->second.get()
+               : m_processes.emplace(language, makeLanguageProcess(language)).first->second.get();
+}
+
 WorkerResult<CompileOutput> CompilerSession::ask(const CompileRequest &wanted, double limitSeconds,
                                                  const std::stop_token &stop)
 {
@@ -168,17 +155,18 @@ WorkerResult<CompileOutput> CompilerSession::ask(const CompileRequest &wanted, d
 WorkerResult<CompileOutput> CompilerSession::compile(const CompileRequest &request, double limitSeconds,
                                                      const std::stop_token &stop)
 {
-    if (auto started = ensureStarted(stop); !started)
+    LanguageProcess *own = processOf(request.language);
+    if (auto started = own ? WorkerResult<void>() : ensureStarted(stop); !started)
         return tl::unexpected(started.error());
-    const auto version = compilerOf(request.language);
+    const auto version = own ? own->version(stop) : compilerOf(request.language);
     if (!version)
         return tl::unexpected(version.error());
-    const CompileKey key{request.source, request.tunables, *version, request.target};
+    const CompileKey key{request.source, request.tunables, *version, request.target, request.launches};
     if (m_storing.valid())
         m_storing.get();
     if (auto known = m_cache.find(key))
         return std::move(*known);
-    auto output = ask(request, limitSeconds, stop);
+    auto output = own ? own->compile(request, limitSeconds, stop) : ask(request, limitSeconds, stop);
     if (output && output->ok && m_cache.worksAhead())
         m_cache.store(key, *output); // somebody waits for it
     else if (output && output->ok)

@@ -3,7 +3,7 @@
 
 #include "core/device/compilers.h"
 #include "core/gate/session/compilecache.h"
-#include "core/gate/session/workersession.h"
+#include "core/gate/session/languageprocess.h"
 
 #include <future>
 
@@ -35,6 +35,8 @@ private:
     [[nodiscard]] WorkerResult<void> ensureStarted(const std::stop_token &stop);
     /// The version of the language's compiler.
     [[nodiscard]] WorkerResult<std::string> compilerOf(const std::string &language);
+    /// The process of a language that has one of its own; nullptr: it has none.
+    [[nodiscard]] LanguageProcess *processOf(const std::string &language);
     [[nodiscard]] tl::unexpected<WorkerFailure> end(const Error &error, double limitSeconds);
     [[nodiscard]] WorkerResult<CompileOutput> ask(const CompileRequest &wanted, double limitSeconds,
                                                   const std::stop_token &stop);
@@ -43,6 +45,7 @@ private:
     CompileCache m_cache;
     std::unique_ptr<Process> m_process;
     std::map<std::string, Result<std::string>> m_compilers; ///< language -> version, or what is wrong
+    std::map<std::string, std::unique_ptr<LanguageProcess>> m_processes; ///< language -> its own, or nullptr
     std::future<void> m_storing; ///< of the last program: the disk takes longer than many a compile
 };
 

@@ -6,6 +6,7 @@
 #include "core/gate/session/sandbox.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <csignal>
 #include <cstring>
@@ -254,7 +255,11 @@ WorkerResult<typename Operation::Reply> WorkerSession::ask(const Operation &oper
 {
     json request = protocol::encode(operation);
     request["op"] = Operation::name;
+    const auto begin = std::chrono::steady_clock::now();
     const auto answer = call(std::move(request), limitSeconds);
+    OperationTime &spent = m_operations[Operation::name];
+    ++spent.count;
+    spent.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     if (!answer)
         return tl::unexpected(answer.error());
     try {

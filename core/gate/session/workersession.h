@@ -9,6 +9,7 @@
 #include "core/process/scratchfolder.h"
 #include "core/process/sharedmemory.h"
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -38,6 +39,13 @@ struct WorkerFailure {
 };
 template <typename T>
 using WorkerResult = tl::expected<T, WorkerFailure>;
+
+/// How often something was asked of a worker, and how long that took in all.
+struct OperationTime {
+    std::size_t count = 0;
+    double seconds = 0;
+};
+using OperationTimes = std::map<std::string, OperationTime>; ///< by the operation's name
 
 /// A module that did not compile or load has no id, and says why.
 using LoadedModule = protocol::Load::Reply;
@@ -81,6 +89,8 @@ public:
     void setDeadline(process::Deadline deadline) { m_deadline = deadline; }
     [[nodiscard]] bool alive() const { return !m_failure; }
     [[nodiscard]] pid_t pid() const { return m_child.pid(); }
+    /// Since it was started.
+    [[nodiscard]] const OperationTimes &operations() const { return m_operations; }
 
     /// Where its OpenCL compiler keeps what it built; the process can write there.
     [[nodiscard]] std::filesystem::path programs() const { return programFolder(m_scratch.path()); }
@@ -172,6 +182,7 @@ private:
     std::stop_token m_stop;
     process::Deadline m_deadline = process::Deadline::never();
     std::optional<WorkerFailure> m_failure;
+    OperationTimes m_operations;
     bool m_introduced = false;
     bool m_sealed = false;
     kernel::DeviceKind m_device = kernel::DeviceKind::OpenCl;

@@ -3,6 +3,7 @@
 #include "core/gate/supervisor/sourcecheck.h"
 #include "core/gate/supervisor/sourcetext.h"
 #include "core/gate/supervisor/trialcontext.h"
+#include "core/gate/triton/launches.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -84,7 +85,7 @@ TrialEnd compilerEnd(const WorkerFailure &failure, const Where &where)
     };
     if (!verdict || failure.kind != FailureKind::Died
         || !(says("out of memory") || says("bad_alloc") || says("memory exhausted")
-             || says("llocation failed")))
+             || says("llocation failed") || says("MemoryError")))
         return end;
     const auto limit = static_cast<std::int64_t>(compileMemoryBytes);
     verdict->status = VerdictStatus::CompileError;
@@ -105,7 +106,8 @@ tl::unexpected<TrialEnd> badOverride(const std::string &message)
 
 StageResult<PreparedCandidate> prepareCandidate(const std::string &label, const std::string &text,
                                                 const std::string &name,
-                                                const std::map<std::string, std::int64_t> &overrides)
+                                                const std::map<std::string, std::int64_t> &overrides,
+                                                const workload::Workload *workload)
 {
     auto candidate = kernel::parseCandidate(text, name.empty() ? label : name);
     if (!candidate)
@@ -125,6 +127,12 @@ StageResult<PreparedCandidate> prepareCandidate(const std::string &label, const 
                                + prepared.name + " allows " + listOf(tunable->values) + ".");
         prepared.tunables[key] = value;
     }
+    if (workload && prepared.candidate.surface->compilerDecides) {
+        auto launches = describeLaunches(prepared.candidate, *workload, prepared.tunables);
+        if (!launches)
+            return tl::unexpected<TrialEnd>(planVerdict(launches.error()));
+        prepared.launches = std::move(*launches);
+    }
     return prepared;
 }
 
@@ -136,7 +144,7 @@ StageResult<void> compileCandidate(PreparedCandidate &prepared, CompilerSession 
     where.stage = Stage::Compile;
     where.subject = prepared.label;
     auto output = compiler.compile({kernel::toString(prepared.candidate.surface), prepared.candidate.source,
-                                    prepared.name, prepared.tunables, target},
+                                    prepared.name, prepared.tunables, target, prepared.launches},
                                    std::min(limitSeconds, compileLimitSeconds), stop);
     if (!output) {
         if (output.error().kind == FailureKind::Machine || output.error().kind == FailureKind::Killed)
@@ -213,6 +221,10 @@ StageResult<kernel::ResolvedPlan> resolveFor(const PreparedCandidate &prepared, 
     for (const auto &[name, value] : context.session.facts())
         bindings[name] = value;
     auto plan = kernel::resolvePlan(prepared.candidate, *tensors, bindings);
+    if (plan && prepared.candidate.surface->compilerDecides) {
+        if (auto applied = applyDecisions(prepared.compiled.launches, bindings, *plan); !applied)
+            plan = tl::unexpected(applied.error());
+    }
     auto large = plan ? tooLarge(*plan, *tensors, context) : std::nullopt;
     if (plan && !large)
         return std::move(*plan);

@@ -267,6 +267,7 @@ StageResult<void> Supervisor::Private::endUnavailable(PreparedCandidate &prepare
                                                       Trial &trial)
 {
     const std::string target = prepared.candidate.surface.device().target({});
+    std::optional<std::string> noCompiler;
     if (prepared.candidate.surface->compiledApart) {
         ahead.setTarget(target);
         const auto deadline = process::Deadline::in(deadlineSeconds);
@@ -274,13 +275,17 @@ StageResult<void> Supervisor::Private::endUnavailable(PreparedCandidate &prepare
                     std::min(longestLaunchSeconds, deadlineSeconds), stop);
         // Without a device the compiler still has its say. When it is missing too, the missing device is the news.
         auto compiled = compileCandidate(prepared, compiler, target, deadline.secondsLeft(), stop);
-        const bool noCompiler = !compiled && std::holds_alternative<Error>(compiled.error())
-                                && std::get<Error>(compiled.error()).code != ErrorCode::Cancelled;
-        if (!compiled && !noCompiler)
+        const auto *missing = compiled ? nullptr : std::get_if<Error>(&compiled.error());
+        if (missing && missing->code != ErrorCode::Cancelled)
+            noCompiler = missing->message;
+        else if (!compiled)
             return compiled;
         trial.metrics = prepared.compiled.metrics;
     }
-    return tl::unexpected<TrialEnd>(unavailableVerdict(error, prepared, target));
+    Verdict verdict = unavailableVerdict(error, prepared, target);
+    if (noCompiler)
+        verdict.evidence.push_back({"compiler", *noCompiler});
+    return tl::unexpected<TrialEnd>(std::move(verdict));
 }
 
 StageResult<void> Supervisor::Private::profile(PreparedCandidate &prepared, const CorrectnessResult &correct,
@@ -463,7 +468,7 @@ StageResult<void> Supervisor::Private::runTrial(const GateJob &job, const std::s
                                                 const ProgressCallback &progress, Trial &trial)
 {
     auto prepared = prepareCandidate("candidate", job.request.candidateText, job.request.candidateName,
-                                     job.request.tunables);
+                                     job.request.tunables, &job.workload);
     if (!prepared)
         return tl::unexpected(prepared.error());
     trial.surface = prepared->candidate.surface;
@@ -544,9 +549,11 @@ Result<Trial> Supervisor::gate(const GateJob &job, const std::stop_token &stop,
 
 void Supervisor::compileAhead(const GateRequest &request)
 {
-    auto prepared =
-        prepareCandidate("candidate", request.candidateText, request.candidateName, request.tunables);
-    if (prepared && prepared->candidate.surface->compiledApart)
+    auto prepared = prepareCandidate("candidate", request.candidateText, request.candidateName,
+                                     request.tunables, nullptr);
+    // A compiler that decides about launches is told of the workload's tensors, which are not known yet.
+    if (prepared && prepared->candidate.surface->compiledApart
+        && !prepared->candidate.surface->compilerDecides)
         m_d->ahead.add({kernel::toString(prepared->candidate.surface), std::move(prepared->candidate.source),
                         std::move(prepared->name), std::move(prepared->tunables)});
 }
@@ -559,17 +566,15 @@ std::vector<DeviceInfo> Supervisor::devices(const std::stop_token &stop)
         info.kind = traits.kind;
         const auto worker = m_d->session(traits.kind, stop);
         info.available = worker.has_value();
+        info.detail = worker ? (*worker)->helloEnvironment().platform : worker.error().error.message;
         if (worker) {
             const Environment &environment = (*worker)->helloEnvironment();
             info.name = environment.device;
             info.platform = environment.platform;
-            info.detail = environment.platform;
             for (const char *fact : {"compiler", "driver", "cuda_driver"}) {
                 if (const auto known = environment.facts.find(fact); known != environment.facts.end())
                     info.detail += ", " + std::string(fact) + " " + known->second;
             }
-        } else {
-            info.detail = worker.error().error.message;
         }
         devices.push_back(std::move(info));
     }
@@ -586,13 +591,18 @@ Result<Ceilings> Supervisor::ceilings(kernel::DeviceKind device, bool again, con
                                   progress);
 }
 
+OperationTimes Supervisor::operations(kernel::DeviceKind device) const
+{
+    const auto &session = m_d->sessions[device];
+    return session ? session->operations() : OperationTimes{};
+}
+
 pid_t Supervisor::workerPid(kernel::DeviceKind device) const
 {
-    const auto found = m_d->sessions.find(device);
-    if (found == m_d->sessions.end() && kernel::traitsOf(device).isHost && !m_d->spares.empty())
-        return m_d->spares.back()->alive() ? m_d->spares.back()->pid() : -1;
-    return found != m_d->sessions.end() && found->second && found->second->alive() ? found->second->pid()
-                                                                                   : -1;
+    const auto &spares = m_d->spares;
+    const bool fromSpares = !m_d->sessions[device] && kernel::traitsOf(device).isHost && !spares.empty();
+    const auto &next = fromSpares ? spares.back() : m_d->sessions[device];
+    return next && next->alive() ? next->pid() : -1;
 }
 
 } // namespace klineage::gate

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/gate/session/workersession.h"
 #include "core/gate/supervisor/job.h"
 #include "core/trial/trial.h"
 
@@ -51,6 +52,9 @@ public:
     [[nodiscard]] Result<Ceilings> ceilings(kernel::DeviceKind device, bool again,
                                             const std::stop_token &stop = {},
                                             const ProgressCallback &progress = {});
+
+    /// What a backend's present worker was asked and how long that took: where the time of trials goes.
+    [[nodiscard]] OperationTimes operations(kernel::DeviceKind device) const;
 
     /// Process id of the worker that a backend's next candidate gets; -1 when it is not running yet. For tests.
     [[nodiscard]] pid_t workerPid(kernel::DeviceKind device) const;

@@ -20,6 +20,7 @@ struct PreparedCandidate {
     kernel::Candidate candidate;
     std::map<std::string, std::int64_t> tunables;
     std::vector<cuda::DeviceGlobal> globals{}; ///< CUDA: what must not change from launch to launch
+    std::string launches{};                    ///< what a compiler that decides about them is told of them
     CompileOutput compiled{}; ///< CUDA: from the compiler process; OpenCL: filled when it is first loaded
 };
 
@@ -91,10 +92,11 @@ private:
     std::chrono::steady_clock::time_point m_begin;
 };
 
-/// Parses text and settles its tunables. A bad file is a verdict, a bad override an Error.
+/// Parses text and settles its tunables. A bad file is a verdict, a bad override an Error. workload: whose tensors it is launched on;
+/// nullptr: the candidate is not going to be compiled.
 [[nodiscard]] StageResult<PreparedCandidate> prepareCandidate(
     const std::string &label, const std::string &text, const std::string &name,
-    const std::map<std::string, std::int64_t> &overrides);
+    const std::map<std::string, std::int64_t> &overrides, const workload::Workload *workload);
 
 /// Compiles a CUDA candidate in the compiler process.
 [[nodiscard]] StageResult<void> compileCandidate(PreparedCandidate &prepared, CompilerSession &compiler,

@@ -114,7 +114,8 @@ Placed MeasuredSides::seal()
 
 Placed MeasuredSides::prepareParent()
 {
-    auto prepared = prepareCandidate("parent", m_context.job.request.parentText, "parent", {});
+    auto prepared =
+        prepareCandidate("parent", m_context.job.request.parentText, "parent", {}, &m_context.job.workload);
     if (prepared && prepared->candidate.surface != m_candidate.candidate.surface) {
         note("parent", "not compared, because it is written for another surface.");
         return {};
@@ -243,6 +244,14 @@ Placed MeasuredSides::addReference(const workload::Reference &reference)
         m_subjects.push_back({name, *subject, 0, {}, 0, {}});
     }
     return {};
+}
+
+bool MeasuredSides::hasReferences() const
+{
+    const auto &all = m_context.job.workload.references;
+    return std::any_of(all.begin(), all.end(), [this](const workload::Reference &reference) {
+        return reference.device == m_candidate.candidate.surface->device;
+    });
 }
 
 Placed MeasuredSides::addReferences()

@@ -40,6 +40,8 @@ public:
     /// Runs the parent that was prepared, and takes it in behind the candidate.
     [[nodiscard]] Placed addParent();
     [[nodiscard]] Placed addReferences();
+    /// The workload names some for the candidate's device.
+    [[nodiscard]] bool hasReferences() const;
     /// OpenCL: from here on the worker compiles and loads no more. All sides must be there, but the parent's code must not have run.
     [[nodiscard]] Placed seal();
 

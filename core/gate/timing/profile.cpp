@@ -274,7 +274,8 @@ void Profiler::decideStop(const process::Deadline &limit)
                      std::min(1.0, 1.0 - limit.secondsLeft() / std::max(wanted.profileSeconds, 0.1)), text);
     const StopRule rule{wanted.minRounds, wanted.targetHalfWidth, wanted.quick, limit.passed(),
                         m_context.deadline.secondsLeft() < deadlineMarginSeconds / 2};
-    m_stoppedBy = stopReason(m_subjects, m_state, rule, width, wanted.quick ? spread() : std::nullopt);
+    const bool compared = !wanted.parentText.empty();
+    m_stoppedBy = stopReason(m_subjects, m_state, rule, width, compared ? spread() : std::nullopt);
 }
 
 Profiler::Step Profiler::measure()
@@ -335,7 +336,9 @@ Profiler::Step Profiler::finish()
     if (const auto plan = resolveFor(m_candidate, m_context, timedCase());
         plan && !plan->launches.empty() && plan->launches.front().programmaticDependent)
         note("pdl", "not used for the first launch: a timed run begins when the one before has ended");
-    note("aa_spread", spread ? percent(*spread) : "not measured: too few blocks");
+    note("aa_spread", spread       ? percent(*spread)
+                      : m_compares ? "not measured: too few blocks"
+                                   : "not measured: nothing is compared");
     note("least_change", percent(significantChange(spread)));
     const auto environment = m_context.session.environment();
     if (!environment)
@@ -379,7 +382,10 @@ tl::expected<void, ProfileEnd> Profiler::run(const ProfileRequest &request)
     }();
     if (!allocated)
         return failed(allocated.error(), Culprit::Candidate);
-    if (auto added = m_sides.addCandidate(!m_noise.contains(noiseKey())); !added)
+    // Where nothing is compared nobody asks how far two copies seem apart.
+    m_compares = (request.withParent && !m_context.job.request.parentText.empty())
+                 || (request.withReference && m_context.job.request.withReference && m_sides.hasReferences());
+    if (auto added = m_sides.addCandidate(m_compares && !m_noise.contains(noiseKey())); !added)
         return added;
     const bool host = m_candidate.candidate.surface.device().isHost;
     if (request.withParent && !m_context.job.request.parentText.empty()) {

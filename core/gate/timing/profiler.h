@@ -80,6 +80,7 @@ private:
     std::vector<TimedSubject> &m_subjects;
     RoundState m_state;
     std::string m_stoppedBy;
+    bool m_compares = false;    ///< with a parent or references
     double m_oracleSeconds = 0; ///< for one set; 0: not known
 };
 

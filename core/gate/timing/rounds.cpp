@@ -22,6 +22,8 @@ constexpr int firstDiscards =
     20; ///< and no more than these and the rounds that were kept: a clock that never rests is no reason to wait
 constexpr double slower = 4;
 constexpr double longSampleNs = 50e6;
+/// A comparison that is open goes on to this relative half-width, at which half a percent is told from three thousandths.
+constexpr double nearHalfWidth = 0.0008;
 
 struct Sample {
     std::size_t subject = 0;
@@ -315,24 +317,23 @@ std::optional<double> copySpread(const std::vector<TimedSubject> &subjects, cons
         blockedMedian(pairedRatios(copy->ns, subjects.front().ns), state.blockEnds, 1, finalResamples));
 }
 
-bool comparisonSettled(const std::vector<TimedSubject> &subjects, const RoundState &state, std::size_t look,
-                       std::optional<double> spread)
-{
-    const TimedSubject *parent = named(subjects, "parent");
-    return parent
-           && settled(blockedMedian(pairedRatios(parent->ns, subjects.front().ns), state.blockEnds),
-                      state.blockEnds.size(), look, spread);
-}
-
 std::string stopReason(const std::vector<TimedSubject> &subjects, const RoundState &state,
                        const StopRule &rule, double width, std::optional<double> spread)
 {
     const std::size_t rounds = subjects.front().ns.size();
     const std::size_t blocks = state.blockEnds.size();
     if (blocks >= fewestBlocks) {
-        if (rounds >= static_cast<std::size_t>(rule.minRounds) && width <= rule.targetHalfWidth)
+        const TimedSubject *parent = named(subjects, "parent");
+        const auto speedup =
+            parent
+                ? std::optional(blockedMedian(pairedRatios(parent->ns, subjects.front().ns), state.blockEnds))
+                : std::nullopt;
+        const bool open =
+            speedup && isOpen(*speedup, spread) && halfWidth(*speedup) > nearHalfWidth * speedup->value;
+        if (rounds >= static_cast<std::size_t>(rule.minRounds) && width <= rule.targetHalfWidth && !open)
             return "half_width";
-        if (rule.quick && comparisonSettled(subjects, state, blocks - fewestBlocks + 1, spread))
+        const auto look = lookAfter(blocks, fewestBlocks);
+        if (rule.quick && speedup && look && settled(*speedup, blocks, *look, spread))
             return "decided";
         if (rule.timeIsUp)
             return "time_limit";

@@ -12,7 +12,8 @@
 //   - a row in surfaces.cpp. With it candidates, lineages, requests, trials, runs, cards and file names know its word and extension,
 //     and the gate which worker runs it;
 //   - where it is compiled apart from the worker, its compiler: a folder in core/device with a function that turns a CompileRequest
-//     into a binary that the device's backend loads (core/device/compilers.h);
+//     into a binary that the device's backend loads (core/device/compilers.h), or, where that needs a process of its own, a folder in
+//     core/gate with a LanguageProcess (core/gate/session/languageprocess.h);
 //   - where its device is new too: a row in device.cpp and a Backend (core/device/backend.h).
 // Nothing outside asks which row it is: it asks the row for what it needs, and DeviceTraits says where a kind of device is asked for.
 // What it should also have, and works without: a syntax definition in resources/syntax whose name is the language's, candidates in
@@ -30,6 +31,8 @@ struct Language {
     const char *commentOpen; ///< of the comment that holds a candidate's plan
     const char *commentClose;
     std::span<const std::string_view> otherNames = {}; ///< what else it is called, in lower case
+    const char *syntax =
+        nullptr; ///< the name of its syntax definition, where that is another one than its own
 };
 
 /// How a language like C marks the functions that the host can launch: what code says without being compiled.
@@ -49,6 +52,9 @@ struct SurfaceRow {
     const char *includes; ///< what a source may include, a sentence: the hint when it includes something else
     const Dialect *dialect = nullptr;  ///< nullptr: it is not like C, and its code is not looked into
     const char *planExample = nullptr; ///< the prompt that shows every key of a plan for it; nullptr: none
+    /// A launch says 'num_warps' and 'num_stages', and the compiler how many threads a block has, how much shared memory, and how tensor
+    /// maps are cut. It is told of the plan's launches and of the types of what they pass, which are none of the language's.
+    bool compilerDecides = false;
 };
 
 /// A row of the table, by reference. Copies are free; two are equal when they are of the same row.
@@ -56,6 +62,7 @@ class Surface
 {
 public:
     static const Surface Cuda;   ///< CUDA C++
+    static const Surface Triton; ///< Triton, on the CUDA device
     static const Surface OpenCl; ///< OpenCL C
 
     /// OpenCL C, which runs on any machine.
@@ -77,12 +84,14 @@ private:
 
 extern const SurfaceRow cudaRow;
 extern const SurfaceRow openClRow;
+extern const SurfaceRow tritonRow;
 
 constexpr Surface::Surface() noexcept
     : m_row(&openClRow)
 {}
 inline constexpr Surface Surface::Cuda{cudaRow};
 inline constexpr Surface Surface::OpenCl{openClRow};
+inline constexpr Surface Surface::Triton{tritonRow};
 
 [[nodiscard]] std::vector<Surface> allSurfaces();
 [[nodiscard]] const char *toString(Surface surface); ///< its language's word: "cuda", "opencl"

@@ -35,14 +35,21 @@ const SurfaceRow cudaRow = {
     .planExample = "rederive-plan",
 };
 
+const SurfaceRow tritonRow = {
+    .language = {"triton", "Triton", ".py", "python", "python", "\"\"\"", "\"\"\"", {}, "Python Kernels"},
+    .device = DeviceKind::Cuda,
+    .compiledApart = true,
+    .includes = "A Triton candidate can import triton and triton.language, and no other module.",
+    .compilerDecides = true,
+};
+
 namespace {
 
-const std::array<const SurfaceRow *, 2> shippedRows = {&cudaRow, &openClRow};
+const std::array<const SurfaceRow *, 3> shippedRows = {&cudaRow, &openClRow, &tritonRow};
 
 /// Languages of cards that no surface runs yet.
-constexpr std::array<Language, 2> otherLanguages{{
-    {"triton", "Triton", ".py", "python", "python", "\"\"\"", "\"\"\""},
-    {"tilelang", "TileLang", ".py", "python", "python", "\"\"\"", "\"\"\""},
+constexpr std::array<Language, 1> otherLanguages{{
+    {"tilelang", "TileLang", ".py", "python", "python", "\"\"\"", "\"\"\"", {}, "Python Kernels"},
 }};
 
 std::vector<const SurfaceRow *> &rows()

@@ -192,7 +192,8 @@ std::optional<PlanDraft> draftOf(const kernel::Candidate &candidate)
     if (candidate.launches.size() != 1 || !candidate.workspaces.empty() || !candidate.tensorMaps.empty())
         return std::nullopt;
     const kernel::Launch &launch = candidate.launches.front();
-    if (launch.when || !launch.cluster.empty() || launch.cooperative || launch.programmaticDependent)
+    if (candidate.surface->compilerDecides || launch.when || !launch.cluster.empty() || launch.cooperative
+        || launch.programmaticDependent)
         return std::nullopt;
     PlanDraft draft;
     draft.surface = candidate.surface;

@@ -111,7 +111,7 @@ private slots:
         row("no status", entry, "[\"wrong\", \"unsafe\"]", "[]", ":8:10:", "'expect' is empty");
         row("absolute file", entry, "opencl/zeros.cl", "/etc/zeros.cl", ":4:8:", "no file of this folder");
         row("file above", entry, "opencl/zeros.cl", "../zeros.cl", ":4:8:", "no file of this folder");
-        row("no candidate", entry, "zeros.cl", "zeros.txt", ":4:8:", "'.cl' or '.cu'");
+        row("no candidate", entry, "zeros.cl", "zeros.txt", ":4:8:", "'.cl', '.cu' or '.py'");
         row("deadline", entry, "deadline_s = 2", "deadline_s = 0", ":11:14:", "out of range");
         row("honest but refused", entry, "\"hostile\"", "\"honest\"", ":8:10:", "must be accepted");
         row("cheat may pass", entry, "\"unsafe\"", "\"correct\"", ":8:10:", "needs a reason");

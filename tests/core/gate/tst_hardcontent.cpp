@@ -99,6 +99,80 @@ private slots:
         }
     }
 
+    /// Of bf16 the first content looks like any other, and its sums are so small that half precision's would be off by more than a
+    /// hundredth; what each operand is like along the sum, or across it, is told by no element, row or part of one.
+    void sumsCancel_data()
+    {
+        QTest::addColumn<QString>("oracle");
+        QTest::addColumn<bool>("down");
+        QTest::newRow("nt") << "matmul_nt" << false;
+        QTest::newRow("nn") << "matmul_nn" << true;
+    }
+    void sumsCancel()
+    {
+        QFETCH(QString, oracle);
+        QFETCH(bool, down);
+        auto workload = corpusWorkload("small-gemm");
+        workload.oracle = oracle.toStdString();
+        if (down)
+            std::swap(workload.tensors[1].shape[0], workload.tensors[1].shape[1]);
+        const auto hard = hardContents(workload, 3).front();
+        QCOMPARE(hard.name, std::string("timed (cancelling)"));
+        const auto instance = makeInstance(workload, hard, 3).value();
+        const auto usual = makeInstance(workload, workload.cases.front(), 3).value();
+        const double terms = static_cast<double>(workload.cases.front().axes.at("K"));
+        const double rms = rootMeanSquare(instance->expected.at("y"));
+        QVERIFY2(rms > 0.7 * std::sqrt(terms / 2) / 32 && rms < 1.5 * std::sqrt(terms / 2) / 32,
+                 qPrintable(QString::number(rms)));
+        QVERIFY(rootMeanSquare(usual->expected.at("y")) > 10 * rms);
+        for (const char *name : {"x", "weight"}) {
+            const HostTensor &tensor = tensorOf(*instance, name);
+            double sum = 0;
+            double squares = 0;
+            const auto values = toFloats(tensor);
+            for (const float value : values) {
+                sum += value;
+                squares += static_cast<double>(value) * value;
+            }
+            const auto count = static_cast<double>(values.size());
+            QVERIFY2(std::abs(sum / count - 0.25) < 0.02, qPrintable(QString::number(sum / count)));
+            QVERIFY2(std::abs(squares / count - 1.0625) < 0.06, qPrintable(QString::number(squares / count)));
+        }
+        QVERIFY(tensorOf(*makeInstance(workload, hard, 3).value(), "weight").bytes
+                == tensorOf(*instance, "weight").bytes);
+    }
+
+    /// Each term has a partner, but for an odd one out.
+    void termsArePaired()
+    {
+        for (const std::size_t terms : {std::size_t{1}, std::size_t{8}, std::size_t{77}}) {
+            const Pairing pairing = pairingOf(terms, 9);
+            std::size_t firsts = 0;
+            std::size_t alone = 0;
+            for (std::size_t i = 0; i < terms; ++i) {
+                QCOMPARE(pairing.partner[pairing.partner[i]], i);
+                QCOMPARE(pairing.equalInSecond[pairing.partner[i]], pairing.equalInSecond[i]);
+                firsts += pairing.isFirst[i] ? 1 : 0;
+                alone += pairing.partner[i] == i ? 1 : 0;
+            }
+            QCOMPARE(firsts, (terms + 1) / 2);
+            QCOMPARE(alone, terms % 2);
+        }
+    }
+
+    /// Where groups begin is no content.
+    void offsetsStayWhatTheyAre()
+    {
+        const auto workload = workload::readWorkload(std::filesystem::path(klineage::test::sourcePath())
+                                                     / "workloads/heldout-grouped-gemm-4");
+        QVERIFY(workload);
+        const auto contents = hardContents(*workload, 1);
+        QVERIFY(contents.size() >= 2);
+        QCOMPARE(contents.front().name, std::string("timed (cancelling)"));
+        for (const auto &content : contents)
+            QVERIFY(!content.distributions.contains("offsets"));
+    }
+
     /// What half precision cannot hold is not asked of it.
     void halvesAreNotScaled()
     {

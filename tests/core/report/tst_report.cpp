@@ -5,6 +5,7 @@
 #include "tests/paths.h"
 
 #include <QRegularExpression>
+#include <QSet>
 #include <QTest>
 #include <QXmlStreamReader>
 
@@ -259,6 +260,71 @@ private slots:
             const QString html = htmlOf(reportOf(shipped(), name));
             QVERIFY(!html.contains(QRegularExpression("(src|href)\\s*=|url\\(|@import|<script|<link")));
         }
+    }
+
+    /// The three that gained most, most first, each with its causes; where counters are missing it says so and ranks nothing.
+    void theLargestStepsAreExplained()
+    {
+        const report::Document document = reportOf(shipped(), "gemm/sm90");
+        const QString text = QString::fromStdString(report::asMarkdown(document));
+        QVERIFY(text.contains("\n## Why the largest steps are faster\n"));
+        const auto first = text.indexOf("K01 is 14.6");
+        const auto second = text.indexOf("K05 is 10.1");
+        const auto third = text.indexOf("K02 is 3.74");
+        QVERIFY2(first > 0 && first < second && second < third,
+                 qPrintable(text.mid(text.indexOf("## Why"), 900)));
+        const QList<QStringList> rows = tableRows(htmlOf(document));
+        QCOMPARE(
+            std::count_if(rows.begin(), rows.end(), [](const auto &row) { return row.value(0) == "Cause"; }),
+            3);
+        const QString bare = QString::fromStdString(report::asMarkdown(reportOf(hostile(), "toy/pocl")));
+        QVERIFY2(bare.contains("K01 is 4.0"), qPrintable(bare));
+        QVERIFY(!bare.contains("| Cause |"));
+    }
+
+    void theRooflineIsAPictureAndATable()
+    {
+        const report::Document document = reportOf(shipped(), "gemm/sm90");
+        const QList<QStringList> rows = tableRows(htmlOf(document));
+        const auto head = std::find_if(rows.begin(), rows.end(),
+                                       [](const QStringList &row) { return row.value(1) == "FLOP/B"; });
+        QVERIFY(head != rows.end());
+        QVERIFY((head + 1)->at(3).endsWith(" %"));
+        QVERIFY(rowOf(rows, "bf16"));
+        QVERIFY(!QString::fromStdString(report::asMarkdown(reportOf(hostile(), "toy/pocl")))
+                     .contains("Roofline"));
+    }
+
+    /// Each table of a page can be saved from it, with all digits where there are numbers.
+    void tablesAreData()
+    {
+        QCOMPARE(report::asCsv({{{"a"}, {"b, c"}}, {{"x\"y", "two\nlines"}, {"", "plain"}}}),
+                 std::string("a,\"b, c\"\r\n\"x\"\"y\",\"two\nlines\"\r\n,plain\r\n"));
+        report::HtmlParts parts;
+        parts.hasData = true;
+        const QString html = QString::fromStdString(report::asHtml(reportOf(shipped(), "gemm/sm90"), parts));
+        const QRegularExpression link(
+            "<a download=\"([a-z0-9-]+\\.csv)\" href=\"data:text/csv;charset=utf-8;base64,([A-Za-z0-9+/=]+)\">");
+        QStringList names;
+        QString states;
+        for (auto it = link.globalMatch(html); it.hasNext();) {
+            const auto match = it.next();
+            names << match.captured(1);
+            if (names.last() == "states.csv")
+                states = QString::fromUtf8(QByteArray::fromBase64(match.captured(2).toLatin1()));
+        }
+        QCOMPARE(QSet<QString>(names.begin(), names.end()).size(), names.size());
+        QCOMPARE(names.size(), html.count("</thead>"));
+        const QStringList lines = states.split("\r\n");
+        const QStringList head = lines.value(0).split(',');
+        const lineage::Lineage &lineage = *shipped().findLineage("gemm/sm90");
+        const gate::Trial &best = *lineage.trialOf(lineage.states.back());
+        const QStringList last = lines.value(static_cast<int>(lineage.states.size())).split(',');
+        QCOMPARE(last.value(static_cast<int>(head.indexOf("latency_ns"))).toDouble(), best.latencyNs.value);
+        QCOMPARE(last.value(static_cast<int>(head.indexOf("speedup_to_parent_low"))).toDouble(),
+                 best.comparison("parent")->speedup.low);
+        QVERIFY(
+            !QString::fromStdString(report::asHtml(reportOf(shipped(), "gemm/sm90"), {})).contains("href"));
     }
 
     void figuresAreAskedForByName()

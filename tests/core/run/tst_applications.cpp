@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What came of cards, counted from runs that were recorded: those that ship, and one made here for what they lack.
+// What came of cards, counted from the experiments that ship.
 #include "core/run/applications.h"
 #include "tests/paths.h"
 
 #include <QTemporaryDir>
 #include <QTest>
 
+#include <algorithm>
 #include <fstream>
 
 using namespace klineage;
 using namespace klineage::run;
 
 namespace {
-
-std::filesystem::path recorded()
-{
-    return std::filesystem::path(klineage::test::sourcePath()) / "tests/data"; // has runs/ and experiments/
-}
 
 gate::Interval factor(double value)
 {
@@ -29,7 +25,19 @@ class TestApplications : public QObject
 {
     Q_OBJECT
 
+    QTemporaryDir m_folder;
+
+    /// A workspace with the experiments that ship: their runs are whole.
+    [[nodiscard]] std::filesystem::path recorded() const { return m_folder.path().toStdString(); }
+
 private slots:
+    void initTestCase()
+    {
+        std::filesystem::create_directory_symlink(std::filesystem::path(klineage::test::sourcePath())
+                                                      / "tests/data/experiments",
+                                                  recorded() / "experiments");
+    }
+
     void theShippedRunsAreCounted()
     {
         const ApplicationRecord record = readApplications(recorded(), {});
@@ -79,21 +87,24 @@ private slots:
                                                 [&](const gate::Trial &t) { return t.id == step.trial; });
                 const gate::Comparison *paired = trial->comparison("parent");
                 const bool isCorrect = trial->verdict.status == gate::VerdictStatus::Correct;
-                QCOMPARE(one->outcome == Outcome::Wrong, !isCorrect);
+                QCOMPARE(one->outcome == CardOutcome::Wrong, !isCorrect);
                 if (isCorrect && paired)
                     QCOMPARE(one->factor->value, paired->speedup.value);
                 ++checked;
             }
         }
-        QVERIFY(checked >= 30);
+        QVERIFY(checked >= 15);
     }
 
     /// A run's roundtrip and the card's line about it are one.
     void theCardsLogIsCountedOnce()
     {
         const ApplicationRecord runs = readApplications(recorded(), {});
-        const CardApplications *before = runs.find("row-in-registers");
-        QVERIFY(before && before->applied() > 0);
+        const auto applied = std::find_if(runs.cards.begin(), runs.cards.end(),
+                                          [](const auto &card) { return card.second.applied() > 0; });
+        QVERIFY(applied != runs.cards.end());
+        const std::string name = applied->first;
+        const CardApplications *before = &applied->second;
         skills::Verification same;
         same.target = "softmax/pocl/K00";
         same.trial = before->applications.back().trial;
@@ -104,9 +115,9 @@ private slots:
         other.factor = 1.5;
         other.low = 1.4;
         other.high = 1.6;
-        const ApplicationRecord both = readApplications(recorded(), {{"row-in-registers", {same, other}}});
-        QCOMPARE(both.find("row-in-registers")->applied(), before->applied() + 1);
-        const PlatformRecord &last = both.find("row-in-registers")->platforms.front();
+        const ApplicationRecord both = readApplications(recorded(), {{name, {same, other}}});
+        QCOMPARE(both.find(name)->applied(), before->applied() + 1);
+        const PlatformRecord &last = both.find(name)->platforms.front();
         QCOMPARE(last.platform, std::string("cpu9"));
         QCOMPARE(last.gained, 1);
         QCOMPARE(last.factor.median, 1.5);

@@ -7,7 +7,7 @@ namespace klineage::test {
 
 /// A third language on the CUDA device. This row and this folder are all that there is of it.
 inline const kernel::SurfaceRow toyRow = {
-    .language = {"toy", "Toy", ".toy", "toy", "text", "\"\"\"", "\"\"\""},
+    .language = {"toy", "Toy", ".toy", "toy", "text", "(*", "*)"},
     .device = kernel::DeviceKind::Cuda,
     .compiledApart = true,
     .includes = "A toy can include nothing.",

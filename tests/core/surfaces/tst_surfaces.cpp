@@ -56,8 +56,8 @@ args = { in = "x", out = "y", rows = "R", cols = "C" }
 
 std::string toyText(const std::string &code = "copy x to y\n")
 {
-    return "\"\"\"klineage\nsurface = \"toy\"\n\n[[tensormap]]\nname = \"map\"\ntensor = \"x\"\nbox = [4, 8]\n\n"
-           "[[launch]]\nkernel = \"copy\"\ngrid = [1]\nblock = [32]\nshared = 128\nargs = [\"map\", \"y\"]\n\"\"\"\n"
+    return "(*klineage\nsurface = \"toy\"\n\n[[tensormap]]\nname = \"map\"\ntensor = \"x\"\nbox = [4, 8]\n\n"
+           "[[launch]]\nkernel = \"copy\"\ngrid = [1]\nblock = [32]\nshared = 128\nargs = [\"map\", \"y\"]\n*)\n"
            + code;
 }
 
@@ -231,12 +231,12 @@ private slots:
         QCOMPARE(kernel::writePlan(*again), kernel::writePlan(*candidate));
         // Its plan lies in a comment of its own kind, and in no other's.
         std::string wrapped = toyText();
-        wrapped.replace(0, 3, "/*");
-        wrapped.replace(wrapped.find("\"\"\"\n"), 3, "*/");
+        wrapped.replace(0, 2, "/*");
+        wrapped.replace(wrapped.find("*)\n"), 2, "*/");
         QCOMPARE(
             messageOf(kernel::parseCandidate(wrapped, "K00.toy")),
             std::string("K00.toy:1:1: the surface 'toy' has its plan in a comment of its own kind; expected "
-                        "'\"\"\"klineage'."));
+                        "'(*klineage'."));
         const auto reading = policy::readCandidateReply("Here it is.\n```toy\n" + toyText() + "```\n");
         QVERIFY2(reading.has_value(), reading ? "" : reading.error().message.c_str());
         QCOMPARE(reading->text, toyText());

@@ -45,6 +45,9 @@ private slots:
     void decisions();
     void looksShareOneLevel();
     void aLookWidensByStudent();
+    void looksAreFewerLater();
+    void whatIsNeitherIsOpen_data();
+    void whatIsNeitherIsOpen();
     void lookingOftenDoesNotMakeChanges();
     void clearChangesAreSettledSoon_data();
     void clearChangesAreSettledSoon();
@@ -302,9 +305,45 @@ void TestStatistics::aLookWidensByStudent()
     QCOMPARE(widenedTo({1.0, 0.9, 1.2}, 1, 0.01).low, 0.9);
 }
 
+void TestStatistics::looksAreFewerLater()
+{
+    std::vector<std::size_t> after;
+    for (std::size_t blocks = 0; blocks <= 60; ++blocks) {
+        if (const auto look = lookAfter(blocks, 5)) {
+            after.push_back(blocks);
+            QCOMPARE(*look, after.size());
+        }
+    }
+    QCOMPARE(after, (std::vector<std::size_t>{5, 6, 7, 8, 10, 12, 14, 17, 20, 24, 29, 35, 42, 50, 60}));
+}
+
+void TestStatistics::whatIsNeitherIsOpen_data()
+{
+    QTest::addColumn<double>("low");
+    QTest::addColumn<double>("high");
+    QTest::addColumn<double>("spread");
+    QTest::addColumn<bool>("open");
+    QTest::newRow("gain") << 1.01 << 1.02 << 0.0 << false;
+    QTest::newRow("loss") << 0.99 << 0.996 << 0.0 << false;
+    QTest::newRow("a tie") << 0.9975 << 1.0025 << 0.0 << false;
+    QTest::newRow("a loss is not ruled out") << 0.9925 << 0.9975 << 0.0 << true;
+    QTest::newRow("a gain is not ruled out") << 1.0 << 1.004 << 0.0 << true;
+    QTest::newRow("a loss below a noise that may yet shrink") << 0.993 << 0.999 << 0.004 << true;
+    QTest::newRow("a tie in noise") << 0.998 << 1.002 << 0.01 << false;
+}
+
+void TestStatistics::whatIsNeitherIsOpen()
+{
+    QFETCH(double, low);
+    QFETCH(double, high);
+    QFETCH(double, spread);
+    QFETCH(bool, open);
+    QCOMPARE(isOpen({0.5 * (low + high), low, high}, spread), open);
+}
+
 namespace {
 
-/// Looks after each block from the fifth on, as the profiler does; what was settled, and after how many blocks.
+/// Looks from the fifth block on, as the profiler does; what was settled, and after how many blocks.
 std::pair<Change, std::size_t> settledAfter(double truth, double placementSigma, double noise,
                                             std::size_t mostBlocks, std::mt19937_64 &random)
 {
@@ -315,10 +354,11 @@ std::pair<Change, std::size_t> settledAfter(double truth, double placementSigma,
         const auto rounds = syntheticRatios(placement(random), noise, 5, random);
         ratios.insert(ratios.end(), rounds.begin(), rounds.end());
         ends.push_back(ratios.size());
-        if (block < 5)
+        const auto look = lookAfter(block, 5);
+        if (!look)
             continue;
         const Interval interval = blockedMedian(ratios, ends, block, 200);
-        if (settled(interval, block, block - 4, std::nullopt))
+        if (settled(interval, block, *look, std::nullopt))
             return {decide(interval, ratios.size(), std::nullopt), block};
     }
     return {Change::Undecided, mostBlocks};

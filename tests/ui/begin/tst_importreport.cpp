@@ -8,6 +8,16 @@
 
 using namespace klineage::ui;
 
+namespace {
+
+/// With apostrophes for quotes.
+QByteArray json(const char *text)
+{
+    return QByteArray(text).replace('\'', '"');
+}
+
+} // namespace
+
 class TestImportReport : public UiTest
 {
     Q_OBJECT
@@ -17,9 +27,10 @@ private slots:
     {
         QString problem = QStringLiteral("before");
         const ImportReport report = parseImportReport(
-            R"({"entries": [{"source": "a/SKILL.md", "card": "tiles", "reason": null, "notes": ["No scope.", "No effect."]},
-                            {"source": "b", "card": null, "reason": "It has no intent.", "notes": []}],
-                "imported": 1, "skipped": 1})",
+            json(
+                "{'entries': [{'source': 'a/SKILL.md', 'card': 'tiles', 'reason': null, 'notes': ['No scope.', 'No effect.']}, "
+                "{'source': 'b', 'card': null, 'reason': 'It has no intent.', 'notes': []}], "
+                "'imported': 1, 'skipped': 1}"),
             "card", &problem);
         QVERIFY2(problem.isEmpty(), qPrintable(problem));
         QCOMPARE(report.imported, 1);
@@ -45,19 +56,19 @@ private slots:
 
     void whatIsNoReportSaysSo_data()
     {
-        QTest::addColumn<QByteArray>("json");
+        QTest::addColumn<QByteArray>("text");
         QTest::newRow("nothing") << QByteArray();
         QTest::newRow("a sentence") << QByteArray("There is no workspace.");
         QTest::newRow("a list") << QByteArray("[1, 2]");
-        QTest::newRow("entries are none") << QByteArray(R"({"entries": 3})");
-        QTest::newRow("cut off") << QByteArray(R"({"entries": [{"source": "a)");
+        QTest::newRow("entries are none") << json("{'entries': 3}");
+        QTest::newRow("cut off") << json("{'entries': [{'source': 'a");
         QTest::newRow("bytes") << QByteArray("\x00\xff\xfe{", 4);
     }
     void whatIsNoReportSaysSo()
     {
-        QFETCH(QByteArray, json);
+        QFETCH(QByteArray, text);
         QString problem;
-        const ImportReport report = parseImportReport(json, "card", &problem);
+        const ImportReport report = parseImportReport(text, "card", &problem);
         QVERIFY(!problem.isEmpty());
         QVERIFY(report.entries.empty());
     }
@@ -66,7 +77,7 @@ private slots:
     {
         QString problem;
         const ImportReport report = parseImportReport(
-            R"({"entries": [3, null, {"source": 4, "workload": [], "notes": "x"}, {"notes": [1, {}]}]})",
+            json("{'entries': [3, null, {'source': 4, 'workload': [], 'notes': 'x'}, {'notes': [1, {}]}]}"),
             "workload", &problem);
         QVERIFY(problem.isEmpty());
         QCOMPARE(report.entries.size(), std::size_t{4});

@@ -49,14 +49,14 @@ void UiTest::expectWarning(const QString &part)
     m_expected << part;
 }
 
-void UiTest::init()
+void UiTest::beginWatching()
 {
     m_expected.clear();
     (void)takeWarnings();
     previousHandler = qInstallMessageHandler(recordWarning);
 }
 
-void UiTest::cleanup()
+void UiTest::endWatching()
 {
     qInstallMessageHandler(previousHandler);
     QStringList said = takeWarnings();

@@ -14,10 +14,13 @@ class UiTest : public QObject
 protected:
     /// Takes an expected warning out of the account; fails the function when it was not said.
     void expectWarning(const QString &part);
+    /// What init() and cleanup() do: a test that has its own calls these first and last.
+    void beginWatching();
+    void endWatching();
 
 private slots:
-    void init();
-    void cleanup();
+    void init() { beginWatching(); }
+    void cleanup() { endWatching(); }
 
 private:
     QStringList m_expected;

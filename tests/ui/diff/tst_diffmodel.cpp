@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "tests/ui/common/uitest.h"
 #include "ui/diff/render/anchor.h"
 #include "ui/diff/render/find.h"
 #include "ui/diff/render/selection.h"
@@ -60,7 +61,7 @@ std::string randomText(std::mt19937 &random, int lines)
 
 } // namespace
 
-class TestDiffModel : public QObject
+class TestDiffModel : public UiTest
 {
     Q_OBJECT
 
@@ -240,5 +241,5 @@ private slots:
     }
 };
 
-QTEST_MAIN(TestDiffModel)
+KLINEAGE_UI_TEST(TestDiffModel)
 #include "tst_diffmodel.moc"

@@ -2,6 +2,7 @@
 #include "core/files/atomicfile.h"
 #include "tests/paths.h"
 #include "tests/patience.h"
+#include "tests/ui/common/uitest.h"
 #include "ui/editor/brackets.h"
 #include "ui/editor/diagnostics.h"
 #include "ui/editor/draft.h"
@@ -60,7 +61,7 @@ QList<QList<QTextLayout::FormatRange>> formatsOf(const QTextDocument &document)
 
 } // namespace
 
-class TestEditorParts : public QObject
+class TestEditorParts : public UiTest
 {
     Q_OBJECT
 
@@ -258,5 +259,5 @@ private slots:
     }
 };
 
-QTEST_MAIN(TestEditorParts)
+KLINEAGE_UI_TEST(TestEditorParts)
 #include "tst_editorparts.moc"

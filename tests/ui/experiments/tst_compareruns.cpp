@@ -49,9 +49,10 @@ private slots:
         fs::copy(dataFolder() / "workspace", root(),
                  fs::copy_options::recursive | fs::copy_options::overwrite_existing);
         fs::create_directories(root() / "runs");
+        fs::create_directories(root() / "experiments");
         for (const char *name : {"simulated-accelopt", "simulated-adaexplore"})
             fs::copy(dataFolder() / "searchruns" / name, root() / "runs" / name, fs::copy_options::recursive);
-        for (const char *name : {"cards-on-hopper", "limited-author-on-hopper"})
+        for (const char *name : {"cards-against-none", "cards-on-hopper", "limited-author-on-hopper"})
             fs::copy(dataFolder() / "experiments" / name, root() / "experiments" / name,
                      fs::copy_options::recursive);
         QStringList problems;
@@ -85,7 +86,7 @@ private slots:
                 QCOMPARE(run.gain.value, summary.gain.value);
             }
         }
-        QVERIFY(paired > 20);
+        QVERIFY(paired > 15);
     }
 
     void filters_data()
@@ -198,11 +199,11 @@ private slots:
         const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
         model.setRuns(m_runs);
         CompareView view;
-        view.filter = QStringLiteral("experiment=cards-on-hopper");
-        view.group = QStringLiteral("option.arm");
+        view.filter = QStringLiteral("experiment=cards-against-none");
+        view.group = QStringLiteral("policy");
         model.setView(view);
-        QCOMPARE(model.shownRuns(), 24);
-        QCOMPARE(model.rowCount(), 24 + 3); // full, none, shuffled
+        QCOMPARE(model.shownRuns(), 12);
+        QCOMPARE(model.rowCount(), 12 + 2); // klineage, generated-only
         const int gain = model.columnOf(QStringLiteral("gain"));
         const int questions = model.columnOf(QStringLiteral("questions"));
         QVERIFY(gain > 0 && questions > 0);
@@ -220,19 +221,19 @@ private slots:
         }
         QVERIFY(successes > 0);
         QVERIFY(model.index(0, 0).data(CompareModel::GroupRole).toBool());
-        QCOMPARE(row, 9); // eight of each
+        QCOMPARE(row, 7); // six of each
         QVERIFY(
             std::fabs(model.index(0, gain).data(Qt::EditRole).toDouble() - std::exp(logarithms / successes))
             < 1e-12);
-        QVERIFY(model.index(0, gain).data().toString().endsWith(QStringLiteral("(%1/8)").arg(successes)));
+        QVERIFY(model.index(0, gain).data().toString().endsWith(QStringLiteral("(%1/6)").arg(successes)));
         QCOMPARE(model.index(0, questions).data(Qt::EditRole).toDouble(), static_cast<double>(asked));
         const QString folded = model.index(0, 0).data(CompareModel::KeyRole).toString().section(u':', 1);
         view.folded = {folded};
         model.setView(view);
-        QCOMPARE(model.rowCount(), 16 + 3);
+        QCOMPARE(model.rowCount(), 6 + 2);
         QVERIFY(!model.runAt(1));
         // What is folded is in the file all the same.
-        QCOMPARE(model.csv().count(u'\n'), 25);
+        QCOMPARE(model.csv().count(u'\n'), 13);
     }
 
     void aColumnSaysWithWhatItCompares()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/patience.h"
 #include "tests/ui/common/contrast.h"
+#include "tests/ui/common/uitest.h"
 #include "ui/highlight/codepalette.h"
 #include "ui/highlight/linehighlighter.h"
 #include "ui/highlight/texthighlighter.h"
@@ -37,7 +38,7 @@ TokenStyle styleOf(const TextLines &text, const std::vector<LineRuns> &runs, con
 
 } // namespace
 
-class TestHighlight : public QObject
+class TestHighlight : public UiTest
 {
     Q_OBJECT
 
@@ -55,6 +56,14 @@ private slots:
         };
         const char *plan =
             "/*klineage\nsurface = \"cuda\" # comment\n[[tunable]]\ndefault = 128\ncooperative = true\n*/\nint x = 7; // note\n";
+        row("python keyword", Language::PythonKernels,
+            "\"\"\"klineage\n\"\"\"\ndef rows(x):  # note\n    return 7\n", "def", TokenStyle::Keyword);
+        row("python plan", Language::PythonKernels,
+            "\"\"\"klineage\n[[launch]]\ngrid = [1]\n\"\"\"\nimport triton\n", "grid", TokenStyle::Key);
+        row("python after the plan", Language::PythonKernels, "\"\"\"klineage\n[[launch]]\n\"\"\"\n# note\n",
+            "# note", TokenStyle::Comment);
+        row("python comment", Language::PythonKernels, "def rows(x):  # note\n", "# note",
+            TokenStyle::Comment);
         row("plan section", Language::CudaCpp, plan, "[[tunable]]", TokenStyle::Label);
         row("plan key", Language::CudaCpp, plan, "default", TokenStyle::Key);
         row("plan string", Language::CudaCpp, plan, "\"cuda\"", TokenStyle::String);
@@ -123,6 +132,7 @@ private slots:
     {
         QCOMPARE(languageOfFile(u"K03.cu"), Language::CudaCpp);
         QCOMPARE(languageOfFile(u"branches/0123456789ab.cl"), Language::OpenClC);
+        QCOMPARE(languageOfFile(u"K03.py"), Language::PythonKernels);
         QCOMPARE(languageOfFile(u"notes"), Language::Plain);
     }
 
@@ -250,5 +260,5 @@ private slots:
     }
 };
 
-QTEST_MAIN(TestHighlight)
+KLINEAGE_UI_TEST(TestHighlight)
 #include "tst_highlight.moc"

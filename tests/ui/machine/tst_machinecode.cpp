@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/paths.h"
+#include "tests/ui/common/uitest.h"
 #include "ui/machine/code/machinecode.h"
 #include "ui/machine/code/ptx.h"
 
@@ -99,7 +100,7 @@ std::vector<std::filesystem::path> shippedLineages()
 
 } // namespace
 
-class TestMachineCode : public QObject
+class TestMachineCode : public UiTest
 {
     Q_OBJECT
 
@@ -339,5 +340,5 @@ private slots:
     }
 };
 
-QTEST_GUILESS_MAIN(TestMachineCode)
+KLINEAGE_UI_TEST(TestMachineCode)
 #include "tst_machinecode.moc"

@@ -4,6 +4,7 @@
 #include "tests/paths.h"
 #include "tests/patience.h"
 #include "tests/ui/common/sample.h"
+#include "tests/ui/common/uitest.h"
 #include "ui/models/libraryfilter.h"
 #include "ui/models/librarymodel.h"
 #include "ui/models/lineagemodel.h"
@@ -19,12 +20,12 @@
 using namespace klineage;
 using namespace klineage::ui;
 
-class TestModels : public QObject
+class TestModels : public UiTest
 {
     Q_OBJECT
 
 private slots:
-    void init() { m_shipped = openWorkspace(klineage::test::sourcePath()).value(); }
+    void initTestCase() { m_shipped = openWorkspace(klineage::test::sourcePath()).value(); }
 
     void libraryListsEveryLineageAndCard()
     {
@@ -275,5 +276,5 @@ private:
     Workspace m_shipped;
 };
 
-QTEST_MAIN(TestModels)
+KLINEAGE_UI_TEST(TestModels)
 #include "tst_models.moc"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "tests/ui/common/uitest.h"
 #include "ui/profile/findingshtml.h"
 
 #include <QSet>
@@ -7,7 +8,7 @@
 using namespace klineage;
 using namespace klineage::ui;
 
-class TestFindingsHtml : public QObject
+class TestFindingsHtml : public UiTest
 {
     Q_OBJECT
 
@@ -50,5 +51,5 @@ void TestFindingsHtml::html()
     QVERIFY(linked.indexOf("line:1:88") < linked.indexOf("line:1:90"));
 }
 
-QTEST_GUILESS_MAIN(TestFindingsHtml)
+KLINEAGE_UI_TEST(TestFindingsHtml)
 #include "tst_findingshtml.moc"

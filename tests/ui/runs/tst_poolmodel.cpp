@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // The gates of a pool as the window shows them.
+#include "tests/ui/common/uitest.h"
 #include "ui/runs/gatedesk.h"
 #include "ui/runs/poolpanel.h"
 
@@ -12,7 +13,7 @@
 using namespace klineage;
 using namespace klineage::ui;
 
-class TestPoolModel : public QObject
+class TestPoolModel : public UiTest
 {
     Q_OBJECT
 private slots:
@@ -120,5 +121,5 @@ void TestPoolModel::runsAskTheGateOfALauncher()
     QCOMPARE(desk.runPlace().launcher, launcher); // for the next time
 }
 
-QTEST_MAIN(TestPoolModel)
+KLINEAGE_UI_TEST(TestPoolModel)
 #include "tst_poolmodel.moc"

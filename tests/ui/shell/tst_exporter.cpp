@@ -108,6 +108,32 @@ private slots:
         QVERIFY(!svg.contains("<image"));
     }
 
+    /// The numbers behind a plot, with all of their digits, although the plot is what is shown.
+    void aPlotHasItsTable()
+    {
+        const QTemporaryDir folder;
+        WorkspaceModel workspace;
+        Selection selection;
+        workspace.setWorkspace(sampleWorkspace());
+        selection.setLineage(QStringLiteral("toy/pocl"), QStringLiteral("K03"));
+        TrajectoryPanel panel(&workspace, &selection);
+        panel.resize(500, 300);
+        panel.show();
+        QVERIFY(!visibleTable(panel));
+        QVERIFY(exportFilters(panel).contains(QLatin1String("*.csv")));
+        const QString file = folder.filePath(QStringLiteral("t.csv"));
+        QCOMPARE(exportPanel(panel, file), QString());
+        const QStringList lines = QString::fromUtf8(bytesOf(file)).split(QStringLiteral("\r\n"));
+        QCOMPARE(lines.front(), QStringLiteral("trial,state,outcome,speedup,running_best"));
+        QCOMPARE(lines.size(), static_cast<qsizetype>(panel.trajectory().points.size()) + 2); // header, end
+        QVERIFY2(lines.contains(QStringLiteral("4,K03 unrolled,● valid,1.25,1.25")),
+                 qPrintable(lines.join(u'|')));
+        // A message has no numbers.
+        selection.setLineage(QStringLiteral("toy/sm90"), QStringLiteral("K00"));
+        QVERIFY(!exportedTable(panel));
+        QVERIFY(!exportFilters(panel).contains(QLatin1String("*.csv")));
+    }
+
     void whatCannotBeDoneIsSaid()
     {
         QLabel label(QStringLiteral("no table"));

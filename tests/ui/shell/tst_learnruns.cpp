@@ -4,6 +4,7 @@
 #include "core/lineage/lineage.h"
 #include "tests/core/run/learnfixture.h"
 #include "tests/patience.h"
+#include "tests/ui/common/uitest.h"
 #include "ui/cards/cardpanel.h"
 #include "ui/graph/lineagepanel.h"
 #include "ui/library/librarypanel.h"
@@ -82,7 +83,7 @@ std::string answerOf(const llm::Request &request)
 
 } // namespace
 
-class TestLearnRuns : public QObject
+class TestLearnRuns : public UiTest
 {
     Q_OBJECT
 
@@ -90,7 +91,6 @@ private slots:
     void initTestCase()
     {
         QStandardPaths::setTestModeEnabled(true);
-        QTest::failOnWarning(QRegularExpression(QStringLiteral("^(?!This plugin does not support)")));
         addLineage("toy", {"opt_a", "opt_b"});
         addLineage("other", {"opt_z"});
         addLineage("third", {"opt_y"});
@@ -286,7 +286,7 @@ private:
     std::unique_ptr<MainWindow> m_window;
 };
 
-QTEST_MAIN(TestLearnRuns)
+KLINEAGE_UI_TEST(TestLearnRuns)
 #include "tst_learnruns.moc"
 
 #include <algorithm>

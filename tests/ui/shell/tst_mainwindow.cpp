@@ -2,6 +2,7 @@
 #include "core/pool/gateclient.h"
 #include "tests/paths.h"
 #include "tests/patience.h"
+#include "tests/ui/common/uitest.h"
 #include "ui/editor/editorpanel.h"
 #include "ui/graph/lineagepanel.h"
 #include "ui/models/selection.h"
@@ -27,7 +28,7 @@
 using namespace klineage;
 using namespace klineage::ui;
 
-class TestMainWindow : public QObject
+class TestMainWindow : public UiTest
 {
     Q_OBJECT
 
@@ -41,6 +42,7 @@ private slots:
 
     void init()
     {
+        beginWatching();
         QDir(QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation)).removeRecursively();
         m_folder = std::make_unique<QTemporaryDir>();
         const std::filesystem::path root = m_folder->path().toStdString();
@@ -54,6 +56,7 @@ private slots:
     {
         m_window.reset();
         m_folder.reset();
+        endWatching();
     }
 
     void opensOnWhatWasAskedFor()
@@ -235,5 +238,5 @@ private:
     std::unique_ptr<MainWindow> m_window;
 };
 
-QTEST_MAIN(TestMainWindow)
+KLINEAGE_UI_TEST(TestMainWindow)
 #include "tst_mainwindow.moc"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "tests/ui/common/uitest.h"
 #include "ui/style/format.h"
 
 #include <QTest>
@@ -19,7 +20,7 @@ QString plain(QString text)
 
 } // namespace
 
-class FormatTest : public QObject
+class FormatTest : public UiTest
 {
     Q_OBJECT
 
@@ -152,5 +153,5 @@ void FormatTest::aColumnSharesItsUnit()
     QCOMPARE(latencyUnitFor(12).symbol, QStringLiteral("ns"));
 }
 
-QTEST_GUILESS_MAIN(FormatTest)
+KLINEAGE_UI_TEST(FormatTest)
 #include "tst_format.moc"

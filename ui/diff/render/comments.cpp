@@ -65,8 +65,8 @@ std::vector<const CommentMark *> CommentMarks::on(Side which, const gate::LineSp
 {
     std::vector<const CommentMark *> found;
     for (const CommentMark &mark : side(which)) {
-        const bool overlaps =
-            mark.lines.first < lines.first + lines.count && lines.first < mark.lines.first + mark.lines.count;
+        const bool overlaps = lines.count > 0 && mark.lines.first < lines.first + lines.count
+                              && lines.first < mark.lines.first + mark.lines.count;
         if (overlaps)
             found.push_back(&mark);
     }

@@ -75,6 +75,8 @@ void DiffView::mousePressEvent(QMouseEvent *event)
     const bool extend = event->modifiers() & Qt::ShiftModifier && hit.side == m_state.selection.side;
     if (extend) {
         m_state.selection.cursor = hit.position;
+        if (hit.inGutter && m_state.selection.anchor < hit.position) // the line that was pointed at, too
+            m_state.selection.cursor = {hit.position.line + 1, 0};
     } else if (hit.inGutter) { // selects lines
         m_state.selection = {hit.side, {hit.position.line, 0}, {hit.position.line + 1, 0}};
     } else {

@@ -15,7 +15,7 @@ namespace klineage::ui {
 
 namespace {
 
-using Kind = CompareColumn::Kind;
+using ColumnKind = CompareColumn::Kind;
 
 constexpr std::size_t mostOptionColumns = 200;
 
@@ -59,21 +59,21 @@ QVariant valueOrNone(double value)
 template <typename Get>
 CompareColumn textColumn(const char *id, const QString &title, const QString &tip, Get get)
 {
-    return {QLatin1String(id), title, tip, Kind::Text,
+    return {QLatin1String(id), title, tip, ColumnKind::Text,
             [get](const ComparedRun &run) { return textOrNone(get(run)); }};
 }
 
 CompareColumn countColumn(const char *id, const QString &title, const QString &tip,
                           const std::function<qint64(const ComparedRun &)> &get)
 {
-    return {QLatin1String(id), title, tip, Kind::Count,
+    return {QLatin1String(id), title, tip, ColumnKind::Count,
             [get](const ComparedRun &run) { return QVariant(static_cast<qlonglong>(get(run))); }};
 }
 
 CompareColumn moneyColumn(const char *id, const QString &title, const QString &tip,
                           const std::function<double(const ComparedRun &)> &get)
 {
-    return {QLatin1String(id), title, tip, Kind::Money,
+    return {QLatin1String(id), title, tip, ColumnKind::Money,
             [get](const ComparedRun &run) { return QVariant(get(run)); }};
 }
 
@@ -87,7 +87,7 @@ CompareColumn speedupColumn(const char *id, const QString &title, const QString 
             "%1\nPaired: of rounds in which both took part. ≈ was not paired. A group shows the geometric mean "
             "of its successes, and how many of its runs these are.")
             .arg(tip),
-        Kind::Speedup,
+        ColumnKind::Speedup,
         [figure](const ComparedRun &run) { return valueOrNone((run.*figure).value); },
         figure};
 }
@@ -105,11 +105,11 @@ void addNames(std::vector<CompareColumn> &columns)
                                  columnText("Experiment that the run belongs to"),
                                  [](const ComparedRun &r) { return r.experiment.toStdString(); }));
     columns.push_back({QStringLiteral("state"), columnText("State"),
-                       columnText("Running, stopped, or how it ended"), Kind::Text,
+                       columnText("Running, stopped, or how it ended"), ColumnKind::Text,
                        [](const ComparedRun &r) { return QVariant(runStateStyle(*r.run).word); }});
     columns.push_back({QStringLiteral("success"), columnText("Success"),
                        columnText("yes: the run is over, and its final candidate is faster than its root"),
-                       Kind::Text, [](const ComparedRun &r) {
+                       ColumnKind::Text, [](const ComparedRun &r) {
                            return r.run->isFinished()
                                       ? QVariant(r.isSuccess() ? columnText("yes") : columnText("no"))
                                       : QVariant();
@@ -132,7 +132,7 @@ void addNames(std::vector<CompareColumn> &columns)
     columns.push_back(
         countColumn("seed", columnText("Seed"), columnText("Number of the attempt"),
                     [](const ComparedRun &r) { return static_cast<qint64>(settingsOf(r).seed); }));
-    columns.back().kind = Kind::Text; // a name, not an amount
+    columns.back().kind = ColumnKind::Text; // a name, not an amount
     columns.back().value = [](const ComparedRun &r) { return QVariant(QString::number(settingsOf(r).seed)); };
     columns.push_back(textColumn("created", columnText("Created"), columnText("When it began, UTC"),
                                  [](const ComparedRun &r) { return settingsOf(r).created; }));
@@ -166,10 +166,10 @@ void addSpeedups(std::vector<CompareColumn> &columns)
             "reference."),
         &ComparedRun::gain));
     columns.push_back({QStringLiteral("gain_low"), columnText("Gain, low"),
-                       columnText("Lower end of the paired gain's 95 % interval"), Kind::Factor,
+                       columnText("Lower end of the paired gain's 95 % interval"), ColumnKind::Factor,
                        [](const ComparedRun &r) { return valueOrNone(r.gain.low); }});
     columns.push_back({QStringLiteral("gain_high"), columnText("Gain, high"),
-                       columnText("Upper end of the paired gain's 95 % interval"), Kind::Factor,
+                       columnText("Upper end of the paired gain's 95 % interval"), ColumnKind::Factor,
                        [](const ComparedRun &r) { return valueOrNone(r.gain.high); }});
 }
 
@@ -193,7 +193,7 @@ void addAmounts(std::vector<CompareColumn> &columns)
                                   columnText("Candidates without work of their own"),
                                   [](const ComparedRun &r) { return r.run->summary.wrappers; }));
     columns.push_back({QStringLiteral("correct"), columnText("Correct"),
-                       columnText("Valid candidates among valid, failed and wrappers"), Kind::Share,
+                       columnText("Valid candidates among valid, failed and wrappers"), ColumnKind::Share,
                        correctShare});
     columns.push_back(moneyColumn("dollars", columnText("Spent"), columnText("By the run's ledger"),
                                   [](const ComparedRun &r) { return r.run->spentDollars; }));
@@ -211,8 +211,8 @@ void addAmounts(std::vector<CompareColumn> &columns)
                                   columnText("As the server counted them"),
                                   [](const ComparedRun &r) { return r.run->usage.output; }));
     columns.push_back({QStringLiteral("minutes"), columnText("Minutes"),
-                       columnText("From when it was created to its last step; pauses count"), Kind::Minutes,
-                       minutesOf});
+                       columnText("From when it was created to its last step; pauses count"),
+                       ColumnKind::Minutes, minutesOf});
 }
 
 /// What only some runs have in run.toml.
@@ -232,8 +232,9 @@ void addSettings(std::vector<CompareColumn> &columns, const std::vector<Compared
         }
         for (const std::string &name : names) {
             const QString id = prefix + QString::fromStdString(name);
-            columns.push_back({id, QString::fromStdString(name).replace(QLatin1Char('_'), QLatin1Char(' ')),
-                               columnText("%1 of run.toml").arg(id), Kind::Text,
+            QString title = QString::fromStdString(name).replace(QLatin1Char('_'), QLatin1Char(' '));
+            title[0] = title[0].toUpper();
+            columns.push_back({id, title, columnText("%1 of run.toml").arg(id), ColumnKind::Text,
                                [name, table = table](const ComparedRun &run) {
                                    const Settings &values = settingsOf(run).*table;
                                    const auto found = values.find(name);
@@ -248,16 +249,16 @@ QString factorText(double value, bool paired)
     return paired ? formatSpeedup(value) : QStringLiteral("≈ ") + formatSpeedup(value);
 }
 
-QString numberText(Kind kind, double value)
+QString numberText(ColumnKind kind, double value)
 {
     switch (kind) {
-    case Kind::Count:
+    case ColumnKind::Count:
         return formatCount(static_cast<qint64>(value));
-    case Kind::Money:
+    case ColumnKind::Money:
         return formatDollars(value);
-    case Kind::Minutes:
+    case ColumnKind::Minutes:
         return formatFixed(value, value < 10 ? 1 : 0);
-    case Kind::Share:
+    case ColumnKind::Share:
         return QStringLiteral("%1 %").arg(formatFixed(100 * value, 0));
     default:
         return formatSpeedup(value);
@@ -356,11 +357,11 @@ const CompareColumn *findColumn(const std::vector<CompareColumn> &columns, const
 
 QStringList defaultCompareColumns()
 {
-    return {QStringLiteral("run"),          QStringLiteral("state"),         QStringLiteral("policy"),
-            QStringLiteral("option.arm"),   QStringLiteral("workload"),      QStringLiteral("platform"),
-            QStringLiteral("gain"),         QStringLiteral("final_speedup"), QStringLiteral("best"),
-            QStringLiteral("root_speedup"), QStringLiteral("correct"),       QStringLiteral("questions"),
-            QStringLiteral("dollars"),      QStringLiteral("minutes"),       QStringLiteral("model"),
+    return {QStringLiteral("run"),        QStringLiteral("state"),        QStringLiteral("policy"),
+            QStringLiteral("option.arm"), QStringLiteral("gain"),         QStringLiteral("final_speedup"),
+            QStringLiteral("best"),       QStringLiteral("root_speedup"), QStringLiteral("correct"),
+            QStringLiteral("questions"),  QStringLiteral("dollars"),      QStringLiteral("workload"),
+            QStringLiteral("platform"),   QStringLiteral("minutes"),      QStringLiteral("model"),
             QStringLiteral("experiment")};
 }
 
@@ -369,9 +370,9 @@ QString shownValue(const CompareColumn &column, const ComparedRun &run)
     const QVariant value = column.value(run);
     if (!value.isValid())
         return QStringLiteral("–");
-    if (column.kind == Kind::Text)
+    if (column.kind == ColumnKind::Text)
         return value.toString();
-    if (column.kind == Kind::Speedup)
+    if (column.kind == ColumnKind::Speedup)
         return factorText(value.toDouble(), (run.*column.figure).paired);
     return numberText(column.kind, value.toDouble());
 }
@@ -385,37 +386,38 @@ QString exactValue(const QVariant &value)
 
 CompareSum sumOf(const CompareColumn &column, const std::vector<const ComparedRun *> &runs)
 {
-    if (column.kind == Kind::Text)
+    if (column.kind == ColumnKind::Text)
         return sumOfTexts(column, runs);
-    if (column.kind == Kind::Speedup)
+    if (column.kind == ColumnKind::Speedup)
         return meanOfSuccesses(column, runs);
     CompareSum sum;
     double total = 0;
     double whole = 0;
     for (const ComparedRun *run : runs) {
         const QVariant value = column.value(*run);
-        if (!value.isValid() || column.kind == Kind::Factor)
+        if (!value.isValid() || column.kind == ColumnKind::Factor)
             continue;
         ++sum.of;
         const run::Summary &summary = run->run->summary;
-        total += column.kind == Kind::Share ? summary.valid : value.toDouble();
+        total += column.kind == ColumnKind::Share ? summary.valid : value.toDouble();
         whole += summary.valid + summary.failed + summary.wrappers;
     }
     if (sum.of > 0)
-        sum.value = column.kind == Kind::Share ? total / whole : total;
+        sum.value = column.kind == ColumnKind::Share ? total / whole : total;
     return sum;
 }
 
 QString shownSum(const CompareColumn &column, const CompareSum &sum, int runs)
 {
-    if (column.kind == Kind::Text)
+    if (column.kind == ColumnKind::Text)
         return sum.value.isValid() ? sum.value.toString()
                : sum.of > 0        ? columnText("%1 different").arg(sum.different)
                                    : QString();
     if (!sum.value.isValid())
-        return column.kind == Kind::Speedup ? columnText("– (0/%1)").arg(runs) : QString();
+        return column.kind == ColumnKind::Speedup ? columnText("– (0/%1)").arg(runs) : QString();
     const QString text = numberText(column.kind, sum.value.toDouble());
-    return column.kind == Kind::Speedup ? QStringLiteral("%1 (%2/%3)").arg(text).arg(sum.of).arg(runs) : text;
+    return column.kind == ColumnKind::Speedup ? QStringLiteral("%1 (%2/%3)").arg(text).arg(sum.of).arg(runs)
+                                              : text;
 }
 
 int compareValues(const QVariant &a, const QVariant &b)

@@ -245,16 +245,15 @@ QVariant CompareModel::groupData(const Row &row, int column, int role) const
     case Qt::DisplayRole:
     case Qt::EditRole: {
         if (column == 0)
-            return tr("%1 %2 · %n run(s)", nullptr, runs)
+            return QStringLiteral("%1 %2 · %3")
                 .arg(m_view.folded.contains(group.value) ? QStringLiteral("▸") : QStringLiteral("▾"),
-                     group.value);
+                     group.value, runs == 1 ? tr("1 run") : tr("%1 runs").arg(runs));
         const CompareColumn &shown = this->column(column);
         const CompareSum sum = sumOf(shown, group.runs);
         return role == Qt::EditRole && sum.value.isValid() ? sum.value : shownSum(shown, sum, runs);
     }
     case Qt::ToolTipRole:
-        return tr("%n run(s). Space folds the group and opens it again.\n%1", nullptr, runs)
-            .arg(this->column(column).tip);
+        return tr("Space folds the group and opens it again.\n%1").arg(this->column(column).tip);
     case Qt::FontRole:
         return strongFont();
     case Qt::BackgroundRole:

@@ -26,7 +26,7 @@ namespace klineage::ui {
 
 namespace {
 
-constexpr int widestColumn = 320;
+constexpr int widestColumn = 240;
 constexpr int mostKeptFolds = 500;
 
 QString compareSettingsFile()
@@ -123,11 +123,15 @@ void ComparePanel::change(const std::function<void(CompareView &)> &change)
     const QString key = m_table->currentIndex().data(CompareModel::KeyRole).toString();
     const QString column =
         m_table->currentIndex().isValid() ? m_model->column(m_table->currentIndex().column()).id : QString();
+    const int before = m_table->currentIndex().row();
     CompareView view = m_model->view();
     change(view);
     m_model->setView(view);
     showState();
-    const int row = m_model->rowOf(key);
+    // A run that the view no longer has leaves its place to the one that took it.
+    int row = m_model->rowOf(key);
+    if (row < 0 && !key.isEmpty())
+        row = std::min(before, m_model->rowCount() - 1);
     if (row >= 0) {
         const QModelIndex index = m_model->index(row, std::max(0, m_model->columnOf(column)));
         m_table->setCurrentIndex(index);
@@ -147,8 +151,9 @@ void ComparePanel::showState()
     m_problem->setText(m_model->filterProblem());
     m_problem->setVisible(!m_problem->text().isEmpty());
     const int all = static_cast<int>(m_model->runs().size());
-    m_summary->setText(tr("%1 of %n run(s) · %2", nullptr, all)
+    m_summary->setText(tr("%1 of %2 runs · %3")
                            .arg(m_model->shownRuns())
+                           .arg(all)
                            .arg(formatDollars(m_model->shownDollars())));
     m_export->setEnabled(m_model->shownRuns() > 0);
     QHeaderView *header = m_table->horizontalHeader();
@@ -299,7 +304,7 @@ void ComparePanel::exportCsv()
 void ComparePanel::copyCsv()
 {
     QApplication::clipboard()->setText(m_model->csv());
-    emit message(tr("Copied %n run(s) as CSV.", nullptr, m_model->shownRuns()));
+    emit message(tr("Copied %1 runs as CSV.").arg(m_model->shownRuns()));
 }
 
 void ComparePanel::load()

@@ -104,6 +104,7 @@ void ComparePanel::layOut()
 
     m_filter->setAccessibleName(tr("Filter of the runs"));
     m_filter->setClearButtonEnabled(true);
+    m_filter->setMinimumWidth(220);
     m_filter->setPlaceholderText(tr("Filter: words, policy=klineage, gain>=1.5, model!=…"));
     m_filter->setToolTip(tr(
         "Words that a text of the run contains, and terms: column=value, !=, ~ and !~ (contains), <, <=, >, >=. "

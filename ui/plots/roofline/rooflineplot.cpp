@@ -2,15 +2,15 @@
 #include "ui/plots/roofline/rooflineplot.h"
 
 #include "ui/plots/plotstyle.h"
+#include "ui/plots/roofline/rooflinetable.h"
+#include "ui/plots/table/figurestack.h"
+#include "ui/plots/table/plottableview.h"
 #include "ui/style/format.h"
-#include "ui/style/plainwidgets.h"
 #include "ui/style/theme.h"
 
 #include <QAction>
 #include <QEvent>
-#include <QLabel>
 #include <QMouseEvent>
-#include <QStackedWidget>
 
 #include <algorithm>
 #include <cmath>
@@ -22,8 +22,6 @@ namespace klineage::ui {
 namespace {
 
 constexpr double nearPixels = 12;
-constexpr int plotPage = 0;
-constexpr int messagePage = 1;
 
 /// Decades alone, with the unit.
 class DecadeTicker : public QCPAxisTickerLog
@@ -96,15 +94,14 @@ QCPGraph *addRing(QCustomPlot *plot, const QColor &color)
 
 RooflinePlot::RooflinePlot(QWidget *parent)
     : QWidget(parent)
-    , m_stack(new QStackedWidget)
-    , m_message(makeMessageLabel())
     , m_plot(new QCustomPlot)
 {
     m_plot->setAccessibleName(tr("Roofline of the lineage's states"));
-    QAction *fitting = fillWithPlot(this, m_stack, m_plot, m_message);
-    fitting->setText(tr("Fit the roofline"));
-    fitting->setObjectName(QStringLiteral("roofline.fit"));
-    connect(fitting, &QAction::triggered, this, &RooflinePlot::fit);
+    m_stack = new FigureStack(this, m_plot, QStringLiteral("roofline"),
+                              {tr("Fit the roofline"), tr("The roofline as a table, and back")});
+    connect(m_stack->fitAction(), &QAction::triggered, this, &RooflinePlot::fit);
+    m_stack->table()->setMaker([this] { return rooflineTable(m_view); });
+    connect(m_stack->table(), &PlotTableView::rowChosen, this, &RooflinePlot::chosen);
     for (QCPAxis *axis : {m_plot->xAxis, m_plot->yAxis})
         axis->setScaleType(QCPAxis::stLogarithmic);
     m_plot->xAxis->setTicker(QSharedPointer<QCPAxisTicker>(new DecadeTicker({})));
@@ -151,11 +148,14 @@ void RooflinePlot::draw()
     m_current = m_pointed = nullptr;
     stylePlot(m_plot, palette());
     const bool isEmpty = m_view.path.points.empty() || !m_view.path.missing.empty();
-    m_message->setText(QString::fromStdString(m_view.path.missing));
-    m_stack->setCurrentIndex(isEmpty ? messagePage : plotPage);
     m_plot->setAccessibleDescription(inWords());
-    if (isEmpty)
+    m_stack->table()->outdate();
+    m_stack->table()->select(m_view.selected);
+    if (isEmpty) {
+        m_stack->showMessage(QString::fromStdString(m_view.path.missing));
         return;
+    }
+    m_stack->showFigure();
     m_plot->xAxis->setLabel(bytesInWords(m_view.path.bytes));
     drawCeilings();
     drawPoints();
@@ -305,19 +305,9 @@ QString RooflinePlot::inWords(const gate::RooflinePoint &point) const
 {
     const QString rate = formatQuantity(point.perSecond, QStringLiteral("FLOP/s"));
     const QString intensity = formatQuantity(point.intensity, QStringLiteral("FLOP/B"));
-    const gate::RooflineCeiling *bandwidth = nullptr;
-    const gate::RooflineCeiling *peak = nullptr;
-    for (const gate::RooflineCeiling &ceiling : m_view.path.ceilings) {
-        const gate::RooflineCeiling *&best = ceiling.isBandwidth ? bandwidth : peak;
-        if (!best || ceiling.perSecond > best->perSecond)
-            best = &ceiling;
-    }
-    const bool isUnderSlope =
-        bandwidth && (!peak || bandwidth->perSecond * point.intensity < peak->perSecond);
-    const gate::RooflineCeiling *roof = isUnderSlope ? bandwidth : peak;
+    const auto [roof, most] = gate::roofAbove(m_view.path, point.intensity);
     if (!roof)
         return tr("%1: %2 at %3").arg(QString::fromStdString(point.id), rate, intensity);
-    const double most = isUnderSlope ? roof->perSecond * point.intensity : roof->perSecond;
     return tr("%1: %2, %3 of the %4 roof, %5")
         .arg(QString::fromStdString(point.id), rate,
              formatQuantity(100 * point.perSecond / most, QStringLiteral("%")),

@@ -15,10 +15,10 @@ class QCPGraph;
 class QCPItemLine;
 class QCPItemText;
 class QCustomPlot;
-class QLabel;
-class QStackedWidget;
 
 namespace klineage::ui {
+
+class FigureStack;
 
 /// What is drawn of a chain of states under the device's ceilings.
 struct RooflineView {
@@ -28,7 +28,7 @@ struct RooflineView {
 };
 
 /// Operations a byte against operations a second, both logarithmic: the ceilings, each with its source, and the states as a path. Hovering
-/// and clicking a point name it. The key F fits the plot.
+/// and clicking a point name it. F fits the plot, T shows the same as a table.
 class RooflinePlot : public QWidget
 {
     Q_OBJECT
@@ -79,8 +79,7 @@ private:
 
     RooflineView m_view;
     QString m_hovered;
-    QStackedWidget *m_stack;
-    QLabel *m_message;
+    FigureStack *m_stack = nullptr;
     QCustomPlot *m_plot;
     QCPCurve *m_path = nullptr;
     QCPGraph *m_current = nullptr;

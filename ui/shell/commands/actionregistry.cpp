@@ -8,6 +8,26 @@
 
 namespace klineage::ui {
 
+namespace {
+
+/// Two views of one panel listen to the same letter without ever meeting: the focus is in one of them.
+bool listenInOnePlace(const QAction *a, const QAction *b)
+{
+    const QObjectList ofA = a->associatedObjects();
+    const QObjectList ofB = b->associatedObjects();
+    if (ofA.isEmpty() || ofB.isEmpty())
+        return true;
+    return std::any_of(ofA.begin(), ofA.end(), [&ofB](const QObject *x) {
+        return std::any_of(ofB.begin(), ofB.end(), [x](const QObject *y) {
+            const auto *left = qobject_cast<const QWidget *>(x);
+            const auto *right = qobject_cast<const QWidget *>(y);
+            return !left || !right || left == right || left->isAncestorOf(right) || right->isAncestorOf(left);
+        });
+    });
+}
+
+} // namespace
+
 void ActionRegistry::add(QAction *action, const QString &group)
 {
     Q_ASSERT(!action->objectName().isEmpty());
@@ -70,7 +90,8 @@ QStringList ActionRegistry::conflicts(const QString &id, const QKeySequence &key
         const auto meetsAll = [](const Entry &entry) { return entry.isWindowWide() || entry.isPaneWide(); };
         if (isCounterpart(own->action, other.action) || isCounterpart(other.action, own->action))
             continue; // each where it is meant
-        if (meetsAll(*own) || meetsAll(other) || own->group == other.group)
+        if (meetsAll(*own) || meetsAll(other)
+            || (own->group == other.group && listenInOnePlace(own->action, other.action)))
             ids << other.id();
     }
     return ids;

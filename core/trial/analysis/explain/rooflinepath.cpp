@@ -147,4 +147,18 @@ RooflinePath rooflinePath(const std::vector<ChainedTrial> &chain, std::string_vi
     return path;
 }
 
+RoofAbove roofAbove(const RooflinePath &path, double intensity)
+{
+    const RooflineCeiling *bandwidth = nullptr;
+    const RooflineCeiling *peak = nullptr;
+    for (const RooflineCeiling &ceiling : path.ceilings) {
+        const RooflineCeiling *&best = ceiling.isBandwidth ? bandwidth : peak;
+        if (!best || ceiling.perSecond > best->perSecond)
+            best = &ceiling;
+    }
+    if (bandwidth && (!peak || bandwidth->perSecond * intensity < peak->perSecond))
+        return {bandwidth, bandwidth->perSecond * intensity};
+    return {peak, peak ? peak->perSecond : 0};
+}
+
 } // namespace klineage::gate

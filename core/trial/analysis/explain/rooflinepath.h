@@ -43,6 +43,14 @@ struct RooflinePath {
     std::string missing;              ///< why there is no picture: whole sentences; empty when there is one
 };
 
+/// The roof over an intensity.
+struct RoofAbove {
+    const RooflineCeiling *ceiling = nullptr; ///< of the path; nullptr: none was measured
+    double most = 0;                          ///< FLOP/s that it allows there
+};
+/// The lower one of the steepest slope and the highest level.
+[[nodiscard]] RoofAbove roofAbove(const RooflinePath &path, double intensity);
+
 struct ChainedTrial {
     std::string id;
     const Trial *trial = nullptr; ///< nullptr: none was recorded

@@ -227,7 +227,8 @@ void TestFindings::findingsLeadToFiguresAndLines()
                       {"k", 0, 46, {{"short_scoreboard", 46}}},
                       {"k", 20, 4, {{"short_scoreboard", 4}}}};
     const auto of = [&](const char *tool) {
-        for (const ToolFinding &finding : findings(trial, std::nullopt)) {
+        const Analysis analysis = analyse(trial, std::nullopt);
+        for (const ToolFinding &finding : analysis.findings) {
             if (finding.tool == tool)
                 return finding;
         }

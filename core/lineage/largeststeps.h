@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/lineage/lineage.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace klineage::lineage {
+
+/// A step of the main line and what it gained.
+struct LargeStep {
+    std::string from;
+    std::string to;         ///< the state that it leads to
+    gate::Interval speedup; ///< paired against `from`, in the trial that stands for `to`
+};
+
+/// The steps that were timed beside the state before them, most gain first; losses are among them, last.
+[[nodiscard]] std::vector<LargeStep> largestSteps(const Lineage &lineage);
+
+/// The step to go to from a row: the largest, and from the n-th largest the next one; from the last one the largest again. nullptr: there
+/// are no steps. Points into `steps`.
+[[nodiscard]] const LargeStep *largestStepAfter(const std::vector<LargeStep> &steps, std::string_view row);
+
+} // namespace klineage::lineage

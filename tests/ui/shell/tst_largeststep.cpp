@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A reader finds gemm's largest step, what it needs and its cause in the real window, in six actions at most: a key, or a word that is typed.
+#include "core/lineage/largeststeps.h"
+#include "tests/ui/common/sample.h"
+#include "tests/ui/common/uitest.h"
+#include "tests/ui/shell/realwindow.h"
+#include "ui/profile/profilepanel.h"
+#include "ui/profile/why/explainpage.h"
+#include "ui/shell/commands/quickopen.h"
+
+#include <QLabel>
+#include <QStatusBar>
+#include <QTextBrowser>
+
+using namespace klineage;
+using namespace klineage::ui;
+
+namespace {
+
+constexpr int mostActions = 6;
+
+/// What is to be read on a panel without doing anything more.
+QString visibleText(const QWidget *panel)
+{
+    QString text;
+    for (const QTextBrowser *browser : panel->findChildren<QTextBrowser *>()) {
+        if (browser->isVisible())
+            text += browser->toPlainText() + QLatin1Char('\n');
+    }
+    return text;
+}
+
+} // namespace
+
+class TestLargestStep : public UiTest
+{
+    Q_OBJECT
+
+private slots:
+    void mostGainFirst()
+    {
+        Workspace workspace = sampleWorkspace();
+        lineage::Lineage &lineage = workspace.lineages[0];
+        for (gate::Trial &trial : lineage.trials) {
+            if (trial.id == "tK02")
+                trial.verdict.comparisons.front().speedup = {5, 4.9, 5.1};
+        }
+        const auto steps = lineage::largestSteps(lineage);
+        QCOMPARE(steps.size(), std::size_t{3}); // K00 has no parent; attempts and branches are no steps
+        QCOMPARE(steps[0].to, std::string("K02"));
+        QCOMPARE(steps[0].from, std::string("K01"));
+        QCOMPARE(steps[0].speedup.value, 5.0);
+        QCOMPARE(lineage::largestStepAfter(steps, "K00"), &steps[0]);
+        QCOMPARE(lineage::largestStepAfter(steps, "R02a"), &steps[0]);
+        QCOMPARE(lineage::largestStepAfter(steps, "K02"), &steps[1]);
+        QCOMPARE(lineage::largestStepAfter(steps, steps.back().to), &steps[0]);
+        QVERIFY(!lineage::largestStepAfter(lineage::largestSteps(workspace.lineages[1]), "K00"));
+    }
+
+    /// From the first start of the window, whatever lineage it opens on.
+    void aReaderFindsItAndWhy()
+    {
+        const RealWindow real{QString()};
+        QVERIFY(real.ready);
+        int actions = 0;
+        const auto press = [&](Qt::Key key, Qt::KeyboardModifiers modifiers = {}) {
+            real.press(key, modifiers);
+            ++actions;
+        };
+        press(Qt::Key_P, Qt::ControlModifier);
+        QVERIFY(real.window->findChild<QuickOpen *>()->isVisible());
+        real.type(QStringLiteral("gemm/sm90"));
+        ++actions;
+        press(Qt::Key_Return);
+        QCOMPARE(real.selection()->lineageKey(), QStringLiteral("gemm/sm90"));
+        press(Qt::Key_G, Qt::AltModifier);
+        const lineage::Lineage &gemm = *real.window->workspace()->lineage(QStringLiteral("gemm/sm90"));
+        double most = 0;
+        std::string where;
+        for (const lineage::State &state : gemm.states) {
+            const gate::Comparison *parent = gemm.trialOf(state)->comparison("parent");
+            if (parent && parent->speedup.value > most) {
+                most = parent->speedup.value;
+                where = state.id;
+            }
+        }
+        QCOMPARE(real.row(), QString::fromStdString(where));
+        bool isTold = false;
+        for (const QLabel *label : real.window->statusBar()->findChildren<QLabel *>())
+            isTold = isTold || label->text().contains(QLatin1String("steps by what it gained"));
+        QVERIFY(isTold);
+
+        // What it needs: the card of the step is there, with its preconditions.
+        const lineage::Transition *step = gemm.transitionTo(where);
+        QVERIFY(step && !step->card.empty());
+        QCOMPARE(real.card(), QString::fromStdString(step->card));
+        QVERIFY(real.settle());
+        const QString card = visibleText(real.window->panel(QStringLiteral("card")));
+        const skills::Card &recorded = real.record(real.card()).card;
+        QVERIFY(!recorded.preconditions.empty());
+        for (const skills::Claim &needed : recorded.preconditions)
+            QVERIFY2(card.contains(QString::fromStdString(needed.text).simplified().left(40)),
+                     qPrintable(card));
+
+        // Its cause.
+        press(Qt::Key_E, Qt::AltModifier);
+        QVERIFY(real.settle());
+        const auto *profile = qobject_cast<ProfilePanel *>(real.window->panel(QStringLiteral("profile")));
+        QVERIFY(profile->explanation()->isVisible());
+        const QString why = profile->explanation()->toPlainText();
+        QVERIFY2(why.startsWith(QString::fromStdString(where) + QStringLiteral(" is ")), qPrintable(why));
+        QVERIFY2(why.contains(QLatin1String("1. ")) && why.contains(QLatin1String("of the difference")),
+                 qPrintable(why));
+        QVERIFY2(actions <= mostActions, qPrintable(QString::number(actions)));
+    }
+
+    /// Once more goes on to the next largest; the palette knows the command.
+    void onceMoreGoesOn()
+    {
+        const RealWindow real;
+        QVERIFY(real.ready);
+        const auto steps =
+            lineage::largestSteps(*real.window->workspace()->lineage(QStringLiteral("gemm/sm90")));
+        real.focus("diff");
+        real.press(Qt::Key_G, Qt::AltModifier);
+        const lineage::LargeStep *next = lineage::largestStepAfter(steps, "K05");
+        QCOMPARE(real.row(), QString::fromStdString(next->to));
+        real.press(Qt::Key_P, Qt::ControlModifier | Qt::ShiftModifier);
+        real.type(QStringLiteral("largest step"));
+        real.press(Qt::Key_Return);
+        next = lineage::largestStepAfter(steps, next->to);
+        QCOMPARE(real.row(), QString::fromStdString(next->to));
+    }
+};
+
+KLINEAGE_UI_TEST(TestLargestStep)
+#include "tst_largeststep.moc"

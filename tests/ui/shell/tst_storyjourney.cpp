@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The story in the real window: every key of it pressed, its pictures exported, two states of two lineages compared.
+#include "tests/ui/common/uitest.h"
+#include "tests/ui/shell/realwindow.h"
+#include "ui/diff/view/diffview.h"
+#include "ui/profile/profilemodel.h"
+#include "ui/shell/centre.h"
+#include "ui/shell/exporter.h"
+#include "ui/story/picture/picturecanvas.h"
+#include "ui/story/picture/picturemodel.h"
+#include "ui/story/storypanel.h"
+#include "ui/story/windows/comparewindow.h"
+#include "ui/story/windows/presenter.h"
+
+#include <QFile>
+#include <QImage>
+#include <QSvgRenderer>
+#include <QWheelEvent>
+
+using namespace klineage;
+using namespace klineage::ui;
+
+namespace {
+
+StoryPanel *storyOf(const RealWindow &real)
+{
+    return qobject_cast<StoryPanel *>(real.window->panel(QStringLiteral("story")));
+}
+
+QByteArray fileBytes(const QString &name)
+{
+    QFile file(name);
+    return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
+}
+
+} // namespace
+
+class TestStoryJourney : public UiTest
+{
+    Q_OBJECT
+
+private slots:
+    void everyKeyOfThePicture()
+    {
+        const RealWindow real(QStringLiteral("gemm/sm90/K08"));
+        QVERIFY(real.ready);
+        real.press(Qt::Key_4, Qt::ControlModifier | Qt::AltModifier); // the layout Demo
+        StoryPanel *story = storyOf(real);
+        QTRY_VERIFY(story->isVisible());
+        PictureCanvas *canvas = story->canvas();
+        real.focus("story");
+        QVERIFY(real.hasFocus("story"));
+        QCOMPARE(canvas->selected(), canvas->picture().itemOf("gemm/sm90", "K08"));
+
+        using View = StoryPanel::View;
+        const std::pair<Qt::Key, View> views[] = {{Qt::Key_2, View::Graph},    {Qt::Key_3, View::Overlay},
+                                                  {Qt::Key_4, View::Speedups}, {Qt::Key_5, View::Trace},
+                                                  {Qt::Key_6, View::Steps},    {Qt::Key_1, View::Waterfall}};
+        for (const auto &[key, view] : views) {
+            real.press(key);
+            QCOMPARE(story->view(), view);
+        }
+        real.press(Qt::Key_T);
+        QVERIFY(story->showsTable());
+        real.press(Qt::Key_T);
+        QVERIFY(!story->showsTable());
+        real.press(Qt::Key_L);
+        QVERIFY(!story->showsRun()); // there is no run, and the status bar says so
+
+        real.press(Qt::Key_Plus);
+        QVERIFY(!canvas->view().isFitted());
+        real.press(Qt::Key_Minus);
+        QVERIFY(canvas->view().isFitted());
+        const QPointF at = canvas->pixelOf(canvas->selected());
+        QWheelEvent wheel(at, canvas->mapToGlobal(at), {}, {0, 360}, Qt::NoButton, Qt::ControlModifier,
+                          Qt::NoScrollPhase, false);
+        QApplication::sendEvent(canvas, &wheel);
+        QVERIFY(!canvas->view().isFitted());
+        real.press(Qt::Key_F);
+        QVERIFY(canvas->view().isFitted());
+
+        // The picture leads the window: diff, card and lineage follow.
+        real.press(Qt::Key_Right);
+        QCOMPARE(real.row(), "R08a");
+        real.press(Qt::Key_Right);
+        QCOMPARE(real.row(), "K09");
+        real.press(Qt::Key_Home);
+        QCOMPARE(real.row(), "K00");
+        real.press(Qt::Key_End);
+        QCOMPARE(real.row(), "R10b");
+        for (int i = 0; i < 3; ++i) // past a branch and R10a
+            real.press(Qt::Key_Left);
+        QCOMPARE(real.row(), "K10");
+        // And it follows: a step anywhere is a step here.
+        real.press(Qt::Key_Right, Qt::ControlModifier);
+        QCOMPARE(real.row(), "K09");
+        QCOMPARE(canvas->selected(), canvas->picture().itemOf("gemm/sm90", "K09"));
+        QVERIFY(real.settle());
+        // Letters of the window act here too.
+        real.press(Qt::Key_B);
+        QCOMPARE(real.selection()->baseline(), "K09");
+        real.press(Qt::Key_B);
+        real.press(Qt::Key_Return);
+        QCOMPARE(real.window->centre()->page(), "diff");
+        QTest::mouseMove(canvas, canvas->pixelOf(canvas->picture().itemOf("gemm/sm90", "K03")).toPoint());
+        QCOMPARE(real.selection()->hovered(), "K03");
+    }
+
+    void aPresentationFromTheKeyboard()
+    {
+        const RealWindow real(QStringLiteral("gemm/sm90/K08"));
+        QVERIFY(real.ready);
+        real.press(Qt::Key_F5, Qt::ShiftModifier);
+        Presenter *presenter = storyOf(real)->presenter();
+        QVERIFY(presenter && presenter->isVisible());
+        QVERIFY(QTest::qWaitForWindowActive(presenter, patienceMs));
+        QVERIFY(presenter->heading().startsWith("K08"));
+        real.press(Qt::Key_Right);
+        QVERIFY(presenter->heading().startsWith("K09"));
+        QCOMPARE(real.row(), "K09");
+        real.press(Qt::Key_Left);
+        real.press(Qt::Key_PageUp);
+        QVERIFY(presenter->heading().startsWith("K07"));
+        real.press(Qt::Key_A); // a letter of the window means nothing here
+        QVERIFY(!real.record("specialize-warpgroups").standingReview());
+        real.press(Qt::Key_End);
+        QVERIFY(presenter->heading().contains("10 steps"));
+        real.press(Qt::Key_Escape);
+        QVERIFY(!presenter->isVisible());
+    }
+
+    /// Two picks by name: first of one lineage, which the whole window compares, then of two.
+    void twoStatesAreCompared()
+    {
+        const RealWindow real(QStringLiteral("gemm/sm90/K08"));
+        QVERIFY(real.ready);
+        real.press(Qt::Key_D, Qt::ControlModifier | Qt::ShiftModifier);
+        real.type("gemm/sm90/K05");
+        real.press(Qt::Key_Return);
+        real.type("gemm/sm90/K10");
+        real.press(Qt::Key_Return);
+        QCOMPARE(real.selection()->row(), "K10");
+        QCOMPARE(real.selection()->baseline(), "K05");
+        QVERIFY(real.settle());
+
+        real.press(Qt::Key_D, Qt::ControlModifier | Qt::ShiftModifier);
+        real.type("softmax/pocl/K04");
+        real.press(Qt::Key_Return);
+        real.type("softmax/sm90/K09");
+        real.press(Qt::Key_Return);
+        CompareWindow *window = storyOf(real)->comparison();
+        QVERIFY(window && window->isVisible());
+        QVERIFY(QTest::qWaitForWindowActive(window, patienceMs));
+        QTRY_VERIFY(window->view()->document() != nullptr);
+        QTRY_VERIFY(window->view()->hunkCount() > 0);
+        QVERIFY(window->profile()->rowCount() > 0);
+        QVERIFY(window->note().contains("do not compare")); // a CPU and a GPU
+        const int before = window->view()->currentHunk();
+        real.press(Qt::Key_F8);
+        QVERIFY(window->view()->currentHunk() > before);
+        real.press(Qt::Key_F8, Qt::ShiftModifier);
+        real.press(Qt::Key_S);
+        QCOMPARE(window->left().lineage, "softmax/sm90");
+        QCOMPARE(window->right().row, "K04");
+        real.press(Qt::Key_Escape);
+        QVERIFY(!window->isVisible());
+    }
+
+    void picturesLeaveAsFiles()
+    {
+        const RealWindow real(QStringLiteral("gemm/sm90/K08"));
+        QVERIFY(real.ready);
+        real.press(Qt::Key_4, Qt::ControlModifier | Qt::AltModifier);
+        StoryPanel *story = storyOf(real);
+        QTRY_VERIFY(story->isVisible());
+        const QTemporaryDir folder;
+        QVERIFY(exportFilters(*story).contains("*.csv"));
+        const QString svg = folder.filePath("story.svg");
+        const QString csv = folder.filePath("story.csv");
+        const QString png = folder.filePath("story.png");
+        for (const QString &name : {svg, csv, png, folder.filePath("story.pdf")})
+            QCOMPARE(exportPanel(*story, name), QString());
+        const QByteArray drawing = fileBytes(svg);
+        QVERIFY(QSvgRenderer(drawing).isValid());
+        QVERIFY(!drawing.contains("<image"));
+        QVERIFY(drawing.count("<text") > 20);
+        const QByteArray table = fileBytes(csv);
+        QVERIFY(table.startsWith("state,title,tried_from"));
+        QCOMPARE(table.count("\r\n"), story->model()->rowCount() + 1);
+        QVERIFY(table.contains("specialize-warpgroups"));
+        QVERIFY(!QImage(png).isNull());
+        QVERIFY(!fileBytes(folder.filePath("story.pdf")).contains("/Subtype /Image"));
+    }
+};
+
+KLINEAGE_UI_TEST(TestStoryJourney)
+#include "tst_storyjourney.moc"

@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/story/picture/picturepainter.h"
+
+#include "ui/story/picture/axisticks.h"
+#include "ui/story/picture/paintparts.h"
+#include "ui/style/theme.h"
+
+#include <QFontMetricsF>
+#include <QPainter>
+
+#include <algorithm>
+#include <cmath>
+
+namespace klineage::ui {
+
+namespace {
+
+constexpr double headMargin = 8;    // pixels around everything
+constexpr double signWidth = 22;    // of a legend entry, before its text
+constexpr double hatching = 6;      // pixels between the lines of a hollow bar
+constexpr double widestNames = 0.2; // of the width, for names of guides at the right
+
+using Weight = TextRun::Weight;
+
+bool hasX(const Picture &picture)
+{
+    return picture.x.kind != PictureAxis::Kind::None;
+}
+
+double lineHeight(const QFont &font)
+{
+    return QFontMetricsF(weightedFont(font, Weight::Small)).height();
+}
+
+/// The widest text that ticks of the axis may have.
+double tickWidth(const PictureAxis &axis, const QFont &font)
+{
+    const QFontMetricsF metrics(weightedFont(font, Weight::Small));
+    switch (axis.kind) {
+    case PictureAxis::Kind::None:
+        return 0;
+    case PictureAxis::Kind::Latency:
+        return metrics.horizontalAdvance(QStringLiteral("0.000 µs"));
+    case PictureAxis::Kind::Ratio:
+        return metrics.horizontalAdvance(QStringLiteral("0.0000×"));
+    case PictureAxis::Kind::Linear:
+        return metrics.horizontalAdvance(QStringLiteral("0.000") + axis.unit);
+    case PictureAxis::Kind::Names: {
+        double widest = 0;
+        for (const PictureAxis::Name &name : axis.names)
+            widest = std::max(widest, metrics.horizontalAdvance(name.text));
+        return widest;
+    }
+    }
+    return 0;
+}
+
+double guideNamesWidth(const Picture &picture, const PictureLook &look)
+{
+    const QFontMetricsF metrics(weightedFont(look.font, Weight::Small));
+    double widest = 0;
+    for (const PictureGuide &guide : picture.guides) {
+        if (guide.orientation != Qt::Horizontal)
+            continue;
+        for (const QString &line : guide.name.split(QLatin1Char('\n')))
+            widest = std::max(widest, metrics.horizontalAdvance(line));
+    }
+    return std::min(widest, look.size.width() * widestNames);
+}
+
+/// Places of the legend's entries below the title; the axis' title is before the first. Answers with the height of all rows.
+double layOutLegend(const Picture &picture, const PictureLook &look, std::vector<QRectF> *places)
+{
+    const QFontMetricsF metrics(weightedFont(look.font, Weight::Small));
+    const double height = metrics.height();
+    const double right = look.size.width() - headMargin;
+    double x =
+        headMargin
+        + (picture.y.title.isEmpty() ? 0 : metrics.horizontalAdvance(picture.y.title) + 3 * headMargin);
+    double y = 0;
+    for (const LegendEntry &entry : picture.legend) {
+        const double width =
+            std::min(signWidth + metrics.horizontalAdvance(entry.text) + 2 * headMargin, right - headMargin);
+        if (x + width > right && x > headMargin) {
+            x = headMargin;
+            y += height;
+        }
+        if (places)
+            places->push_back({x, y, width, height});
+        x += width;
+    }
+    return picture.legend.empty() && picture.y.title.isEmpty() ? 0 : y + height;
+}
+
+double bottomHeight(const Picture &picture, const QFont &font)
+{
+    if (!hasX(picture))
+        return headMargin;
+    const bool hasBelow = std::any_of(picture.x.names.begin(), picture.x.names.end(),
+                                      [](const PictureAxis::Name &name) { return !name.below.isEmpty(); });
+    const int lines = 1 + (hasBelow ? 1 : 0) + (picture.x.title.isEmpty() ? 0 : 1);
+    return lines * lineHeight(font) + headMargin;
+}
+
+double titleHeight(const PictureLook &look)
+{
+    return QFontMetricsF(look.font).height() + headMargin * 0.75;
+}
+
+void paintGrid(QPainter &painter, const std::vector<AxisTick> &ticks, const PictureView &view)
+{
+    painter.setRenderHint(QPainter::Antialiasing, false);
+    painter.setPen(QPen(blend(Theme::current().border, Theme::current().panel, 0.6), 0));
+    for (const AxisTick &tick : ticks) {
+        const double y = view.toPixels(QPointF(0, tick.at)).y();
+        painter.drawLine(QLineF(view.plot().left(), y, view.plot().right(), y));
+    }
+    painter.setRenderHint(QPainter::Antialiasing);
+}
+
+void paintYTicks(QPainter &painter, const std::vector<AxisTick> &ticks, const PictureView &view,
+                 const PictureLook &look)
+{
+    const QFont font = weightedFont(look.font, Weight::Small);
+    const QFontMetricsF metrics(font);
+    painter.setFont(font);
+    painter.setPen(Theme::current().dim);
+    for (const AxisTick &tick : ticks) {
+        const double y = view.toPixels(QPointF(0, tick.at)).y();
+        painter.drawText(QPointF(view.plot().left() - 5 - metrics.horizontalAdvance(tick.text),
+                                 y + metrics.ascent() / 2 - 1.5),
+                         tick.text);
+    }
+}
+
+/// Names may be many; each is shown where it does not touch the one before.
+void paintXTicks(QPainter &painter, const std::vector<AxisTick> &ticks, const PictureView &view,
+                 const Picture &picture, const PictureLook &look)
+{
+    const QFont font = weightedFont(look.font, Weight::Small);
+    const QFontMetricsF metrics(font);
+    const double top = view.plot().bottom() + 3;
+    double free = -1e9;
+    double freeBelow = -1e9;
+    const auto put = [&](const QString &text, double x, double y, double &until) {
+        const double width = metrics.horizontalAdvance(text);
+        const double left = std::clamp(x - width / 2, 2.0, std::max(2.0, look.size.width() - width - 2));
+        if (text.isEmpty() || left < until)
+            return;
+        painter.drawText(QPointF(left, y + metrics.ascent()), text);
+        until = left + width + 6;
+    };
+    painter.setFont(font);
+    for (const AxisTick &tick : ticks) {
+        const double x = view.toPixels(QPointF(tick.at, 0)).x();
+        painter.setPen(tick.below.isEmpty() ? Theme::current().dim : Theme::current().text);
+        put(tick.text, x, top, free);
+        painter.setPen(Theme::current().dim);
+        put(tick.below, x, top + metrics.height(), freeBelow);
+    }
+    if (picture.x.title.isEmpty())
+        return;
+    painter.setPen(Theme::current().dim);
+    painter.drawText(QPointF(view.plot().center().x() - metrics.horizontalAdvance(picture.x.title) / 2,
+                             look.size.height() - metrics.descent() - 3),
+                     picture.x.title);
+}
+
+void paintGuides(QPainter &painter, const Picture &picture, const PictureView &view, const PictureLook &look)
+{
+    const QFont font = weightedFont(look.font, Weight::Small);
+    const QFontMetricsF metrics(font);
+    for (const PictureGuide &guide : picture.guides) {
+        const QPointF at = view.toPixels(QPointF(guide.at, guide.at));
+        const QRectF plot = view.plot();
+        const bool isLevel = guide.orientation == Qt::Horizontal;
+        if (isLevel ? at.y() < plot.top() || at.y() > plot.bottom()
+                    : at.x() < plot.left() || at.x() > plot.right())
+            continue;
+        painter.setPen(QPen(inkColor(guide.ink), 0, guide.dash));
+        painter.drawLine(isLevel ? QLineF(plot.left(), at.y(), plot.right(), at.y())
+                                 : QLineF(at.x(), plot.top(), at.x(), plot.bottom()));
+        painter.setFont(font);
+        painter.setPen(inkColor(guide.ink));
+        const QStringList lines = guide.name.split(QLatin1Char('\n'));
+        const double width = guideNamesWidth(picture, look);
+        for (qsizetype i = 0; i < lines.size(); ++i) {
+            const double down =
+                (static_cast<double>(i) - static_cast<double>(lines.size()) / 2) * metrics.height();
+            const QString shown =
+                isLevel ? metrics.elidedText(lines[i], Qt::ElideRight, width + 1) : lines[i];
+            painter.drawText(isLevel ? QPointF(plot.right() + 5, at.y() + down + metrics.ascent())
+                                     : QPointF(at.x() + 4, plot.top() + metrics.ascent()
+                                                               + static_cast<double>(i) * metrics.height()),
+                             shown);
+        }
+    }
+}
+
+void paintHollow(QPainter &painter, const QRectF &area, const QColor &color)
+{
+    painter.setPen(QPen(color, 1));
+    painter.setBrush(Qt::NoBrush);
+    painter.drawRect(area.adjusted(0.5, 0.5, -0.5, -0.5));
+    painter.setPen(QPen(blend(color, Theme::current().panel, 0.5), 0));
+    for (double x = area.left() - area.height() + hatching; x < area.right(); x += hatching) {
+        if (const auto line = clipped(QLineF(x, area.bottom(), x + area.height(), area.top()), area))
+            painter.drawLine(*line);
+    }
+}
+
+void paintBars(QPainter &painter, const Picture &picture, const PictureView &view, const PictureLook &look)
+{
+    for (const PictureBar &bar : picture.bars) {
+        const QRectF area = view.toPixels(bar.area).intersected(view.plot());
+        if (area.isEmpty() && !(area.width() > 0 || area.height() > 0))
+            continue;
+        const QColor color = inkColor(bar.ink);
+        if (bar.hollow) {
+            paintHollow(painter, area, color);
+        } else {
+            painter.setPen(Qt::NoPen);
+            painter.setBrush(color);
+            painter.drawRect(QRectF(area.topLeft(), area.size().expandedTo(QSizeF(1, 1))));
+        }
+        if (bar.item < 0 || (bar.item != look.selected && bar.item != look.hovered))
+            continue;
+        painter.setBrush(Qt::NoBrush);
+        painter.setPen(QPen(bar.item == look.hovered ? Theme::current().warn : Theme::current().accent, 2));
+        painter.drawRect(area.adjusted(-2, -2, 2, 2));
+    }
+}
+
+void paintLines(QPainter &painter, const Picture &picture, const PictureView &view)
+{
+    for (const PictureLine &line : picture.lines) {
+        painter.setPen(QPen(inkColor(line.ink), line.width, line.dash));
+        for (std::size_t i = 1; i < line.points.size(); ++i) {
+            const QPointF from = view.toPixels(line.points[i - 1]);
+            const QPointF to = view.toPixels(line.points[i]);
+            const QPointF turn = line.stepped ? QPointF(to.x(), from.y()) : to;
+            if (const auto part = clipped({from, turn}, view.plot()))
+                painter.drawLine(*part);
+            if (const auto part = clipped({turn, to}, view.plot()); part && line.stepped)
+                painter.drawLine(*part);
+        }
+    }
+}
+
+void paintRings(QPainter &painter, const Picture &picture, const PictureView &view, const PictureLook &look)
+{
+    painter.setBrush(Qt::NoBrush);
+    for (const PictureMark &mark : picture.marks) {
+        if (mark.item < 0 || (mark.item != look.selected && mark.item != look.hovered))
+            continue;
+        const QPointF at = view.toPixels(mark.at);
+        if (!view.plot().contains(at))
+            continue;
+        const double radius = markRadius(look.font) + 4;
+        if (mark.item == look.selected) {
+            painter.setPen(QPen(Theme::current().accent, 2));
+            painter.drawEllipse(at, radius, radius);
+        }
+        if (mark.item == look.hovered) {
+            painter.setPen(QPen(Theme::current().warn, 2));
+            painter.drawEllipse(at, radius + 1.5, radius + 1.5);
+        }
+    }
+}
+
+void paintSign(QPainter &painter, const LegendEntry &entry, const QRectF &place, const QFont &font)
+{
+    const double y = place.center().y();
+    const QColor color = inkColor(entry.ink);
+    switch (entry.sign) {
+    case LegendEntry::Sign::Line:
+        painter.setPen(QPen(color, 2, entry.dash));
+        painter.drawLine(QLineF(place.left(), y, place.left() + signWidth - 6, y));
+        break;
+    case LegendEntry::Sign::Bar:
+        painter.fillRect(QRectF(place.left() + 2, y - 4.5, 12, 9), color);
+        break;
+    case LegendEntry::Sign::HollowBar:
+        paintHollow(painter, QRectF(place.left() + 2, y - 4.5, 12, 9), color);
+        break;
+    case LegendEntry::Sign::Mark:
+        paintGlyph(painter, {place.left() + 8, y}, entry.glyph, color, markRadius(font) * 0.9);
+        break;
+    }
+}
+
+void paintHead(QPainter &painter, const Picture &picture, const PictureLook &look)
+{
+    const QFontMetricsF metrics(look.font);
+    painter.setFont(look.font);
+    painter.setPen(Theme::current().text);
+    const QString caption = look.caption.isEmpty() ? picture.title : look.caption;
+    painter.drawText(QPointF(headMargin, headMargin * 0.5 + metrics.ascent()),
+                     metrics.elidedText(caption, Qt::ElideRight, look.size.width() - 2 * headMargin));
+    const QFont small = weightedFont(look.font, Weight::Small);
+    const QFontMetricsF smallMetrics(small);
+    std::vector<QRectF> places;
+    layOutLegend(picture, look, &places);
+    painter.setFont(small);
+    painter.setPen(Theme::current().dim);
+    const double top = titleHeight(look);
+    if (!picture.y.title.isEmpty())
+        painter.drawText(QPointF(headMargin, top + smallMetrics.ascent()), picture.y.title);
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        const QRectF place = places[i].translated(0, top);
+        paintSign(painter, picture.legend[i], place, look.font);
+        painter.setFont(small);
+        painter.setPen(Theme::current().text);
+        painter.drawText(QPointF(place.left() + signWidth, place.top() + smallMetrics.ascent()),
+                         smallMetrics.elidedText(picture.legend[i].text, Qt::ElideRight,
+                                                 place.width() - signWidth - headMargin));
+    }
+}
+
+void paintMessage(QPainter &painter, const Picture &picture, const PictureLook &look)
+{
+    painter.setFont(look.font);
+    painter.setPen(Theme::current().dim);
+    painter.drawText(QRectF(QPointF(), look.size).adjusted(16, 16, -16, -16),
+                     Qt::AlignCenter | Qt::TextWordWrap, picture.message);
+}
+
+/// Texts keep off bars and, where these are glyphs, off marks.
+void takePlaces(const Picture &picture, const PictureView &view, double radius, TextPlaces &places)
+{
+    constexpr std::size_t mostTaken = 4000;
+    for (const PictureBar &bar : picture.bars)
+        places.take(view.toPixels(bar.area).intersected(view.plot()));
+    std::size_t taken = 0;
+    for (const PictureMark &mark : picture.marks) {
+        const QPointF at = view.toPixels(mark.at);
+        if (mark.yields || !view.plot().contains(at))
+            continue;
+        if (++taken > mostTaken)
+            return;
+        places.take({at.x() - radius, at.y() - radius, 2 * radius, 2 * radius});
+    }
+}
+
+} // namespace
+
+QRectF plotOf(const Picture &picture, const PictureLook &look)
+{
+    const double left = picture.y.kind == PictureAxis::Kind::None
+                            ? headMargin
+                            : headMargin + tickWidth(picture.y, look.font) + 5;
+    const double names = guideNamesWidth(picture, look);
+    const double right = names > 0 ? names + headMargin + 5 : headMargin * 1.5;
+    const double top = titleHeight(look) + layOutLegend(picture, look, nullptr) + headMargin * 0.5;
+    const double bottom = bottomHeight(picture, look.font);
+    const QRectF plot(left, top, look.size.width() - left - right, look.size.height() - top - bottom);
+    return {plot.topLeft(), plot.size().expandedTo(QSizeF(10, 10))};
+}
+
+void paintPicture(QPainter &painter, const Picture &picture, const PictureView &view, const PictureLook &look)
+{
+    painter.save();
+    painter.setRenderHint(QPainter::Antialiasing);
+    if (!picture.message.isEmpty()) {
+        paintMessage(painter, picture, look);
+        painter.restore();
+        return;
+    }
+    const QRectF plot = view.plot();
+    const std::vector<AxisTick> ys =
+        axisTicks(picture.y, view.seen().top(), view.seen().bottom(), plot.height(), lineHeight(look.font));
+    const std::vector<AxisTick> xs = axisTicks(picture.x, view.seen().left(), view.seen().right(),
+                                               plot.width(), tickWidth(picture.x, look.font));
+    paintGrid(painter, ys, view);
+    paintGuides(painter, picture, view, look);
+    paintBars(painter, picture, view, look);
+    paintLines(painter, picture, view);
+    paintEdges(painter, picture, view);
+    paintMarks(painter, picture, view, markRadius(look.font));
+    paintRings(painter, picture, view, look);
+    if (!picture.texts.empty() || picture.areLabelled) {
+        TextPlaces places(plot.adjusted(-2, -2, 2, 2));
+        takePlaces(picture, view, markRadius(look.font), places);
+        paintTexts(painter, picture, view, look.font, places);
+    }
+    paintYTicks(painter, ys, view, look);
+    paintXTicks(painter, xs, view, picture, look);
+    paintHead(painter, picture, look);
+    painter.restore();
+}
+
+} // namespace klineage::ui

@@ -1,0 +1,46 @@
+"""klineage
+surface = "triton"
+
+[[tunable]]                      # columns a step
+name = "BLOCK"
+default = 1024
+values = [256, 512, 1024, 2048]
+
+[[tunable]]
+name = "WARPS"
+default = 4
+values = [1, 2, 4, 8]
+
+[[launch]]
+kernel = "softmax"
+grid = ["R"]
+num_warps = "WARPS"
+args = ["x", "y", "int C"]
+"""
+# SPDX-License-Identifier: GPL-3.0-or-later
+#
+# y[R,C] = softmax of the rows of x, f32.
+#
+# Four warps share a row and take 1024 columns a step, so that eight loads of a thread are in flight at once. The reductions go
+# through shared memory.
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def softmax(x, y, C, BLOCK: tl.constexpr):
+    x += tl.program_id(0) * C
+    y += tl.program_id(0) * C
+    columns = tl.arange(0, BLOCK)
+    largest = tl.full((), -float("inf"), tl.float32)
+    for begin in range(0, C, BLOCK):
+        values = tl.load(x + begin + columns, mask=begin + columns < C, other=-float("inf"))
+        largest = tl.maximum(largest, tl.max(values, 0))
+    total = tl.zeros((), tl.float32)
+    for begin in range(0, C, BLOCK):
+        values = tl.load(x + begin + columns, mask=begin + columns < C, other=-float("inf"))
+        total += tl.sum(tl.exp(values - largest), 0)
+    for begin in range(0, C, BLOCK):
+        inside = begin + columns < C
+        values = tl.load(x + begin + columns, mask=inside)
+        tl.store(y + begin + columns, tl.exp(values - largest) / total, mask=inside)
