@@ -9,7 +9,7 @@ namespace {
 
 const workload::Workload &anyWorkload()
 {
-    static const auto read = workload::parseWorkload(R"(format = 1
+    static const auto read = workload::parseWorkload(R"(
 name = "any"
 title = "Any"
 description = "Any."
@@ -17,7 +17,8 @@ axes = ["R", "C"]
 flops = "R * C"
 bytes = "8 * R * C"
 [oracle]
-op = "softmax_rows"
+name = "softmax_rows"
+args = { in = "x", out = "y" }
 [[tensor]]
 name = "x"
 role = "input"

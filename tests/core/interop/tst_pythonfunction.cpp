@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// A Python function as a workload: what its head says, and what it does not.
+#include "core/interop/problems/pythonfunction.h"
+
+#include <QtTest>
+#include <nlohmann/json.hpp>
+
+using namespace klineage;
+using namespace klineage::interop;
+using nlohmann::json;
+
+class TestPythonFunction : public QObject
+{
+    Q_OBJECT
+private slots:
+    void tensorsAsTexts_data();
+    void tensorsAsTexts();
+    void aFunctionBecomesAWorkload();
+    void whatTheHeadDoesNotSay_data();
+    void whatTheHeadDoesNotSay();
+    void aFunctionSaysItsHead();
+};
+
+void TestPythonFunction::tensorsAsTexts_data()
+{
+    QTest::addColumn<QString>("text");
+    QTest::addColumn<QString>("read"); // "name dtype extent|extent"; "": refused
+    QTest::newRow("plain") << "f32[R, C]"
+                           << " f32 R|C";
+    QTest::newRow("named") << "out: bf16[R,2 * C , 128]"
+                           << "out bf16 R|2 * C|128";
+    QTest::newRow("as an option") << "x=f8e4m3[N]"
+                                  << "x f8e4m3 N";
+    QTest::newRow("numpy's word") << " float32 [R] "
+                                  << " f32 R";
+    QTest::newRow("torch's word") << "torch.bfloat16[R]"
+                                  << " bf16 R";
+    for (const char *bad : {"", "f32", "f32[]", "f32[R", "f31[R]", "f32[R,,C]", "f32[R,]x", "1x=f32[R]",
+                            "f32[a,b,c,d,e,f,g,h,i]", "[R]"})
+        QTest::newRow(bad) << bad << "";
+}
+
+void TestPythonFunction::tensorsAsTexts()
+{
+    QFETCH(QString, text);
+    QFETCH(QString, read);
+    const auto tensor = parseTensorText(text.toStdString());
+    if (read.isEmpty()) {
+        QVERIFY(!tensor);
+        QVERIFY2(tensor.error().message.ends_with("as in f32[R, C]."), tensor.error().message.c_str());
+        return;
+    }
+    QVERIFY2(tensor, tensor ? "" : tensor.error().message.c_str());
+    QStringList shape;
+    for (const std::string &extent : tensor->shape)
+        shape << QString::fromStdString(extent);
+    QCOMPARE(QString::fromStdString(tensor->name + ' ' + tensor->dtype + ' ') + shape.join('|'), read);
+}
+
+namespace {
+
+json parameter(const char *name, const json &annotation, const json &standard = json())
+{
+    return {{"name", name},
+            {"annotation", annotation},
+            {"has_default", !standard.is_null()},
+            {"default", standard},
+            {"is_list", false}};
+}
+
+} // namespace
+
+void TestPythonFunction::aFunctionBecomesAWorkload()
+{
+    const json head{
+        {"parameters",
+         {parameter("x", "f32[R, C]"), parameter("w", "bf16[2 * C, 16]"), parameter("eps", json(), 1e-6)}},
+        {"returns", {"f32[R, C]", "total: f32[R]"}},
+        {"description", "What it does."}};
+    FunctionOptions options;
+    options.values = {{"R", "64"}, {"C", "32"}};
+    options.flops = "3 * R * C";
+    const auto draft = draftOfSignature("mine", "def run(x, w, eps): pass", head.dump(), options);
+    QVERIFY2(draft, draft ? "" : draft.error().message.c_str());
+    const workload::Workload &w = draft->workload;
+    QCOMPARE(w.description, std::string("What it does."));
+    QCOMPARE(w.axes, (std::vector<std::string>{"R", "C", "D16"}));
+    QCOMPARE(w.tensors.size(), std::size_t{4});
+    QCOMPARE(w.findTensor("w")->shape[0].text(), std::string("(2 * C)"));
+    QCOMPARE(w.findTensor("y0")->role, workload::Role::Output);
+    QVERIFY(w.findTensor("total"));
+    QCOMPARE(w.flops.text(), std::string("3 * R * C"));
+    QCOMPARE(w.python->arguments, (std::vector<std::string>{"x", "w", "1e-06"}));
+    QCOMPARE(w.python->function, std::string("run"));
+    QCOMPARE(w.cases.front().axes.at("R"), std::int64_t{64});
+    QVERIFY(w.findCase("hidden") && w.findCase("spread"));
+    options.inputs = {"x=f16[R, C]"}; // an option says it otherwise
+    options.outputs = {"y=f16[R, C]"};
+    options.values["eps"] = "0.5";
+    const auto other = draftOfSignature("mine", "def run(x, w, eps): pass", head.dump(), options);
+    QVERIFY2(other, other ? "" : other.error().message.c_str());
+    QCOMPARE(other->workload.findTensor("x")->dtype, kernel::DType::F16);
+    QCOMPARE(other->workload.tensors.size(), std::size_t{3});
+    QCOMPARE(other->workload.python->arguments.back(), std::string("0.5"));
+}
+
+void TestPythonFunction::whatTheHeadDoesNotSay_data()
+{
+    QTest::addColumn<QString>("head");
+    QTest::addColumn<QStringList>("options"); // "input …", "output …", "size …", "flops …"
+    QTest::addColumn<QString>("why");
+    const auto row = [](const char *name, const json &head, const QStringList &options, const char *why) {
+        QTest::newRow(name) << QString::fromStdString(head.dump()) << options << why;
+    };
+    const json x = parameter("x", "f32[R, C]");
+    const auto head = [](const json &parameters, const json &returns = "f32[R, C]") {
+        return json{{"parameters", parameters}, {"returns", returns}, {"description", ""}};
+    };
+    row("no function", {{"functions", {"rum"}}}, {}, "did you mean 'rum'");
+    row("no shape", head(json::array({parameter("x", json())})), {},
+        "The parameter 'x' has neither a shape nor a number");
+    row("a bad shape", head(json::array({parameter("x", "f32")})), {"size R=4"},
+        "The parameter 'x': 'f32' is no tensor");
+    row("no sizes", head(json::array({x})), {"size C=4"}, "Say how large R is where it is timed: --size R=");
+    row("a size that is none", head(json::array({x})), {"size R=x", "size C=4"},
+        "is no positive whole number");
+    row("nothing returned", head(json::array({x}), json()), {"size R=4", "size C=4"},
+        "Nothing says the shape of what it returns");
+    row("something else returned", head(json::array({x}), {"f32[R]", 4}), {"size R=4", "size C=4"},
+        "something else than a tensor's text");
+    row("the same name twice", head(json::array({x}), "x: f32[R]"), {"size R=4", "size C=4"},
+        "An input and an output are both called 'x'");
+    row("an option for nothing", head(json::array({x})), {"input z=f32[R]", "size R=4", "size C=4"},
+        "no parameter 'z'");
+    row("an option without a name", head(json::array({x})), {"output f32[R]", "size R=4", "size C=4"},
+        "has no name");
+    row("flops of nothing", head(json::array({x})), {"size R=4", "size C=4", "flops Q"}, "Q");
+    row("no JSON that it should be", json::array(), {}, "cannot be read");
+    json list = parameter("xs", "f32[R]");
+    list["is_list"] = true;
+    row("any number of them", head(json::array({list})), {"size R=4"}, "not passed by its place");
+}
+
+void TestPythonFunction::whatTheHeadDoesNotSay()
+{
+    QFETCH(QString, head);
+    QFETCH(QStringList, options);
+    QFETCH(QString, why);
+    FunctionOptions said;
+    for (const QString &option : options) {
+        const std::string value = option.section(' ', 1).toStdString();
+        if (option.startsWith("input"))
+            said.inputs.push_back(value);
+        else if (option.startsWith("output"))
+            said.outputs.push_back(value);
+        else if (option.startsWith("flops"))
+            said.flops = value;
+        else
+            said.values[value.substr(0, value.find('='))] = value.substr(value.find('=') + 1);
+    }
+    const auto draft = draftOfSignature("mine", "def run(x): pass", head.toStdString(), said);
+    QVERIFY(!draft);
+    QCOMPARE(draft.error().code, ErrorCode::InvalidInput);
+    QVERIFY2(draft.error().message.find(why.toStdString()) != std::string::npos,
+             draft.error().message.c_str());
+}
+
+void TestPythonFunction::aFunctionSaysItsHead()
+{
+    FunctionOptions options;
+    options.values = {{"R", "8"}, {"C", "4"}};
+    options.function = "scale";
+    const std::string source = "def scale(x: 'f32[R, C]', by=2.0) -> 'f32[R, C]':\n"
+                               "    \"\"\"Each value, times a number.\"\"\"\n"
+                               "    return [[float(v) * by for v in row] for row in x]\n";
+    const auto draft = draftOfFunction("scaled", source, options, {});
+    if (!draft && draft.error().code == ErrorCode::Unavailable)
+        QSKIP(draft.error().message.c_str());
+    QVERIFY2(draft, draft ? "" : draft.error().message.c_str());
+    QCOMPARE(draft->workload.description, std::string("Each value, times a number."));
+    QCOMPARE(draft->workload.python->source, source);
+    QCOMPARE(draft->workload.python->arguments, (std::vector<std::string>{"x", "2.0"}));
+    options.function = "scales";
+    const auto none = draftOfFunction("scaled", source, options, {});
+    QVERIFY(!none && none.error().message.find("did you mean 'scale'") != std::string::npos);
+    options.function = "a b";
+    QVERIFY(!draftOfFunction("scaled", source, options, {}));
+    options.function = "scale";
+    const auto broken = draftOfFunction("scaled", "raise ValueError('no')\n" + source, options, {});
+    QVERIFY(!broken && broken.error().code == ErrorCode::InvalidInput);
+}
+
+QTEST_GUILESS_MAIN(TestPythonFunction)
+#include "tst_pythonfunction.moc"
