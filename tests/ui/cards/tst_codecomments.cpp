@@ -78,7 +78,8 @@ private slots:
         m_folder = std::make_unique<QTemporaryDir>();
         const std::filesystem::path root = m_folder->path().toStdString();
         const std::filesystem::path source = klineage::test::sourcePath();
-        std::filesystem::create_directories(root / "workloads");
+        for (const char *parent : {"workloads", "skills"})
+            std::filesystem::create_directories(root / parent);
         for (const char *part : {"workloads/softmax", "skills/row-in-registers"})
             std::filesystem::copy(source / part, root / part, std::filesystem::copy_options::recursive);
         m_workspace = std::make_unique<WorkspaceModel>();
