@@ -25,52 +25,32 @@ QString dimText(const QString &html)
     return coloured(html, Theme::current().dim);
 }
 
-QString cell(const QString &html, bool isNumber)
+/// Only what there is: a card's page is narrow.
+QString platformLine(const run::PlatformRecord &record)
 {
-    return QStringLiteral("<td align='%1'>%2</td>")
-        .arg(isNumber ? QStringLiteral("right") : QStringLiteral("left"), html);
+    const Theme &theme = Theme::current();
+    QStringList parts{
+        QStringLiteral("<b>%1</b>").arg(escaped(record.platform)), tr("shown %1").arg(record.shown),
+        record.together > 0 ? tr("applied %1 (%2 with others)").arg(record.applied).arg(record.together)
+                            : tr("applied %1").arg(record.applied)};
+    const auto add = [&](int count, const QString &text, const QColor &color) {
+        if (count > 0)
+            parts << coloured(text.arg(count), color);
+    };
+    add(record.gained, tr("▲ gained %1"), theme.good);
+    add(record.noGain, tr("= no gain %1"), theme.warn);
+    add(record.lost, tr("▼ lost %1"), theme.bad);
+    add(record.undecided, tr("? undecided %1"), theme.warn);
+    add(record.wrong, tr("✗ wrong %1"), theme.bad);
+    const run::MedianFactor &factor = record.factor;
+    if (factor.count > 0)
+        parts << tr("median gain <b>%1</b> (%2–%3) of %4")
+                     .arg(formatSpeedup(factor.median), formatSpeedup(factor.low), formatSpeedup(factor.high))
+                     .arg(factor.count);
+    return paragraph(parts.join(QStringLiteral(" · ")));
 }
 
-QString count(int value)
-{
-    return value == 0 ? dimText(QStringLiteral("–")) : QString::number(value);
-}
-
-QString factorCell(const run::MedianFactor &factor)
-{
-    if (factor.count == 0)
-        return dimText(QStringLiteral("–"));
-    return tr("<b>%1</b> (%2–%3)")
-               .arg(formatSpeedup(factor.median), formatSpeedup(factor.low), formatSpeedup(factor.high))
-           + dimText(tr(" of %1").arg(factor.count));
-}
-
-QString platformRow(const run::PlatformRecord &record)
-{
-    QString applied = count(record.applied);
-    if (record.together > 0)
-        applied += dimText(tr(" (%1 with others)").arg(record.together));
-    return QStringLiteral("<tr>") + cell(escaped(record.platform), false) + cell(count(record.shown), true)
-           + cell(applied, true) + cell(count(record.gained), true) + cell(count(record.noGain), true)
-           + cell(count(record.lost), true) + cell(count(record.undecided), true)
-           + cell(count(record.wrong), true) + cell(factorCell(record.factor), true)
-           + QStringLiteral("</tr>");
-}
-
-QString table(const run::CardApplications &card)
-{
-    QString html = QStringLiteral("<table cellspacing='0' cellpadding='3'><tr>");
-    html += cell(dimText(tr("platform")), false);
-    for (const QString &head : {tr("shown"), tr("applied"), tr("gained"), tr("no gain"), tr("lost"),
-                                tr("undecided"), tr("wrong"), tr("median gain")})
-        html += cell(dimText(head), true);
-    html += QStringLiteral("</tr>");
-    for (const run::PlatformRecord &record : card.platforms)
-        html += platformRow(record);
-    return html + QStringLiteral("</table>");
-}
-
-/// What the numbers of the last column are, as far as they are there.
+/// What the numbers are, as far as they are there.
 QString footnote(const run::CardApplications &card)
 {
     const auto has = [&](const auto &test) {
@@ -136,7 +116,9 @@ QString applicationsHtml(const std::string &card, const run::ApplicationRecord *
                 ? tr("This workspace has no runs, and no roundtrip of it is recorded.")
                 : tr("None of the %1 runs of this workspace has shown or applied it.").arg(record->runs));
     else {
-        html += table(*found) + footnote(*found);
+        for (const run::PlatformRecord &platform : found->platforms)
+            html += platformLine(platform);
+        html += footnote(*found);
         const auto &all = found->applications;
         const std::size_t shown = std::min(all.size(), mostListed);
         for (std::size_t i = 0; i < shown; ++i)

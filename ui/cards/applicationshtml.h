@@ -7,7 +7,7 @@
 
 namespace klineage::ui {
 
-/// What came of a card wherever it was tried, a row a platform; below it each candidate, its trial as a link "cite:trial:<id>". null: it is
+/// What came of a card wherever it was tried, a line a platform; below them each candidate, its trial as a link "cite:trial:<id>". null: it is
 /// being counted. Pure.
 [[nodiscard]] QString applicationsHtml(const std::string &card, const run::ApplicationRecord *record);
 

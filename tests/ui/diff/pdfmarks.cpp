@@ -5,10 +5,13 @@
 #include <QTransform>
 #include <QtEndian>
 
+#include <algorithm>
+
 namespace klineage::test {
 
 namespace {
 
+constexpr qsizetype headBytes = 400;
 constexpr double pointsOfPixel = 72.0 / 96.0;
 
 /// A stream's bytes; empty where they are not deflated.
@@ -111,6 +114,10 @@ std::vector<PdfMark> pdfMarks(const QByteArray &pdf, double pageHeight)
     std::vector<PdfMark> marks;
     for (qsizetype at = pdf.indexOf("stream\n"); at >= 0; at = pdf.indexOf("stream\n", at + 1)) {
         if (at >= 3 && pdf.mid(at - 3, 3) == "end")
+            continue;
+        const QByteArray head = pdf.mid(std::max<qsizetype>(0, at - headBytes), std::min(at, headBytes));
+        const QByteArray dictionary = head.mid(head.lastIndexOf("obj"));
+        if (!dictionary.contains("/FlateDecode") || dictionary.contains("/Length1")) // a font
             continue;
         const qsizetype begin = at + 7;
         const qsizetype end = pdf.indexOf("endstream", begin);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/ui/common/uitest.h"
 #include "ui/profile/findingshtml.h"
+#include "ui/style/format.h"
 
 #include <QSet>
 #include <QTest>
@@ -47,7 +48,8 @@ void TestFindingsHtml::html()
     analysis.findings[0].lines = {{88, 0.265}, {90, 0.031}};
     const QString linked = findingsHtml(analysis);
     QVERIFY(linked.contains("href=\"metric:shared_bank_conflicts\""));
-    QVERIFY(linked.contains("href=\"line:1:88\"") && linked.contains("26.5 %"));
+    QVERIFY(linked.contains("href=\"line:1:88\"")
+            && linked.contains(formatQuantity(26.5, QStringLiteral("%"))));
     QVERIFY(linked.indexOf("line:1:88") < linked.indexOf("line:1:90"));
 }
 

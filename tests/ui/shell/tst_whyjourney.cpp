@@ -14,6 +14,7 @@
 #include "ui/shell/centre.h"
 #include "ui/shell/commands/keymodel.h"
 #include "ui/shell/exporter.h"
+#include "ui/style/format.h"
 
 #include <QSignalSpy>
 #include <QTabBar>
@@ -294,8 +295,10 @@ private slots:
         }
         real.window->workspace()->setWorkspace(timed);
         QVERIFY(real.settle());
-        QCOMPARE(shown(QStringLiteral("Gate: compile"), ProfileModel::RightColumn), QStringLiteral("0.34 s"));
-        QCOMPARE(shown(QStringLiteral("Gate: profile"), ProfileModel::LeftColumn), QStringLiteral("1.01 s"));
+        QCOMPARE(shown(QStringLiteral("Gate: compile"), ProfileModel::RightColumn),
+                 formatQuantity(0.34, QStringLiteral("s")));
+        QCOMPARE(shown(QStringLiteral("Gate: profile"), ProfileModel::LeftColumn),
+                 formatQuantity(1.01, QStringLiteral("s")));
         QCOMPARE(shown(QStringLiteral("Gate: start"), ProfileModel::ChangeColumn).isEmpty(), false);
         // Last of all, and never an improvement.
         const auto &rows = profileOf(real)->model()->rows();

@@ -216,7 +216,7 @@ void TestFindings::findingsLeadToFiguresAndLines()
 {
     Trial trial = gpuTrial();
     const auto add = [&](const char *name, double value) {
-        trial.metrics.push_back({"k", name, value, "%"});
+        trial.metrics.push_back({name, value, "%", "k"});
     };
     add(metric::stallLongScoreboard, 5);
     add(metric::stallShortScoreboard, 55);
