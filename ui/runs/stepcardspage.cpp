@@ -204,14 +204,13 @@ void StepCardsPage::setCards(const StepCards &cards)
         showDetail();
         return;
     }
-    // The card that was looked at in the step before, else the first one that the step is about.
+    // What the step is about, of several the one that was looked at before; else that one, where it is there.
     const auto found = std::find_if(cards.cards.begin(), cards.cards.end(),
                                     [&](const StepCard &card) { return card.name == before; });
     const auto about = std::find_if(cards.cards.begin(), cards.cards.end(),
                                     [](const StepCard &card) { return card.isAbout; });
-    const auto chosen = found != cards.cards.end()   ? found
-                        : about != cards.cards.end() ? about
-                                                     : cards.cards.begin();
+    const bool keeps = found != cards.cards.end() && (found->isAbout || about == cards.cards.end());
+    const auto chosen = keeps ? found : about != cards.cards.end() ? about : cards.cards.begin();
     m_table->selectRow(static_cast<int>(chosen - cards.cards.begin()));
     m_table->resizeColumnsToContents();
 }

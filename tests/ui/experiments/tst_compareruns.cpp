@@ -445,12 +445,15 @@ private:
         bool asked = false;
         QTimer::singleShot(0, this, [&] {
             auto *picker = qobject_cast<ColumnPicker *>(QApplication::activeModalWidget());
-            QVERIFY(picker);
-            asked = true;
-            QTest::keyClicks(QApplication::focusWidget(), QStringLiteral("trials"));
-            press(Qt::Key_Down);
-            press(Qt::Key_Space);
+            if (!picker)
+                return;
+            asked = QTest::qWaitForWindowActive(picker, patienceMs);
             auto *list = picker->findChild<QListWidget *>();
+            auto *field = picker->findChild<QLineEdit *>();
+            field->setFocus();
+            QTest::keyClicks(field, QStringLiteral("trials"));
+            QTest::keyClick(field, Qt::Key_Down);
+            QTest::keyClick(list, Qt::Key_Space);
             QCOMPARE(list->currentItem()->checkState(), Qt::Checked);
             QTest::keyClick(list, Qt::Key_Return);
             if (picker->isVisible())

@@ -342,10 +342,9 @@ private slots:
         const std::size_t before = real.window->workspace()->workspace().cards.size();
         ImportDialog *dialog = openImport(real, QStringLiteral("import cards"));
         QVERIFY(dialog && QTest::qWaitForWindowActive(dialog));
-        QTest::keyClicks(QApplication::focusWidget(),
-                         QString::fromStdString(klineage::test::sourcePath("/tests/data/foreigncards")));
+        typeFrom(*dialog, QString::fromStdString(klineage::test::sourcePath("/tests/data/foreigncards")));
         // Looked at first: nothing is written.
-        QTest::keyClick(QApplication::focusWidget(), Qt::Key_Return);
+        QTest::keyClick(dialog->findChild<QLineEdit *>(QStringLiteral("import.from")), Qt::Key_Return);
         QTRY_VERIFY(!dialog->isRunning());
         const ImportReport looked = dialog->model()->report();
         QVERIFY2(looked.imported > 2, qPrintable(dialog->summary()));
@@ -369,8 +368,7 @@ private slots:
         real.window->activateWindow();
         QVERIFY(QTest::qWaitForWindowActive(real.window.get()));
         QCOMPARE(openImport(real, QStringLiteral("import cards")), dialog);
-        QTest::keyClicks(QApplication::focusWidget(),
-                         QString::fromStdString(klineage::test::sourcePath("/tests/data/foreigncards")));
+        typeFrom(*dialog, QString::fromStdString(klineage::test::sourcePath("/tests/data/foreigncards")));
         QTest::keyClick(QApplication::focusWidget(), Qt::Key_Return);
         QTRY_VERIFY(!dialog->isRunning());
         QCOMPARE(dialog->model()->report().imported, 0);
@@ -386,7 +384,7 @@ private slots:
         written(set, QStringLiteral("readme.txt"), "no problem");
         ImportDialog *dialog = openImport(real, QStringLiteral("import problems"));
         QVERIFY(dialog && QTest::qWaitForWindowActive(dialog));
-        QTest::keyClicks(QApplication::focusWidget(), set.path());
+        typeFrom(*dialog, set.path());
         QTest::keyClick(dialog, Qt::Key_I, Qt::AltModifier);
         QTRY_VERIFY(!dialog->isRunning());
         const ImportReport &report = dialog->model()->report();
@@ -534,7 +532,9 @@ private:
                 return;
             problem =
                 QTest::qWaitForWindowActive(whom, patienceMs) ? QString() : QStringLiteral("not active");
-            QTest::keyClicks(QApplication::focusWidget(), QStringLiteral("exec"));
+            auto *provider = whom->findChild<QComboBox *>(QStringLiteral("author.provider"));
+            provider->setFocus();
+            QTest::keyClicks(provider, QStringLiteral("exec"));
             auto *field = whom->findChild<QLineEdit *>(QStringLiteral("author.command"));
             field->setFocus();
             field->selectAll();
@@ -553,6 +553,13 @@ private:
         return std::any_of(labels.begin(), labels.end(), [&](const QLabel *label) {
             return label->isVisible() && label->text().contains(part);
         });
+    }
+
+    static void typeFrom(const ImportDialog &dialog, const QString &path)
+    {
+        auto *from = dialog.findChild<QLineEdit *>(QStringLiteral("import.from"));
+        from->setFocus();
+        QTest::keyClicks(from, path);
     }
 
     static ImportDialog *openImport(const RealWindow &real, const QString &command)
