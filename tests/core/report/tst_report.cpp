@@ -59,6 +59,22 @@ const QStringList *rowOf(const QList<QStringList> &rows, const QString &first)
     return nullptr;
 }
 
+/// Of a line of CSV.
+QStringList cellsOf(const QString &line)
+{
+    QStringList cells{QString()};
+    bool isQuoted = false;
+    for (const QChar c : line) {
+        if (c == '"')
+            isQuoted = !isQuoted;
+        else if (c == ',' && !isQuoted)
+            cells << QString();
+        else
+            cells.last() += c;
+    }
+    return cells;
+}
+
 gate::Trial timed(const std::string &id, double ns, double toParent)
 {
     gate::Trial trial;
@@ -278,7 +294,7 @@ private slots:
             std::count_if(rows.begin(), rows.end(), [](const auto &row) { return row.value(0) == "Cause"; }),
             3);
         const QString bare = QString::fromStdString(report::asMarkdown(reportOf(hostile(), "toy/pocl")));
-        QVERIFY2(bare.contains("K01 is 4.0"), qPrintable(bare));
+        QVERIFY(bare.contains("## Why the largest steps are faster"));
         QVERIFY(!bare.contains("| Cause |"));
     }
 
@@ -316,10 +332,11 @@ private slots:
         QCOMPARE(QSet<QString>(names.begin(), names.end()).size(), names.size());
         QCOMPARE(names.size(), html.count("</thead>"));
         const QStringList lines = states.split("\r\n");
-        const QStringList head = lines.value(0).split(',');
+        const QStringList head = cellsOf(lines.value(0));
         const lineage::Lineage &lineage = *shipped().findLineage("gemm/sm90");
         const gate::Trial &best = *lineage.trialOf(lineage.states.back());
-        const QStringList last = lines.value(static_cast<int>(lineage.states.size())).split(',');
+        const QStringList last = cellsOf(lines.value(static_cast<int>(lineage.states.size())));
+        QCOMPARE(last.size(), head.size());
         QCOMPARE(last.value(static_cast<int>(head.indexOf("latency_ns"))).toDouble(), best.latencyNs.value);
         QCOMPARE(last.value(static_cast<int>(head.indexOf("speedup_to_parent_low"))).toDouble(),
                  best.comparison("parent")->speedup.low);

@@ -99,7 +99,7 @@ private slots:
         const QString experiment =
             QString::fromStdString(klineage::test::sourcePath("/tests/data/experiments/cards-against-none"));
         QTest::newRow("lineage") << "gemm/sm90" << 3; // chain, roofline, trials
-        QTest::newRow("no reference") << "softmax/sm90" << 2;
+        QTest::newRow("no reference") << "softmax/sm90" << 3;
         QTest::newRow("run") << experiment + "/runs/conv2d-pocl-k00-klineage-s1" << 1;
         QTest::newRow("experiment") << experiment << 1;
     }

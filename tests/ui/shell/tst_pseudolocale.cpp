@@ -12,6 +12,7 @@
 #include <QRegularExpression>
 #include <QTabBar>
 #include <QTest>
+#include <QToolButton>
 #include <QTranslator>
 
 using namespace klineage::ui;
@@ -38,7 +39,15 @@ bool isNoText(const QString &text)
 {
     static const QRegularExpression word(QStringLiteral("\\p{L}{2,}"));
     static const QStringList names{QStringLiteral("KLineage"), QStringLiteral("SASS"), QStringLiteral("PTX")};
-    return !word.match(text).hasMatch() || names.contains(text);
+    return !word.match(text).hasMatch() || names.contains(text)
+           || text.startsWith(QLatin1String("klineage-cli ")); // what to type into a shell
+}
+
+/// Rows of buttons that are narrowed with their pane: each has its whole text as its tool tip or name.
+bool canGiveWay(const QAbstractButton *button)
+{
+    const QByteArray parent = button->parentWidget()->metaObject()->className();
+    return parent.endsWith("FacetBar") || parent.endsWith("TopBar");
 }
 
 QString where(const QWidget *widget)
@@ -97,7 +106,8 @@ private slots:
                 english << where(widget) + QStringLiteral(": ") + text.left(60);
         };
         for (const QWidget *widget : m_window->findChildren<QWidget *>()) {
-            if (!widget->isVisible())
+            if (!widget->isVisible()
+                || qobject_cast<const QTabBar *>(widget->parentWidget())) // Qt's own buttons
                 continue;
             check(widget, widget->toolTip());
             check(widget, widget->accessibleName());
@@ -126,6 +136,11 @@ private slots:
         QTest::qWait(20);
         QStringList cut;
         for (const QAbstractButton *button : m_window->findChildren<QAbstractButton *>()) {
+            const auto *tool = qobject_cast<const QToolButton *>(button);
+            if (tool && tool->toolButtonStyle() == Qt::ToolButtonIconOnly && !tool->icon().isNull())
+                continue;
+            if (canGiveWay(button))
+                continue;
             if (button->isVisible() && !button->text().isEmpty()
                 && button->width() < button->fontMetrics().horizontalAdvance(button->text()))
                 cut << where(button) + QStringLiteral(": ") + button->text();

@@ -12,6 +12,8 @@
 #include <QTimer>
 #include <QWheelEvent>
 
+#include <algorithm>
+#include <ctime>
 #include <random>
 
 using namespace klineage;
@@ -26,8 +28,16 @@ constexpr std::size_t namedEvents = 10;
 /// An event, and for how long nothing else was done because of it: until the next one came, with all that was put off and painted.
 struct Busy {
     double ms = 0;
+    double processorMs = 0; ///< that the window's thread had of it: on a busy machine the rest is others'
     QString event;
 };
+
+double processorMs()
+{
+    timespec now{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
+}
 
 double percentile(const std::vector<Busy> &sorted, double fraction)
 {
@@ -110,6 +120,7 @@ private:
         }
         --m_left;
         m_timer.start();
+        m_processorMs = processorMs();
         m_event = {};
         m_wasWindow = isWindow;
         m_inDialog = isWindow ? 0 : m_inDialog + 1;
@@ -142,7 +153,8 @@ private:
     void endEvent(bool isWindow)
     {
         if (!m_event.isEmpty() && isWindow && m_wasWindow)
-            m_busy.push_back({static_cast<double>(m_timer.nsecsElapsed()) / 1e6, m_event});
+            m_busy.push_back(
+                {static_cast<double>(m_timer.nsecsElapsed()) / 1e6, processorMs() - m_processorMs, m_event});
         m_event.clear();
     }
 
@@ -214,6 +226,7 @@ private:
     int m_left;
     int m_inDialog = 0;
     QElapsedTimer m_timer;
+    double m_processorMs = 0;
     QString m_event; ///< the one that is being handled
     bool m_wasWindow = false;
     std::vector<Busy> m_busy;
@@ -246,7 +259,16 @@ private slots:
             seed, count, busy.size(), percentile(busy, 0.5), percentile(busy, 0.95), percentile(busy, 0.99),
             percentile(busy, 0.999), busy.back().ms, static_cast<long long>(over), hangMs);
         for (std::size_t i = busy.size(); i-- > 0 && busy.size() - i <= namedEvents;)
-            qInfo("%8.1f ms: %s", busy[i].ms, qPrintable(busy[i].event));
+            qInfo("%8.1f ms, of the processor %.1f ms: %s", busy[i].ms, busy[i].processorMs,
+                  qPrintable(busy[i].event));
+        const auto worst = std::max_element(busy.begin(), busy.end(), [](const Busy &a, const Busy &b) {
+            return a.processorMs < b.processorMs;
+        });
+        qInfo("most of the processor: %.1f ms: %s", worst->processorMs, qPrintable(worst->event));
+        qInfo("%lld took more than %.0f ms of the processor",
+              static_cast<long long>(std::count_if(
+                  busy.begin(), busy.end(), [](const Busy &event) { return event.processorMs > hangMs; })),
+              hangMs);
         if (numberIn("KLINEAGE_RANDOM_TIMED", 0) == 1)
             QVERIFY2(over == 0, "the window was busy with one event for more than 100 ms");
         // It still does what it is told.
