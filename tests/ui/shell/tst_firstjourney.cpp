@@ -525,6 +525,8 @@ private:
     /// By keys: the dialog's command, the author, Return.
     static void ask(NewLineageDialog &dialog, const QString &command)
     {
+        dialog.activateWindow();
+        QVERIFY(QTest::qWaitForWindowActive(&dialog, patienceMs));
         QString problem = QStringLiteral("no dialog");
         QTimer::singleShot(0, &dialog, [&] {
             auto *whom = qobject_cast<AskPlanDialog *>(QApplication::activeModalWidget());
