@@ -4,6 +4,7 @@
 #include "core/workspace/story.h"
 #include "tests/paths.h"
 #include "tests/patience.h"
+#include "tests/ui/common/modal.h"
 #include "tests/ui/common/uitest.h"
 #include "tests/ui/shell/realwindow.h"
 #include "ui/begin/askplandialog.h"
@@ -528,12 +529,9 @@ private:
         dialog.activateWindow();
         QVERIFY(QTest::qWaitForWindowActive(&dialog, patienceMs));
         QString problem = QStringLiteral("no dialog");
-        QTimer::singleShot(0, &dialog, [&] {
-            auto *whom = qobject_cast<AskPlanDialog *>(QApplication::activeModalWidget());
-            if (!whom)
-                return;
-            problem =
-                QTest::qWaitForWindowActive(whom, patienceMs) ? QString() : QStringLiteral("not active");
+        withNextModal<AskPlanDialog>(&dialog, [&problem, command](AskPlanDialog &asked) {
+            AskPlanDialog *whom = &asked;
+            problem.clear();
             auto *provider = whom->findChild<QComboBox *>(QStringLiteral("author.provider"));
             provider->setFocus();
             QTest::keyClicks(provider, QStringLiteral("exec"));
