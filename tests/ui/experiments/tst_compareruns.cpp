@@ -460,6 +460,9 @@ private:
         press(Qt::Key_C);
         QVERIFY(asked);
         QVERIFY(panel.model()->view().columns.contains(QStringLiteral("trials")));
+        panel.activateWindow();
+        QVERIFY(QTest::qWaitForWindowActive(&panel, patienceMs));
+        panel.table()->setFocus();
     }
 
     QTemporaryDir m_folder;

@@ -117,6 +117,12 @@ struct SmallWindow {
         QWidget *focus = QApplication::focusWidget();
         QTest::keyClick(focus ? focus : &window, key, modifiers);
     }
+    /// After a dialog: keys go to the window again.
+    [[nodiscard]] bool isActive()
+    {
+        window.activateWindow();
+        return QTest::qWaitForWindowActive(&window, patienceMs);
+    }
     [[nodiscard]] fs::path root() const { return folder.path() / "workspace"; }
     void go(int question) const { writeAll(root() / ("go" + std::to_string(question)), "go"); }
     /// So many questions were asked of the program.
@@ -166,6 +172,7 @@ private slots:
                                    [&problem](StartDialog &dialog) { problem = fillStartDialog(&dialog); });
         small.press(Qt::Key_R, Qt::ControlModifier | Qt::ShiftModifier);
         QVERIFY2(problem.isEmpty(), qPrintable(problem));
+        QVERIFY(small.isActive());
         QVERIFY(runner->isRunning());
         QCOMPARE(small.window.centre()->page(), QStringLiteral("run"));
         QVERIFY(small.asked(2)); // the first one was answered, gated, and the second one waits
