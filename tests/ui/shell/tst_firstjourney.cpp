@@ -560,6 +560,7 @@ private:
         auto *from = dialog.findChild<QLineEdit *>(QStringLiteral("import.from"));
         from->setFocus();
         QTest::keyClicks(from, path);
+        QCOMPARE(from->text(), path);
     }
 
     static ImportDialog *openImport(const RealWindow &real, const QString &command)
