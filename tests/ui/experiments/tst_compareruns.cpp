@@ -3,6 +3,7 @@
 #include "core/base/numbertext.h"
 #include "tests/paths.h"
 #include "tests/patience.h"
+#include "tests/ui/common/modal.h"
 #include "tests/ui/common/uitest.h"
 #include "ui/experiments/compare/columnpicker.h"
 #include "ui/experiments/compare/comparepanel.h"
@@ -22,7 +23,6 @@
 #include <QTableView>
 #include <QTemporaryDir>
 #include <QTest>
-#include <QTimer>
 
 #include <cmath>
 
@@ -443,11 +443,9 @@ private:
     {
         QVERIFY(panel.model()->columnOf(QStringLiteral("trials")) < 0);
         bool asked = false;
-        QTimer::singleShot(0, this, [&] {
-            auto *picker = qobject_cast<ColumnPicker *>(QApplication::activeModalWidget());
-            if (!picker)
-                return;
-            asked = QTest::qWaitForWindowActive(picker, patienceMs);
+        withNextModal<ColumnPicker>(this, [&asked](ColumnPicker &shown) {
+            ColumnPicker *picker = &shown;
+            asked = true;
             auto *list = picker->findChild<QListWidget *>();
             auto *field = picker->findChild<QLineEdit *>();
             field->setFocus();
@@ -462,6 +460,9 @@ private:
         press(Qt::Key_C);
         QVERIFY(asked);
         QVERIFY(panel.model()->view().columns.contains(QStringLiteral("trials")));
+        panel.activateWindow();
+        QVERIFY(QTest::qWaitForWindowActive(&panel, patienceMs));
+        panel.table()->setFocus();
     }
 
     QTemporaryDir m_folder;

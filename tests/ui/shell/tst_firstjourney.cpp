@@ -4,6 +4,7 @@
 #include "core/workspace/story.h"
 #include "tests/paths.h"
 #include "tests/patience.h"
+#include "tests/ui/common/modal.h"
 #include "tests/ui/common/uitest.h"
 #include "tests/ui/shell/realwindow.h"
 #include "ui/begin/askplandialog.h"
@@ -525,13 +526,12 @@ private:
     /// By keys: the dialog's command, the author, Return.
     static void ask(NewLineageDialog &dialog, const QString &command)
     {
+        dialog.activateWindow();
+        QVERIFY(QTest::qWaitForWindowActive(&dialog, patienceMs));
         QString problem = QStringLiteral("no dialog");
-        QTimer::singleShot(0, &dialog, [&] {
-            auto *whom = qobject_cast<AskPlanDialog *>(QApplication::activeModalWidget());
-            if (!whom)
-                return;
-            problem =
-                QTest::qWaitForWindowActive(whom, patienceMs) ? QString() : QStringLiteral("not active");
+        withNextModal<AskPlanDialog>(&dialog, [&problem, command](AskPlanDialog &asked) {
+            AskPlanDialog *whom = &asked;
+            problem.clear();
             auto *provider = whom->findChild<QComboBox *>(QStringLiteral("author.provider"));
             provider->setFocus();
             QTest::keyClicks(provider, QStringLiteral("exec"));
@@ -560,6 +560,7 @@ private:
         auto *from = dialog.findChild<QLineEdit *>(QStringLiteral("import.from"));
         from->setFocus();
         QTest::keyClicks(from, path);
+        QCOMPARE(from->text(), path);
     }
 
     static ImportDialog *openImport(const RealWindow &real, const QString &command)

@@ -3,6 +3,7 @@
 // its end. A run of another process is seen to grow, and what is selected stays. The cards of a step, and runs beside each other.
 #include "core/run/summary.h"
 #include "tests/core/run/materializefixture.h"
+#include "tests/ui/common/modal.h"
 #include "tests/ui/common/uitest.h"
 #include "tests/ui/shell/realwindow.h"
 #include "ui/diff/view/diffview.h"
@@ -28,7 +29,6 @@
 #include <QPushButton>
 #include <QSignalSpy>
 #include <QTableView>
-#include <QTimer>
 
 #include <chrono>
 #include <thread>
@@ -117,6 +117,12 @@ struct SmallWindow {
         QWidget *focus = QApplication::focusWidget();
         QTest::keyClick(focus ? focus : &window, key, modifiers);
     }
+    /// After a dialog: keys go to the window again.
+    [[nodiscard]] bool isActive()
+    {
+        window.activateWindow();
+        return QTest::qWaitForWindowActive(&window, patienceMs);
+    }
     [[nodiscard]] fs::path root() const { return folder.path() / "workspace"; }
     void go(int question) const { writeAll(root() / ("go" + std::to_string(question)), "go"); }
     /// So many questions were asked of the program.
@@ -162,9 +168,11 @@ private slots:
 
         // Started: what is selected is what it begins with; the rest is typed.
         QString problem = QStringLiteral("no dialog");
-        QTimer::singleShot(0, this, [&] { problem = fillStartDialog(); });
+        withNextModal<StartDialog>(this,
+                                   [&problem](StartDialog &dialog) { problem = fillStartDialog(&dialog); });
         small.press(Qt::Key_R, Qt::ControlModifier | Qt::ShiftModifier);
         QVERIFY2(problem.isEmpty(), qPrintable(problem));
+        QVERIFY(small.isActive());
         QVERIFY(runner->isRunning());
         QCOMPARE(small.window.centre()->page(), QStringLiteral("run"));
         QVERIFY(small.asked(2)); // the first one was answered, gated, and the second one waits
@@ -243,9 +251,10 @@ private slots:
         QVERIFY(other.waitForStarted());
         QTableView *steps = small.runsPanel()->steps();
         QTRY_COMPARE(small.runsPanel()->runs()->model()->rowCount(), 1);
-        QTRY_VERIFY(small.run() && small.run()->isRunning());
-        QTRY_COMPARE(steps->model()->rowCount(), 1); // the root
         openRuns(small);
+        small.press(Qt::Key_Down);
+        QTRY_VERIFY(small.run() && small.run()->isRunning());
+        QTRY_COMPARE(steps->model()->rowCount(), 1);  // the root
         QVERIFY(!small.window.runner()->isRunning()); // it is none of this window's
 
         // Who looks at the last step sees the next one.
@@ -371,15 +380,8 @@ private slots:
 
 private:
     /// With keys; what is wrong in a sentence.
-    static QString fillStartDialog()
+    static QString fillStartDialog(StartDialog *dialog)
     {
-        auto *dialog = qobject_cast<StartDialog *>(QApplication::activeModalWidget());
-        if (!dialog)
-            return QStringLiteral("there is no dialog");
-        if (!QTest::qWaitForWindowActive(dialog, patienceMs)) {
-            dialog->reject();
-            return QStringLiteral("the dialog does not get active");
-        }
         const auto choose = [dialog](const QString &text) {
             for (QComboBox *box : dialog->findChildren<QComboBox *>()) {
                 if (box->findText(text, Qt::MatchStartsWith) < 0 || !box->isVisible())
