@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 namespace klineage::ui {
 
@@ -29,15 +30,35 @@ QImage stampOf(const QCPScatterStyle &style, const QPen &pen, double ratio)
     return stamp;
 }
 
-/// One glyph of a colour above others of it: the more opaque pixel stays.
-void press(QImage &onto, const QImage &stamp, int x, int y)
+/// The inked part of each line of a stamp, so that its empty corners cost nothing.
+struct Span {
+    int begin = 0;
+    int end = 0;
+};
+std::vector<Span> spansOf(const QImage &stamp)
 {
-    const int left = std::max(0, -x);
-    const int right = std::min(stamp.width(), onto.width() - x);
+    std::vector<Span> spans;
+    for (int row = 0; row < stamp.height(); ++row) {
+        const auto *line = reinterpret_cast<const QRgb *>(stamp.constScanLine(row));
+        Span span{0, stamp.width()};
+        while (span.begin < span.end && qAlpha(line[span.begin]) == 0)
+            ++span.begin;
+        while (span.end > span.begin && qAlpha(line[span.end - 1]) == 0)
+            --span.end;
+        spans.push_back(span);
+    }
+    return spans;
+}
+
+/// One glyph of a colour above others of it: the more opaque pixel stays.
+void press(QImage &onto, const QImage &stamp, const std::vector<Span> &spans, int x, int y)
+{
     for (int row = std::max(0, -y); row < std::min(stamp.height(), onto.height() - y); ++row) {
+        const Span span = spans[static_cast<std::size_t>(row)];
+        const int end = std::min(span.end, onto.width() - x);
         const auto *from = reinterpret_cast<const QRgb *>(stamp.constScanLine(row));
         auto *to = reinterpret_cast<QRgb *>(onto.scanLine(y + row)) + x;
-        for (int column = left; column < right; ++column) {
+        for (int column = std::max(span.begin, -x); column < end; ++column) {
             if (qAlpha(from[column]) > qAlpha(to[column]))
                 to[column] = from[column];
         }
@@ -80,13 +101,14 @@ void ManyPoints::drawScatterPlot(QCPPainter *painter, const QVector<QPointF> &sc
     const QRect area = clipRect();
     const double ratio = mParentPlot->bufferDevicePixelRatio();
     const QImage stamp = stampOf(style, mPen, ratio);
+    const std::vector<Span> spans = spansOf(stamp);
     QImage picture(area.size() * ratio, QImage::Format_ARGB32_Premultiplied);
     picture.setDevicePixelRatio(ratio);
     picture.fill(Qt::transparent);
     for (const QPointF &at : scatters) {
         if (!std::isfinite(at.x()) || !std::isfinite(at.y()))
             continue;
-        press(picture, stamp,
+        press(picture, stamp, spans,
               static_cast<int>(std::floor((at.x() - area.left()) * ratio)) - stamp.width() / 2,
               static_cast<int>(std::floor((at.y() - area.top()) * ratio)) - stamp.height() / 2);
     }
