@@ -31,13 +31,13 @@ std::vector<RecordJob> recordJobs(const Lineage &lineage)
 
 std::string writeRecordJob(const RecordJob &job)
 {
-    nlohmann::ordered_json json;
-    json["id"] = job.id;
-    json["workload"] = job.workload.string();
-    json["candidate"] = job.candidate.string();
+    nlohmann::ordered_json line;
+    line["id"] = job.id;
+    line["workload"] = job.workload.string();
+    line["candidate"] = job.candidate.string();
     if (!job.parent.empty())
-        json["parent"] = job.parent.string();
-    return json.dump();
+        line["parent"] = job.parent.string();
+    return line.dump();
 }
 
 } // namespace klineage::lineage

@@ -57,15 +57,11 @@ Result<Nvrtc> Nvrtc::load()
 
 constexpr std::size_t mostLog = std::size_t{1} << 20; ///< a candidate can have as much written as it likes
 
-/// minimal: without declarations that few kernels use (textures, the runtime's functions on the device), which take as long to read as
-/// a small kernel takes to compile.
 std::vector<std::string> compileOptions(const std::map<std::string, std::int64_t> &tunables,
-                                        const std::string &target, bool minimal)
+                                        const std::string &target)
 {
     std::vector<std::string> options = {"--gpu-architecture=" + target, "--std=c++17", "-lineinfo",
                                         "--ptxas-options=-v"};
-    if (minimal)
-        options.emplace_back("--minimal");
     for (const std::string &folder : cuda::includeFolders())
         options.push_back("--include-path=" + folder);
     for (const auto &[name, value] : tunables)
@@ -198,11 +194,8 @@ Result<CompileOutput> compileCuda(const std::string &source, const std::string &
     int minor = 0;
     nvrtc->version(&major, &minor);
 
-    // What needs more than the least, has mistakes, or meets an NVRTC that does not know of it, is compiled once more; what is said is of that.
-    auto output = compileOnce(*nvrtc, source, name, compileOptions(tunables, target, true), target);
-    const std::vector<std::string> options = compileOptions(tunables, target, false);
-    if (output && !output->ok)
-        output = compileOnce(*nvrtc, source, name, options, target);
+    const std::vector<std::string> options = compileOptions(tunables, target);
+    auto output = compileOnce(*nvrtc, source, name, options, target);
     if (output && !output->ok) {
         // nvcc's users have these without a word: they came with cuda_runtime.h and the host compiler.
         const cuda::MissingNames missing = cuda::missingNames(output->log);
