@@ -7,13 +7,13 @@ using namespace klineage::lineage;
 
 namespace {
 
-const std::string text = "float a;\n\tfloat b;\n}\n\n}\n\xffno UTF-8\n";
+const std::string commented = "float a;\n\tfloat b;\n}\n\n}\n\xffno UTF-8\n";
 
 CommentEvent comment()
 {
     CommentEvent event{
         "0123456789abcdef", "2026-01-02T03:04:05Z", "Ada", CommentKind::Comment, "", "why?", {}};
-    event.place = placeInText(text, 2, 3).value();
+    event.place = placeInText(commented, 2, 3).value();
     event.place.from = "K00";
     event.place.to = "K01";
     return event;
@@ -56,7 +56,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
     require(threads.size() <= 2, "an event is one thread at most, however often it stands there");
     if (event->kind != CommentKind::Comment)
         return 0;
-    for (const std::string_view in : {std::string_view(text), std::string_view(), line}) {
+    for (const std::string_view in : {std::string_view(commented), std::string_view(), line}) {
         const CommentSpot spot = findSpot(event->place, in);
         require(spot.firstLine >= 1 && spot.lastLine >= spot.firstLine, "a spot is lines");
         require(spot.kind == CommentSpot::Kind::Changed

@@ -206,7 +206,8 @@ private slots:
         QVERIFY(!candidate.launches.at(1).warps);
         QCOMPARE(std::string(kernel::codeOf(candidate)), std::string("import triton\n"));
         const std::string plan = kernel::writePlan(candidate);
-        const kernel::Candidate again = parsed(kernel::writeCandidate(candidate, kernel::codeOf(candidate)));
+        const kernel::Candidate again =
+            parsed(kernel::joinCandidate(candidate.surface, plan, kernel::codeOf(candidate)));
         QCOMPARE(kernel::writePlan(again), plan);
         QCOMPARE(again.launches.at(0).multiplesOf16.size(), std::size_t{1});
         QVERIFY(kernel::surfaceOfFile("K00.py") == kernel::Surface::Triton);
