@@ -325,7 +325,7 @@ Result<Draft> draftOfFunction(const std::string &name, const std::string &source
 {
     if (!isIdentifier(options.function))
         return tl::unexpected(wrong("'" + options.function.substr(0, 64) + "' is no name of a function."));
-    std::optional<Error> first;
+    std::optional<Error> last; // of lists, which need no package: what it says is of the source
     for (const workload::PythonArrays arrays : arraysOf(source)) {
         workload::PythonOracle oracle;
         oracle.source = source + "\n\nKLINEAGE_FUNCTION = \"" + options.function + "\"\n" + signatureScript;
@@ -333,7 +333,7 @@ Result<Draft> draftOfFunction(const std::string &name, const std::string &source
         oracle.arrays = arrays;
         auto process = gate::OracleProcess::start(oracle, stop);
         if (!process) {
-            first = first ? first : process.error();
+            last = process.error();
             continue;
         }
         const auto said = (*process)->tell("klineage_signature", stop);
@@ -342,7 +342,7 @@ Result<Draft> draftOfFunction(const std::string &name, const std::string &source
         return draftOfSignature(name, source, said->dump(-1, ' ', false, json::error_handler_t::replace),
                                 options);
     }
-    return tl::unexpected(*first);
+    return tl::unexpected(*last);
 }
 
 } // namespace klineage::interop

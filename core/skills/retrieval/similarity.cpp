@@ -59,6 +59,12 @@ double platformSimilarity(std::string_view a, std::string_view b)
 {
     if (a == b)
         return a.empty() ? 0 : 1;
+    // A compile target ("sm90a") is no platform.
+    const auto isPlatform = [](std::string_view text) {
+        return !text.empty() && text.back() >= '0' && text.back() <= '9';
+    };
+    if (!isPlatform(a) || !isPlatform(b))
+        return 0;
     const std::optional<int> first = kernel::computeCapability(a);
     const std::optional<int> second = kernel::computeCapability(b);
     if (!first || !second)

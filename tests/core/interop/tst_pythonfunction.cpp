@@ -188,7 +188,8 @@ void TestPythonFunction::aFunctionSaysItsHead()
     QVERIFY(!draftOfFunction("scaled", source, options, {}));
     options.function = "scale";
     const auto broken = draftOfFunction("scaled", "raise ValueError('no')\n" + source, options, {});
-    QVERIFY(!broken && broken.error().code == ErrorCode::InvalidInput);
+    QVERIFY(!broken);
+    QVERIFY2(broken.error().code == ErrorCode::InvalidInput, broken.error().message.c_str());
 }
 
 QTEST_GUILESS_MAIN(TestPythonFunction)
