@@ -115,7 +115,7 @@ private slots:
         say(real, QStringLiteral("why c, v and z?"));
         QVERIFY(real.hasFocus("diff")); // where one was
         QCOMPARE(threads(real).size(), std::size_t(1));
-        const lineage::CommentEvent &comment = threads(real).front().comment;
+        const lineage::CommentEvent comment = threads(real).front().comment;
         QCOMPARE(comment.author, std::string("Grace Hopper"));
         QCOMPARE(comment.text, std::string("why c, v and z?"));
         QCOMPARE(comment.place.from, std::string("K04"));
@@ -205,7 +205,7 @@ private slots:
         QTest::mouseClick(view->viewport(), Qt::LeftButton, {}, gutterOf(row));
         QTest::mouseClick(view->viewport(), Qt::LeftButton, Qt::ShiftModifier, gutterOf(row + 2));
         say(real, QStringLiteral("three lines of K04"));
-        const lineage::CommentPlace &older = threads(real).front().comment.place;
+        const lineage::CommentPlace older = threads(real).front().comment.place;
         QCOMPARE(older.side, lineage::StepSide::Before);
         QCOMPARE(older.firstLine, first + 1);
         QCOMPARE(older.lastLine, first + 3);
@@ -216,7 +216,7 @@ private slots:
         real.press(Qt::Key_Down, Qt::ShiftModifier);
         real.press(Qt::Key_Down, Qt::ShiftModifier);
         say(real, QStringLiteral("two lines of K05"));
-        const lineage::CommentPlace &newer = threads(real).back().comment.place;
+        const lineage::CommentPlace newer = threads(real).back().comment.place;
         QCOMPARE(newer.side, lineage::StepSide::After);
         QVERIFY(newer.lastLine > newer.firstLine);
         // Alt+C goes from one to the other, round and round.
