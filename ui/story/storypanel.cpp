@@ -56,6 +56,7 @@ StoryPanel::StoryPanel(WorkspaceModel *workspace, Selection *selection, RunStore
     buildBar();
     buildCommands();
     buildSideCommands();
+    setMinimumWidth(320); // the bar gives way; a panel must not make the window wider than its screen
     setFocusProxy(m_canvas);
 
     connect(m_canvas, &PictureCanvas::itemChosen, this, &StoryPanel::follow);

@@ -82,8 +82,8 @@ QString answerDialog(const RealWindow &real, Qt::KeyboardModifiers modifiers, co
     QObject::connect(&poll, &QTimer::timeout, &poll, [&] {
         auto *dialog = qobject_cast<QFileDialog *>(QApplication::activeModalWidget());
         auto *name = dialog ? dialog->findChild<QLineEdit *>(QStringLiteral("fileNameEdit")) : nullptr;
-        if (!name || !name->isVisible())
-            return;
+        if (!name || !name->isVisible() || QApplication::activeWindow() != dialog)
+            return; // before it has the keys, they would go to the window behind it
         poll.stop();
         if (!typed.isEmpty()) {
             name->setText(typed); // a folder that is read meanwhile may select something in between

@@ -226,7 +226,7 @@ private slots:
     /// A finding leads to its figure and to the line where samples show it, as a cause does.
     void findingsLeadToFiguresAndLines()
     {
-        const RealWindow real(QStringLiteral("gemm/sm90/K05"));
+        const RealWindow real(QStringLiteral("gemm/sm90/K08"));
         QVERIFY(real.ready);
         ProfilePanel *profile = profileOf(real);
         auto *tabs = profile->findChild<QTabBar *>(QStringLiteral("profileViews"));

@@ -50,6 +50,8 @@ ComparePanel::ComparePanel(RunStore *store, QWidget *parent)
 {
     buildActions();
     layOut();
+    setMinimumWidth(
+        380); // the row of controls gives way; a page must not make the window wider than its screen
     load();
     connectViews();
     refresh();

@@ -10,7 +10,7 @@ namespace klineage::ui {
 
 namespace {
 
-/// Two views of one panel listen to the same letter without ever meeting: the focus is in one of them.
+/// Two views of one panel, or a page and the panes, listen to the same letter without ever meeting: the focus is in one of them.
 bool listenInOnePlace(const QAction *a, const QAction *b)
 {
     const QObjectList ofA = a->associatedObjects();
@@ -87,11 +87,15 @@ QStringList ActionRegistry::conflicts(const QString &id, const QKeySequence &key
     for (const Entry &other : m_entries) {
         if (&other == own || other.action->shortcut() != key)
             continue;
-        const auto meetsAll = [](const Entry &entry) { return entry.isWindowWide() || entry.isPaneWide(); };
         if (isCounterpart(own->action, other.action) || isCounterpart(other.action, own->action))
             continue; // each where it is meant
-        if (meetsAll(*own) || meetsAll(other)
-            || (own->group == other.group && listenInOnePlace(own->action, other.action)))
+        const bool isEverywhere = own->isWindowWide() || other.isWindowWide();
+        // A command of a window that is not open yet listens nowhere.
+        const bool isSomewhere =
+            !own->action->associatedObjects().isEmpty() && !other.action->associatedObjects().isEmpty();
+        const bool mayMeet =
+            own->group == other.group || (isSomewhere && (own->isPaneWide() || other.isPaneWide()));
+        if (isEverywhere || (mayMeet && listenInOnePlace(own->action, other.action)))
             ids << other.id();
     }
     return ids;
