@@ -133,7 +133,7 @@ private:
     QTimer *m_checkTimer;
     std::unique_ptr<QTemporaryDir> m_templates;  ///< a template's workload while its kernel is gated
     std::vector<workload::Workload> m_workloads; ///< existing ones, then templates
-    std::vector<kernel::HostLaunch> m_launches; ///< of host code that the file had
+    std::vector<kernel::HostLaunch> m_launches;  ///< of host code that the file had
     std::size_t m_existing = 0;
     Written m_written = Written::ByForm;
     QString m_fileName;
