@@ -21,3 +21,4 @@ shot review-light --size 1600x1000 --theme light --layout review --open sgemm/po
 shot curate-dark --size 1600x1000 --theme dark --layout curate --open softmax/sm90/K06
 shot experiments-dark --size 1600x1000 --theme dark --layout run --open experiment:cards-against-none
 shot run-light --size 1600x1000 --theme light --layout run --open softmax/pocl/K03
+shot story-dark --size 1600x1000 --theme dark --layout demo --open gemm/sm90/K08
