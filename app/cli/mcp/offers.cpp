@@ -81,57 +81,50 @@ std::optional<mcp::ResourceText> textOf(const std::filesystem::path &root, const
     return std::nullopt;
 }
 
-/// The workload that a prompt names; nothing, and a sentence, when there is none.
-const workload::Workload *workloadOf(const Workspace &workspace,
-                                     const std::map<std::string, std::string> &arguments,
-                                     std::string &problem)
-{
-    const std::string &name = arguments.at("workload");
-    const workload::Workload *workload = workspace.findWorkload(name);
-    if (!workload)
-        problem = noSuchName("workload", name, workspace.workloadNames());
-    return workload;
-}
+using Arguments = std::map<std::string, std::string>;
 
-std::string optimizePrompt(const std::filesystem::path &root,
-                           const std::map<std::string, std::string> &arguments, std::string &problem)
+std::string optimizePrompt(const Workspace &workspace, const workload::Workload &workload,
+                           const Arguments &arguments)
 {
-    const Result<Workspace> workspace = openWorkspace(root);
-    if (!workspace) {
-        problem = workspace.error().message;
-        return {};
-    }
-    const workload::Workload *workload = workloadOf(*workspace, arguments, problem);
-    if (!workload)
-        return {};
     std::string lineages;
-    for (const lineage::Lineage &lineage : workspace->lineages) {
-        if (lineage.workload == workload->name)
+    for (const lineage::Lineage &lineage : workspace.lineages) {
+        if (lineage.workload == workload.name)
             lineages += "- " + lineage.key() + ", " + std::to_string(lineage.states.size()) + " states\n";
     }
     const auto platform = arguments.find("platform");
-    return "Make a kernel for the workload " + workload->name + " faster"
+    return "Make a kernel for the workload " + workload.name + " faster"
            + (platform == arguments.end() ? std::string() : " on the platform " + platform->second)
            + ". Work in the loop that stands below; the format of a candidate is the resource klineage://format/candidate.\n\n"
            + (lineages.empty() ? std::string("No lineage of it is recorded.\n")
                                : "Recorded lineages (get_lineage):\n" + lineages)
-           + "\nworkload.toml:\n\n```toml\n" + workload::writeWorkload(*workload) + "```\n\n" + loopText;
+           + "\nworkload.toml:\n\n```toml\n" + workload::writeWorkload(workload) + "```\n\n" + loopText;
 }
 
-std::string writePrompt(const std::filesystem::path &root,
-                        const std::map<std::string, std::string> &arguments, std::string &problem)
+std::string writePrompt(const Workspace &, const workload::Workload &workload, const Arguments &)
 {
-    const Result<Workspace> workspace = openWorkspace(root);
-    if (!workspace) {
-        problem = workspace.error().message;
-        return {};
-    }
-    const workload::Workload *workload = workloadOf(*workspace, arguments, problem);
-    if (!workload)
-        return {};
-    return "Write a first, simple and correct candidate for the workload " + workload->name
+    return "Write a first, simple and correct candidate for the workload " + workload.name
            + ", gate it with the tool gate, and repair it until its verdict is correct.\n\nworkload.toml:\n\n```toml\n"
-           + workload::writeWorkload(*workload) + "```\n\n" + candidateFormat;
+           + workload::writeWorkload(workload) + "```\n\n" + candidateFormat;
+}
+
+/// What `write` makes of the workload that the arguments name; nothing, and a sentence, when there is none.
+template <typename Write>
+auto promptOfWorkload(const std::filesystem::path &root, Write write)
+{
+    return [root, write](const Arguments &arguments, std::string &problem) -> std::string {
+        const Result<Workspace> workspace = openWorkspace(root);
+        if (!workspace) {
+            problem = workspace.error().message;
+            return {};
+        }
+        const std::string &name = arguments.at("workload");
+        const workload::Workload *workload = workspace->findWorkload(name);
+        if (!workload) {
+            problem = noSuchName("workload", name, workspace->workloadNames());
+            return {};
+        }
+        return write(*workspace, *workload, arguments);
+    };
 }
 
 } // namespace
@@ -153,16 +146,12 @@ mcp::Offers workspaceOffers(const std::filesystem::path &root)
          "Make a kernel faster",
          "The loop of cards, candidates and verdicts on a workload",
          {workload, {"platform", "Where, as in sm90 or pocl", false}},
-         [root](const auto &arguments, std::string &problem) {
-             return optimizePrompt(root, arguments, problem);
-         }},
+         promptOfWorkload(root, optimizePrompt)},
         {"write_candidate",
          "Write a first candidate",
          "A simple correct kernel for a workload, in the gate's format",
          {workload},
-         [root](const auto &arguments, std::string &problem) {
-             return writePrompt(root, arguments, problem);
-         }},
+         promptOfWorkload(root, writePrompt)},
     };
     return offers;
 }
