@@ -3,6 +3,7 @@
 #include "ui/models/selection.h"
 #include "ui/models/workspacemodel.h"
 #include "ui/plots/trajectorypanel.h"
+#include "ui/style/format.h"
 
 #include <QSignalSpy>
 #include <QTest>
@@ -101,7 +102,7 @@ private slots:
         QCOMPARE(trajectory.elsewhereInWords(), QStringLiteral("1 trial on AMD EPYC is not drawn"));
         const PlotTable table = trajectoryTable(trajectory);
         QCOMPARE(table.rows.size(), std::size_t(5));
-        QVERIFY(table.rows.back().cells[2].text.contains(QLatin1String(" ms on AMD EPYC")));
+        QVERIFY(table.rows.back().cells[2].text.contains(formatLatency(9e6) + QLatin1String(" on AMD EPYC")));
         QVERIFY(!table.rows.back().cells[3].value.isValid());
     }
 
