@@ -472,6 +472,14 @@ private slots:
             QTRY_VERIFY(coloursOf(*carrier).contains(keyword.rgb()));
             Theme::apply(*qApp, choice);
         }
+        // The card's text while it is edited.
+        qobject_cast<CardPanel *>(real.window->panel(QStringLiteral("card")))->edit();
+        const QPlainTextEdit *text = real.find<CardEditor>("card")->text();
+        for (const ThemeChoice choice : {ThemeChoice::Dark, ThemeChoice::Light}) {
+            Theme::apply(*qApp, choice);
+            const QColor key = CodePalette::from(Theme::current()).token(TokenStyle::Key);
+            QTRY_VERIFY(coloursOf(*text).contains(key.rgb()));
+        }
     }
 
     void exportsAreForPaper()
