@@ -19,7 +19,7 @@ constexpr double leastDecades = 0.3;
 constexpr double fadedTo = 0.28;
 constexpr double branchOpacity = 0.6;
 constexpr double aboveBar = 12; // pixels, so that no mark on the way is in the way
-constexpr int titleLines = 5;   // a title that is cut says less than none
+constexpr int titleLines = 6;   // a title that is cut says less than none
 constexpr int stepPriority = 100;
 constexpr int latencyPriority = 40;
 constexpr int attemptPriority = 20;
@@ -234,7 +234,7 @@ private:
         whole.priority = stepPriority + gain + (isCurrent ? 1000 : 0);
         whole.runs = {{head, headInk, Weight::Strong, 1, 0},
                       {point.title, {Role::Text}, Weight::Small, titleLines, 52},
-                      {point.card, {Role::Accent}, Weight::Small, 3, 62},
+                      {point.card, {Role::Accent}, Weight::Small, 4, 62},
                       {point.bound.isEmpty() ? QString() : pictureText("%1-bound").arg(point.bound),
                        {Role::Dim},
                        Weight::Small,

@@ -62,7 +62,8 @@ QStringList narrowPieces(const QStringList &pieces, const QFontMetricsF &metrics
             qsizetype fits = piece.size() - leastPart;
             while (fits > leastPart && metrics.horizontalAdvance(piece.left(fits) + QLatin1Char('-')) > width)
                 --fits;
-            narrow << piece.left(fits) + QLatin1Char('-');
+            const QString part = piece.left(fits);
+            narrow << (part.endsWith(QLatin1Char('-')) ? part : part + QLatin1Char('-'));
             piece.remove(0, fits);
         }
         narrow << piece;
