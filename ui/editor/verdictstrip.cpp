@@ -108,6 +108,7 @@ void VerdictStrip::setTrial(const gate::Trial &trial)
     if (!verdict.hint.empty())
         details << QString::fromStdString(verdict.hint);
     details << evidenceLines(verdict);
+    m_line->setWordWrap(false);
     say(sentence, details.join(QLatin1Char('\n')));
     setAccessibleName(tr("Verdict: %1. %2").arg(m_status->chip().text, sentence));
 }
@@ -126,6 +127,7 @@ void VerdictStrip::setSentence(const Chip &status, const QString &text)
 {
     m_status->setChip(status);
     m_change->setChip({});
+    m_line->setWordWrap(true);
     say(text, {});
     setAccessibleName(tr("Verdict: %1. %2").arg(status.text, text));
 }
@@ -139,11 +141,12 @@ void VerdictStrip::say(const QString &sentence, const QString &details)
     show();
 }
 
-/// The sentence is said once: in the line, or with the rest, where it is whole.
+/// The sentence is said once: in the line, or with the rest, where it is whole. Of what is no verdict the first paragraph is never cut.
 void VerdictStrip::fit()
 {
     const QString first = m_sentence.section(QLatin1Char('\n'), 0, 0);
-    const QString shown = m_line->fontMetrics().elidedText(first, Qt::ElideRight, m_line->width());
+    const QString shown =
+        m_line->wordWrap() ? first : m_line->fontMetrics().elidedText(first, Qt::ElideRight, m_line->width());
     const bool isWhole = shown == m_sentence;
     m_line->setText(m_more->isChecked() && !isWhole ? QString() : shown);
     m_line->setToolTip(isWhole ? QString() : m_sentence);
