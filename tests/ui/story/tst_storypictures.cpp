@@ -141,6 +141,11 @@ private slots:
             QVERIFY(picture.items[static_cast<std::size_t>(item)].caption.contains(" on AMD EPYC"));
         }
         QVERIFY(says(picture, " on AMD EPYC"));
+        // Nothing hides another thing.
+        for (std::size_t a = 0; a < picture.marks.size(); ++a) {
+            for (std::size_t b = 0; b < a; ++b)
+                QVERIFY(picture.marks[a].at != picture.marks[b].at);
+        }
         QCOMPARE(picture.bars.size(), std::size_t{2}); // K01, and K03 from K01 on
         QVERIFY(waterfall(chainOf(*sampleWorkspace().findLineage("toy/pocl"))).y.title.contains("Latency"));
         for (const PictureTable::Row &row : picture.table.rows) {

@@ -11,6 +11,7 @@
 #include <QStringList>
 
 #include <algorithm>
+#include <cmath>
 
 namespace klineage::ui {
 
@@ -137,6 +138,19 @@ void spread(std::vector<ChainAttempt> &tried, std::size_t parent)
     }
 }
 
+/// What stands where another does goes a part of the way to its neighbour.
+void giveWay(std::vector<ChainAttempt> &branches, const std::vector<ChainAttempt> &attempts)
+{
+    constexpr double near = 0.02;
+    for (ChainAttempt &branch : branches) {
+        const bool isTaken = std::any_of(attempts.begin(), attempts.end(), [&](const ChainAttempt &attempt) {
+            return std::abs(attempt.place - branch.place) < near;
+        });
+        if (isTaken)
+            branch.place -= 0.4 / static_cast<double>(branches.size() + 1);
+    }
+}
+
 void addTriedFrom(Chain &chain, const lineage::Lineage &lineage, const lineage::State &state,
                   std::size_t index)
 {
@@ -169,6 +183,7 @@ void addTriedFrom(Chain &chain, const lineage::Lineage &lineage, const lineage::
         branches.push_back(std::move(shown));
     }
     spread(branches, index);
+    giveWay(branches, tried);
     chain.branches.insert(chain.branches.end(), branches.begin(), branches.end());
 }
 

@@ -275,7 +275,7 @@ private:
         const int item = addItem(attempt.row, attempt.says);
         const QPointF at(xOf(attempt.place), attempt.ns > 0 ? std::log10(attempt.ns) : m_shelf);
         const int mark = static_cast<int>(m_picture.marks.size());
-        m_picture.marks.push_back({at, attempt.glyph, ink, item, isBranch});
+        m_picture.marks.push_back({at, attempt.glyph, ink, item, isBranch && attempt.elsewhere.isEmpty()});
         m_picture.edges.push_back({static_cast<int>(attempt.parent), mark,
                                    Ink{Role::Faint}.faded(isFaded    ? fadedTo
                                                           : isBranch ? 0.45
