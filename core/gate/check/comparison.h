@@ -18,9 +18,8 @@ using PoisonImage = std::span<const std::byte>;
 struct OutputCheck {
     enum class Failure { None, Element, RelativeL2, RowSum, Selection };
     Failure failure = Failure::None;
-    double relativeL2 =
-        0; ///< ‖out − oracle‖₂ / ‖oracle‖₂; infinite when one side alone is not finite somewhere
-    double rms = 0; ///< of the oracle's finite elements
+    double relativeL2 = 0; ///< ‖out − oracle‖₂ / ‖oracle‖₂; infinite when an error is
+    double rms = 0;        ///< of the oracle's finite elements
     std::size_t elements = 0;
     std::size_t mismatches = 0; ///< elements outside the tolerance
     std::size_t unwritten = 0;  ///< mismatches that still hold the poison
