@@ -41,6 +41,7 @@ json rowJson(const lineage::Lineage &lineage, const TableRow &row)
              {"parent", row.parent.empty() ? json() : json(row.parent)},
              {"trial", row.trial ? json(row.trial->id) : json()},
              {"status", row.trial ? json(gate::toString(row.trial->verdict.status)) : json()},
+             {"device", row.trial ? json(row.trial->environment.device) : json()},
              {"latency_ns", jsonOf(row.latencyNs)},
              {"speedup_to_parent", jsonOf(row.speedupToParent)},
              {"speedup_to_k0", jsonOf(speedupToK0(lineage, row))},
@@ -64,9 +65,9 @@ json lineageJson(const lineage::Lineage &lineage)
                                                                 : "branches";
         out[key].push_back(rowJson(lineage, row));
     }
-    const gate::Trial *best = lineage.states.empty() ? nullptr : lineage.trialOf(lineage.states.back());
+    const std::string device = lineage::deviceOf(lineage);
     out["rederived"] = rederivedJson(lineage);
-    out["device"] = best ? json(best->environment.device) : json();
+    out["device"] = device.empty() ? json() : json(device);
     return out;
 }
 
@@ -96,11 +97,24 @@ std::string limitText(const gate::Trial *trial)
            + (analysis.peakShare >= analysis.bandwidthShare ? " rate" : " bandwidth");
 }
 
+/// A column has figures of one device; those of another stand beside the title, with its name.
+TableRow setApart(TableRow row)
+{
+    if (row.elsewhere.empty())
+        return row;
+    row.title +=
+        ": " + (row.latencyNs ? formatLatency(row.latencyNs) + " " : std::string()) + "on " + row.elsewhere;
+    row.latencyNs = row.speedupToParent = row.speedupToReference = std::nullopt;
+    row.speedupToBaseline.reset();
+    row.reference.clear();
+    return row;
+}
+
 void printTable(const lineage::Lineage &lineage)
 {
-    const gate::Trial *best = lineage.states.empty() ? nullptr : lineage.trialOf(lineage.states.back());
-    std::printf("%s  %s%s%s\n", lineage.key().c_str(), lineage.title.c_str(), best ? ", on " : "",
-                best ? best->environment.device.c_str() : "");
+    const std::string device = lineage::deviceOf(lineage);
+    std::printf("%s  %s%s%s\n", lineage.key().c_str(), lineage.title.c_str(), device.empty() ? "" : ", on ",
+                device.c_str());
     constexpr auto right = TextTable::Align::Right;
     TextTable table({{"STATE"},
                      {"TITLE"},
@@ -111,12 +125,13 @@ void printTable(const lineage::Lineage &lineage)
                      {"TO REFERENCE", right},
                      {"REFERENCE"},
                      {"OF THE LIMIT", right}});
-    for (const TableRow &row : lineage::lineageTable(lineage)) {
+    for (const TableRow &measured : lineage::lineageTable(lineage)) {
+        const TableRow row = setApart(measured);
         table.addRow({row.id, row.title + glyphOf(row.kind),
                       row.trial ? gate::toString(row.trial->verdict.status) : "not gated",
                       formatLatency(row.latencyNs), formatSpeedup(row.speedupToParent),
                       formatSpeedup(speedupToK0(lineage, row)), formatSpeedup(row.speedupToReference),
-                      row.reference, limitText(row.trial)});
+                      row.reference, row.elsewhere.empty() ? limitText(row.trial) : "-"});
     }
     std::printf("%s", table.text(2).c_str());
     std::printf("  %s\n", lineage::rederivedText(lineage::countRederived(lineage)).c_str());

@@ -48,7 +48,7 @@ struct Attempt {
 };
 
 /// A trial that a person or a policy made from a state and nobody has named: shown as a branch of the graph. Repeated trials of a
-/// state's or attempt's own file are no branches; a candidate gated twice from one state is one branch, with its newest trial.
+/// state's or attempt's own file are no branches; one gated again from a state on one device is one branch, with its newest trial.
 struct Branch {
     std::string trial;
     std::string parent; ///< state id (by the parent's sha-256)

@@ -83,11 +83,12 @@ void deriveBranches(Lineage &lineage, const std::map<std::string, std::string> &
             continue;
         const auto older =
             std::find_if(lineage.branches.begin(), lineage.branches.end(), [&](const Branch &branch) {
-                return branch.parent == parent->second
-                       && lineage.findTrial(branch.trial)->candidate == trial.candidate;
+                const gate::Trial *known = lineage.findTrial(branch.trial);
+                return branch.parent == parent->second && known->candidate == trial.candidate
+                       && known->environment.device == trial.environment.device;
             });
         if (older != lineage.branches.end())
-            lineage.branches.erase(older); // gated again: one branch, its newest trial
+            lineage.branches.erase(older); // gated again on that device: one branch, its newest trial
         const fs::path stored = branchFileName(trial.candidate, trial.surface);
         lineage.branches.push_back({trial.id, parent->second, stored.string()});
     }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/lineage/table.h"
 
+#include <algorithm>
 #include <cmath>
+#include <map>
 
 namespace klineage::lineage {
 
@@ -20,7 +22,7 @@ std::optional<gate::Interval> measured(const gate::Comparison *comparison)
 }
 
 TableRow makeRow(TableRow::Kind kind, std::string id, const std::string &title, const std::string &parent,
-                 const gate::Trial *trial, const gate::Trial *baseline)
+                 const gate::Trial *trial, const gate::Trial *baseline, const std::string &device)
 {
     TableRow row;
     row.kind = kind;
@@ -28,11 +30,12 @@ TableRow makeRow(TableRow::Kind kind, std::string id, const std::string &title, 
     row.title = title;
     row.parent = parent;
     row.trial = trial;
+    row.elsewhere = elsewhere(trial, device);
     if (!isTimed(trial))
         return row;
     row.latencyNs = trial->latencyNs;
     row.speedupToParent = measured(trial->comparison("parent"));
-    if (isTimed(baseline))
+    if (isTimed(baseline) && elsewhere(trial, baseline->environment.device).empty())
         row.speedupToBaseline = baseline->latencyNs.value / trial->latencyNs.value;
     if (const gate::Comparison *reference = trial->referenceComparison()) {
         row.speedupToReference = measured(reference);
@@ -43,12 +46,39 @@ TableRow makeRow(TableRow::Kind kind, std::string id, const std::string &title, 
 
 } // namespace
 
+std::string deviceOf(const Lineage &lineage)
+{
+    std::map<std::string, int> states;
+    std::string device;
+    for (auto state = lineage.states.rbegin(); state != lineage.states.rend(); ++state) {
+        if (const gate::Trial *trial = lineage.trialOf(*state); isTimed(trial))
+            ++states[trial->environment.device];
+    }
+    for (auto state = lineage.states.rbegin(); state != lineage.states.rend(); ++state) {
+        const gate::Trial *trial = lineage.trialOf(*state);
+        if (isTimed(trial) && (device.empty() || states[trial->environment.device] > states[device]))
+            device = trial->environment.device;
+    }
+    if (!states.empty())
+        return device;
+    const auto timed = std::find_if(lineage.trials.begin(), lineage.trials.end(),
+                                    [](const gate::Trial &trial) { return isTimed(&trial); });
+    return timed == lineage.trials.end() ? std::string() : timed->environment.device;
+}
+
+std::string elsewhere(const gate::Trial *trial, std::string_view device)
+{
+    return !trial || device.empty() || trial->environment.device == device ? std::string()
+                                                                           : trial->environment.device;
+}
+
 std::vector<TableRow> lineageTable(const Lineage &lineage, std::string_view baselineState)
 {
     const State *baseline = baselineState.empty() ? nullptr : lineage.findState(baselineState);
     if (!baseline && !lineage.states.empty())
         baseline = &lineage.states.front();
     const gate::Trial *baselineTrial = baseline ? lineage.trialOf(*baseline) : nullptr;
+    const std::string device = deviceOf(lineage);
 
     std::vector<TableRow> rows;
     for (std::size_t i = lineage.states.size(); i-- > 0;) {
@@ -56,16 +86,16 @@ std::vector<TableRow> lineageTable(const Lineage &lineage, std::string_view base
         for (auto branch = lineage.branches.rbegin(); branch != lineage.branches.rend(); ++branch) {
             if (branch->parent == state.id)
                 rows.push_back(makeRow(TableRow::Kind::Branch, "trial:" + branch->trial, branch->file,
-                                       state.id, lineage.findTrial(branch->trial), baselineTrial));
+                                       state.id, lineage.findTrial(branch->trial), baselineTrial, device));
         }
         for (auto attempt = lineage.attempts.rbegin(); attempt != lineage.attempts.rend(); ++attempt) {
             if (attempt->parent == state.id)
                 rows.push_back(makeRow(TableRow::Kind::Attempt, attempt->id, attempt->title, state.id,
-                                       lineage.trialOf(*attempt), baselineTrial));
+                                       lineage.trialOf(*attempt), baselineTrial, device));
         }
         const std::string parent = i > 0 ? lineage.states[i - 1].id : std::string();
         rows.push_back(makeRow(TableRow::Kind::State, state.id, state.title, parent, lineage.trialOf(state),
-                               baselineTrial));
+                               baselineTrial, device));
     }
     return rows;
 }

@@ -24,11 +24,18 @@ struct TableRow {
         speedupToBaseline; ///< ratio of medians; baseline is K0 unless another state is pinned
     std::optional<gate::Interval> speedupToReference; ///< paired, from the trial
     std::string reference;                            ///< "openblas 0.3.21"
+    std::string elsewhere; ///< the device of its trial where that is not deviceOf(): no figure is comparable
 };
+
+/// The device that the figures of a lineage are of, so that one column or axis has one: that of most timed states, of the strongest of
+/// those where two are as many; with no timed state that of the first timed trial. Empty: nothing was timed, or no trial says where.
+[[nodiscard]] std::string deviceOf(const Lineage &lineage);
+/// The device of a trial that ran on another one than `device`; empty: on that one, on none, or one of them is not said.
+[[nodiscard]] std::string elsewhere(const gate::Trial *trial, std::string_view device);
 
 /// Rows newest first, as the graph draws them: K* before its predecessors, and directly above each state what was tried from it
 /// (branches, then attempts, newest first) — so a branch of K* is above K*. A branch's id is "trial:<id>". The Lineage must outlive
-/// the rows. An unknown baseline means K0.
+/// the rows. An unknown baseline means K0. Only trials of one device are compared with the baseline.
 [[nodiscard]] std::vector<TableRow> lineageTable(const Lineage &lineage, std::string_view baselineState = {});
 
 /// T_other / T_own from two trials that were not paired: the ratio of the medians, between the ratios of the far ends of their 95 %

@@ -29,9 +29,17 @@ std::string toFirstText(const Lineage &lineage, const State &state)
 {
     const gate::Trial *first = lineage.trialOf(lineage.states.front());
     const gate::Trial *own = lineage.trialOf(state);
-    if (!isTimed(first) || !isTimed(own) || state.id == lineage.states.front().id)
+    if (!isTimed(first) || !isTimed(own) || state.id == lineage.states.front().id
+        || !lineage::elsewhere(own, first->environment.device).empty())
         return nothing;
     return speedupText(lineage::ratioOfMedians(first->latencyNs, own->latencyNs));
+}
+
+/// A latency of another device than the lineage's says of which.
+std::string latencyOrVerdict(const Lineage &lineage, const gate::Trial *trial)
+{
+    const std::string elsewhere = lineage::elsewhere(trial, lineage::deviceOf(lineage));
+    return outcomeText(trial) + (elsewhere.empty() ? "" : " on " + elsewhere);
 }
 
 /// All that states were timed beside, the headline of the last one first.
@@ -98,6 +106,7 @@ Data stateData(const Lineage &lineage)
         for (const char *end : {"", "_low", "_high"})
             data.columns.push_back("speedup_to_" + other + end);
     }
+    data.columns.push_back("device");
     for (const State &state : lineage.states) {
         const gate::Trial *trial = lineage.trialOf(state);
         const lineage::Transition *step = lineage.transitionTo(state.id);
@@ -108,6 +117,7 @@ Data stateData(const Lineage &lineage)
             const gate::Comparison *comparison = isTimed(trial) ? trial->comparison(other) : nullptr;
             addInterval(row, comparison ? &comparison->speedup : nullptr);
         }
+        row.push_back(trial ? trial->environment.device : std::string());
         data.rows.push_back(std::move(row));
     }
     return data;
@@ -137,7 +147,7 @@ Table stateTable(const Lineage &lineage)
         std::vector<std::string> row{state.id,
                                      state.title,
                                      step ? step->category : nothing,
-                                     outcomeText(trial),
+                                     latencyOrVerdict(lineage, trial),
                                      pairedText(trial, "parent"),
                                      toFirstText(lineage, state)};
         for (const std::string &reference : references)
@@ -231,8 +241,8 @@ Table attemptTable(const Lineage &lineage)
                 {}};
     for (const lineage::Attempt &attempt : lineage.attempts) {
         const gate::Trial *trial = lineage.trialOf(attempt);
-        table.rows.push_back({attempt.id, attempt.parent, attempt.title, attempt.category, outcomeText(trial),
-                              pairedText(trial, "parent"), attempt.reason});
+        table.rows.push_back({attempt.id, attempt.parent, attempt.title, attempt.category,
+                              latencyOrVerdict(lineage, trial), pairedText(trial, "parent"), attempt.reason});
     }
     return table;
 }
@@ -245,7 +255,7 @@ Table branchTable(const Lineage &lineage)
     for (const lineage::Branch &branch : lineage.branches) {
         const gate::Trial *trial = lineage.findTrial(branch.trial);
         table.rows.push_back({branch.parent, branch.file, trial ? trial->time.substr(0, 10) : nothing,
-                              outcomeText(trial), pairedText(trial, "parent")});
+                              latencyOrVerdict(lineage, trial), pairedText(trial, "parent")});
     }
     return table;
 }
@@ -329,8 +339,8 @@ Document lineageReport(const Workspace &workspace, const Lineage &lineage)
     document.blocks.emplace_back(Paragraph{headline(lineage)});
     document.blocks.emplace_back(Figure{
         chainFigure,
-        "Latency of each state on a logarithmic axis; above each the speedup against its parent. ◇: correct, and "
-        "rejected. △: failed, no latency."});
+        "Latency of each state on a logarithmic axis; above each the speedup against its parent. The marks are named above "
+        "the picture; what has no latency on this device stands below the axis."});
     addContract(document, workspace, lineage);
     document.blocks.emplace_back(Heading{"Where it comes from and where it ran"});
     document.blocks.emplace_back(lineageFacts(lineage));

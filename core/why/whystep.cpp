@@ -3,6 +3,9 @@
 
 #include "core/diff/diff.h"
 #include "core/files/atomicfile.h"
+#include "core/why/codelines.h"
+
+#include <algorithm>
 
 namespace klineage::why {
 
@@ -15,9 +18,27 @@ Side sideOf(const lineage::RowRef &row)
     return {row.id.starts_with("trial:") ? "this trial" : row.id, row.file, *row.trial};
 }
 
-gate::SameLines sameLines(const std::string &before, const std::string &after, const std::stop_token &stop)
+/// A side's text, and which of its lines have code.
+struct Text {
+    Text(const std::string &read, kernel::Surface surface)
+        : text(read)
+        , code(codeLines(read, surface))
+    {}
+
+    [[nodiscard]] bool isCode(std::int32_t line) const
+    {
+        return line > 0 && static_cast<std::size_t>(line) < code.size()
+               && code[static_cast<std::size_t>(line)];
+    }
+
+    const std::string &text;
+    std::vector<bool> code; ///< by 1-based line
+};
+
+/// Where code stands beside a comment it is gone: rows of a diff pair what stands at one place.
+gate::SameLines sameLines(const Text &before, const Text &after, const std::stop_token &stop)
 {
-    const diff::Diff diff = diff::compare(before, after, {.detectMoves = false}, stop);
+    const diff::Diff diff = diff::compare(before.text, after.text, {.detectMoves = false}, stop);
     gate::SameLines same(1, 0);
     if (diff.cancelled)
         return {};
@@ -25,9 +46,20 @@ gate::SameLines sameLines(const std::string &before, const std::string &after, c
         if (row.leftLine < 0)
             continue;
         same.resize(static_cast<std::size_t>(row.leftLine) + 2, 0);
-        same.back() = row.rightLine + 1; // filler, -1, becomes 0
+        if (before.isCode(row.leftLine + 1) == after.isCode(row.rightLine + 1))
+            same.back() = row.rightLine + 1; // filler, -1, becomes 0
     }
     return same;
+}
+
+/// Lines to look at have code; what lies beyond the file came from a header.
+void lookAtCode(gate::Cause &cause, const Text &before, const Text &after)
+{
+    for (gate::MovedLine &moved : cause.lines) {
+        int &line = moved.after > 0 ? moved.after : moved.before;
+        line = nearestCode(moved.after > 0 ? after.code : before.code, line);
+    }
+    std::erase_if(cause.lines, [](const gate::MovedLine &moved) { return moved.line() == 0; });
 }
 
 /// For the timed case with the trial's tunables; nothing when the plan needs what was not recorded.
@@ -91,10 +123,20 @@ Answer answer(const Question &question, const std::stop_token &stop)
         return out;
     const Result<std::string> before = files::readFile(question.before->file, largestFile);
     out.before = launchesOf(*question.before, before, question.workload);
-    const gate::SameLines same = before && after ? sameLines(*before, *after, stop) : gate::SameLines();
-    out.explanation = gate::explainStep(
-        {question.before->name, question.before->trial}, {question.after.name, question.after.trial},
-        question.isParent ? question.after.trial.comparison("parent") : nullptr, same);
+    const auto explain = [&question](const gate::SameLines &same) {
+        return gate::explainStep(
+            {question.before->name, question.before->trial}, {question.after.name, question.after.trial},
+            question.isParent ? question.after.trial.comparison("parent") : nullptr, same);
+    };
+    if (!before || !after) {
+        out.explanation = explain({});
+        return out;
+    }
+    const Text older(*before, question.before->trial.surface);
+    const Text newer(*after, question.after.trial.surface);
+    out.explanation = explain(sameLines(older, newer, stop));
+    for (gate::Cause &cause : out.explanation.causes)
+        lookAtCode(cause, older, newer);
     return out;
 }
 

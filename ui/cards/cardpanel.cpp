@@ -15,9 +15,10 @@
 #include "ui/models/selection.h"
 #include "ui/models/workspacemodel.h"
 #include "ui/style/fonts.h"
-#include "ui/style/theme.h"
+#include "ui/style/status.h"
 
 #include <QAction>
+#include <QEvent>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QPushButton>
@@ -38,17 +39,12 @@ enum Tab { FieldsTab, CarrierTab, EvidenceTab, VerificationTab, RelationsTab, Hi
 enum Page { TextPage, CarrierPage, EditorPage, NoCardPage, ComparePage };
 constexpr int hopsShown = 2;
 
-QString lifeText(const skills::CardRecord &record)
+/// What a card is now: that it was rejected counts more than what its roundtrips came to.
+StatusStyle statusOf(const skills::CardRecord &record)
 {
-    switch (record.life()) {
-    case skills::Life::Hypothesis:
-        return CardPanel::tr("◌ hypothesis");
-    case skills::Life::Admitted:
-        return CardPanel::tr("● admitted");
-    case skills::Life::Retired:
-        return CardPanel::tr("○ retired");
-    }
-    return {};
+    const skills::Review *review = record.standingReview();
+    const bool isRejected = review && review->verdict == skills::ReviewVerdict::Reject;
+    return isRejected && !record.card.retired ? statusStyle(review->verdict) : statusStyle(record.life());
 }
 
 /// The cards that rest on a row, as links; empty: none does.
@@ -117,6 +113,7 @@ CardPanel::CardPanel(WorkspaceModel *workspace, Selection *selection, CardReview
     auto *header = new QHBoxLayout;
     header->setContentsMargins(10, 6, 10, 2);
     header->addWidget(m_title, 1);
+    m_life->setObjectName(QStringLiteral("cardStatus"));
     header->addWidget(m_life);
     auto *layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
@@ -265,10 +262,10 @@ void CardPanel::refresh()
         return;
     }
     m_title->setText(QString::fromStdString(record->card.name));
-    m_life->setText(lifeText(*record));
-    const Theme &theme = Theme::current();
+    const StatusStyle status = statusOf(*record);
+    m_life->setText(QStringLiteral("%1 %2").arg(status.glyph, status.word));
     QPalette life = palette();
-    life.setColor(QPalette::WindowText, record->life() == skills::Life::Admitted ? theme.good : theme.warn);
+    life.setColor(QPalette::WindowText, toneColor(status.tone));
     m_life->setPalette(life);
     if (const QStringList marked = m_selection->markedCards(); marked.isEmpty())
         m_bar->setCard(*record, m_editor->hasDraft(m_title->text()));
@@ -277,6 +274,13 @@ void CardPanel::refresh()
     m_bar->setReviewer(CardReviewer::isAuthorSet() ? CardReviewer::author() : QString(), m_setAuthor);
     if (m_stack->currentIndex() != EditorPage && m_stack->currentIndex() != ComparePage)
         showTab();
+}
+
+void CardPanel::changeEvent(QEvent *event)
+{
+    QWidget::changeEvent(event);
+    if (event->type() == QEvent::PaletteChange && m_workspace->isLoaded())
+        refresh(); // colours are in the texts
 }
 
 /// Never the card of another step: what there is instead, and what one can do about it.

@@ -65,6 +65,9 @@ signals:
     /// A sentence for the status bar.
     void message(const QString &text);
 
+protected:
+    void changeEvent(QEvent *event) override;
+
 private:
     void buildCommands();
     QAction *command(const QString &id, const QString &text, const QString &tip, const QKeySequence &key,

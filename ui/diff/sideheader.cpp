@@ -40,7 +40,7 @@ Chip baselineChip(const gate::Trial &trial, const gate::Trial &baseline, const Q
 {
     Chip chip;
     if (trial.latencyNs.value > 0 && baseline.latencyNs.value > 0
-        && trial.environment.platform == baseline.environment.platform)
+        && trial.environment.device == baseline.environment.device)
         chip.text = headerText("≈ %1 to %2, not paired")
                         .arg(formatSpeedup(baseline.latencyNs.value / trial.latencyNs.value), label);
     return chip;

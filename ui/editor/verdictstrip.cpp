@@ -2,12 +2,13 @@
 #include "ui/editor/verdictstrip.h"
 
 #include "ui/style/chip.h"
-#include "ui/style/fonts.h"
 #include "ui/style/format.h"
 #include "ui/style/icons.h"
 
+#include <QEvent>
 #include <QHBoxLayout>
 #include <QLabel>
+#include <QPlainTextEdit>
 #include <QToolButton>
 #include <QVBoxLayout>
 
@@ -15,19 +16,21 @@ namespace klineage::ui {
 
 namespace {
 
-QLabel *sentence(QWidget *parent)
-{
-    auto *label = new QLabel(parent);
-    label->setWordWrap(true);
-    label->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
-    label->setTextFormat(Qt::PlainText);
-    return label;
-}
+constexpr int detailLines = 7;
+constexpr qsizetype shortValue = 4; ///< "3" in a sentence may be about something else
 
-void setText(QLabel *label, const QString &text)
+/// What the sentence has not said already, a line each.
+QStringList evidenceLines(const gate::Verdict &verdict)
 {
-    label->setText(text);
-    label->setVisible(!text.isEmpty());
+    QStringList lines;
+    const QString sentence = QString::fromStdString(verdict.message);
+    for (const gate::Evidence &entry : verdict.evidence) {
+        const QString value = QString::fromStdString(entry.value);
+        if (value.size() < shortValue || !sentence.contains(value))
+            lines << QStringLiteral("%1: %2").arg(
+                QString::fromStdString(entry.name).replace(QLatin1Char('_'), QLatin1Char(' ')), value);
+    }
+    return lines;
 }
 
 } // namespace
@@ -36,12 +39,33 @@ VerdictStrip::VerdictStrip(QWidget *parent)
     : QFrame(parent)
     , m_status(new ChipLabel(this))
     , m_change(new ChipLabel(this))
-    , m_message(sentence(this))
-    , m_evidence(sentence(this))
-    , m_hint(sentence(this))
+    , m_line(new QLabel(this))
+    , m_more(new QToolButton(this))
+    , m_details(new QPlainTextEdit(this))
 {
-    m_evidence->setFont(codeFont());
-    m_hint->setForegroundRole(QPalette::PlaceholderText);
+    m_line->setTextFormat(Qt::PlainText);
+    m_line->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+    m_line->installEventFilter(this);
+    m_more->setText(tr("Details"));
+    m_more->setToolTip(tr("All that the gate said: the whole sentence, its evidence, and what to try"));
+    m_more->setObjectName(QStringLiteral("verdictDetails"));
+    m_more->setCheckable(true);
+    m_more->setAutoRaise(true);
+    m_more->setFocusPolicy(Qt::StrongFocus);
+    m_more->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+    m_more->setArrowType(Qt::RightArrow);
+    m_details->setReadOnly(true);
+    m_details->setTabChangesFocus(true);
+    m_details->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
+    m_details->setFrameShape(QFrame::NoFrame);
+    m_details->setAccessibleName(tr("Details of the verdict"));
+    m_details->setFixedHeight(fontMetrics().lineSpacing() * detailLines);
+    m_details->hide();
+    connect(m_more, &QToolButton::toggled, this, [this](bool open) {
+        m_more->setArrowType(open ? Qt::DownArrow : Qt::RightArrow);
+        m_details->setVisible(open);
+        fit();
+    });
     auto *close = new QToolButton(this);
     close->setIcon(icon(QStringLiteral("close")));
     close->setAutoRaise(true);
@@ -52,14 +76,14 @@ VerdictStrip::VerdictStrip(QWidget *parent)
     top->setSpacing(8);
     top->addWidget(m_status, 0, Qt::AlignVCenter);
     top->addWidget(m_change, 0, Qt::AlignVCenter);
-    top->addWidget(m_message, 1);
-    top->addWidget(close, 0, Qt::AlignTop);
+    top->addWidget(m_line, 1);
+    top->addWidget(m_more);
+    top->addWidget(close);
     auto *layout = new QVBoxLayout(this);
-    layout->setContentsMargins(10, 6, 6, 8);
+    layout->setContentsMargins(10, 4, 6, 4);
     layout->setSpacing(4);
     layout->addLayout(top);
-    layout->addWidget(m_evidence);
-    layout->addWidget(m_hint);
+    layout->addWidget(m_details);
     hide();
 }
 
@@ -75,18 +99,18 @@ void VerdictStrip::setTrial(const gate::Trial &trial)
             formatSpeedup(speedup.value), formatHalfWidth(speedup.value, speedup.low, speedup.high));
     }
     m_change->setChip(change);
-    QString message = QString::fromStdString(verdict.message);
+    QString sentence = QString::fromStdString(verdict.message);
     if (trial.latencyNs.value > 0)
-        message = tr("%1 (%2)").arg(message, formatLatency(trial.latencyNs.value));
-    setText(m_message, message);
-    QStringList evidence;
-    for (const gate::Evidence &entry : verdict.evidence)
-        evidence << QStringLiteral("%1 = %2").arg(QString::fromStdString(entry.name),
-                                                  QString::fromStdString(entry.value));
-    setText(m_evidence, evidence.join(QStringLiteral("   ")));
-    setText(m_hint, QString::fromStdString(verdict.hint));
-    setAccessibleName(tr("Verdict: %1. %2").arg(m_status->chip().text, message));
-    show();
+        sentence = tr("%1 on %2. %3")
+                       .arg(formatLatency(trial.latencyNs.value),
+                            QString::fromStdString(trial.environment.device), sentence);
+    QStringList details;
+    if (!verdict.hint.empty())
+        details << QString::fromStdString(verdict.hint);
+    details << evidenceLines(verdict);
+    m_line->setWordWrap(false);
+    say(sentence, details.join(QLatin1Char('\n')));
+    setAccessibleName(tr("Verdict: %1. %2").arg(m_status->chip().text, sentence));
 }
 
 void VerdictStrip::setRunning(const QString &text)
@@ -103,10 +127,45 @@ void VerdictStrip::setSentence(const Chip &status, const QString &text)
 {
     m_status->setChip(status);
     m_change->setChip({});
-    setText(m_message, text);
-    setText(m_evidence, {});
-    setText(m_hint, {});
+    m_line->setWordWrap(true);
+    say(text, {});
+    setAccessibleName(tr("Verdict: %1. %2").arg(status.text, text));
+}
+
+void VerdictStrip::say(const QString &sentence, const QString &details)
+{
+    m_sentence = sentence;
+    m_rest = details;
+    m_more->setChecked(false);
+    fit();
     show();
+}
+
+/// The sentence is said once: in the line, or with the rest, where it is whole. Of what is no verdict the first paragraph is never cut.
+void VerdictStrip::fit()
+{
+    const QString first = m_sentence.section(QLatin1Char('\n'), 0, 0);
+    const QString shown =
+        m_line->wordWrap() ? first : m_line->fontMetrics().elidedText(first, Qt::ElideRight, m_line->width());
+    const bool isWhole = shown == m_sentence;
+    m_line->setText(m_more->isChecked() && !isWhole ? QString() : shown);
+    m_line->setToolTip(isWhole ? QString() : m_sentence);
+    m_more->setVisible(!isWhole || !m_rest.isEmpty());
+    QStringList details;
+    if (!isWhole)
+        details << m_sentence;
+    if (!m_rest.isEmpty())
+        details << m_rest;
+    const QString text = details.join(QLatin1Char('\n'));
+    if (m_details->toPlainText() != text)
+        m_details->setPlainText(text);
+}
+
+bool VerdictStrip::eventFilter(QObject *watched, QEvent *event)
+{
+    if (watched == m_line && (event->type() == QEvent::Resize || event->type() == QEvent::FontChange))
+        fit();
+    return QFrame::eventFilter(watched, event);
 }
 
 void VerdictStrip::clear()

@@ -6,13 +6,16 @@
 #include <QFrame>
 
 class QLabel;
+class QPlainTextEdit;
+class QToolButton;
 
 namespace klineage::ui {
 
 struct Chip;
 class ChipLabel;
 
-/// What the gate said about the draft: chips, the sentence, its evidence and the hint.
+/// What the gate said about the draft, in one line below the code: chips and the sentence, as much of it as fits. The whole sentence,
+/// its evidence and the hint are folded away; unfolded, they scroll.
 class VerdictStrip : public QFrame
 {
     Q_OBJECT
@@ -24,14 +27,22 @@ public:
     void setFailure(const QString &text); ///< the gate itself could not run
     void clear();                         ///< hides the strip
 
+protected:
+    bool eventFilter(QObject *watched, QEvent *event) override;
+
 private:
     void setSentence(const Chip &status, const QString &text);
+    /// details: what the sentence does not say; may be empty
+    void say(const QString &sentence, const QString &details);
+    void fit();
 
     ChipLabel *m_status;
     ChipLabel *m_change;
-    QLabel *m_message;
-    QLabel *m_evidence;
-    QLabel *m_hint;
+    QLabel *m_line;
+    QToolButton *m_more;
+    QPlainTextEdit *m_details;
+    QString m_sentence;
+    QString m_rest; ///< of the details
 };
 
 } // namespace klineage::ui

@@ -118,6 +118,8 @@ void LineageDelegate::paintNumber(QPainter *painter, const QStyleOptionViewItem 
     QColor color = isMain(row) ? theme.text : theme.dim;
     if (!row.isCorrect)
         color = row.verdict ? toneColor(row.verdict->tone) : theme.faint;
+    else if (row.isElsewhere)
+        color = theme.dim;
     else if (index.column() == LineageModel::ChangeColumn)
         color = toneColor(row.stepTone);
     else if (index.column() == LineageModel::ReferenceColumn && row.referenceSpeedup
@@ -126,7 +128,7 @@ void LineageDelegate::paintNumber(QPainter *painter, const QStyleOptionViewItem 
     painter->setPen(color);
     const QRect place = option.rect.adjusted(2, 0, -numberMargin, 0);
     QString text = index.data().toString();
-    if (index.column() == LineageModel::ReferenceColumn)
+    if (index.column() == LineageModel::ReferenceColumn || !row.instead.isEmpty())
         text = option.fontMetrics.elidedText(text, Qt::ElideRight, place.width());
     painter->drawText(place, Qt::AlignVCenter | Qt::AlignRight, text);
 }

@@ -108,7 +108,7 @@ int LineageView::contentWidth(int column) const
     // The header's font and margins come from the style sheet.
     int width = static_cast<LineageHeader *>(horizontalHeader())->wantedWidth(column) - cellPadding;
     for (int row = 0; row < m_model->rowCount(); ++row) {
-        if (m_model->row(row).isCorrect)
+        if (m_model->row(row).instead.isEmpty())
             width = std::max(width,
                              fontMetrics().horizontalAdvance(m_model->index(row, column).data().toString()));
     }
@@ -120,7 +120,7 @@ int LineageView::referenceWidth() const
 {
     int figures = fontMetrics().averageCharWidth() * mostReferenceChars;
     for (const LineageRow &row : m_model->rows()) {
-        if (row.isCorrect)
+        if (row.instead.isEmpty())
             figures = std::max(figures, fontMetrics().horizontalAdvance(row.toReference.section(u' ', 0, 0)));
     }
     return std::min(contentWidth(LineageModel::ReferenceColumn), figures + cellPadding);
@@ -168,7 +168,7 @@ void LineageView::spanFailures()
 {
     clearSpans();
     for (int row = 0; row < m_model->rowCount(); ++row) {
-        if (!m_model->row(row).isCorrect)
+        if (!m_model->row(row).instead.isEmpty())
             setSpan(row, LineageModel::LatencyColumn, 1,
                     LineageModel::ColumnCount - LineageModel::LatencyColumn);
     }

@@ -45,7 +45,7 @@ void fillBest(Node &node, const lineage::Lineage &lineage)
     const std::vector<lineage::TableRow> rows = lineageTable(lineage);
     const auto strongest = [&](const auto &has) {
         return std::find_if(rows.begin(), rows.end(), [&](const lineage::TableRow &row) {
-            return row.kind == lineage::TableRow::Kind::State && has(row);
+            return row.kind == lineage::TableRow::Kind::State && row.elsewhere.empty() && has(row);
         });
     };
     const auto compared = strongest([](const auto &row) { return row.speedupToReference.has_value(); });
@@ -189,7 +189,8 @@ void addCards(Node &root, const Workspace &workspace, LibraryModel::FacetCache &
             row->viewedKey = Viewed::cardKey(row->key, record.card.revision);
             row->facets = facets.facetsOf(workspace, record);
             row->facets.of(Facet::Age) = {ageWord(row->facets.newest, now)};
-            row->chip = chipOf(statusStyle(lifeOf(row->facets)));
+            row->chip = chipOf(group == Group::Rejected ? statusStyle(skills::ReviewVerdict::Reject)
+                                                        : statusStyle(lifeOf(row->facets)));
             row->tooltip = text(record.card.intent.text);
             row->search =
                 QStringList{text(record.card.name + " " + record.card.category + " " + record.card.locus),

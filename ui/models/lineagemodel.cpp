@@ -37,8 +37,9 @@ void LineageModel::refresh(const lineage::Lineage *lineage, const QString &basel
         return;
     }
     const bool headerDiffers = fresh.baseline != m_rows.baseline || fresh.reference != m_rows.reference
-                               || fresh.unit.symbol != m_rows.unit.symbol;
+                               || fresh.unit.symbol != m_rows.unit.symbol || fresh.device != m_rows.device;
     m_rows.unit = fresh.unit;
+    m_rows.device = fresh.device;
     m_rows.baseline = fresh.baseline;
     m_rows.reference = fresh.reference;
     merge(std::move(fresh.rows));
@@ -120,9 +121,9 @@ QVariant LineageModel::text(const LineageRow &row, int column) const
     case StepColumn:
         return row.label.isEmpty() ? row.title : row.label + QStringLiteral("  ") + row.title;
     case GateColumn:
-        return row.verdict ? row.verdict->word : row.failure;
+        return row.verdict ? row.verdict->word : row.instead;
     case LatencyColumn:
-        return row.isCorrect ? row.latency : row.failure;
+        return row.instead.isEmpty() ? row.latency : row.instead;
     case ChangeColumn:
         return row.step;
     case BaselineColumn:
@@ -186,7 +187,10 @@ QVariant LineageModel::headerData(int section, Qt::Orientation orientation, int 
         case GateColumn:
             return tr("Stages of the gate: compile, correctness, profile");
         case LatencyColumn:
-            return tr("Median latency of the timed case");
+            return m_rows.device.isEmpty()
+                       ? tr("Median latency of the timed case")
+                       : tr("Median latency of the timed case on %1; what ran elsewhere says where")
+                             .arg(m_rows.device);
         case ChangeColumn:
             return tr("Change of latency against the parent, from paired rounds");
         case BaselineColumn:

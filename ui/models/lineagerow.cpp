@@ -127,6 +127,23 @@ void fillNumbers(LineageRow &shown, const TableRow &row, const LatencyUnit &unit
     }
 }
 
+/// Why there are no numbers; empty where there are. Those of another device stand here, with its name.
+QString insteadOfNumbers(const TableRow &row)
+{
+    if (!row.trial)
+        return lineageText("not gated yet");
+    const StatusStyle verdict = statusStyle(row.trial->verdict.status);
+    const QString device = QString::fromStdString(row.elsewhere);
+    if (row.trial->verdict.status != gate::VerdictStatus::Correct) {
+        const QString word = verdict.glyph + QLatin1Char(' ') + verdict.word;
+        return device.isEmpty() ? word : lineageText("%1 on %2").arg(word, device);
+    }
+    if (device.isEmpty())
+        return {};
+    return lineageText("%1 on %2")
+        .arg(row.latencyNs ? formatLatency(row.latencyNs->value) : verdict.word, device);
+}
+
 /// "tried 01-31 12:34": a branch has no name, so the time of its trial tells it from others.
 QString branchTitle(const TableRow &row)
 {
@@ -158,13 +175,13 @@ LineageRow makeRow(const lineage::Lineage &lineage, const TableRow &row, const L
         shown.stages = stageOutcomes(row.trial->verdict);
         shown.verdict = statusStyle(row.trial->verdict.status);
         shown.isCorrect = row.trial->verdict.status == gate::VerdictStatus::Correct;
-        if (!shown.isCorrect)
-            shown.failure = shown.verdict->glyph + QLatin1Char(' ') + shown.verdict->word;
-    } else {
-        shown.failure = lineageText("not gated yet");
     }
-    fillNumbers(shown, row, column.unit);
-    fillReference(shown, row, column.reference.toStdString());
+    shown.isElsewhere = !row.elsewhere.empty();
+    shown.instead = insteadOfNumbers(row);
+    if (!shown.isElsewhere) {
+        fillNumbers(shown, row, column.unit);
+        fillReference(shown, row, column.reference.toStdString());
+    }
     shown.tooltip = verdictText(lineage, row, column.baseline);
     return shown;
 }
@@ -173,7 +190,7 @@ LatencyUnit columnUnit(const std::vector<TableRow> &table)
 {
     double smallest = 0;
     for (const TableRow &row : table) {
-        if (row.latencyNs && (smallest == 0 || row.latencyNs->value < smallest))
+        if (row.latencyNs && row.elsewhere.empty() && (smallest == 0 || row.latencyNs->value < smallest))
             smallest = row.latencyNs->value;
     }
     return latencyUnitFor(smallest > 0 ? smallest : 1e3);
@@ -183,9 +200,8 @@ LatencyUnit columnUnit(const std::vector<TableRow> &table)
 QString columnReference(const std::vector<TableRow> &table)
 {
     for (const TableRow &row : table) {
-        const gate::Comparison *reference = row.trial && row.latencyNs && row.kind == TableRow::Kind::State
-                                                ? row.trial->referenceComparison()
-                                                : nullptr;
+        const bool counts = row.latencyNs && row.elsewhere.empty() && row.kind == TableRow::Kind::State;
+        const gate::Comparison *reference = counts ? row.trial->referenceComparison() : nullptr;
         if (reference)
             return QString::fromStdString(reference->against);
     }
@@ -217,7 +233,7 @@ bool operator==(const LineageRow &a, const LineageRow &b)
     return a.kind == b.kind && a.id == b.id && a.label == b.label && a.title == b.title
            && a.parent == b.parent && a.file == b.file && a.graph == b.graph && a.stages == b.stages
            && a.latency == b.latency && a.step == b.step && a.toBaseline == b.toBaseline
-           && a.toReference == b.toReference && a.stepTone == b.stepTone && a.failure == b.failure
+           && a.toReference == b.toReference && a.stepTone == b.stepTone && a.instead == b.instead
            && a.tooltip == b.tooltip;
 }
 
@@ -247,6 +263,7 @@ LineageRows makeLineageRows(const lineage::Lineage &lineage, const QString &base
     const std::vector<TableRow> table = lineageTable(lineage, baseline.toStdString());
     LineageRows result;
     result.unit = columnUnit(table);
+    result.device = QString::fromStdString(lineage::deviceOf(lineage));
     if (lineage.findState(baseline.toStdString()))
         result.baseline = baseline;
     else if (!lineage.states.empty())

@@ -45,13 +45,14 @@ struct LineageRow {
     StageOutcomes stages;
     std::optional<StatusStyle> verdict; ///< nothing when not gated yet
     bool isCorrect = false;
+    bool isElsewhere = false; ///< gated on another device than the columns are of
 
     QString latency;
     QString step;
     QString toBaseline;
     QString toReference;
     Tone stepTone = Tone::Neutral;
-    QString failure; ///< instead of the numbers: "≠ wrong"
+    QString instead; ///< of the numbers: "≠ wrong", "1.24 ms on AMD EPYC"; empty: there are numbers
     QString tooltip; ///< the verdict in whole sentences, with intervals
 
     std::optional<double> latencyNs; ///< numbers behind the texts, for export
@@ -66,6 +67,7 @@ struct LineageRow {
 struct LineageRows {
     std::vector<LineageRow> rows;
     LatencyUnit unit;
+    QString device;   ///< that all figures of the columns are of
     QString baseline; ///< id of the state that toBaseline compares with
     /// Provider that toReference compares with, the same for all rows that were timed beside it: "openblas"; a row that was not says
     /// which it was timed beside. Empty when no row was timed beside one.

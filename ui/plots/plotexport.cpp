@@ -77,6 +77,7 @@ QByteArray drawnAsSvg(QWidget &widget)
     generator.setOutputDevice(&buffer);
     generator.setSize(widget.size());
     generator.setViewBox(widget.rect());
+    generator.setResolution(widget.logicalDpiX()); // else texts are as small as on 72 dots an inch
     generator.setTitle(widget.accessibleName());
     drawWithPlots(widget, generator);
     return bytes;
@@ -88,8 +89,9 @@ QByteArray drawnAsPdf(QWidget &widget)
     QBuffer buffer(&bytes);
     buffer.open(QIODevice::WriteOnly);
     QPdfWriter writer(&buffer);
-    writer.setResolution(96);
-    writer.setPageSize(QPageSize(QSizeF(widget.size()) * 25.4 / 96, QPageSize::Millimeter));
+    const int dpi = widget.logicalDpiX();
+    writer.setResolution(dpi);
+    writer.setPageSize(QPageSize(QSizeF(widget.size()) * 25.4 / dpi, QPageSize::Millimeter));
     writer.setPageMargins(QMarginsF());
     writer.setTitle(widget.accessibleName());
     drawWithPlots(widget, writer);

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/plots/trajectory.h"
 
+#include "core/lineage/table.h"
 #include "ui/models/lineagerow.h"
 #include "ui/style/format.h"
 
+#include "ui/style/status.h"
+
 #include <QCoreApplication>
+#include <QStringList>
 
 #include <algorithm>
 #include <map>
@@ -31,14 +35,23 @@ std::map<std::string, Named> rowsByTrial(const lineage::Lineage &lineage)
     return rows;
 }
 
-std::string referenceOf(const lineage::Lineage &lineage)
+std::string referenceOf(const lineage::Lineage &lineage, const std::string &device)
 {
     for (auto state = lineage.states.rbegin(); state != lineage.states.rend(); ++state) {
         const gate::Trial *trial = lineage.trialOf(*state);
-        if (const gate::Comparison *reference = trial ? trial->referenceComparison() : nullptr)
+        if (!trial || !lineage::elsewhere(trial, device).empty())
+            continue;
+        if (const gate::Comparison *reference = trial->referenceComparison())
             return reference->against;
     }
     return {};
+}
+
+QString outcomeOf(const gate::Trial &trial)
+{
+    return trial.verdict.status == gate::VerdictStatus::Correct && trial.latencyNs.value > 0
+               ? formatLatency(trial.latencyNs.value)
+               : statusStyle(trial.verdict.status).word;
 }
 
 QString tableText(const char *text)
@@ -60,17 +73,41 @@ std::vector<double> Trajectory::runningBest() const
     return best;
 }
 
+QString Trajectory::elsewhereInWords() const
+{
+    if (elsewhere.empty())
+        return {};
+    QStringList devices;
+    for (const TrajectoryElsewhere &trial : elsewhere)
+        devices << trial.device;
+    devices.removeDuplicates();
+    const QString others = devices.join(QStringLiteral(", "));
+    return elsewhere.size() == 1
+               ? tableText("1 trial on %1 is not drawn").arg(others)
+               : tableText("%1 trials on %2 are not drawn").arg(elsewhere.size()).arg(others);
+}
+
 Trajectory lineageTrajectory(const lineage::Lineage &lineage)
 {
     const auto rows = rowsByTrial(lineage);
-    const std::string reference = referenceOf(lineage);
+    const std::string device = lineage::deviceOf(lineage);
+    const std::string reference = referenceOf(lineage, device);
     const gate::Trial *first = lineage.states.empty() ? nullptr : lineage.trialOf(lineage.states.front());
+    if (!lineage::elsewhere(first, device).empty())
+        first = nullptr;
 
     Trajectory trajectory;
+    trajectory.device = QString::fromStdString(device);
     for (const gate::Trial &trial : lineage.trials) {
         const auto row = rows.find(trial.id);
         if (row == rows.end())
             continue;
+        if (const std::string other = lineage::elsewhere(&trial, device); !other.empty()) {
+            trajectory.elsewhere.push_back({QString::fromStdString(row->second.row),
+                                            QString::fromStdString(row->second.label), outcomeOf(trial),
+                                            QString::fromStdString(other)});
+            continue;
+        }
         TrajectoryPoint point;
         point.trial = static_cast<double>(trajectory.points.size() + 1);
         point.row = QString::fromStdString(row->second.row);
@@ -118,6 +155,11 @@ PlotTable trajectoryTable(const Trajectory &trajectory)
               isValid ? tableText("● valid") : tableText("△ failed"),
               PlotTable::speedup(isValid ? point.speedup : 0), PlotTable::speedup(best[i])}});
     }
+    for (const TrajectoryElsewhere &trial : trajectory.elsewhere)
+        table.rows.push_back(
+            {trial.row,
+             {PlotTable::Cell(), trial.label, tableText("%1 on %2").arg(trial.outcome, trial.device),
+              PlotTable::speedup(0), PlotTable::speedup(0)}});
     return table;
 }
 

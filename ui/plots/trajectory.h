@@ -20,9 +20,19 @@ struct TrajectoryPoint {
     QString label;
 };
 
+/// A trial of another device: it has no place on the axes.
+struct TrajectoryElsewhere {
+    QString row;
+    QString label;
+    QString outcome; ///< "1.24 ms", "wrong"
+    QString device;
+};
+
 /// Speedup of each trial in the order in which they were recorded. Never smoothed; a failure is a point, not a gap.
 struct Trajectory {
-    std::vector<TrajectoryPoint> points;
+    std::vector<TrajectoryPoint> points; ///< all of `device`
+    std::vector<TrajectoryElsewhere> elsewhere;
+    QString device; ///< empty: no trial says where it ran
     QString
         reference; ///< "openblas", or "K0" when no trial was timed beside a vendor reference; empty when there are no points
 
@@ -30,6 +40,8 @@ struct Trajectory {
 
     /// The best valid speedup up to and including each point.
     [[nodiscard]] std::vector<double> runningBest() const;
+    /// "2 trials on AMD EPYC are set apart"; empty: there are none.
+    [[nodiscard]] QString elsewhereInWords() const;
 };
 
 /// Takes the trials that states, attempts and branches stand for.

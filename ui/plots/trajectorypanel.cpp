@@ -41,7 +41,6 @@ TrajectoryPanel::TrajectoryPanel(WorkspaceModel *workspace, Selection *selection
     connect(m_stack->fitAction(), &QAction::triggered, this, &TrajectoryPanel::refresh);
     m_stack->table()->setMaker([this] { return trajectoryTable(m_trajectory); });
     connect(m_stack->table(), &PlotTableView::rowChosen, m_selection, &Selection::setRow);
-    m_plot->xAxis->setLabel(tr("Trial, in the order recorded"));
     QSharedPointer<QCPAxisTickerFixed> ticker(new QCPAxisTickerFixed);
     ticker->setScaleStrategy(QCPAxisTickerFixed::ssMultiples);
     m_plot->xAxis->setTicker(ticker);
@@ -105,6 +104,9 @@ void TrajectoryPanel::refresh()
     m_plot->yAxis->setLabel(m_trajectory.isPaired ? tr("Speedup over %1").arg(m_trajectory.reference)
                                                   : tr("≈ over %1, not paired").arg(m_trajectory.reference));
     nameReference(m_unityText, m_plot->axisRect(), m_trajectory.reference);
+    const QString device = m_trajectory.device;
+    m_plot->xAxis->setLabel(device.isEmpty() ? tr("Trial, in the order recorded")
+                                             : tr("Trial on %1, in the order recorded").arg(device));
     m_stack->table()->outdate();
     m_stack->showFigure();
     mark();
@@ -134,6 +136,9 @@ void TrajectoryPanel::mark()
     m_stack->table()->select(m_selection->row());
     const int shown = hovered >= 0 ? hovered : current;
     QString caption = tr("running best · ● valid · △ failed");
+    const QString elsewhere = m_trajectory.elsewhereInWords();
+    if (!elsewhere.isEmpty())
+        caption = tr("%1 · %2").arg(elsewhere, caption);
     if (shown >= 0) {
         const TrajectoryPoint &point = m_trajectory.points[static_cast<std::size_t>(shown)];
         caption = point.kind == TrajectoryPoint::Kind::Valid
@@ -156,14 +161,18 @@ QString TrajectoryPanel::inWords() const
     const auto failed =
         std::count_if(m_trajectory.points.begin(), m_trajectory.points.end(),
                       [](const TrajectoryPoint &p) { return p.kind == TrajectoryPoint::Kind::Failed; });
-    return m_trajectory.isPaired ? tr("%1 trials, %2 failed; the best runs at %3 the speed of %4")
-                                       .arg(running.size())
-                                       .arg(failed)
-                                       .arg(formatSpeedup(running.back()), m_trajectory.reference)
-                                 : tr("%1 trials, %2 failed; the best runs at %3 the speed of %4, not paired")
-                                       .arg(running.size())
-                                       .arg(failed)
-                                       .arg(formatSpeedup(running.back()), m_trajectory.reference);
+    QStringList words{m_trajectory.isPaired
+                          ? tr("%1 trials, %2 failed; the best runs at %3 the speed of %4")
+                                .arg(running.size())
+                                .arg(failed)
+                                .arg(formatSpeedup(running.back()), m_trajectory.reference)
+                          : tr("%1 trials, %2 failed; the best runs at %3 the speed of %4, not paired")
+                                .arg(running.size())
+                                .arg(failed)
+                                .arg(formatSpeedup(running.back()), m_trajectory.reference)};
+    if (!m_trajectory.elsewhere.empty())
+        words << m_trajectory.elsewhereInWords();
+    return words.join(QStringLiteral("; "));
 }
 
 int TrajectoryPanel::pointAt(const QPoint &position) const

@@ -2,6 +2,7 @@
 #include "ui/profile/profilepanel.h"
 
 #include "core/lineage/step.h"
+#include "core/lineage/table.h"
 #include "core/trial/analysis/analysis.h"
 #include "ui/models/selection.h"
 #include "ui/models/workspacemodel.h"
@@ -280,9 +281,12 @@ void ProfilePanel::refresh()
     QString device = QString::fromStdString(step->right.trial->environment.device);
     if (step->right.trial->trust != gate::Trust::Unsaid)
         device += QStringLiteral(" · ") + QString::fromLatin1(gate::toString(step->right.trial->trust));
-    m_captionText = !step->left ? device
-                    : paired    ? tr("against %1, paired · %2").arg(sideName(*step->left), device)
-                                : tr("against %1, not paired · %2").arg(sideName(*step->left), device);
+    const std::string other = lineage::elsewhere(left, step->right.trial->environment.device);
+    m_captionText = !step->left      ? device
+                    : !other.empty() ? tr("figures of %1 are of another device, %2, and do not compare · %3")
+                                           .arg(sideName(*step->left), QString::fromStdString(other), device)
+                    : paired ? tr("against %1, paired · %2").arg(sideName(*step->left), device)
+                             : tr("against %1, not paired · %2").arg(sideName(*step->left), device);
     makeRoom();
     ask(*lineage);
     showRoofline(*lineage);

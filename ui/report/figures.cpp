@@ -24,7 +24,7 @@ namespace klineage::ui {
 
 namespace {
 
-constexpr QSize figureSize(1040, 340);
+constexpr QSize figureSize(1040, 400);
 constexpr int readingLimitMs = 30000;
 
 void layOut(QWidget &widget, const QSize &size)

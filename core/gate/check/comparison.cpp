@@ -135,6 +135,9 @@ void checkRowSums(const Comparer &comparer, std::size_t rowLength, double limit,
 
 double relativeError(const ComparisonTotals &totals)
 {
+    // What is not finite where it should be has no place in the sums, and they alone would call it right.
+    if (std::isinf(totals.largestError))
+        return totals.largestError;
     if (totals.expectedSquares > 0)
         return std::sqrt(totals.errorSquares / totals.expectedSquares);
     return totals.errorSquares > 0 ? std::numeric_limits<double>::infinity() : 0.0;

@@ -18,8 +18,8 @@ using PoisonImage = std::span<const std::byte>;
 struct OutputCheck {
     enum class Failure { None, Element, RelativeL2, RowSum, Selection };
     Failure failure = Failure::None;
-    double relativeL2 = 0; ///< ‖out − oracle‖₂ / ‖oracle‖₂ over the elements that are finite on both sides
-    double rms = 0; ///< of the oracle's finite elements
+    double relativeL2 = 0; ///< ‖out − oracle‖₂ / ‖oracle‖₂; infinite when an error is
+    double rms = 0;        ///< of the oracle's finite elements
     std::size_t elements = 0;
     std::size_t mismatches = 0; ///< elements outside the tolerance
     std::size_t unwritten = 0;  ///< mismatches that still hold the poison
@@ -49,7 +49,7 @@ struct ComparisonTotals {
     std::size_t mismatches = 0;
     std::size_t first = 0; ///< mismatch
 };
-/// ‖errors‖ / ‖expected‖; infinite when nothing was expected and something came.
+/// ‖errors‖ / ‖expected‖; infinite when nothing was expected and something came, and when the largest error is.
 [[nodiscard]] double relativeError(const ComparisonTotals &totals);
 /// Whether both metrics hold; sums of rows, where there is a tolerance for them, are not among them.
 [[nodiscard]] bool holds(const ComparisonTotals &totals, kernel::DType dtype, std::size_t elements,

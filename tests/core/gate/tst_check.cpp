@@ -340,6 +340,9 @@ void TestCheck::comparesSpecialValues()
     QVERIFY(!ok({1, -inf}, {1, infF}));
     QVERIFY(!ok({1, -inf}, {1, -3e38f}));
     QVERIFY(!ok({1, 2}, {1, nanF}));
+    // No error is said to be none because it cannot be counted.
+    QVERIFY(std::isinf(
+        compareOutput(bytesOf({nanF, nanF}), DType::F32, 2, std::vector<double>{1, 2}, strict).relativeL2));
     QVERIFY(!ok({1, 2}, {1, infF}));
     QVERIFY(!ok({1, nan}, {1, 0}));
     QVERIFY(ok({0, 0}, {0, -0.0f}));

@@ -188,6 +188,13 @@ private slots:
         QCOMPARE(lineage.branches.size(), std::size_t{2});
         QCOMPARE(lineage.branches[1].trial, std::string("00000000000000d2")); // the newer of the two
         QCOMPARE(lineage.branches[1].file, *first);
+        // On another device it is another branch: neither stands for the other.
+        gate::Trial elsewhere = makeTrial("00000000000000d4", text, k01);
+        elsewhere.environment.device = "another device";
+        QVERIFY(appendTrial(copy.lineage(), elsewhere).has_value());
+        const Lineage both = mustRead(copy.lineage());
+        QCOMPARE(both.branches.size(), std::size_t{3});
+        QCOMPARE(both.branches[1].trial, std::string("00000000000000d2"));
     }
 
     void recordingFindsTheFileOrStoresABranch()

@@ -100,6 +100,35 @@ private slots:
         QVERIFY(!rowOf(rows, "K01").latencyNs);
     }
 
+    /// What was tried on another device is set apart, and is compared with nothing of this one.
+    void anotherDeviceIsSetApart()
+    {
+        Lineage lineage = fixture();
+        const std::string device = lineage.trialOf(lineage.states.front())->environment.device;
+        QCOMPARE(deviceOf(lineage), device);
+        for (gate::Trial &trial : lineage.trials) {
+            if (trial.id == "00000000000000c1" || trial.id == lineage.states.back().trial)
+                trial.environment.device = "another CPU";
+        }
+        QCOMPARE(deviceOf(lineage), device); // of most states, not of the newest trial or the last state
+        const std::vector<TableRow> rows = lineageTable(lineage);
+        const TableRow &branch = rowOf(rows, "trial:00000000000000c1");
+        QCOMPARE(branch.elsewhere, std::string("another CPU"));
+        QVERIFY(branch.latencyNs && !branch.speedupToBaseline);
+        QVERIFY(!rowOf(rows, "K02").speedupToBaseline);
+        QVERIFY(rowOf(rows, "K01").elsewhere.empty() && rowOf(rows, "K01").speedupToBaseline);
+        // Against a state of that device, those of it compare.
+        const std::vector<TableRow> others = lineageTable(lineage, "K02");
+        QVERIFY(rowOf(others, "trial:00000000000000c1").speedupToBaseline);
+        QVERIFY(!rowOf(others, "K01").speedupToBaseline);
+        // Nobody says where: nothing is elsewhere.
+        QCOMPARE(elsewhere(nullptr, device), std::string());
+        QCOMPARE(elsewhere(&lineage.trials.front(), {}), std::string());
+        lineage.states.clear();
+        lineage.trials.clear();
+        QCOMPARE(deviceOf(lineage), std::string());
+    }
+
     void ratiosOfMediansAreConservative()
     {
         const gate::Interval ratio = ratioOfMedians({200, 190, 210}, {100, 95, 105});

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Steps of a lineage that ships, from its files.
+#include "core/why/codelines.h"
 #include "core/why/whystep.h"
 #include "tests/paths.h"
 
@@ -21,6 +22,15 @@ lineage::Lineage lineageOf(const char *folder)
     if (!read)
         qFatal("%s", read.error().message.c_str());
     return *read;
+}
+
+std::string lineOf(const std::filesystem::path &file, int number)
+{
+    std::ifstream in(file);
+    std::string line;
+    for (int i = 0; i < number; ++i)
+        std::getline(in, line);
+    return line;
 }
 
 } // namespace
@@ -74,6 +84,50 @@ private slots:
                     QVERIFY(std::isfinite(cause.shareOfDifference) && cause.shareOfDifference > 0);
             }
         }
+    }
+
+    /// A line that an explanation names has code, on the side that it names.
+    void linesToLookAtHaveCode()
+    {
+        int checked = 0;
+        for (const char *folder : {"gemm/lineages/sm90", "fmha/lineages/sm90", "gdn/lineages/sm90",
+                                   "topk/lineages/sm90", "conv2d-f16/lineages/sm90"}) {
+            const lineage::Lineage lineage = lineageOf(folder);
+            for (const lineage::State &state : lineage.states) {
+                const auto question = askStep(lineage, state.id, {}, nullptr);
+                if (!question || !question->before)
+                    continue;
+                const Answer out = answer(*question);
+                for (const gate::Cause &cause : out.explanation.causes) {
+                    for (const gate::MovedLine &line : cause.lines) {
+                        const auto &file = line.side() == 0 ? question->before->file : question->after.file;
+                        const std::string text = lineOf(file, line.line());
+                        const std::size_t first = text.find_first_not_of(" \t");
+                        const std::string where =
+                            file.string() + ':' + std::to_string(line.line()) + ": " + text;
+                        QVERIFY2(first != std::string::npos && text.compare(first, 2, "//") != 0
+                                     && text[first] != '#',
+                                 where.c_str());
+                        ++checked;
+                    }
+                }
+            }
+        }
+        QVERIFY(checked > 50);
+    }
+
+    void codeLinesAreThoseWithCode()
+    {
+        const std::vector<bool> lines = codeLines(
+            "/* a\n   plan */ int x;\n\n// why\n#pragma unroll\nx = 1; // so\n", kernel::Surface::Cuda);
+        QCOMPARE(lines, (std::vector<bool>{false, false, true, false, false, false, true}));
+        QCOMPARE(nearestCode(lines, 2), 2);
+        QCOMPARE(nearestCode(lines, 3), 2);
+        QCOMPARE(nearestCode(lines, 4), 6); // the later one of two
+        QCOMPARE(nearestCode(lines, 7), 0); // from a header
+        QCOMPARE(nearestCode({false, false}, 1), 0);
+        QCOMPARE(codeLines("# why\nx = 1\n\n", kernel::Surface::Triton),
+                 (std::vector<bool>{false, false, true, false}));
     }
 
     void theFirstStateHasNothingBeforeIt()

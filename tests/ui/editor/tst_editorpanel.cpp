@@ -8,12 +8,14 @@
 #include "ui/models/workspacemodel.h"
 
 #include <QLabel>
+#include <QPlainTextEdit>
 #include <QPushButton>
 #include <QSignalSpy>
 #include <QTabBar>
 #include <QTemporaryDir>
 #include <QTest>
 #include <QTextBlock>
+#include <QToolButton>
 
 #include <fstream>
 
@@ -197,8 +199,17 @@ private slots:
         QStringList shown;
         for (const QLabel *label : strip->findChildren<QLabel *>())
             shown << label->text();
-        const QString words = shown.join(u'\n');
-        for (const char *expected : {"does not compile", "identifier = f", "Declare f."})
+        // One line; the rest is folded away, and said once.
+        QVERIFY(shown.join(u'\n').contains(QLatin1String("does not compile")));
+        auto *details = strip->findChild<QPlainTextEdit *>();
+        QVERIFY(!details->isVisible());
+        auto *more = strip->findChild<QToolButton *>(QStringLiteral("verdictDetails"));
+        QVERIFY(more->isVisible());
+        more->setFocus();
+        QTest::keyClick(more, Qt::Key_Space);
+        QVERIFY(details->isVisible());
+        const QString words = details->toPlainText();
+        for (const char *expected : {"identifier: f", "Declare f."})
             QVERIFY2(words.contains(QLatin1String(expected)), expected);
         QTRY_VERIFY(edit()->diagnosticsOfLine(12).contains(QStringLiteral("undeclared")));
         QTest::keyClicks(edit(), QStringLiteral(" ")); // the log's lines are no longer those of the text

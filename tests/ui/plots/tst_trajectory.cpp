@@ -3,6 +3,7 @@
 #include "ui/models/selection.h"
 #include "ui/models/workspacemodel.h"
 #include "ui/plots/trajectorypanel.h"
+#include "ui/style/format.h"
 
 #include <QSignalSpy>
 #include <QTest>
@@ -82,6 +83,27 @@ private slots:
         const Trajectory trajectory = lineageTrajectory(sample(false));
         QCOMPARE(trajectory.reference, QStringLiteral("K0"));
         QCOMPARE(trajectory.points[3].speedup, 4.0);
+    }
+
+    /// One device on the axes; what was timed on another is told with its name, and has no speedup here.
+    void anotherDeviceIsNotDrawn()
+    {
+        lineage::Lineage lineage = sample(true);
+        for (gate::Trial &trial : lineage.trials)
+            trial.environment.device = "NVIDIA H200";
+        gate::Trial here = trial("e", gate::VerdictStatus::Correct, 9e6, 40);
+        here.environment.device = "AMD EPYC";
+        lineage.trials.push_back(here);
+        lineage.branches.push_back({"e", "K02", "branches/e.cl"});
+        const Trajectory trajectory = lineageTrajectory(lineage);
+        QCOMPARE(trajectory.device, QStringLiteral("NVIDIA H200"));
+        QCOMPARE(trajectory.points.size(), std::size_t(4));
+        QCOMPARE(trajectory.runningBest().back(), 0.2);
+        QCOMPARE(trajectory.elsewhereInWords(), QStringLiteral("1 trial on AMD EPYC is not drawn"));
+        const PlotTable table = trajectoryTable(trajectory);
+        QCOMPARE(table.rows.size(), std::size_t(5));
+        QVERIFY(table.rows.back().cells[2].text.contains(formatLatency(9e6) + QLatin1String(" on AMD EPYC")));
+        QVERIFY(!table.rows.back().cells[3].value.isValid());
     }
 
     void anEmptyLineageSaysWhatToDo()

@@ -85,6 +85,34 @@ private slots:
         QVERIFY(real.window->workspace()->card(real.card()));
     }
 
+    /// A card that roundtrips admitted and a person rejected is a rejected one, above all at its head.
+    void aRejectedCardSaysSoAtItsHead()
+    {
+        const RealWindow real;
+        QVERIFY(real.ready);
+        QString name;
+        for (const skills::CardRecord &record : real.window->workspace()->workspace().cards) {
+            if (record.life() == skills::Life::Admitted && name.isEmpty())
+                name = QString::fromStdString(record.card.name);
+        }
+        QVERIFY(!name.isEmpty());
+        choose(real, name);
+        const auto *status = real.find<QLabel>("card", QStringLiteral("cardStatus"));
+        QVERIFY2(status->text().contains(QLatin1String("admitted")), qPrintable(status->text()));
+        real.focus("library");
+        real.press(Qt::Key_X);
+        real.type(QStringLiteral("Holds for one device alone"));
+        real.press(Qt::Key_Return);
+        QVERIFY(real.written());
+        choose(real, name);
+        QTRY_VERIFY2(status->text().contains(QLatin1String("rejected")), qPrintable(status->text()));
+        QVERIFY(!status->text().contains(QLatin1String("admitted")));
+        real.press(Qt::Key_Z, Qt::ControlModifier);
+        QVERIFY(real.written());
+        choose(real, name);
+        QTRY_VERIFY2(status->text().contains(QLatin1String("admitted")), qPrintable(status->text()));
+    }
+
     void aProbeLeadsToItsTrial()
     {
         const RealWindow real;

@@ -31,7 +31,7 @@ namespace {
 constexpr int mostActions = 3;
 constexpr QSize leastPaper(960, 480); ///< of the exporter
 constexpr double alikeScreen = 0.75;  ///< paper has no switches, so that the picture is a little higher
-constexpr double alikeFile = 0.8;     ///< the same page in another kind of file
+constexpr double alikeFile = 0.9;     ///< the same page in another kind of file
 
 struct Picture {
     const char *panel;

@@ -3,9 +3,13 @@
 #include "tests/ui/common/uitest.h"
 #include "tests/ui/shell/realwindow.h"
 #include "ui/diff/sideheader.h"
+#include "ui/graph/lineageview.h"
 #include "ui/models/lineagemodel.h"
+#include "ui/plots/trajectorypanel.h"
 #include "ui/profile/profilemodel.h"
 #include "ui/profile/profilepanel.h"
+#include "ui/story/picture/picturecanvas.h"
+#include "ui/story/storypanel.h"
 #include "ui/style/format.h"
 #include "ui/style/theme.h"
 
@@ -13,6 +17,8 @@
 #include <QImage>
 #include <QLabel>
 #include <QTableView>
+
+#include <qcustomplot.h>
 
 using namespace klineage;
 using namespace klineage::ui;
@@ -68,6 +74,60 @@ private slots:
             isHeading =
                 isHeading || header->heading().change.text.contains(formatSpeedup(paired.speedup.value));
         QVERIFY(isHeading);
+    }
+
+    /// A trial of another device stands in the graph beside the recorded ones, and in no column and on no axis with them.
+    void devicesShareNoColumn()
+    {
+        const RealWindow real(QStringLiteral("gemm/sm90/K08"));
+        QVERIFY(real.ready);
+        Workspace changed = real.window->workspace()->workspace();
+        for (lineage::Lineage &lineage : changed.lineages) {
+            if (lineage.key() != "gemm/sm90")
+                continue;
+            gate::Trial trial = *lineage.trialOf(*lineage.findState("K08"));
+            trial.id = "feedfacefeedface";
+            trial.environment.device = "AMD EPYC 7R13";
+            trial.latencyNs = {5e6, 4.9e6, 5.1e6};
+            lineage.trials.push_back(trial);
+            lineage.branches.push_back({trial.id, "K08", "branches/feedface.cu"});
+        }
+        const QString key = QStringLiteral("gemm/sm90");
+        const QString row = QStringLiteral("trial:feedfacefeedface");
+        const auto *trajectory = real.find<TrajectoryPanel>("trajectory");
+        const std::size_t drawn = trajectory->trajectory().points.size();
+        real.window->workspace()->setWorkspace(changed);
+        QVERIFY(real.settle());
+
+        const QString latency = cell(real, row, LineageModel::LatencyColumn);
+        QVERIFY2(latency.contains(formatLatency(5e6)) && latency.endsWith(QLatin1String("on AMD EPYC 7R13")),
+                 qPrintable(latency));
+        for (const int column :
+             {LineageModel::ChangeColumn, LineageModel::BaselineColumn, LineageModel::ReferenceColumn})
+            QCOMPARE(cell(real, row, column), QString());
+        const auto *view = real.find<LineageView>("lineage");
+        QVERIFY(view->model()
+                    ->headerData(LineageModel::LatencyColumn, Qt::Horizontal, Qt::ToolTipRole)
+                    .toString()
+                    .contains(QLatin1String("NVIDIA H200")));
+        const auto *model = qobject_cast<LineageModel *>(view->model());
+        QVERIFY(view->columnSpan(model->rowOf(row), LineageModel::LatencyColumn) > 1);
+
+        QCOMPARE(trajectory->trajectory().points.size(), drawn);
+        QCOMPARE(trajectory->trajectory().elsewhere.size(), std::size_t(1));
+        QVERIFY(trajectory->plot()->xAxis->label().contains(QLatin1String("NVIDIA H200")));
+        QVERIFY(trajectory->plot()->accessibleDescription().contains(QLatin1String("on AMD EPYC 7R13")));
+
+        real.press(Qt::Key_4, Qt::ControlModifier | Qt::AltModifier); // the layout Demo
+        auto *story = qobject_cast<StoryPanel *>(real.window->panel(QStringLiteral("story")));
+        QTRY_VERIFY(story->isVisible());
+        const ui::Picture &picture = story->canvas()->picture();
+        const int item = picture.itemOf(key, row);
+        QVERIFY(item >= 0);
+        QVERIFY(picture.y.title.contains(QLatin1String("NVIDIA H200")));
+        QVERIFY(picture.yFrom && picture.placeOf(item).y() < *picture.yFrom);
+        QVERIFY(picture.items[static_cast<std::size_t>(item)].caption.contains(QLatin1String("AMD EPYC")));
+        QVERIFY(!story->canvas()->grab().isNull());
     }
 
     /// Against a pinned state nothing was timed side by side, and every figure says so.

@@ -12,6 +12,7 @@
 #include <QRegularExpression>
 #include <QSignalSpy>
 #include <QTextBlock>
+#include <QToolButton>
 
 using namespace klineage;
 using namespace klineage::ui;
@@ -119,6 +120,24 @@ private slots:
         QVERIFY2(why.contains(element), qPrintable(why));
         QVERIFY2(why.contains(QString::fromStdString(trial->verdict.message)), qPrintable(why));
         QCOMPARE(desk.branches(), before + 2);
+        // One line below the code; the rest unfolds with a key, scrolls, and is said once.
+        auto *strip = real.find<VerdictStrip>("editor");
+        auto *details = strip->findChild<QPlainTextEdit *>();
+        QVERIFY2(strip->height() < 3 * QFontMetrics(strip->font()).lineSpacing(),
+                 qPrintable(QString::number(strip->height())));
+        QVERIFY(!details->isVisible());
+        auto *more = strip->findChild<QToolButton *>(QStringLiteral("verdictDetails"));
+        more->setFocus();
+        real.press(Qt::Key_Space);
+        QTRY_VERIFY(details->isVisible());
+        QVERIFY(details->toPlainText().contains(QString::fromStdString(trial->verdict.hint)));
+        QVERIFY(details->height() < desk.text()->height());
+        QStringList shown{details->toPlainText()};
+        for (const QLabel *label : strip->findChildren<QLabel *>())
+            shown << label->text();
+        QCOMPARE(shown.join(QLatin1Char('\n')).count(element), 1);
+        real.press(Qt::Key_Space);
+        QTRY_VERIFY(!details->isVisible());
 
         // A kernel that does not compile names the line.
         desk.text()->setFocus();

@@ -10,6 +10,7 @@
 #include "ui/diff/view/diffview.h"
 #include "ui/editor/editorpanel.h"
 #include "ui/graph/lineageview.h"
+#include "ui/highlight/codepalette.h"
 #include "ui/highlight/highlightededit.h"
 #include "ui/models/lineagemodel.h"
 #include "ui/plots/runtrajectorypanel.h"
@@ -60,15 +61,21 @@ QString checkLine(const RealWindow &real)
     return {};
 }
 
-/// Distinct formats of a highlighted text.
-int colours(const QPlainTextEdit &edit)
+/// Of a highlighted text.
+QSet<QRgb> coloursOf(const QPlainTextEdit &edit)
 {
     QSet<QRgb> found;
     for (QTextBlock block = edit.document()->firstBlock(); block.isValid(); block = block.next()) {
         for (const QTextLayout::FormatRange &range : block.layout()->formats())
             found.insert(range.format.foreground().color().rgb());
     }
-    return static_cast<int>(found.size());
+    return found;
+}
+
+/// Distinct formats of a highlighted text.
+int colours(const QPlainTextEdit &edit)
+{
+    return static_cast<int>(coloursOf(edit).size());
 }
 
 } // namespace
@@ -392,6 +399,89 @@ private slots:
     }
 
     /// A drawing leaves light and large, without switches; afterwards the window is as before. A table leaves as numbers.
+    /// The code that is being edited, and a card's carrier, change their colours with the theme, as they are painted.
+    void codeFollowsTheTheme()
+    {
+        const RealWindow real(QStringLiteral("gemm/sm90/K08"));
+        QVERIFY(real.ready);
+        real.focus("lineage");
+        real.press(Qt::Key_Return);
+        QCOMPARE(real.window->centre()->page(), QStringLiteral("editor"));
+        auto *edit = real.find<QPlainTextEdit>("editor");
+        const auto isOfTheme = [edit] {
+            const CodePalette palette = CodePalette::from(Theme::current());
+            QSet<QRgb> known;
+            for (const QColor &color : palette.tokens)
+                known.insert(color.rgb());
+            int seen = 0;
+            for (QTextBlock block = edit->document()->firstBlock(); block.isValid(); block = block.next()) {
+                for (const QTextLayout::FormatRange &range : block.layout()->formats()) {
+                    if (!known.contains(range.format.foreground().color().rgb()))
+                        return false;
+                    ++seen;
+                }
+            }
+            return seen > 100;
+        };
+        const auto hasColour = [edit](QColor color) {
+            const QImage image = edit->viewport()->grab().toImage().convertToFormat(QImage::Format_RGB32);
+            for (int y = 0; y < image.height(); ++y) {
+                for (int x = 0; x < image.width(); ++x) {
+                    if (image.pixel(x, y) == color.rgb())
+                        return true;
+                }
+            }
+            return false;
+        };
+        QTRY_VERIFY(isOfTheme());
+        for (const ThemeChoice choice : {ThemeChoice::Dark, ThemeChoice::Light}) {
+            const QColor before = CodePalette::from(Theme::current()).token(TokenStyle::Comment);
+            QVERIFY(hasColour(before));
+            Theme::apply(*qApp, choice);
+            QTRY_VERIFY(isOfTheme());
+            QTRY_VERIFY(hasColour(CodePalette::from(Theme::current()).token(TokenStyle::Comment)));
+            QVERIFY(!hasColour(before));
+        }
+    }
+
+    /// So do the code and the texts of a card's pages, which have their colours in them.
+    void cardPagesFollowTheTheme()
+    {
+        const RealWindow real(QStringLiteral("gemm/sm90/K08"));
+        QVERIFY(real.ready);
+        const auto *page = real.find<QTextBrowser>("card");
+        const auto links = [page] {
+            QSet<QRgb> found;
+            for (QTextBlock block = page->document()->begin(); block.isValid(); block = block.next()) {
+                for (auto it = block.begin(); !it.atEnd(); ++it) {
+                    const QTextCharFormat format = it.fragment().charFormat();
+                    if (format.isAnchor())
+                        found.insert(format.foreground().color().rgb());
+                }
+            }
+            return found;
+        };
+        const auto *carrier = real.find<HighlightedEdit>("card");
+        for (const ThemeChoice choice : {ThemeChoice::Dark, ThemeChoice::Light}) {
+            chooseTab(real, "card", QStringLiteral("Evidence"));
+            Theme::apply(*qApp, choice);
+            QTRY_COMPARE(links(), QSet<QRgb>{Theme::current().accent.rgb()});
+            chooseTab(real, "card", QStringLiteral("Carrier"));
+            Theme::apply(*qApp, choice == ThemeChoice::Dark ? ThemeChoice::Light : ThemeChoice::Dark);
+            const QColor keyword = CodePalette::from(Theme::current()).token(TokenStyle::Comment);
+            QTRY_VERIFY(coloursOf(*carrier).contains(keyword.rgb()));
+            Theme::apply(*qApp, choice);
+        }
+        // The card's text while it is edited.
+        qobject_cast<CardPanel *>(real.window->panel(QStringLiteral("card")))->edit();
+        const QPlainTextEdit *text = real.find<CardEditor>("card")->text();
+        for (const ThemeChoice choice : {ThemeChoice::Dark, ThemeChoice::Light}) {
+            Theme::apply(*qApp, choice);
+            const QColor key = CodePalette::from(Theme::current()).token(TokenStyle::Key);
+            QTRY_VERIFY(coloursOf(*text).contains(key.rgb()));
+        }
+    }
+
     void exportsAreForPaper()
     {
         const RealWindow real;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // "Why is it faster": the explanation, the launch plan and the roofline of a step, by their keys in the real window.
 #include "core/files/atomicfile.h"
+#include "tests/ui/common/modal.h"
 #include "tests/ui/common/uitest.h"
 #include "tests/ui/shell/realwindow.h"
 #include "ui/diff/view/diffview.h"
@@ -16,6 +17,7 @@
 #include "ui/shell/exporter.h"
 #include "ui/style/format.h"
 
+#include <QRegularExpression>
 #include <QSignalSpy>
 #include <QTabBar>
 #include <QTableView>
@@ -50,6 +52,44 @@ std::optional<ExplainLink> clickLink(QTextBrowser *page, const QString &beginsWi
             QTest::mouseClick(page->viewport(), Qt::LeftButton, {}, at);
             return explainLink(target);
         }
+    }
+    return {};
+}
+
+QStringList linksOf(const QTextBrowser *page)
+{
+    QStringList links;
+    for (QTextBlock block = page->document()->firstBlock(); block.isValid(); block = block.next()) {
+        for (auto it = block.begin(); !it.atEnd(); ++it) {
+            const QString target = it.fragment().charFormat().anchorHref();
+            if (!target.isEmpty() && (links.isEmpty() || links.last() != target))
+                links << target;
+        }
+    }
+    return links;
+}
+
+/// The link that has the keyboard: empty, none has.
+QString focusedLink(const QTextBrowser *page)
+{
+    const QTextCursor cursor = page->textCursor();
+    if (!page->hasFocus() || !cursor.hasSelection())
+        return {};
+    QTextCursor inside(page->document());
+    inside.setPosition(cursor.selectionStart() + 1);
+    return inside.charFormat().anchorHref();
+}
+
+/// Into the page, and Tab by Tab to the first link whose target begins so; empty: Tab comes to none.
+QString tabTo(const RealWindow &real, QTextBrowser *page, const QString &beginsWith)
+{
+    real.focus("library"); // a link that was followed keeps the keyboard as long as its page has it
+    page->setFocus();
+    for (int i = 0; i < linksOf(page).size(); ++i) {
+        real.press(Qt::Key_Tab);
+        const QString link = focusedLink(page);
+        if (link.startsWith(beginsWith))
+            return link;
     }
     return {};
 }
@@ -126,6 +166,43 @@ private slots:
         const auto *diff = real.find<DiffView>("diff");
         QTRY_VERIFY2(diff->currentRowInWords().contains(QString::number(line->line)),
                      qPrintable(diff->currentRowInWords()));
+    }
+
+    /// A full queue is no slow memory; what reads the same before and after is no change; a line to look at has code.
+    void whatWarpsWaitForIsCalledByItsName()
+    {
+        const RealWindow real(QStringLiteral("gemm-decode/sm90/K01"));
+        QVERIFY(real.ready);
+        ProfilePanel *profile = profileOf(real);
+        real.press(Qt::Key_E, Qt::AltModifier);
+        QVERIFY(real.settle());
+        ExplainPage *page = profile->explanation();
+        QVERIFY2(page->toPlainText().contains(QLatin1String("load/store")), qPrintable(page->toPlainText()));
+        const lineage::Lineage &lineage =
+            *real.window->workspace()->lineage(QStringLiteral("gemm-decode/sm90"));
+        static const QRegularExpression same(QStringLiteral("(\\b[\\d.]+(?: [^\\s·]+)?) → \\1(?: ·|\\s|$)"));
+        int lines = 0;
+        for (std::size_t i = 1; i < lineage.states.size(); ++i) {
+            real.selection()->setRow(QString::fromStdString(lineage.states[i].id));
+            QVERIFY(real.settle());
+            const QString text = page->toPlainText();
+            QVERIFY2(!text.contains(QLatin1String("device memory")), qPrintable(text));
+            QVERIFY2(!text.contains(same), qPrintable(text));
+            for (const QString &target : linksOf(page)) {
+                const auto link = explainLink(target);
+                if (!link || link->line == 0)
+                    continue;
+                const lineage::State &state = lineage.states[link->side == 0 ? i - 1 : i];
+                const auto source = files::readFile(lineage.directory / state.file, 1 << 22);
+                QVERIFY(source.has_value());
+                const QString line = QString::fromStdString(*source)
+                                         .section(QLatin1Char('\n'), link->line - 1, link->line - 1)
+                                         .trimmed();
+                QVERIFY2(!line.isEmpty() && !line.startsWith(QLatin1String("//")), qPrintable(line));
+                ++lines;
+            }
+        }
+        QVERIFY(lines > 0);
     }
 
     /// Held through the chain, the explanation follows; the first state says that there is nothing before it.
@@ -260,6 +337,59 @@ private slots:
         const auto *diff = real.find<DiffView>("diff");
         QTRY_VERIFY2(diff->currentRowInWords().contains(QString::number(line->line)),
                      qPrintable(diff->currentRowInWords()));
+
+        // By keys too. The link that was clicked has the keyboard; it is the last one, so that Tab leaves the page and Shift+Tab goes back.
+        QVERIFY(takeKeys(*real.window));
+        const QStringList links = linksOf(page);
+        QCOMPARE(focusedLink(page), links.back());
+        real.press(Qt::Key_Backtab);
+        QCOMPARE(focusedLink(page), links[links.size() - 2]);
+        real.press(Qt::Key_Return);
+        QTRY_VERIFY(table->isVisible());
+        open();
+        // Tab goes from link to link from the first on, Return follows the one that it is at.
+        real.focus("library");
+        page->setFocus();
+        for (const QString &link : links) {
+            real.press(Qt::Key_Tab);
+            QCOMPARE(focusedLink(page), link);
+        }
+        real.window->centre()->showPage(QStringLiteral("editor"));
+        const auto byKeys = explainLink(tabTo(real, page, QStringLiteral("line:")));
+        QVERIFY(byKeys);
+        real.press(Qt::Key_Return);
+        QTRY_COMPARE(real.window->centre()->page(), QStringLiteral("diff"));
+        QTRY_VERIFY2(diff->currentRowInWords().contains(QString::number(byKeys->line)),
+                     qPrintable(diff->currentRowInWords()));
+        const auto figure = explainLink(tabTo(real, page, QStringLiteral("metric:")));
+        QVERIFY(figure);
+        real.press(Qt::Key_Return);
+        QTRY_VERIFY(table->isVisible());
+        QCOMPARE(profile->model()
+                     ->rows()[static_cast<std::size_t>(table->selectionModel()->selectedRows().front().row())]
+                     .name,
+                 figure->metric);
+    }
+
+    /// The explanation's links by keys.
+    void aCauseIsFollowedByKeys()
+    {
+        const RealWindow real(QStringLiteral("gemm/sm90/K08"));
+        QVERIFY(real.ready);
+        ProfilePanel *profile = profileOf(real);
+        real.press(Qt::Key_E, Qt::AltModifier);
+        QVERIFY(real.settle());
+        ExplainPage *page = profile->explanation();
+        QVERIFY(page->hasFocus());
+        const auto line = explainLink(tabTo(real, page, QStringLiteral("line:")));
+        QVERIFY(line);
+        QSignalSpy lines(profile, &ProfilePanel::sourceLineWanted);
+        real.press(Qt::Key_Return);
+        QTRY_COMPARE(lines.size(), 1);
+        QCOMPARE(lines[0][1].toInt(), line->line);
+        QVERIFY(explainLink(tabTo(real, page, QStringLiteral("metric:"))));
+        real.press(Qt::Key_Return);
+        QTRY_VERIFY(profile->findChild<QTableView *>()->isVisible());
     }
 
     /// What the gate took stands below the metrics, stage by stage.

@@ -104,16 +104,54 @@ private slots:
         QCOMPARE(marksOf(picture, Glyph::Branch), 1);
         QCOMPARE(marksOf(picture, Glyph::Best), 1);
         QCOMPARE(picture.edges.size(), std::size_t{3}); // each is joined to where it was tried
-        QCOMPARE(picture.guides.size(), std::size_t{1});
+        QCOMPARE(picture.guides.size(), std::size_t{2});
         QVERIFY(picture.guides[0].name.startsWith("openblas"));
+        QVERIFY(picture.guides[1].name.contains("no latency"));
         QCOMPARE(picture.table.rows.size(), std::size_t{7});
         const int best = picture.itemOf("toy/pocl", "K03");
         QVERIFY(best >= 0);
         QCOMPARE(picture.placeOf(best).y(), std::log10(100e3));
         QVERIFY(picture.items[static_cast<std::size_t>(best)].caption.contains("paired"));
-        // What failed has no latency, and none is made up: it stands below everything.
+        // What failed has no latency, and none is made up: it stands below the axis, which has its end above it.
         const int wrong = picture.itemOf("toy/pocl", "R02a");
-        QVERIFY(picture.placeOf(wrong).y() < std::log10(100e3));
+        QVERIFY(picture.yFrom && *picture.yFrom < std::log10(100e3));
+        QCOMPARE(picture.guides[1].at, *picture.yFrom);
+        QVERIFY(picture.placeOf(wrong).y() < *picture.yFrom);
+    }
+
+    /// One device on the axis; a trial of another stands below it, says which, and is joined to what it was tried from.
+    void anotherDeviceHasNoPlaceOnTheAxis()
+    {
+        Workspace workspace = sampleWorkspace();
+        for (lineage::Lineage &lineage : workspace.lineages) {
+            for (gate::Trial &trial : lineage.trials)
+                trial.environment.device =
+                    trial.id == "tB1" || trial.id == "tK02" ? "AMD EPYC" : "NVIDIA H200";
+        }
+        const Chain chain = chainOf(*workspace.findLineage("toy/pocl"));
+        QCOMPARE(chain.device, QStringLiteral("NVIDIA H200"));
+        QCOMPARE(chain.points[2].ns, 0.0);
+        const Picture picture = waterfall(chain);
+        checkSound(picture);
+        QVERIFY2(picture.y.title.contains("NVIDIA H200"), qPrintable(picture.y.title));
+        QCOMPARE(marksOf(picture, Glyph::Dot), 2);
+        for (const char *row : {"K02", "trial:tB1"}) {
+            const int item = picture.itemOf("toy/pocl", QLatin1String(row));
+            QVERIFY(picture.placeOf(item).y() < *picture.yFrom);
+            QVERIFY(picture.items[static_cast<std::size_t>(item)].caption.contains(" on AMD EPYC"));
+        }
+        QVERIFY(says(picture, " on AMD EPYC"));
+        // Nothing hides another thing.
+        for (std::size_t a = 0; a < picture.marks.size(); ++a) {
+            for (std::size_t b = 0; b < a; ++b)
+                QVERIFY(picture.marks[a].at != picture.marks[b].at);
+        }
+        QCOMPARE(picture.bars.size(), std::size_t{2}); // K01, and K03 from K01 on
+        QVERIFY(waterfall(chainOf(*sampleWorkspace().findLineage("toy/pocl"))).y.title.contains("Latency"));
+        for (const PictureTable::Row &row : picture.table.rows) {
+            if (row.cells[0].text == QLatin1String("K02"))
+                QVERIFY(!row.cells[6].value.isValid() && row.cells[10].text.contains("AMD EPYC"));
+        }
     }
 
     void whatIsNotGatedIsNoFigure()

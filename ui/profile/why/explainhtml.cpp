@@ -26,14 +26,21 @@ QString linkTo(const QString &target, const QString &html)
         .arg(target, Theme::current().accent.name(), html);
 }
 
-QString figureHtml(const gate::FigurePair &pair)
+/// A figure that reads the same before and after is left out.
+QStringList figuresHtml(const std::vector<gate::FigurePair> &pairs)
 {
-    const auto side = [&](const std::optional<double> &value) {
-        return value ? profileFigure(*value, QString::fromStdString(pair.unit)) : explainText("not recorded");
-    };
-    return explainText("%1 %2 → %3")
-        .arg(metricLink(pair.metric, metricLabel(pair.metric).toHtmlEscaped()), side(pair.before),
-             side(pair.after));
+    QStringList figures;
+    for (const gate::FigurePair &pair : pairs) {
+        const auto side = [&](const std::optional<double> &value) {
+            return value ? profileFigure(*value, QString::fromStdString(pair.unit))
+                         : explainText("not recorded");
+        };
+        if (side(pair.before) != side(pair.after))
+            figures << explainText("%1 %2 → %3")
+                           .arg(metricLink(pair.metric, metricLabel(pair.metric).toHtmlEscaped()),
+                                side(pair.before), side(pair.after));
+    }
+    return figures;
 }
 
 QString lineLink(const gate::MovedLine &line, const gate::Explanation &explanation)
@@ -48,9 +55,7 @@ QString causeHtml(const gate::Cause &cause, const gate::Explanation &explanation
                          .arg(number)
                          .arg(cause.metric.empty() ? title : metricLink(cause.metric, title),
                               escaped(gate::causeText(cause)))};
-    QStringList figures;
-    for (const gate::FigurePair &pair : cause.figures)
-        figures << figureHtml(pair);
+    QStringList figures = figuresHtml(cause.figures);
     if (!cause.kernel.empty())
         figures << explainText("mostly in %1").arg(escaped(cause.kernel));
     if (!figures.isEmpty())
@@ -109,9 +114,7 @@ QString explainHtml(const gate::Explanation &explanation)
     int number = 0;
     for (const gate::Cause &cause : explanation.causes)
         html += causeHtml(cause, explanation, ++number);
-    QStringList figures;
-    for (const gate::FigurePair &pair : explanation.figures)
-        figures << figureHtml(pair);
+    const QStringList figures = figuresHtml(explanation.figures);
     if (!figures.isEmpty())
         html += QStringLiteral("<p>%1</p>")
                     .arg(dimmed(

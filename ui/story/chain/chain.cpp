@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/story/chain/chain.h"
 
+#include "core/lineage/table.h"
 #include "core/trial/analysis/analysis.h"
 #include "ui/models/lineagerow.h"
 #include "ui/plots/runtrace.h"
@@ -10,6 +11,7 @@
 #include <QStringList>
 
 #include <algorithm>
+#include <cmath>
 
 namespace klineage::ui {
 
@@ -42,11 +44,23 @@ QString withInterval(const gate::Interval &speedup)
         .arg(formatSpeedup(speedup.value), formatSpeedup(speedup.low), formatSpeedup(speedup.high));
 }
 
-/// What the trial of a point measured.
-void fillMeasured(ChainPoint &point, const gate::Trial *trial)
+/// What came of a trial on another device than the chain's; empty: it ran on that one.
+QString elsewhereText(const gate::Trial *trial, const std::string &device)
+{
+    const QString other = fromUtf8(lineage::elsewhere(trial, device));
+    if (other.isEmpty())
+        return {};
+    return chainText("%1 on %2")
+        .arg(isTimed(trial) ? formatLatency(trial->latencyNs.value) : statusStyle(trial->verdict.status).word,
+             other);
+}
+
+/// What the trial of a point measured on the chain's device.
+void fillMeasured(ChainPoint &point, const gate::Trial *trial, const std::string &device)
 {
     point.isGated = trial != nullptr;
-    if (!isTimed(trial))
+    point.elsewhere = elsewhereText(trial, device);
+    if (!isTimed(trial) || !point.elsewhere.isEmpty())
         return;
     point.ns = trial->latencyNs.value;
     point.lowNs = trial->latencyNs.low;
@@ -65,8 +79,9 @@ QString sentence(const ChainPoint &point)
     QStringList parts{point.id + QLatin1Char(' ') + point.title};
     parts << (point.ns > 0 ? formatLatency(point.ns) + QLatin1Char(' ')
                                  + formatHalfWidth(point.ns, point.lowNs, point.highNs)
-              : point.isGated ? chainText("no latency was recorded")
-                              : chainText("not gated yet"));
+              : !point.elsewhere.isEmpty() ? point.elsewhere
+              : point.isGated              ? chainText("no latency was recorded")
+                                           : chainText("not gated yet"));
     if (!point.step.isEmpty())
         parts << chainText("%1 its parent, paired").arg(withInterval(point.speedup));
     if (!point.bound.isEmpty())
@@ -87,7 +102,8 @@ QString sentence(const ChainAttempt &attempt, const QString &reason)
 }
 
 /// How a candidate that did not become a state went: measured, failed, or not gated.
-void fillVerdict(ChainAttempt &attempt, const gate::Trial *trial, Glyph measured, Glyph failed)
+void fillVerdict(ChainAttempt &attempt, const gate::Trial *trial, const std::string &device, Glyph measured,
+                 Glyph failed)
 {
     if (!trial) {
         attempt.glyph = Glyph::Ungated;
@@ -96,6 +112,13 @@ void fillVerdict(ChainAttempt &attempt, const gate::Trial *trial, Glyph measured
         return;
     }
     const StatusStyle status = statusStyle(trial->verdict.status);
+    attempt.elsewhere = elsewhereText(trial, device);
+    if (!attempt.elsewhere.isEmpty()) {
+        attempt.glyph = Glyph::Dot;
+        attempt.tone = Tone::Neutral;
+        attempt.verdict = attempt.elsewhere;
+        return;
+    }
     attempt.glyph = isTimed(trial) ? measured : failed;
     attempt.ns = isTimed(trial) ? trial->latencyNs.value : 0;
     attempt.tone = isTimed(trial) ? Tone::Warn : Tone::Bad;
@@ -115,9 +138,23 @@ void spread(std::vector<ChainAttempt> &tried, std::size_t parent)
     }
 }
 
+/// What stands where another does goes a part of the way to its neighbour.
+void giveWay(std::vector<ChainAttempt> &branches, const std::vector<ChainAttempt> &attempts)
+{
+    constexpr double near = 0.02;
+    for (ChainAttempt &branch : branches) {
+        const bool isTaken = std::any_of(attempts.begin(), attempts.end(), [&](const ChainAttempt &attempt) {
+            return std::abs(attempt.place - branch.place) < near;
+        });
+        if (isTaken)
+            branch.place -= 0.4 / static_cast<double>(branches.size() + 1);
+    }
+}
+
 void addTriedFrom(Chain &chain, const lineage::Lineage &lineage, const lineage::State &state,
                   std::size_t index)
 {
+    const std::string device = chain.device.toStdString();
     std::vector<ChainAttempt> tried;
     for (const lineage::Attempt &attempt : lineage.attempts) {
         if (attempt.parent != state.id)
@@ -125,7 +162,7 @@ void addTriedFrom(Chain &chain, const lineage::Lineage &lineage, const lineage::
         ChainAttempt shown;
         shown.id = shown.row = fromUtf8(attempt.id);
         shown.title = fromUtf8(attempt.title);
-        fillVerdict(shown, lineage.trialOf(attempt), Glyph::Rejected, Glyph::Crossed);
+        fillVerdict(shown, lineage.trialOf(attempt), device, Glyph::Rejected, Glyph::Crossed);
         shown.says = sentence(shown, fromUtf8(attempt.reason));
         tried.push_back(std::move(shown));
     }
@@ -139,13 +176,14 @@ void addTriedFrom(Chain &chain, const lineage::Lineage &lineage, const lineage::
         shown.row = QStringLiteral("trial:") + fromUtf8(branch.trial);
         shown.id = fromUtf8(branch.trial.substr(0, 8));
         shown.title = chainText("tried, not named");
-        fillVerdict(shown, lineage.findTrial(branch.trial), Glyph::Branch, Glyph::Crossed);
+        fillVerdict(shown, lineage.findTrial(branch.trial), device, Glyph::Branch, Glyph::Crossed);
         if (shown.ns > 0)
             shown.tone = Tone::Accent;
         shown.says = sentence(shown, {});
         branches.push_back(std::move(shown));
     }
     spread(branches, index);
+    giveWay(branches, tried);
     chain.branches.insert(chain.branches.end(), branches.begin(), branches.end());
 }
 
@@ -153,7 +191,8 @@ void addReferenceTo(Chain &chain, const lineage::Lineage &lineage)
 {
     for (auto state = lineage.states.rbegin(); state != lineage.states.rend(); ++state) {
         const gate::Trial *trial = lineage.trialOf(*state);
-        const gate::Comparison *reference = isTimed(trial) ? trial->referenceComparison() : nullptr;
+        const bool isHere = isTimed(trial) && lineage::elsewhere(trial, chain.device.toStdString()).empty();
+        const gate::Comparison *reference = isHere ? trial->referenceComparison() : nullptr;
         if (!reference || reference->otherNs <= 0)
             continue;
         chain.reference = fromUtf8(reference->against);
@@ -174,7 +213,7 @@ ChainPoint pointOfStep(const run::StepRecord &step, const gate::Trial *trial)
         point.card = fromUtf8(step.cards.front());
     else if (step.cards.size() > 1)
         point.card = chainText("%1 cards").arg(step.cards.size());
-    fillMeasured(point, trial);
+    fillMeasured(point, trial, {});
     point.says = sentence(point);
     return point;
 }
@@ -184,7 +223,7 @@ ChainAttempt attemptOfStep(const run::StepRecord &step, const gate::Trial *trial
     ChainAttempt attempt;
     attempt.id = attempt.row = QString::number(step.number);
     attempt.title = fromUtf8(step.title);
-    fillVerdict(attempt, trial, Glyph::Rejected, Glyph::Triangle);
+    fillVerdict(attempt, trial, {}, Glyph::Rejected, Glyph::Triangle);
     const RunTracePoint::Kind kind = traceKind(step.outcome);
     attempt.glyph = kind == RunTracePoint::Kind::Wrapper   ? Glyph::Cross
                     : kind == RunTracePoint::Kind::Audited ? Glyph::Diamond
@@ -220,6 +259,7 @@ Chain chainOf(const lineage::Lineage &lineage)
     Chain chain;
     chain.key = fromUtf8(lineage.key());
     chain.name = QStringLiteral("%1 · %2").arg(fromUtf8(lineage.workload), lineageLabel(lineage));
+    chain.device = fromUtf8(lineage::deviceOf(lineage));
     for (std::size_t i = 0; i < lineage.states.size(); ++i) {
         const lineage::State &state = lineage.states[i];
         const gate::Trial *trial = lineage.trialOf(state);
@@ -229,10 +269,8 @@ Chain chainOf(const lineage::Lineage &lineage)
         point.title = stepTitle(lineage, state);
         point.category = step ? fromUtf8(step->category) : QString();
         point.card = step ? fromUtf8(step->card) : QString();
-        fillMeasured(point, trial);
+        fillMeasured(point, trial, chain.device.toStdString());
         point.says = sentence(point);
-        if (trial)
-            chain.device = fromUtf8(trial->environment.device);
         chain.points.push_back(std::move(point));
         addTriedFrom(chain, lineage, state, i);
     }

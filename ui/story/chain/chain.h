@@ -28,6 +28,8 @@ struct ChainPoint {
     double lowNs = 0;
     double highNs = 0;
     bool isGated = false;
+    QString
+        elsewhere; ///< "1.24 ms on AMD EPYC": gated on another device than the chain's, so that there is no ns here
     QString says; ///< a sentence with all of it
 };
 
@@ -39,6 +41,7 @@ struct ChainAttempt {
     double place = 0; ///< in states: 2.5 stands halfway from the third state to the fourth
     double ns = 0;    ///< 0: it failed, so that there is none
     std::size_t parent = 0;
+    QString elsewhere; ///< as of a point; also "wrong on AMD EPYC"
     Glyph glyph = Glyph::Rejected;
     Tone tone = Tone::Warn;
     QString verdict; ///< "no gain", "wrong"
@@ -47,9 +50,9 @@ struct ChainAttempt {
 
 /// A lineage from K0 to K*, or a run from its root to its best, as recorded.
 struct Chain {
-    QString key;  ///< lineage key, "run:ID"
-    QString name; ///< "gemm · sm90"
-    QString device;
+    QString key;    ///< lineage key, "run:ID"
+    QString name;   ///< "gemm · sm90"
+    QString device; ///< all latencies are of this one
     std::vector<ChainPoint> points;
     std::vector<ChainAttempt> attempts; ///< rejected ones, or the steps of a run that brought nothing better
     std::vector<ChainAttempt> branches; ///< what nobody has named; lineages only

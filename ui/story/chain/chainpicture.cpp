@@ -19,6 +19,7 @@ constexpr double leastDecades = 0.3;
 constexpr double fadedTo = 0.28;
 constexpr double branchOpacity = 0.6;
 constexpr double aboveBar = 12; // pixels, so that no mark on the way is in the way
+constexpr int titleLines = 6;   // a title that is cut says less than none
 constexpr int stepPriority = 100;
 constexpr int latencyPriority = 40;
 constexpr int attemptPriority = 20;
@@ -105,14 +106,20 @@ private:
             for (const ChainAttempt &attempt : *list)
                 include(attempt.ns);
         }
-        const bool isAnyTimed = high > 0;
-        m_low = isAnyTimed ? std::log10(low) : 3;
-        m_high = isAnyTimed ? std::log10(high) : 6;
+        m_isTimed = high > 0;
+        m_low = m_isTimed ? std::log10(low) : 3;
+        m_high = m_isTimed ? std::log10(high) : 6;
         const double decades = std::max(m_high - m_low, leastDecades);
-        m_bottom = m_low - 0.10 * decades;
+        m_shelf = m_low - 0.18 * decades;
+        const auto hasNone = [](const auto &each) { return each.ns <= 0; };
+        const bool hasShelf = std::any_of(m_chain.points.begin(), m_chain.points.end(), hasNone)
+                              || std::any_of(m_chain.attempts.begin(), m_chain.attempts.end(), hasNone)
+                              || std::any_of(m_chain.branches.begin(), m_chain.branches.end(), hasNone);
+        if (m_isTimed && hasShelf)
+            m_picture.yFrom = m_low - 0.10 * decades;
         const double right = m_x.size() < 2 ? 1 : isTriedFromLast ? x + 0.1 : m_x[m_x.size() - 2] + 0.62;
-        m_picture.world =
-            QRectF(QPointF(-0.62, m_low - 0.16 * decades), QPointF(right, m_high + 0.32 * decades));
+        m_picture.world = QRectF(QPointF(-0.62, m_low - (hasShelf ? 0.26 : 0.16) * decades),
+                                 QPointF(right, m_high + 0.32 * decades));
         m_picture.mostPixels = {260, 0};
     }
 
@@ -126,8 +133,12 @@ private:
     {
         m_picture.name = pictureText("Waterfall of %1").arg(m_chain.name);
         m_picture.title = title();
-        m_picture.y.kind = PictureAxis::Kind::Latency;
-        m_picture.y.title = pictureText("Latency, logarithmic");
+        if (m_isTimed) {
+            m_picture.y.kind = PictureAxis::Kind::Latency;
+            m_picture.y.title = m_chain.device.isEmpty()
+                                    ? pictureText("Latency, logarithmic")
+                                    : pictureText("Latency on %1, logarithmic").arg(m_chain.device);
+        }
         m_picture.x.kind = PictureAxis::Kind::Names;
         for (std::size_t i = 0; i < m_chain.points.size(); ++i)
             m_picture.x.names.push_back({m_x[i], m_chain.points[i].id, m_chain.points[i].category});
@@ -137,6 +148,12 @@ private:
                  std::log10(m_chain.referenceNs),
                  m_chain.reference + QLatin1Char('\n') + formatLatency(m_chain.referenceNs),
                  {Role::Dim}});
+        if (m_picture.yFrom) // its name stands below the line
+            m_picture.guides.push_back({Qt::Horizontal,
+                                        *m_picture.yFrom,
+                                        QLatin1Char('\n') + pictureText("no latency"),
+                                        {Role::Dim},
+                                        Qt::SolidLine});
     }
 
     [[nodiscard]] QString title() const
@@ -151,7 +168,7 @@ private:
         if (m_chain.toReference.value > 0)
             text += pictureText(" · %1 %2, paired")
                         .arg(formatSpeedup(m_chain.toReference.value), m_chain.reference);
-        return m_chain.device.isEmpty() ? text : text + QStringLiteral(" · ") + m_chain.device;
+        return text;
     }
 
     void addPoints()
@@ -164,7 +181,7 @@ private:
             const ChainPoint &point = m_chain.points[i];
             const bool isFaded = static_cast<int>(i) > m_upTo;
             const double fade = isFaded ? fadedTo : 1;
-            const double y = point.ns > 0 ? std::log10(point.ns) : before;
+            const double y = point.ns > 0 ? std::log10(point.ns) : m_isTimed ? m_shelf : m_high;
             const int item = addItem(point.row, point.says);
             m_pointItems.push_back(item);
             if (point.ns > 0 && !isFirst) {
@@ -179,14 +196,16 @@ private:
                 const Ink ink = point.speedup.value > 0 ? inkOf(point.tone) : Ink{Role::Dim};
                 m_picture.bars.push_back({fall, ink.faded(fade * 0.75), false, item});
             }
+            const bool isElsewhere = !point.elsewhere.isEmpty();
             const Glyph glyph = !point.isGated   ? Glyph::Ungated
+                                : isElsewhere    ? Glyph::Dot
                                 : point.ns <= 0  ? Glyph::Crossed
                                 : &point == last ? Glyph::Best
                                                  : Glyph::Disc;
-            const Ink ink = &point == last                   ? Ink{Role::Good}
-                            : point.isGated && point.ns <= 0 ? Ink{Role::Bad}
-                            : point.tone == Tone::Neutral    ? Ink{Role::Dim}
-                                                             : inkOf(point.tone);
+            const Ink ink = &point == last                                   ? Ink{Role::Good}
+                            : point.isGated && point.ns <= 0 && !isElsewhere ? Ink{Role::Bad}
+                            : point.tone == Tone::Neutral                    ? Ink{Role::Dim}
+                                                                             : inkOf(point.tone);
             m_picture.marks.push_back({{m_x[i], y}, glyph, ink.faded(fade), item});
             if (!isFaded)
                 addStepText(point, m_x[i], isFirst || point.ns <= 0 ? y : std::max(before, y), y, i);
@@ -214,8 +233,8 @@ private:
         whole.gap = aboveBar;
         whole.priority = stepPriority + gain + (isCurrent ? 1000 : 0);
         whole.runs = {{head, headInk, Weight::Strong, 1, 0},
-                      {point.title, {Role::Text}, Weight::Small, 3, 52},
-                      {point.card, {Role::Accent}, Weight::Small, 2, 62},
+                      {point.title, {Role::Text}, Weight::Small, titleLines, 52},
+                      {point.card, {Role::Accent}, Weight::Small, 4, 62},
                       {point.bound.isEmpty() ? QString() : pictureText("%1-bound").arg(point.bound),
                        {Role::Dim},
                        Weight::Small,
@@ -225,7 +244,6 @@ private:
         m_picture.texts.push_back(whole);
         PictureText medium = whole;
         medium.runs.resize(2);
-        medium.runs[1].mostLines = 2;
         medium.priority = stepPriority - 20 + gain;
         medium.unless = wholeAt;
         medium.sides.push_back(Qt::AlignRight | Qt::AlignBottom);
@@ -255,25 +273,28 @@ private:
                                  && m_upTo + 1 < static_cast<int>(m_chain.points.size()));
         const Ink ink = inkOf(attempt.tone).faded(isFaded ? fadedTo : isBranch ? branchOpacity : 1);
         const int item = addItem(attempt.row, attempt.says);
-        const QPointF at(xOf(attempt.place), attempt.ns > 0 ? std::log10(attempt.ns) : m_bottom);
+        const QPointF at(xOf(attempt.place), attempt.ns > 0 ? std::log10(attempt.ns) : m_shelf);
         const int mark = static_cast<int>(m_picture.marks.size());
-        m_picture.marks.push_back({at, attempt.glyph, ink, item, isBranch});
+        m_picture.marks.push_back({at, attempt.glyph, ink, item, isBranch && attempt.elsewhere.isEmpty()});
         m_picture.edges.push_back({static_cast<int>(attempt.parent), mark,
                                    Ink{Role::Faint}.faded(isFaded    ? fadedTo
                                                           : isBranch ? 0.45
                                                                      : 0.8),
                                    true});
         m_attemptItems.push_back({attempt.place, item});
-        if (isFaded || isBranch)
+        const bool isElsewhere = !attempt.elsewhere.isEmpty();
+        if (isFaded || (isBranch && !isElsewhere))
             return;
         PictureText name;
         name.at = at;
         name.sides = {Qt::AlignTop, Qt::AlignBottom, Qt::AlignRight};
+        if (attempt.ns <= 0) // the line above is no place for it
+            name.sides = {Qt::AlignRight, Qt::AlignBottom, Qt::AlignLeft};
         name.width = 0.8;
         name.priority = attemptPriority;
-        name.runs = {{attempt.id, {Role::Dim}, Weight::Small, 1, 0},
-                     {attempt.title, {Role::Dim}, Weight::Small, 2, 130},
-                     {attempt.verdict, ink, Weight::Small, 2, 190}};
+        name.runs = {{isBranch ? pictureText("tried") : attempt.id, {Role::Dim}, Weight::Small, 1, 0},
+                     {isBranch ? QString() : attempt.title, {Role::Dim}, Weight::Small, 2, 130},
+                     {attempt.verdict, ink, Weight::Small, 2, isElsewhere ? 60.0 : 190.0}};
         m_picture.texts.push_back(name);
         PictureText little = name;
         little.runs.resize(1);
@@ -320,6 +341,7 @@ private:
         add(Glyph::Diamond, Role::Accent, pictureText("audited"));
         add(Glyph::Branch, Role::Accent, pictureText("not named"));
         add(Glyph::Ungated, Role::Dim, pictureText("not gated"));
+        add(Glyph::Dot, Role::Dim, pictureText("on another device"));
     }
 
     void addTable()
@@ -354,9 +376,10 @@ private:
                                        ratio(p.speedup.value),
                                        ratio(p.speedup.low),
                                        ratio(p.speedup.high),
-                                       {p.ns > 0    ? pictureText("correct")
-                                        : p.isGated ? pictureText("not timed")
-                                                    : pictureText("not gated yet")}},
+                                       {p.ns > 0                 ? pictureText("correct")
+                                        : !p.elsewhere.isEmpty() ? p.elsewhere
+                                        : p.isGated              ? pictureText("not timed")
+                                                                 : pictureText("not gated yet")}},
                                       item});
                 continue;
             }
@@ -389,7 +412,8 @@ private:
     std::vector<std::pair<double, int>> m_attemptItems; ///< by place
     double m_low = 0;
     double m_high = 0;
-    double m_bottom = 0; ///< where what failed stands
+    double m_shelf = 0;     ///< where what has no latency stands
+    bool m_isTimed = false; ///< anything is
 };
 
 /// A point on the way back.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/story/chain/overlay.h"
 
+#include "core/lineage/table.h"
 #include "ui/models/lineagerow.h"
 #include "ui/plots/plotstyle.h"
 #include "ui/style/format.h"
@@ -37,12 +38,21 @@ bool isTimedTrial(const gate::Trial *trial)
     return trial && trial->verdict.status == gate::VerdictStatus::Correct && trial->latencyNs.value > 0;
 }
 
+/// The state's trial, where it was timed on the device that the lineage's figures are of.
+const gate::Trial *timedTrial(const lineage::Lineage &lineage, const lineage::State &state,
+                              const std::string &device)
+{
+    const gate::Trial *trial = lineage.trialOf(state);
+    return isTimedTrial(trial) && lineage::elsewhere(trial, device).empty() ? trial : nullptr;
+}
+
 /// The headline of the last state that was timed beside one.
 std::string overlayReference(const lineage::Lineage &lineage)
 {
+    const std::string device = lineage::deviceOf(lineage);
     for (auto state = lineage.states.rbegin(); state != lineage.states.rend(); ++state) {
-        const gate::Trial *trial = lineage.trialOf(*state);
-        if (const gate::Comparison *reference = isTimedTrial(trial) ? trial->referenceComparison() : nullptr)
+        const gate::Trial *trial = timedTrial(lineage, *state, device);
+        if (const gate::Comparison *reference = trial ? trial->referenceComparison() : nullptr)
             return reference->against;
     }
     return {};
@@ -53,9 +63,10 @@ std::vector<OverlayPoint> overlayPoints(const lineage::Lineage &lineage, Overlay
 {
     std::vector<OverlayPoint> points;
     double first = 0;
+    const std::string device = lineage::deviceOf(lineage);
     for (std::size_t i = 0; i < lineage.states.size(); ++i) {
-        const gate::Trial *trial = lineage.trialOf(lineage.states[i]);
-        if (!isTimedTrial(trial))
+        const gate::Trial *trial = timedTrial(lineage, lineage.states[i], device);
+        if (!trial)
             continue;
         if (first == 0)
             first = trial->latencyNs.value;
@@ -73,14 +84,17 @@ std::vector<OverlayPoint> overlayPoints(const lineage::Lineage &lineage, Overlay
 
 QString legendOf(const lineage::Lineage &lineage, const std::string &reference)
 {
-    const QString name =
+    const std::string device = lineage::deviceOf(lineage);
+    QString name =
         QStringLiteral("%1 · %2").arg(QString::fromStdString(lineage.workload), lineageLabel(lineage));
+    if (!device.empty())
+        name = overlayText("%1 on %2").arg(name, QString::fromStdString(device));
     const QString origin = lineage.run.empty() ? overlayText("written") : overlayText("walked");
     if (reference.empty())
         return overlayText("%1 (%2), no reference recorded").arg(name, origin);
     for (auto state = lineage.states.rbegin(); state != lineage.states.rend(); ++state) {
-        const gate::Trial *trial = lineage.trialOf(*state);
-        const gate::Comparison *beside = isTimedTrial(trial) ? trial->comparison(reference) : nullptr;
+        const gate::Trial *trial = timedTrial(lineage, *state, device);
+        const gate::Comparison *beside = trial ? trial->comparison(reference) : nullptr;
         if (beside)
             return overlayText("%1 (%2), %3 at %4 of %5")
                 .arg(name, origin, QString::fromStdString(state->id), formatSpeedup(beside->speedup.value),

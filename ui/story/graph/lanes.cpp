@@ -44,7 +44,7 @@ LaneNode nodeOf(const ChainPoint &point, int parent, bool isLast)
     node.glyph = !point.isGated ? Glyph::Ungated : isLast ? Glyph::Best : Glyph::Disc;
     node.ink = isLast || point.tone == Tone::Good ? Ink{Role::Good} : Ink{Role::Dim};
     node.row = point.row;
-    node.value = point.ns > 0 ? formatLatency(point.ns) : QString();
+    node.value = point.ns > 0 ? formatLatency(point.ns) : point.elsewhere;
     node.number = point.ns;
     node.label = point.id + QLatin1Char('\n') + (node.value.isEmpty() ? point.title : node.value);
     node.title = point.title;

@@ -52,6 +52,25 @@ QStringList piecesOf(const QString &text)
     return pieces;
 }
 
+/// Pieces that are wider than a line, in parts that are not.
+QStringList narrowPieces(const QStringList &pieces, const QFontMetricsF &metrics, double width)
+{
+    constexpr qsizetype leastPart = 3;
+    QStringList narrow;
+    for (QString piece : pieces) {
+        while (metrics.horizontalAdvance(piece) > width && piece.size() > 2 * leastPart) {
+            qsizetype fits = piece.size() - leastPart;
+            while (fits > leastPart && metrics.horizontalAdvance(piece.left(fits) + QLatin1Char('-')) > width)
+                --fits;
+            const QString part = piece.left(fits);
+            narrow << (part.endsWith(QLatin1Char('-')) ? part : part + QLatin1Char('-'));
+            piece.remove(0, fits);
+        }
+        narrow << piece;
+    }
+    return narrow;
+}
+
 QString joined(const QString &line, const QString &piece)
 {
     return line.isEmpty() || line.endsWith(QLatin1Char('-')) ? line + piece : line + QLatin1Char(' ') + piece;
@@ -62,7 +81,7 @@ QStringList wrapped(const QString &text, const QFontMetricsF &metrics, double wi
 {
     QStringList lines;
     QString line;
-    const QStringList words = piecesOf(text);
+    const QStringList words = narrowPieces(piecesOf(text), metrics, width);
     for (qsizetype i = 0; i < words.size(); ++i) {
         const QString longer = joined(line, words[i]);
         if (line.isEmpty() || metrics.horizontalAdvance(longer) <= width) {

@@ -8,6 +8,7 @@
 #include <QVariant>
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 namespace klineage::ui {
@@ -161,6 +162,7 @@ struct Picture {
     QSizeF mostPixels{0, 0}; ///< a unit is never wider and higher than that when all is shown; 0: as it fits
     PictureAxis x;
     PictureAxis y;
+    std::optional<double> yFrom; ///< where the y axis begins: what stands below has no figure
     std::vector<PictureItem> items;
     std::vector<PictureGuide> guides;
     std::vector<PictureBar> bars;

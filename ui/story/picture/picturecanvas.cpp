@@ -35,6 +35,8 @@ PictureCanvas::PictureCanvas(const QString &name, QWidget *parent)
 {
     setFocusPolicy(Qt::StrongFocus);
     setMouseTracking(true);
+    setBackgroundRole(QPalette::Base); // what texts stand on, in a report too
+    setAutoFillBackground(true);
     addCommand(name + QStringLiteral(".fit"), tr("Fit the picture"), Qt::Key_F, [this] { fit(); });
     addCommand(name + QStringLiteral(".zoomIn"), tr("Zoom into the picture"), Qt::Key_Plus,
                [this] { zoomBy(zoomStep); });

@@ -367,8 +367,11 @@ void paintPicture(QPainter &painter, const Picture &picture, const PictureView &
         return;
     }
     const QRectF plot = view.plot();
+    const double low = std::max(view.seen().top(), picture.yFrom.value_or(view.seen().top()));
+    const double axisPixels =
+        plot.height() * std::max(0.0, view.seen().bottom() - low) / view.seen().height();
     const std::vector<AxisTick> ys =
-        axisTicks(picture.y, view.seen().top(), view.seen().bottom(), plot.height(), lineHeight(look.font));
+        axisTicks(picture.y, low, view.seen().bottom(), axisPixels, lineHeight(look.font));
     const std::vector<AxisTick> xs = axisTicks(picture.x, view.seen().left(), view.seen().right(),
                                                plot.width(), tickWidth(picture.x, look.font));
     paintGrid(painter, ys, view);

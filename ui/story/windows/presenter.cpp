@@ -10,11 +10,13 @@
 #include "ui/style/format.h"
 #include "ui/style/theme.h"
 
+#include <QApplication>
 #include <QEvent>
 #include <QGridLayout>
 #include <QLabel>
 #include <QMouseEvent>
 #include <QPainter>
+#include <QScreen>
 
 #include <algorithm>
 
@@ -101,9 +103,10 @@ void Presenter::read()
 void Presenter::begin()
 {
     read();
-    const auto at = std::find_if(m_chain.points.begin(), m_chain.points.end(),
-                                 [this](const ChainPoint &point) { return point.row == m_selection->row(); });
-    m_page = at == m_chain.points.end() ? 0 : static_cast<int>(at - m_chain.points.begin());
+    m_page = 0; // a story has a beginning, whatever row is selected
+    // Where no window manager makes it as large as the screen it is so all the same.
+    const QWidget *window = QApplication::activeWindow();
+    setGeometry((window ? window->screen() : screen())->geometry());
     scaleText();
     showPage();
     showFullScreen();

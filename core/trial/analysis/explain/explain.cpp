@@ -2,6 +2,7 @@
 #include "core/trial/analysis/explain/explain.h"
 
 #include "core/base/listtext.h"
+#include "core/trial/analysis/explain/explaintext.h"
 #include "core/trial/analysis/explain/waits.h"
 #include "core/trial/analysis/figures.h"
 #include "core/trial/metricnames.h"
@@ -71,12 +72,18 @@ bool isInBoth(const FigurePair &pair)
     return pair.before && pair.after;
 }
 
+/// Before and after read the same.
+bool readsEqual(const FigurePair &pair)
+{
+    return metricText(*pair.before, pair.unit) == metricText(*pair.after, pair.unit);
+}
+
 std::vector<FigurePair> changedFigures(const Trial &before, const Trial &after)
 {
     std::vector<FigurePair> changed;
     for (const char *name : lookedAt) {
         FigurePair pair = figurePair(before, after, name);
-        if (isInBoth(pair) && *pair.before != *pair.after
+        if (isInBoth(pair) && !readsEqual(pair)
             && std::abs(*pair.after - *pair.before) >= leastOfFigure * std::abs(*pair.before))
             changed.push_back(std::move(pair));
     }
@@ -189,7 +196,7 @@ void addFigures(Cause &cause, const TimeGroup &group, const Trial &before, const
         names.insert(names.begin(), metricOfReason(cause.reason));
     for (const std::string &name : names) {
         FigurePair pair = figurePair(before, after, name);
-        const bool saysNothing = !isInBoth(pair) || (*pair.before == 0 && *pair.after == 0);
+        const bool saysNothing = !isInBoth(pair) || readsEqual(pair);
         if (saysNothing || cause.figures.size() == mostFigures)
             continue;
         if (cause.metric.empty())

@@ -25,7 +25,7 @@ struct FigurePair {
 
 struct Cause {
     std::string group; ///< TimeGroup::id
-    std::string title; ///< "Waiting for shared memory"
+    std::string title; ///< "Waiting for shared memory or special functions"
     double before = 0; ///< share of the older run's time, 0 … 1
     double after = 0;
     double beforeNs = 0; ///< the same as times

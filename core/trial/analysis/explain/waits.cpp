@@ -10,27 +10,32 @@ namespace klineage::gate {
 const std::vector<TimeGroup> &timeGroups()
 {
     using namespace metric;
-    // Reasons as NVIDIA's samplers call them; what they mean: Nsight Compute, "Warp Stall Reasons".
+    // Reasons as NVIDIA's samplers call them; what they mean: Nsight Compute, "Warp Stall Reasons". A full queue is no slow memory: its
+    // remedy is fewer instructions, not fewer bytes.
     static const std::vector<TimeGroup> groups = {
         {"memory",
-         "Waiting for device memory",
-         {"long_scoreboard", "lg_throttle", "tex_throttle", "drain", "membar"},
+         "Waiting for global or local memory",
+         {"long_scoreboard", "drain", "membar"},
          {dramBytes, l2HitRate, sectorsPerLoad, sectorsPerStore}},
+        {"queue",
+         "Waiting for room in the load/store and texture queues",
+         {"lg_throttle", "tex_throttle"},
+         {instExecuted, sectorsPerLoad, sectorsPerStore, localLoads, localStores}},
         {"shared",
-         "Waiting for shared memory",
+         "Waiting for shared memory or special functions",
          {"short_scoreboard", "mio_throttle"},
          {sharedWavefronts, bankConflicts}},
-        {"barriers", "Waiting at barriers", {"barrier", "sleeping"}, {tensorActive, warpsActive}},
+        {"barriers", "Waiting at barriers or asleep", {"barrier", "sleeping"}, {tensorActive, warpsActive}},
         {"arithmetic",
-         "Waiting for arithmetic pipes",
+         "Waiting for arithmetic pipes or their products",
          {"math_pipe_throttle", "gmma", "warpgroup_arrive"},
          {tensorActive, ffma, tensorInstructions}},
         {"issue",
-         "Issuing instructions",
+         "Issuing, or ready to issue",
          {"selected", "not_selected", "dispatch_stall"},
          {instExecuted, issueActive}},
         {"latency",
-         "Waiting for the instruction before",
+         "Waiting for the instruction or branch before",
          {"wait", "branch_resolving"},
          {instExecuted, warpsActive}},
         {"fetch",

@@ -10,7 +10,7 @@ namespace klineage::gate {
 /// What the time of a run is divided into: kinds of waiting and working that have one remedy.
 struct TimeGroup {
     const char *id;                    ///< stable: "memory"
-    const char *title;                 ///< "Waiting for device memory"
+    const char *title;                 ///< "Waiting for global or local memory"
     std::vector<const char *> reasons; ///< of samples of the program counter
     std::vector<const char *> metrics; ///< that tell more about it, the most telling first
 };

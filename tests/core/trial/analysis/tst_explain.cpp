@@ -108,6 +108,36 @@ private slots:
                  text.c_str());
     }
 
+    /// A full load/store queue is not slow memory: another part, with another remedy.
+    void aFullQueueIsAPartOfItsOwn()
+    {
+        const Explanation out = explained(sampled(200 * us, {{"lg_throttle", 60}, {"long_scoreboard", 40}}),
+                                          sampled(100 * us, {{"lg_throttle", 2}, {"long_scoreboard", 98}}));
+        QCOMPARE(out.causes.front().group, std::string("queue"));
+        QCOMPARE(out.causes.front().title,
+                 std::string("Waiting for room in the load/store and texture queues"));
+        for (const TimeGroup &group : timeGroups()) {
+            for (const char *reason : group.reasons)
+                QCOMPARE(groupOfReason(reason), std::string(group.id)); // in one group alone
+        }
+    }
+
+    /// A figure that reads the same on both sides is no change.
+    void whatRoundsToNothingIsLeftOut()
+    {
+        Trial before = sampled(200 * us, {{"long_scoreboard", 41}, {"selected", 59}});
+        Trial after = sampled(100 * us, {{"long_scoreboard", 8}, {"selected", 92}});
+        for (Trial *trial : {&before, &after}) {
+            const double little = trial == &before ? 0.01 : 0.04; // both read 0.0 %
+            trial->metrics.push_back({"stall_long_scoreboard", little, "%", "gemm"});
+            trial->metrics.push_back({"tensor_active", little, "%", "gemm"});
+        }
+        const Explanation out = explained(before, after);
+        QVERIFY(out.causes.front().metric != "stall_long_scoreboard");
+        const std::string text = explanationText(out);
+        QVERIFY2(text.find("0.0 % → 0.0 %") == std::string::npos, text.c_str());
+    }
+
     /// Of four parts that changed, the three largest; and the rest is not said to be explained.
     void threeLargestOfFour()
     {
@@ -135,7 +165,7 @@ private slots:
             togetherText(out),
             std::string(
                 "The largest cause is about 170 % of the difference, more than all of it: other parts changed the other way. "
-                "Meanwhile grew “Waiting for device memory” by 70 µs."));
+                "Meanwhile grew “Waiting for global or local memory” by 70 µs."));
     }
 
     /// A step backwards is explained by what grew.
