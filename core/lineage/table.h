@@ -24,6 +24,9 @@ struct TableRow {
         speedupToBaseline; ///< ratio of medians; baseline is K0 unless another state is pinned
     std::optional<gate::Interval> speedupToReference; ///< paired, from the trial
     std::string reference;                            ///< "openblas 0.3.21"
+    std::string file;                                 ///< relative to the lineage's folder
+    const Transition *step = nullptr;                 ///< to a state; owned by the Lineage; null for K0
+    const Attempt *attempt = nullptr;                 ///< owned by the Lineage; null for other rows
 };
 
 /// Rows newest first, as the graph draws them: K* before its predecessors, and directly above each state what was tried from it
