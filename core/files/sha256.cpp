@@ -44,6 +44,7 @@ void Sha256::compress(const std::uint8_t *block)
         w[t] = w[t - 16] + s0 + w[t - 7] + s1;
     }
     auto [a, b, c, d, e, f, g, h] = m_state;
+#pragma GCC unroll 8 // which turns the moves below into names
     for (std::size_t t = 0; t < 64; ++t) {
         const std::uint32_t sum1 = std::rotr(e, 6) ^ std::rotr(e, 11) ^ std::rotr(e, 25);
         const std::uint32_t choice = (e & f) ^ (~e & g);

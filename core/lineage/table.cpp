@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <unordered_map>
 
 namespace klineage::lineage {
 
@@ -21,14 +22,44 @@ std::optional<gate::Interval> measured(const gate::Comparison *comparison)
     return comparison->speedup;
 }
 
+/// The first item of each name; the lineage's own look-ups go through all of them each time.
+template <typename T, typename NameOf>
+std::unordered_map<std::string_view, const T *> indexOf(const std::vector<T> &items, NameOf &&nameOf)
+{
+    std::unordered_map<std::string_view, const T *> index;
+    index.reserve(items.size());
+    for (const T &item : items)
+        index.emplace(nameOf(item), &item);
+    return index;
+}
+
+/// Newest first.
+template <typename T>
+std::unordered_map<std::string_view, std::vector<const T *>> byParent(const std::vector<T> &items)
+{
+    std::unordered_map<std::string_view, std::vector<const T *>> index;
+    for (auto item = items.rbegin(); item != items.rend(); ++item)
+        index[item->parent].push_back(&*item);
+    return index;
+}
+
+template <typename Value>
+Value lookUp(const std::unordered_map<std::string_view, Value> &index, std::string_view name)
+{
+    const auto found = index.find(name);
+    return found == index.end() ? Value{} : found->second;
+}
+
 TableRow makeRow(TableRow::Kind kind, std::string id, const std::string &title, const std::string &parent,
-                 const gate::Trial *trial, const gate::Trial *baseline, const std::string &device)
+                 const std::string &file, const gate::Trial *trial, const gate::Trial *baseline,
+                 const std::string &device)
 {
     TableRow row;
     row.kind = kind;
     row.id = std::move(id);
     row.title = title;
     row.parent = parent;
+    row.file = file;
     row.trial = trial;
     row.elsewhere = elsewhere(trial, device);
     if (!isTimed(trial))
@@ -80,22 +111,28 @@ std::vector<TableRow> lineageTable(const Lineage &lineage, std::string_view base
     const gate::Trial *baselineTrial = baseline ? lineage.trialOf(*baseline) : nullptr;
     const std::string device = deviceOf(lineage);
 
+    auto trials =
+        indexOf(lineage.trials, [](const gate::Trial &trial) { return std::string_view(trial.id); });
+    trials.erase(std::string_view()); // what has no trial names none
+    const auto steps =
+        indexOf(lineage.transitions, [](const Transition &step) { return std::string_view(step.to); });
+    const auto branches = byParent(lineage.branches);
+    const auto attempts = byParent(lineage.attempts);
     std::vector<TableRow> rows;
     for (std::size_t i = lineage.states.size(); i-- > 0;) {
         const State &state = lineage.states[i];
-        for (auto branch = lineage.branches.rbegin(); branch != lineage.branches.rend(); ++branch) {
-            if (branch->parent == state.id)
-                rows.push_back(makeRow(TableRow::Kind::Branch, "trial:" + branch->trial, branch->file,
-                                       state.id, lineage.findTrial(branch->trial), baselineTrial, device));
-        }
-        for (auto attempt = lineage.attempts.rbegin(); attempt != lineage.attempts.rend(); ++attempt) {
-            if (attempt->parent == state.id)
-                rows.push_back(makeRow(TableRow::Kind::Attempt, attempt->id, attempt->title, state.id,
-                                       lineage.trialOf(*attempt), baselineTrial, device));
+        for (const Branch *branch : lookUp(branches, state.id))
+            rows.push_back(makeRow(TableRow::Kind::Branch, "trial:" + branch->trial, branch->file, state.id,
+                                   branch->file, lookUp(trials, branch->trial), baselineTrial, device));
+        for (const Attempt *attempt : lookUp(attempts, state.id)) {
+            rows.push_back(makeRow(TableRow::Kind::Attempt, attempt->id, attempt->title, state.id,
+                                   attempt->file, lookUp(trials, attempt->trial), baselineTrial, device));
+            rows.back().attempt = attempt;
         }
         const std::string parent = i > 0 ? lineage.states[i - 1].id : std::string();
-        rows.push_back(makeRow(TableRow::Kind::State, state.id, state.title, parent, lineage.trialOf(state),
-                               baselineTrial, device));
+        rows.push_back(makeRow(TableRow::Kind::State, state.id, state.title, parent, state.file,
+                               lookUp(trials, state.trial), baselineTrial, device));
+        rows.back().step = lookUp(steps, state.id);
     }
     return rows;
 }

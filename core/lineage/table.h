@@ -25,6 +25,9 @@ struct TableRow {
     std::optional<gate::Interval> speedupToReference; ///< paired, from the trial
     std::string reference;                            ///< "openblas 0.3.21"
     std::string elsewhere; ///< the device of its trial where that is not deviceOf(): no figure is comparable
+    std::string file;      ///< relative to the lineage's folder
+    const Transition *step = nullptr; ///< to a state; owned by the Lineage; null for K0
+    const Attempt *attempt = nullptr; ///< owned by the Lineage; null for other rows
 };
 
 /// The device that the figures of a lineage are of, so that one column or axis has one: that of most timed states, of the strongest of

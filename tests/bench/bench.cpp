@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "bench.h"
 
+#include <QCoreApplication>
 #include <QJsonDocument>
 #include <QJsonObject>
+#include <QTimer>
 
 #include <algorithm>
 #include <cmath>
@@ -162,6 +164,14 @@ std::vector<double> millisecondsEach(int runs, const std::function<void()> &func
     for (int i = 0; i < runs; ++i)
         samples.push_back(millisecondsOf(function));
     return samples;
+}
+
+void workUntil(const std::function<bool()> &hasCome)
+{
+    QTimer tick; // it may come about without an event
+    tick.start(5);
+    while (!hasCome())
+        QCoreApplication::processEvents(QEventLoop::WaitForMoreEvents);
 }
 
 double percentile(std::vector<double> samples, double fraction)

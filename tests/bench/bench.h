@@ -77,6 +77,8 @@ void setClock(Clock clock);
 [[nodiscard]] double medianMilliseconds(int runs, const std::function<void()> &function);
 /// Each of some runs, after one that does not count.
 [[nodiscard]] std::vector<double> millisecondsEach(int runs, const std::function<void()> &function);
+/// Lets the event loop work, and sleep between the events, until something has come about: the processors are for the window's threads.
+void workUntil(const std::function<bool()> &hasCome);
 /// The value below which a fraction of the samples lies.
 [[nodiscard]] double percentile(std::vector<double> samples, double fraction);
 

@@ -120,8 +120,7 @@ std::vector<double> completeDiffs(int runs)
         const QString row = QStringLiteral("K%1").arg(2 * i + 1);
         samples.push_back(millisecondsOf([&] {
             selection.setLineage(QStringLiteral("long/pocl"), row);
-            while (!panel.isUpToDate() || panel.view()->document() == nullptr)
-                QApplication::processEvents(QEventLoop::AllEvents | QEventLoop::WaitForMoreEvents, 5);
+            workUntil([&] { return panel.isUpToDate() && panel.view()->document() != nullptr; });
             QApplication::processEvents();
             panel.repaint();
         }));

@@ -70,8 +70,7 @@ std::pair<double, double> highlightFrom(const std::shared_ptr<ui::TextLines> &te
                      [&] { last = static_cast<double>(elapsed.nsecsElapsed()) / 1e6; });
     elapsed.start();
     highlighter.start(text, ui::Language::CudaCpp, 80000, 60);
-    while (last < 0 && elapsed.elapsed() < 60000)
-        QApplication::processEvents(QEventLoop::WaitForMoreEvents, 50);
+    workUntil([&] { return last >= 0 || elapsed.elapsed() >= 60000; });
     return {first, last};
 }
 

@@ -83,8 +83,7 @@ public:
         const QString before = m_window.selection()->row();
         return millisecondsOf([&] {
                    QTest::keyClick(&m_window, key, Qt::ControlModifier);
-                   while (!m_window.isSettled())
-                       QApplication::processEvents(QEventLoop::AllEvents | QEventLoop::WaitForMoreEvents, 5);
+                   workUntil([this] { return m_window.isSettled(); });
                    for (int i = 0; i < 3; ++i) { // what is put off to the next round, and the paints of that
                        QApplication::sendPostedEvents();
                        QApplication::processEvents();

@@ -31,12 +31,20 @@ int usage(std::FILE *to, int code)
     return code;
 }
 
+/// The offscreen platform complains of every window that has a least size: there is no window manager that it could tell.
+void sayWhatMatters(QtMsgType, const QMessageLogContext &, const QString &message)
+{
+    if (!message.contains(QLatin1String("propagateSizeHints")))
+        std::fprintf(stderr, "%s\n", qPrintable(message));
+}
+
 } // namespace
 
 int main(int argc, char **argv)
 {
     if (!qEnvironmentVariableIsSet("QT_QPA_PLATFORM"))
         qputenv("QT_QPA_PLATFORM", "offscreen");
+    qInstallMessageHandler(sayWhatMatters);
     QApplication application(argc, argv);
     QStringList names = QApplication::arguments().mid(1);
     if (names.removeAll(QStringLiteral("--processor")) > 0)

@@ -23,6 +23,7 @@
 #include <QLabel>
 #include <QPushButton>
 #include <QScrollArea>
+#include <QScrollBar>
 #include <QStackedWidget>
 #include <QTabBar>
 #include <QTextBrowser>
@@ -327,6 +328,15 @@ void CardPanel::showPage(int page)
                                         : m_lift);
 }
 
+/// A scroll bar that goes with the old text and comes back with the new one would have the text laid out three times.
+void CardPanel::setText(const QString &html)
+{
+    if (m_page->verticalScrollBar()->isVisible())
+        m_page->setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOn);
+    m_page->setHtml(html);
+    m_page->setVerticalScrollBarPolicy(Qt::ScrollBarAsNeeded);
+}
+
 void CardPanel::showTab()
 {
     const skills::CardRecord *record = m_workspace->card(m_selection->card());
@@ -342,20 +352,20 @@ void CardPanel::showTab()
         showPage(CarrierPage);
         return;
     case EvidenceTab:
-        m_page->setHtml(evidenceHtml(*record, m_workspace->workspace()));
+        setText(evidenceHtml(*record, m_workspace->workspace()));
         break;
     case VerificationTab:
         m_applications->look();
-        m_page->setHtml(verificationHtml(*record, m_workspace->workspace(), m_applications->record()));
+        setText(verificationHtml(*record, m_workspace->workspace(), m_applications->record()));
         break;
     case RelationsTab:
         showRelations(*record);
         break;
     case HistoryTab:
-        m_page->setHtml(stepComments() + historyHtml(*record));
+        setText(stepComments() + historyHtml(*record));
         break;
     default:
-        m_page->setHtml(fieldsHtml(*record));
+        setText(fieldsHtml(*record));
     }
     showPage(TextPage);
 }
@@ -371,7 +381,7 @@ void CardPanel::showRelations(const skills::CardRecord &record)
     m_around->setSurroundings(skills::surroundingsOf(library, record.card.name, hopsShown));
     m_aroundArea->setVisible(m_around->rows().size() > 1);
     m_aroundArea->setMaximumHeight(m_around->sizeHint().height()); // else half of the page
-    m_page->setHtml(relationsHtml(record, m_workspace->workspace()));
+    setText(relationsHtml(record, m_workspace->workspace()));
 }
 
 void CardPanel::compareRevisions()

@@ -80,6 +80,7 @@ private:
     void refresh();
     void showNoCard();
     void showTab();
+    void setText(const QString &html);
     void showRelations(const skills::CardRecord &record);
     void showPage(int page);
     void followLink(const QString &link);

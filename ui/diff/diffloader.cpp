@@ -2,6 +2,7 @@
 #include "ui/diff/diffloader.h"
 
 #include <algorithm>
+#include <future>
 #include <mutex>
 
 namespace klineage::ui {
@@ -11,6 +12,14 @@ namespace {
 constexpr std::size_t mostDocuments = 24;
 constexpr std::size_t mostSides = 48;
 constexpr std::size_t mostBytes = 64u << 20; // of texts that nobody looks at
+constexpr std::uintmax_t longBytes = 1u << 20;
+
+bool isLong(const DiffSpec &spec)
+{
+    std::error_code unknown;
+    const auto bytes = spec.left ? std::filesystem::file_size(spec.left->file, unknown) : 0;
+    return !unknown && bytes >= longBytes;
+}
 
 } // namespace
 
@@ -59,8 +68,11 @@ DiffLoader::~DiffLoader() = default;
 
 DocumentPtr DiffLoader::make(const DiffSpec &spec, SideCache &cache, const std::stop_token &stop)
 {
-    SideTextPtr left = spec.left ? cache.get(*spec.left, stop) : nullptr;
+    // Long texts take as long to read as to compare. Of short ones the highlighting takes longest, for which each thread has to prepare.
+    auto reading = std::async(isLong(spec) ? std::launch::async : std::launch::deferred,
+                              [&] { return spec.left ? cache.get(*spec.left, stop) : nullptr; });
     SideTextPtr right = cache.get(spec.right, stop);
+    SideTextPtr left = reading.get();
     if (stop.stop_requested())
         return nullptr;
     return makeDocument(std::move(left), std::move(right), spec.options, stop);

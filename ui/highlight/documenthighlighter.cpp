@@ -78,7 +78,8 @@ bool DocumentHighlighter::highlightBlock(QTextBlock &block, const LineHighlighte
         range.start = run.begin;
         range.length = run.length;
         range.format.setForeground(m_palette.token(run.style));
-        range.format.setFontItalic(isItalic(run.style));
+        if (isItalic(run.style)) // a format that says anything of the font makes Qt look for the font anew
+            range.format.setFontItalic(true);
         formats.append(range);
     }
     if (formats != block.layout()->formats()) {

@@ -10,6 +10,9 @@
 #include <KSyntaxHighlighting/State>
 #include <KSyntaxHighlighting/Theme>
 
+#include <optional>
+#include <utility>
+
 // Outside any namespace, as Qt asks for.
 static void registerDefinitions()
 {
@@ -91,6 +94,14 @@ TokenStyle tokenStyle(Ksh::Theme::TextStyle style)
 
 struct LineHighlighter::Private : Ksh::AbstractHighlighter {
     LineRuns *runs = nullptr;
+    std::optional<Language> wanted; ///< until its definition is loaded
+
+    void load()
+    {
+        if (const auto language = std::exchange(wanted, std::nullopt);
+            language && !(*language == Language::Plain))
+            setDefinition(threadRepository().definitionForName(QString::fromUtf8(language->definition)));
+    }
 
     Ksh::State run(QStringView line, const Ksh::State &state) { return highlightLine(line, state); }
 
@@ -136,8 +147,7 @@ Language languageOfFile(QStringView fileName)
 LineHighlighter::LineHighlighter(Language language)
     : m_d(std::make_unique<Private>())
 {
-    if (!(language == Language::Plain))
-        m_d->setDefinition(threadRepository().definitionForName(QString::fromUtf8(language.definition)));
+    m_d->wanted = language;
 }
 
 LineHighlighter::~LineHighlighter() = default;
@@ -145,6 +155,9 @@ LineHighlighter::~LineHighlighter() = default;
 LineHighlighter::State LineHighlighter::highlight(QStringView line, const State &before, LineRuns &runs)
 {
     runs.clear();
+    if (line.isEmpty() && !before.m_state)
+        return before; // an editor that nobody has written in reads no definition
+    m_d->load();
     if (!m_d->definition().isValid())
         return before;
     m_d->runs = &runs;

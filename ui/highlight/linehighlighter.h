@@ -32,7 +32,7 @@ inline constexpr Language Language::LaunchPlan{"KLineage Launch Plan"};
 [[nodiscard]] Language languageOfFile(QStringView fileName);
 
 /// Highlights line after line with the definitions in resources/syntax (KSyntaxHighlighting). Each instance belongs to the thread
-/// that made it, and so do its states.
+/// that made it, and so do its states. The definition is read with the first line.
 class LineHighlighter
 {
 public:

@@ -99,11 +99,14 @@ void FacetBar::showQuery()
         for (const std::string &word : wanted)
             words << QString::fromStdString(word);
         QToolButton *shown = button(facet);
-        shown->setText(words.isEmpty() ? tr("%1 ▾").arg(name) : tr("✓ %1 ▾").arg(name));
-        shown->setAccessibleName(words.isEmpty() ? tr("%1: any").arg(name)
-                                                 : tr("%1: %2").arg(name, words.join(QStringLiteral(", "))));
+        const QString whole = words.isEmpty() ? tr("%1: any").arg(name)
+                                              : tr("%1: %2").arg(name, words.join(QStringLiteral(", ")));
         QFont font = captionFont();
         font.setBold(!words.isEmpty());
+        if (whole == shown->accessibleName() && font.pointSizeF() == shown->font().pointSizeF())
+            continue; // a font that is set again is looked up in the style sheet again, with each key
+        shown->setAccessibleName(whole);
+        shown->setText(words.isEmpty() ? tr("%1 ▾").arg(name) : tr("✓ %1 ▾").arg(name));
         shown->setFont(font);
     }
     const LibraryFilter::Cards cards = m_filter->cards();

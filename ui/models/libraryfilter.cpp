@@ -55,7 +55,7 @@ bool LibraryFilter::collect(const QModelIndex &parent, bool isBelowKept, Match m
 
 bool LibraryFilter::hasText(const QModelIndex &index, Match match) const
 {
-    const QString text = index.data(LibraryModel::SearchRole).toString();
+    const QString &text = m_library->searchText(index);
     return !text.isEmpty() && std::all_of(m_words.begin(), m_words.end(), [&](const QString &word) {
         return match == Match::Words ? text.contains(word) : hasLettersInOrder(word, text);
     });

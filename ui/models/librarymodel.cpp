@@ -63,6 +63,11 @@ QModelIndex LibraryModel::find(Kind kind, const QString &key) const
     return node ? indexOf(node) : QModelIndex();
 }
 
+const QString &LibraryModel::searchText(const QModelIndex &index) const
+{
+    return static_cast<const Node *>(index.constInternalPointer())->search;
+}
+
 const CardFacets *LibraryModel::facets(const QModelIndex &index) const
 {
     const auto *node = static_cast<const Node *>(index.constInternalPointer());
@@ -126,8 +131,6 @@ QVariant LibraryModel::data(const QModelIndex &index, int role) const
         return node->value;
     case ValueToneRole:
         return static_cast<int>(node->valueTone);
-    case SearchRole:
-        return node->search;
     case ViewedKeyRole:
         return node->viewedKey;
     case ChipRole:

@@ -28,7 +28,6 @@ public:
         KeyRole,                 ///< lineage key, card or workload name; sections: a stable name
         ValueRole,               ///< short text at the right: "1.02×", "3"
         ValueToneRole,           ///< int of Tone
-        SearchRole,              ///< what the filter looks at, in lower case
         ChipRole,                ///< Chip of a card
         ViewedKeyRole,           ///< what Viewed calls it; cards only
     };
@@ -46,6 +45,8 @@ public:
     [[nodiscard]] QModelIndex find(Kind kind, const QString &key) const;
     /// Of a card's index of this model (not of a proxy), else nullptr. `viewed` is left out.
     [[nodiscard]] const CardFacets *facets(const QModelIndex &index) const;
+    /// What the filter looks at, in lower case; of an index of this model.
+    [[nodiscard]] const QString &searchText(const QModelIndex &index) const;
 
     QModelIndex index(int row, int column, const QModelIndex &parent = {}) const override;
     QModelIndex parent(const QModelIndex &child) const override;

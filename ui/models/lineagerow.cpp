@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/models/lineagerow.h"
 
-#include "core/lineage/step.h"
 #include "ui/models/viewed.h"
 
 #include <QCoreApplication>
@@ -51,7 +50,7 @@ Tone stepTone(const TableRow &row)
 }
 
 /// The verdict in sentences: what a row's tooltip and a screen reader say.
-QString verdictText(const lineage::Lineage &lineage, const TableRow &row, const QString &baseline)
+QString verdictText(const TableRow &row, const QString &baseline)
 {
     QStringList lines;
     lines << QStringLiteral("%1  %2").arg(
@@ -82,12 +81,10 @@ QString verdictText(const lineage::Lineage &lineage, const TableRow &row, const 
                                                                                 : comparison.subject),
                               speedupWithInterval(comparison.speedup));
     }
-    for (const lineage::Attempt &attempt : lineage.attempts) {
-        if (attempt.id == row.id && !attempt.reason.empty())
-            lines << lineageText("Rejected: %1").arg(QString::fromStdString(attempt.reason));
-    }
-    if (const lineage::Transition *transition = lineage.transitionTo(row.id))
-        lines << QString::fromStdString(transition->summary);
+    if (row.attempt && !row.attempt->reason.empty())
+        lines << lineageText("Rejected: %1").arg(QString::fromStdString(row.attempt->reason));
+    if (row.step)
+        lines << QString::fromStdString(row.step->summary);
     const gate::Environment &environment = row.trial->environment;
     lines << lineageText("Trial %1 on %2, %3")
                  .arg(QString::fromStdString(row.trial->id), QString::fromStdString(environment.device),
@@ -153,6 +150,19 @@ QString branchTitle(const TableRow &row)
         .arg(QString::fromStdString(row.trial->time).mid(5, 11).replace(QLatin1Char('T'), QLatin1Char(' ')));
 }
 
+/// A run names no states: what was done tells them apart.
+QString titleOf(const lineage::Lineage &lineage, const std::string &title, const lineage::Transition *step)
+{
+    if (lineage.run.empty() || !step)
+        return QString::fromStdString(title);
+    const std::string &name = step->card.empty() ? step->category : step->card;
+    const QString words = QString::fromStdString(name)
+                              .replace(QLatin1Char('-'), QLatin1Char(' '))
+                              .replace(QLatin1Char('_'), QLatin1Char(' '));
+    return step->card.empty() ? QStringLiteral("%1: %2").arg(words, QString::fromStdString(step->locus))
+                              : words;
+}
+
 LineageRow makeRow(const lineage::Lineage &lineage, const TableRow &row, const LineageRows &column)
 {
     LineageRow shown;
@@ -160,11 +170,10 @@ LineageRow makeRow(const lineage::Lineage &lineage, const TableRow &row, const L
     shown.id = QString::fromStdString(row.id);
     shown.label = row.kind == TableRow::Kind::Branch ? QString() : shown.id;
     shown.title = row.kind == TableRow::Kind::Branch  ? branchTitle(row)
-                  : row.kind == TableRow::Kind::State ? stepTitle(lineage, *lineage.findState(row.id))
+                  : row.kind == TableRow::Kind::State ? titleOf(lineage, row.title, row.step)
                                                       : QString::fromStdString(row.title);
     shown.parent = QString::fromStdString(row.parent);
-    if (const auto reference = lineage::findRow(lineage, row.id))
-        shown.file = QString::fromStdString(reference->file.string());
+    shown.file = QString::fromStdString((lineage.directory / row.file).string());
     shown.viewedKey = Viewed::stepKey(QString::fromStdString(lineage.key()), shown.id,
                                       row.trial ? QString::fromStdString(row.trial->id) : QString());
     const bool isBest =
@@ -182,7 +191,7 @@ LineageRow makeRow(const lineage::Lineage &lineage, const TableRow &row, const L
         fillNumbers(shown, row, column.unit);
         fillReference(shown, row, column.reference.toStdString());
     }
-    shown.tooltip = verdictText(lineage, row, column.baseline);
+    shown.tooltip = verdictText(row, column.baseline);
     return shown;
 }
 
@@ -247,15 +256,7 @@ QString lineageLabel(const lineage::Lineage &lineage)
 
 QString stepTitle(const lineage::Lineage &lineage, const lineage::State &state)
 {
-    const lineage::Transition *step = lineage.transitionTo(state.id);
-    if (lineage.run.empty() || !step)
-        return QString::fromStdString(state.title);
-    const std::string &name = step->card.empty() ? step->category : step->card;
-    const QString title = QString::fromStdString(name)
-                              .replace(QLatin1Char('-'), QLatin1Char(' '))
-                              .replace(QLatin1Char('_'), QLatin1Char(' '));
-    return step->card.empty() ? QStringLiteral("%1: %2").arg(title, QString::fromStdString(step->locus))
-                              : title;
+    return titleOf(lineage, state.title, lineage.transitionTo(state.id));
 }
 
 LineageRows makeLineageRows(const lineage::Lineage &lineage, const QString &baseline, Direction direction)

@@ -14,6 +14,8 @@ struct WorkspaceModel::Private {
     bool reading = false;
     quint64 request = 0;                     ///< of the newest open(); results of older ones are dropped
     std::shared_ptr<WorkspaceReader> reader; ///< of what is held; used on the pool's thread
+    bool isHeld = false;
+    std::function<void()> arrived;                 ///< what open() read, while it is held
     std::vector<std::function<void()>> afterwards; ///< of readChanges() that were asked for while reading
     QThreadPool pool;                              ///< one reader; waits in its destructor
 };
@@ -52,19 +54,35 @@ void WorkspaceModel::open(const QString &root)
         QMetaObject::invokeMethod(
             this,
             [this, request, reader, result] {
-                if (request != m_d->request)
-                    return;
-                if (*result) {
-                    m_d->reader = reader;
-                    take(std::move(**result));
-                } else {
-                    m_d->reading = false;
-                    emit failed(sentence(result->error()));
-                }
-                endReading();
+                m_d->arrived = [this, request, reader, result] {
+                    if (request != m_d->request)
+                        return;
+                    if (*result) {
+                        m_d->reader = reader;
+                        take(std::move(**result));
+                    } else {
+                        m_d->reading = false;
+                        emit failed(sentence(result->error()));
+                    }
+                    endReading();
+                };
+                if (!m_d->isHeld)
+                    release();
             },
             Qt::QueuedConnection);
     });
+}
+
+void WorkspaceModel::hold()
+{
+    m_d->isHeld = true;
+}
+
+void WorkspaceModel::release()
+{
+    m_d->isHeld = false;
+    if (const auto arrived = std::exchange(m_d->arrived, {}))
+        arrived();
 }
 
 void WorkspaceModel::openNow(const QString &root)

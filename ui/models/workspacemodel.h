@@ -23,6 +23,9 @@ public:
 
     /// Starts reading; a later call replaces an earlier one that has not arrived.
     void open(const QString &root);
+    /// What open() reads waits from hold() to release(): the window is painted before it is filled.
+    void hold();
+    void release();
     /// As open(), but returns when it is done (for --screenshot and tests).
     void openNow(const QString &root);
     /// Takes a snapshot that was made elsewhere (tests).

@@ -6,7 +6,7 @@
 #include "core/trial/analysis/analysis.h"
 #include "ui/models/selection.h"
 #include "ui/models/workspacemodel.h"
-#include "ui/plots/roofline/rooflineplot.h"
+#include "ui/plots/roofline/rooflineview.h"
 #include "ui/profile/changedelegate.h"
 #include "ui/profile/findingshtml.h"
 #include "ui/profile/profilemodel.h"
@@ -212,11 +212,24 @@ void ProfilePanel::showMessage(const QString &text)
     m_stack->setCurrentIndex(MessagePage);
 }
 
-void ProfilePanel::showFindings(const gate::Trial &trial)
+/// Of the pictures and texts only what is seen: a held key steps through many rows. Another tab asks again.
+void ProfilePanel::fillView(const lineage::Lineage &lineage, const gate::Trial &trial)
 {
     const gate::Analysis analysis = gate::analyse(trial);
     m_bound->setChip(chipOf(analysis.classification.bound));
-    m_findings->setHtml(findingsHtml(analysis));
+    switch (m_tabs->currentIndex()) {
+    case RooflinePlace:
+        m_roofline->setView(rooflineOf(lineage, m_selection->row()));
+        break;
+    case FindingsPage:
+        m_findings->setHtml(findingsHtml(analysis));
+        break;
+    case SamplesPage:
+        m_samples->setTrial(&trial);
+        break;
+    default:
+        break;
+    }
 }
 
 /// What gave a failed candidate away, in words and elements, above everything else.
@@ -275,8 +288,7 @@ void ProfilePanel::refresh()
     m_leftName = step->left ? sideName(*step->left) : QStringLiteral("–");
     m_rightName = sideName(step->right);
     m_model->setSides(left, m_leftName, step->right.trial, m_rightName, paired);
-    m_samples->setTrial(step->right.trial);
-    showFindings(*step->right.trial);
+    fillView(*lineage, *step->right.trial);
     showFailure(step->right.trial->verdict);
     QString device = QString::fromStdString(step->right.trial->environment.device);
     if (step->right.trial->trust != gate::Trust::Unsaid)
@@ -289,7 +301,6 @@ void ProfilePanel::refresh()
                              : tr("against %1, not paired · %2").arg(sideName(*step->left), device);
     makeRoom();
     ask(*lineage);
-    showRoofline(*lineage);
     if (m_tabs->currentIndex() == SamplesPage && step->right.trial->samples.empty())
         m_message->setText(tr("This trial was not timed, so it has no samples: %1")
                                .arg(QString::fromStdString(step->right.trial->verdict.message)));

@@ -69,11 +69,10 @@ private:
     void refresh();
     void ask(const lineage::Lineage &lineage);
     void takeAnswer(const why::Answer &answer);
-    void showRoofline(const lineage::Lineage &lineage);
     void makeRoom();
     void fitColumns();
     void showMessage(const QString &text);
-    void showFindings(const gate::Trial &trial);
+    void fillView(const lineage::Lineage &lineage, const gate::Trial &trial);
     void showFailure(const gate::Verdict &verdict);
 
     WorkspaceModel *m_workspace;

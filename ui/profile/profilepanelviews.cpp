@@ -4,7 +4,7 @@
 
 #include "ui/models/selection.h"
 #include "ui/models/workspacemodel.h"
-#include "ui/plots/roofline/rooflineview.h"
+#include "ui/plots/roofline/rooflineplot.h"
 #include "ui/profile/profilemodel.h"
 #include "ui/profile/samplesplot.h"
 #include "ui/profile/why/explainhtml.h"
@@ -126,11 +126,6 @@ void ProfilePanel::takeAnswer(const why::Answer &answer)
     m_patience->stop();
     m_explanation->setExplanation(answer.explanation);
     m_launches->setSides(answer.before, m_leftName, answer.after, m_rightName);
-}
-
-void ProfilePanel::showRoofline(const lineage::Lineage &lineage)
-{
-    m_roofline->setView(rooflineOf(lineage, m_selection->row()));
 }
 
 } // namespace klineage::ui

@@ -40,6 +40,7 @@
 #include "ui/style/icons.h"
 #include "ui/style/segmentedswitch.h"
 #include "ui/style/status.h"
+#include "ui/style/stylesheet.h"
 #include "ui/style/theme.h"
 
 #include <QApplication>
@@ -97,10 +98,13 @@ MainWindow::MainWindow(QWidget *parent)
     setWindowIcon(applicationIcon());
     // As designed, where the screen is large enough for it.
     resize(QSize(1600, 1000).boundedTo(screen()->availableSize() - QSize(0, titleBarHeight)));
-    setMenuWidget(m_top);
-    setStatusBar(m_status);
     setContentsMargins(6, 0, 6, 0);
-    buildPanels();
+    {
+        const StyleSheetPause pause;
+        setMenuWidget(m_top);
+        setStatusBar(m_status);
+        buildPanels();
+    }
     m_quickOpen = new QuickOpen(this);
     buildActions();
     buildPaneKeys();
@@ -543,6 +547,7 @@ bool MainWindow::event(QEvent *event)
     if (event->type() == QEvent::Paint && !m_painted) {
         m_painted = true;
         emit firstPainted();
+        QMetaObject::invokeMethod(m_workspace, &WorkspaceModel::release, Qt::QueuedConnection);
         QTimer::singleShot(deviceDelayMs, m_devices, &DeviceMonitor::refresh);
     }
     return handled;
@@ -551,6 +556,8 @@ bool MainWindow::event(QEvent *event)
 void MainWindow::showEvent(QShowEvent *event)
 {
     QMainWindow::showEvent(event);
+    if (!m_painted)
+        m_workspace->hold();
     // Once the event loop runs, the window has the size that it will keep.
     QTimer::singleShot(0, m_arranger, &DockArranger::windowShown);
 }

@@ -4,6 +4,7 @@
 #include "ui/style/fonts.h"
 #include "ui/style/theme.h"
 
+#include <QApplication>
 #include <QFile>
 #include <QRegularExpression>
 
@@ -50,6 +51,17 @@ QString styleSheet(const Theme &theme)
         at = match.capturedStart(1) + scaled.size();
     }
     return text;
+}
+
+StyleSheetPause::StyleSheetPause()
+    : m_paused(qApp->styleSheet())
+{
+    qApp->setStyleSheet({});
+}
+
+StyleSheetPause::~StyleSheetPause()
+{
+    qApp->setStyleSheet(m_paused);
 }
 
 } // namespace klineage::ui

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/lineage/step.h"
 #include "core/lineage/table.h"
 #include "core/lineage/verify.h"
 #include "tests/core/trialfixture.h"
@@ -54,6 +55,20 @@ private slots:
         for (const TableRow &row : lineageTable(lineage))
             ids.push_back(row.id);
         QCOMPARE(ids, (std::vector<std::string>{"K02", "trial:00000000000000c1", "K01", "R01a", "K00"}));
+    }
+
+    void rowsAreWhatTheLineageFinds()
+    {
+        const Lineage lineage = fixture();
+        for (const TableRow &row : lineageTable(lineage)) {
+            const std::optional<RowRef> found = findRow(lineage, row.id);
+            QVERIFY2(found, row.id.c_str());
+            QCOMPARE(row.trial, found->trial);
+            QVERIFY2(lineage.directory / row.file == found->file, row.file.c_str());
+            QCOMPARE(row.step, lineage.transitionTo(row.id));
+            QCOMPARE(row.attempt != nullptr, row.kind == TableRow::Kind::Attempt);
+            QVERIFY(!row.attempt || row.attempt->id == row.id);
+        }
     }
 
     void numbersComeFromTheTrials()

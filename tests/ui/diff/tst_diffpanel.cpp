@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/files/sha256.h"
 #include "tests/patience.h"
+#include "ui/diff/diffloader.h"
 #include "ui/diff/diffpanel.h"
 #include "ui/diff/findbar.h"
 #include "ui/diff/sideheader.h"
@@ -443,6 +445,28 @@ private slots:
         QVERIFY(!view()->document()->left->message.isEmpty()); // K00's compiler said nothing
         select(QStringLiteral("R01a"));
         QVERIFY(view()->document()->right->message.contains(QStringLiteral("Ctrl+Enter")));
+    }
+
+    /// Both sides are read at the same time.
+    void longTextsAreReadWhole()
+    {
+        const std::string texts[] = {body(0, 50'000), body(1, 50'000)};
+        DiffSpec spec;
+        spec.left.emplace();
+        write("long-left.cl", texts[0]);
+        write("long-right.cl", texts[1]);
+        spec.left->file = m_folder.filePath(QStringLiteral("long-left.cl")).toStdString();
+        spec.right.file = m_folder.filePath(QStringLiteral("long-right.cl")).toStdString();
+        DiffLoader loader;
+        QVERIFY(!loader.load(spec));
+        QTRY_VERIFY_WITH_TIMEOUT(loader.has(spec), patienceMs);
+        const DocumentPtr document = loader.load(spec);
+        QVERIFY(document);
+        QCOMPARE(document->left->text.bytes(), std::string_view(texts[0]));
+        QCOMPARE(document->left->sha, files::sha256Hex(texts[0]));
+        QCOMPARE(document->right->text.bytes(), std::string_view(texts[1]));
+        QCOMPARE(document->right->sha, files::sha256Hex(texts[1]));
+        QCOMPARE(document->diff.rows.front().kind, diff::Row::Kind::Removed);
     }
 
     void overviewGoesThere()

@@ -76,6 +76,8 @@ private slots:
             TokenStyle::Type);
         row("an ordinary comment is no plan", Language::CudaCpp, "/* default = 1 */\n", "default",
             TokenStyle::Comment);
+        row("after empty lines", Language::CudaCpp, "\n\nextern \"C\" __global__ void k()", "__global__",
+            TokenStyle::Qualifier);
         row("qualifier", Language::CudaCpp, "extern \"C\" __global__ void k()", "__global__",
             TokenStyle::Qualifier);
         row("builtin variable", Language::CudaCpp, "int i = threadIdx.x;", "threadIdx", TokenStyle::Variable);

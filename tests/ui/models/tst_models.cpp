@@ -251,6 +251,22 @@ private slots:
         QCOMPARE(cards.count() + loaded.count(), 1);
     }
 
+    void whatIsReadWaitsWhileItIsHeld()
+    {
+        const tests::WorkspaceCopy copy;
+        WorkspaceModel model;
+        QSignalSpy loaded(&model, &WorkspaceModel::loaded);
+        model.hold();
+        model.open(QString::fromStdString(copy.root().string()));
+        QTest::qWait(300); // it is read meanwhile, or later
+        QVERIFY(model.isReading() && !model.isLoaded());
+        model.release();
+        QTRY_VERIFY(model.isLoaded());
+        QVERIFY(!model.isReading());
+        model.release();
+        QCOMPARE(loaded.count(), 1);
+    }
+
     void changesAreReadAfterTheWorkspace()
     {
         const tests::WorkspaceCopy copy;

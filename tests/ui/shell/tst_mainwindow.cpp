@@ -66,6 +66,20 @@ private slots:
         QVERIFY2(m_window->wantedError().isEmpty(), qPrintable(m_window->wantedError()));
     }
 
+    void theWindowIsPaintedBeforeItIsFilled()
+    {
+        MainWindow window;
+        bool wasFilled = true;
+        connect(&window, &MainWindow::firstPainted, this,
+                [&] { wasFilled = window.workspace()->isLoaded(); });
+        window.openWorkspace(m_folder->path());
+        QTest::qSleep(500); // long enough to read it
+        window.show();
+        QVERIFY(!window.isSettled());
+        QVERIFY(QTest::qWaitFor([&] { return window.workspace()->isLoaded(); }, patienceMs));
+        QVERIFY(!wasFilled);
+    }
+
     void keysStepThroughTheChain()
     {
         auto *lineage = m_window->findChild<LineagePanel *>();

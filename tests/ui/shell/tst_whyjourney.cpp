@@ -300,6 +300,26 @@ private slots:
         QVERIFY(drawing->find("bf16 ") != std::string::npos);
     }
 
+    /// A step fills the view that is seen, and another view when it is chosen.
+    void viewsAreFilledWhenTheyAreSeen()
+    {
+        const RealWindow real(QStringLiteral("gemm/sm90/K08"));
+        QVERIFY(real.ready);
+        const RooflinePlot *roofline = profileOf(real)->roofline();
+        QVERIFY2(roofline->caption().isEmpty(), qPrintable(roofline->caption()));
+        real.press(Qt::Key_R, Qt::AltModifier);
+        QVERIFY2(roofline->caption().startsWith(QLatin1String("K08: ")), qPrintable(roofline->caption()));
+        real.press(Qt::Key_Right, Qt::ControlModifier);
+        QCOMPARE(real.row(), QStringLiteral("K07"));
+        QVERIFY2(roofline->caption().startsWith(QLatin1String("K07: ")), qPrintable(roofline->caption()));
+        real.press(Qt::Key_E, Qt::AltModifier);
+        real.press(Qt::Key_Right, Qt::ControlModifier);
+        QCOMPARE(real.row(), QStringLiteral("K06"));
+        QVERIFY2(roofline->caption().startsWith(QLatin1String("K07: ")), qPrintable(roofline->caption()));
+        real.press(Qt::Key_R, Qt::AltModifier);
+        QVERIFY2(roofline->caption().startsWith(QLatin1String("K06: ")), qPrintable(roofline->caption()));
+    }
+
     /// A finding leads to its figure and to the line where samples show it, as a cause does.
     void findingsLeadToFiguresAndLines()
     {

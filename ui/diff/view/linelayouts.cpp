@@ -96,7 +96,8 @@ const LineLayout &LineLayouts::line(const TextLines &text, Side side, int line, 
         if (range.start + range.length <= 0)
             continue;
         range.format.setForeground(m_palette.token(run.style));
-        range.format.setFontItalic(isItalic(run.style));
+        if (isItalic(run.style)) // a format that says anything of the font makes Qt look for the font anew
+            range.format.setFontItalic(true);
         formats.append(range);
     }
     layout.setFormats(formats);
