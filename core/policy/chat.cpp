@@ -8,24 +8,23 @@ namespace klineage::policy {
 
 namespace {
 
-std::string cardsText(const Problem &problem)
+std::string cardsText(const Problem &problem, bool index)
 {
-    if (problem.cards.empty())
-        return {};
     std::string text;
-    const bool index = showsIndex(problem.options);
     for (const LoadedCard &card : problem.cards)
         text += index ? card.index : '\n' + card.text;
-    return text;
+    const std::string present = presentText(problem);
+    return present.empty() ? text : text + '\n' + present;
 }
 
 } // namespace
 
-Result<Chat> Chat::begin(const Problem &problem, const Tried &root, std::size_t mostTurnBytes)
+Result<Chat> Chat::begin(const Problem &problem, const Tried &root, std::size_t mostTurnBytes, Prefix prefix)
 {
+    const bool lean = prefix == Prefix::Lean;
     // Of earlier versions' runs it said less of tensor maps, and their authors made them on the device instead.
     const Result<std::string> format = run::prompt(
-        movesOf(problem.options) == Moves::OwnFirst ? "materialize-format" : "deoptimize-candidate",
+        lean || movesOf(problem.options) == Moves::OwnFirst ? "materialize-format" : "deoptimize-candidate",
         {{"surface", kernel::toString(problem.surface)}});
     if (!format)
         return tl::unexpected(format.error());
@@ -36,16 +35,19 @@ Result<Chat> Chat::begin(const Problem &problem, const Tried &root, std::size_t 
          {"device", root.trial.environment.device},
          {"candidate_format", *format},
          {"root_name", problem.rootName},
-         {"root_file", run::fenced(root.text, "")},
+         {"root_file", lean ? std::string("Its file comes with the question while it is the best.\n")
+                            : run::fenced(root.text, "")},
          {"root_verdict", trialText(root.trial)},
          {"seed",
           problem.seed == 0 ? std::string() : "This is attempt " + std::to_string(problem.seed) + ".\n"}});
     if (!system)
         return tl::unexpected(system.error());
     if (!problem.cards.empty()) {
-        const Result<std::string> cards =
-            run::prompt(showsIndex(problem.options) ? "materialize-index" : "materialize-cards",
-                        {{"cards", cardsText(problem)}});
+        const bool index = lean || showsIndex(problem.options);
+        const Result<std::string> cards = run::prompt(lean    ? "materialize-some-cards"
+                                                      : index ? "materialize-index"
+                                                              : "materialize-cards",
+                                                      {{"cards", cardsText(problem, index)}});
         if (!cards)
             return tl::unexpected(cards.error());
         *system += '\n' + *cards;

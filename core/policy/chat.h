@@ -13,9 +13,13 @@ namespace klineage::policy {
 class Chat
 {
 public:
+    enum class Prefix {
+        Whole, ///< with the root's file, and the cards as showsIndex() says
+        Lean,  ///< with an index of the cards; files and texts of cards come with the questions
+    };
     /// Writes the system text.
     [[nodiscard]] static Result<Chat> begin(const Problem &problem, const Tried &root,
-                                            std::size_t mostTurnBytes);
+                                            std::size_t mostTurnBytes, Prefix prefix = Prefix::Whole);
 
     /// Adds the user's turn and answers with the whole request, every turn before it marked for the cache.
     [[nodiscard]] llm::Request ask(const std::string &text);
@@ -24,6 +28,7 @@ public:
     /// Whether the next ask() would be better begun anew.
     [[nodiscard]] bool isLong() const { return m_turnBytes > m_mostTurnBytes || m_turns.size() > 200; }
     void restart();
+    [[nodiscard]] std::size_t prefixBytes() const { return m_system.size(); }
 
 private:
     std::string m_system;

@@ -5,6 +5,8 @@
 #include "core/talk/prompt.h"
 #include "core/talk/trialtext.h"
 
+#include <algorithm>
+
 namespace klineage::policy {
 
 namespace {
@@ -29,7 +31,8 @@ Greedy::Greedy(Problem problem, Limits limits)
 
 Status Greedy::begin(const Tried &root)
 {
-    Result<Chat> chat = Chat::begin(m_problem, root, m_limits.chatBytes);
+    Result<Chat> chat = Chat::begin(m_problem, root, m_limits.chatBytes,
+                                    m_limits.promptBytes > 0 ? Chat::Prefix::Lean : Chat::Prefix::Whole);
     if (!chat)
         return tl::unexpected(chat.error());
     m_chat = std::move(*chat);
@@ -45,23 +48,46 @@ Result<Move> Greedy::next()
     if (m_withoutGain >= m_limits.patience)
         return Move(End{"No new best in " + std::to_string(m_withoutGain) + " suggestions in a row."});
     m_chat->restart();
-    const Result<std::string> text =
-        run::prompt("materialize-suggest",
-                    {{"base", m_best.text == m_root.text ? std::string("the root file\n")
-                                                         : "this file:\n\n" + run::fenced(m_best.text, "")},
-                     {"verdict", trialText(m_best.trial)},
-                     {"notes", notesText(m_notes)},
-                     {"last", m_last.empty() ? std::string() : "The last suggestion:\n" + m_last}});
+    const bool lean = m_limits.promptBytes > 0;
+    Result<std::string> text = run::prompt(
+        "materialize-suggest",
+        {{"base", m_best.text == m_root.text && !lean ? std::string("the root file\n")
+                                                      : "this file:\n\n" + run::fenced(m_best.text, "")},
+         {"verdict", trialText(m_best.trial)},
+         {"notes", notesText(m_notes)},
+         {"last", m_last.empty() ? std::string() : "The last suggestion:\n" + m_last}});
     if (!text)
         return tl::unexpected(text.error());
     Ask ask;
     ask.action = "suggest";
     ask.title = "One change to the best";
     ask.baseText = m_best.text;
-    for (const LoadedCard &card : m_problem.cards)
-        ask.cards.push_back(card.name);
+    if (lean) {
+        const std::size_t used = m_chat->prefixBytes() + text->size();
+        *text += nextTexts(m_limits.promptBytes - std::min(used, m_limits.promptBytes), ask.cards);
+    } else {
+        for (const LoadedCard &card : m_problem.cards)
+            ask.cards.push_back(card.name);
+    }
     ask.request = m_chat->ask(*text);
     return Move(std::move(ask));
+}
+
+std::string Greedy::nextTexts(std::size_t bytes, std::vector<std::string> &names)
+{
+    std::string text;
+    std::size_t next = m_nextCard;
+    for (std::size_t i = 0; i < m_problem.cards.size(); ++i) {
+        const std::size_t at = (m_nextCard + i) % m_problem.cards.size();
+        const std::string more = '\n' + m_problem.cards[at].text;
+        if (text.size() + more.size() > bytes)
+            continue;
+        text += more;
+        names.push_back(m_problem.cards[at].name);
+        next = at + 1;
+    }
+    m_nextCard = next;
+    return text;
 }
 
 Result<std::string> Greedy::readPlan(const std::string &)
@@ -78,12 +104,15 @@ void Greedy::observe(const Outcome &outcome)
         m_isDone = true;
         m_doneReason = outcome.problem;
     } else if (outcome.kind == Outcome::Kind::Gated) {
+        const bool asChanges = m_limits.promptBytes > 0 && !outcome.changes.empty();
         const bool better =
             followsPairs(m_problem.options) ? outcome.improved : outcome.tried.speedup > m_best.speedup;
         if (better)
             m_best = outcome.tried;
         else
-            m_last = run::fenced(outcome.tried.text, "") + trialText(outcome.tried.trial);
+            m_last = (asChanges ? "changes of the file above:\n\n" + run::fenced(outcome.changes, "diff")
+                                : run::fenced(outcome.tried.text, ""))
+                     + trialText(outcome.tried.trial);
     }
 }
 

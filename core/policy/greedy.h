@@ -6,7 +6,8 @@
 namespace klineage::policy {
 
 /// One suggestion at a time, always from the best, without repair. Each question is a chat of its own, so what a step costs does not
-/// grow with the steps before it; the last failure and a line for everything tried stand in it.
+/// grow with the steps before it; the last failure and a line for everything tried stand in it. With a limit of bytes a question has the
+/// best file alone, the last failure as changes of it, and as many texts of cards as there is room for, in turn.
 class Greedy : public Policy
 {
 public:
@@ -18,6 +19,9 @@ public:
     void observe(const Outcome &outcome) override;
 
 private:
+    /// The texts of the next cards, from the last question's on, that fit into a number of bytes; their names are put into `names`.
+    [[nodiscard]] std::string nextTexts(std::size_t bytes, std::vector<std::string> &names);
+
     Problem m_problem;
     Limits m_limits;
     std::optional<Chat> m_chat;
@@ -25,6 +29,7 @@ private:
     Tried m_best;
     std::vector<Note> m_notes;
     std::string m_last; ///< the last candidate that was no new best, and its verdict
+    std::size_t m_nextCard = 0;
     int m_withoutGain = 0;
     bool m_isDone = false;
     std::string m_doneReason;

@@ -185,6 +185,7 @@ Result<Move> LineagePolicy::load()
         ask.cards.push_back(card.name);
         index += card.index;
     }
+    index += presentText(m_problem);
     const bool reads = !m_toRead.empty();
     Result<llm::Request> request = tl::unexpected(Error{});
     if (reads)

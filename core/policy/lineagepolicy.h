@@ -16,6 +16,8 @@ struct Limits {
     int patience = 5;                ///< free moves in a row without a new best, then the policy is done
     int repairs = 3;                 ///< of one failed candidate
     std::size_t chatBytes = 240'000; ///< turns, before they are summarised
+    std::size_t promptBytes =
+        0; ///< of a question in all (greedy); 0: whatever it comes to, as of earlier versions
 };
 [[nodiscard]] Result<Limits> readLimits(const std::map<std::string, std::string> &options);
 

@@ -57,15 +57,18 @@ Result<Limits> readLimits(const std::map<std::string, std::string> &options)
     std::int64_t patience = limits.patience;
     std::int64_t repairs = limits.repairs;
     std::int64_t chatBytes = static_cast<std::int64_t>(limits.chatBytes);
+    std::int64_t promptBytes = 0;
     for (const Status &read :
          {readCount(options, "patience", 1, 1000, patience), readCount(options, "repairs", 0, 100, repairs),
-          readCount(options, "chat_bytes", 1000, 2'000'000, chatBytes)}) {
+          readCount(options, "chat_bytes", 1000, 2'000'000, chatBytes),
+          readCount(options, "prompt_bytes", 1000, 2'000'000, promptBytes)}) {
         if (!read)
             return tl::unexpected(read.error());
     }
     limits.patience = static_cast<int>(patience);
     limits.repairs = static_cast<int>(repairs);
     limits.chatBytes = static_cast<std::size_t>(chatBytes);
+    limits.promptBytes = static_cast<std::size_t>(promptBytes);
     return limits;
 }
 
@@ -79,7 +82,9 @@ std::vector<std::string> policyNames()
 
 std::vector<std::string> policyOptions(std::string_view policy)
 {
-    if (policy == lineageName || policy == generatedName || policy == greedyName)
+    if (policy == greedyName)
+        return {"patience", "repairs", "chat_bytes", "prompt_bytes"};
+    if (policy == lineageName || policy == generatedName)
         return {"patience", "repairs", "chat_bytes"};
     std::vector<std::string> names;
     if (const SearchEntry *entry = findSearch(policy)) {
@@ -120,6 +125,16 @@ Moves movesOf(const std::map<std::string, std::string> &options)
     return moves->second == "own-first" ? Moves::OwnFirst
            : moves->second == "bundles" ? Moves::Bundles
                                         : Moves::Single;
+}
+
+std::string presentText(const Problem &problem)
+{
+    if (problem.cards.empty() || problem.present.empty())
+        return {};
+    std::string text = "Already there in the root, by the look of its code, and left out of these:";
+    for (const std::string &name : problem.present)
+        text += (&name == &problem.present.front() ? " " : ", ") + name;
+    return text + ".\n";
 }
 
 int mostChangedLines(const std::map<std::string, std::string> &options)

@@ -37,6 +37,8 @@ struct Problem {
     std::string platform;
     std::string rootName;          ///< "sgemm/pocl/K00"
     std::vector<LoadedCard> cards; ///< in the order of retrieval; empty for policies without
+    std::vector<std::string>
+        present{}; ///< names of cards that the root shows already: they are named, not shown
     std::uint64_t seed = 0;
     std::map<std::string, std::string>
         options; ///< numbers: "patience", "repairs", "chat_bytes", or policyOptions()
@@ -57,6 +59,9 @@ enum class Moves {
 /// Lines that a candidate may change of its parent (option "most_changed_lines"); 0: any number. An author that is limited so has to
 /// know what pays, where a strong one writes everything at once.
 [[nodiscard]] int mostChangedLines(const std::map<std::string, std::string> &options);
+
+/// A sentence about the cards that the root shows already; empty when there are none.
+[[nodiscard]] std::string presentText(const Problem &problem);
 
 /// A candidate that was gated.
 struct Tried {
@@ -95,6 +100,7 @@ struct Outcome {
     std::string reply; ///< the author's words
     std::string problem;
     Tried tried;           ///< Gated; of a suspect Wrapper too
+    std::string changes{}; ///< Gated: the unified diff from the question's base to the candidate
     bool improved = false; ///< a new best of the run
 };
 

@@ -31,6 +31,12 @@ constexpr std::array weights{3.0, 0.5, 3.0, 1.0};
 constexpr double pathWeight = 0.6;
 constexpr double familyWeight = 5;
 
+/// What a card that says what it needs counts in another language or on another kind of device than it was verified on, of what it
+/// counts there.
+constexpr double portability = 0.7;
+/// Of a card that goes on from something the code has.
+constexpr double continuation = 0.5;
+
 struct Ranked {
     double similarity = 0;
     double sum = 0;
@@ -111,6 +117,8 @@ private:
         if (shape.standing != Standing::Admitted
             && !(shape.standing == Standing::Hypothesis && m_options.hypotheses))
             return false;
+        if (shape.isBound && !keepsLanguage(m_likeness, m_target, shape))
+            return false;
         char &known = m_contracts[shape.contract];
         if (known == Unknown)
             known = keepsContract(m_index, m_likeness, m_index.contracts[shape.contract]) ? Kept : Broken;
@@ -122,8 +130,29 @@ private:
         const Shape &shape = m_index.shapes[m_index.shapeOfCard[card]];
         const auto path = std::lower_bound(m_steps.begin(), m_steps.end(), card,
                                            [](const PathStep &step, Id id) { return step.card < id; });
-        return weighted(m_index.groups[m_index.groupOfShape[m_index.shapeOfCard[card]]]) + ofShape(shape)
+        const Group &group = m_index.groups[m_index.groupOfShape[m_index.shapeOfCard[card]]];
+        return weighted(group) + ofShape(shape) + ofContract(shape, group)
                + (path == m_steps.end() || path->card != card ? 0 : pathWeight * path->similarity);
+    }
+
+    /// What orders the cards that were taken and would be too slow to ask of all.
+    [[nodiscard]] double ofContract(const Shape &shape, const Group &group) const
+    {
+        const Contract &contract = m_index.contracts[shape.contract];
+        double out = m_index.featureSets[contract.required].empty() ? 0 : continuation;
+        const auto named = m_index.needSets[contract.families];
+        if (named.empty())
+            return out;
+        if (m_likeness.languageSet[group.languages] == 0)
+            out += portability * (weights[1] + weights[2]);
+        const std::size_t all = m_target.families.size();
+        if (all == 0)
+            return out;
+        const auto shared = std::count_if(named.begin(), named.end(),
+                                          [&](Id family) { return m_likeness.needs[family] == Holds::Yes; });
+        const double share = std::max(static_cast<double>(shared) / static_cast<double>(all),
+                                      m_likeness.familySet[shape.cases]);
+        return out + familyWeight * (share - 1); // all of it stands in the sum
     }
 
     /// What a group's shapes share of the score.

@@ -47,6 +47,9 @@ struct Retrieved {
     std::vector<Reason> reasons;
 };
 
+/// How a rule begins that says so: "already provided: the code has shared_tile at k-loop operand load".
+inline constexpr const char *alreadyProvided = "already provided: the code has ";
+
 /// A card that a dimension took and a rule left out.
 struct Blocked {
     std::string card;

@@ -25,6 +25,36 @@ bool isOfKind(std::string_view platform, std::string_view kind)
                : kind == "pocl" && platform.starts_with("pocl");
 }
 
+/// An oracle is words with '_' between them: "softmax_rows", "gated_delta_rule".
+std::set<std::string> wordsOf(const std::vector<std::string> &names)
+{
+    std::set<std::string> words;
+    for (const std::string &name : names) {
+        const std::string text = normalized(name);
+        words.insert(text);
+        for (std::size_t begin = 0; begin <= text.size();) {
+            const std::size_t end = std::min(text.find('_', begin), text.size());
+            words.insert(text.substr(begin, end - begin));
+            begin = end + 1;
+        }
+    }
+    return words;
+}
+
+bool haveOne(const std::set<std::string> &words, const std::set<std::string> &wanted)
+{
+    return std::any_of(wanted.begin(), wanted.end(),
+                       [&](const std::string &word) { return words.count(word) > 0; });
+}
+
+/// As whole words, between which '_' is a space too: " tma slabs ".
+std::string spaced(std::string_view text)
+{
+    std::string out = ' ' + normalized(text) + ' ';
+    std::replace(out.begin(), out.end(), '_', ' ');
+    return out;
+}
+
 } // namespace
 
 const Vocabulary &Vocabulary::instance()
@@ -58,6 +88,12 @@ Vocabulary::Vocabulary()
         const std::vector<std::string> oracles = table.strings("oracles");
         m_families.emplace_back(name, std::set(oracles.begin(), oracles.end()));
     });
+    for (const files::TomlTable &table : root.tables("part")) {
+        const std::vector<std::string> oracles = table.strings("oracles");
+        m_parts[table.string("name")] = {table.strings("phrases"), std::set(oracles.begin(), oracles.end())};
+    }
+    for (const files::TomlTable &table : root.tables("sign"))
+        m_signs[table.string("feature")] = table.strings("code");
     [[maybe_unused]] const Status finished = document->finish();
     assert(finished);
 }
@@ -102,26 +138,54 @@ Vocabulary::Ability Vocabulary::ability(std::string_view platform, std::string_v
 
 std::vector<std::string> Vocabulary::familiesOf(const std::vector<std::string> &words) const
 {
-    // An oracle is words with '_' between them: "softmax_rows", "gated_delta_rule".
-    std::set<std::string> parts;
-    for (const std::string &word : words) {
-        const std::string text = normalized(word);
-        parts.insert(text);
-        for (std::size_t begin = 0; begin <= text.size();) {
-            const std::size_t end = std::min(text.find('_', begin), text.size());
-            parts.insert(text.substr(begin, end - begin));
-            begin = end + 1;
-        }
-    }
+    const std::set<std::string> parts = wordsOf(words);
     std::vector<std::string> families;
     for (const auto &[name, oracles] : m_families) {
-        const bool any = std::any_of(oracles.begin(), oracles.end(),
-                                     [&](const std::string &oracle) { return parts.count(oracle) > 0; });
-        if (any)
+        if (haveOne(parts, oracles))
             families.push_back(name);
     }
     std::sort(families.begin(), families.end());
     return families;
+}
+
+std::vector<std::string> Vocabulary::capabilitiesIn(std::string_view feature) const
+{
+    const std::string text = spaced(feature);
+    std::set<std::string> found;
+    for (const auto &[word, name] : m_words.find(Kind::Capability)->second) {
+        if (text.find(spaced(word)) != std::string::npos)
+            found.insert(name);
+    }
+    return {found.begin(), found.end()};
+}
+
+std::vector<std::string> Vocabulary::partsIn(std::string_view featureAtLocus) const
+{
+    const std::string text = spaced(featureAtLocus);
+    std::vector<std::string> found;
+    for (const auto &[name, part] : m_parts) {
+        const bool any =
+            std::any_of(part.phrases.begin(), part.phrases.end(), [&](const std::string &phrase) {
+                return text.find(spaced(phrase)) != std::string::npos;
+            });
+        if (any)
+            found.push_back(name);
+    }
+    return found;
+}
+
+bool Vocabulary::hasPart(const std::vector<std::string> &words, std::string_view part) const
+{
+    const auto found = m_parts.find(part);
+    return found != m_parts.end() && haveOne(wordsOf(words), found->second.oracles);
+}
+
+bool Vocabulary::showsFeature(std::string_view code, std::string_view feature) const
+{
+    const auto found = m_signs.find(feature);
+    return found != m_signs.end()
+           && std::any_of(found->second.begin(), found->second.end(),
+                          [&](const std::string &sign) { return code.find(sign) != std::string_view::npos; });
 }
 
 } // namespace klineage::skills

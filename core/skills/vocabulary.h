@@ -27,6 +27,14 @@ public:
     [[nodiscard]] Ability ability(std::string_view platform, std::string_view capability) const;
     /// Families of an operator by the words of its oracle or its tags, sorted; empty: not known.
     [[nodiscard]] std::vector<std::string> familiesOf(const std::vector<std::string> &words) const;
+    /// The capabilities that a feature's name speaks of: "tma" of "tma_slabs".
+    [[nodiscard]] std::vector<std::string> capabilitiesIn(std::string_view feature) const;
+    /// The parts of operators that a feature at its locus speaks of: "exponentials" of "exp2_folded at exp".
+    [[nodiscard]] std::vector<std::string> partsIn(std::string_view featureAtLocus) const;
+    /// Whether an operator has the part, by the words of its oracle or its tags.
+    [[nodiscard]] bool hasPart(const std::vector<std::string> &words, std::string_view part) const;
+    /// Whether the code, without comments, shows the feature by one of its signs.
+    [[nodiscard]] bool showsFeature(std::string_view code, std::string_view feature) const;
 
 private:
     Vocabulary();
@@ -38,6 +46,12 @@ private:
     std::map<Kind, std::map<std::string, std::string, std::less<>>> m_words; ///< word -> name
     std::map<std::string, Platforms, std::less<>> m_abilities;
     std::vector<std::pair<std::string, std::set<std::string>>> m_families; ///< name, words of oracles
+    struct Part {
+        std::vector<std::string> phrases;
+        std::set<std::string> oracles;
+    };
+    std::map<std::string, Part, std::less<>> m_parts;
+    std::map<std::string, std::vector<std::string>, std::less<>> m_signs; ///< of features
 };
 
 } // namespace klineage::skills

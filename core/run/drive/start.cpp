@@ -122,6 +122,8 @@ void Starter::copyPlainParts()
             m_settings.options.emplace("card_text", "index");
         if (m_settings.policy == "klineage" || m_settings.policy == "generated-only")
             m_settings.options.emplace("moves", "own-first");
+        if (m_settings.policy == "greedy")
+            m_settings.options.emplace("prompt_bytes", "40000");
         m_settings.options.emplace("best", "paired");
     }
     for (const auto &[name, value] : m_request.author) {

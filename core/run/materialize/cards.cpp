@@ -2,6 +2,7 @@
 #include "core/run/materialize/cards.h"
 
 #include "core/files/jsonreader.h"
+#include "core/files/sha256.h"
 #include "core/run/materialize/arm.h"
 #include "core/skills/retrieval/chain.h"
 #include "core/skills/retrieval/sources.h"
@@ -67,6 +68,7 @@ CardChoice readChoice(const json &value)
     each("taken", [&](const json &item, const files::JsonPath &path) {
         choice.taken.push_back(readTaken(item, path));
     });
+    choice.present = readTexts(reader, "present"); // runs of earlier versions have none
     each("blocked", [&](const json &item, const files::JsonPath &path) {
         choice.blocked.push_back(readBlocked(item, path));
     });
@@ -98,7 +100,22 @@ bool restsOn(const skills::CardRecord &record, const std::string &workload)
                           [&](const skills::Verification &run) { return cites(run.target); });
 }
 
-/// The root as a target; a file that is no state of a lineage has neither prior actions nor features.
+/// The trial of a file that was gated before, in any lineage of its workload on the platform.
+const gate::Trial *trialOf(const Workspace &workspace, const Settings &settings, const std::string &text)
+{
+    const std::string sha = files::sha256Hex(text);
+    for (const lineage::Lineage &lineage : workspace.lineages) {
+        if (lineage.workload != settings.workload || lineage.platform != settings.platform)
+            continue;
+        for (const gate::Trial &trial : lineage.trials) {
+            if (trial.candidate == sha)
+                return &trial;
+        }
+    }
+    return nullptr;
+}
+
+/// The root as a target: a state with what lies behind it, and any file with what its code and its trial show.
 skills::Target targetOf(const Workspace &workspace, const Settings &settings, const Subject &root)
 {
     skills::Target target;
@@ -114,6 +131,9 @@ skills::Target targetOf(const Workspace &workspace, const Settings &settings, co
     if (const workload::Workload *workload = workspace.findWorkload(settings.workload))
         skills::describe(target, *workload);
     skills::describeCode(target, root.text);
+    skills::describeFeatures(target, root.text, workspace.cards);
+    if (const gate::Trial *trial = trialOf(workspace, settings, root.text))
+        skills::describeTrial(target, *trial);
     return target;
 }
 
@@ -154,6 +174,7 @@ void replaceByPlacebo(CardChoice &choice, const std::vector<skills::CardRecord> 
     const std::vector<std::string> others = placeboOf(library, names, settings.surface, bytes, settings.seed);
     choice.taken.clear();
     choice.blocked.clear(); // they name cards that the choice had
+    choice.present.clear();
     for (const std::string &name : others) {
         const auto record = std::find_if(library.begin(), library.end(),
                                          [&](const auto &other) { return other.card.name == name; });
@@ -194,8 +215,11 @@ CardChoice chooseCards(const Workspace &whole, const Settings &settings, const S
             });
         choice.taken.push_back(takenOf(link, *record, arm));
     }
-    for (const skills::Blocked &blocked : chain.blocked)
+    for (const skills::Blocked &blocked : chain.blocked) {
         choice.blocked.push_back({blocked.card, blocked.rules});
+        if (skills::isThere(blocked))
+            choice.present.push_back(blocked.card);
+    }
     if (arm == Arm::Shuffled)
         replaceByPlacebo(choice, library, settings);
     return choice;
@@ -203,7 +227,7 @@ CardChoice chooseCards(const Workspace &whole, const Settings &settings, const S
 
 std::string writeCardChoice(const CardChoice &choice)
 {
-    json out{{"taken", json::array()}, {"blocked", json::array()}};
+    json out{{"taken", json::array()}, {"present", choice.present}, {"blocked", json::array()}};
     for (const TakenCard &taken : choice.taken)
         out["taken"].push_back({{"card", taken.card.name},
                                 {"revision", taken.revision},

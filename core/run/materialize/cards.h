@@ -25,7 +25,8 @@ struct BlockedCard {
 };
 
 struct CardChoice {
-    std::vector<TakenCard> taken; ///< best first
+    std::vector<TakenCard> taken;     ///< best first
+    std::vector<std::string> present; ///< cards that fit and that the root shows already
     std::vector<BlockedCard> blocked;
 };
 

@@ -8,6 +8,7 @@
 #include "core/policy/policy.h"
 #include "core/policy/standings.h"
 #include "core/run/activerun.h"
+#include "core/run/lift/difftext.h"
 #include "core/run/materialize/cards.h"
 #include "core/run/subject.h"
 #include "core/run/summary.h"
@@ -28,6 +29,8 @@ using policy::Outcome;
 using policy::Tried;
 
 constexpr int mostAudits = 3;
+constexpr int changeContext = 3; ///< lines around a change that is shown
+constexpr std::size_t mostChangeBytes = 6000;
 constexpr double nearTie = 0.02; ///< of the best's score: some three times what chained pairs are off by
 constexpr std::size_t mostPairs = 2;
 
@@ -127,6 +130,7 @@ Status Materialization::prepare()
             return tl::unexpected(choice.error());
         for (const TakenCard &taken : choice->taken)
             problem.cards.push_back(taken.card);
+        problem.present = choice->present;
     }
     m_root.text = subject->text;
     m_paired = policy::followsPairs(settings().options);
@@ -275,6 +279,7 @@ Result<Answered> Materialization::gateCandidate(const Ask &ask, const std::strin
     Answered answered;
     Tried &tried = answered.outcome.tried;
     tried.text = text;
+    answered.outcome.changes = diffText(ask.baseText, text, changeContext, mostChangeBytes);
     tried.speedup = speedupOf(*trial, m_reference);
     tried.trial = std::move(*trial);
     answered.outcome.kind = Outcome::Kind::Gated;

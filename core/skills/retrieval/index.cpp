@@ -200,10 +200,38 @@ private:
         return m_index.needSets.intern(std::move(ids));
     }
 
-    /// Capabilities and the preconditions that can be evaluated: all of them have to hold.
+    const std::vector<Id> &needsSpokenOf(const Feature &feature)
+    {
+        const Vocabulary &vocabulary = Vocabulary::instance();
+        const Id id = m_index.features.intern(featureText(feature));
+        m_spokenOf.resize(std::max<std::size_t>(m_spokenOf.size(), id + 1));
+        if (!m_spokenOf[id]) {
+            m_spokenOf[id].emplace();
+            for (const std::string &capability : vocabulary.capabilitiesIn(feature.name))
+                m_spokenOf[id]->push_back(m_index.needs.intern(needs::capability + capability));
+            for (const std::string &part : vocabulary.partsIn(m_index.features.text(id)))
+                m_spokenOf[id]->push_back(m_index.needs.intern(needs::part + part));
+        }
+        return *m_spokenOf[id];
+    }
+
+    /// A card of the first format names no language: one that says nothing else of what it needs either is of use where it was verified.
+    static bool isSilent(const Card &card)
+    {
+        const Capability &capability = card.capability;
+        return card.format < 2 && capability.features.empty() && capability.dtypes.empty()
+               && capability.families.empty();
+    }
+
+    /// Capabilities, said or spoken of by what it provides, the parts of an operator that it acts on, and the preconditions that can be
+    /// evaluated: all of them have to hold.
     Id allOf(const Card &card)
     {
         std::vector<Id> ids;
+        for (const Feature &feature : card.provides) {
+            const std::vector<Id> &spokenOf = needsSpokenOf(feature);
+            ids.insert(ids.end(), spokenOf.begin(), spokenOf.end());
+        }
         for (const std::string &feature : card.capability.features)
             ids.push_back(m_index.needs.intern(needs::capability + feature));
         for (const Claim &claim : card.preconditions) {
@@ -256,8 +284,9 @@ private:
             priors.push_back(internActions(actions));
         shape.priors = m_index.priorChoices.intern(std::move(priors));
         shape.contract = contractOf(record.card);
+        shape.isBound = !known.scope.languages.empty() && isSilent(record.card);
         const auto key = std::tuple(shape.cases, shape.languages, shape.platforms, shape.priors,
-                                    shape.contract, shape.standing);
+                                    shape.contract, shape.standing, shape.isBound);
         const auto [found, added] = m_shapes.emplace(key, static_cast<Id>(m_index.shapes.size()));
         if (added)
             m_index.shapes.push_back(shape);
@@ -274,6 +303,8 @@ private:
         std::stable_sort(order.begin(), order.end(),
                          [&](Id a, Id b) { return place(m_index.shapes[a]) < place(m_index.shapes[b]); });
         std::vector<Shape> sorted;
+        sorted.reserve(order.size());
+        m_index.groupOfShape.reserve(order.size());
         std::vector<Id> newId(order.size());
         for (const Id old : order) {
             const Shape &shape = m_index.shapes[old];
@@ -322,7 +353,8 @@ private:
     Index &m_index;
     PathsByLineage m_paths;
     std::map<Contract, Id> m_contracts;
-    std::map<std::tuple<Id, Id, Id, Id, Id, Standing>, Id> m_shapes;
+    std::map<std::tuple<Id, Id, Id, Id, Id, Standing, bool>, Id> m_shapes;
+    std::vector<std::optional<std::vector<Id>>> m_spokenOf; ///< by feature: needs
 };
 
 } // namespace

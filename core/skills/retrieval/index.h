@@ -22,7 +22,8 @@ struct Shape {
     Id priors = 0;    ///< set of sets of actions: of each state it was verified in
     Id contract = 0;
     Standing standing = Standing::Hypothesis;
-    Id firstCard = 0; ///< in Index::postings
+    bool isBound = false; ///< to its languages
+    Id firstCard = 0;     ///< in Index::postings
     Id cardCount = 0;
 };
 

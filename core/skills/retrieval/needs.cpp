@@ -72,6 +72,12 @@ Holds holds(const Target &target, const kernel::Bindings &bindings, std::string_
         return listed(target.dtypes, after(needs::dtype));
     if (need.starts_with(needs::word))
         return listed(target.words, after(needs::word));
+    if (need.starts_with(needs::part)) { // of an operator that no family knows it may have any
+        if (target.families.empty() || target.workloadTags.empty())
+            return Holds::Unknown;
+        return Vocabulary::instance().hasPart(target.workloadTags, after(needs::part)) ? Holds::Yes
+                                                                                       : Holds::No;
+    }
     if (need.starts_with(needs::language))
         return target.language.empty() ? Holds::Unknown
                                        : (after(needs::language) == target.language ? Holds::Yes : Holds::No);
@@ -126,9 +132,12 @@ void addBrokenNeeds(std::vector<std::string> &rules, const Index &index, const L
             continue;
         const std::string &text = index.needs.text(need);
         const std::string word = text.substr(text.find(':') + 1);
-        rules.push_back(text.starts_with(needs::capability)
-                            ? "needs " + word + ", which " + target.platform + " lacks"
-                            : "is sound when " + word + ", which does not hold");
+        if (text.starts_with(needs::capability))
+            rules.push_back("needs " + word + ", which " + target.platform + " lacks");
+        else if (text.starts_with(needs::part))
+            rules.push_back("acts on " + word + ", which the operator does not have");
+        else
+            rules.push_back("is sound when " + word + ", which does not hold");
     }
     if (noneIsLeft(index, likeness, contract.families))
         rules.push_back("is of the family " + wordsOf(index, contract.families, " or ")

@@ -14,6 +14,7 @@ inline constexpr auto family = "family:";
 inline constexpr auto dtype = "dtype:";
 inline constexpr auto language = "language:";
 inline constexpr auto word = "word:";
+inline constexpr auto part = "part:";
 } // namespace needs
 
 /// By need of the index. A condition that names what the target does not say is not known.

@@ -88,6 +88,11 @@ std::string pathText(const Index &index, const PathStep &step)
     return std::to_string(step.distance) + " steps on " + where;
 }
 
+bool keepsLanguage(const Likeness &likeness, const Target &target, const Shape &shape)
+{
+    return target.language.empty() || likeness.languageSet[shape.languages] > 0;
+}
+
 bool keepsContract(const Index &index, const Likeness &likeness, const Contract &contract)
 {
     const auto has = [&](Id feature) { return likeness.features[feature] != 0; };
@@ -110,6 +115,9 @@ std::vector<std::string> brokenRules(const Index &index, const Likeness &likenes
         rules.emplace_back("is retired");
     if (shape.standing == Standing::Rejected)
         rules.emplace_back("is rejected by its standing review");
+    if (shape.isBound && !keepsLanguage(likeness, target, shape))
+        rules.push_back("was not " + std::string(verb(shape)) + " in " + target.language
+                        + ", and does not say what it needs");
     const Contract &contract = index.contracts[shape.contract];
     addBrokenNeeds(rules, index, likeness, target, contract);
     const auto has = [&](Id feature) { return likeness.features[feature] != 0; };
@@ -120,7 +128,7 @@ std::vector<std::string> brokenRules(const Index &index, const Likeness &likenes
     const auto provided = index.featureSets[contract.provided];
     if (!provided.empty() && std::all_of(provided.begin(), provided.end(), has)) {
         for (const Id feature : provided)
-            rules.push_back("already provided: the code has " + index.features.text(feature));
+            rules.push_back(alreadyProvided + index.features.text(feature));
     }
     for (const Id feature : index.featureSets[contract.conflicting]) {
         if (has(feature))

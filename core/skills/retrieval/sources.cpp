@@ -49,6 +49,24 @@ void addSizes(std::map<std::string, double> &values, const workload::Workload &w
     }
 }
 
+std::string withoutComments(std::string_view code)
+{
+    std::string out;
+    for (std::size_t at = 0; at < code.size();) {
+        const std::string_view rest = code.substr(at);
+        std::size_t end = 0;
+        if (rest.starts_with("//"))
+            end = rest.find('\n');
+        else if (rest.starts_with("/*"))
+            end = rest.find("*/", 2);
+        if (end > 0)
+            at += std::min(end, rest.size());
+        else
+            out += code[at++];
+    }
+    return out;
+}
+
 } // namespace
 
 LineagePath pathOf(const lineage::Lineage &lineage)
@@ -135,6 +153,56 @@ void describeCode(Target &target, std::string_view code)
         at = std::max(end, at + 1);
     }
     target.words.assign(words.begin(), words.end());
+}
+
+void describeFeatures(Target &target, std::string_view code, const std::vector<CardRecord> &library)
+{
+    const std::string bare = withoutComments(code);
+    const Vocabulary &vocabulary = Vocabulary::instance();
+    const auto isIn = [](const std::vector<Feature> &list, const Feature &feature) {
+        return std::find(list.begin(), list.end(), feature) != list.end();
+    };
+    std::vector<Feature> shown;
+    for (const CardRecord &record : library) {
+        for (const Feature &feature : record.card.provides) {
+            if (!isIn(shown, feature) && vocabulary.showsFeature(bare, feature.name))
+                shown.push_back(feature);
+        }
+    }
+    const auto provides = [&](const Card &card) {
+        return !card.provides.empty()
+               && std::all_of(card.provides.begin(), card.provides.end(),
+                              [&](const Feature &feature) { return isIn(shown, feature); });
+    };
+    // Until nothing is added: what is there rests on something.
+    for (std::size_t before = 0; before != shown.size();) {
+        before = shown.size();
+        for (const CardRecord &record : library) {
+            if (!provides(record.card))
+                continue;
+            for (const Feature &feature : record.card.requirements) {
+                if (!isIn(shown, feature))
+                    shown.push_back(feature);
+            }
+        }
+    }
+    for (const CardRecord &record : library) {
+        std::vector<std::string> &actions = target.priorActions;
+        if (provides(record.card)
+            && std::find(actions.begin(), actions.end(), record.card.category) == actions.end())
+            actions.push_back(record.card.category);
+    }
+    for (const Feature &feature : shown) {
+        if (!isIn(target.features, feature))
+            target.features.push_back(feature);
+    }
+}
+
+bool isThere(const Blocked &blocked)
+{
+    return !blocked.rules.empty()
+           && std::all_of(blocked.rules.begin(), blocked.rules.end(),
+                          [](const std::string &rule) { return rule.starts_with(alreadyProvided); });
 }
 
 void describeTrial(Target &target, const gate::Trial &trial)

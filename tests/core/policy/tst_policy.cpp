@@ -100,6 +100,8 @@ public:
         m_policy->observe(outcome);
     }
 
+    void observe(const Outcome &outcome) { m_policy->observe(outcome); }
+
     void plan(const std::string &block)
     {
         const Result<std::string> read = m_policy->readPlan(block);
@@ -370,6 +372,47 @@ private slots:
         QVERIFY(walk.prompt().contains("verdict of wrong"));
         walk.other(Outcome::Kind::NoCandidate, "two blocks");
         QVERIFY(walk.ask().startsWith("end:"));
+    }
+
+    /// Of now: each question stays within its bytes, has the best file once, and brings other cards' texts than the one before.
+    void greedyQuestionsAreShort()
+    {
+        Problem p = problem({"tile", "vectorize", "prefetch", "huge"});
+        p.present = {"unroll", "pad"};
+        for (LoadedCard &card : p.cards) {
+            card.index = "line of " + card.name + '\n';
+            card.text += std::string(card.name == "huge" ? 60'000 : 12'000, '.') + '\n';
+        }
+        p.options = {{"cards", "yes"}, {"prompt_bytes", "40000"}, {"best", "paired"}};
+        Walk walk("greedy", std::move(p));
+        QCOMPARE(walk.ask(), "suggest|root|One change to the best");
+        const auto bytes = [&] {
+            return walk.last.request.system.size() + walk.last.request.messages.back().text.size();
+        };
+        QVERIFY(bytes() <= 40'000);
+        const QString system = QString::fromStdString(walk.last.request.system);
+        QVERIFY(system.contains("line of huge"));
+        QVERIFY(system.contains(
+            "Already there in the root, by the look of its code, and left out of these: unroll, pad."));
+        QVERIFY(system.contains("const __grid_constant__ TensorMap"));
+        QVERIFY(!system.contains("carrier of tile"));
+        QCOMPARE(system.count("// root") + walk.prompt().count("// root"),
+                 QString::fromStdString(file("root")).count("// root"));
+        QCOMPARE(walk.last.cards, (std::vector<std::string>{"tile", "vectorize"}));
+        QCOMPARE(walk.prompt().count("carrier of tile"), 1);
+        QVERIFY(!walk.prompt().contains("carrier of prefetch"));
+
+        Outcome outcome;
+        outcome.kind = Outcome::Kind::Gated;
+        outcome.tried = tried("wrong", 0);
+        outcome.changes = "@@ -1,1 +1,1 @@\n-root\n+wrong\n";
+        walk.observe(outcome);
+        walk.ask();
+        QVERIFY(bytes() <= 40'000);
+        QCOMPARE(walk.last.cards, (std::vector<std::string>{"prefetch", "tile"}));
+        QVERIFY(walk.prompt().contains("-root\n+wrong"));
+        QVERIFY(walk.prompt().contains("verdict of wrong"));
+        QVERIFY(!walk.prompt().contains(QString::fromStdString(outcome.tried.text)));
     }
 
     void longChatsAreSummarised()

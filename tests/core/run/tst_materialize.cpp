@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Whole runs with an author and a gate that are functions: policies, steps, money, endings; and that a run that is killed anywhere and
 // gone on with comes to the same.
+#include "core/run/materialize/cards.h"
 #include "core/run/summary.h"
 #include "tests/core/run/materializefixture.h"
 #include "tests/paths.h"
@@ -433,6 +434,56 @@ private slots:
         QVERIFY(first != std::string::npos && second != std::string::npos && first < second);
         QVERIFY(readAll(directory() / "cards.json").find("once the cards before it are applied: stage-rows")
                 != std::string::npos);
+    }
+
+    /// What its code shows is left out, and what it lacks comes first: a file half way up a lineage is as good a target as a state there.
+    void aFileIsATargetLikeAState()
+    {
+        const fs::path source = klineage::test::sourcePath();
+        const Result<Workspace> shipped = openWorkspace(source);
+        QVERIFY(shipped);
+        Settings wanted = settings("greedy");
+        wanted.workload = "heldout-mm-2048";
+        wanted.surface = "cuda";
+        wanted.platform = "sm90";
+        wanted.options["held_out"] = "yes";
+        Subject root;
+        root.label = "workloads/heldout-mm-2048/half3.cu";
+        root.text = readAll(source / root.label);
+        const CardChoice choice = chooseCards(*shipped, wanted, root, 8);
+        std::vector<std::string> names;
+        for (const TakenCard &taken : choice.taken)
+            names.push_back(taken.card.name);
+        const auto has = [](const std::vector<std::string> &list, const char *name) {
+            return std::find(list.begin(), list.end(), name) != list.end();
+        };
+        for (const char *there : {"stage-operand-tiles", "block-outputs-in-registers",
+                                  "swizzled-16-byte-chunks", "cp-async-ring", "mma-sync-fragments"}) {
+            QVERIFY2(!has(names, there), there);
+            QVERIFY2(has(choice.present, there), there);
+        }
+        QCOMPARE(names.at(0), std::string("tma-slab-copies"));
+        QVERIFY(has(names, "wgmma-from-shared"));
+        const Result<CardChoice> again = parseCardChoice(writeCardChoice(choice), "cards.json");
+        QVERIFY(again);
+        QCOMPARE(again->present, choice.present);
+    }
+
+    void aFailedSuggestionComesBackAsChanges()
+    {
+        FakeGate fake(judgeByCode);
+        std::vector<std::string> questions;
+        FunctionProvider provider([&](const llm::Request &request) -> std::string {
+            questions.push_back(request.messages.back().text);
+            return questions.size() == 1 ? fencedCandidate("v ns(3000)") : "DONE";
+        });
+        Settings wanted = settings("greedy");
+        wanted.options["prompt_bytes"] = "40000";
+        make(wanted);
+        QVERIFY(goOn(workspace(), directory(), provider, fake.function()));
+        QCOMPARE(questions.size(), std::size_t{2});
+        QVERIFY2(questions[1].find("```diff") != std::string::npos, questions[1].c_str());
+        QVERIFY(questions[1].find("+v ns(3000)") != std::string::npos);
     }
 
     void heldOutCardsStayOut()

@@ -249,6 +249,21 @@ private slots:
         QVERIFY(none.error().message.find("nobody-knows") != std::string::npos);
     }
 
+    /// What every new run says, so that those of earlier versions go on as they began.
+    void newRunsSayHowTheyAsk()
+    {
+        StartRequest request = requestOf(Kind::Materialize, "toy/pocl");
+        request.policy = "greedy";
+        const Result<Settings> greedy = startSettings(m_workspace, request);
+        QVERIFY(greedy);
+        QCOMPARE(greedy->options.at("prompt_bytes"), std::string("40000"));
+        request.options["prompt_bytes"] = "20000";
+        QCOMPARE(startSettings(m_workspace, request)->options.at("prompt_bytes"), std::string("20000"));
+        request = requestOf(Kind::Materialize, "toy/pocl");
+        request.policy = "klineage";
+        QCOMPARE(startSettings(m_workspace, request)->options.count("prompt_bytes"), std::size_t{0});
+    }
+
     void notes()
     {
         const auto text = [this](const StartRequest &request) {

@@ -93,6 +93,7 @@ LabelledTarget readTarget(const TomlTable &table, const std::map<std::string, co
         if (workload.workload == out.target.workload) {
             out.target.families = Vocabulary::instance().familiesOf(workload.tags);
             out.target.dtypes = workload.tags; // among them
+            out.target.workloadTags = workload.tags;
         }
     }
     out.target.platform = table.string("platform");

@@ -423,6 +423,9 @@ private slots:
                 std::vector<std::tuple<double, double, std::string>> order;
                 for (const CardRecord &record : library) {
                     const Scope scope = verifiedScope(record);
+                    // These cards say nothing of what they need.
+                    if (!scope.languages.empty() && scope.languages[0] != target.language)
+                        continue;
                     std::set<std::string> own(scope.priorActions.begin(), scope.priorActions.end());
                     const std::size_t shared = own.count(target.priorActions[0]);
                     const std::array parts{

@@ -11,8 +11,8 @@ using namespace klineage::tests;
 
 namespace {
 
-constexpr double leastRecallAt8 = 0.9;
-constexpr double leastPrecisionAtR = 0.8;
+constexpr double leastRecallAt8 = 0.97;
+constexpr double leastPrecisionAtR = 0.9;
 
 } // namespace
 
@@ -29,7 +29,7 @@ private slots:
     }
 
     /// The floors leave a few cards of room for changes that trade one target for another; what was measured when they were set is
-    /// 0.946 and 0.863.
+    /// 1.000 and 0.941.
     void relevantCardsAreFound()
     {
         const RetrievalIndex index(m_set.library, m_set.paths, m_set.workloads);
@@ -60,8 +60,10 @@ private slots:
         for (LabelledTarget &labelled : set.targets) {
             if (without == 0)
                 labelled.target.features.clear();
-            if (without == 1)
+            if (without == 1) {
                 labelled.target.workload = "unknown";
+                labelled.target.workloadTags.clear();
+            }
             if (without == 2)
                 labelled.target.platform = labelled.target.language = "unknown";
         }
