@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -65,11 +66,12 @@ struct BufferBinding {
 };
 using BufferSet = std::map<std::string, BufferBinding>;
 
-/// Bytes that the worker refills before each timed sample: those of an output, or of a workspace that is not cleared.
+/// Bytes that the worker refills before each timed sample: those of an output, or of a workspace.
 struct FillRegion {
     BufferId buffer = 0;
     std::size_t offsetBytes = 0;
     std::size_t bytes = 0;
+    bool written = true; ///< by the side's runs on the set; false: another side's workspace
 };
 /// One entry a buffer set.
 using FillSets = std::vector<std::vector<FillRegion>>;
@@ -83,10 +85,16 @@ struct GuardedCopies {
     std::size_t bytes = 0;       ///< of the tensor
     BufferId zones = 0;          ///< what they hold: the zone before, and then the one after
 };
+struct ModuleVariable {
+    ModuleId module = 0;
+    std::string name;
+    std::size_t bytes = 0;
+};
 /// All of the buffers that candidates could keep something in and nobody else writes to: put back before each timed sample.
 struct Guards {
     std::vector<GuardedCopies> copies;
-    std::vector<FillRegion> slack; ///< of buffers, behind what is used of them: refilled
+    std::vector<FillRegion> slack;         ///< of buffers, behind what is used of them: refilled
+    std::vector<ModuleVariable> variables; ///< that no run may change, as they are now
 };
 
 /// The outputs that are looked at after each timed sample: the same number in each set, cut alike.
@@ -125,7 +133,9 @@ struct TimedRun {
     bool replay = true; ///< CUDA: as a graph; false: launched one by one
     /// CUDA: what the sets' inputs hold, as setContents() says; 0: what they held before.
     std::uint64_t content = 0;
-    int around = 0; ///< sets that are refilled and looked at, from `first` on, if those are more than run
+    int around = 0; ///< sets that are looked at, from `first` on, if those are more than run
+    /// Put into inputs after their content was made, and gone when it is made anew: contents whose results are known.
+    std::vector<CopyRange> known{};
 
     /// How many sets it concerns, each once, of so many.
     [[nodiscard]] std::size_t setsConcerned(std::size_t sets) const
@@ -146,6 +156,8 @@ struct TimedSample {
     double clockMhz = 0; ///< cycles over nanoseconds around the sample; 0: not known
     /// Of the outputs as the sample left them, launch by launch: [launch][output][tile]. Empty without fill word or setOutputs().
     std::vector<TilePrint> prints{};
+    /// CUDA: what the sample changed though none of its runs may: a byte of a buffer, or (buffer 0) the offset-th of Guards::variables.
+    std::optional<BufferBinding> touched{};
 };
 
 /// What the device says that replaying a subject for a while used.

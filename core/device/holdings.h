@@ -55,6 +55,15 @@ public:
         return found->second.memory.get();
     }
     [[nodiscard]] std::size_t bytesOf(BufferId id) const { return m_buffers.at(id).bytes; }
+    /// Which byte it is, where memory has addresses.
+    [[nodiscard]] std::optional<BufferBinding> placeOf(RawMemory address) const
+    {
+        for (const auto &[id, buffer] : m_buffers) {
+            if (address >= buffer.memory.get() && address - buffer.memory.get() < buffer.bytes)
+                return BufferBinding{id, static_cast<std::size_t>(address - buffer.memory.get())};
+        }
+        return std::nullopt;
+    }
 
     [[nodiscard]] Result<Entry *> subject(SubjectId id)
     {

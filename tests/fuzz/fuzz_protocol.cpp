@@ -35,8 +35,8 @@ FuzzTarget fuzzTarget()
              {"compile",
               protocol::write(CompileOutput{true, "log", {}, {{"spills", 4, "B", "k"}}, "nvrtc 13.0"})}}
             .dump(),
-        json{{"sample", protocol::write(TimedSample{1500.5, 1980})},
-             {"run", protocol::write(TimedRun{3, 1, 48, 0x7ff17ff1u, false})},
+        json{{"sample", protocol::write(TimedSample{1500.5, 1980, {}, BufferBinding{3, 4096}})},
+             {"run", protocol::write(TimedRun{3, 1, 48, 0x7ff17ff1u, false, 7, 50, {{1, 0, 2, 4096, 64}}})},
              {"error", protocol::write(Error{ErrorCode::InvalidInput, "No.", "detail"})}}
             .dump(),
         json{{"sets", protocol::write(std::vector<BufferSet>{{{"a", {1, 4096}}, {"b", {2, 4096}}}})},

@@ -103,22 +103,32 @@ Result<ModuleId> CudaBackend::load(std::span<const std::byte> binary, const std:
 
 void CudaBackend::unload(ModuleId module)
 {
+    std::erase_if(m_variables, [&](const Variable &variable) { return variable.which.module == module; });
     if (m_held.eraseModule(module))
         m_driver.ctxResetPersistingL2Cache();
 }
 
-Status CudaBackend::readGlobal(ModuleId module, const std::string &name, std::span<std::byte> bytes)
+Result<CUdeviceptr> CudaBackend::addressOf(ModuleId module, const std::string &variable,
+                                           std::size_t bytes) const
 {
-    const auto found = m_held.module(module, "read the variable " + name);
+    const auto found = m_held.module(module, "read the variable " + variable);
     if (!found)
         return tl::unexpected(found.error());
     CUdeviceptr address = 0;
     std::size_t size = 0;
-    const CUresult result = m_driver.moduleGetGlobal(&address, &size, *found, name.c_str());
-    if (result != CUDA_SUCCESS || size < bytes.size())
-        return fail(ErrorCode::InvalidInput, "Cannot find the variable " + name
+    const CUresult result = m_driver.moduleGetGlobal(&address, &size, *found, variable.c_str());
+    if (result != CUDA_SUCCESS || size < bytes)
+        return fail(ErrorCode::InvalidInput, "Cannot find the variable " + variable
                                                  + " in the module: " + m_driver.describe(result) + ".");
-    return m_driver.check(m_driver.memcpyDtoH(bytes.data(), address, bytes.size()),
+    return address;
+}
+
+Status CudaBackend::readGlobal(ModuleId module, const std::string &name, std::span<std::byte> bytes)
+{
+    const auto address = addressOf(module, name, bytes.size());
+    if (!address)
+        return tl::unexpected(address.error());
+    return m_driver.check(m_driver.memcpyDtoH(bytes.data(), *address, bytes.size()),
                           "read the variable " + name);
 }
 
@@ -226,14 +236,16 @@ Status CudaBackend::setFills(SubjectId subject, const FillSets &fills)
         return tl::unexpected(found.error());
     if (!m_helpers.installed())
         return fail(ErrorCode::Internal, "Cannot refill buffers: the gate's own kernels are not loaded.");
-    std::vector<std::vector<Region>> sets;
-    for (const auto &set : fills) {
-        auto placed = regions(set);
+    std::vector<std::vector<Region>> written(fills.size());
+    std::vector<std::vector<Region>> others(fills.size());
+    for (std::size_t set = 0; set < fills.size(); ++set) {
+        const auto placed = regions(fills[set]);
         if (!placed)
             return tl::unexpected(placed.error());
-        sets.push_back(std::move(*placed));
+        for (std::size_t i = 0; i < placed->size(); ++i)
+            (fills[set][i].written ? written : others)[set].push_back((*placed)[i]);
     }
-    (*found)->fills = FillTable(sets);
+    (*found)->fills = FillTable(std::move(written), std::move(others));
     return {};
 }
 
@@ -266,6 +278,15 @@ Status CudaBackend::setGuards(const Guards &guards)
             {*buffer, wanted.copies, wanted.strideBytes, wanted.offsetBytes, wanted.bytes, *zones});
     }
     m_helpers.setGuards(std::move(placed), std::move(*slack));
+    m_variables.clear();
+    for (const ModuleVariable &variable : guards.variables) {
+        const auto address = addressOf(variable.module, variable.name, variable.bytes);
+        if (!address)
+            return tl::unexpected(address.error());
+        m_variables.push_back({variable, *address, std::vector<std::byte>(variable.bytes)});
+        if (auto read = readGlobal(variable.module, variable.name, m_variables.back().held); !read)
+            return read;
+    }
     return {};
 }
 

@@ -82,11 +82,14 @@ public:
 
 private:
     int attribute(CUdevice_attribute name) const;
+    Result<CUdeviceptr> addressOf(ModuleId module, const std::string &variable, std::size_t bytes) const;
     Result<std::vector<Region>> regions(const std::vector<FillRegion> &wanted) const;
     Result<std::vector<AddressSet>> addresses(const std::vector<BufferSet> &sets) const;
     Status enqueueRuns(Entry &entry, const TimedRun &run);
     Result<CUgraphExec> replay(Entry &entry, const TimedRun &run);
     Status makeContents(const TimedRun &run);
+    /// What a sample changed that it may not.
+    Result<std::optional<BufferBinding>> touched(const Entry &entry, const TimedRun &run);
 
     Driver m_driver;
     Helpers m_helpers;
@@ -105,6 +108,13 @@ private:
         std::uint64_t held = 0;
     };
     std::vector<Contents> m_contents; ///< by set
+    /// A variable that no run may change, and what it holds.
+    struct Variable {
+        ModuleVariable which;
+        CUdeviceptr address = 0;
+        std::vector<std::byte> held;
+    };
+    std::vector<Variable> m_variables;
 };
 
 } // namespace klineage::gate::cuda

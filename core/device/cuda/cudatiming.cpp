@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // Timing of subjects: graph replays between events, with the clocks read around them, and the energy of a long replay.
+#include "core/base/random.h"
 #include "core/device/cuda/cudabackend.h"
 #include "core/device/cuda/nvml.h"
 
@@ -13,6 +14,7 @@ namespace klineage::gate::cuda {
 namespace {
 
 constexpr double betweenReadingsNs = 10e6; ///< of the energy counter
+constexpr std::size_t smallVariableBytes = std::size_t{16} << 10;
 
 } // namespace
 
@@ -37,8 +39,11 @@ Result<CUgraphExec> CudaBackend::replay(Entry &entry, const TimedRun &run)
     if (!graph)
         return tl::unexpected(graph.error());
     CUgraphExec made = entry.replays.emplace_back(Replay{first, run.repeats, std::move(*graph)}).graph.get();
-    // The first replay uploads the graph and warms caches: it is never a sample.
-    m_driver.graphLaunch(made, m_stream.get());
+    // The first replay uploads the graph and warms caches: it is never a sample. Where a sample ends early nothing may tell beforehand.
+    if (run.around > run.repeats)
+        m_driver.graphUpload(made, m_stream.get());
+    else
+        m_driver.graphLaunch(made, m_stream.get());
     if (auto done = m_driver.check(m_driver.streamSynchronize(m_stream.get()), "finish the kernel"); !done)
         return tl::unexpected(done.error());
     return made;
@@ -83,10 +88,12 @@ Result<TimedSample> CudaBackend::time(const TimedRun &run)
     }
     if (auto made = makeContents(run); !made)
         return tl::unexpected(made.error());
+    if (auto put = run.known.empty() ? Status() : copy(run.known); !put)
+        return tl::unexpected(put.error());
     const bool helped = m_helpers.installed();
     if (helped && run.fillWord != 0) {
-        if (auto filled = m_helpers.refill(m_stream.get(), subject.fills, run.first, concerned, run.fillWord,
-                                           subject.subject->localBytes());
+        if (auto filled =
+                m_helpers.refill(m_stream.get(), subject.fills, run.fillWord, subject.subject->localBytes());
             !filled)
             return tl::unexpected(filled.error());
     }
@@ -113,8 +120,33 @@ Result<TimedSample> CudaBackend::time(const TimedRun &run)
         if (!looked)
             return tl::unexpected(looked.error());
         sample.prints = std::move(*looked);
+        auto changed = touched(subject, run);
+        if (!changed)
+            return tl::unexpected(changed.error());
+        sample.touched = *changed;
     }
     return sample;
+}
+
+Result<std::optional<BufferBinding>> CudaBackend::touched(const Entry &entry, const TimedRun &run)
+{
+    const bool all = entropy() % 16 == 0; // large tables are looked at now and then
+    std::vector<Held> held;
+    for (const Variable &variable : m_variables) {
+        if (all || variable.held.size() <= smallVariableBytes)
+            held.push_back({variable.address, variable.held});
+    }
+    const auto address = m_helpers.touched(
+        m_stream.get(), entry.fills.untouchedBy(run.first, static_cast<std::size_t>(run.repeats)),
+        run.fillWord, held);
+    if (!address)
+        return tl::unexpected(address.error());
+    for (std::size_t i = 0; i < m_variables.size(); ++i) {
+        if (*address >= m_variables[i].address
+            && *address - m_variables[i].address < m_variables[i].held.size())
+            return BufferBinding{0, i};
+    }
+    return *address == 0 ? std::optional<BufferBinding>() : m_held.placeOf(*address);
 }
 
 /// Begins and ends at a step of the counter, which moves some ten times a second.

@@ -10,7 +10,7 @@ struct Mark { u64 sm; u64 cycles; u64 nanoseconds; };
 struct Output { u64 address; u64 elements; u64 tile; u64 kind; u64 slot; };
 struct Print { u64 hash; double sum; double projection; double squares; unsigned nonFinite; unsigned unwritten; };
 
-extern "C" __global__ void klineage_fill(const Region *regions, unsigned word)
+extern "C" __global__ void klineage_fill(const Region *regions, unsigned word, u64 *)
 {
     const Region region = regions[blockIdx.y];
     const u64 words = region.bytes / 4;
@@ -21,6 +21,38 @@ extern "C" __global__ void klineage_fill(const Region *regions, unsigned word)
     if (blockIdx.x == 0 && threadIdx.x < region.bytes % 4)
         reinterpret_cast<unsigned char *>(region.address)[words * 4 + threadIdx.x] =
             static_cast<unsigned char>(word >> (8 * threadIdx.x));
+}
+
+// The least address of what klineage_fill wrote and is another word now.
+extern "C" __global__ void klineage_touched(const Region *regions, unsigned word, u64 *found)
+{
+    const Region region = regions[blockIdx.y];
+    const u64 words = region.bytes / 4;
+    const unsigned *in = reinterpret_cast<const unsigned *>(region.address);
+    const u64 step = u64(gridDim.x) * blockDim.x;
+    for (u64 i = u64(blockIdx.x) * blockDim.x + threadIdx.x; i < words; i += step) {
+        if (in[i] != word)
+            atomicMin(found, region.address + 4 * i);
+    }
+    const u64 last = region.address + words * 4 + threadIdx.x;
+    if (blockIdx.x == 0 && threadIdx.x < region.bytes % 4
+        && *reinterpret_cast<const unsigned char *>(last) != static_cast<unsigned char>(word >> (8 * threadIdx.x)))
+        atomicMin(found, last);
+}
+
+__device__ void compare(const char *at, const char *with, u64 bytes, u64 *found)
+{
+    if ((reinterpret_cast<u64>(at) | reinterpret_cast<u64>(with) | bytes) % 4 == 0) {
+        for (u64 i = threadIdx.x; i < bytes / 4; i += blockDim.x) {
+            if (reinterpret_cast<const unsigned *>(at)[i] != reinterpret_cast<const unsigned *>(with)[i])
+                atomicMin(found, reinterpret_cast<u64>(at) + 4 * i);
+        }
+        return;
+    }
+    for (u64 i = threadIdx.x; i < bytes; i += blockDim.x) {
+        if (at[i] != with[i])
+            atomicMin(found, reinterpret_cast<u64>(at) + i);
+    }
 }
 
 __device__ void put(char *to, const char *from, u64 bytes)
@@ -36,7 +68,7 @@ __device__ void put(char *to, const char *from, u64 bytes)
 
 // Puts the zones around the copies of a tensor (y) back as they were.
 struct Guard { u64 address, copies, stride, front, bytes, zones; };
-extern "C" __global__ void klineage_guard(const Guard *guards)
+extern "C" __global__ void klineage_guard(const Guard *guards, u64 *)
 {
     const Guard guard = guards[blockIdx.y];
     const char *zones = reinterpret_cast<const char *>(guard.zones);
@@ -44,6 +76,18 @@ extern "C" __global__ void klineage_guard(const Guard *guards)
         char *at = reinterpret_cast<char *>(guard.address + copy * guard.stride);
         put(at, zones, guard.front);
         put(at + guard.front + guard.bytes, zones + guard.front, guard.stride - guard.front - guard.bytes);
+    }
+}
+
+// The least address of what klineage_guard put back and is something else now.
+extern "C" __global__ void klineage_zones(const Guard *guards, u64 *found)
+{
+    const Guard guard = guards[blockIdx.y];
+    const char *zones = reinterpret_cast<const char *>(guard.zones);
+    for (u64 copy = blockIdx.x; copy < guard.copies; copy += gridDim.x) {
+        const char *at = reinterpret_cast<const char *>(guard.address + copy * guard.stride);
+        compare(at, zones, guard.front, found);
+        compare(at + guard.front + guard.bytes, zones + guard.front, guard.stride - guard.front - guard.bytes, found);
     }
 }
 

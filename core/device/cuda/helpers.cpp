@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <map>
 
 namespace klineage::gate::cuda {
@@ -22,11 +23,6 @@ constexpr std::size_t smallStack = 256;
 constexpr std::size_t usualStack = 4096;
 /// The device hands memory out in pieces of this size: no candidate's buffer lies in one of these.
 constexpr std::size_t pieceBytes = std::size_t{2} << 20;
-
-std::ptrdiff_t difference(std::size_t index)
-{
-    return static_cast<std::ptrdiff_t>(index);
-}
 
 /// The number of the type among those of klineage_print.
 std::uint64_t kindOf(kernel::DType dtype)
@@ -82,6 +78,8 @@ Status Helpers::install(CUdevice device, std::span<const std::byte> cubin)
     m_module = std::move(*module);
     for (const auto &[function, name] : {std::pair{&m_fill, "klineage_fill"},
                                          {&m_guard, "klineage_guard"},
+                                         {&m_touched, "klineage_touched"},
+                                         {&m_zones, "klineage_zones"},
                                          {&m_wipe, "klineage_wipe"},
                                          {&m_scrub, "klineage_scrub"},
                                          {&m_scrubLocal, "klineage_scrub_local"},
@@ -162,29 +160,89 @@ Status Helpers::launch(CUfunction function, unsigned gridX, unsigned gridY, unsi
                           std::string("launch the gate's kernel ") + name);
 }
 
-Status Helpers::fill(CUstream stream, CUdeviceptr table, std::size_t regions, std::uint32_t word)
+Status Helpers::overRegions(CUfunction function, CUstream stream, CUdeviceptr table, std::size_t regions,
+                            std::uint32_t word, CUdeviceptr found)
 {
     if (regions == 0)
         return {};
-    void *arguments[] = {&table, &word};
+    void *arguments[] = {&table, &word, &found};
     const auto chunks = std::max(1u, 4 * m_multiprocessors / static_cast<unsigned>(regions));
-    return launch(m_fill, chunks, static_cast<unsigned>(regions), fillThreads, 0, stream, arguments,
-                  "klineage_fill");
+    return launch(function, chunks, static_cast<unsigned>(regions), fillThreads, 0, stream, arguments,
+                  "over what is refilled");
 }
 
-Status Helpers::refill(CUstream stream, const FillTable &table, std::size_t first, std::size_t count,
-                       std::uint32_t word, std::size_t localBytes)
+Status Helpers::overGuards(CUfunction function, CUstream stream, CUdeviceptr table, std::size_t guards,
+                           CUdeviceptr found)
 {
-    std::vector<Region> regions = m_slack;
-    if (const std::size_t sets = table.setCount(); sets > 0 && !table.empty()) {
-        first %= sets;
-        count = std::min(count, sets);
-        const std::size_t straight = std::min(count, sets - first);
-        for (const auto &[begin, end] :
-             {std::pair{first, first + straight}, {std::size_t{0}, count - straight}})
-            regions.insert(regions.end(), table.m_regions.begin() + difference(table.m_firsts[begin]),
-                           table.m_regions.begin() + difference(table.m_firsts[end]));
+    if (guards == 0)
+        return {};
+    void *arguments[] = {&table, &found};
+    const auto families = static_cast<unsigned>(guards);
+    return launch(function, std::max(1u, 4 * m_multiprocessors / families), families, fillThreads, 0, stream,
+                  arguments, "over what is guarded");
+}
+
+std::vector<Region> FillTable::untouchedBy(std::size_t first, std::size_t count) const
+{
+    std::vector<Region> regions;
+    const std::size_t sets = m_written.size();
+    for (std::size_t set = 0; set < sets; ++set) {
+        regions.insert(regions.end(), m_others[set].begin(), m_others[set].end());
+        if ((set + sets - first % sets) % sets >= count)
+            regions.insert(regions.end(), m_written[set].begin(), m_written[set].end());
     }
+    return regions;
+}
+
+Result<CUdeviceptr> Helpers::touched(CUstream stream, std::vector<Region> regions, std::uint32_t word,
+                                     const std::vector<Held> &held)
+{
+    regions.insert(regions.end(), m_slack.begin(), m_slack.end());
+    const std::size_t guardCount = m_guards.size() + held.size();
+    if (regions.empty() && guardCount == 0)
+        return 0;
+    // As they are read: the answer, the guards, the regions, and what is to be held, which is another zone without a copy.
+    const std::size_t guardsAt = 16;
+    const std::size_t regionsAt = guardsAt + guardCount * sizeof(Guard);
+    std::size_t size = regionsAt + regions.size() * sizeof(Region);
+    const std::size_t heldAt = size;
+    for (const Held &one : held)
+        size += (one.bytes.size() + 15) / 16 * 16;
+    const std::string what = "look at what nothing may change";
+    if (auto done = ensureRoom(size); !done)
+        return tl::unexpected(done.error());
+    const CUdeviceptr found = m_room.get() + marksBytes();
+    std::vector<std::byte> table(size, std::byte{0xff});
+    std::vector<Guard> guards = m_guards;
+    std::size_t at = heldAt;
+    for (const Held &one : held) {
+        guards.push_back({one.address, 1, one.bytes.size(), one.bytes.size(), 0, found + at});
+        std::copy(one.bytes.begin(), one.bytes.end(), table.begin() + static_cast<std::ptrdiff_t>(at));
+        at += (one.bytes.size() + 15) / 16 * 16;
+    }
+    if (!guards.empty())
+        std::memcpy(table.data() + guardsAt, guards.data(), guards.size() * sizeof(Guard));
+    if (!regions.empty())
+        std::memcpy(table.data() + regionsAt, regions.data(), regions.size() * sizeof(Region));
+    if (auto done = m_driver.toDevice(found, table.data(), table.size(), what); !done)
+        return tl::unexpected(done.error());
+    Status done = overRegions(m_touched, stream, found + regionsAt, regions.size(), word, found);
+    if (done)
+        done = overGuards(m_zones, stream, found + guardsAt, guards.size(), found);
+    if (done)
+        done = m_driver.check(m_driver.streamSynchronize(stream), what);
+    std::uint64_t address = 0;
+    if (done)
+        done = m_driver.check(m_driver.memcpyDtoH(&address, found, sizeof address), what);
+    if (!done)
+        return tl::unexpected(done.error());
+    return address == ~std::uint64_t{0} ? 0 : address;
+}
+
+Status Helpers::refill(CUstream stream, const FillTable &table, std::uint32_t word, std::size_t localBytes)
+{
+    std::vector<Region> regions = table.all();
+    regions.insert(regions.end(), m_slack.begin(), m_slack.end());
     const std::string what = "say what is refilled";
     const std::size_t regionBytes = regions.size() * sizeof(Region);
     const std::size_t guardBytes = m_guards.size() * sizeof(Guard);
@@ -194,18 +252,14 @@ Status Helpers::refill(CUstream stream, const FillTable &table, std::size_t firs
     if (!regions.empty()) {
         if (auto done = m_driver.toDevice(at, regions.data(), regionBytes, what); !done)
             return done;
-        if (auto done = fill(stream, at, regions.size(), word); !done)
+        if (auto done = overRegions(m_fill, stream, at, regions.size(), word, 0); !done)
             return done;
         at += regionBytes;
     }
     if (!m_guards.empty()) {
         if (auto done = m_driver.toDevice(at, m_guards.data(), guardBytes, what); !done)
             return done;
-        void *arguments[] = {&at};
-        const auto families = static_cast<unsigned>(m_guards.size());
-        if (auto done = launch(m_guard, std::max(1u, 4 * m_multiprocessors / families), families, fillThreads,
-                               0, stream, arguments, "klineage_guard");
-            !done)
+        if (auto done = overGuards(m_guard, stream, at, m_guards.size(), 0); !done)
             return done;
     }
     if (localBytes > 0) {

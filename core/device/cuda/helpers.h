@@ -25,6 +25,12 @@ struct Guard {
     std::uint64_t zones = 0;
 };
 
+/// Memory that is to hold these bytes.
+struct Held {
+    CUdeviceptr address = 0;
+    std::span<const std::byte> bytes;
+};
+
 /// As klineage_print reads it.
 struct LookedAt {
     std::uint64_t address;
@@ -39,23 +45,19 @@ class FillTable
 {
 public:
     FillTable() = default;
-    /// regions[set]
-    explicit FillTable(const std::vector<std::vector<Region>> &regions)
-    {
-        m_firsts.push_back(0);
-        for (const auto &set : regions) {
-            m_regions.insert(m_regions.end(), set.begin(), set.end());
-            m_firsts.push_back(m_regions.size());
-        }
-    }
+    /// Both by set. written: by the runs on it.
+    FillTable(std::vector<std::vector<Region>> written, std::vector<std::vector<Region>> others)
+        : m_written(std::move(written))
+        , m_others(std::move(others))
+    {}
 
-    [[nodiscard]] bool empty() const { return m_firsts.size() < 2 || m_firsts.back() == 0; }
-    [[nodiscard]] std::size_t setCount() const { return m_firsts.empty() ? 0 : m_firsts.size() - 1; }
+    [[nodiscard]] std::vector<Region> all() const { return untouchedBy(0, 0); }
+    /// What `count` runs over the sets from `first` on may not change.
+    [[nodiscard]] std::vector<Region> untouchedBy(std::size_t first, std::size_t count) const;
 
 private:
-    friend class Helpers;
-    std::vector<Region> m_regions;
-    std::vector<std::size_t> m_firsts; ///< regions of set i are [m_firsts[i], m_firsts[i + 1])
+    std::vector<std::vector<Region>> m_written;
+    std::vector<std::vector<Region>> m_others;
 };
 
 /// The outputs of one subject that are looked at.
@@ -108,11 +110,15 @@ public:
         m_guards = std::move(guards);
         m_slack = std::move(slack);
     }
-    /// Enqueues the refill of `count` sets from `first` on (modulo), and overwrites the registers and shared memory of every SM, and
+    /// Enqueues the refill of all sets, and overwrites the registers and shared memory of every SM, and
     /// what threads have as local memory when the subject's need localBytes of it (up to 16 KiB each). The second-level cache is left
     /// with nothing of a candidate's. The stream has finished before.
-    [[nodiscard]] Status refill(CUstream stream, const FillTable &table, std::size_t first, std::size_t count,
-                                std::uint32_t word, std::size_t localBytes);
+    [[nodiscard]] Status refill(CUstream stream, const FillTable &table, std::uint32_t word,
+                                std::size_t localBytes);
+    /// A byte of `regions`, of the guarded zones or of the slack that is not as refill() left it, or of `held` that is another; 0: none.
+    /// The stream has finished before and after.
+    [[nodiscard]] Result<CUdeviceptr> touched(CUstream stream, std::vector<Region> regions,
+                                              std::uint32_t word, const std::vector<Held> &held);
     /// What `count` launches over the sets from `first` on left in their outputs. The stream has finished before and after.
     [[nodiscard]] Result<std::vector<TilePrint>> look(CUstream stream, const OutputTable &table,
                                                       std::size_t first, std::size_t count,
@@ -131,7 +137,12 @@ private:
     /// Fills the second-level cache with other memory than any candidate's, so that nothing of theirs is in it, marked to stay or not
     /// yet written back.
     [[nodiscard]] Status flushCache(CUstream stream);
-    [[nodiscard]] Status fill(CUstream stream, CUdeviceptr table, std::size_t regions, std::uint32_t word);
+    /// klineage_fill or klineage_touched.
+    [[nodiscard]] Status overRegions(CUfunction function, CUstream stream, CUdeviceptr table,
+                                     std::size_t regions, std::uint32_t word, CUdeviceptr found);
+    /// klineage_guard or klineage_zones.
+    [[nodiscard]] Status overGuards(CUfunction function, CUstream stream, CUdeviceptr table,
+                                    std::size_t guards, CUdeviceptr found);
     [[nodiscard]] Status launch(CUfunction function, unsigned gridX, unsigned gridY, unsigned threads,
                                 unsigned shared, CUstream stream, void **arguments, const char *name) const;
 
@@ -139,6 +150,8 @@ private:
     Module m_module;
     CUfunction m_fill = nullptr;
     CUfunction m_guard = nullptr;
+    CUfunction m_touched = nullptr;
+    CUfunction m_zones = nullptr;
     CUfunction m_wipe = nullptr;
     CUfunction m_scrub = nullptr;
     CUfunction m_scrubLocal = nullptr;

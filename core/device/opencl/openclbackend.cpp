@@ -384,6 +384,8 @@ Result<TimedSample> OpenClBackend::time(const TimedRun &run)
     std::vector<std::size_t> sets;
     for (std::size_t i = 0; i < static_cast<std::size_t>(run.repeats); ++i)
         sets.push_back((run.first + i) % count);
+    if (auto put = run.known.empty() ? Status() : copy(run.known); !put)
+        return tl::unexpected(put.error());
     if (run.fillWord != 0 && !subject.fills.empty()) {
         for (std::size_t i = 0; i < concerned; ++i) {
             if (auto filled = refill(subject.fills[(run.first + i) % count], run.fillWord); !filled)

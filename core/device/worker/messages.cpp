@@ -93,7 +93,7 @@ json regionsJson(const std::vector<FillRegion> &regions)
 {
     json out = json::array();
     for (const FillRegion &region : regions)
-        out.push_back({region.buffer, region.offsetBytes, region.bytes});
+        out.push_back({region.buffer, region.offsetBytes, region.bytes, region.written});
     return out;
 }
 
@@ -101,8 +101,8 @@ std::vector<FillRegion> regionsFrom(const json &in)
 {
     std::vector<FillRegion> regions;
     for (const json &entry : in)
-        regions.push_back(
-            {entry.at(0).get<BufferId>(), entry.at(1).get<std::size_t>(), entry.at(2).get<std::size_t>()});
+        regions.push_back({entry.at(0).get<BufferId>(), entry.at(1).get<std::size_t>(),
+                           entry.at(2).get<std::size_t>(), entry.at(3).get<bool>()});
     return regions;
 }
 
@@ -122,7 +122,12 @@ json write(const Guards &guards)
     for (const GuardedCopies &guarded : guards.copies)
         copies.push_back({guarded.buffer, guarded.copies, guarded.strideBytes, guarded.offsetBytes,
                           guarded.bytes, guarded.zones});
-    return {{"copies", std::move(copies)}, {"slack", regionsJson(guards.slack)}};
+    json variables = json::array();
+    for (const ModuleVariable &variable : guards.variables)
+        variables.push_back({variable.module, variable.name, variable.bytes});
+    return {{"copies", std::move(copies)},
+            {"slack", regionsJson(guards.slack)},
+            {"variables", std::move(variables)}};
 }
 
 json write(const OutputSets &outputs)
@@ -167,12 +172,16 @@ json write(const std::vector<CopyRange> &ranges)
 
 json write(const TimedRun &run)
 {
-    return {run.subject, run.first, run.repeats, run.fillWord, run.replay, run.content, run.around};
+    return {run.subject, run.first,   run.repeats, run.fillWord,
+            run.replay,  run.content, run.around,  write(run.known)};
 }
 
 json write(const TimedSample &sample)
 {
-    return {sample.ns, sample.clockMhz};
+    json out = {sample.ns, sample.clockMhz};
+    if (sample.touched)
+        out.insert(out.end(), {sample.touched->buffer, sample.touched->offsetBytes});
+    return out;
 }
 
 json write(const EnergyReading &reading)
@@ -325,6 +334,9 @@ Guards decode(const json &in)
                                  entry.at(2).get<std::size_t>(), entry.at(3).get<std::size_t>(),
                                  entry.at(4).get<std::size_t>(), entry.at(5).get<BufferId>()});
     guards.slack = regionsFrom(in.at("slack"));
+    for (const json &entry : in.at("variables"))
+        guards.variables.push_back(
+            {entry.at(0).get<ModuleId>(), entry.at(1).get<std::string>(), entry.at(2).get<std::size_t>()});
     return guards;
 }
 
@@ -392,13 +404,15 @@ TimedRun decode(const json &in)
     return {in.at(0).get<SubjectId>(), in.at(1).get<std::size_t>(),
             in.at(2).get<int>(),       in.at(3).get<std::uint32_t>(),
             in.at(4).get<bool>(),      in.at(5).get<std::uint64_t>(),
-            in.at(6).get<int>()};
+            in.at(6).get<int>(),       decode<std::vector<CopyRange>>(in.at(7))};
 }
 
 template <>
 TimedSample decode(const json &in)
 {
-    const TimedSample sample{in.at(0).get<double>(), in.at(1).get<double>()};
+    TimedSample sample{in.at(0).get<double>(), in.at(1).get<double>()};
+    if (in.size() > 2)
+        sample.touched = BufferBinding{in.at(2).get<BufferId>(), in.at(3).get<std::size_t>()};
     if (!std::isfinite(sample.ns) || sample.ns <= 0 || !std::isfinite(sample.clockMhz) || sample.clockMhz < 0)
         throw std::invalid_argument("sample");
     return sample;

@@ -23,6 +23,7 @@ struct CheckStep {
     bool last = false;
     /// Where theCase points when it is none of the workload's.
     std::shared_ptr<const workload::Case> own = nullptr;
+    bool hard = false; ///< of hardContents()
 };
 
 /// Makes the instances of the steps, in order. Ahead: on a thread of its own, as far as there is room, while the candidate is compiled and

@@ -49,14 +49,15 @@ std::vector<CheckStep> stepsOf(const TrialContext &context)
     }
     const std::size_t replaced = little ? std::min<std::size_t>(hard.size(), 1) : hard.size();
     steps.erase(steps.end() - static_cast<std::ptrdiff_t>(replaced), steps.end());
-    const auto add = [&](workload::Case c, std::uint64_t own) {
+    const auto add = [&](workload::Case c, std::uint64_t own, bool isHard) {
         auto kept = std::make_shared<const workload::Case>(std::move(c));
-        steps.push_back({kept.get(), own, false, true, kept});
+        steps.push_back({kept.get(), own, false, true, kept, isHard});
     };
     for (std::size_t i = 0; i < hard.size(); ++i)
-        add(std::move(hard[i]), little ? seed : context.timedSeeds[context.timedSeeds.size() - replaced + i]);
+        add(std::move(hard[i]), little ? seed : context.timedSeeds[context.timedSeeds.size() - replaced + i],
+            true);
     if (auto longer = longerRows(workload, seed))
-        add(std::move(*longer), seed);
+        add(std::move(*longer), seed, false);
     steps.back().last = true;
     return steps;
 }
@@ -194,6 +195,8 @@ StageResult<void> checkCorrectness(const PreparedCandidate &prepared, ModuleId m
             return checked;
         if (step.timed)
             result.timed.push_back(*instance);
+        if (step.hard)
+            result.hard.push_back(*instance);
     }
     while (result.unseen.size() < context.unseenSeeds.size()) {
         auto instance = takeNext(queue, context);

@@ -11,6 +11,7 @@ struct CorrectnessResult {
     std::vector<CaseInstancePtr> timed; ///< instances of the timed case, one a seed
     /// Of the timed case too, one for each of TrialContext::unseenSeeds: content that no launch has seen.
     std::vector<CaseInstancePtr> unseen;
+    std::vector<CaseInstancePtr> hard; ///< of hardContents()
     std::vector<std::uint64_t>
         seeds;                      ///< all that were used, in order: the other cases', then the timed one's
     std::vector<std::string> drawn; ///< shapes that were drawn: "hidden (M = 17, N = 40)"

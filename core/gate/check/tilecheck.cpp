@@ -112,15 +112,17 @@ std::vector<ExpectedTile> tilesLike(std::span<const TilePrint> prints, const Til
 }
 
 std::optional<TileFault> tileFault(const TilePrint &print, const ExpectedTile &expected, TileRule rule,
-                                   bool isFloat)
+                                   kernel::DType dtype)
 {
+    const std::size_t size = kernel::sizeOf(dtype);
+    const bool isFloat = kernel::isFloat(dtype) && size > 1;
     const auto of = [&](std::uint32_t count) {
         return std::to_string(count) + " of its " + std::to_string(expected.elements) + " elements ";
     };
     // A fill word is no finite number in any floating-point type. An integer of a byte or two may be it by chance.
     const std::uint32_t unwritten = isFloat ? std::min(print.unwritten, print.nonFinite) : print.unwritten;
     if (rule == TileRule::Written)
-        return unwritten == expected.elements
+        return unwritten == expected.elements || (unwritten > 0 && size > 2)
                    ? std::optional(TileFault{of(unwritten) + "were not written", unwritten})
                    : std::nullopt;
     if (print.nonFinite != expected.nonFinite) {

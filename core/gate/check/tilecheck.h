@@ -32,7 +32,7 @@ struct ExpectedTile {
 enum class TileRule {
     Full,
     AnyOrder, ///< rows are sets: signs mean nothing. The output is one tile.
-    Written,  ///< any of several answers is right: only that there is one
+    Written, ///< any of several answers is right: only that each element has one (one of them, in types of one or two bytes)
 };
 
 /// Of all tiles of an output, from the oracle's values. Multi-threaded.
@@ -49,6 +49,6 @@ struct TileFault {
     std::size_t unwritten = 0;
 };
 [[nodiscard]] std::optional<TileFault> tileFault(const TilePrint &print, const ExpectedTile &expected,
-                                                 TileRule rule, bool isFloat);
+                                                 TileRule rule, kernel::DType dtype);
 
 } // namespace klineage::gate

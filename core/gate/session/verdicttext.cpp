@@ -381,6 +381,17 @@ Verdict aheadVerdict(const TimedFault &fault, const Where &where)
     return verdict;
 }
 
+Verdict strayVerdict(const std::string &what, const Where &where)
+{
+    Verdict verdict = verdictOf(VerdictStatus::Unsafe, Stage::Profile, "stray_write");
+    verdict.message = "Timed launches of the " + where.subject + " wrote into " + what
+                      + ", which they were not given (case " + where.caseName + ").";
+    verdict.evidence = {{"buffer", what}};
+    verdict.hint = "A launch may only write to the buffers that it is given.";
+    addPlace(verdict, where);
+    return verdict;
+}
+
 Verdict findingVerdict(const Finding &finding, const Where &where)
 {
     switch (finding.kind) {

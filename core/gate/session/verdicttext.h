@@ -41,9 +41,11 @@ struct TimedFault {
 [[nodiscard]] Verdict findingVerdict(const Finding &finding, const Where &where);
 /// The candidate wrote to a variable of its module, or has one that cannot be watched.
 [[nodiscard]] Verdict globalVerdict(const std::string &name, bool changed, const Where &where);
-/// A timed sample left something in an output that is not right.
 /// A launch wrote where a later one was to write; output: where.
 [[nodiscard]] Verdict aheadVerdict(const TimedFault &fault, const Where &where);
+/// A timed sample wrote to memory that none of its launches was given. what: "the red zones of y".
+[[nodiscard]] Verdict strayVerdict(const std::string &what, const Where &where);
+/// A timed sample left something in an output that is not right.
 [[nodiscard]] Verdict timedOutputVerdict(const TimedFault &fault, const Where &where);
 /// A graph's replay and single launches disagree about how long the same runs take.
 [[nodiscard]] Verdict replayVerdict(double replayedNs, double launchedNs, const Where &where);

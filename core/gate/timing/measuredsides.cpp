@@ -275,11 +275,17 @@ Placed MeasuredSides::place()
             return placed;
         m_subjects[i].id = m_sides[i].subject();
     }
-    const auto guards = m_buffers.guards();
+    auto guards = m_buffers.guards();
     if (!guards)
         return failed(guards.error(), Culprit::Candidate);
     if (guards->copies.empty())
         return {};
+    m_variables.clear();
+    for (const TimedSide &side : m_sides) {
+        const auto own = side.variables();
+        m_variables.insert(m_variables.end(), own.begin(), own.end());
+    }
+    guards->variables = m_variables;
     if (auto set = m_context.session.setGuards(*guards); !set)
         return failed(set.error(), Culprit::Candidate);
     if (auto set = m_context.session.setContents(m_buffers.contents()); !set)

@@ -51,6 +51,8 @@ public:
 
     [[nodiscard]] std::vector<TimedSubject> &subjects() { return m_subjects; }
     [[nodiscard]] const std::vector<TimedSide> &sides() const { return m_sides; } ///< of the same order
+    /// What TimedSample::touched calls by number.
+    [[nodiscard]] const std::vector<ModuleVariable> &variables() const { return m_variables; }
     /// Of references, by provider.
     [[nodiscard]] const std::map<std::string, std::string> &versions() const { return m_versions; }
 
@@ -88,6 +90,7 @@ private:
     std::optional<ModuleId> m_parentModule; ///< OpenCL
     std::vector<TimedSide> m_sides;
     std::vector<TimedSubject> m_subjects;
+    std::vector<ModuleVariable> m_variables; ///< of all sides' modules, as they are placed now
     std::map<std::string, std::string> m_versions;
     std::set<const void *> m_begun; ///< Python sessions that have this trial's buffers
 };

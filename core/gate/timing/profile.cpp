@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // Rounds come in blocks. Before each block the buffers are drawn anew and every module is loaded again, in another order; within it the
-// sides run over the same buffers, whose outputs and workspaces are refilled before each sample. After it a set whose result is
-// known is looked at, as the last timed sample left it.
+// sides run over the same buffers, whose outputs and workspaces are refilled before each sample. Between any two of them there may be a
+// decoy, whose results are known.
 #include "core/gate/timing/profiler.h"
 
 #include "core/base/numbertext.h"
 #include "core/base/random.h"
 #include "core/device/cuda/helperkernels.h"
 #include "core/files/sha256.h"
+#include "core/gate/check/hardcontent.h"
 #include "core/gate/timing/clockcheck.h"
 #include "core/gate/timing/setcount.h"
 
@@ -67,6 +68,14 @@ double workOf(const workload::Workload &workload)
                     workload.bytes.evaluateReal(bindings).value_or(0));
 }
 
+/// The contents that decoys may have besides the seeds': of much work one of them.
+std::vector<CaseInstancePtr> hardOf(const CorrectnessResult &correct, const workload::Workload &workload)
+{
+    if (isLittleWork(workload) || correct.hard.size() < 2)
+        return correct.hard;
+    return {correct.hard[entropy() % correct.hard.size()]};
+}
+
 } // namespace
 
 Profiler::Profiler(PreparedCandidate &candidate, const CorrectnessResult &correct, CompilerSession &compiler,
@@ -79,7 +88,8 @@ Profiler::Profiler(PreparedCandidate &candidate, const CorrectnessResult &correc
     , m_trial(trial)
     , m_where(whereOf(context, correct))
     , m_work(workOf(context.job.workload))
-    , m_buffers(context.session, context.job.workload, correct.unseen, context.judge)
+    , m_buffers(context.session, context.job.workload, correct.unseen, context.judge,
+                hardOf(correct, context.job.workload))
     , m_outputs(m_buffers, [this](std::size_t set) { return computeSet(set); })
     , m_sides(candidate, correct, compiler, context, m_buffers, m_outputs, trial, m_where)
     , m_subjects(m_sides.subjects())
@@ -223,20 +233,14 @@ Profiler::Step Profiler::measureBlock(const process::Deadline &limit)
     }
     if (auto checked = checkClock(first); !checked)
         return checked;
-    const std::size_t set = drawSet();
+    const std::size_t set = m_state.freshContent ? 0 : drawSet();
     if (auto ran = runBlock(m_subjects, roundsPerBlock(secondsLeft), set, m_state, m_context); !ran)
         return blame(ran.error());
-    if (m_state.freshContent) {
-        if (auto cut = cutShort(closingRun(m_subjects.front(), set, m_state)); !cut)
-            return cut;
-        if (auto closed = closeBlock(set); !closed)
-            return closed;
-    }
     if (auto clean = checkGlobals(m_candidate, *m_sides.sides().front().module(), m_context, m_where); !clean)
         return tl::unexpected(ProfileEnd{clean.error(), Culprit::Candidate});
     decideStop(limit);
     // Looking takes longer than many a block, so it is done after the first, after the last, and after some that nobody can foresee.
-    if (first || !m_stoppedBy.empty() || entropy() % 3 == 0) {
+    if (!m_state.freshContent && (first || !m_stoppedBy.empty() || entropy() % 3 == 0)) {
         if (auto checked = audit(set); !checked)
             return checked;
     }
@@ -376,6 +380,9 @@ tl::expected<void, ProfileEnd> Profiler::run(const ProfileRequest &request)
     m_state.look = [this](std::size_t subject, const TimedRun &run, const TimedSample &sample) {
         return look(subject, run, sample);
     };
+    m_state.decoy = [this] { return decoy(); };
+    if (m_state.freshContent)
+        m_state.lookCloser = [this](const TimedRun &run) { return lookAtOne(run); };
     const auto allocated = [&] {
         const OwnTime own(m_context, OwnTime::Work::Transfers);
         return m_buffers.allocate(m_state.sets);

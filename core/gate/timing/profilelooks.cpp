@@ -57,59 +57,91 @@ Profiler::Step Profiler::watchInputs(std::size_t set)
     return {};
 }
 
-/// A sample of the candidate's, which is judged like any other.
-Profiler::Step Profiler::takeOne(const TimedRun &run)
+RoundState::Decoy Profiler::decoy()
 {
-    const double limit = m_context.launchLimitSeconds + 5e-9 * m_subjects.front().estimateNs * run.repeats;
-    const auto taken = m_context.session.time({run}, limit);
-    if (!taken)
-        return failed(taken.error(), Culprit::Candidate);
-    if (auto looked = look(0, run, taken->front()); !looked)
-        return blame(looked.error());
-    return {};
+    Decoy drawn = drawDecoy(furtherRun(m_subjects.front(), m_state), m_buffers, m_state.freshContent);
+    TimedRun run = drawn.run;
+    return {std::move(run), [this, drawn = std::move(drawn)](const TimedSample &sample) {
+                return judgeDecoy(drawn, sample);
+            }};
 }
 
-/// Where each content is run on once by each side: one more sample of the candidate over sets of which one is looked at whole, and whose
-/// inputs must be afterwards what they were before.
-Profiler::Step Profiler::closeBlock(std::size_t set)
+/// All known sets by their fingerprints, and one of them element by element: the one that seems wrong, or any.
+RoundResult Profiler::judgeDecoy(const Decoy &decoy, const TimedSample &sample)
 {
-    const TimedRun run = closingRun(m_subjects.front(), set, m_state);
-    const std::size_t offset = entropy() % static_cast<std::size_t>(run.repeats);
-    const std::size_t watched = (run.first + offset) % m_state.sets;
-    m_buffers.setContent(run.content);
-    if (auto made = m_buffers.present(watched); !made)
-        return failed(made.error(), Culprit::Candidate);
-    if (auto watching = watchInputs(watched); !watching)
-        return watching;
-    return takeOne(run);
-}
-
-/// A sample that ends early: the sets of the runs that it leaves out must be as they were filled, or runs do each other's work.
-Profiler::Step Profiler::cutShort(TimedRun run)
-{
-    const auto whole = static_cast<std::size_t>(run.repeats);
-    if (whole < 2)
-        return {};
-    run.around = run.repeats;
-    run.repeats = static_cast<int>(1 + entropy() % (whole - 1));
-    run.content = entropy() | 1;
-    run.fillWord = fillWord(entropy());
-    if (auto taken = takeOne(run); !taken)
-        return taken;
-    // The next one, or any.
-    const auto done = static_cast<std::size_t>(run.repeats);
-    const std::size_t left = entropy() % 2 == 0 ? done : done + entropy() % (whole - done);
-    const std::size_t set = (run.first + left) % m_state.sets;
-    const auto touched = [&] {
+    if (auto clean = untouched(0, decoy.run, sample); !clean)
+        return clean;
+    const auto wrong = m_outputs.lookKnown(0, decoy.run, sample.prints, decoy.known);
+    auto looked = decoy.known.find(wrong ? wrong->fault.set : m_state.sets);
+    if (looked == decoy.known.end())
+        looked = std::next(decoy.known.begin(), static_cast<std::ptrdiff_t>(entropy() % decoy.known.size()));
+    const auto &[set, content] = *looked;
+    const auto finding = [&]() -> WorkerResult<std::optional<Finding>> {
         const OwnTime own(m_context, OwnTime::Work::Transfers);
-        return m_buffers.touched(set, m_sides.sides().front().name(), run.fillWord);
+        const bool withInputs = m_buffers.inputBytes() <= muchInput || entropy() % 2 == 0;
+        auto found = m_buffers.inspectKnown(set, "candidate", content, withInputs);
+        std::vector<std::size_t> sets;
+        for (const auto &entry : decoy.known)
+            sets.push_back(entry.first);
+        if (auto restored = m_buffers.restore(sets); found && !restored)
+            return tl::unexpected(restored.error());
+        return found;
     }();
-    if (!touched)
-        return failed(touched.error(), Culprit::Candidate);
-    if (*touched)
-        return tl::unexpected(
-            ProfileEnd{aheadVerdict({**touched, "", "", "", false, set, left}, m_where), Culprit::Candidate});
-    return {};
+    if (!finding)
+        return tl::unexpected(RoundFailure{finding.error(), 0});
+    if (*finding) {
+        Where where = m_where;
+        where.seed = m_buffers.known(content).seed;
+        return tl::unexpected(RoundFailure{TrialEnd(findingVerdict(**finding, where)), 0});
+    }
+    return judged(wrong);
+}
+
+/// A set of a sample that was like any other, where the oracle is quick.
+RoundResult Profiler::lookAtOne(const TimedRun &run)
+{
+    const bool slow = m_oracleSeconds > 0 ? m_oracleSeconds > quickOracleSeconds : m_work > littleWork;
+    if (slow || entropy() % 2 == 0)
+        return {};
+    const std::size_t set = (run.first + entropy() % static_cast<std::size_t>(run.repeats)) % m_state.sets;
+    const auto content = computeSet(set);
+    if (!content)
+        return tl::unexpected(RoundFailure{content.error(), 0});
+    const auto finding = [&] {
+        const OwnTime own(m_context, OwnTime::Work::Transfers);
+        return m_buffers.inspect(set, "candidate", **content);
+    }();
+    if (!finding)
+        return tl::unexpected(RoundFailure{finding.error(), 0});
+    if (!*finding)
+        return {};
+    Where where = m_where;
+    where.seed = m_buffers.seedOf(set);
+    return tl::unexpected(RoundFailure{TrialEnd(findingVerdict(**finding, where)), 0});
+}
+
+/// What none of the sample's runs was given is as it was.
+RoundResult Profiler::untouched(std::size_t subject, const TimedRun &run, const TimedSample &sample) const
+{
+    if (!sample.touched)
+        return {};
+    Where where = m_where;
+    where.subject = m_sides.sides()[subject].culprit() == Culprit::Parent ? "parent" : "candidate";
+    const auto end = [&](Verdict verdict) {
+        return tl::unexpected(RoundFailure{TrialEnd(std::move(verdict)), subject});
+    };
+    if (sample.touched->buffer == 0) {
+        const auto &variables = m_sides.variables();
+        const std::size_t index = sample.touched->offsetBytes;
+        return end(globalVerdict(index < variables.size() ? variables[index].name : "", true, where));
+    }
+    const TimedBuffers::Spot spot = m_buffers.spotOf(*sample.touched);
+    if (spot.name.empty())
+        return end(strayVerdict("memory between buffers", where));
+    if (!spot.within)
+        return end(strayVerdict("the red zones of " + spot.name, where));
+    const std::size_t launch = (spot.set + m_state.sets - run.first % m_state.sets) % m_state.sets;
+    return end(aheadVerdict({spot.name, "", "", "", false, spot.set, launch}, where));
 }
 
 /// The set that is looked at whole after a block: of any content where the oracle is quick.
@@ -153,6 +185,8 @@ RoundResult Profiler::judged(const TimedOutputs::Looked<TimedOutputs::Wrong> &lo
 
 RoundResult Profiler::look(std::size_t subject, const TimedRun &run, const TimedSample &sample)
 {
+    if (auto clean = untouched(subject, run, sample); !clean)
+        return clean;
     return judged(m_outputs.look(subject, run, sample.prints));
 }
 

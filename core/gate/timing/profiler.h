@@ -3,6 +3,7 @@
 // What profileCandidate() is made of: profile.cpp measures, profilelooks.cpp looks at what the timed runs left.
 #pragma once
 
+#include "core/gate/timing/decoys.h"
 #include "core/gate/timing/measuredsides.h"
 #include "core/gate/timing/profile.h"
 
@@ -50,9 +51,10 @@ private:
     Step measureEnergy();
     using Inspection = std::function<WorkerResult<std::optional<Finding>>()>;
     Step watchInputs(std::size_t set);
-    Step closeBlock(std::size_t set);
-    Step cutShort(TimedRun run);
-    Step takeOne(const TimedRun &run);
+    RoundState::Decoy decoy();
+    RoundResult judgeDecoy(const Decoy &decoy, const TimedSample &sample);
+    RoundResult lookAtOne(const TimedRun &run);
+    RoundResult untouched(std::size_t subject, const TimedRun &run, const TimedSample &sample) const;
     Step audit(std::size_t set);
     Step told(std::size_t set, const Inspection &inspection);
     [[nodiscard]] std::size_t drawSet() const;

@@ -3,6 +3,7 @@
 
 #include "core/base/random.h"
 #include "core/gate/check/randomorder.h"
+#include "core/gate/timing/decoys.h"
 
 #include <algorithm>
 #include <cmath>
@@ -28,6 +29,7 @@ constexpr double nearHalfWidth = 0.0008;
 struct Sample {
     std::size_t subject = 0;
     TimedRun run;
+    std::function<RoundResult(const TimedSample &)> judge{}; ///< of a decoy
 };
 
 /// Limit of one exchange with the worker: the launch limit, and what the work is expected to take several times over.
@@ -43,8 +45,12 @@ double limitFor(const std::vector<Sample> &samples, const std::vector<TimedSubje
 RoundResult look(const std::vector<Sample> &samples, const std::vector<TimedSample> &taken,
                  const RoundState &state)
 {
-    for (std::size_t i = 0; state.look && i < taken.size(); ++i) {
-        if (auto looked = state.look(samples[i].subject, samples[i].run, taken[i]); !looked)
+    for (std::size_t i = 0; i < taken.size(); ++i) {
+        const Sample &sample = samples[i];
+        auto looked = sample.judge ? sample.judge(taken[i])
+                      : state.look ? state.look(sample.subject, sample.run, taken[i])
+                                   : RoundResult();
+        if (!looked)
             return looked;
     }
     return {};
@@ -235,14 +241,93 @@ RoundResult warmUp(std::vector<TimedSubject> &subjects, RoundState &state, const
     return {};
 }
 
+TimedRun furtherRun(TimedSubject &subject, const RoundState &state)
+{
+    return nextRun(subject, state, drawContent(state));
+}
+
+namespace {
+
 TimedRun closingRun(TimedSubject &subject, std::size_t audited, const RoundState &state)
 {
-    TimedRun run = nextRun(subject, state, drawContent(state));
+    TimedRun run = furtherRun(subject, state);
     const auto repeats = static_cast<std::size_t>(run.repeats);
     if (repeats < state.sets)
         run.first = (audited + state.sets - entropy() % repeats) % state.sets;
     return run;
 }
+
+/// Where the samples of a block are interrupted.
+struct Interruptions {
+    std::multiset<std::size_t> decoys; ///< before which sample
+    std::size_t closer = 0;            ///< which of the first subject's samples is looked closer at
+    std::size_t taken = 0;
+    std::size_t ofFirst = 0;
+};
+
+Interruptions drawInterruptions(std::size_t rounds, std::size_t subjects, const RoundState &state)
+{
+    Interruptions drawn;
+    if (state.decoy)
+        drawn.decoys = drawPlaces(2 * rounds * subjects);
+    drawn.closer = static_cast<std::size_t>(entropy() % (2 * rounds));
+    return drawn;
+}
+
+/// Takes the samples; a decoy comes right behind the one before it, in the same message where there are such.
+tl::expected<std::vector<TimedSample>, RoundFailure> takeWithDecoys(const std::vector<Sample> &samples,
+                                                                    Interruptions &at, bool together,
+                                                                    const std::vector<TimedSubject> &subjects,
+                                                                    const RoundState &state,
+                                                                    const TrialContext &context)
+{
+    std::vector<TimedSample> results;
+    std::vector<Sample> piece;
+    const auto send = [&]() -> RoundResult {
+        if (piece.empty())
+            return {};
+        auto taken = take(piece, subjects, together, state, context);
+        if (!taken)
+            return tl::unexpected(taken.error());
+        for (std::size_t i = 0; i < piece.size(); ++i) {
+            if (!piece[i].judge)
+                results.push_back(std::move((*taken)[i]));
+        }
+        piece.clear();
+        return {};
+    };
+    const auto sendDecoys = [&]() -> RoundResult {
+        for (; at.decoys.contains(at.taken); at.decoys.erase(at.decoys.find(at.taken))) {
+            const RoundState::Decoy decoy = state.decoy();
+            piece.push_back({0, decoy.run, decoy.judge});
+            if (auto sent = send(); !sent)
+                return sent;
+        }
+        return {};
+    };
+    for (const Sample &sample : samples) {
+        if (auto sent = sendDecoys(); !sent)
+            return tl::unexpected(sent.error());
+        piece.push_back(sample);
+        ++at.taken;
+        if (sample.subject != 0 || at.ofFirst++ != at.closer || !state.lookCloser)
+            continue;
+        if (auto sent = send(); !sent)
+            return tl::unexpected(sent.error());
+        if (auto looked = state.lookCloser(sample.run); !looked)
+            return tl::unexpected(looked.error());
+    }
+    // Behind the last one of the block.
+    if (at.decoys.size() == at.decoys.count(at.taken)) {
+        if (auto sent = sendDecoys(); !sent)
+            return tl::unexpected(sent.error());
+    }
+    if (auto sent = send(); !sent)
+        return tl::unexpected(sent.error());
+    return results;
+}
+
+} // namespace
 
 RoundResult runBlock(std::vector<TimedSubject> &subjects, int rounds, std::size_t audited, RoundState &state,
                      const TrialContext &context)
@@ -251,13 +336,14 @@ RoundResult runBlock(std::vector<TimedSubject> &subjects, int rounds, std::size_
         roundNs(subjects) < oneMessageNs
         && std::none_of(subjects.begin(), subjects.end(), [](const auto &s) { return bool(s.sampler); });
     beginWindow(subjects, rounds, state);
+    Interruptions interruptions = drawInterruptions(static_cast<std::size_t>(rounds), subjects.size(), state);
     for (int kept = 0; kept < rounds;) {
         auto samples = roundOf(subjects, state);
         const bool lastRound = kept + 1 == rounds;
         // The candidate once more, like any other sample, so that its results are there to be looked at.
         if (lastRound && !state.freshContent)
             samples.push_back({0, closingRun(subjects.front(), audited, state)});
-        const auto taken = take(samples, subjects, together, state, context);
+        const auto taken = takeWithDecoys(samples, interruptions, together, subjects, state, context);
         if (!taken)
             return tl::unexpected(taken.error());
         if (!isSteady(*taken, subjectsOf(samples))

@@ -51,6 +51,14 @@ struct RoundState {
     std::vector<double> clocksMhz; ///< of the kept samples; empty when the device does not tell
     /// Judges what a sample of the worker's left in its outputs.
     std::function<RoundResult(std::size_t subject, const TimedRun &run, const TimedSample &sample)> look;
+    /// A sample of the first subject's that nobody times (timing/decoys.h), and what judges it; empty: there are none.
+    struct Decoy {
+        TimedRun run;
+        std::function<RoundResult(const TimedSample &sample)> judge;
+    };
+    std::function<Decoy()> decoy;
+    /// Looks closer at what one sample of the first subject's in a block left, right after it; empty: that is not done.
+    std::function<RoundResult(const TimedRun &run)> lookCloser;
 };
 
 /// How often a subject is run for one sample: once over each set when that takes rotationNs at most, else for about sampleNs. No set is
@@ -72,13 +80,13 @@ void setRepeats(std::vector<TimedSubject> &subjects, const RoundState &state);
                                  const TrialContext &context);
 
 /// Interleaves the subjects in ABBA rounds (all of them in a random order, then in the opposite one; a round's entry is the mean of a
-/// subject's two samples). After the last round the candidate is sampled once more, over sets of which `audited` is one.
-/// Where content is fresh nobody runs on it twice, and that last sample is taken with closingRun() afterwards.
+/// subject's two samples), with decoys between any two samples. Where content is not fresh the candidate is sampled once more after the
+/// last round, over sets of which `audited` is one.
 [[nodiscard]] RoundResult runBlock(std::vector<TimedSubject> &subjects, int rounds, std::size_t audited,
                                    RoundState &state, const TrialContext &context);
 
-/// One more sample of a subject, over sets of which `audited` is one; with content of its own where that is fresh.
-[[nodiscard]] TimedRun closingRun(TimedSubject &subject, std::size_t audited, const RoundState &state);
+/// One more sample of a subject, like any other; with content of its own where that is fresh.
+[[nodiscard]] TimedRun furtherRun(TimedSubject &subject, const RoundState &state);
 
 /// Expected nanoseconds of one round.
 [[nodiscard]] double roundNs(const std::vector<TimedSubject> &subjects);

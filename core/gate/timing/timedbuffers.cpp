@@ -19,7 +19,6 @@ constexpr std::size_t longestPiece = 1024;
 constexpr std::size_t piecesAtLeast = 16; ///< of a tensor that has so many elements
 /// Memory is handed out in pieces of this size. What lies behind a buffer in its last piece is nobody's.
 constexpr std::size_t devicePieceBytes = std::size_t{2} << 20;
-constexpr std::size_t mostLookedAt = std::size_t{32} << 20; ///< bytes of a buffer, by touched()
 
 /// How new content is made for a tensor that is filled like this.
 std::optional<Blend> blendFor(const HostTensor &tensor, const workload::Distribution &distribution)
@@ -74,14 +73,17 @@ FillRegion slackOf(BufferId buffer, std::size_t usedBytes, std::size_t roomBytes
 TimedBuffers::TimedBuffers(WorkerSession &session, std::vector<CaseInstancePtr> contents, DeviceJudge *judge)
     : m_session(session)
     , m_contents(std::move(contents))
+    , m_known(m_contents)
     , m_blends(m_contents.front()->tensors.size())
     , m_judge(judge)
 {}
 
 TimedBuffers::TimedBuffers(WorkerSession &session, const workload::Workload &workload,
-                           std::vector<CaseInstancePtr> contents, DeviceJudge *judge)
+                           std::vector<CaseInstancePtr> contents, DeviceJudge *judge,
+                           const std::vector<CaseInstancePtr> &hard)
     : TimedBuffers(session, std::move(contents), judge)
 {
+    m_known.insert(m_known.end(), hard.begin(), hard.end());
     const auto &tensors = m_contents.front()->tensors;
     for (std::size_t i = 0; i < tensors.size(); ++i)
         m_blends[i] =
@@ -160,7 +162,7 @@ WorkerResult<void> TimedBuffers::uploadMasters(std::size_t tensor)
     auto &masters = m_masters.emplace_back();
     if (m_tensors[tensor].layout.kind != BufferKind::Input)
         return {};
-    for (const CaseInstancePtr &content : m_contents) {
+    for (const CaseInstancePtr &content : m_known) {
         const auto &bytes = content->tensors[tensor].bytes;
         const std::size_t room = roomFor(std::max<std::size_t>(bytes.size(), 1));
         const auto id = m_session.allocate(room);
@@ -201,9 +203,8 @@ WorkerResult<void> TimedBuffers::allocate(std::size_t sets)
         if (auto uploaded = uploadMasters(i); !uploaded)
             return uploaded;
     }
-    // Where content is made anew for each sample, most sets have such.
-    const std::size_t most = m_session.packsBuffers() ? std::max<std::size_t>(1, sets / 2) : sets;
-    m_audited = std::min(most, m_contents.size());
+    // Where content is made anew for each sample none comes twice.
+    m_audited = m_session.packsBuffers() ? 0 : std::min(sets, m_contents.size());
     if (std::none_of(m_blends.begin(), m_blends.end(), [](const auto &blend) { return blend.has_value(); }))
         m_audited = sets; // integers alone: every set is a seed's content as it is
     return {};
@@ -245,6 +246,34 @@ CopyRange TimedBuffers::rangeOf(std::size_t tensor, std::size_t set) const
     return range;
 }
 
+std::vector<CopyRange> TimedBuffers::knownRanges(std::size_t set, std::size_t known) const
+{
+    std::vector<CopyRange> ranges;
+    for (std::size_t tensor = 0; tensor < m_tensors.size(); ++tensor) {
+        const Family &family = m_tensors[tensor];
+        if (family.layout.kind != BufferKind::Input)
+            continue;
+        const BufferBinding to = family.binding(set);
+        ranges.push_back({to.buffer, to.offsetBytes, m_masters[tensor][known], 0, family.layout.bytes});
+    }
+    return ranges;
+}
+
+WorkerResult<void> TimedBuffers::restore(const std::vector<std::size_t> &sets)
+{
+    std::vector<CopyRange> ranges;
+    for (const std::size_t set : sets) {
+        for (std::size_t tensor = 0; tensor < m_tensors.size(); ++tensor) {
+            if (m_tensors[tensor].layout.kind != BufferKind::Input)
+                continue;
+            const CopyRange range = rangeOf(tensor, set);
+            if (range.with == 0 || !m_session.packsBuffers())
+                ranges.push_back(range);
+        }
+    }
+    return ranges.empty() ? WorkerResult<void>() : m_session.copy(ranges);
+}
+
 std::vector<std::vector<CopyRange>> TimedBuffers::contents() const
 {
     std::vector<std::vector<CopyRange>> sets(m_sets);
@@ -255,18 +284,6 @@ std::vector<std::vector<CopyRange>> TimedBuffers::contents() const
         }
     }
     return sets;
-}
-
-WorkerResult<void> TimedBuffers::present(std::size_t set)
-{
-    std::vector<CopyRange> ranges;
-    for (std::size_t tensor = 0; tensor < m_tensors.size(); ++tensor) {
-        if (m_tensors[tensor].layout.kind != BufferKind::Input)
-            continue;
-        if (const CopyRange range = rangeOf(tensor, set); range.with != 0)
-            ranges.push_back(range);
-    }
-    return ranges.empty() ? WorkerResult<void>() : m_session.copy(ranges);
 }
 
 bool TimedBuffers::hasIntegers() const
@@ -324,20 +341,22 @@ std::vector<BufferSet> TimedBuffers::bindings(const std::string &side) const
 FillSets TimedBuffers::fills(const std::string &side) const
 {
     FillSets sets(m_sets);
-    const auto add = [&](const Family &family) {
+    const auto add = [&](const Family &family, bool written) {
         for (std::size_t set = 0; set < m_sets; ++set) {
             const BufferBinding at = family.binding(set);
-            sets[set].push_back({at.buffer, at.offsetBytes, family.layout.bytes});
+            sets[set].push_back({at.buffer, at.offsetBytes, family.layout.bytes, written});
         }
     };
     for (const Family &family : m_tensors) {
         if (family.layout.kind == BufferKind::Output)
-            add(family);
+            add(family, true);
     }
-    if (const auto own = m_workspaces.find(side); own != m_workspaces.end()) {
-        for (const Family &family : own->second) {
-            if (!family.cleared)
-                add(family);
+    // On a device all of them, so that no side finds what another one left of the same content.
+    const bool all = m_session.packsBuffers();
+    for (const auto &[owner, families] : m_workspaces) {
+        for (const Family &family : families) {
+            if (all || (owner == side && !family.cleared))
+                add(family, owner == side);
         }
     }
     return sets;
@@ -483,41 +502,32 @@ WorkerResult<std::optional<Finding>> TimedBuffers::inspectWatched()
     return found;
 }
 
-WorkerResult<std::optional<std::string>> TimedBuffers::touched(std::size_t set, const std::string &side,
-                                                               std::uint32_t word)
+TimedBuffers::Spot TimedBuffers::spotOf(const BufferBinding &byte) const
 {
-    const auto look = [&](const Family &family) -> WorkerResult<bool> {
-        if (family.layout.bytes > mostLookedAt)
-            return false;
-        const BufferBinding at = family.binding(set);
-        const auto bytes = m_session.download(at.buffer, family.layout.bytes, at.offsetBytes);
-        if (!bytes)
-            return tl::unexpected(bytes.error());
-        for (std::size_t i = 0; i < bytes->size(); ++i) {
-            if ((*bytes)[i] != static_cast<std::byte>(word >> (8 * (i % 4))))
-                return true;
+    const auto search = [&](const Family &family) -> std::optional<Spot> {
+        const std::size_t total = family.layout.total();
+        for (std::size_t set = 0; set < m_sets; ++set) {
+            const Place &place = family.of(set);
+            if (place.buffer != byte.buffer || byte.offsetBytes < place.offset
+                || byte.offsetBytes - place.offset >= total)
+                continue;
+            const std::size_t at = byte.offsetBytes - place.offset;
+            const std::size_t front = family.layout.offset();
+            return Spot{family.layout.name, set, at >= front && at - front < family.layout.bytes};
         }
-        return false;
+        return std::nullopt;
     };
-    std::vector<const Family *> families;
     for (const Family &family : m_tensors) {
-        if (family.layout.kind == BufferKind::Output)
-            families.push_back(&family);
+        if (const auto spot = search(family))
+            return *spot;
     }
-    if (const auto own = m_workspaces.find(side); own != m_workspaces.end()) {
-        for (const Family &family : own->second) {
-            if (!family.cleared)
-                families.push_back(&family);
+    for (const auto &[side, families] : m_workspaces) {
+        for (const Family &family : families) {
+            if (const auto spot = search(family))
+                return *spot;
         }
     }
-    for (const Family *family : families) {
-        const auto found = look(*family);
-        if (!found)
-            return tl::unexpected(found.error());
-        if (*found)
-            return family->layout.name;
-    }
-    return std::nullopt;
+    return {};
 }
 
 WorkerResult<std::optional<Finding>> TimedBuffers::inspect(std::size_t set, const std::string &side)
@@ -529,6 +539,12 @@ WorkerResult<std::optional<Finding>> TimedBuffers::inspectResults(std::size_t se
                                                                   const CaseInstance &content)
 {
     return inspect(set, side, content, false);
+}
+
+WorkerResult<std::optional<Finding>> TimedBuffers::inspectKnown(std::size_t set, const std::string &side,
+                                                                std::size_t known, bool withInputs)
+{
+    return inspect(set, side, *m_known[known], withInputs);
 }
 
 WorkerResult<std::optional<Finding>> TimedBuffers::inspect(std::size_t set, const std::string &side,

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // What timed runs read and write. There are more buffers of each tensor than the cache holds, and which of them make up a set is
-// drawn anew for each block of rounds: their addresses, and what the inputs hold. A few sets hold the content of a seed whose result
-// the oracle knows ("audited"). Each of the others has content of its own, made of two of those piece by piece (core/device/blend.h), in
-// every block another, and on a device with kernels of ours in each half of a round: no row and no piece of it comes twice, so that nothing that a candidate could remember of an earlier run, under
-// whatever key and wherever it keeps it, is of use; and it cannot tell which sets will be looked at. What their outputs have to be the
-// oracle computes when it is asked, from the same bytes made again here. Integers (offsets and the like) stay as their seed has them.
+// drawn anew for each block of rounds: their addresses, and what the inputs hold. Each set has content of its own, made of two seeds'
+// piece by piece (core/device/blend.h), in every block another, and on a device with kernels of ours in each half of a round: no row and no
+// piece of it comes twice, so that nothing that a candidate could remember of an earlier run, under whatever key and wherever it keeps
+// it, is of use. What their outputs have to be the oracle computes when it is asked, from the same bytes made again here. Integers
+// (offsets and the like) stay as their seed has them. On a processor a few sets hold the content of a seed as it is ("audited"), whose
+// result the oracle knows; sets may be given such content, or a hard one, for a sample that nobody times (timing/decoys.h).
 #pragma once
 
 #include "core/base/random.h"
@@ -22,8 +23,10 @@ public:
     /// filled and looked at where it lies.
     TimedBuffers(WorkerSession &session, std::vector<CaseInstancePtr> contents, DeviceJudge *judge = nullptr);
     /// contents: at least one instance of the workload's timed case.
+    /// hard: more of those, which are never mixed.
     TimedBuffers(WorkerSession &session, const workload::Workload &workload,
-                 std::vector<CaseInstancePtr> contents, DeviceJudge *judge = nullptr);
+                 std::vector<CaseInstancePtr> contents, DeviceJudge *judge = nullptr,
+                 const std::vector<CaseInstancePtr> &hard = {});
 
     /// Allocates the tensors of `sets` sets and uploads each seed's content once.
     [[nodiscard]] WorkerResult<void> allocate(std::size_t sets);
@@ -37,8 +40,14 @@ public:
     [[nodiscard]] std::vector<std::vector<CopyRange>> contents() const;
     /// What the sets hold from now on; 0: what redraw() made.
     void setContent(std::uint64_t content) { m_content = content; }
-    /// Makes it, in one of them.
-    [[nodiscard]] WorkerResult<void> present(std::size_t set);
+    /// Contents whose results are known: the seeds', then the hard ones.
+    [[nodiscard]] std::size_t knownCount() const { return m_known.size(); }
+    [[nodiscard]] std::size_t seedCount() const { return m_contents.size(); }
+    [[nodiscard]] const CaseInstance &known(std::size_t index) const { return *m_known.at(index); }
+    /// What puts one of these into a set (TimedRun::known).
+    [[nodiscard]] std::vector<CopyRange> knownRanges(std::size_t set, std::size_t known) const;
+    /// Gives sets back what no sample makes anew.
+    [[nodiscard]] WorkerResult<void> restore(const std::vector<std::size_t> &sets);
 
     /// The buffers of each set under the names that the side's plan sees, and what is refilled before a sample.
     [[nodiscard]] std::vector<BufferSet> bindings(const std::string &side) const;
@@ -70,10 +79,17 @@ public:
     [[nodiscard]] bool hasIntegers() const;
     /// Looks at every byte of an audited set after the side ran on it: red zones, inputs, outputs. Nothing when all is well.
     [[nodiscard]] WorkerResult<std::optional<Finding>> inspect(std::size_t set, const std::string &side);
-    /// The same of any set, inputs aside. content: what its outputs have to be.
+    /// The same of any set. content: what it was given, and what its outputs have to be.
+    [[nodiscard]] WorkerResult<std::optional<Finding>> inspect(std::size_t set, const std::string &side,
+                                                               const CaseInstance &content,
+                                                               bool withInputs = true);
+    /// Inputs aside.
     [[nodiscard]] WorkerResult<std::optional<Finding>> inspectResults(std::size_t set,
                                                                       const std::string &side,
                                                                       const CaseInstance &content);
+    /// The same of a set that was given a known content.
+    [[nodiscard]] WorkerResult<std::optional<Finding>> inspectKnown(std::size_t set, const std::string &side,
+                                                                    std::size_t known, bool withInputs);
 
     /// Keeps what the inputs of a set hold now, whatever its content is and whoever made it.
     [[nodiscard]] WorkerResult<void> watchInputs(std::size_t set);
@@ -82,10 +98,13 @@ public:
     [[nodiscard]] WorkerResult<std::optional<Finding>> inspectWatched();
     [[nodiscard]] std::size_t inputBytes() const; ///< of a set
 
-    /// An output or a workspace of a set that does not hold the fill word alone, though the side has not run on it; those above
-    /// 32 MiB are not looked at.
-    [[nodiscard]] WorkerResult<std::optional<std::string>> touched(std::size_t set, const std::string &side,
-                                                                   std::uint32_t word);
+    /// What a byte of a buffer belongs to.
+    struct Spot {
+        std::string name; ///< of a tensor or a workspace; empty: of nothing
+        std::size_t set = 0;
+        bool within = false; ///< false: of its red zones
+    };
+    [[nodiscard]] Spot spotOf(const BufferBinding &byte) const;
 
 private:
     /// Where a copy begins, with its red zone.
@@ -118,8 +137,6 @@ private:
         std::size_t set = 0;
         HostTensor held;
     };
-    [[nodiscard]] WorkerResult<std::optional<Finding>> inspect(std::size_t set, const std::string &side,
-                                                               const CaseInstance &content, bool withInputs);
     [[nodiscard]] std::size_t roomFor(std::size_t bytes) const;
     [[nodiscard]] WorkerResult<std::vector<Place>> makePlaces(std::size_t bytes);
     [[nodiscard]] WorkerResult<BufferId> uploadZones(const Family &family);
@@ -138,6 +155,7 @@ private:
 
     WorkerSession &m_session;
     std::vector<CaseInstancePtr> m_contents;
+    std::vector<CaseInstancePtr> m_known; ///< those, and the hard ones
     std::vector<std::optional<Blend>>
         m_blends; ///< by tensor, all but the key; nothing: what is never blended
     DeviceJudge *m_judge;
@@ -150,7 +168,7 @@ private:
     std::vector<std::size_t> m_group;             ///< set -> group of contents
     std::vector<Family> m_tensors;                ///< in the order of the instances' tensors
     std::vector<FillRegion> m_slack;              ///< of the masters and the zones
-    std::vector<std::vector<BufferId>> m_masters; ///< [tensor][content]: an input's content alone
+    std::vector<std::vector<BufferId>> m_masters; ///< [tensor][known content]: an input's content alone
     std::map<std::string, std::vector<Family>> m_workspaces; ///< by side
     std::vector<Watched> m_watched;
 };

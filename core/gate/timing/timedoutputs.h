@@ -32,7 +32,7 @@ public:
         , m_oracle(std::move(oracle))
     {}
 
-    /// The buffers were drawn anew: forgets what was seen, and draws another key.
+    /// The buffers were drawn anew: forgets what was seen.
     void beginBlock();
     /// What the worker is to look at, in this block.
     [[nodiscard]] const OutputSets &outputs() const { return m_outputs; }
@@ -41,6 +41,10 @@ public:
     /// content than the one before is the first on it.
     [[nodiscard]] Looked<Wrong> look(std::size_t side, const TimedRun &run,
                                      const std::vector<TilePrint> &prints);
+    /// Judges a sample in which some sets hold known contents (set -> index), and these alone; other samples are judged as if it had not been.
+    [[nodiscard]] std::optional<Wrong> lookKnown(std::size_t side, const TimedRun &run,
+                                                 const std::vector<TilePrint> &prints,
+                                                 const std::map<std::size_t, std::size_t> &known);
     /// Has the oracle compute one more set of this block, drawn now from those that it has not, and judges what all sides left there last.
     [[nodiscard]] Looked<Wrong> lookCloser();
 
@@ -63,6 +67,10 @@ private:
     void beginContent(std::uint64_t content);
     [[nodiscard]] std::optional<Wrong> lookAround(std::size_t side, std::size_t set, std::size_t launch,
                                                   std::span<const TilePrint> prints) const;
+    [[nodiscard]] TimedFault faultAt(const Seen &seen, std::size_t set, std::size_t output, std::size_t tile,
+                                     const TileFault &fault) const;
+    /// Of the first side on a set: elements that were surely not written. doubtful: others may be such.
+    [[nodiscard]] std::optional<TimedFault> leftOut(const Seen &seen, std::size_t set, bool &doubtful) const;
     [[nodiscard]] Tiles tilesOf(const CaseInstance &content) const;
     /// nullptr: the oracle does not know the set.
     [[nodiscard]] const Tiles *known(std::size_t set);
@@ -74,14 +82,17 @@ private:
 
     TimedBuffers &m_buffers;
     Oracle m_oracle;
-    std::uint64_t m_content = 0; ///< that the sets hold now
+    std::uint64_t m_content = 0;                                       ///< that the sets hold now
+    const std::uint32_t m_key = static_cast<std::uint32_t>(entropy()); ///< of the fingerprints
     OutputSets m_outputs;
     std::map<std::size_t, Tiles> m_known;                       ///< of this block's sets
+    std::map<std::size_t, Tiles> m_knownContents;               ///< by index
     std::map<std::size_t, Seen> m_first;                        ///< by set
     std::map<std::pair<std::size_t, std::size_t>, Seen> m_last; ///< by side and set
     std::set<std::size_t> m_varying;
     std::size_t m_launches = 0;
     std::size_t m_computed = 0;
+    std::size_t m_doubts = 0;
 };
 
 } // namespace klineage::gate

@@ -27,6 +27,16 @@ tl::expected<TimedSide, ProfileEnd> TimedSide::plan(const std::string &name, Cul
     return side;
 }
 
+std::vector<ModuleVariable> TimedSide::variables() const
+{
+    std::vector<ModuleVariable> variables;
+    for (std::size_t i = 0; m_module && m_prepared && i < m_prepared->globals.size(); ++i) {
+        const cuda::DeviceGlobal &global = m_prepared->globals[i];
+        variables.push_back({*m_module, global.name, global.initial.size()});
+    }
+    return variables;
+}
+
 Placed TimedSide::load(const TrialContext &context, const Where &where)
 {
     if (!m_prepared->candidate.surface.device().isHost)

@@ -43,6 +43,8 @@ public:
     [[nodiscard]] Culprit culprit() const { return m_culprit; }
     [[nodiscard]] SubjectId subject() const { return m_subject.value_or(0); } ///< 0: elsewhere
     [[nodiscard]] std::optional<ModuleId> module() const { return m_module; } ///< of a plan that is placed
+    /// Of that module, which no run may change.
+    [[nodiscard]] std::vector<ModuleVariable> variables() const;
 
     /// Loads the module and binds the buffers as they are drawn now. outputs: what is looked at after each sample of a plan. A vendor
     /// routine may bring its result into another layout first, which is no part of what is timed, so its outputs are not.

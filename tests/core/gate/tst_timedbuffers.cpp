@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // What timed runs read and write, in a worker that has memory and nothing else; and how the runs are laid out.
+#include "core/gate/timing/decoys.h"
 #include "core/gate/timing/rounds.h"
 #include "core/gate/timing/timedbuffers.h"
 
@@ -124,6 +125,13 @@ private slots:
     void aSetForEachSeedAtMost();
     void inOneBufferWhereThatIsFaster();
     void whatLiesBetweenCopiesIsGuarded();
+    void onADeviceNoContentComesTwice();
+    void allWorkspacesAreRefilledOnADevice();
+    void whatAByteBelongsTo();
+    void knownContentsComeAndGo_data();
+    void knownContentsComeAndGo();
+    void decoys();
+    void placesOfDecoys();
     void repeats_data();
     void repeats();
     void nearSidesHaveTheSameSamples();
@@ -347,10 +355,10 @@ void TestTimedBuffers::inOneBufferWhereThatIsFaster()
             return region.buffer == y.buffer && region.offsetBytes == y.offsetBytes && region.bytes == 240;
         }));
         QCOMPARE(outputs.sets[set].front().offsetBytes, y.offsetBytes);
-        if (!bench.buffers.audited(set))
-            continue;
-        QVERIFY(bench.content(sets[set], "x") == bench.input(bench.buffers.seedOf(set) - 100));
-        const auto finding = bench.buffers.inspect(set, "candidate");
+        const std::size_t content = set % bench.buffers.knownCount();
+        QVERIFY(bench.session->copy(bench.buffers.knownRanges(set, content)));
+        QVERIFY(bench.content(sets[set], "x") == bench.input(content));
+        const auto finding = bench.buffers.inspectKnown(set, "candidate", content, true);
         QVERIFY(finding && *finding);
         QCOMPARE((*finding)->kind, Finding::Kind::Mismatch); // red zones and inputs are as they should be
     }
@@ -401,6 +409,154 @@ void TestTimedBuffers::whatLiesBetweenCopiesIsGuarded()
     QVERIFY(oddGuards && !oddGuards->slack.empty());
     for (const FillRegion &region : oddGuards->slack)
         QCOMPARE(region.offsetBytes % 4, std::size_t{0});
+}
+
+void TestTimedBuffers::onADeviceNoContentComesTwice()
+{
+    Bench bench(6, false, 3, kernel::DeviceKind::Cuda);
+    QVERIFY(bench.buffers.redraw(9));
+    for (std::size_t set = 0; set < 6; ++set)
+        QVERIFY(!bench.buffers.audited(set));
+    for (const auto &ranges : bench.buffers.contents())
+        QCOMPARE(ranges.size(), std::size_t{1}); // every set's x is made anew for each sample
+    std::set<Bytes> seen;
+    for (const std::uint64_t content : {1u, 2u, 3u}) {
+        bench.buffers.setContent(content);
+        for (std::size_t set = 0; set < 6; ++set) {
+            const auto made = bench.buffers.tensorsOf(set);
+            QVERIFY(seen.insert(Bytes(made.front().bytes.begin(), made.front().bytes.end())).second);
+        }
+    }
+}
+
+/// Those of other sides too, which the side's runs may not write to.
+void TestTimedBuffers::allWorkspacesAreRefilledOnADevice()
+{
+    Bench bench(4, false, 3, kernel::DeviceKind::Cuda);
+    QVERIFY(bench.buffers.allocateWorkspaces("candidate", planWithWorkspaces()));
+    QVERIFY(bench.buffers.allocateWorkspaces("copy", planWithWorkspaces()));
+    QVERIFY(bench.buffers.redraw(11));
+    const FillSets fills = bench.buffers.fills("candidate");
+    const auto own = bench.buffers.bindings("candidate");
+    const auto other = bench.buffers.bindings("copy");
+    for (std::size_t set = 0; set < fills.size(); ++set) {
+        std::map<BufferId, bool> written;
+        for (const FillRegion &region : fills[set])
+            written[region.buffer] = region.written;
+        QCOMPARE(written.size(), std::size_t{5}); // y, and two workspaces of each
+        for (const char *name : {"y", "scratch", "sums"})
+            QVERIFY(written.at(own[set].at(name).buffer));
+        for (const char *name : {"scratch", "sums"})
+            QVERIFY(!written.at(other[set].at(name).buffer));
+    }
+}
+
+void TestTimedBuffers::whatAByteBelongsTo()
+{
+    Bench bench(4, false, 3, kernel::DeviceKind::Cuda);
+    QVERIFY(bench.buffers.allocateWorkspaces("candidate", planWithWorkspaces()));
+    QVERIFY(bench.buffers.redraw(11));
+    const auto sets = bench.buffers.bindings("candidate");
+    for (std::size_t set = 0; set < sets.size(); ++set) {
+        for (const char *name : {"x", "y", "scratch"}) {
+            BufferBinding byte = sets[set].at(name);
+            byte.offsetBytes += 5;
+            TimedBuffers::Spot spot = bench.buffers.spotOf(byte);
+            QCOMPARE(spot.name, std::string(name));
+            QCOMPARE(spot.set, set);
+            QVERIFY(spot.within);
+            byte.offsetBytes -= 6; // the red zone before it
+            spot = bench.buffers.spotOf(byte);
+            QCOMPARE(spot.name, std::string(name));
+            QVERIFY(!spot.within);
+        }
+    }
+    BufferBinding behind = sets[0].at("y");
+    behind.offsetBytes += std::size_t{1} << 20;
+    QVERIFY(bench.buffers.spotOf(behind).name.empty());
+}
+
+void TestTimedBuffers::knownContentsComeAndGo_data()
+{
+    QTest::addColumn<bool>("device");
+    QTest::newRow("processor") << false;
+    QTest::newRow("device") << true;
+}
+
+void TestTimedBuffers::knownContentsComeAndGo()
+{
+    QFETCH(bool, device);
+    const workload::Workload workload = rows(true);
+    const auto contents = instances(workload, 2);
+    const CaseInstancePtr hard = makeInstance(workload, workload.cases.front(), 777).value();
+    const auto session = startMemory(device ? kernel::DeviceKind::Cuda : kernel::DeviceKind::OpenCl);
+    TimedBuffers buffers(*session, workload, contents, nullptr, {hard});
+    QVERIFY(buffers.allocate(5));
+    QVERIFY(buffers.redraw(3));
+    QCOMPARE(buffers.knownCount(), std::size_t{3});
+    QCOMPARE(buffers.seedCount(), std::size_t{2});
+    QCOMPARE(buffers.known(2).seed, std::uint64_t{777});
+    const auto sets = buffers.bindings("candidate");
+    const auto bytesOf = [&](std::size_t set, const char *tensor, std::size_t bytes) {
+        const BufferBinding at = sets[set].at(tensor);
+        const auto image = session->download(at.buffer, bytes, at.offsetBytes).value();
+        return Bytes(image.begin(), image.end());
+    };
+    const Bytes before = bytesOf(4, "x", 240);
+    const Bytes offsets = bytesOf(4, "o", 16);
+    QVERIFY(session->copy(buffers.knownRanges(4, 2)));
+    QVERIFY(bytesOf(4, "x", 240) == Bytes(hard->tensors[1].bytes.begin(), hard->tensors[1].bytes.end()));
+    QVERIFY(bytesOf(4, "o", 16) == Bytes(hard->tensors[0].bytes.begin(), hard->tensors[0].bytes.end()));
+    const auto finding = buffers.inspectKnown(4, "candidate", 2, true);
+    QVERIFY(finding && *finding);
+    QCOMPARE((*finding)->kind, Finding::Kind::Mismatch); // nobody computed y, and the inputs are right
+    QVERIFY(buffers.restore({4}));
+    QVERIFY(bytesOf(4, "o", 16) == offsets);
+    if (!device) // on a device the next sample makes it anew
+        QVERIFY(bytesOf(4, "x", 240) == before);
+}
+
+void TestTimedBuffers::decoys()
+{
+    Bench bench(40);
+    QVERIFY(bench.buffers.redraw(3));
+    int early = 0;
+    std::set<std::size_t> sets;
+    std::set<std::size_t> contents;
+    for (int i = 0; i < 300; ++i) {
+        const TimedRun usual{1, 30, 40, 0x7ff17ff1u, true, 5};
+        const Decoy decoy = drawDecoy(usual, bench.buffers, true);
+        QCOMPARE(decoy.run.first, usual.first);
+        QCOMPARE(decoy.run.content, usual.content);
+        QVERIFY(!decoy.known.empty() && decoy.known.size() <= 10);
+        QCOMPARE(decoy.run.known.size(), decoy.known.size()); // of x
+        early += decoy.run.repeats < 40 ? 1 : 0;
+        QVERIFY(decoy.run.repeats == 40 || decoy.run.around == 40);
+        for (const auto &[set, content] : decoy.known) {
+            QVERIFY((set + 10) % 40 < static_cast<std::size_t>(decoy.run.repeats)); // one that is run
+            sets.insert(set);
+            contents.insert(content);
+        }
+    }
+    QVERIFY(early > 50 && early < 150);
+    QCOMPARE(sets.size(), std::size_t{40});
+    QCOMPARE(contents.size(), std::size_t{3});
+    QCOMPARE(drawDecoy({1, 3, 1, 1, true, 5}, bench.buffers, true).known.count(3), std::size_t{1});
+    QCOMPARE(drawDecoy({1, 0, 40, 1, true, 5}, bench.buffers, false).run.repeats, 40);
+}
+
+void TestTimedBuffers::placesOfDecoys()
+{
+    std::set<std::size_t> places;
+    std::set<std::size_t> counts;
+    for (int i = 0; i < 400; ++i) {
+        const auto drawn = drawPlaces(6);
+        QVERIFY(!drawn.empty());
+        counts.insert(drawn.size());
+        places.insert(drawn.begin(), drawn.end());
+    }
+    QCOMPARE(places, (std::set<std::size_t>{0, 1, 2, 3, 4, 5, 6})); // the first one, and behind the last
+    QVERIFY(counts.size() > 2);
 }
 
 void TestTimedBuffers::repeats_data()

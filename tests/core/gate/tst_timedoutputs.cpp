@@ -110,6 +110,8 @@ private slots:
     void whoIsToBlame();
     void consistentlyWrongIsFoundWhenDrawn();
     void aSampleOfSeveralSets();
+    void knownSetsOfADecoy();
+    void doubtsHaveAnEnd();
 };
 
 void TestTimedOutputs::rightLaunches()
@@ -189,6 +191,52 @@ void TestTimedOutputs::aSampleOfSeveralSets()
     QVERIFY(looked && *looked);
     QCOMPARE((*looked)->fault.set, std::size_t{0});
     QCOMPARE((*looked)->fault.launch, std::size_t{2});
+}
+
+/// What of a decoy is known is judged, and nothing is remembered of it.
+void TestTimedOutputs::knownSetsOfADecoy()
+{
+    Bench bench;
+    const std::size_t set = bench.unknown;
+    const TimedRun run{1, set, 1, word, true};
+    const auto ordinary = bench.launch(set);
+    QVERIFY(!bench.look(candidate, set, ordinary));
+    const auto ofSeed = [&](double factor) { return bench.launch(bench.known, factor); };
+    const std::size_t content = bench.buffers.seedOf(bench.known) - 1;
+    QVERIFY(!bench.outputs.lookKnown(candidate, run, ofSeed(1), {{set, content}}));
+    const auto wrong = bench.outputs.lookKnown(candidate, run, ofSeed(1.001), {{set, content}});
+    QVERIFY(wrong);
+    QCOMPARE(wrong->fault.set, set);
+    QVERIFY(bench.outputs.lookKnown(candidate, run, ofSeed(1), {{set, 1 - content}}));
+    QVERIFY(!bench.outputs.lookKnown(candidate, run, ofSeed(1.001), {})); // of others nothing is known
+    QVERIFY(!bench.look(candidate, set, ordinary));
+    QVERIFY(!bench.outputs.varies(candidate));
+
+    // A run that was left out may have written nothing.
+    TimedRun early = run;
+    early.around = 2;
+    auto both = ofSeed(1);
+    const auto behind = bench.launch((set + 1) % 8, 1, 0);
+    both.insert(both.end(), behind.begin(), behind.end());
+    QVERIFY(!bench.outputs.lookKnown(candidate, early, both, {{set, content}}));
+    const auto ahead = bench.launch((set + 1) % 8, 1, 5);
+    std::copy(ahead.begin(), ahead.end(), both.end() - static_cast<std::ptrdiff_t>(ahead.size()));
+    QVERIFY(bench.outputs.lookKnown(candidate, early, both, {{set, content}}));
+}
+
+/// Whoever leaves something to doubt in every launch does not make the oracle compute for ever.
+void TestTimedOutputs::doubtsHaveAnEnd()
+{
+    Bench bench;
+    for (std::uint64_t content = 1; content < 200; ++content) {
+        auto prints = bench.launch(bench.unknown);
+        prints.front().unwritten = 1; // as of a result that is no number, and right
+        TimedRun run{1, bench.unknown, 1, word, true, content};
+        bench.buffers.setContent(content);
+        QVERIFY(bench.outputs.look(candidate, run, prints));
+    }
+    QVERIFY(bench.outputs.computed() >= 10);
+    QVERIFY(bench.outputs.computed() <= 100);
 }
 
 QTEST_GUILESS_MAIN(TestTimedOutputs)

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// Samples of the candidate's that are like any other to it and that nobody times: at places that cannot be foreseen, some of their sets, which
+// cannot be foreseen either, hold contents whose results are known, hard ones among them, and are judged element by element afterwards.
+// So whoever is honest only when looked at, or right only on what timed runs usually hold, is wrong where it counts.
+#pragma once
+
+#include "core/gate/timing/timedbuffers.h"
+
+namespace klineage::gate {
+
+struct Decoy {
+    TimedRun run;
+    std::map<std::size_t, std::size_t> known; ///< set -> content, of sets that are run
+};
+
+/// Of a run like any other. mayEndEarly: in one of three the last runs of the sample are left out.
+[[nodiscard]] Decoy drawDecoy(TimedRun run, const TimedBuffers &buffers, bool mayEndEarly);
+
+/// Before which of so many samples there is a decoy (samples: behind the last one): at least one place, with each further one half as likely.
+[[nodiscard]] std::multiset<std::size_t> drawPlaces(std::size_t samples);
+
+} // namespace klineage::gate
