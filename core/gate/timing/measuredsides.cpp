@@ -278,10 +278,10 @@ Placed MeasuredSides::place()
     const auto guards = m_buffers.guards();
     if (!guards)
         return failed(guards.error(), Culprit::Candidate);
-    if (guards->copies.empty())
-        return {};
-    if (auto set = m_context.session.setGuards(*guards); !set)
-        return failed(set.error(), Culprit::Candidate);
+    if (!guards->copies.empty()) {
+        if (auto set = m_context.session.setGuards(*guards); !set)
+            return failed(set.error(), Culprit::Candidate);
+    }
     if (auto set = m_context.session.setContents(m_buffers.contents()); !set)
         return failed(set.error(), Culprit::Candidate);
     return {};
