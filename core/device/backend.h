@@ -131,7 +131,7 @@ struct TimedRun {
     std::uint32_t fillWord =
         0; ///< the fill regions of these sets are filled with it first, untimed; 0: they are left, and not looked at
     bool replay = true; ///< CUDA: as a graph; false: launched one by one
-    /// CUDA: what the sets' inputs hold, as setContents() says; 0: what they held before.
+    /// What the sets' inputs hold, as setContents() says; 0: what they held before.
     std::uint64_t content = 0;
     int around = 0; ///< sets that are looked at, from `first` on, if those are more than run
     /// Put into inputs after their content was made, and gone when it is made anew: contents whose results are known.

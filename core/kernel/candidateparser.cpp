@@ -89,6 +89,9 @@ private:
     {
         Tunable tunable;
         tunable.name = uniqueName(table);
+        if (tunable.name.find("__") != std::string::npos)
+            table.fail("name", "the tunable's name '" + tunable.name
+                                   + "' has two underscores beside each other, as the compiler's own names.");
         tunable.defaultValue = table.integer("default");
         tunable.values = table.integers("values");
         if (!table.has("values"))

@@ -2,7 +2,9 @@
 //
 // OpenCL in the worker process, through the ICD loader. PoCL makes every CPU such a device; kernels then run in this very process,
 // so a wild write can hit the worker itself, and the supervisor takes its death for what it is.
+#include "core/base/random.h"
 #include "core/device/holdings.h"
+#include "core/device/opencl/guardedmemory.h"
 #include "core/device/opencl/program.h"
 #include "core/device/opencl/scrub.h"
 #include "core/device/opencl/standin.h"
@@ -12,6 +14,8 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <set>
+#include <utility>
 
 namespace klineage::gate {
 
@@ -24,6 +28,22 @@ struct Entry {
     FillSets fills;
     OutputSets outputs;
 };
+
+/// How the inputs of a set are made.
+struct Contents {
+    std::vector<CopyRange> inputs;
+    std::uint64_t held = 0; ///< TimedRun::content
+};
+
+/// So that who runs first on new content does not find it nearer than who comes later. Only where the processor has a way.
+void leaveCaches([[maybe_unused]] std::span<const std::byte> bytes)
+{
+#ifdef __x86_64__
+    constexpr std::size_t line = 64;
+    for (std::size_t i = 0; i < bytes.size(); i += line)
+        __builtin_ia32_clflush(bytes.data() + i);
+#endif
+}
 
 class OpenClBackend : public Backend
 {
@@ -49,7 +69,7 @@ public:
                           CompileOutput &output) override;
     void unload(ModuleId module) override { m_held.eraseModule(module); }
     Result<BufferId> allocate(std::size_t bytes) override;
-    void release(BufferId buffer) override { m_held.eraseBuffer(buffer); }
+    void release(BufferId buffer) override;
     Status upload(BufferId buffer, std::span<const std::byte> image) override;
     Status download(BufferId buffer, std::size_t offset, std::span<std::byte> image) override;
     Status copy(std::span<const CopyRange> ranges) override;
@@ -59,6 +79,7 @@ public:
     void removeSubject(SubjectId subject) override { m_held.eraseSubject(subject); }
     Status rebind(SubjectId subject, const std::vector<BufferSet> &sets) override;
     Status setFills(SubjectId subject, const FillSets &fills) override;
+    Status setContents(const std::vector<std::vector<CopyRange>> &sets) override;
     Status setOutputs(SubjectId subject, const OutputSets &outputs) override;
     std::string subjectVersion(SubjectId subject) const override { return m_held.version(subject); }
     std::vector<Metric> subjectMetrics(SubjectId subject) const override { return m_held.metrics(subject); }
@@ -69,8 +90,9 @@ public:
 
 private:
     Result<std::vector<RegionSet>> regions(const std::vector<BufferSet> &sets) const;
-    Status refill(const std::vector<FillRegion> &regions, std::uint32_t word);
-    Status scrub(std::uint32_t word);
+    Status refill(const Entry &subject, const TimedRun &run);
+    Status scrub();
+    Status makeContents(const TimedRun &run);
     Status blend(cl_mem to, cl_mem from, cl_mem with, const CopyRange &range);
     Status addPrints(const OutputSets &outputs, std::size_t set, std::uint32_t word,
                      std::vector<TilePrint> &prints);
@@ -80,8 +102,11 @@ private:
     const Api &m_api;
     Context m_context;
     Queue m_queue;
-    std::optional<Scrub> m_scrub; ///< made when it is first wanted
-    Holdings<Program, Memory, Entry> m_held;
+    std::optional<Scrub> m_scrub;                     ///< made when it is first wanted
+    bool m_scrubbed = false;                          ///< since the last run
+    std::vector<Contents> m_contents;                 ///< by set
+    std::map<BufferId, std::span<std::byte>> m_slack; ///< of each buffer's pages, in front of it
+    Holdings<Program, DeviceMemory, Entry> m_held;
 };
 
 Status OpenClBackend::open()
@@ -108,14 +133,35 @@ Result<ModuleId> OpenClBackend::load(std::span<const std::byte>, const std::stri
     return m_held.addModule(std::move(*program));
 }
 
+/// On a processor in pages of its own: who writes beyond them is stopped, and nothing lasts there.
 Result<BufferId> OpenClBackend::allocate(std::size_t bytes)
 {
+    GuardedPages pages;
+    if (m_device.isCpu) {
+        auto made = GuardedPages::make(bytes);
+        if (!made)
+            return tl::unexpected(made.error());
+        pages = std::move(*made);
+    }
+    const std::span<std::byte> room = pages.room();
+    const cl_mem_flags flags = room.empty() ? CL_MEM_READ_WRITE : CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR;
     cl_int code = CL_SUCCESS;
-    Memory memory(m_api, m_api.clCreateBuffer(m_context.get(), CL_MEM_READ_WRITE,
-                                              std::max<std::size_t>(bytes, 1), nullptr, &code));
+    Memory memory(m_api, m_api.clCreateBuffer(m_context.get(), flags,
+                                              room.empty() ? std::max<std::size_t>(bytes, 1) : room.size(),
+                                              room.data(), &code));
     if (auto made = check(code, "allocate " + std::to_string(bytes) + " bytes on the device"); !made)
         return tl::unexpected(made.error());
-    return m_held.addBuffer(std::move(memory), bytes);
+    const std::span<std::byte> slack = pages.slack();
+    const BufferId buffer = m_held.addBuffer(DeviceMemory(std::move(pages), std::move(memory)), bytes);
+    if (!slack.empty())
+        m_slack[buffer] = slack;
+    return buffer;
+}
+
+void OpenClBackend::release(BufferId buffer)
+{
+    m_slack.erase(buffer);
+    m_held.eraseBuffer(buffer);
 }
 
 Status OpenClBackend::upload(BufferId buffer, std::span<const std::byte> image)
@@ -123,6 +169,10 @@ Status OpenClBackend::upload(BufferId buffer, std::span<const std::byte> image)
     const auto target = m_held.memory(buffer, image.size());
     if (!target)
         return tl::unexpected(target.error());
+    if (m_scrub && !m_scrubbed) { // here rather than within a run, which is timed roughly
+        if (auto done = scrub(); !done)
+            return done;
+    }
     return check(m_api.clEnqueueWriteBuffer(m_queue.get(), *target, CL_TRUE, 0, image.size(), image.data(), 0,
                                             nullptr, nullptr),
                  "copy to the device");
@@ -199,17 +249,13 @@ Status OpenClBackend::prime(ModuleId module, const kernel::ResolvedPlan &plan)
     return primed;
 }
 
-Result<bool> OpenClBackend::seal(bool times)
+Result<bool> OpenClBackend::seal(bool)
 {
     if (!m_compilesWithoutRunning)
         return false;
-    if (times) { // the gate's own kernel is compiled when it first runs
-        auto compiled = scrub(1);
-        if (compiled)
-            compiled = check(m_api.clFinish(m_queue.get()), "compile the gate's own kernel");
-        if (!compiled)
-            return tl::unexpected(compiled.error());
-    }
+    if (auto compiled = scrub(); !compiled) // the gate's own kernel is compiled when it first runs
+        return tl::unexpected(compiled.error());
+    sealStandIns();
     return process::sealProcess().has_value();
 }
 
@@ -229,35 +275,48 @@ Result<SubjectId> OpenClBackend::addReference(const ReferenceCall &call, const s
                                                   call.buffers, std::move(*bound)));
 }
 
+/// As time() does it, so that nothing tells the two apart.
 Status OpenClBackend::run(SubjectId subject, std::size_t set)
 {
     const auto found = m_held.subjectOn(subject, set);
     if (!found)
         return tl::unexpected(found.error());
-    if (const auto done = (*found)->subject->run({set}); !done)
-        return tl::unexpected(done.error());
-    return {};
+    if (auto done = m_scrubbed ? Status() : scrub(); !done)
+        return done;
+    m_scrubbed = false;
+    const std::optional<std::uint64_t> order =
+        m_compilesWithoutRunning && entropy() % 2 == 0 ? std::optional(entropy()) : std::nullopt;
+    return order ? (*found)->subject->runInOrder(set, *order)
+                 : (*found)->subject->run({set}).map([](double) {});
 }
 
-Status OpenClBackend::refill(const std::vector<FillRegion> &regions, std::uint32_t word)
+/// What of the sets that the run concerns is to be filled, each once: sets may share a workspace.
+Status OpenClBackend::refill(const Entry &subject, const TimedRun &run)
 {
-    for (const FillRegion &region : regions) {
-        const auto target = m_held.memory(region.buffer, region.offsetBytes + region.bytes);
-        if (!target)
-            return tl::unexpected(target.error());
-        // The longest piece of the word that the size is a multiple of.
-        const std::size_t piece = region.bytes % 4 == 0 ? 4 : region.bytes % 2 == 0 ? 2 : 1;
-        if (auto filled =
-                check(m_api.clEnqueueFillBuffer(m_queue.get(), *target, &word, piece, region.offsetBytes,
-                                                region.bytes, 0, nullptr, nullptr),
-                      "refill a buffer");
-            !filled)
-            return filled;
+    const std::size_t count = subject.subject->setCount();
+    std::set<std::pair<BufferId, std::size_t>> filled;
+    for (std::size_t i = 0; i < run.setsConcerned(count); ++i) {
+        for (const FillRegion &region : subject.fills[(run.first + i) % count]) {
+            if (!filled.emplace(region.buffer, region.offsetBytes).second)
+                continue;
+            const auto target = m_held.memory(region.buffer, region.offsetBytes + region.bytes);
+            if (!target)
+                return tl::unexpected(target.error());
+            // The longest piece of the word that the size is a multiple of.
+            const std::size_t piece = region.bytes % 4 == 0 ? 4 : region.bytes % 2 == 0 ? 2 : 1;
+            if (auto done =
+                    check(m_api.clEnqueueFillBuffer(m_queue.get(), *target, &run.fillWord, piece,
+                                                    region.offsetBytes, region.bytes, 0, nullptr, nullptr),
+                          "refill a buffer");
+                !done)
+                return done;
+        }
     }
     return {};
 }
 
-Status OpenClBackend::scrub(std::uint32_t word)
+/// Overwrites, and waits for it, what earlier launches may have left outside of what the gate knows.
+Status OpenClBackend::scrub()
 {
     if (!m_scrub) {
         auto made = Scrub::make(m_device, m_context.get());
@@ -265,7 +324,16 @@ Status OpenClBackend::scrub(std::uint32_t word)
             return tl::unexpected(made.error());
         m_scrub = std::move(*made);
     }
-    return m_scrub->run(m_queue.get(), word);
+    for (const auto &[buffer, slack] : m_slack)
+        std::fill(slack.begin(), slack.end(), std::byte{0});
+    // A NaN in every floating-point type, as what outputs are filled with.
+    const auto word = static_cast<std::uint32_t>(entropy()) | 0x7ff07ff0u;
+    if (auto done = m_scrub->run(m_queue.get(), word); !done)
+        return done;
+    if (auto done = check(m_api.clFinish(m_queue.get()), "overwrite local memory"); !done)
+        return done;
+    m_scrubbed = true;
+    return m_scrub->forgetDeepStacks(m_queue.get());
 }
 
 Status OpenClBackend::copy(std::span<const CopyRange> ranges)
@@ -309,6 +377,7 @@ Status OpenClBackend::blend(cl_mem to, cl_mem from, cl_mem with, const CopyRange
         const std::size_t elements = range.bytes / kernel::sizeOf(range.blend.dtype);
         blendPieces(range.blend, bytesOf(all[0]), bytesOf(all[1]), bytesOf(all[2]), 0,
                     pieceCount(range.blend, elements));
+        leaveCaches(bytesOf(all[2]));
     }
     for (const Mapped &one : all) {
         if (one.memory)
@@ -336,6 +405,35 @@ Status OpenClBackend::setFills(SubjectId subject, const FillSets &fills)
         return tl::unexpected(found.error());
     (*found)->fills = fills;
     return {};
+}
+
+Status OpenClBackend::setContents(const std::vector<std::vector<CopyRange>> &sets)
+{
+    m_contents.clear();
+    for (const std::vector<CopyRange> &inputs : sets)
+        m_contents.push_back({inputs, 0});
+    return {};
+}
+
+/// Where a set does not hold what the run wants to find in it.
+Status OpenClBackend::makeContents(const TimedRun &run)
+{
+    if (run.content == 0)
+        return {};
+    if (m_contents.empty())
+        return fail(ErrorCode::Internal, "Cannot make content: nobody has said how.");
+    std::vector<CopyRange> ranges;
+    const std::size_t count = run.setsConcerned(m_contents.size());
+    for (std::size_t i = 0; i < count; ++i) {
+        Contents &set = m_contents[(run.first + i) % m_contents.size()];
+        if (std::exchange(set.held, run.content) == run.content)
+            continue;
+        for (CopyRange range : set.inputs) {
+            range.blend.key = contentKey(run.content, range.blend.key);
+            ranges.push_back(range);
+        }
+    }
+    return ranges.empty() ? Status() : copy(ranges);
 }
 
 Status OpenClBackend::setOutputs(SubjectId subject, const OutputSets &outputs)
@@ -384,20 +482,17 @@ Result<TimedSample> OpenClBackend::time(const TimedRun &run)
     std::vector<std::size_t> sets;
     for (std::size_t i = 0; i < static_cast<std::size_t>(run.repeats); ++i)
         sets.push_back((run.first + i) % count);
+    if (auto made = makeContents(run); !made)
+        return tl::unexpected(made.error());
     if (auto put = run.known.empty() ? Status() : copy(run.known); !put)
         return tl::unexpected(put.error());
     if (run.fillWord != 0 && !subject.fills.empty()) {
-        for (std::size_t i = 0; i < concerned; ++i) {
-            if (auto filled = refill(subject.fills[(run.first + i) % count], run.fillWord); !filled)
-                return tl::unexpected(filled.error());
-        }
-        if (auto done = scrub(run.fillWord); !done)
-            return tl::unexpected(done.error());
-        if (auto done = check(m_api.clFinish(m_queue.get()), "refill a buffer"); !done)
-            return tl::unexpected(done.error());
-        if (auto done = m_scrub->forgetDeepStacks(m_queue.get()); !done)
-            return tl::unexpected(done.error());
+        if (auto filled = refill(subject, run); !filled)
+            return tl::unexpected(filled.error());
     }
+    if (auto done = scrub(); !done)
+        return tl::unexpected(done.error());
+    m_scrubbed = false;
     const auto ns = subject.subject->run(sets);
     if (!ns)
         return tl::unexpected(ns.error());

@@ -35,6 +35,7 @@ public:
     {}
     Status prepare(cl_program program, const kernel::ResolvedPlan &plan);
     Result<double> run(const std::vector<std::size_t> &sets) override;
+    Status runInOrder(std::size_t set, std::uint64_t key) override;
     Status prime() override;
     std::size_t setCount() const override { return m_sets.size(); }
     std::vector<Metric> metrics() const override;
@@ -48,6 +49,8 @@ private:
                      const std::string &where) const;
     Status checkLimits(PreparedLaunch &prepared) const;
     Result<cl_mem> viewOf(const std::string &name, std::size_t set);
+    Status clearWorkspaces(std::size_t set, std::vector<Event> &events);
+    Status launch(const PreparedLaunch &prepared, std::size_t set, std::vector<Event> &events);
     Status enqueue(std::size_t set, std::vector<Event> &events);
 
     Device m_device;
@@ -236,7 +239,7 @@ Status PlanSubject::prepare(cl_program program, const kernel::ResolvedPlan &plan
     return {};
 }
 
-Status PlanSubject::enqueue(std::size_t set, std::vector<Event> &events)
+Status PlanSubject::clearWorkspaces(std::size_t set, std::vector<Event> &events)
 {
     for (const ZeroFill &fill : m_zeroFills) {
         const Region &region = m_sets[set].at(fill.workspace);
@@ -248,16 +251,50 @@ Status PlanSubject::enqueue(std::size_t set, std::vector<Event> &events)
             return done;
         events.emplace_back(m_api, event);
     }
+    return {};
+}
+
+Status PlanSubject::launch(const PreparedLaunch &prepared, std::size_t set, std::vector<Event> &events)
+{
+    cl_event event = nullptr;
+    const cl_int code =
+        m_api.clEnqueueNDRangeKernel(m_queue, prepared.kernels[set].get(), dimensions, nullptr,
+                                     prepared.global.data(), prepared.local.data(), 0, nullptr, &event);
+    if (auto done = check(code, "launch kernel " + prepared.launch.kernel); !done)
+        return done;
+    events.emplace_back(m_api, event);
+    return {};
+}
+
+Status PlanSubject::enqueue(std::size_t set, std::vector<Event> &events)
+{
+    if (auto cleared = clearWorkspaces(set, events); !cleared)
+        return cleared;
     for (const PreparedLaunch &prepared : m_launches) {
-        cl_event event = nullptr;
-        const cl_int code =
-            m_api.clEnqueueNDRangeKernel(m_queue, prepared.kernels[set].get(), dimensions, nullptr,
-                                         prepared.global.data(), prepared.local.data(), 0, nullptr, &event);
-        if (auto done = check(code, "launch kernel " + prepared.launch.kernel); !done)
-            return done;
-        events.emplace_back(m_api, event);
+        if (auto launched = launch(prepared, set, events); !launched)
+            return launched;
     }
     return {};
+}
+
+Status PlanSubject::runInOrder(std::size_t set, std::uint64_t key)
+{
+    std::vector<Event> events;
+    if (auto cleared = clearWorkspaces(set, events); !cleared)
+        return cleared;
+    Status done = check(m_api.clFinish(m_queue), "clear workspaces");
+    for (const PreparedLaunch &prepared : m_launches) {
+        if (!done)
+            return done;
+        std::array<std::size_t, dimensions> groups{};
+        for (std::size_t i = 0; i < groups.size(); ++i)
+            groups[i] = prepared.global[i] / prepared.local[i];
+        const StandInsInOrder order(groups, key);
+        if (auto launched = launch(prepared, set, events); !launched)
+            return launched;
+        done = check(m_api.clFinish(m_queue), "finish the kernel");
+    }
+    return done;
 }
 
 Result<double> PlanSubject::run(const std::vector<std::size_t> &sets)

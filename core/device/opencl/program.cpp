@@ -3,6 +3,7 @@
 
 #include "core/device/opencl/refusedwords.h"
 
+#include <array>
 #include <regex>
 
 namespace klineage::gate::opencl {
@@ -11,6 +12,9 @@ namespace {
 
 constexpr std::size_t maxLogBytes = std::size_t{256} << 10;
 constexpr std::size_t maxCleanedLine = 2000;
+
+/// Compilers that know none of these words ignore them.
+constexpr const char *firstLines = "#pragma clang diagnostic error \"-Wgnu-label-as-value\"\n#line 1\n";
 
 std::string buildLog(const Device &device, cl_program program)
 {
@@ -63,10 +67,9 @@ Result<Program> buildProgram(const Device &device, cl_context context, const std
 {
     const Api &api = *device.api;
     output.compiler = compilerOf(device);
-    const char *text = source.c_str();
-    const std::size_t length = source.size();
+    std::array<const char *, 2> texts{firstLines, source.c_str()};
     cl_int code = CL_SUCCESS;
-    Program program(api, api.clCreateProgramWithSource(context, 1, &text, &length, &code));
+    Program program(api, api.clCreateProgramWithSource(context, texts.size(), texts.data(), nullptr, &code));
     if (auto made = check(code, "hand the source to the OpenCL compiler"); !made)
         return tl::unexpected(made.error());
     std::string options = "-cl-kernel-arg-info";

@@ -3,9 +3,10 @@
 
 namespace klineage::gate::opencl {
 
-/// Words that mean something else in a candidate: inline assembly, and attributes that place code or start it when it is loaded; and what the
+/// Words that mean something else in a candidate: inline assembly, and attributes that place code or start it when it is loaded, declarations of what is elsewhere; and what the
 /// compiler offers to move the stack pointer, to leave a function by another way, or to change what the processor does for whoever runs on
-/// the thread next: rounding, exceptions, flags, segments, keys; and the thread's own memory.
+/// the thread next: rounding, exceptions, flags, segments, keys; and the thread's own memory; and what
+/// differs from one compilation of a source to the next.
 inline constexpr const char *refusedWords[] = {
     "asm",
     "__asm",
@@ -16,6 +17,7 @@ inline constexpr const char *refusedWords[] = {
     "__destructor__",
     "ifunc",
     "__ifunc__",
+    "extern",
     "section",
     "__section__",
     "naked",
@@ -71,6 +73,15 @@ inline constexpr const char *refusedWords[] = {
     "__address_space__",
     "__seg_fs",
     "__seg_gs",
+    "__TIME__",
+    "__DATE__",
+    "__TIMESTAMP__",
+    "__FILE__",
+    "__BASE_FILE__",
+    "__FILE_NAME__",
+    "__builtin_FILE",
+    "__builtin_FILE_NAME",
+    "__builtin_source_location",
 };
 
 /// Questions about files.

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <mutex>
+#include <numeric>
+#include <sys/mman.h>
 #include <utility>
 
 namespace klineage::gate::opencl {
@@ -13,19 +15,43 @@ namespace klineage::gate::opencl {
 namespace {
 
 constexpr std::size_t mostStandIns = 1024;
+constexpr std::size_t mostGroups = std::size_t{1} << 31; ///< that change places: products of two are exact
 constexpr const char *groupFunctionPrefix = "_pocl_kernel_";
 
 /// Arguments, PoCL's context, and the place of the group; the same in every version of PoCL so far.
 using GroupFunction = void (*)(void *, void *, std::size_t, std::size_t, std::size_t);
 
-std::array<GroupFunction, mostStandIns> functions;
+/// Of whole pages, which become read-only.
+alignas(4096) std::array<GroupFunction, mostStandIns> functions;
 std::atomic<bool> asleep = false;
+
+/// The place of the i-th group is that of the (factor · i + shift)-th, where groups are counted in all dimensions.
+struct Order {
+    std::array<std::size_t, 3> groups{};
+    std::size_t factor = 1;
+    std::size_t shift = 0;
+};
+Order order;
+std::atomic<bool> ordered = false;
+
+void move(std::size_t &x, std::size_t &y, std::size_t &z)
+{
+    const auto &[width, height, depth] = order.groups;
+    const std::size_t count = width * height * depth;
+    const std::size_t moved = (order.factor * ((z * height + y) * width + x) + order.shift) % count;
+    x = moved % width;
+    y = moved / width % height;
+    z = moved / width / height;
+}
 
 template <std::size_t index>
 void callFunction(void *arguments, void *context, std::size_t x, std::size_t y, std::size_t z)
 {
-    if (!asleep.load(std::memory_order_relaxed))
-        functions[index](arguments, context, x, y, z);
+    if (asleep.load(std::memory_order_relaxed))
+        return;
+    if (ordered.load(std::memory_order_acquire))
+        move(x, y, z);
+    functions[index](arguments, context, x, y, z);
 }
 
 template <std::size_t... indices>
@@ -37,6 +63,7 @@ constexpr auto standIns = tableOf(std::make_index_sequence<mostStandIns>());
 
 std::mutex mutex;
 std::size_t used = 0;
+bool isSealed = false;
 
 } // namespace
 
@@ -50,7 +77,7 @@ void *standIn(const char *name, void *found) noexcept
         if (functions[i] == function)
             return reinterpret_cast<void *>(standIns[i]);
     }
-    if (used == mostStandIns)
+    if (used == mostStandIns || isSealed)
         return nullptr; // PoCL gives up then, which is better than running what was to be compiled only
     functions[used] = function;
     return reinterpret_cast<void *>(standIns[used++]);
@@ -70,6 +97,33 @@ std::size_t standInCount() noexcept
 {
     const std::lock_guard lock(mutex);
     return used;
+}
+
+void sealStandIns() noexcept
+{
+    const std::lock_guard lock(mutex);
+    isSealed = true;
+    ::mprotect(functions.data(), sizeof functions, PROT_READ);
+}
+
+StandInsInOrder::StandInsInOrder(const std::array<std::size_t, 3> &groups, std::uint64_t key) noexcept
+{
+    const std::size_t count = groups[0] * groups[1] * groups[2];
+    if (count < 2 || count >= mostGroups)
+        return;
+    // Every second key: backwards, which shows who writes over what a later one wrote.
+    std::size_t factor = key % 2 == 0 ? count - 1 : 1 + (key >> 1) % (count - 1);
+    while (std::gcd(factor, count) != 1)
+        --factor; // 1 in the end
+    order = {groups, factor, static_cast<std::size_t>((key >> 32) % count)};
+    if (key % 2 == 0)
+        order.shift = count - 1;
+    ordered.store(true, std::memory_order_release);
+}
+
+StandInsInOrder::~StandInsInOrder()
+{
+    ordered.store(false, std::memory_order_release);
 }
 
 StandInsAsleep::StandInsAsleep() noexcept

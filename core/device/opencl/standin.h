@@ -6,7 +6,9 @@
 // on calls the kernel.
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 
 namespace klineage::gate::opencl {
 
@@ -18,6 +20,19 @@ namespace klineage::gate::opencl {
 
 /// How many work-group functions have one.
 [[nodiscard]] std::size_t standInCount() noexcept;
+
+/// From here on there are no others, and nobody can exchange what they stand for.
+void sealStandIns() noexcept;
+
+/// While one lives, work-groups of a launch with so many change places: which, follows from the key.
+class StandInsInOrder
+{
+public:
+    StandInsInOrder(const std::array<std::size_t, 3> &groups, std::uint64_t key) noexcept;
+    ~StandInsInOrder();
+    StandInsInOrder(const StandInsInOrder &) = delete;
+    StandInsInOrder &operator=(const StandInsInOrder &) = delete;
+};
 
 /// While one lives, stand-ins return at once instead of calling what they stand for.
 class StandInsAsleep

@@ -125,7 +125,7 @@ StageResult<void> primeAndSeal(std::span<const CheckStep> steps, const PreparedC
         if (auto primed = context.session.prime(module, *plan); !primed) {
             if (primed.error().kind == FailureKind::Candidate)
                 return tl::unexpected<TrialEnd>(launchVerdict(primed.error().error, where));
-            return tl::unexpected(failureEnd(primed.error(), where));
+            return tl::unexpected(workerCompileEnd(primed.error(), where, context));
         }
     }
     const auto sealed = context.session.seal(false);

@@ -163,6 +163,23 @@ StageResult<void> compileCandidate(PreparedCandidate &prepared, CompilerSession 
     return {};
 }
 
+TrialEnd workerCompileEnd(const WorkerFailure &failure, const Where &where, const TrialContext &context)
+{
+    TrialEnd end = compilerEnd(failure, where);
+    auto *verdict = std::get_if<Verdict>(&end);
+    if (!verdict || verdict->status != VerdictStatus::Crash || !failure.exit || failure.exit->signal == 0)
+        return end;
+    const auto &facts = context.session.helloEnvironment().facts;
+    const auto compiler = facts.find("compiler");
+    verdict->status = VerdictStatus::CompileError;
+    verdict->reason = "compiler_crash";
+    verdict->message = "The compiler" + (compiler == facts.end() ? std::string() : " " + compiler->second)
+                       + " itself crashed on the " + where.subject + ": " + failure.exit->describe() + ".";
+    verdict->hint =
+        "Nothing of the source ran. Write it in another way: a loop with an empty body is one reason.";
+    return end;
+}
+
 StageResult<void> checkGlobals(const PreparedCandidate &prepared, ModuleId module,
                                const TrialContext &context, const Where &where)
 {
@@ -179,7 +196,8 @@ StageResult<void> checkGlobals(const PreparedCandidate &prepared, ModuleId modul
 StageResult<ModuleId> loadCandidate(PreparedCandidate &prepared, const TrialContext &context)
 {
     const bool apart = prepared.candidate.surface->compiledApart;
-    if (const auto refused = apart ? std::nullopt : refusedInOpenCl(prepared.candidate.source)) {
+    if (const auto refused =
+            apart ? std::nullopt : refusedInOpenCl(prepared.candidate.source, prepared.candidate.tunables)) {
         CompileOutput output;
         output.log = replaceAll(*refused, "<candidate>", prepared.name) + "\n";
         return tl::unexpected<TrialEnd>(
@@ -196,7 +214,8 @@ StageResult<ModuleId> loadCandidate(PreparedCandidate &prepared, const TrialCont
         Where where;
         where.stage = Stage::Compile;
         where.subject = prepared.label;
-        return tl::unexpected(compilerEnd(loaded.error(), where));
+        return tl::unexpected(apart ? compilerEnd(loaded.error(), where)
+                                    : workerCompileEnd(loaded.error(), where, context));
     }
     loaded->output.log = replaceAll(loaded->output.log, "<candidate>", prepared.name);
     if (!loaded->module) {

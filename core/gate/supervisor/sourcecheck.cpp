@@ -105,6 +105,11 @@ bool contains(const List &list, std::string_view word)
     return std::find(std::begin(list), std::end(list), word) != std::end(list);
 }
 
+bool isRefused(std::string_view name)
+{
+    return contains(opencl::refusedWords, name) || contains(opencl::refusedQuestions, name);
+}
+
 constexpr const char *noFiles = "file not found: an OpenCL candidate can include no files";
 
 /// Those that say how loops and arithmetic are compiled. Others place data and code, give attributes or ask for files, and the
@@ -123,6 +128,11 @@ const char *complaintAboutPragma(std::string_view words)
         return nullptr;
     if (first == "STDC" && second == "FP_CONTRACT")
         return nullptr;
+    // What the compiler is told to take for an error (core/device/opencl/program.cpp) stays one.
+    for (const char *group : {"label", "gnu", "edantic", "everything"}) {
+        if (second == "diagnostic" && words.find(group) != std::string_view::npos)
+            return "this diagnostic cannot be changed";
+    }
     if (first == "GCC" && contains(std::array{"unroll", "ivdep", "diagnostic"}, second))
         return nullptr;
     if (first == "clang" && contains(std::array{"loop", "fp", "diagnostic"}, second))
@@ -158,7 +168,7 @@ const char *complaintAbout(const Line &whole)
         return complaintAboutPragma(line.substr(at));
     if (contains(std::array{"define", "undef"}, directive)) {
         const std::string_view name = takeWord(line, at);
-        if (contains(opencl::refusedWords, name) || contains(opencl::refusedQuestions, name))
+        if (isRefused(name))
             return "this name cannot be given another meaning";
     }
     return nullptr;
@@ -166,7 +176,7 @@ const char *complaintAbout(const Line &whole)
 
 } // namespace
 
-std::optional<std::string> refusedInOpenCl(std::string_view source)
+std::optional<std::string> refusedInOpenCl(std::string_view source, std::span<const kernel::Tunable> tunables)
 {
     const auto say = [](int line, const char *what) {
         return "<candidate>:" + std::to_string(line) + ":1: error: " + what;
@@ -180,6 +190,10 @@ std::optional<std::string> refusedInOpenCl(std::string_view source)
                            + static_cast<int>(std::count(
                                source.begin(), source.begin() + static_cast<std::ptrdiff_t>(at), '\n')),
                        "trigraphs are not read");
+    }
+    for (const kernel::Tunable &tunable : tunables) {
+        if (isRefused(tunable.name))
+            return say(1, "a tunable cannot have the name of a word that is refused");
     }
     const std::vector<Line> lines = linesOf(plainSource(source));
     const auto isIn = [&](std::string_view text) {

@@ -110,6 +110,10 @@ private:
 /// Loads it into the worker. What cannot be loaded is a compile_error.
 [[nodiscard]] StageResult<ModuleId> loadCandidate(PreparedCandidate &prepared, const TrialContext &context);
 
+/// How a worker ended that was compiling: none of the candidate ran, so that a signal is the compiler's own fault.
+[[nodiscard]] TrialEnd workerCompileEnd(const WorkerFailure &failure, const Where &where,
+                                        const TrialContext &context);
+
 /// Evaluates the plan for a case of the workload on the session's device.
 [[nodiscard]] StageResult<kernel::ResolvedPlan> resolveFor(const PreparedCandidate &prepared,
                                                            const TrialContext &context,

@@ -278,16 +278,16 @@ Placed MeasuredSides::place()
     auto guards = m_buffers.guards();
     if (!guards)
         return failed(guards.error(), Culprit::Candidate);
-    if (guards->copies.empty())
-        return {};
-    m_variables.clear();
-    for (const TimedSide &side : m_sides) {
-        const auto own = side.variables();
-        m_variables.insert(m_variables.end(), own.begin(), own.end());
+    if (!guards->copies.empty()) {
+        m_variables.clear();
+        for (const TimedSide &side : m_sides) {
+            const auto own = side.variables();
+            m_variables.insert(m_variables.end(), own.begin(), own.end());
+        }
+        guards->variables = m_variables;
+        if (auto set = m_context.session.setGuards(*guards); !set)
+            return failed(set.error(), Culprit::Candidate);
     }
-    guards->variables = m_variables;
-    if (auto set = m_context.session.setGuards(*guards); !set)
-        return failed(set.error(), Culprit::Candidate);
     if (auto set = m_context.session.setContents(m_buffers.contents()); !set)
         return failed(set.error(), Culprit::Candidate);
     return {};

@@ -374,8 +374,8 @@ tl::expected<void, ProfileEnd> Profiler::run(const ProfileRequest &request)
     } else {
         m_state.sampleNs = deviceSampleNs;
         m_state.slowRotationNs = 0;
-        m_state.freshContent = m_candidate.candidate.surface.device().helperKernels;
     }
+    m_state.freshContent = true;
     m_state.sets = setCount(m_candidate, m_correct, m_context, m_state.sampleNs);
     m_state.look = [this](std::size_t subject, const TimedRun &run, const TimedSample &sample) {
         return look(subject, run, sample);

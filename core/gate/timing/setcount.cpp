@@ -30,9 +30,11 @@ std::size_t setCount(const PreparedCandidate &candidate, const CorrectnessResult
     // A sample visits no set twice, and short kernels need many runs a sample: events tell half a microsecond at best.
     const double wanted = std::max(cold, host || roughNs > shortRunNs ? sampleNs / roughNs : shortRuns);
     double everything = bytes;
-    if (const auto plan = resolveFor(candidate, context, context.job.workload.cases.front())) {
-        for (const kernel::ResolvedBuffer &workspace : plan->workspaces)
-            everything += static_cast<double>(workspace.bytes());
+    if (!host) { // where sets do not share workspaces (TimedBuffers)
+        if (const auto plan = resolveFor(candidate, context, context.job.workload.cases.front())) {
+            for (const kernel::ResolvedBuffer &workspace : plan->workspaces)
+                everything += static_cast<double>(workspace.bytes());
+        }
     }
     // Each launch is made ready once a set, and again for each block: a plan of hundreds would spend its time on that.
     const double launches =

@@ -20,6 +20,8 @@ constexpr std::size_t piecesAtLeast = 16; ///< of a tensor that has so many elem
 /// Memory is handed out in pieces of this size. What lies behind a buffer in its last piece is nobody's.
 constexpr std::size_t devicePieceBytes = std::size_t{2} << 20;
 
+constexpr std::size_t hostWorkspaceBytes = std::size_t{512} << 20; ///< of a side's
+
 /// How new content is made for a tensor that is filled like this.
 std::optional<Blend> blendFor(const HostTensor &tensor, const workload::Distribution &distribution)
 {
@@ -97,12 +99,12 @@ std::size_t TimedBuffers::roomFor(std::size_t bytes) const
                                     : bytes;
 }
 
-/// Room for a copy of so many bytes for each set.
-WorkerResult<std::vector<TimedBuffers::Place>> TimedBuffers::makePlaces(std::size_t bytes)
+/// Room for so many copies of so many bytes.
+WorkerResult<std::vector<TimedBuffers::Place>> TimedBuffers::makePlaces(std::size_t bytes, std::size_t copies)
 {
     std::vector<Place> places;
-    const std::size_t together = m_session.packsBuffers() ? m_sets : 1;
-    while (places.size() < m_sets) {
+    const std::size_t together = m_session.packsBuffers() ? copies : 1;
+    while (places.size() < copies) {
         const auto id = m_session.allocate(roomFor(together * bytes));
         if (!id)
             return tl::unexpected(id.error());
@@ -113,23 +115,25 @@ WorkerResult<std::vector<TimedBuffers::Place>> TimedBuffers::makePlaces(std::siz
 }
 
 WorkerResult<TimedBuffers::Family> TimedBuffers::makeFamily(BufferLayout layout,
-                                                            std::span<const std::byte> content)
+                                                            std::span<const std::byte> content,
+                                                            std::size_t count)
 {
     Family family{std::move(layout), entropy(), false, {}, std::vector<std::size_t>(m_sets)};
     const std::size_t total = family.layout.total();
-    auto copies = makePlaces(total);
+    auto copies = makePlaces(total, count);
     if (!copies)
         return tl::unexpected(copies.error());
     family.copies = std::move(*copies);
     family.roomBytes = roomFor((m_session.packsBuffers() ? m_sets : 1) * total);
-    std::iota(family.places.begin(), family.places.end(), std::size_t{0});
+    for (std::size_t set = 0; set < m_sets; ++set)
+        family.places[set] = set % count;
     const Place &first = family.copies.front();
     if (m_judge && m_session.packsBuffers())
         family.opened = m_judge->open(m_session, first.buffer, m_sets * total, model());
     if (auto written = writeFirst(family, content); !written)
         return tl::unexpected(written.error());
     std::vector<CopyRange> ranges;
-    for (std::size_t i = 1; i < m_sets; ++i)
+    for (std::size_t i = 1; i < count; ++i)
         ranges.push_back(
             {family.copies[i].buffer, family.copies[i].offset, first.buffer, first.offset, total});
     if (!ranges.empty()) {
@@ -196,15 +200,16 @@ WorkerResult<void> TimedBuffers::allocate(std::size_t sets)
             m_outputNames.push_back(tensors[i].name);
             m_outputRms.push_back(rootMeanSquare(model().expected.at(tensors[i].name)));
         }
-        auto family = makeFamily(std::move(layout), tensors[i].bytes); // an output has none
+        auto family = makeFamily(std::move(layout), tensors[i].bytes, sets); // an output has none
         if (!family)
             return tl::unexpected(family.error());
         m_tensors.push_back(std::move(*family));
         if (auto uploaded = uploadMasters(i); !uploaded)
             return uploaded;
     }
-    // Where content is made anew for each sample none comes twice.
-    m_audited = m_session.packsBuffers() ? 0 : std::min(sets, m_contents.size());
+    // Where content is made anew for each sample none comes twice; on a host most sets have such.
+    m_audited =
+        m_session.packsBuffers() ? 0 : std::min(std::max<std::size_t>(1, sets / 2), m_contents.size());
     if (std::none_of(m_blends.begin(), m_blends.end(), [](const auto &blend) { return blend.has_value(); }))
         m_audited = sets; // integers alone: every set is a seed's content as it is
     return {};
@@ -213,10 +218,16 @@ WorkerResult<void> TimedBuffers::allocate(std::size_t sets)
 WorkerResult<void> TimedBuffers::allocateWorkspaces(const std::string &side, const kernel::ResolvedPlan &plan)
 {
     auto &families = m_workspaces[side];
+    std::size_t together = 0;
+    for (const kernel::ResolvedBuffer &workspace : plan.workspaces)
+        together += static_cast<std::size_t>(workspace.bytes());
+    const std::size_t affordable =
+        std::max<std::size_t>(1, hostWorkspaceBytes / std::max<std::size_t>(1, together));
+    const std::size_t copies = m_session.packsBuffers() ? m_sets : std::min(m_sets, affordable);
     for (const kernel::ResolvedBuffer &workspace : plan.workspaces) {
         BufferLayout layout{workspace.name, BufferKind::Workspace, workspace.dtype,
                             static_cast<std::size_t>(workspace.bytes())};
-        auto family = makeFamily(std::move(layout), {});
+        auto family = makeFamily(std::move(layout), {}, copies);
         if (!family)
             return tl::unexpected(family.error());
         family->cleared = workspace.init == kernel::WorkspaceInit::Zero;
@@ -305,8 +316,11 @@ WorkerResult<void> TimedBuffers::redraw(std::uint64_t key)
     for (auto &family : m_tensors)
         family.places = randomOrder(m_sets, draw);
     for (auto &[side, families] : m_workspaces) {
-        for (Family &family : families)
+        for (Family &family : families) {
             family.places = randomOrder(m_sets, draw);
+            for (std::size_t &place : family.places)
+                place %= family.copies.size();
+        }
     }
     std::vector<CopyRange> copies;
     for (std::size_t tensor = 0; tensor < m_tensors.size(); ++tensor) {
@@ -315,7 +329,7 @@ WorkerResult<void> TimedBuffers::redraw(std::uint64_t key)
             continue;
         for (std::size_t set = 0; set < m_sets; ++set) {
             const CopyRange range = rangeOf(tensor, set);
-            if (range.with == 0 || !m_session.packsBuffers()) // otherwise each sample has content of its own
+            if (range.with == 0) // otherwise each sample has content of its own
                 copies.push_back(range);
         }
     }

@@ -30,7 +30,7 @@ public:
 
     /// Allocates the tensors of `sets` sets and uploads each seed's content once.
     [[nodiscard]] WorkerResult<void> allocate(std::size_t sets);
-    /// Allocates the workspaces of one side's plan, for every set.
+    /// Allocates the workspaces of one side's plan: one for every set, or on a host as many as fit 512 MiB, which sets then share.
     [[nodiscard]] WorkerResult<void> allocateWorkspaces(const std::string &side,
                                                         const kernel::ResolvedPlan &plan);
 
@@ -138,11 +138,12 @@ private:
         HostTensor held;
     };
     [[nodiscard]] std::size_t roomFor(std::size_t bytes) const;
-    [[nodiscard]] WorkerResult<std::vector<Place>> makePlaces(std::size_t bytes);
+    [[nodiscard]] WorkerResult<std::vector<Place>> makePlaces(std::size_t bytes, std::size_t copies);
     [[nodiscard]] WorkerResult<BufferId> uploadZones(const Family &family);
     /// Writes the first copy. content: an input's; empty: poison.
     [[nodiscard]] WorkerResult<void> writeFirst(const Family &family, std::span<const std::byte> content);
-    [[nodiscard]] WorkerResult<Family> makeFamily(BufferLayout layout, std::span<const std::byte> content);
+    [[nodiscard]] WorkerResult<Family> makeFamily(BufferLayout layout, std::span<const std::byte> content,
+                                                  std::size_t copies);
     [[nodiscard]] WorkerResult<void> uploadMasters(std::size_t tensor);
     [[nodiscard]] CopyRange rangeOf(std::size_t tensor, std::size_t set) const;
     /// How a set's copy of an input is made; nothing: it is a content as it is.

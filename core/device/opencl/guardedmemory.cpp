@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/device/opencl/guardedmemory.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace klineage::gate::opencl {
+
+namespace {
+
+constexpr std::size_t alignment = 256;
+
+std::size_t systemPageBytes()
+{
+    static const auto bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    return bytes;
+}
+
+std::size_t roundUp(std::size_t bytes, std::size_t multiple)
+{
+    return (bytes + multiple - 1) / multiple * multiple;
+}
+
+} // namespace
+
+Result<GuardedPages> GuardedPages::make(std::size_t bytes)
+{
+    const std::size_t page = systemPageBytes();
+    GuardedPages made;
+    made.m_bytes = roundUp(std::max<std::size_t>(bytes, 1), alignment);
+    const std::size_t inner = roundUp(made.m_bytes, page);
+    void *const all =
+        ::mmap(nullptr, inner + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    const bool mapped = all != MAP_FAILED;
+    if (mapped) {
+        made.m_pages = {static_cast<std::byte *>(all) + page, inner};
+        if (::mprotect(made.m_pages.data(), inner, PROT_READ | PROT_WRITE) == 0)
+            return made;
+    }
+    return fail(ErrorCode::Internal,
+                "Cannot allocate " + std::to_string(bytes) + " bytes: " + std::strerror(errno) + ".");
+}
+
+GuardedPages::~GuardedPages()
+{
+    if (!m_pages.empty())
+        ::munmap(m_pages.data() - systemPageBytes(), m_pages.size() + 2 * systemPageBytes());
+}
+
+} // namespace klineage::gate::opencl
