@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The story in the real window: every key of it pressed, its pictures exported, two states of two lineages compared.
+#include "tests/ui/common/modal.h"
 #include "tests/ui/common/uitest.h"
 #include "tests/ui/shell/realwindow.h"
 #include "ui/diff/view/diffview.h"
@@ -113,7 +114,7 @@ private slots:
         real.press(Qt::Key_F5, Qt::ShiftModifier);
         Presenter *presenter = storyOf(real)->presenter();
         QVERIFY(presenter && presenter->isVisible());
-        QVERIFY(QTest::qWaitForWindowActive(presenter, patienceMs));
+        QVERIFY(takeKeys(*presenter));
         QVERIFY(presenter->heading().startsWith("K08"));
         real.press(Qt::Key_Right);
         QVERIFY(presenter->heading().startsWith("K09"));
@@ -150,7 +151,7 @@ private slots:
         real.press(Qt::Key_Return);
         CompareWindow *window = storyOf(real)->comparison();
         QVERIFY(window && window->isVisible());
-        QVERIFY(QTest::qWaitForWindowActive(window, patienceMs));
+        QVERIFY(takeKeys(*window));
         QTRY_VERIFY(window->view()->document() != nullptr);
         QTRY_VERIFY(window->view()->hunkCount() > 0);
         QVERIFY(window->profile()->rowCount() > 0);
