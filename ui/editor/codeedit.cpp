@@ -163,6 +163,11 @@ void CodeEdit::addMatchMarks(QList<QTextEdit::ExtraSelection> &marks) const
         mark.cursor.setPosition(position);
         mark.cursor.setPosition(position + m_matchLength, QTextCursor::KeepAnchor);
         mark.format.setBackground(m_palette.match);
+        if (mark.cursor.selectionStart()
+            == textCursor().selectionStart()) { // the current one, selected as well
+            mark.format.setUnderlineStyle(QTextCharFormat::SingleUnderline);
+            mark.format.setUnderlineColor(m_palette.matchFrame);
+        }
         marks << mark;
     }
 }
