@@ -107,6 +107,31 @@ private slots:
         QCOMPARE(columnsOf(real), before);
     }
 
+    /// A table whose columns were fitted to larger text takes no more room afterwards.
+    void whatWasFittedInTheDemoShrinksWithTheText()
+    {
+        const RealWindow real;
+        QVERIFY(real.ready);
+        auto *story = qobject_cast<StoryPanel *>(real.window->panel(QStringLiteral("story")));
+        std::as_const(*real.window->actions()).find(QStringLiteral("panel.story"))->action->trigger();
+        story->showTable(true);
+        settleAll(real);
+        const QHeaderView *header = story->table()->horizontalHeader();
+        const int before = header->length();
+        QVERIFY(before > 200);
+        real.press(Qt::Key_4, Qt::ControlModifier | Qt::AltModifier);
+        settleAll(real);
+        for (const char *lineage : {"softmax/sm90", "gemm/sm90"}) { // fits anew
+            real.selection()->setLineage(QLatin1String(lineage), QStringLiteral("K05"));
+            settleAll(real);
+        }
+        QVERIFY2(header->length() > before * 115 / 100, qPrintable(QString::number(header->length())));
+        real.press(Qt::Key_1, Qt::ControlModifier | Qt::AltModifier);
+        settleAll(real);
+        QVERIFY2(std::abs(header->length() - before) < before * 6 / 100,
+                 qPrintable(QStringLiteral("%1, was %2").arg(header->length()).arg(before)));
+    }
+
     /// Every page and layout in a window of the size of a small screen.
     void smallScreens_data()
     {
