@@ -2,10 +2,11 @@
 #include "ui/begin/askplandialog.h"
 
 #include "ui/begin/planasker.h"
-#include "ui/runs/authorform.h"
+#include "ui/runs/authorrows.h"
 #include "ui/runs/runentry.h"
 
 #include <QDialogButtonBox>
+#include <QFormLayout>
 #include <QLabel>
 #include <QPushButton>
 #include <QSettings>
@@ -22,6 +23,7 @@ QString askSettingsFile()
            + QStringLiteral("/klineage/askplan.ini");
 }
 
+constexpr double usualCapDollars = 0.5;
 constexpr const char *keptAuthorKeys[] = {"base_url", "command", "transcript"};
 
 } // namespace
@@ -31,7 +33,6 @@ AskPlanDialog::AskPlanDialog(const llm::Request &request, const std::filesystem:
     : QDialog(parent)
     , m_request(request)
     , m_workspace(workspace)
-    , m_author(new AuthorForm(keys))
     , m_cost(new QLabel)
 {
     setWindowTitle(tr("Ask the author for the plan"));
@@ -46,17 +47,20 @@ AskPlanDialog::AskPlanDialog(const llm::Request &request, const std::filesystem:
     auto *buttons = new QDialogButtonBox(QDialogButtonBox::Cancel);
     m_ask = buttons->addButton(tr("Ask"), QDialogButtonBox::AcceptRole);
     m_ask->setDefault(true);
+    auto *form = new QFormLayout;
+    form->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
+    m_author = new AuthorRows(form, keys, {tr("manual: a file that I answer in"), {}, usualCapDollars});
     auto *column = new QVBoxLayout(this);
     column->setSpacing(10);
     column->addWidget(what);
-    column->addWidget(m_author);
+    column->addLayout(form);
     column->addWidget(m_cost);
     column->addStretch(1);
     column->addWidget(buttons);
     setMinimumWidth(520);
     connect(buttons, &QDialogButtonBox::accepted, this, &AskPlanDialog::accept);
     connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
-    connect(m_author, &AuthorForm::changed, this, &AskPlanDialog::update);
+    connect(m_author, &AuthorRows::changed, this, &AskPlanDialog::update);
 
     const QSettings kept(askSettingsFile(), QSettings::IniFormat);
     run::Settings last = m_author->author();

@@ -13,7 +13,7 @@ class QPushButton;
 
 namespace klineage::ui {
 
-class AuthorForm;
+class AuthorRows;
 class KeyRing;
 
 /// Whom to ask for a plan, what that will cost, and the cap. Who was asked last comes first; a key is never kept here.
@@ -38,7 +38,7 @@ private:
 
     llm::Request m_request;
     std::filesystem::path m_workspace;
-    AuthorForm *m_author;
+    AuthorRows *m_author = nullptr;
     QLabel *m_cost;
     QPushButton *m_ask;
 };

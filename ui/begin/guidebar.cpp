@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/begin/guidebar.h"
 
+#include "ui/style/keyedcommand.h"
+
 #include <QHBoxLayout>
-#include <QKeyEvent>
 #include <QLabel>
 #include <QPushButton>
 
@@ -17,8 +18,11 @@ GuideBar::GuideBar(QWidget *parent)
     m_text->setTextFormat(Qt::PlainText);
     m_text->setWordWrap(true);
     auto *close = new QPushButton(tr("Got it"));
-    close->setToolTip(
-        tr("Put the guide away for good (Esc). The command \"Show the guide\" brings it back."));
+    QAction *leave = addKeyedCommand(this, QStringLiteral("guide.dismiss"), tr("Put the guide away"),
+                                     QKeySequence(Qt::Key_Escape));
+    setKeyedToolTip(close, tr("Put the guide away for good. The command \"Show the guide\" brings it back."),
+                    leave);
+    connect(leave, &QAction::triggered, this, &GuideBar::dismissed);
     connect(close, &QPushButton::clicked, this, &GuideBar::dismissed);
     auto *row = new QHBoxLayout(this);
     row->setContentsMargins(12, 7, 8, 7);
@@ -37,14 +41,6 @@ void GuideBar::setLines(const QStringList &lines)
 QStringList GuideBar::lines() const
 {
     return m_text->text().split(QLatin1Char('\n'));
-}
-
-void GuideBar::keyPressEvent(QKeyEvent *event)
-{
-    if (event->key() == Qt::Key_Escape)
-        emit dismissed();
-    else
-        QFrame::keyPressEvent(event);
 }
 
 } // namespace klineage::ui

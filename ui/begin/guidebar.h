@@ -22,9 +22,6 @@ public:
 signals:
     void dismissed();
 
-protected:
-    void keyPressEvent(QKeyEvent *event) override; ///< Esc puts it away
-
 private:
     QLabel *m_text;
 };

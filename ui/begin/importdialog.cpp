@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/begin/importdialog.h"
 
+#include "ui/style/choosefile.h"
 #include "ui/style/plainwidgets.h"
 #include "ui/style/status.h"
 
-#include <QFileDialog>
 #include <QFormLayout>
 #include <QHBoxLayout>
 #include <QHeaderView>
@@ -226,8 +226,8 @@ void ImportDialog::setFrom(const QString &path)
 
 void ImportDialog::choose(bool isFolder)
 {
-    const QString path = isFolder ? QFileDialog::getExistingDirectory(this, tr("Import a folder"))
-                                  : QFileDialog::getOpenFileName(this, tr("Import a file"));
+    const QString path = isFolder ? chooseFolder(this, tr("Import a folder"), {})
+                                  : chooseFileToOpen(this, tr("Import a file"), {}, {});
     if (!path.isEmpty())
         setFrom(path);
 }

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/begin/importrunner.h"
 
-#include <QCoreApplication>
-#include <QDir>
-#include <QFileInfo>
+#include "ui/models/ownprogram.h"
+
 #include <QJsonArray>
 #include <QJsonDocument>
 #include <QJsonObject>
-#include <QStandardPaths>
 #include <QTimer>
 
 #include <utility>
@@ -18,17 +16,6 @@ namespace {
 
 constexpr qsizetype largestReport = qsizetype{64} << 20;
 constexpr int killDelayMs = 5000;
-
-QString commandLineProgram()
-{
-    const QDir here(QCoreApplication::applicationDirPath());
-    for (const char *name : {"klineage-cli", "../klineage-cli"}) {
-        const QFileInfo program(here.filePath(QLatin1String(name)));
-        if (program.isFile() && program.isExecutable())
-            return program.canonicalFilePath();
-    }
-    return QStandardPaths::findExecutable(QStringLiteral("klineage-cli"));
-}
 
 const char *nameKeyOf(ImportRunner::Kind kind)
 {
@@ -91,7 +78,7 @@ void ImportRunner::start(Kind kind, const QString &workspace, const QStringList 
         return;
     m_kind = kind;
     m_isStopped = false;
-    const QString program = commandLineProgram();
+    const QString program = ownProgram(QStringLiteral("klineage-cli"));
     if (program.isEmpty()) {
         emit ended({}, tr("Cannot import: the program klineage-cli is neither here nor on PATH."));
         return;

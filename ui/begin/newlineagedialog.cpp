@@ -11,13 +11,13 @@
 #include "ui/highlight/highlightededit.h"
 #include "ui/models/workspacemodel.h"
 #include "ui/runs/gatecontroller.h"
+#include "ui/style/choosefile.h"
+#include "ui/style/keyedcommand.h"
 #include "ui/style/theme.h"
 
-#include <QAction>
 #include <QCheckBox>
 #include <QComboBox>
 #include <QDragEnterEvent>
-#include <QFileDialog>
 #include <QFileInfo>
 #include <QLabel>
 #include <QLineEdit>
@@ -66,21 +66,17 @@ NewLineageDialog::NewLineageDialog(WorkspaceModel *workspace, GateController *ga
     , m_workspace(workspace)
     , m_gate(gate)
     , m_devices(std::move(devices))
-    , m_gateAction(new QAction(tr("Gate the new lineage's kernel"), this))
-    , m_askAction(new QAction(tr("Ask the author for the new lineage's plan…"), this))
+    , m_gateAction(addKeyedCommand(this, QStringLiteral("newLineage.gate"),
+                                   tr("Gate the new lineage's kernel"),
+                                   QKeySequence(Qt::CTRL | Qt::Key_Return)))
+    , m_askAction(addKeyedCommand(this, QStringLiteral("newLineage.askPlan"),
+                                  tr("Ask the author for the new lineage's plan…"),
+                                  QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_A)))
     , m_checkTimer(new QTimer(this))
 {
     setWindowTitle(tr("New lineage from my kernel"));
     setAcceptDrops(true);
-    m_gateAction->setObjectName(QStringLiteral("newLineage.gate"));
-    m_gateAction->setShortcut(QKeySequence(Qt::CTRL | Qt::Key_Return));
-    m_gateAction->setShortcutContext(Qt::WidgetWithChildrenShortcut);
-    addAction(m_gateAction);
     connect(m_gateAction, &QAction::triggered, this, &NewLineageDialog::gate);
-    m_askAction->setObjectName(QStringLiteral("newLineage.askPlan"));
-    m_askAction->setShortcut(QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_A));
-    m_askAction->setShortcutContext(Qt::WidgetWithChildrenShortcut);
-    addAction(m_askAction);
     connect(m_askAction, &QAction::triggered, this, &NewLineageDialog::askForPlan);
     m_checkTimer->setSingleShot(true);
     m_checkTimer->setInterval(checkDelayMs);
@@ -172,7 +168,7 @@ void NewLineageDialog::begin(const QString &file)
 void NewLineageDialog::chooseFile()
 {
     const QString file =
-        QFileDialog::getOpenFileName(this, tr("Open a kernel"), {}, tr("Kernels (*.cl *.cu);;All files (*)"));
+        chooseFileToOpen(this, tr("Open a kernel"), {}, tr("Kernels (*.cl *.cu);;All files (*)"));
     if (!file.isEmpty())
         openFile(file);
 }

@@ -4,7 +4,7 @@
 #include "ui/begin/newlineagedialog.h"
 #include "ui/editor/verdictstrip.h"
 #include "ui/highlight/highlightededit.h"
-#include "ui/style/fonts.h"
+#include "ui/style/keyedcommand.h"
 
 #include <QCheckBox>
 #include <QComboBox>
@@ -87,15 +87,17 @@ QWidget *NewLineageDialog::makeForm()
     m_origin->setAccessibleName(tr("Origin"));
     m_origin->setPlaceholderText(tr("where the kernel comes from, and its licence"));
     m_launch = new LaunchForm;
-    m_byHand = new QCheckBox(tr("Write the candidate file by &hand"));
+    m_byHand = new QCheckBox(tr("Write the candidate file by han&d"));
     m_byHand->setToolTip(tr(
         "For plans with several launches, workspaces, tensor maps or guards. The form then stays as it is."));
 
     m_ask = new QPushButton(tr("&Ask the author for the plan…"));
     m_ask->setObjectName(QStringLiteral("askPlan"));
     m_ask->setAutoDefault(false);
-    m_ask->setToolTip(tr(
-        "A model or a program reads the source and fills the fields above (Ctrl+Shift+A); you see the cost before it is asked"));
+    setKeyedToolTip(
+        m_ask,
+        tr("A model or a program reads the source and fills the fields above; you see the cost before it is asked"),
+        m_askAction);
 
     auto *form = new QFormLayout;
     form->setContentsMargins(0, 0, 0, 0);
@@ -146,8 +148,9 @@ void NewLineageDialog::layOut()
     m_stop = new QPushButton(tr("&Stop"));
     m_run = new QPushButton(tr("Gate &it"));
     m_run->setObjectName(QStringLiteral("primaryButton"));
-    m_run->setToolTip(
-        tr("Compile, check and time it on this machine (Ctrl+Return); when it is correct it becomes K00"));
+    setKeyedToolTip(m_run,
+                    tr("Compile, check and time it on this machine; when it is correct it becomes K00"),
+                    m_gateAction);
     m_close = new QPushButton(tr("&Close"));
     m_close->setToolTip(tr("What was typed is kept"));
     for (QPushButton *button : {m_open, m_save, m_stop, m_run, m_close})

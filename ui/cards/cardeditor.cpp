@@ -6,6 +6,7 @@
 #include "ui/highlight/highlightededit.h"
 #include "ui/models/workspaceid.h"
 #include "ui/models/workspacemodel.h"
+#include "ui/style/keyedcommand.h"
 #include "ui/style/theme.h"
 
 #include <QDir>
@@ -13,7 +14,6 @@
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QPushButton>
-#include <QShortcut>
 #include <QStandardPaths>
 #include <QTimer>
 #include <QVBoxLayout>
@@ -67,8 +67,10 @@ CardEditor::CardEditor(const WorkspaceModel *workspace, QWidget *parent)
             emit saveRequested(*m_card);
     };
     connect(m_save, &QPushButton::clicked, this, save);
-    connect(new QShortcut(QKeySequence::Save, this, nullptr, nullptr, Qt::WidgetWithChildrenShortcut),
-            &QShortcut::activated, this, save);
+    QAction *saving =
+        addKeyedCommand(this, QStringLiteral("card.save"), tr("Save the edited card"), QKeySequence::Save);
+    connect(saving, &QAction::triggered, this, save);
+    setKeyedToolTip(m_save, tr("Save it as a new revision"), saving);
     connect(cancel, &QPushButton::clicked, this, [this] {
         discardDraft();
         emit cancelled();

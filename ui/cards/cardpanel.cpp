@@ -149,7 +149,6 @@ CardPanel::CardPanel(WorkspaceModel *workspace, Selection *selection, CardReview
     });
     connect(m_reviewer, &CardReviewer::failed, this,
             [this](const QString &, const QString &problem) { m_bar->showProblem(problem); });
-    connect(m_reviewer, &CardReviewer::canUndoChanged, m_undo, &QAction::setEnabled);
     connect(m_workspace, &WorkspaceModel::loaded, this, [this] {
         if (m_editor->leaveIfElsewhere() && m_stack->currentIndex() == EditorPage)
             showPage(TextPage);

@@ -3,6 +3,7 @@
 
 #include "core/lineage/comments.h"
 #include "core/skills/card.h"
+#include "ui/cards/cardreviewer.h"
 
 #include <QKeySequence>
 #include <QWidget>
@@ -19,7 +20,6 @@ namespace klineage::ui {
 
 class ApplicationCounter;
 class CardEditor;
-class CardReviewer;
 class HighlightedEdit;
 class RelationGraph;
 class RevisionCompare;
@@ -72,6 +72,10 @@ private:
     void buildCommands();
     QAction *command(const QString &id, const QString &text, const QString &tip, const QKeySequence &key,
                      void (CardPanel::*slot)());
+    [[nodiscard]] CardReviewer::Place place() const;
+    void updateHistory();
+    void undo();
+    void redo();
     QWidget *makeTextPage();
     QWidget *makeNoCardPage();
     [[nodiscard]] QStringList judgedCards() const;
@@ -109,6 +113,9 @@ private:
     VerdictBar *m_bar;
     QList<QAction *> m_verdictCommands; ///< those that need a card
     QAction *m_undo = nullptr;
+    QAction *m_redo = nullptr;
+    QStringList m_wentOnFrom; ///< cards whose verdicts, one after the other, led to what is selected now
+    bool m_isGoingOn = false; ///< the selection follows a verdict, not a person
     QAction *m_setAuthor = nullptr;
 };
 

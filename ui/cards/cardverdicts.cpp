@@ -10,6 +10,7 @@
 #include "ui/style/keyscope.h"
 
 #include <QAction>
+#include <QScopedValueRollback>
 
 namespace klineage::ui {
 
@@ -45,12 +46,14 @@ void CardPanel::buildCommands()
     m_verdictCommands = {approve, reject, needs, comment, edit, compare};
     for (QAction *letter : {approve, reject, needs, comment, compare})
         actInAllPanes(letter);
-    m_undo = new QAction(tr("Undo the last verdict or edit of a card"), this);
-    m_undo->setObjectName(QStringLiteral("card.undo"));
-    m_undo->setToolTip(tr("Take back the last verdict or edit of this session. The history keeps both"));
-    m_undo->setShortcut(QKeySequence::Undo);
-    m_undo->setEnabled(false);
-    connect(m_undo, &QAction::triggered, m_reviewer, &CardReviewer::undo);
+    m_undo =
+        command(QStringLiteral("card.undo"), tr("Undo the last verdict, edit or comment here"),
+                tr("Take back the last verdict, edit or comment of this session on this card or step. The "
+                   "history keeps both"),
+                QKeySequence::Undo, &CardPanel::undo);
+    m_redo = command(QStringLiteral("card.redo"), tr("Redo the last verdict, edit or comment here"),
+                     tr("Do again what the last undo on this card or step took back"),
+                     QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Z), &CardPanel::redo);
     m_setAuthor =
         command(QStringLiteral("card.author"), tr("Set the reviewer's name…"),
                 tr("The name that the history has beside your verdicts"), {}, &CardPanel::askAuthor);
@@ -59,7 +62,48 @@ void CardPanel::buildCommands()
                         {needs, tr("Needs evidence…"), tr("Evidence…")}},
                        {{comment, tr("Comment…"), tr("Comment…")},
                         {edit, tr("Edit"), tr("Edit")},
-                        {m_undo, tr("Undo"), tr("Undo")}}});
+                        {m_undo, tr("Undo"), tr("Undo")},
+                        {m_redo, tr("Redo"), tr("Redo")}}});
+    connect(m_reviewer, &CardReviewer::historyChanged, this, &CardPanel::updateHistory);
+    // Who goes elsewhere leaves the cards behind that verdicts went on from.
+    const auto leave = [this] {
+        if (!m_isGoingOn)
+            m_wentOnFrom.clear();
+        updateHistory();
+    };
+    connect(m_selection, &Selection::lineageChanged, this, leave);
+    connect(m_selection, &Selection::rowChanged, this, leave);
+    connect(m_selection, &Selection::cardChanged, this, leave);
+    connect(m_selection, &Selection::markedCardsChanged, this, &CardPanel::updateHistory);
+    updateHistory();
+}
+
+/// The card and the step that are looked at, and the cards that verdicts went on from to them.
+CardReviewer::Place CardPanel::place() const
+{
+    return {judgedCards() + m_wentOnFrom, m_selection->lineageKey(), m_selection->row()};
+}
+
+void CardPanel::updateHistory()
+{
+    m_undo->setEnabled(m_reviewer->canUndo(place()));
+    m_redo->setEnabled(m_reviewer->canRedo(place()));
+}
+
+void CardPanel::undo()
+{
+    const CardReviewer::Place here = place();
+    const QScopedValueRollback<bool> goingOn(m_isGoingOn, true); // to the card that it is of
+    m_wentOnFrom = here.cards;
+    m_reviewer->undo(here);
+}
+
+void CardPanel::redo()
+{
+    const CardReviewer::Place here = place();
+    const QScopedValueRollback<bool> goingOn(m_isGoingOn, true);
+    m_wentOnFrom = here.cards;
+    m_reviewer->redo(here);
 }
 
 /// What a verdict goes to: the cards that were selected together, else the one that is shown.
@@ -83,8 +127,11 @@ void CardPanel::give(const QStringList &cards, skills::ReviewVerdict verdict, co
         return;
     }
     m_reviewer->review(cards, verdict, reason);
-    if (verdict != skills::ReviewVerdict::Comment)
-        emit judged(cards.back());
+    if (verdict == skills::ReviewVerdict::Comment)
+        return;
+    const QScopedValueRollback<bool> goingOn(m_isGoingOn, true);
+    m_wentOnFrom << cards;
+    emit judged(cards.back());
 }
 
 void CardPanel::approve()

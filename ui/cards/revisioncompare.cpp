@@ -2,12 +2,12 @@
 #include "ui/cards/revisioncompare.h"
 
 #include "ui/diff/view/diffview.h"
+#include "ui/style/keyedcommand.h"
 
 #include <QComboBox>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QPushButton>
-#include <QShortcut>
 #include <QSignalBlocker>
 #include <QVBoxLayout>
 
@@ -48,9 +48,9 @@ RevisionCompare::RevisionCompare(QWidget *parent)
     m_diff->setAccessibleName(tr("Two revisions of the card"));
     m_diff->setFolding(true);
     m_diff->setWrapping(true); // claims are long lines
+    m_diff->nameCommands(QStringLiteral("revisions"));
     auto *close = new QPushButton(tr("Close"));
     close->setAutoDefault(false);
-    close->setToolTip(tr("Back to the history (Esc)"));
 
     auto *bar = new QHBoxLayout;
     bar->setContentsMargins(8, 4, 8, 4);
@@ -71,9 +71,10 @@ RevisionCompare::RevisionCompare(QWidget *parent)
     for (QComboBox *choice : {m_older, m_newer})
         connect(choice, &QComboBox::currentIndexChanged, this, &RevisionCompare::compare);
     connect(close, &QPushButton::clicked, this, &RevisionCompare::closed);
-    connect(
-        new QShortcut(QKeySequence(Qt::Key_Escape), this, nullptr, nullptr, Qt::WidgetWithChildrenShortcut),
-        &QShortcut::activated, this, &RevisionCompare::closed);
+    QAction *leave = addKeyedCommand(this, QStringLiteral("revisions.close"),
+                                     tr("Revisions: back to the history"), QKeySequence(Qt::Key_Escape));
+    connect(leave, &QAction::triggered, this, &RevisionCompare::closed);
+    setKeyedToolTip(close, tr("Back to the history"), leave);
 }
 
 void RevisionCompare::setRecord(const skills::CardRecord &record)

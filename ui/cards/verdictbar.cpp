@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/cards/verdictbar.h"
 
+#include "ui/style/flowlayout.h"
 #include "ui/style/fonts.h"
-#include "ui/style/keyscope.h"
+#include "ui/style/keyedcommand.h"
 
 #include <QAction>
 #include <QApplication>
@@ -10,7 +11,6 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
-#include <QShortcut>
 #include <QToolButton>
 #include <QVBoxLayout>
 
@@ -72,13 +72,17 @@ VerdictBar::VerdictBar(QWidget *parent)
     m_reviewer->setFont(captionFont());
     m_question->setObjectName(QStringLiteral("question"));
     m_question->setWordWrap(true);
-    m_reason->setAccessibleName(tr("Reason"));
+    m_question->setBuddy(m_reason);
+    m_question->setTextFormat(Qt::PlainText);
 
-    auto *asking = new QHBoxLayout(m_asking);
+    auto *answering = new QHBoxLayout;
+    answering->addWidget(m_reason, 1);
+    answering->addWidget(m_confirm, 0, Qt::AlignRight);
+    auto *asking = new QVBoxLayout(m_asking);
     asking->setContentsMargins(0, 0, 0, 2);
-    asking->addWidget(m_question, 1);
-    asking->addWidget(m_reason, 1);
-    asking->addWidget(m_confirm);
+    asking->setSpacing(4);
+    asking->addWidget(m_question);
+    asking->addLayout(answering);
     m_asking->hide();
     auto *column = new QVBoxLayout(this);
     column->setContentsMargins(sideMargin, 6, sideMargin, 8);
@@ -93,9 +97,9 @@ VerdictBar::VerdictBar(QWidget *parent)
     connect(m_confirm, &QPushButton::clicked, this, &VerdictBar::answer);
     connect(m_reason, &QLineEdit::textChanged, this,
             [this](const QString &text) { m_confirm->setEnabled(!text.trimmed().isEmpty()); });
-    auto *escape = new QShortcut(QKeySequence(Qt::Key_Escape), m_asking, nullptr, nullptr,
-                                 Qt::WidgetWithChildrenShortcut);
-    connect(escape, &QShortcut::activated, this, &VerdictBar::stopAsking);
+    QAction *leave = addKeyedCommand(m_asking, QStringLiteral("card.leaveQuestion"),
+                                     tr("Leave the question about the card"), QKeySequence(Qt::Key_Escape));
+    connect(leave, &QAction::triggered, this, &VerdictBar::stopAsking);
 }
 
 void VerdictBar::setButtons(const QList<QList<Button>> &rows)
@@ -104,8 +108,7 @@ void VerdictBar::setButtons(const QList<QList<Button>> &rows)
     area->setContentsMargins(0, 0, 0, 0);
     area->setSpacing(buttonSpacing);
     for (const QList<Button> &row : rows) {
-        auto *line = new QHBoxLayout;
-        line->setSpacing(buttonSpacing);
+        auto *line = new FlowLayout(buttonSpacing);
         QList<Shown> shown;
         for (const Button &wanted : row) {
             auto *button = new QPushButton;
@@ -121,7 +124,6 @@ void VerdictBar::setButtons(const QList<QList<Button>> &rows)
             line->addWidget(button);
             shown.push_back({wanted, button});
         }
-        line->addStretch();
         area->addLayout(line);
         m_rows.push_back(shown);
     }
@@ -202,10 +204,9 @@ void VerdictBar::ask(const QString &question, const QString &confirm, const QStr
     m_answered = answered;
     m_confirm->setText(confirm);
     m_confirm->setAutoDefault(false);
-    m_question->hide();
+    m_question->setText(question);
+    m_reason->setAccessibleName(question);
     m_reason->show();
-    m_reason->setPlaceholderText(question);
-    m_reason->setToolTip(question);
     m_reason->setText(prefilled);
     m_reason->selectAll();
     m_confirm->setEnabled(!prefilled.trimmed().isEmpty());
@@ -224,7 +225,6 @@ void VerdictBar::confirm(const QString &question, const QString &confirm, const 
     startAsking();
     m_answered = [agreed](const QString &) { agreed(); };
     m_question->setText(question);
-    m_question->show();
     m_reason->hide();
     m_confirm->setText(confirm);
     m_confirm->setToolTip(question);

@@ -2,14 +2,15 @@
 #include "ui/diff/diffpanel.h"
 
 #include "ui/diff/commentbar.h"
-#include "ui/diff/findbar.h"
 #include "ui/diff/sideheader.h"
 #include "ui/diff/view/diffview.h"
+#include "ui/highlight/findbar.h"
 #include "ui/models/selection.h"
 #include "ui/models/workspacemodel.h"
 
 #include <QAction>
 #include <QEvent>
+#include <QInputDialog>
 #include <QLabel>
 #include <QTabBar>
 #include <QTimer>
@@ -39,7 +40,7 @@ DiffPanel::DiffPanel(WorkspaceModel *workspace, Selection *selection, QWidget *p
     , m_left(new SideHeader(this))
     , m_right(new SideHeader(this))
     , m_view(new DiffView(this))
-    , m_find(new FindBar(this))
+    , m_find(new FindBar(this, m_view, QStringLiteral("diff"), tr("Find on both sides")))
     , m_commentBar(new CommentBar(this))
     , m_hunks(new QLabel(this))
     , m_busy(new QLabel(tr("Comparing…"), this))
@@ -48,6 +49,7 @@ DiffPanel::DiffPanel(WorkspaceModel *workspace, Selection *selection, QWidget *p
     , m_viewMenu(new QToolButton(this))
 {
     setFocusProxy(m_view);
+    m_view->nameCommands(QStringLiteral("diff"));
     makeCommands();
     layOut();
     m_busyTimer->setSingleShot(true);
@@ -62,6 +64,7 @@ DiffPanel::DiffPanel(WorkspaceModel *workspace, Selection *selection, QWidget *p
         sayHeat(side);
         sayComments(side);
     });
+    connect(m_find, &FindBar::openWanted, this, &DiffPanel::openFind);
     connect(m_find, &FindBar::textChanged, this, &DiffPanel::search);
     connect(m_find, &FindBar::nextWanted, this, &DiffPanel::nextMatch);
     connect(m_find, &FindBar::previousWanted, this, &DiffPanel::previousMatch);
@@ -280,6 +283,23 @@ void DiffPanel::openFind()
     m_find->open(selected.contains(u'\n') ? QString() : selected);
 }
 
+void DiffPanel::askForLine()
+{
+    const DocumentPtr &document = m_view->document();
+    const auto chosen = m_view->chosenLines();
+    const Side side = chosen ? chosen->side : Side::Right;
+    if (!document || !document->has(side) || document->side(side).text.count() == 0)
+        return;
+    const int last = document->side(side).text.count();
+    const QString question = side == Side::Left ? tr("&Line of the left side (1 to %1)").arg(last)
+                                                : tr("&Line of the right side (1 to %1)").arg(last);
+    bool isWanted = false;
+    const int line = QInputDialog::getInt(this, tr("Go to line"), question, chosen ? chosen->first + 1 : 1, 1,
+                                          last, 1, &isWanted);
+    if (isWanted)
+        m_view->goToLine(side, line - 1);
+}
+
 void DiffPanel::search()
 {
     const QString text = m_find->text();
@@ -309,8 +329,11 @@ void DiffPanel::goToMatch(int step)
 {
     const FindResult &found = m_view->matches();
     const int count = static_cast<int>(found.matches.size());
-    if (count == 0)
+    if (count == 0) {
+        if (!m_find->isVisible())
+            m_find->open({}); // what was searched for last
         return;
+    }
     const int next = (m_view->currentMatch() + step + count) % count;
     m_view->goToMatch(next);
     m_find->setCount(next, count, found.truncated);

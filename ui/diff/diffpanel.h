@@ -40,7 +40,8 @@ public:
     void goToNextMoved() { goByMoved(1); }
     void goToPreviousMoved() { goByMoved(-1); }
     void openFind();
-    void comment(); ///< asks what to say about the lines that are selected, or the current one
+    void askForLine(); ///< and goes there, on the side that is read
+    void comment();    ///< asks what to say about the lines that are selected, or the current one
     void goToNextComment() { goToComment(1); }
     void goToPreviousComment() { goToComment(-1); }
     void setTab(DiffTab tab);
@@ -132,6 +133,7 @@ private:
     QString m_commentShown;  ///< that was gone to last
     int m_movedAt = -1;      ///< place of the last change that was gone to by the samples that moved
     QAction *m_heatAction = nullptr;
+    QAction *m_commentAction = nullptr;
     QList<QAction *> m_commands;
     QTabBar *m_tabs;
     SideHeader *m_left;

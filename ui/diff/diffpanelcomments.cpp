@@ -6,6 +6,7 @@
 #include "ui/models/reviewername.h"
 #include "ui/models/selection.h"
 #include "ui/models/workspacemodel.h"
+#include "ui/style/keyscope.h"
 
 #include <algorithm>
 #include <utility>
@@ -48,7 +49,7 @@ void DiffPanel::comment()
     const std::optional<DiffView::ChosenLines> lines = m_view->chosenLines();
     const DocumentPtr &document = m_view->document();
     if (!lines || document->side(lines->side).sha.empty()) {
-        emit message(tr("No line is chosen: click one, or go to it with J and K, and press the key again."));
+        emit message(tr("No line is chosen: click one, or go to it with the arrow keys, and say it again."));
         return;
     }
     const SideText &text = document->side(lines->side);
@@ -116,7 +117,8 @@ void DiffPanel::goToComment(int step)
             marks.push_back(&mark);
     }
     if (marks.empty()) {
-        emit message(tr("No comment is on the code of this step; C makes one."));
+        emit message(tr("No comment is on the code of this step. One is made with: %1")
+                         .arg(textWithKey(m_commentAction->text(), m_commentAction)));
         return;
     }
     const auto last = std::find_if(marks.begin(), marks.end(),

@@ -3,10 +3,10 @@
 #include "ui/diff/diffpanel.h"
 
 #include "ui/diff/commentbar.h"
-#include "ui/diff/findbar.h"
 #include "ui/diff/sideheader.h"
 #include "ui/diff/view/diffview.h"
 #include "ui/diff/view/overviewstrip.h"
+#include "ui/highlight/findbar.h"
 #include "ui/style/icons.h"
 #include "ui/style/keyscope.h"
 
@@ -116,13 +116,9 @@ void DiffPanel::makeCommands()
         button->setFocusPolicy(Qt::TabFocus);
         m_buttons << button;
     }
-    QAction *find =
-        command(QStringLiteral("diff.find"), tr("Find"), QKeySequence::Find, &DiffPanel::openFind);
-    find->setIcon(icon(QStringLiteral("search")));
-    command(QStringLiteral("diff.findNext"), tr("Next match"), QKeySequence(Qt::Key_F3),
-            &DiffPanel::nextMatch);
-    command(QStringLiteral("diff.findPrevious"), tr("Previous match"), QKeySequence(Qt::SHIFT | Qt::Key_F3),
-            &DiffPanel::previousMatch);
+    m_commands << m_find->commands();
+    command(QStringLiteral("diff.goToLine"), tr("Go to line…"), QKeySequence(Qt::CTRL | Qt::Key_G),
+            &DiffPanel::askForLine);
     toggle(QStringLiteral("diff.unified"), tr("Unified"), QKeySequence(Qt::Key_U), false,
            [this](bool on) { m_view->setUnified(on); });
     toggle(QStringLiteral("diff.fold"), tr("Fold"), QKeySequence(Qt::Key_Z), true,
@@ -151,8 +147,8 @@ void DiffPanel::makeCommands()
         command(QStringLiteral("diff.previousMoved"), tr("Change where most samples moved, previous"),
                 QKeySequence(Qt::SHIFT | Qt::Key_F7), &DiffPanel::goToPreviousMoved);
     // The key that says something about a card says it here about the code.
-    command(QStringLiteral("diff.comment"), tr("Comment on the code…"), QKeySequence(Qt::Key_C),
-            &DiffPanel::comment);
+    m_commentAction = command(QStringLiteral("diff.comment"), tr("Comment on the code…"),
+                              QKeySequence(Qt::Key_C), &DiffPanel::comment);
     command(QStringLiteral("diff.nextComment"), tr("Next comment on the code"),
             QKeySequence(Qt::ALT | Qt::Key_C), &DiffPanel::goToNextComment);
     command(QStringLiteral("diff.previousComment"), tr("Previous comment on the code"),

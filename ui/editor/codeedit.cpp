@@ -70,6 +70,7 @@ CodeEdit::CodeEdit(QWidget *parent)
 void CodeEdit::setSource(QTextDocument *document, DocumentHighlighter *highlighter)
 {
     m_highlighter = highlighter;
+    m_matches.clear();
     setDocument(document ? document : m_ownDocument);
     applyStyle();
     setDiagnostics({});
@@ -152,6 +153,42 @@ void CodeEdit::addBracketMarks(QList<QTextEdit::ExtraSelection> &marks) const
     }
 }
 
+void CodeEdit::addMatchMarks(QList<QTextEdit::ExtraSelection> &marks) const
+{
+    for (const int position : m_matches) {
+        if (position + m_matchLength >= document()->characterCount())
+            break; // of the text before this edit
+        QTextEdit::ExtraSelection mark;
+        mark.cursor = textCursor();
+        mark.cursor.setPosition(position);
+        mark.cursor.setPosition(position + m_matchLength, QTextCursor::KeepAnchor);
+        mark.format.setBackground(m_palette.match);
+        if (mark.cursor.selectionStart()
+            == textCursor().selectionStart()) { // the current one, selected as well
+            mark.format.setUnderlineStyle(QTextCharFormat::SingleUnderline);
+            mark.format.setUnderlineColor(m_palette.matchFrame);
+        }
+        marks << mark;
+    }
+}
+
+void CodeEdit::setMatches(std::vector<int> positions, int length)
+{
+    m_matches = std::move(positions);
+    m_matchLength = length;
+    updateMarks();
+}
+
+void CodeEdit::goTo(int position, int length)
+{
+    QTextCursor cursor = textCursor();
+    cursor.setPosition(position + length);
+    cursor.setPosition(position, QTextCursor::KeepAnchor);
+    setTextCursor(cursor);
+    if (!viewport()->rect().adjusted(0, 0, 0, -fontMetrics().height()).contains(cursorRect().topLeft()))
+        centerCursor();
+}
+
 void CodeEdit::updateMarks()
 {
     QList<QTextEdit::ExtraSelection> marks;
@@ -161,6 +198,7 @@ void CodeEdit::updateMarks()
     line.format.setBackground(m_palette.currentLine);
     line.format.setProperty(QTextFormat::FullWidthSelection, true);
     marks << line;
+    addMatchMarks(marks);
     addBracketMarks(marks);
     addDiagnosticMarks(marks);
     setExtraSelections(marks);
@@ -245,10 +283,6 @@ void CodeEdit::keyPressEvent(QKeyEvent *event)
 {
     const auto modifiers = event->modifiers() & ~Qt::KeypadModifier;
     const bool enter = event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter;
-    if (enter && modifiers == Qt::ControlModifier) {
-        emit gateWanted();
-        return;
-    }
     if (isReadOnly()) {
         QPlainTextEdit::keyPressEvent(event);
         return;

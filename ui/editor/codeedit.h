@@ -23,12 +23,14 @@ public:
     /// Wavy underlines and gutter marks.
     void setDiagnostics(std::vector<Diagnostic> diagnostics);
 
+    /// Places of the text that a search found, of that many characters each; marked until there are others.
+    void setMatches(std::vector<int> positions, int length);
+    void goTo(int position, int length = 0); ///< and selects so much, in view
+    [[nodiscard]] const std::vector<int> &matches() const { return m_matches; }
+
     [[nodiscard]] int gutterWidth() const;
     void paintGutter(QPaintEvent *event);
     [[nodiscard]] QString diagnosticsOfLine(int line) const; ///< 1-based; one a line
-
-signals:
-    void gateWanted(); ///< Ctrl+Enter
 
 protected:
     bool event(QEvent *event) override;
@@ -44,6 +46,7 @@ private:
     void breakLine();
     void addDiagnosticMarks(QList<QTextEdit::ExtraSelection> &marks) const;
     void addBracketMarks(QList<QTextEdit::ExtraSelection> &marks) const;
+    void addMatchMarks(QList<QTextEdit::ExtraSelection> &marks) const;
 
     class Gutter;
     Gutter *m_gutter;
@@ -51,6 +54,8 @@ private:
     DocumentHighlighter *m_highlighter = nullptr;
     CodePalette m_palette;
     std::vector<Diagnostic> m_diagnostics;
+    std::vector<int> m_matches;
+    int m_matchLength = 0;
 };
 
 } // namespace klineage::ui

@@ -3,8 +3,10 @@
 #include "ui/editor/codeedit.h"
 #include "ui/editor/editorpanel.h"
 #include "ui/editor/verdictstrip.h"
+#include "ui/highlight/findbar.h"
 #include "ui/models/selection.h"
 #include "ui/models/workspacemodel.h"
+#include "ui/style/keyedcommand.h"
 
 #include <QHBoxLayout>
 #include <QLabel>
@@ -24,16 +26,15 @@ void EditorPanel::layOut()
     m_tabs->setMovable(true);
     m_tabs->setElideMode(Qt::ElideMiddle);
     m_tabs->setAccessibleName(tr("Drafts"));
-    m_gate->setShortcut(QKeySequence()); // Ctrl+Return is the editor's own key
-    m_gate->setToolTip(
-        tr("Compile, check and time this draft against the row it was begun from (Ctrl+Return)"));
+    setKeyedToolTip(m_gate, tr("Compile, check and time this draft against the row it was begun from"),
+                    m_gateAction);
 
     m_empty->setAlignment(Qt::AlignCenter);
     m_empty->setWordWrap(true);
     m_empty->setForegroundRole(QPalette::PlaceholderText);
-    m_empty->setText(tr(
-        "Nothing is being edited.\nChoose a state in the lineage and begin a draft from it. Ctrl+Return then "
-        "runs the draft through the gate, and its trial becomes a branch of the lineage."));
+    m_empty->setText(
+        tr("Nothing is being edited.\nChoose a state in the lineage and begin a draft from it. The gate then "
+           "judges the draft, and its trial becomes a branch of the lineage."));
     auto *emptyPage = new QWidget(this);
     auto *emptyLayout = new QVBoxLayout(emptyPage);
     emptyLayout->setContentsMargins(40, 20, 40, 20);
@@ -58,6 +59,7 @@ void EditorPanel::layOut()
     auto *editLayout = new QVBoxLayout(editPage);
     editLayout->setContentsMargins(0, 0, 0, 0);
     editLayout->setSpacing(0);
+    editLayout->addWidget(m_find);
     editLayout->addWidget(m_edit, 1);
     editLayout->addWidget(m_verdict);
     editLayout->addLayout(bottom);

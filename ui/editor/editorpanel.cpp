@@ -6,6 +6,7 @@
 #include "ui/editor/codeedit.h"
 #include "ui/editor/verdictstrip.h"
 #include "ui/highlight/documenthighlighter.h"
+#include "ui/highlight/findbar.h"
 #include "ui/models/selection.h"
 #include "ui/models/workspaceid.h"
 #include "ui/models/workspacemodel.h"
@@ -79,6 +80,7 @@ EditorPanel::EditorPanel(WorkspaceModel *workspace, Selection *selection,
     , m_tabs(new QTabBar(this))
     , m_pages(new QStackedWidget(this))
     , m_edit(new CodeEdit(this))
+    , m_find(new FindBar(this, m_edit, QStringLiteral("editor"), tr("Find in the draft")))
     , m_empty(new QLabel(this))
     , m_checkLine(new QLabel(this))
     , m_verdict(new VerdictStrip(this))
@@ -86,6 +88,7 @@ EditorPanel::EditorPanel(WorkspaceModel *workspace, Selection *selection,
     , m_openButton(new QPushButton(this))
     , m_emptyButton(new QPushButton(this))
 {
+    makeCommands();
     layOut();
     m_checkTimer->setSingleShot(true);
     m_checkTimer->setInterval(200);
@@ -100,7 +103,6 @@ EditorPanel::EditorPanel(WorkspaceModel *workspace, Selection *selection,
     connect(m_tabs, &QTabBar::tabMoved, this, [this](int from, int to) {
         std::swap(m_open[static_cast<std::size_t>(from)], m_open[static_cast<std::size_t>(to)]);
     });
-    connect(m_edit, &CodeEdit::gateWanted, this, &EditorPanel::requestGate);
     connect(m_gate, &QPushButton::clicked, this, &EditorPanel::requestGate);
     connect(m_openButton, &QPushButton::clicked, this, &EditorPanel::openSelected);
     connect(m_emptyButton, &QPushButton::clicked, this, &EditorPanel::openSelected);
@@ -220,6 +222,10 @@ void EditorPanel::showDraft(int)
         m_edit->setTextCursor(cursor);
         m_edit->setAccessibleName(tr("Draft from %1").arg(open->draft.parentRow));
     }
+    if (m_find->isVisible() && open) {
+        (void)search();
+        showMatchCount();
+    }
     if (open && open->trial)
         m_verdict->setTrial(*open->trial);
     else
@@ -270,6 +276,10 @@ void EditorPanel::onEdited()
     updateCommands();
     m_checkTimer->start();
     m_saveTimer->start();
+    if (m_find->isVisible()) {
+        (void)search();
+        showMatchCount();
+    }
 }
 
 void EditorPanel::save(OpenDraft &open, bool now)

@@ -12,6 +12,7 @@
 #include <memory>
 #include <vector>
 
+class QAction;
 class QLabel;
 class QPushButton;
 class QStackedWidget;
@@ -22,6 +23,7 @@ class QTimer;
 namespace klineage::ui {
 
 class CodeEdit;
+class FindBar;
 class Selection;
 class VerdictStrip;
 class WorkspaceModel;
@@ -49,6 +51,7 @@ public:
     void showRunning(const QString &text);
     void showVerdict(const gate::Trial &trial);
     void showFailure(const QString &text);
+    void askForLine(); ///< and goes there
     /// Takes the current draft away, from the disk too.
     void discardDraft();
 
@@ -79,6 +82,13 @@ private:
     void updateCommands();
     void updateTabText(int index);
 
+    // editorfind.cpp
+    void makeCommands();
+    void openFind();
+    [[nodiscard]] bool search(); ///< marks what is there; true: something
+    void goToMatch(int step);
+    void showMatchCount();
+
     WorkspaceModel *m_workspace;
     Selection *m_selection;
     std::filesystem::path
@@ -94,6 +104,10 @@ private:
     QTabBar *m_tabs;
     QStackedWidget *m_pages;
     CodeEdit *m_edit;
+    FindBar *m_find;
+    QAction *m_gateAction = nullptr;
+    int m_findFrom = 0;            ///< where a search that is being typed begins
+    bool m_hasMoreMatches = false; ///< than are marked
     QLabel *m_empty;
     QLabel *m_checkLine;
     VerdictStrip *m_verdict;

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/experiments/experimententry.h"
 
+#include "ui/experiments/experimentfolders.h"
+
 #include <QCoreApplication>
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace klineage::ui {
 
 namespace fs = std::filesystem;
 
 namespace {
-
-constexpr std::size_t mostExperiments = 1000;
 
 QString cellText(const char *text)
 {
@@ -92,24 +93,21 @@ double ExperimentEntry::dollars() const
     return sum;
 }
 
-std::vector<ExperimentEntryPtr> readExperiments(const fs::path &directory,
+std::vector<ExperimentEntryPtr> readExperiments(const std::vector<fs::path> &places,
                                                 const std::vector<ExperimentEntryPtr> &known)
 {
     std::map<fs::path, ExperimentEntryPtr> before;
     for (const ExperimentEntryPtr &entry : known)
         before[entry->experiment.directory] = entry;
-    std::vector<fs::path> folders;
-    std::error_code ignored;
-    for (fs::directory_iterator it(directory, ignored), end; it != end && folders.size() < mostExperiments;
-         it.increment(ignored)) {
-        if (fs::is_regular_file(it->path() / "experiment.toml", ignored))
-            folders.push_back(it->path());
-    }
-    std::sort(folders.begin(), folders.end());
     std::vector<ExperimentEntryPtr> entries;
-    for (const fs::path &folder : folders) {
-        const auto old = before.find(folder);
-        entries.push_back(readEntry(folder, old == before.end() ? nullptr : old->second));
+    std::set<fs::path> names;
+    for (const fs::path &place : places) {
+        for (const fs::path &folder : experimentFolders(place)) {
+            if (!names.insert(folder.filename()).second)
+                continue;
+            const auto old = before.find(folder);
+            entries.push_back(readEntry(folder, old == before.end() ? nullptr : old->second));
+        }
     }
     return entries;
 }

@@ -32,9 +32,10 @@ struct ExperimentEntry {
 };
 using ExperimentEntryPtr = std::shared_ptr<const ExperimentEntry>;
 
-/// All of experiments/, by name, read again only where something may have changed since `known`. Any thread.
-[[nodiscard]] std::vector<ExperimentEntryPtr> readExperiments(const std::filesystem::path &directory,
-                                                              const std::vector<ExperimentEntryPtr> &known);
+/// All experiments in these places (experimentfolders.h), of those of one name the first; read again only where something may have changed
+/// since `known`. Any thread.
+[[nodiscard]] std::vector<ExperimentEntryPtr> readExperiments(
+    const std::vector<std::filesystem::path> &places, const std::vector<ExperimentEntryPtr> &known);
 
 /// "finished", "running", "missing", …, with a glyph; a finished run without a success says so.
 [[nodiscard]] StatusStyle cellStyle(const run::CellResult &cell);

@@ -9,16 +9,19 @@
 #include "ui/models/workspacemodel.h"
 #include "ui/plots/plotexport.h"
 #include "ui/runs/runentry.h"
+#include "ui/style/choosefile.h"
 #include "ui/style/fonts.h"
 
 #include <QApplication>
 #include <QClipboard>
 #include <QComboBox>
+#include <QDir>
 #include <QEvent>
-#include <QFileDialog>
+#include <QFileInfo>
 #include <QHeaderView>
 #include <QLabel>
 #include <QMenu>
+#include <QPushButton>
 #include <QScopedValueRollback>
 #include <QSplitter>
 #include <QStackedWidget>
@@ -126,7 +129,7 @@ QString ExperimentsPanel::contrasts() const
 
 bool ExperimentsPanel::isEmpty() const
 {
-    return m_stack->currentWidget() == m_empty;
+    return m_stack->currentWidget() == m_emptyPage;
 }
 
 bool ExperimentsPanel::isUpToDate() const
@@ -164,6 +167,7 @@ void ExperimentsPanel::refresh()
     const bool isShown = entry && entry->problem.isEmpty();
     for (QAction *action : m_exportMenu->actions())
         action->setEnabled(isShown);
+    m_close->setEnabled(m_store->isCurrentOpened());
     m_roots->setVisible(isShown && entry->experiment.roots.size() > 1);
     m_logarithmic->setEnabled(isShown);
     m_summaryText = isShown ? summaryOf(*entry) : QString();
@@ -176,7 +180,8 @@ void ExperimentsPanel::refresh()
         m_empty->setText(
             entry ? entry->problem.toHtmlEscaped().replace(QLatin1Char('\n'), QLatin1String("<br>"))
                   : emptyText());
-        m_stack->setCurrentWidget(m_empty);
+        m_openButton->setVisible(!entry && !m_store->directory().isEmpty());
+        m_stack->setCurrentWidget(m_emptyPage);
         return;
     }
     showExperiment();
@@ -287,14 +292,29 @@ void ExperimentsPanel::openRun(const QString &id)
         emit runActivated(m_shown->runsDirectory(), id);
 }
 
+/// Recorded ones are looked for where a source tree has them.
+void ExperimentsPanel::openFolder()
+{
+    const QDir workspace(QFileInfo(m_store->directory()).path());
+    const QString recorded = workspace.filePath(QStringLiteral("tests/data/experiments"));
+    const QString folder = chooseFolder(this, tr("Open a folder of an experiment"),
+                                        QFileInfo(recorded).isDir() ? recorded : workspace.path());
+    if (folder.isEmpty())
+        return;
+    if (const QString problem = m_store->openFolder(folder); !problem.isEmpty())
+        emit message(problem);
+    else
+        emit folderOpened();
+}
+
 void ExperimentsPanel::exportPlot()
 {
     if (!m_shown)
         return;
-    const QString name = QStringLiteral("%1-%2.svg")
+    const QString name = QStringLiteral("%1-%2")
                              .arg(m_shown->name(), m_root.isEmpty() ? QStringLiteral("plot") : m_root)
                              .replace(QLatin1Char('/'), QLatin1Char('-'));
-    const QString fileName = QFileDialog::getSaveFileName(
+    const QString fileName = chooseFileToSave(
         this, tr("Export the plot"), name, tr("SVG drawing (*.svg);;PDF page (*.pdf);;PNG picture (*.png)"));
     if (fileName.isEmpty())
         return;
@@ -306,9 +326,9 @@ void ExperimentsPanel::exportText(const QString &what, const std::function<QStri
 {
     if (!m_shown)
         return;
-    const QString fileName = QFileDialog::getSaveFileName(
-        this, tr("Export a table"), QStringLiteral("%1-%2.csv").arg(m_shown->name(), what),
-        tr("CSV table (*.csv)"));
+    const QString fileName =
+        chooseFileToSave(this, tr("Export a table"), QStringLiteral("%1-%2").arg(m_shown->name(), what),
+                         tr("CSV table (*.csv)"));
     if (fileName.isEmpty())
         return;
     const Status written = files::writeFileAtomic(fileName.toStdString(), csv().toStdString());
@@ -335,7 +355,8 @@ QString ExperimentsPanel::emptyText() const
               "<p>Describe one in <b>experiments/<i>name</i>/experiment.toml</b>:</p>"
               "<table align='center' cellpadding='10'><tr><td align='left'><pre style=\"font-family:'%1'\">%2</pre></td></tr></table>"
               "<p>and run it with <b>klineage-cli experiment run <i>name</i></b>."
-              "<br>Stopped, it goes on when it is run again; it can be watched here as it grows.</p>")
+              "<br>Stopped, it goes on when it is run again; it can be watched here as it grows.</p>"
+              "<p>Or look at one that is recorded elsewhere: its folder is remembered with this workspace.</p>")
         .arg(codeFont().family(), QString::fromUtf8(exampleFile).toHtmlEscaped());
 }
 

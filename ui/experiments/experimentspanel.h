@@ -10,6 +10,7 @@ class QAction;
 class QComboBox;
 class QLabel;
 class QMenu;
+class QPushButton;
 class QSplitter;
 class QStackedWidget;
 class QTableView;
@@ -49,6 +50,7 @@ public:
 
 signals:
     void message(const QString &text);
+    void folderOpened(); ///< or closed again
     /// A run was opened (double-click, Return): its folder's folder and its id.
     void runActivated(const QString &runsDirectory, const QString &id);
 
@@ -74,6 +76,7 @@ private:
     void fitColumns();
     void fitSpread();
     void openRun(const QString &id);
+    void openFolder();
     void exportPlot();
     void exportText(const QString &what, const std::function<QString()> &csv);
     void copyText(const QString &what, const QString &csv);
@@ -90,7 +93,9 @@ private:
     QComboBox *m_roots;
     QLabel *m_summary;
     QLabel *m_empty;
-    QLabel *m_contrasts; ///< above the tables, of an experiment with goals
+    QWidget *m_emptyPage = nullptr;
+    QPushButton *m_openButton = nullptr; ///< below what the empty page says
+    QLabel *m_contrasts;                 ///< above the tables, of an experiment with goals
     QStackedWidget *m_stack;
     QSplitter *m_across; ///< tables and plot; one above the other where it is narrow
     QSplitter *m_down;   ///< the two tables
@@ -99,6 +104,8 @@ private:
     ExperimentPlot *m_plot;
     QMenu *m_exportMenu;
     QAction *m_refresh = nullptr;
+    QAction *m_open = nullptr;
+    QAction *m_close = nullptr;
     QAction *m_logarithmic = nullptr;
     bool m_filling = false; ///< the lists are being filled: nobody chose anything
 };

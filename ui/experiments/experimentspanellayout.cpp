@@ -15,6 +15,7 @@
 #include <QHeaderView>
 #include <QLabel>
 #include <QMenu>
+#include <QPushButton>
 #include <QSplitter>
 #include <QStackedWidget>
 #include <QTableView>
@@ -53,6 +54,13 @@ void ExperimentsPanel::buildActions()
     m_refresh = addPanelAction(QStringLiteral("refresh"), tr("Read the experiments again"), {},
                                [this] { m_store->refresh(); });
     m_refresh->setIcon(icon(QStringLiteral("reset")));
+    m_open = addPanelAction(QStringLiteral("open"), tr("Open a folder of an experiment…"), {},
+                            [this] { openFolder(); });
+    m_close =
+        addPanelAction(QStringLiteral("close"), tr("Close the opened folder of the experiment"), {}, [this] {
+            m_store->closeFolder();
+            emit folderOpened();
+        });
     m_logarithmic =
         addPanelAction(QStringLiteral("logarithmic"), tr("Logarithmic speedups"), QKeySequence(Qt::Key_L),
                        [this] { m_plot->setLogarithmic(m_logarithmic->isChecked()); });
@@ -131,7 +139,17 @@ void ExperimentsPanel::buildViews()
     m_empty->setWordWrap(true);
     m_empty->setMargin(24);
     m_empty->setAlignment(Qt::AlignCenter);
-    m_stack->addWidget(m_empty);
+    m_openButton = new QPushButton(m_open->text());
+    m_openButton->setObjectName(QStringLiteral("openExperiment"));
+    m_openButton->setAutoDefault(false);
+    connect(m_openButton, &QPushButton::clicked, m_open, &QAction::trigger);
+    m_emptyPage = new QWidget;
+    auto *empty = new QVBoxLayout(m_emptyPage);
+    empty->addStretch(1);
+    empty->addWidget(m_empty);
+    empty->addWidget(m_openButton, 0, Qt::AlignHCenter);
+    empty->addStretch(1);
+    m_stack->addWidget(m_emptyPage);
     auto *layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(0);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/experiments/experimentstore.h"
 
+#include "ui/experiments/experimentfolders.h"
 #include "ui/models/workspacemodel.h"
 
 #include <QDir>
@@ -51,6 +52,64 @@ void ExperimentStore::setCurrent(const QString &name)
     emit changed();
 }
 
+QString ExperimentStore::root() const
+{
+    return QString::fromStdString(m_workspace->workspace().root.string());
+}
+
+QString ExperimentStore::openFolder(const QString &folder)
+{
+    const QString path = QFileInfo(folder).canonicalFilePath();
+    const std::vector<std::filesystem::path> found = experimentFolders(path.toStdString());
+    if (m_directory.isEmpty())
+        return tr("An experiment is looked at with a workspace: open one first.");
+    if (path.isEmpty() || found.empty())
+        return tr("%1 is no folder of an experiment: neither it nor a folder in it has an experiment.toml.")
+            .arg(QDir::toNativeSeparators(folder));
+    QStringList opened = openedExperiments(root());
+    const bool isOwn = path == QFileInfo(m_directory).canonicalFilePath()
+                       || QFileInfo(path).path() == QFileInfo(m_directory).canonicalFilePath();
+    for (const std::filesystem::path &one : found) {
+        const QString name = QString::fromStdString(one.filename().string());
+        const ExperimentEntryPtr known = experiment(name);
+        if (!isOwn && !opened.contains(path) && known && known->experiment.directory != one)
+            return tr("Cannot open %1: an experiment of this name is shown already, that in %2.")
+                .arg(QDir::toNativeSeparators(QString::fromStdString(one.string())),
+                     QDir::toNativeSeparators(QString::fromStdString(known->experiment.directory.string())));
+    }
+    if (!isOwn && !opened.contains(path))
+        setOpenedExperiments(root(), opened << path);
+    setCurrent(QString::fromStdString(found.front().filename().string()));
+    refresh();
+    return {};
+}
+
+QString ExperimentStore::openedPlace() const
+{
+    const ExperimentEntryPtr entry = current();
+    const QString folder = entry ? QString::fromStdString(entry->experiment.directory.string()) : QString();
+    const QStringList opened = openedExperiments(root());
+    for (const QString &place : {folder, QFileInfo(folder).path()}) {
+        if (opened.contains(place))
+            return place;
+    }
+    return {};
+}
+
+bool ExperimentStore::isCurrentOpened() const
+{
+    return !openedPlace().isEmpty();
+}
+
+void ExperimentStore::closeFolder()
+{
+    QStringList opened = openedExperiments(root());
+    if (opened.removeAll(openedPlace()) == 0)
+        return;
+    setOpenedExperiments(root(), opened);
+    refresh();
+}
+
 void ExperimentStore::refresh()
 {
     m_isWanted = true;
@@ -62,20 +121,20 @@ void ExperimentStore::refresh()
     }
     m_reading = true;
     emit readingChanged();
-    m_reader.start(interactivePool(), [this, directory = m_directory, known = m_experiments](
-                                          const std::stop_token &, const JobSlot::Post &post) {
-        auto read = std::make_shared<std::vector<ExperimentEntryPtr>>(
-            readExperiments(std::filesystem::path(directory.toStdString()), known));
-        // Posted to the slot's thread, and only while the slot, which is a member, lives.
-        post([this, directory, read] {
-            m_reading = false;
-            if (directory == m_directory)
-                take(*read);
-            emit readingChanged();
-            if (std::exchange(m_again, false) || directory != m_directory)
-                refresh();
+    m_reader.start(
+        interactivePool(), [this, directory = m_directory, places = experimentPlaces(root()),
+                            known = m_experiments](const std::stop_token &, const JobSlot::Post &post) {
+            auto read = std::make_shared<std::vector<ExperimentEntryPtr>>(readExperiments(places, known));
+            // Posted to the slot's thread, and only while the slot, which is a member, lives.
+            post([this, directory, read] {
+                m_reading = false;
+                if (directory == m_directory)
+                    take(*read);
+                emit readingChanged();
+                if (std::exchange(m_again, false) || directory != m_directory)
+                    refresh();
+            });
         });
-    });
 }
 
 void ExperimentStore::take(const std::vector<ExperimentEntryPtr> &experiments)

@@ -29,6 +29,13 @@ public:
     [[nodiscard]] bool isReading() const { return m_reading; }
     [[nodiscard]] QString directory() const { return m_directory; }
 
+    /// Shows what is in this folder, an experiment's or one with folders of experiments in it, with those of the workspace from now on. Empty,
+    /// or why it cannot.
+    [[nodiscard]] QString openFolder(const QString &folder);
+    /// Takes what was opened with the current experiment's folder away again.
+    void closeFolder();
+    [[nodiscard]] bool isCurrentOpened() const; ///< from outside the workspace
+
     void refresh(); ///< reads again now; changed() follows when something did
 
 signals:
@@ -39,6 +46,8 @@ private:
     void follow();
     void take(const std::vector<ExperimentEntryPtr> &experiments);
     void watch();
+    [[nodiscard]] QString root() const;
+    [[nodiscard]] QString openedPlace() const; ///< of the current one; empty: the workspace has it
 
     WorkspaceModel *m_workspace;
     GrowthWatcher m_growth;

@@ -6,7 +6,7 @@
 #include "ui/models/viewed.h"
 
 #include <QHeaderView>
-#include <QKeyEvent>
+#include <QMouseEvent>
 #include <QPainter>
 
 namespace klineage::ui {
@@ -220,21 +220,12 @@ void LineageView::leaveEvent(QEvent *event)
     emit rowHovered(-1);
 }
 
-void LineageView::keyPressEvent(QKeyEvent *event)
-{
-    if (event->modifiers() == Qt::NoModifier && (event->key() == Qt::Key_J || event->key() == Qt::Key_K)) {
-        QKeyEvent arrow(event->type(), event->key() == Qt::Key_J ? Qt::Key_Down : Qt::Key_Up, Qt::NoModifier);
-        QTableView::keyPressEvent(&arrow);
-        return;
-    }
-    QTableView::keyPressEvent(event);
-}
-
 void LineageView::changeEvent(QEvent *event)
 {
     QTableView::changeEvent(event);
-    if (event->type() == QEvent::FontChange)
-        arrange();
+    // Once the header, whose texts are measured, has the new font too.
+    if (event->type() == QEvent::FontChange || event->type() == QEvent::StyleChange)
+        QMetaObject::invokeMethod(this, &LineageView::arrange, Qt::QueuedConnection);
 }
 
 } // namespace klineage::ui

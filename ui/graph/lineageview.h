@@ -10,7 +10,7 @@ class LineageModel;
 class Viewed;
 
 /// The lineage's graph and table in one: node and row are one line. Columns give way to the title when it is narrow: first the
-/// stage glyphs, then the speedup to the baseline. j and k move.
+/// stage glyphs, then the speedup to the baseline.
 class LineageView : public QTableView
 {
     Q_OBJECT
@@ -36,7 +36,6 @@ protected:
     void resizeEvent(QResizeEvent *event) override;
     void mouseMoveEvent(QMouseEvent *event) override;
     void leaveEvent(QEvent *event) override;
-    void keyPressEvent(QKeyEvent *event) override;
     void changeEvent(QEvent *event) override;
 
 private:

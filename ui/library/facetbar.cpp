@@ -2,9 +2,9 @@
 #include "ui/library/facetbar.h"
 
 #include "ui/models/libraryfilter.h"
+#include "ui/style/flowlayout.h"
 #include "ui/style/fonts.h"
 
-#include <QGridLayout>
 #include <QKeyEvent>
 #include <QLabel>
 #include <QMenu>
@@ -15,8 +15,6 @@
 namespace klineage::ui {
 
 namespace {
-
-constexpr int buttonsInARow = 5;
 
 struct FacetText {
     QString name;
@@ -58,10 +56,8 @@ FacetBar::FacetBar(const LibraryFilter *filter, QWidget *parent)
     , m_count(new QLabel)
 {
     setProperty("notExported", true);
-    auto *grid = new QGridLayout(this);
-    grid->setContentsMargins(6, 0, 6, 2);
-    grid->setSpacing(1);
-    int place = 0;
+    auto *row = new FlowLayout(1, this);
+    row->setContentsMargins(6, 0, 6, 2);
     for (const Facet facet : allFacets) {
         auto *button = new QToolButton;
         const FacetText text = textOf(facet);
@@ -69,24 +65,21 @@ FacetBar::FacetBar(const LibraryFilter *filter, QWidget *parent)
         button->setAutoRaise(true);
         button->setFont(captionFont());
         button->setFocusPolicy(Qt::TabFocus);
-        button->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
+        button->setSizePolicy(QSizePolicy::Fixed, QSizePolicy::Fixed);
         button->setToolTip(
             tr("%1: %2 (in the filter, %3:…)").arg(text.name, text.what, QLatin1String(toString(facet))));
         button->installEventFilter(this);
         connect(button, &QToolButton::clicked, this, [this, facet] { openMenu(facet); });
         m_buttons[static_cast<std::size_t>(facet)] = button;
-        grid->addWidget(button, place / buttonsInARow, place % buttonsInARow);
-        ++place;
+        row->addWidget(button);
     }
     m_count->setObjectName(QStringLiteral("cardCount"));
     m_count->setFont(captionFont());
     m_count->setForegroundRole(QPalette::PlaceholderText);
     m_count->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
-    m_count->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
+    m_count->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
     m_count->setAccessibleName(tr("How many cards are shown"));
-    grid->addWidget(m_count, place / buttonsInARow, place % buttonsInARow);
-    for (int column = 0; column < buttonsInARow; ++column)
-        grid->setColumnStretch(column, 1);
+    row->addWidget(m_count);
     showQuery();
 }
 

@@ -4,7 +4,7 @@
 #include "ui/models/librarymodel.h"
 #include "ui/style/theme.h"
 
-#include <QKeyEvent>
+#include <QMouseEvent>
 #include <QPainter>
 
 namespace klineage::ui {
@@ -91,18 +91,6 @@ void LibraryTree::drawBranches(QPainter *painter, const QRect &rect, const QMode
         painter->drawPolyline(QPolygonF(
             {centre + QPointF(-1.75, -3.5), centre + QPointF(1.75, 0), centre + QPointF(-1.75, 3.5)}));
     painter->restore();
-}
-
-void LibraryTree::keyPressEvent(QKeyEvent *event)
-{
-    const bool plain = event->modifiers() == Qt::NoModifier || event->modifiers() == Qt::ShiftModifier;
-    if (plain && (event->key() == Qt::Key_J || event->key() == Qt::Key_K)) {
-        QKeyEvent arrow(event->type(), event->key() == Qt::Key_J ? Qt::Key_Down : Qt::Key_Up,
-                        event->modifiers());
-        QTreeView::keyPressEvent(&arrow);
-        return;
-    }
-    QTreeView::keyPressEvent(event);
 }
 
 void LibraryTree::mouseReleaseEvent(QMouseEvent *event)

@@ -5,7 +5,7 @@
 
 namespace klineage::ui {
 
-/// A tree whose rows have the window's own selection, hover and branch marks over their whole width. j and k move.
+/// A tree whose rows have the window's own selection, hover and branch marks over their whole width.
 class LibraryTree : public QTreeView
 {
     Q_OBJECT
@@ -24,7 +24,6 @@ protected:
     void drawRow(QPainter *painter, const QStyleOptionViewItem &option,
                  const QModelIndex &index) const override;
     void drawBranches(QPainter *painter, const QRect &rect, const QModelIndex &index) const override;
-    void keyPressEvent(QKeyEvent *event) override;
     void mouseReleaseEvent(QMouseEvent *event) override;
 };
 

@@ -5,7 +5,6 @@
 #include "ui/machine/codemodel.h"
 
 #include <QHeaderView>
-#include <QKeyEvent>
 #include <QScopedValueRollback>
 #include <QScrollBar>
 
@@ -101,16 +100,6 @@ void CodeView::announce(int at)
     emit sourceLineChosen(row->line);
 }
 
-/// j and k as in the other lists.
-void CodeView::keyPressEvent(QKeyEvent *event)
-{
-    const int by = event->key() == Qt::Key_J ? 1 : event->key() == Qt::Key_K ? -1 : 0;
-    if (by == 0 || event->modifiers() != Qt::NoModifier)
-        return QTableView::keyPressEvent(event);
-    const int row = std::clamp(currentIndex().row() + by, 0, std::max(0, m_model->rowCount() - 1));
-    setCurrentIndex(m_model->index(row, CodeModel::InstructionColumn));
-}
-
 void CodeView::resizeEvent(QResizeEvent *event)
 {
     QTableView::resizeEvent(event);
@@ -123,6 +112,7 @@ bool CodeView::event(QEvent *event)
     if (event->type() == QEvent::FontChange || event->type() == QEvent::ApplicationFontChange) {
         verticalHeader()->setDefaultSectionSize(codeRowHeight());
         fitColumns();
+        QMetaObject::invokeMethod(this, &CodeView::fitColumns, Qt::QueuedConnection); // with its header
     }
     return handled;
 }

@@ -86,7 +86,6 @@ ProfilePanel::ProfilePanel(WorkspaceModel *workspace, Selection *selection, QWid
     m_table->setShowGrid(false);
     m_table->setFrameShape(QFrame::NoFrame);
     m_table->verticalHeader()->hide();
-    m_table->verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 8);
     m_table->horizontalHeader()->setHighlightSections(false);
     m_table->horizontalHeader()->setSectionResizeMode(QHeaderView::Fixed);
     m_table->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
@@ -162,6 +161,7 @@ void ProfilePanel::makeRoom()
 void ProfilePanel::fitColumns()
 {
     QHeaderView *header = m_table->horizontalHeader();
+    m_table->verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 8);
     const QAbstractItemView *view = m_table; // where the hint is public
     // A hidden column is measured as nothing.
     for (const int column :
@@ -260,6 +260,9 @@ void ProfilePanel::showFailure(const gate::Verdict &verdict)
 void ProfilePanel::changeEvent(QEvent *event)
 {
     QWidget::changeEvent(event);
+    // Once the tables and their headers, whose texts are measured, have the new font too.
+    if (event->type() == QEvent::FontChange || event->type() == QEvent::StyleChange)
+        QMetaObject::invokeMethod(this, &ProfilePanel::makeRoom, Qt::QueuedConnection);
     if (event->type() != QEvent::PaletteChange)
         return;
     if (!m_answeredKey.isEmpty())

@@ -4,12 +4,12 @@
 #include "ui/runs/runcontroller.h"
 #include "ui/runs/steptexts.h"
 #include "ui/style/fonts.h"
+#include "ui/style/keyedcommand.h"
 
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QPlainTextEdit>
 #include <QPushButton>
-#include <QShortcut>
 #include <QSplitter>
 #include <QVBoxLayout>
 
@@ -31,7 +31,6 @@ AnswerPage::AnswerPage(RunController *controller, QWidget *parent)
     m_question->setAccessibleName(tr("Question of the run"));
     m_field->setAccessibleName(tr("Your reply"));
     m_field->setPlaceholderText(tr("Your reply: a few sentences, and the whole kernel in one fenced block"));
-    m_hand->setToolTip(tr("Give the reply to the run (Ctrl+Return)"));
     m_hint->setForegroundRole(QPalette::PlaceholderText);
 
     auto *splitter = new QSplitter(Qt::Vertical);
@@ -52,9 +51,10 @@ AnswerPage::AnswerPage(RunController *controller, QWidget *parent)
     setFocusProxy(m_field);
 
     connect(m_hand, &QPushButton::clicked, this, &AnswerPage::handIn);
-    auto *key = new QShortcut(QKeySequence(Qt::CTRL | Qt::Key_Return), this);
-    key->setContext(Qt::WidgetWithChildrenShortcut);
-    connect(key, &QShortcut::activated, this, &AnswerPage::handIn);
+    QAction *hand = addKeyedCommand(this, QStringLiteral("run.handIn"), tr("Hand in the reply to the run"),
+                                    QKeySequence(Qt::CTRL | Qt::Key_Return));
+    connect(hand, &QAction::triggered, this, &AnswerPage::handIn);
+    setKeyedToolTip(m_hand, tr("Give the reply to the run"), hand);
 }
 
 void AnswerPage::setQuestion(const std::optional<llm::ManualDesk::Pending> &question)

@@ -13,7 +13,7 @@ namespace klineage::ui {
 
 class RunController;
 
-/// Where a person answers a run's question: what is asked above, the reply below. Ctrl+Return hands it in.
+/// Where a person answers a run's question: what is asked above, the reply below.
 class AnswerPage : public QWidget
 {
     Q_OBJECT

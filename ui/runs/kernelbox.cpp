@@ -2,10 +2,10 @@
 #include "ui/runs/kernelbox.h"
 
 #include "core/workspace/workspace.h"
+#include "ui/style/choosefile.h"
 
 #include <QComboBox>
 #include <QCompleter>
-#include <QFileDialog>
 #include <QFileInfo>
 #include <QHBoxLayout>
 #include <QLineEdit>
@@ -68,8 +68,8 @@ void KernelBox::setAccessibleNameOfField(const QString &name)
 
 void KernelBox::chooseFile()
 {
-    const QString file = QFileDialog::getOpenFileName(this, tr("Choose a candidate file"), {},
-                                                      tr("Candidates (*.cl *.cu);;All files (*)"));
+    const QString file = chooseFileToOpen(this, tr("Choose a candidate file"), {},
+                                          tr("Candidates (*.cl *.cu);;All files (*)"));
     if (!file.isEmpty())
         setText(file);
 }

@@ -72,6 +72,7 @@ RunStepView::RunStepView(RunStore *store, RunController *controller, WorkspaceMo
     m_sides->setForegroundRole(QPalette::PlaceholderText);
     m_sides->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
     m_diff->setAccessibleName(tr("Candidate of the step beside the one it was made from"));
+    m_diff->nameCommands(QStringLiteral("run"));
     m_tabs->setAccessibleName(tr("Parts of the step"));
     m_tabs->setDrawBase(false);
     m_tabs->setExpanding(false);

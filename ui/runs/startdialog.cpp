@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/runs/startdialog.h"
 
-#include "core/llm/makeprovider.h"
 #include "core/policy/policy.h"
 #include "core/run/admit/heldout.h"
-#include "ui/keys/keyring.h"
+#include "ui/runs/authorrows.h"
 #include "ui/runs/kernelbox.h"
 #include "ui/runs/lineagechecks.h"
 #include "ui/style/segmentedswitch.h"
 
 #include <QCheckBox>
 #include <QComboBox>
-#include <QDoubleSpinBox>
 #include <QFormLayout>
 #include <QLabel>
 #include <QLineEdit>
@@ -134,16 +132,11 @@ run::StartRequest StartDialog::request() const
     }
     if (request.kind != run::Kind::Admit)
         request.maxSteps = m_steps->value();
-    request.provider = m_provider->currentData().toString().toStdString();
-    request.capDollars = m_cap->value();
-    if (llm::needsModel(request.provider)) {
-        request.model = textOf(m_model);
-        request.author["base_url"] = textOf(m_baseUrl);
-    }
-    if (request.provider == "exec")
-        request.author["command"] = textOf(m_command);
-    if (request.provider == "replay")
-        request.author["transcript"] = textOf(m_transcript);
+    const run::Settings author = m_author->author();
+    request.provider = author.provider;
+    request.model = author.model;
+    request.author = author.author;
+    request.capDollars = author.capDollars;
     return request;
 }
 
@@ -179,12 +172,12 @@ void StartDialog::setRequest(const run::StartRequest &request)
     if (!request.workload.empty())
         m_workload->setCurrentText(QString::fromStdString(request.workload));
     m_platform->setText(QString::fromStdString(request.platform));
-    m_provider->setCurrentIndex(std::max(0, m_provider->findData(QString::fromStdString(request.provider))));
-    m_model->setText(QString::fromStdString(request.model));
-    setTextOf(m_baseUrl, request.author, "base_url");
-    setTextOf(m_command, request.author, "command");
-    setTextOf(m_transcript, request.author, "transcript");
-    m_cap->setValue(request.capDollars);
+    run::Settings author;
+    author.provider = request.provider;
+    author.model = request.model;
+    author.author = request.author;
+    author.capDollars = request.capDollars;
+    m_author->setAuthor(author);
     m_steps->setValue(request.maxSteps);
     m_quiet = false;
     update();
@@ -243,7 +236,6 @@ void StartDialog::showFields(const run::StartRequest &now)
     const bool lifts = now.kind == run::Kind::Lift;
     const bool admits = now.kind == run::Kind::Admit;
     const bool fromFile = !lifts && (admits ? m_target : m_kernel)->isFile();
-    const bool network = llm::needsModel(now.provider);
     const bool showsCards = materializes && policy::usesCards(now.policy, {});
     const std::pair<QWidget *, bool> rows[] = {
         {m_kernel, materializes || deoptimizes},
@@ -255,11 +247,6 @@ void StartDialog::showFields(const run::StartRequest &now)
         {m_platform, fromFile},
         {m_name, deoptimizes},
         {m_policy, materializes},
-        {m_model, network},
-        {m_baseUrl, network},
-        {m_keyRow, network},
-        {m_command, now.provider == "exec"},
-        {m_transcript, now.provider == "replay"},
         {m_steps, !admits},
         {m_rejections, deoptimizes},
         {m_repairs, deoptimizes},
@@ -275,22 +262,6 @@ void StartDialog::showFields(const run::StartRequest &now)
         m_form->setRowVisible(field, shown);
     label(m_kernel, deoptimizes ? tr("&Kernel (K*)") : tr("&Begin with"));
     label(m_steps, materializes ? tr("&Questions") : deoptimizes ? tr("&Steps") : tr("&Groups"));
-    if (network)
-        showKey(now.provider);
-}
-
-void StartDialog::showKey(const std::string &provider)
-{
-    const QString name = QString::fromStdString(provider);
-    if (!m_keys) {
-        m_keyText->setText(tr("The key is taken from the environment: %1.").arg(KeyRing::variable(name)));
-        return;
-    }
-    if (m_keys->state(name) == KeyState::Unknown) {
-        // The answer may come at once, and updates the dialog again.
-        m_keys->look(name);
-    }
-    m_keyText->setText(m_keys->originText(name));
 }
 
 void StartDialog::describe(const run::StartRequest &now)

@@ -8,7 +8,6 @@
 
 class QCheckBox;
 class QComboBox;
-class QDoubleSpinBox;
 class QFormLayout;
 class QLabel;
 class QLineEdit;
@@ -17,6 +16,7 @@ class QSpinBox;
 
 namespace klineage::ui {
 
+class AuthorRows;
 class KernelBox;
 class KeyRing;
 class LineageChecks;
@@ -65,7 +65,6 @@ private:
     void showFields(const run::StartRequest &now);
     void describe(const run::StartRequest &now);
     [[nodiscard]] QString notesOf(const run::Settings &settings);
-    void showKey(const std::string &provider);
     void kindChanged();
     void cardChanged();
     void label(QWidget *field, const QString &text);
@@ -85,14 +84,7 @@ private:
     QLineEdit *m_platform;
     QLineEdit *m_name;
     QComboBox *m_policy;
-    QComboBox *m_provider;
-    QLineEdit *m_model;
-    QLineEdit *m_baseUrl;
-    QWidget *m_keyRow;
-    QLabel *m_keyText;
-    QLineEdit *m_command;
-    QLineEdit *m_transcript;
-    QDoubleSpinBox *m_cap;
+    AuthorRows *m_author = nullptr;
     QSpinBox *m_steps;
     QSpinBox *m_rejections;
     QSpinBox *m_repairs;

@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The fields of StartDialog and how they stand.
-#include "ui/keys/keyring.h"
-#include "ui/keys/keysdialog.h"
+#include "ui/runs/authorrows.h"
 #include "ui/runs/kernelbox.h"
 #include "ui/runs/lineagechecks.h"
 #include "ui/runs/startdialog.h"
 
-#include "core/llm/makeprovider.h"
 #include "core/policy/policy.h"
 #include "ui/style/segmentedswitch.h"
 
 #include <QCheckBox>
 #include <QComboBox>
 #include <QDialogButtonBox>
-#include <QDoubleSpinBox>
 #include <QFormLayout>
 #include <QLabel>
 #include <QLineEdit>
@@ -25,16 +22,7 @@ namespace klineage::ui {
 
 namespace {
 
-QString providerText(const std::string &provider)
-{
-    if (provider == "manual")
-        return StartDialog::tr("manual: I answer in this window");
-    if (provider == "exec")
-        return StartDialog::tr("exec: a program answers");
-    if (provider == "replay")
-        return StartDialog::tr("replay: a recorded transcript");
-    return QString::fromStdString(provider);
-}
+constexpr double usualRunDollars = 10;
 
 } // namespace
 
@@ -53,14 +41,6 @@ StartDialog::StartDialog(const Workspace &workspace, KeyRing *keys, QWidget *par
     , m_platform(new QLineEdit)
     , m_name(new QLineEdit)
     , m_policy(new QComboBox)
-    , m_provider(new QComboBox)
-    , m_model(new QLineEdit)
-    , m_baseUrl(new QLineEdit)
-    , m_keyRow(new QWidget)
-    , m_keyText(new QLabel)
-    , m_command(new QLineEdit)
-    , m_transcript(new QLineEdit)
-    , m_cap(new QDoubleSpinBox)
     , m_steps(new QSpinBox)
     , m_rejections(addCount(run::rejectionsOption))
     , m_repairs(addCount(run::repairsOption))
@@ -99,14 +79,6 @@ void StartDialog::fillChoices()
         m_workload->addItem(QString::fromStdString(workload.name));
     for (const std::string &policy : policy::policyNames())
         m_policy->addItem(QString::fromStdString(policy));
-    for (const std::string &provider : llm::providerNames()) {
-        if (!llm::needsModel(provider) || llm::hasNetworkProviders())
-            m_provider->addItem(providerText(provider), QString::fromStdString(provider));
-    }
-    m_provider->setCurrentIndex(m_provider->findData(QStringLiteral("manual")));
-    m_cap->setRange(0, run::mostCapDollars);
-    m_cap->setPrefix(QStringLiteral("$ "));
-    m_cap->setValue(10);
     m_seed->setRange(0, 1'000'000);
     m_within->setSuffix(QStringLiteral(" %"));
 }
@@ -121,10 +93,6 @@ void StartDialog::layOutFields()
     m_kernel->setAccessibleNameOfField(tr("Kernel that the run begins with"));
     m_target->setAccessibleNameOfField(tr("Kernel that the card is tried on"));
     m_lineages->setAccessibleName(tr("Lineages to lift from; none checked: all"));
-    m_command->setPlaceholderText(tr("reads the request's JSON on stdin, writes the reply to stdout"));
-    m_model->setPlaceholderText(tr("as the server names it"));
-    m_baseUrl->setPlaceholderText(tr("the provider's own; or http://127.0.0.1:8000/v1"));
-    m_transcript->setPlaceholderText(tr("a transcript.jsonl"));
     m_platform->setPlaceholderText(tr("as in pocl or sm90"));
     m_launcher->setPlaceholderText(tr("starts the gate, as in: ssh HOST, or: srun --gres=gpu:1"));
     m_launcher->setToolTip(
@@ -138,17 +106,6 @@ void StartDialog::layOutFields()
 
     m_hypotheses->setToolTip(tr("A card is a hypothesis until held-out roundtrips have admitted it"));
 
-    auto *keys = new QHBoxLayout(m_keyRow);
-    keys->setContentsMargins(0, 0, 0, 0);
-    m_keyText->setWordWrap(true);
-    keys->addWidget(m_keyText, 1);
-    if (m_keys) {
-        auto *change = new QPushButton(tr("API keys…"));
-        change->setAutoDefault(false);
-        keys->addWidget(change);
-        connect(change, &QPushButton::clicked, this, [this] { KeysDialog(m_keys, this).exec(); });
-    }
-
     m_form->addRow(tr("&Begin with"), m_kernel);
     m_form->addRow(tr("Car&d"), m_card);
     m_form->addRow(tr("Tar&get"), m_target);
@@ -158,13 +115,8 @@ void StartDialog::layOutFields()
     m_form->addRow(tr("Plat&form"), m_platform);
     m_form->addRow(tr("&Name"), m_name);
     m_form->addRow(tr("&Policy"), m_policy);
-    m_form->addRow(tr("&Author"), m_provider);
-    m_form->addRow(tr("&Model"), m_model);
-    m_form->addRow(tr("Ser&ver"), m_baseUrl);
-    m_form->addRow(tr("Key"), m_keyRow);
-    m_form->addRow(tr("C&ommand"), m_command);
-    m_form->addRow(tr("&Transcript"), m_transcript);
-    m_form->addRow(tr("&Cap"), m_cap);
+    m_author = new AuthorRows(
+        m_form, m_keys, {tr("manual: I answer in this window"), QStringLiteral("manual"), usualRunDollars});
     m_form->addRow(tr("&Questions"), m_steps);
     m_form->addRow(tr("Re&jections"), m_rejections);
     m_form->addRow(tr("&Repairs"), m_repairs);
@@ -237,18 +189,16 @@ void StartDialog::listen()
     for (KernelBox *box : {m_kernel, m_target})
         connect(box, &KernelBox::changed, this, &StartDialog::update);
     connect(m_card, &QComboBox::currentIndexChanged, this, &StartDialog::cardChanged);
-    for (QComboBox *box : {m_workload, m_policy, m_provider, m_gates})
+    for (QComboBox *box : {m_workload, m_policy, m_gates})
         connect(box, &QComboBox::currentIndexChanged, this, &StartDialog::update);
-    for (QLineEdit *line : {m_platform, m_name, m_model, m_command, m_baseUrl, m_transcript, m_launcher})
+    for (QLineEdit *line : {m_platform, m_name, m_launcher})
         connect(line, &QLineEdit::textChanged, this, &StartDialog::update);
     for (QSpinBox *box : {m_steps, m_rejections, m_repairs, m_within, m_attempts, m_seed})
         connect(box, &QSpinBox::valueChanged, this, &StartDialog::update);
     for (QCheckBox *box : {m_again, m_hypotheses, m_heldOut})
         connect(box, &QCheckBox::toggled, this, &StartDialog::update);
-    connect(m_cap, &QDoubleSpinBox::valueChanged, this, &StartDialog::update);
+    connect(m_author, &AuthorRows::changed, this, &StartDialog::update);
     connect(m_lineages, &QListWidget::itemChanged, this, &StartDialog::update);
-    if (m_keys)
-        connect(m_keys, &KeyRing::changed, this, &StartDialog::update);
 }
 
 void StartDialog::label(QWidget *field, const QString &text)

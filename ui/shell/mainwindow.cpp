@@ -9,6 +9,7 @@
 #include "ui/diff/diffpanel.h"
 #include "ui/editor/editorpanel.h"
 #include "ui/experiments/compare/comparepanel.h"
+#include "ui/experiments/compare/comparestore.h"
 #include "ui/experiments/experimentspanel.h"
 #include "ui/graph/lineagepanel.h"
 #include "ui/keys/keyring.h"
@@ -43,6 +44,7 @@
 #include "ui/style/stylesheet.h"
 #include "ui/style/theme.h"
 
+#include <QAction>
 #include <QApplication>
 #include <QCloseEvent>
 #include <QDir>
@@ -319,6 +321,14 @@ void MainWindow::connectRuns()
     auto *compare = qobject_cast<ComparePanel *>(panel(QStringLiteral("compare")));
     connect(compare, &ComparePanel::message, m_status, &StatusLine::say);
     connect(compare, &ComparePanel::runActivated, this, openRun);
+    connect(compare, &ComparePanel::openExperimentRequested, command(QStringLiteral("experiments.open")),
+            &QAction::trigger);
+    connect(experiments, &ExperimentsPanel::folderOpened, this, [this, compare] {
+        if (compare->isVisible())
+            compare->store()->refresh();
+        else
+            m_centre->showPage(QStringLiteral("experiments"));
+    });
     connect(step, &RunStepView::cardRequested, this, [this](const QString &card) {
         goTo().card(card);
         showPanel(QStringLiteral("card"));

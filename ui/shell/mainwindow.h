@@ -101,6 +101,7 @@ private:
 
     // windowkeys.cpp
     void buildPaneKeys();
+    void buildRowKeys();
     void connectReview();
     void followCard(const QString &name);
     [[nodiscard]] GoTo goTo();

@@ -2,6 +2,7 @@
 #include "ui/shell/problemspanel.h"
 
 #include "ui/shell/problemsmodel.h"
+#include "ui/style/columnscale.h"
 
 #include <QHeaderView>
 #include <QLabel>
@@ -31,6 +32,7 @@ ProblemsPanel::ProblemsPanel(ProblemsModel *problems, QWidget *parent)
     m_table->horizontalHeader()->setHighlightSections(false);
     m_table->horizontalHeader()->setSectionResizeMode(ProblemsModel::MessageColumn, QHeaderView::Stretch);
     m_table->setColumnWidth(ProblemsModel::WhereColumn, 190);
+    new ColumnScale(m_table);
     m_none->setWordWrap(true);
     m_none->setAlignment(Qt::AlignTop | Qt::AlignLeft);
     m_none->setMargin(12);

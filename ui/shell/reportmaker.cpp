@@ -1,28 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/shell/reportmaker.h"
 
-#include <QCoreApplication>
-#include <QDir>
-#include <QFileInfo>
-#include <QStandardPaths>
+#include "ui/models/ownprogram.h"
 
 namespace klineage::ui {
-
-namespace {
-
-/// This program, as a rule; beside it or on PATH where another one has the window in it.
-QString windowProgram()
-{
-    const QDir here(QCoreApplication::applicationDirPath());
-    for (const char *name : {"klineage", "../klineage"}) {
-        const QFileInfo program(here.filePath(QLatin1String(name)));
-        if (program.isFile() && program.isExecutable())
-            return program.canonicalFilePath();
-    }
-    return QStandardPaths::findExecutable(QStringLiteral("klineage"));
-}
-
-} // namespace
 
 ReportMaker::ReportMaker(QObject *parent)
     : QObject(parent)
@@ -50,7 +31,7 @@ void ReportMaker::make(const QString &workspace, const QString &subject, const Q
         return;
     m_fileName = fileName;
     m_isStopped = false;
-    const QString program = windowProgram();
+    const QString program = ownProgram(QStringLiteral("klineage"));
     if (program.isEmpty()) {
         emit ended(fileName,
                    tr("Cannot write the report %1: the program klineage is neither here nor on PATH.")

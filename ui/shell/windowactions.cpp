@@ -141,7 +141,8 @@ void MainWindow::buildActions()
     addCommand("window.quit", tr("Quit"), key(QKeySequence::Quit), [this] { close(); });
     for (const PanelSpec &spec : panelTable())
         m_actions->addFrom(m_panels.value(QLatin1String(spec.id)), spec.title);
-    addAction(command(QStringLiteral("card.undo")));
+    for (const char *id : {"card.undo", "card.redo"})
+        addAction(command(QLatin1String(id)));
     for (const char *id : {"diff.nextHunk", "diff.previousHunk", "diff.nextMoved", "diff.previousMoved"})
         addAction(command(QLatin1String(id))); // also while the diff is hidden
 
@@ -165,9 +166,9 @@ void MainWindow::buildMenus()
     menu->addSeparator();
     add(menu, {"window.newLineage"});
     menu->addSeparator();
-    add(menu,
-        {"window.openWorkspace", "window.newWorkspace", "window.copyExample", "window.copyWorkspace",
-         "window.importProblems", "window.importCards", "window.reload", "window.export", "window.report"});
+    add(menu, {"window.openWorkspace", "window.newWorkspace", "window.copyExample", "window.copyWorkspace",
+               "window.importProblems", "window.importCards", "experiments.open", "window.reload",
+               "window.export", "window.report"});
     menu->addSeparator();
     QMenu *panels = menu->addMenu(tr("Panels"));
     for (DockPanel *dock : m_docks)

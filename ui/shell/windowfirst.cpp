@@ -15,11 +15,11 @@
 #include "ui/shell/statusline.h"
 #include "ui/shell/topbar.h"
 #include "ui/shell/workspacecopier.h"
+#include "ui/style/choosefile.h"
 
 #include <QApplication>
 #include <QDir>
 #include <QDragEnterEvent>
-#include <QFileDialog>
 #include <QMimeData>
 #include <QStandardPaths>
 #include <QUrl>
@@ -74,6 +74,7 @@ void MainWindow::connectFirst()
     connect(welcome, &WelcomePage::importCardsRequested, command("window.importCards"), &QAction::trigger);
     m_newLineage->setKeys(m_keys);
     connect(welcome, &WelcomePage::recentRequested, this, &MainWindow::openWorkspace);
+    m_actions->addFrom(m_centre->guide(), tr("Window"));
     connect(m_centre->guide(), &GuideBar::dismissed, this, [this] {
         m_session.guideDismissed = true;
         if (m_store)
@@ -174,7 +175,7 @@ void MainWindow::createWorkspaceIn(const QString &folder)
 {
     QString place = folder;
     if (place.isEmpty()) {
-        const QString chosen = QFileDialog::getExistingDirectory(
+        const QString chosen = chooseFolder(
             this, tr("Create a workspace in this folder, or in a new one below it"), documents());
         if (chosen.isEmpty())
             return;
@@ -205,8 +206,7 @@ void MainWindow::copyExample()
         m_status->say(tr("This program lies in no installation, so it has no example beside it."));
         return;
     }
-    const QString parent =
-        QFileDialog::getExistingDirectory(this, tr("Copy the example to a new folder in"), documents());
+    const QString parent = chooseFolder(this, tr("Copy the example to a new folder in"), documents());
     if (!parent.isEmpty())
         copyInto(example, parent);
 }

@@ -17,10 +17,13 @@
 #include "ui/models/workspacemodel.h"
 #include "ui/shell/centre.h"
 #include "ui/shell/statusline.h"
+#include "ui/story/storypanel.h"
 #include "ui/style/format.h"
 #include "ui/style/keyscope.h"
 
 #include <QAbstractScrollArea>
+#include <QApplication>
+#include <QKeyEvent>
 
 namespace klineage::ui {
 
@@ -38,10 +41,44 @@ QList<QWidget *> viewsOf(QWidget *panel)
     return views;
 }
 
+/// As if the key had been pressed where the focus is.
+void pressInFocus(Qt::Key key, Qt::KeyboardModifiers modifiers)
+{
+    if (QWidget *focus = QApplication::focusWidget()) {
+        QKeyEvent press(QEvent::KeyPress, key, modifiers);
+        QCoreApplication::sendEvent(focus, &press);
+    }
+}
+
 } // namespace
+
+/// Letters that do what the arrow keys do, in all lists and texts.
+void MainWindow::buildRowKeys()
+{
+    QList<QAction *> rows;
+    const auto add = [this, &rows](const char *id, const QString &text, const QKeySequence &key,
+                                   Qt::Key arrow, Qt::KeyboardModifiers modifiers = Qt::NoModifier) {
+        QAction *action = addCommand(id, text, key, [=] { pressInFocus(arrow, modifiers); });
+        removeAction(action);
+        actInAllPanes(action);
+        rows << action;
+    };
+    add("rows.next", tr("Next row"), QKeySequence(Qt::Key_J), Qt::Key_Down);
+    add("rows.previous", tr("Previous row"), QKeySequence(Qt::Key_K), Qt::Key_Up);
+    add("rows.selectNext", tr("Select the next row too"), QKeySequence(Qt::SHIFT | Qt::Key_J), Qt::Key_Down,
+        Qt::ShiftModifier);
+    add("rows.selectPrevious", tr("Select the previous row too"), QKeySequence(Qt::SHIFT | Qt::Key_K),
+        Qt::Key_Up, Qt::ShiftModifier);
+    for (QWidget *panel : std::as_const(m_panels)) {
+        for (QWidget *view : viewsOf(panel))
+            view->addActions(rows);
+    }
+    qobject_cast<StoryPanel *>(panel(QStringLiteral("story")))->addComparisonCommands(rows);
+}
 
 void MainWindow::buildPaneKeys()
 {
+    buildRowKeys();
     QAction *viewed = addCommand("review.viewed", tr("Viewed, go on to the next"), QKeySequence(Qt::Key_V),
                                  [this] { markViewed(); });
     removeAction(viewed);

@@ -2,6 +2,7 @@
 #include "ui/story/storypanel.h"
 
 #include "core/workspace/workspace.h"
+#include "ui/diff/view/diffview.h"
 #include "ui/models/lineagerow.h"
 #include "ui/models/selection.h"
 #include "ui/models/workspacemodel.h"
@@ -56,7 +57,6 @@ StoryPanel::StoryPanel(WorkspaceModel *workspace, Selection *selection, RunStore
     buildBar();
     buildCommands();
     buildSideCommands();
-    setMinimumWidth(320); // the bar gives way; a panel must not make the window wider than its screen
     setFocusProxy(m_canvas);
 
     connect(m_canvas, &PictureCanvas::itemChosen, this, &StoryPanel::follow);
@@ -332,6 +332,7 @@ void StoryPanel::compare(const QString &leftKey, const QString &leftRow, const Q
     if (!m_comparison) {
         m_comparison = std::make_unique<CompareWindow>(m_workspace);
         m_comparison->addActions(m_comparisonCommands);
+        m_comparison->view()->takeCommands(m_copyCode, m_selectCode);
     }
     const QString problem = m_comparison->compare({leftKey, leftRow}, {rightKey, rightRow});
     if (!problem.isEmpty())

@@ -66,6 +66,9 @@ public:
         return m_comparison.get();
     } ///< null before the first one
 
+    /// Commands that act in the comparison, too. Not owned; before the first comparison.
+    void addComparisonCommands(const QList<QAction *> &commands) { m_comparisonCommands << commands; }
+
     /// Commands whose keys act in the whole window.
     [[nodiscard]] QList<QAction *> commands() const { return m_commands; }
 
@@ -112,9 +115,11 @@ private:
     QList<QAction *> m_commands;
     QList<QAction *> m_presenterCommands;
     QList<QAction *> m_comparisonCommands;
-    QString m_run;      ///< that the store looked at last
-    QString m_goingOn;  ///< that was seen to go on
-    QString m_shownKey; ///< of the picture: what it is of; another one is fitted
+    QAction *m_copyCode = nullptr;   ///< of the comparison
+    QAction *m_selectCode = nullptr; ///< of the comparison
+    QString m_run;                   ///< that the store looked at last
+    QString m_goingOn;               ///< that was seen to go on
+    QString m_shownKey;              ///< of the picture: what it is of; another one is fitted
     bool m_isStale = true;
     bool m_following = false; ///< the table follows the selection, and must not change it
 };

@@ -6,16 +6,17 @@
 #include "ui/story/picture/picturecanvas.h"
 #include "ui/story/windows/comparewindow.h"
 #include "ui/story/windows/presenter.h"
+#include "ui/style/flowlayout.h"
 #include "ui/style/keyscope.h"
 #include "ui/style/segmentedswitch.h"
 
 #include <QAction>
 #include <QComboBox>
-#include <QHBoxLayout>
 #include <QMenu>
 #include <QStackedWidget>
 #include <QTableView>
 #include <QToolButton>
+#include <QVBoxLayout>
 
 namespace klineage::ui {
 
@@ -42,14 +43,12 @@ void StoryPanel::buildBar()
     m_tableButton->setCheckable(true);
     m_tableButton->setFocusPolicy(Qt::TabFocus);
 
-    auto *bar = new QHBoxLayout;
+    auto *bar = new FlowLayout(6);
     bar->setContentsMargins(8, 4, 8, 2);
-    bar->setSpacing(6);
     bar->addWidget(m_views);
     bar->addWidget(m_source);
     bar->addWidget(m_scale);
     bar->addWidget(m_lineages);
-    bar->addStretch(1);
     bar->addWidget(m_tableButton);
     auto *layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
@@ -160,6 +159,16 @@ void StoryPanel::buildSideCommands()
         if (m_comparison)
             m_comparison->hide();
     });
+    const auto ofCode = [this](const char *id, const QString &text, const QKeySequence &key) {
+        auto *action = new QAction(text, this);
+        action->setObjectName(QLatin1String(id));
+        action->setShortcut(key);
+        action->setShortcutContext(Qt::WidgetWithChildrenShortcut);
+        return action;
+    };
+    m_copyCode = ofCode("compare.copyCode", tr("Comparison: copy the selected code"), QKeySequence::Copy);
+    m_selectCode =
+        ofCode("compare.selectCode", tr("Comparison: select all code of this side"), QKeySequence::SelectAll);
 }
 
 } // namespace klineage::ui

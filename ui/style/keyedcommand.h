@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "ui/style/keyscope.h"
+
 #include <QAction>
 #include <QKeySequence>
 #include <QWidget>
@@ -18,6 +20,14 @@ inline QAction *addKeyedCommand(QWidget *widget, const QString &id, const QStrin
     action->setShortcutContext(Qt::WidgetWithChildrenShortcut);
     widget->addAction(action);
     return action;
+}
+
+/// A tooltip that ends in the command's key, also after the key was changed.
+inline void setKeyedToolTip(QWidget *widget, const QString &text, QAction *action)
+{
+    const auto show = [widget, text, action] { widget->setToolTip(textWithKey(text, action)); };
+    QObject::connect(action, &QAction::changed, widget, show);
+    show();
 }
 
 } // namespace klineage::ui

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/style/plainwidgets.h"
 
+#include "ui/style/columnscale.h"
+
 #include <QHeaderView>
 #include <QLabel>
 #include <QTableView>
@@ -22,6 +24,7 @@ QTableView *makePlainTable(QAbstractItemModel *model, const QString &name)
     table->verticalHeader()->hide();
     table->verticalHeader()->setDefaultSectionSize(table->fontMetrics().height() + 8);
     table->horizontalHeader()->setHighlightSections(false);
+    new ColumnScale(table);
     return table;
 }
 

@@ -9,7 +9,8 @@ class QTableView;
 
 namespace klineage::ui {
 
-/// A table of rows to be read and chosen, one at a time: no grid, no frame, no editing; Tab leaves it.
+/// A table of rows to be read and chosen, one at a time: no grid, no frame, no editing; Tab leaves it. Columns
+/// keep their width in proportion to the text.
 [[nodiscard]] QTableView *makePlainTable(QAbstractItemModel *model, const QString &name);
 
 /// What stands in the middle of a panel that has nothing else to show.

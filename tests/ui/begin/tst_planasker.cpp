@@ -6,10 +6,11 @@
 #include "tests/core/llm/loopbackserver.h"
 #include "tests/paths.h"
 #include "tests/patience.h"
+#include "tests/ui/common/modal.h"
 #include "tests/ui/common/uitest.h"
 #include "ui/begin/askplandialog.h"
 #include "ui/begin/planasker.h"
-#include "ui/runs/authorform.h"
+#include "ui/runs/authorrows.h"
 
 #include <QComboBox>
 #include <QFile>
@@ -159,7 +160,7 @@ private slots:
         {
             AskPlanDialog dialog(question(), root(), nullptr);
             dialog.show();
-            QVERIFY(QTest::qWaitForWindowActive(&dialog));
+            QVERIFY(takeKeys(dialog));
             auto *provider = dialog.findChild<QComboBox *>(QStringLiteral("author.provider"));
             provider->setFocus();
             QTest::keyClicks(provider, QStringLiteral("exec"));

@@ -116,12 +116,12 @@ private slots:
         QSignalSpy written(m_reviewer.get(), &CardReviewer::written);
         m_panel->approve();
         QTRY_COMPARE(written.count(), 1);
-        QVERIFY(m_reviewer->canUndo());
+        QVERIFY(m_reviewer->canUndoAnything());
         QTest::mouseClick(button(m_panel.get(), QStringLiteral("Undo")), Qt::LeftButton);
         QTRY_COMPARE(written.count(), 2);
         QVERIFY(!record().standingReview());
         QCOMPARE(record().reviews.size(), std::size_t(2));
-        QVERIFY(!m_reviewer->canUndo());
+        QVERIFY(!m_reviewer->canUndoAnything());
     }
 
     /// Of a batch what can be written is; the rest is said, and the undo takes back what was.
@@ -146,7 +146,7 @@ private slots:
         QVERIFY(written[0][1].toString().contains(QStringLiteral("1 of 2 cards")));
         QVERIFY(record().standingReview());
         QVERIFY(!m_workspace->card(QStringLiteral("other-card"))->standingReview());
-        m_reviewer->undo();
+        m_reviewer->undo({{QStringLiteral("tile-in-shared")}, {}, {}});
         QTRY_COMPARE(written.count(), 2);
         QVERIFY(!record().standingReview());
     }
@@ -169,7 +169,7 @@ private slots:
         QTRY_COMPARE(written.count(), 1);
         QCOMPARE(record().card.revision, 2);
         QCOMPARE(record().card.intent.text, changed.intent.text);
-        m_reviewer->undo();
+        m_reviewer->undo({{QStringLiteral("tile-in-shared")}, {}, {}});
         QTRY_COMPARE(written.count(), 2);
         QCOMPARE(record().card.intent.text, sampleCard().intent.text);
     }

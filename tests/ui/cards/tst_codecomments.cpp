@@ -2,6 +2,7 @@
 // Comments on code: the diff asks for them, the reviewer writes them, the card's history lists them. The panels alone, by keys.
 #include "tests/paths.h"
 #include "tests/patience.h"
+#include "tests/ui/common/modal.h"
 #include "tests/ui/common/uitest.h"
 #include "ui/cards/cardpanel.h"
 #include "ui/cards/cardreviewer.h"
@@ -96,7 +97,7 @@ private slots:
         connect(m_card, &CardPanel::commentWanted, m_diff, &DiffPanel::showComment);
         m_window->resize(1400, 800);
         m_window->show();
-        QVERIFY(QTest::qWaitForWindowActive(m_window.get(), patienceMs));
+        QVERIFY(takeKeys(*m_window));
         m_selection->setLineage(QStringLiteral("softmax/pocl"), QStringLiteral("K02"));
         m_selection->setCard(QStringLiteral("row-in-registers"));
         QVERIFY(QTest::qWaitFor([this] { return m_diff->isUpToDate(); }, patienceMs));
@@ -139,14 +140,15 @@ private slots:
         QVERIFY(threads().front().isResolved);
         QTRY_VERIFY(page->toPlainText().contains(QStringLiteral("resolved by Grace Hopper")));
         // Taken back one by one, and none is erased.
+        const CardReviewer::Place here{{}, QStringLiteral("softmax/pocl"), QStringLiteral("K02")};
         for (int left = 3; left > 0; --left) {
-            QVERIFY(m_reviewer->canUndo());
-            m_reviewer->undo();
+            QVERIFY(m_reviewer->canUndo(here));
+            m_reviewer->undo(here);
             QVERIFY(written());
         }
         QVERIFY(threads().empty());
         QCOMPARE(m_workspace->lineage(QStringLiteral("softmax/pocl"))->comments.size(), std::size_t(6));
-        QVERIFY(!m_reviewer->canUndo());
+        QVERIFY(!m_reviewer->canUndo(here));
     }
 
     void theNameIsAskedOnce()

@@ -3,10 +3,10 @@
 #include "tests/patience.h"
 #include "ui/diff/diffloader.h"
 #include "ui/diff/diffpanel.h"
-#include "ui/diff/findbar.h"
 #include "ui/diff/sideheader.h"
 #include "ui/diff/view/diffview.h"
 #include "ui/diff/view/overviewstrip.h"
+#include "ui/highlight/findbar.h"
 #include "ui/models/selection.h"
 #include "ui/models/workspacemodel.h"
 #include "ui/style/theme.h"
@@ -273,9 +273,9 @@ private slots:
         press(Qt::Key_Home, Qt::ControlModifier);
         QCOMPARE(view()->currentRow(), 0);
         press(Qt::Key_Down);
-        press(Qt::Key_J);
+        press(Qt::Key_Down);
         QCOMPARE(view()->currentRow(), 2);
-        press(Qt::Key_K);
+        press(Qt::Key_Up);
         QCOMPARE(view()->currentRow(), 1);
         press(Qt::Key_End, Qt::ControlModifier);
         QCOMPARE(view()->currentRow(), view()->rows().count() - 1);
@@ -324,7 +324,7 @@ private slots:
         QCOMPARE(chosen.constLast(), (QList<QVariant>{1, 3}));
         click(Side::Left, 4);
         QCOMPARE(chosen.constLast(), (QList<QVariant>{0, 5}));
-        press(Qt::Key_J);
+        press(Qt::Key_Down);
         QCOMPARE(chosen.constLast(), (QList<QVariant>{0, 6})); // the side stays
         press(Qt::Key_F8);                                     // added: only the right side has it
         QCOMPARE(chosen.constLast(), (QList<QVariant>{1, 22}));
@@ -332,7 +332,7 @@ private slots:
         select(QStringLiteral("K02")); // nobody's choice of a line
         m_panel->setTab(DiffTab::Plan);
         QTRY_VERIFY(m_panel->isUpToDate());
-        press(Qt::Key_J); // not of the source
+        press(Qt::Key_Down); // not of the source
         QCOMPARE(chosen.size(), before);
     }
 
@@ -351,7 +351,7 @@ private slots:
         QVERIFY(top < view()->verticalScrollBar()->value() + view()->viewport()->height());
         const QImage marked = view()->viewport()->grab().toImage();
         QVERIFY(chosen.isEmpty());
-        press(Qt::Key_J); // from there, and no longer marked
+        press(Qt::Key_Down); // from there, and no longer marked
         QCOMPARE(chosen.constLast(), (QList<QVariant>{0, 41}));
         QVERIFY(!view()->markedLine());
         QVERIFY(view()->viewport()->grab().toImage() != marked);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The diff as PDF: every line that has text on the screen has it on paper, and nothing lies over it.
 #include "tests/patience.h"
+#include "tests/ui/common/modal.h"
 #include "tests/ui/diff/pdfmarks.h"
 #include "ui/diff/view/diffview.h"
 #include "ui/plots/plotexport.h"
@@ -63,7 +64,7 @@ private slots:
         DiffView view;
         view.resize(900, 700);
         view.show();
-        QVERIFY(QTest::qWaitForWindowActive(&view, patienceMs));
+        QVERIFY(takeKeys(view));
         view.setFocus();
         view.setDocument(document(), false);
         view.setFolding(false);

@@ -56,7 +56,7 @@ private slots:
             fs::copy(dataFolder() / "experiments" / name, root() / "experiments" / name,
                      fs::copy_options::recursive);
         QStringList problems;
-        m_runs = readExperimentRuns(root() / "experiments", {}, &problems);
+        m_runs = readExperimentRuns({root() / "experiments"}, {}, &problems);
         QVERIFY2(problems.isEmpty(), qPrintable(problems.join(u'\n')));
         const RunListing own = readRunListing(root() / "runs", {});
         QCOMPARE(own.runs.size(), std::size_t{2});
@@ -433,7 +433,7 @@ private:
     {
         panel.resize(1300, 700);
         panel.show();
-        QVERIFY(QTest::qWaitForWindowActive(&panel));
+        QVERIFY(takeKeys(panel));
         QTRY_VERIFY_WITH_TIMEOUT(panel.isUpToDate() && panel.model()->runs().size() == m_runs.size(),
                                  patienceMs);
         panel.table()->setFocus();
@@ -461,7 +461,7 @@ private:
         QVERIFY(asked);
         QVERIFY(panel.model()->view().columns.contains(QStringLiteral("trials")));
         panel.activateWindow();
-        QVERIFY(QTest::qWaitForWindowActive(&panel, patienceMs));
+        QVERIFY(takeKeys(panel));
         panel.table()->setFocus();
     }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "tests/ui/common/modal.h"
 #include "tests/ui/common/sample.h"
 #include "tests/ui/common/uitest.h"
 #include "ui/graph/graphpainter.h"
@@ -55,7 +56,7 @@ private slots:
     {
         Shown shown;
         shown.panel->activateWindow();
-        QVERIFY(QTest::qWaitForWindowActive(shown.panel.get()));
+        QVERIFY(takeKeys(*shown.panel));
         shown.view->setFocus();
         shown.selection.setRow(QStringLiteral("K02"));
         QTest::keyClick(shown.view, Qt::Key_B);
@@ -66,8 +67,8 @@ private slots:
         QSignalSpy opened(shown.panel.get(), &LineagePanel::openInEditorRequested);
         QTest::keyClick(shown.view, Qt::Key_Return);
         QCOMPARE(opened.value(0).value(1).toString(), QStringLiteral("K02"));
-        // Rows of what was tried are passed by the steps, and walked into by j.
-        QTest::keyClick(shown.view, Qt::Key_J);
+        // Rows of what was tried are passed by the steps, and walked into by an arrow.
+        QTest::keyClick(shown.view, Qt::Key_Down);
         QVERIFY(shown.selection.row() != QLatin1String("K02"));
         shown.selection.setRow(QStringLiteral("K02"));
         shown.panel->step(1);

@@ -119,10 +119,10 @@ private slots:
         QVERIFY(view.viewport()->rect().intersects(view.visualRect(view.currentIndex())));
         QCOMPARE(view.markLine(999), 0);
         // Somebody who goes on says so.
-        QTest::keyClick(&view, Qt::Key_J);
+        QTest::keyClick(&view, Qt::Key_Down);
         QCOMPARE(chosen.count(), 1);
         QCOMPARE(chosen.last().first().toInt(), 43);
-        QTest::keyClick(&view, Qt::Key_K);
+        QTest::keyClick(&view, Qt::Key_Up);
         QCOMPARE(chosen.last().first().toInt(), 42);
         QVERIFY(view.codeModel()->isMarked(143));
         view.goToRow(0); // the name of a kernel comes from no line

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The tables behind the plots: the same numbers, by key, and as they are exported.
 #include "tests/paths.h"
+#include "tests/ui/common/modal.h"
 #include "tests/ui/common/pictures.h"
 #include "tests/ui/common/sample.h"
 #include "tests/ui/common/uitest.h"
@@ -118,7 +119,7 @@ private slots:
         panel.resize(600, 300);
         panel.show();
         panel.activateWindow();
-        QVERIFY(QTest::qWaitForWindowActive(&panel));
+        QVERIFY(takeKeys(panel));
         panel.plot()->setFocus();
         auto *table = panel.findChild<PlotTableView *>();
         QVERIFY(!table->isVisible());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The pages that say why a step changed the time: links, marks, and what is said without figures.
+#include "tests/ui/common/modal.h"
 #include "tests/ui/common/uitest.h"
 #include "ui/profile/why/explainhtml.h"
 #include "ui/profile/why/explainpage.h"
@@ -116,7 +117,7 @@ private slots:
         page.resize(500, 300);
         page.show();
         page.setFocus();
-        QVERIFY(QTest::qWaitForWindowActive(&page));
+        QVERIFY(takeKeys(page));
         QTest::keyClick(&page, Qt::Key_Tab);
         QTest::keyClick(&page, Qt::Key_Return);
         QCOMPARE(metrics.size(), 1);

@@ -3,6 +3,7 @@
 
 #include "tests/paths.h"
 #include "tests/patience.h"
+#include "tests/ui/common/modal.h"
 #include "ui/cards/cardreviewer.h"
 #include "ui/graph/lineageview.h"
 #include "ui/models/selection.h"
@@ -40,7 +41,7 @@ public:
         window->setWanted(open, {});
         window->show();
         window->openWorkspace(folder.path());
-        ready = QTest::qWaitForWindowActive(window.get(), patienceMs) && settle();
+        ready = takeKeys(*window) && settle();
     }
 
     [[nodiscard]] bool settle() const

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Every picture is exported from the real window, light and dark, as PNG, SVG and PDF; the files are opened again and compared with the
 // screen. Three actions a picture: to its pane, Ctrl+E, Enter (the kind of the last time is proposed).
+#include "tests/ui/common/modal.h"
 #include "tests/ui/common/pictures.h"
 #include "tests/ui/common/uitest.h"
 #include "tests/ui/shell/realwindow.h"
@@ -100,7 +101,7 @@ QString answerDialog(const RealWindow &real, Qt::KeyboardModifiers modifiers, co
     poll.start(10);
     real.press(Qt::Key_E, modifiers);
     real.window->activateWindow(); // a window manager does
-    (void)QTest::qWaitForWindowActive(real.window.get(), patienceMs);
+    (void)takeKeys(*real.window);
     return file;
 }
 

@@ -84,8 +84,7 @@ struct EmptyWindow {
             window.showNoWorkspace(QStringLiteral("No workspace was found."));
         else
             window.openWorkspace(root);
-        ready = QTest::qWaitForWindowActive(&window)
-                && QTest::qWaitFor([this] { return window.isSettled(); }, 20'000);
+        ready = takeKeys(window) && QTest::qWaitFor([this] { return window.isSettled(); }, 20'000);
     }
 
     void press(Qt::Key key, Qt::KeyboardModifiers modifiers = Qt::NoModifier)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Keys: listed, filtered, moved, kept, put back.
+#include "tests/ui/common/modal.h"
 #include "tests/ui/common/uitest.h"
 #include "ui/shell/commands/actionregistry.h"
 #include "ui/shell/commands/keylistdialog.h"
@@ -96,7 +97,7 @@ private slots:
         commands.window.show();
         commands.window.activateWindow();
         commands.window.setFocus();
-        QVERIFY(QTest::qWaitForWindowActive(&commands.window));
+        QVERIFY(takeKeys(commands.window));
         QSignalSpy gone(commands.actions["window.goTo"], &QAction::triggered);
         QTest::keyClick(&commands.window, Qt::Key_P, Qt::ControlModifier);
         QCOMPARE(gone.count(), 1);

@@ -2,6 +2,7 @@
 #include "core/pool/gateclient.h"
 #include "tests/paths.h"
 #include "tests/patience.h"
+#include "tests/ui/common/modal.h"
 #include "tests/ui/common/uitest.h"
 #include "ui/editor/editorpanel.h"
 #include "ui/graph/lineagepanel.h"
@@ -9,6 +10,7 @@
 #include "ui/models/workspacemodel.h"
 #include "ui/runs/gatecontroller.h"
 #include "ui/runs/runstore.h"
+#include "ui/shell/centre.h"
 #include "ui/shell/mainwindow.h"
 #include "ui/shell/session.h"
 
@@ -171,7 +173,10 @@ private slots:
         const std::size_t before =
             m_window->workspace()->lineage(QStringLiteral("softmax/pocl"))->branches.size();
         QVERIFY(editor->openRow(QStringLiteral("softmax/pocl"), QStringLiteral("K02")));
+        m_window->centre()->showPage(QStringLiteral("editor"));
+        QVERIFY(takeKeys(*m_window));
         auto *text = editor->findChild<QPlainTextEdit *>();
+        text->setFocus();
         text->moveCursor(QTextCursor::End);
         QTest::keyClicks(text, QStringLiteral("// a draft"));
         QSignalSpy finished(controller, &GateController::finished);

@@ -107,7 +107,7 @@ struct SmallWindow {
         window.setWanted(QStringLiteral("toy/pocl/K00"), {});
         window.show();
         window.openWorkspace(QString::fromStdString(root().string()));
-        ready = QTest::qWaitForWindowActive(&window, patienceMs)
+        ready = takeKeys(window)
                 && QTest::qWaitFor([this] { return window.workspace()->isLoaded() && window.isSettled(); },
                                    patienceMs);
     }
@@ -121,7 +121,7 @@ struct SmallWindow {
     [[nodiscard]] bool isActive()
     {
         window.activateWindow();
-        return QTest::qWaitForWindowActive(&window, patienceMs);
+        return takeKeys(window);
     }
     [[nodiscard]] fs::path root() const { return folder.path() / "workspace"; }
     void go(int question) const { writeAll(root() / ("go" + std::to_string(question)), "go"); }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The story in the real window: every key of it pressed, its pictures exported, two states of two lineages compared.
+#include "tests/ui/common/modal.h"
 #include "tests/ui/common/uitest.h"
 #include "tests/ui/shell/realwindow.h"
 #include "ui/diff/view/diffview.h"
@@ -114,7 +115,7 @@ private slots:
         real.press(Qt::Key_F5, Qt::ShiftModifier);
         Presenter *presenter = storyOf(real)->presenter();
         QVERIFY(presenter && presenter->isVisible());
-        QVERIFY(QTest::qWaitForWindowActive(presenter, patienceMs));
+        QVERIFY(takeKeys(*presenter));
         QCOMPARE(presenter->size(), presenter->screen()->size());
         QVERIFY(presenter->heading().startsWith("K00")); // a story is told from its beginning
         real.press(Qt::Key_Right);
@@ -153,7 +154,7 @@ private slots:
         real.press(Qt::Key_Return);
         CompareWindow *window = storyOf(real)->comparison();
         QVERIFY(window && window->isVisible());
-        QVERIFY(QTest::qWaitForWindowActive(window, patienceMs));
+        QVERIFY(takeKeys(*window));
         QTRY_VERIFY(window->view()->document() != nullptr);
         QTRY_VERIFY(window->view()->hunkCount() > 0);
         QVERIFY(window->profile()->rowCount() > 0);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Evidence, failures, drafts, room and exports as a person meets them in the real window.
 #include "tests/paths.h"
+#include "tests/ui/common/modal.h"
 #include "tests/ui/common/uitest.h"
 #include "tests/ui/shell/realwindow.h"
 #include "ui/cards/cardeditor.h"
@@ -373,7 +374,7 @@ private slots:
         window.showNoWorkspace(
             QStringLiteral("No workspace was found around /somewhere/with/quite/a/long/name."));
         window.show();
-        QVERIFY(QTest::qWaitForWindowActive(&window));
+        QVERIFY(takeKeys(window));
         for (const QLabel *label : window.findChildren<QLabel *>()) {
             if (!label->isVisible() || label->visibleRegion().isEmpty() || label->text().isEmpty())
                 continue;

@@ -3,6 +3,7 @@
 #include "core/pool/gateclient.h"
 #include "tests/paths.h"
 #include "tests/patience.h"
+#include "tests/ui/common/modal.h"
 #include "tests/ui/common/uitest.h"
 #include "tests/ui/shell/realwindow.h"
 #include "ui/editor/editorpanel.h"
@@ -66,7 +67,7 @@ bool inDialog(const RealWindow &real, Qt::Key key, Qt::KeyboardModifiers modifie
     real.press(key, modifiers);
     (void)QTest::qWaitFor([&] { return opened && !QApplication::activeModalWidget(); }, patienceMs);
     real.window->activateWindow(); // a window manager does
-    return opened && QTest::qWaitForWindowActive(real.window.get());
+    return opened && takeKeys(*real.window);
 }
 
 void save(QFileDialog *dialog, const QString &path)
@@ -204,7 +205,7 @@ private slots:
         real.focus("lineage");
         real.press(Qt::Key_F11);
         QVERIFY(real.window->windowState() & Qt::WindowFullScreen);
-        QVERIFY(QTest::qWaitForWindowActive(real.window.get()));
+        QVERIFY(takeKeys(*real.window));
         real.press(Qt::Key_F11);
         QVERIFY(!(real.window->windowState() & Qt::WindowFullScreen));
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What all pictures of the story share: view, ticks, places of texts, canvas with its keys, map and table.
+#include "tests/ui/common/modal.h"
 #include "tests/ui/common/uitest.h"
 #include "ui/story/picture/axisticks.h"
 #include "ui/story/picture/overviewmap.h"
@@ -61,7 +62,7 @@ struct Shown {
         canvas.show();
         canvas.activateWindow();
         canvas.setFocus();
-        ready = QTest::qWaitForWindowActive(&canvas);
+        ready = takeKeys(canvas);
     }
     PictureCanvas canvas{QStringLiteral("test")};
     bool ready = false;

@@ -2,6 +2,7 @@
 // The story's panel with the window's selection, and with a run that goes on.
 #include "tests/paths.h"
 #include "tests/patience.h"
+#include "tests/ui/common/modal.h"
 #include "tests/ui/common/sample.h"
 #include "tests/ui/common/uitest.h"
 #include "ui/models/selection.h"
@@ -37,7 +38,7 @@ struct Panel {
         panel.show();
         panel.activateWindow();
         panel.canvas()->setFocus();
-        ready = QTest::qWaitForWindowActive(&panel);
+        ready = takeKeys(panel);
     }
     [[nodiscard]] QString selectedRow() const
     {
@@ -195,7 +196,7 @@ private slots:
         QVERIFY(shown.ready);
         shown.panel.present();
         Presenter *presenter = shown.panel.presenter();
-        QVERIFY(QTest::qWaitForWindowActive(presenter));
+        QVERIFY(takeKeys(*presenter));
         QCOMPARE(presenter->page(), 0); // whatever row the window was at
         QTest::keyClick(presenter, Qt::Key_Right);
         QVERIFY(presenter->heading().startsWith("K01"));

@@ -6,6 +6,7 @@
 #include "ui/diff/view/overviewstrip.h"
 #include "ui/diff/view/painter.h"
 #include "ui/style/fonts.h"
+#include "ui/style/keyedcommand.h"
 #include "ui/style/theme.h"
 
 #include <QAccessible>
@@ -54,6 +55,8 @@ DiffView::DiffView(QWidget *parent)
                     viewport()->update();
                 });
     }
+    takeCommands(addKeyedCommand(this, {}, tr("Copy the selected code"), QKeySequence::Copy),
+                 addKeyedCommand(this, {}, tr("Select all code of this side"), QKeySequence::SelectAll));
     applyStyle();
 }
 

@@ -7,6 +7,8 @@
 
 #include <QAbstractScrollArea>
 
+class QAction;
+
 namespace klineage::ui {
 
 class OverviewStrip;
@@ -70,6 +72,10 @@ public:
     [[nodiscard]] QString selectedText() const;
     void copy() const;
     void selectAll();
+    /// Names its two commands, "diff.copyCode" and "diff.selectCode", under which the window lists and remaps their keys.
+    void nameCommands(const QString &prefix);
+    /// Uses these instead, of a view that is made after the window has listed its commands. Not owned.
+    void takeCommands(QAction *copyCode, QAction *selectCode);
 
     /// The current row in words, for assistive technology: "line 46 changed: …, was …".
     [[nodiscard]] QString currentRowInWords() const;
@@ -137,6 +143,8 @@ private:
     OverviewStrip *m_strip = nullptr;
     TextHighlighter m_highlighters[2];
     QTimer *m_autoScroll = nullptr;
+    QAction *m_copyCode = nullptr;
+    QAction *m_selectCode = nullptr;
     bool m_selecting = false;
 };
 

@@ -3,6 +3,7 @@
 #include "ui/diff/view/diffview.h"
 #include "ui/diff/view/painter.h"
 
+#include <QAction>
 #include <QApplication>
 #include <QClipboard>
 #include <QContextMenuEvent>
@@ -158,7 +159,7 @@ QString DiffView::toolTipAt(const QPoint &point) const
             lines << commentsOfRow(row, side);
     }
     if (m_state.rows().at(row).kind == ViewRow::Kind::Fold)
-        lines << tr("Click to show these lines; Z folds and unfolds all");
+        lines << tr("Click to show these lines");
     lines.removeAll(QString());
     return lines.join(u'\n');
 }
@@ -182,9 +183,9 @@ void DiffView::contextMenuEvent(QContextMenuEvent *event)
     if (!document() || m_state.rows().count() == 0)
         return;
     QMenu menu(this);
-    QAction *copyAction = menu.addAction(tr("&Copy"), QKeySequence::Copy, this, &DiffView::copy);
-    copyAction->setEnabled(!m_state.selection.isEmpty());
-    menu.addAction(tr("Select &all of this side"), QKeySequence::SelectAll, this, &DiffView::selectAll);
+    if (!m_state.selection.isEmpty())
+        menu.addAction(m_copyCode);
+    menu.addAction(m_selectCode);
     const int row = std::clamp(rowAt(event->pos().y()), 0, m_state.rows().count() - 1);
     const int diffRow = m_state.rows().at(row).row;
     const int there = movedCounterpart(*document(), diffRow);
@@ -202,25 +203,15 @@ void DiffView::keyPressEvent(QKeyEvent *event)
         QAbstractScrollArea::keyPressEvent(event);
         return;
     }
-    if (event->matches(QKeySequence::Copy)) {
-        copy();
-        return;
-    }
-    if (event->matches(QKeySequence::SelectAll)) {
-        selectAll();
-        return;
-    }
     const bool extend = event->modifiers() & Qt::ShiftModifier;
     const bool control = event->modifiers() & Qt::ControlModifier;
     const int page = std::max(1, viewport()->height() / m_geometry.rowHeight - 2);
     int row = m_state.currentRow;
     switch (event->key()) {
     case Qt::Key_Down:
-    case Qt::Key_J:
         ++row;
         break;
     case Qt::Key_Up:
-    case Qt::Key_K:
         --row;
         break;
     case Qt::Key_PageDown:
@@ -288,8 +279,29 @@ void DiffView::copy() const
         QApplication::clipboard()->setText(text);
 }
 
+void DiffView::nameCommands(const QString &prefix)
+{
+    m_copyCode->setObjectName(prefix + QStringLiteral(".copyCode"));
+    m_selectCode->setObjectName(prefix + QStringLiteral(".selectCode"));
+}
+
+void DiffView::takeCommands(QAction *copyCode, QAction *selectCode)
+{
+    for (QAction *own : {m_copyCode, m_selectCode}) {
+        if (own && own->parent() == this)
+            delete own;
+    }
+    m_copyCode = copyCode;
+    m_selectCode = selectCode;
+    addActions({copyCode, selectCode});
+    connect(copyCode, &QAction::triggered, this, &DiffView::copy);
+    connect(selectCode, &QAction::triggered, this, &DiffView::selectAll);
+}
+
 void DiffView::selectAll()
 {
+    if (!document())
+        return;
     const Side side = document()->has(m_state.selection.side) ? m_state.selection.side : Side::Right;
     m_state.selection = {side, {0, 0}, {document()->side(side).text.count(), 0}};
     viewport()->update();

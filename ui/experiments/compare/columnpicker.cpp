@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/experiments/compare/columnpicker.h"
 
+#include <QAction>
 #include <QDialogButtonBox>
 #include <QKeyEvent>
 #include <QLabel>
@@ -12,7 +13,7 @@
 namespace klineage::ui {
 
 ColumnPicker::ColumnPicker(const std::vector<CompareColumn> &columns, const QStringList &shown,
-                           QWidget *parent)
+                           const Moves &moves, QWidget *parent)
     : QDialog(parent)
     , m_columns(columns)
     , m_filter(new QLineEdit)
@@ -25,8 +26,12 @@ ColumnPicker::ColumnPicker(const std::vector<CompareColumn> &columns, const QStr
     m_filter->installEventFilter(this);
     m_list->setAccessibleName(tr("Columns: checked ones are shown, from top to bottom"));
     m_list->setDragDropMode(QAbstractItemView::InternalMove);
-    m_list->installEventFilter(this);
-    auto *hint = new QLabel(tr("Space checks; Alt+Up and Alt+Down move a column, or drag it."));
+    addActions({moves.up, moves.down});
+    connect(moves.up, &QAction::triggered, this, [this] { move(-1); });
+    connect(moves.down, &QAction::triggered, this, [this] { move(1); });
+    auto *hint = new QLabel(tr("Space checks; %1 and %2 move a column, or drag it.")
+                                .arg(moves.up->shortcut().toString(QKeySequence::NativeText),
+                                     moves.down->shortcut().toString(QKeySequence::NativeText)));
     hint->setForegroundRole(QPalette::PlaceholderText);
     hint->setWordWrap(true);
     auto *buttons = new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel);
@@ -115,14 +120,9 @@ bool ColumnPicker::eventFilter(QObject *watched, QEvent *event)
 {
     if (event->type() != QEvent::KeyPress)
         return QDialog::eventFilter(watched, event);
-    const auto *key = static_cast<QKeyEvent *>(event);
-    const bool isArrow = key->key() == Qt::Key_Up || key->key() == Qt::Key_Down;
-    if (isArrow && key->modifiers().testFlag(Qt::AltModifier)) {
-        move(key->key() == Qt::Key_Up ? -1 : 1);
-        return true;
-    }
+    const int key = static_cast<QKeyEvent *>(event)->key();
     // From the field into what it found.
-    if (watched == m_filter && isArrow) {
+    if (watched == m_filter && (key == Qt::Key_Up || key == Qt::Key_Down)) {
         m_list->setFocus();
         return true;
     }

@@ -5,6 +5,7 @@
 
 #include <QDialog>
 
+class QAction;
 class QLineEdit;
 class QListWidget;
 
@@ -17,7 +18,12 @@ class ColumnPicker : public QDialog
     Q_OBJECT
 
 public:
-    ColumnPicker(const std::vector<CompareColumn> &columns, const QStringList &shown,
+    /// Commands that move the current column; not owned.
+    struct Moves {
+        QAction *up = nullptr;
+        QAction *down = nullptr;
+    };
+    ColumnPicker(const std::vector<CompareColumn> &columns, const QStringList &shown, const Moves &moves,
                  QWidget *parent = nullptr);
 
     [[nodiscard]] QStringList chosen() const;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/experiments/compare/comparedrun.h"
 
+#include "ui/experiments/experimentfolders.h"
+
 #include <algorithm>
 
 namespace klineage::ui {
@@ -8,8 +10,6 @@ namespace klineage::ui {
 namespace fs = std::filesystem;
 
 namespace {
-
-constexpr std::size_t mostExperimentFolders = 1000;
 
 /// The comparison that run::speedupOf() takes its value from; nullptr: it is a ratio of medians.
 const gate::Comparison *pairedWith(const gate::Trial &trial, const run::Reference &reference)
@@ -101,29 +101,27 @@ ComparedRun compareRun(const RunEntryPtr &run, const QString &experiment)
     return compared;
 }
 
-std::vector<ComparedRun> readExperimentRuns(const fs::path &experiments,
+std::vector<ComparedRun> readExperimentRuns(const std::vector<fs::path> &places,
                                             const std::vector<ComparedRun> &known, QStringList *problems)
 {
-    std::vector<fs::path> folders;
-    std::error_code ignored;
-    for (fs::directory_iterator it(experiments, ignored), end;
-         it != end && folders.size() < mostExperimentFolders; it.increment(ignored)) {
-        if (fs::is_directory(it->path() / "runs", ignored))
-            folders.push_back(it->path());
-    }
-    std::sort(folders.begin(), folders.end());
     std::vector<ComparedRun> runs;
-    for (const fs::path &folder : folders) {
-        const QString name = QString::fromStdString(folder.filename().string());
-        std::vector<RunEntryPtr> before;
-        for (const ComparedRun &one : known) {
-            if (one.experiment == name)
-                before.push_back(one.run);
+    QStringList names;
+    for (const fs::path &place : places) {
+        for (const fs::path &folder : experimentFolders(place)) {
+            const QString name = QString::fromStdString(folder.filename().string());
+            if (names.contains(name) || !fs::is_directory(folder / "runs"))
+                continue;
+            names << name;
+            std::vector<RunEntryPtr> before;
+            for (const ComparedRun &one : known) {
+                if (one.experiment == name)
+                    before.push_back(one.run);
+            }
+            const RunListing listing = readRunListing(folder / "runs", before);
+            for (const RunEntryPtr &entry : listing.runs)
+                runs.push_back(compareRun(entry, name));
+            *problems << listing.problems;
         }
-        const RunListing listing = readRunListing(folder / "runs", before);
-        for (const RunEntryPtr &entry : listing.runs)
-            runs.push_back(compareRun(entry, name));
-        *problems << listing.problems;
     }
     return runs;
 }

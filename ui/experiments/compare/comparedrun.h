@@ -34,8 +34,8 @@ struct ComparedRun {
 
 [[nodiscard]] ComparedRun compareRun(const RunEntryPtr &run, const QString &experiment);
 
-/// Of experiments/*/runs, read again only where something may have changed since `known`. Any thread.
-[[nodiscard]] std::vector<ComparedRun> readExperimentRuns(const std::filesystem::path &experiments,
+/// Of the experiments in these places (experimentfolders.h), read again only where something may have changed since `known`. Any thread.
+[[nodiscard]] std::vector<ComparedRun> readExperimentRuns(const std::vector<std::filesystem::path> &places,
                                                           const std::vector<ComparedRun> &known,
                                                           QStringList *problems);
 

@@ -4,12 +4,12 @@
 #include "core/files/atomicfile.h"
 #include "ui/experiments/compare/columnpicker.h"
 #include "ui/experiments/compare/comparestore.h"
+#include "ui/style/choosefile.h"
 
 #include <QAction>
 #include <QApplication>
 #include <QClipboard>
 #include <QComboBox>
-#include <QFileDialog>
 #include <QHeaderView>
 #include <QLabel>
 #include <QLineEdit>
@@ -50,8 +50,6 @@ ComparePanel::ComparePanel(RunStore *store, QWidget *parent)
 {
     buildActions();
     layOut();
-    setMinimumWidth(
-        380); // the row of controls gives way; a page must not make the window wider than its screen
     load();
     connectViews();
     refresh();
@@ -111,12 +109,14 @@ void ComparePanel::refresh()
     if (const int row = m_model->rowOf(key); row >= 0)
         m_table->setCurrentIndex(m_model->index(row, std::max(0, column)));
     m_table->verticalScrollBar()->setValue(place);
-    m_stack->setCurrentWidget(m_model->runs().empty() ? static_cast<QWidget *>(m_empty) : m_table);
+    m_stack->setCurrentWidget(m_model->runs().empty() ? m_emptyPage : m_table);
+    m_openButton->setVisible(!m_store->isReading());
     m_empty->setText(
         m_store->isReading()
             ? tr("Reading the runs…")
             : tr("No run is recorded yet. The panel Runs starts one, and klineage-cli experiment run NAME "
-                 "those of an experiment; here they stand beside each other."));
+                 "those of an experiment; here they stand beside each other.\nOr open the folder of an "
+                 "experiment that is recorded elsewhere: it is remembered with this workspace."));
 }
 
 /// Another view of the same runs: the current run, and with it the column, stay.
@@ -278,7 +278,7 @@ void ComparePanel::takeColumnOrder()
 
 void ComparePanel::pickColumns()
 {
-    ColumnPicker picker(m_model->columns(), m_model->view().columns, this);
+    ColumnPicker picker(m_model->columns(), m_model->view().columns, {m_moveUp, m_moveDown}, this);
     if (picker.exec() == QDialog::Accepted && !picker.chosen().isEmpty())
         change([&](CompareView &view) { view.columns = picker.chosen(); });
 }
@@ -294,8 +294,8 @@ void ComparePanel::openCurrent()
 
 void ComparePanel::exportCsv()
 {
-    const QString fileName = QFileDialog::getSaveFileName(
-        this, tr("Export the runs that are shown"), QStringLiteral("runs.csv"), tr("CSV table (*.csv)"));
+    const QString fileName = chooseFileToSave(this, tr("Export the runs that are shown"),
+                                              QStringLiteral("runs"), tr("CSV table (*.csv)"));
     if (fileName.isEmpty())
         return;
     const Status written = files::writeFileAtomic(fileName.toStdString(), m_model->csv().toStdString());

@@ -9,6 +9,7 @@ class QAction;
 class QComboBox;
 class QLabel;
 class QLineEdit;
+class QPushButton;
 class QStackedWidget;
 class QTableView;
 
@@ -39,6 +40,7 @@ public:
 
 signals:
     void message(const QString &text);
+    void openExperimentRequested(); ///< a folder of one, from outside the workspace
     /// A run was opened (double-click, Return): its folder's folder and its id.
     void runActivated(const QString &runsDirectory, const QString &id);
 
@@ -75,6 +77,8 @@ private:
     QStackedWidget *m_stack;
     QTableView *m_table;
     QLabel *m_empty;
+    QWidget *m_emptyPage = nullptr;
+    QPushButton *m_openButton = nullptr; ///< below what the empty page says
     QLineEdit *m_filter;
     QComboBox *m_group;
     QLabel *m_summary;
@@ -82,8 +86,10 @@ private:
     QAction *m_differ = nullptr;
     QAction *m_pick = nullptr;
     QAction *m_export = nullptr;
-    QStringList m_fitted; ///< columns whose widths were fitted to what is in them
-    bool m_quiet = false; ///< the fields follow the view
+    QAction *m_moveUp = nullptr;   ///< of the column picker
+    QAction *m_moveDown = nullptr; ///< of the column picker
+    QStringList m_fitted;          ///< columns whose widths were fitted to what is in them
+    bool m_quiet = false;          ///< the fields follow the view
 };
 
 } // namespace klineage::ui

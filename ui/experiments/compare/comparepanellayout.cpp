@@ -2,6 +2,7 @@
 // Widgets and actions of ComparePanel.
 #include "ui/experiments/compare/comparepanel.h"
 #include "ui/experiments/compare/comparestore.h"
+#include "ui/style/flowlayout.h"
 #include "ui/style/icons.h"
 #include "ui/style/keyscope.h"
 #include "ui/style/plainwidgets.h"
@@ -9,10 +10,10 @@
 
 #include <QAction>
 #include <QComboBox>
-#include <QHBoxLayout>
 #include <QHeaderView>
 #include <QLabel>
 #include <QLineEdit>
+#include <QPushButton>
 #include <QStackedWidget>
 #include <QTableView>
 #include <QToolButton>
@@ -28,7 +29,8 @@ QAction *ComparePanel::addPanelAction(const char *name, const QString &text, con
     action->setShortcut(key);
     // Single letters act only while the panel has the focus.
     action->setShortcutContext(Qt::WidgetWithChildrenShortcut);
-    connect(action, &QAction::triggered, this, act);
+    if (act)
+        connect(action, &QAction::triggered, this, act);
     if (key != QKeySequence(Qt::Key_Space)) // which presses the buttons
         addAction(action);
     return action;
@@ -67,6 +69,12 @@ void ComparePanel::buildActions()
                    QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Left), [this] { moveColumn(-1); });
     addPanelAction("columnRight", tr("Move the column to the right"),
                    QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Right), [this] { moveColumn(1); });
+    m_moveUp =
+        addPanelAction("pickUp", tr("Columns: move the column up"), QKeySequence(Qt::ALT | Qt::Key_Up), {});
+    m_moveDown = addPanelAction("pickDown", tr("Columns: move the column down"),
+                                QKeySequence(Qt::ALT | Qt::Key_Down), {});
+    for (QAction *move : {m_moveUp, m_moveDown})
+        removeAction(move); // they act in the picker
     m_export = addPanelAction("export", tr("Export the runs as CSV…"), QKeySequence(Qt::CTRL | Qt::Key_S),
                               [this] { exportCsv(); });
     m_export->setIcon(icon(QStringLiteral("export")));
@@ -82,7 +90,9 @@ void ComparePanel::layOut()
     m_table->setSelectionBehavior(QAbstractItemView::SelectItems); // keys are about the column, too
     m_table->setHorizontalScrollMode(QAbstractItemView::ScrollPerPixel);
     m_table->setContextMenuPolicy(Qt::ActionsContextMenu);
-    m_table->addActions(findChildren<QAction *>(Qt::FindDirectChildrenOnly));
+    QList<QAction *> meant = findChildren<QAction *>(Qt::FindDirectChildrenOnly);
+    meant.removeIf([this](const QAction *action) { return action == m_moveUp || action == m_moveDown; });
+    m_table->addActions(meant);
     QHeaderView *header = m_table->horizontalHeader();
     header->setSectionsMovable(true);
     header->setSectionsClickable(true);
@@ -99,12 +109,23 @@ void ComparePanel::layOut()
     m_empty->setWordWrap(true);
     m_empty->setMargin(24);
     m_empty->setAlignment(Qt::AlignCenter);
+    m_openButton = new QPushButton(tr("Open a folder of an experiment…"));
+    m_openButton->setObjectName(QStringLiteral("openExperiment"));
+    m_openButton->setAutoDefault(false);
+    connect(m_openButton, &QPushButton::clicked, this, &ComparePanel::openExperimentRequested);
+    m_emptyPage = new QWidget;
+    auto *empty = new QVBoxLayout(m_emptyPage);
+    empty->addStretch(1);
+    empty->addWidget(m_empty);
+    empty->addWidget(m_openButton, 0, Qt::AlignHCenter);
+    empty->addStretch(1);
     m_stack->addWidget(m_table);
-    m_stack->addWidget(m_empty);
+    m_stack->addWidget(m_emptyPage);
 
     m_filter->setAccessibleName(tr("Filter of the runs"));
     m_filter->setClearButtonEnabled(true);
-    m_filter->setMinimumWidth(220);
+    m_filter->setMinimumWidth(160);
+    m_filter->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
     m_filter->setPlaceholderText(tr("Filter: words, policy=klineage, gain>=1.5, model!=…"));
     m_filter->setToolTip(tr(
         "Words that a text of the run contains, and terms: column=value, !=, ~ and !~ (contains), <, <=, >, >=. "
@@ -116,10 +137,9 @@ void ComparePanel::layOut()
     m_problem->setWordWrap(true);
     m_problem->setContentsMargins(10, 0, 10, 4);
     m_problem->setObjectName(QStringLiteral("compareProblem"));
-    auto *row = new QHBoxLayout;
+    auto *row = new FlowLayout(6);
     row->setContentsMargins(8, 4, 8, 4);
-    row->setSpacing(6);
-    row->addWidget(m_filter, 1);
+    row->addWidget(m_filter);
     row->addWidget(m_group);
     for (QAction *action : {m_differ, m_pick, m_export}) {
         auto *button = new QToolButton;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/experiments/compare/comparestore.h"
 
+#include "ui/experiments/experimentfolders.h"
 #include "ui/runs/runstore.h"
 
 #include <QDir>
+#include <QFileInfo>
 
 #include <utility>
 
@@ -36,13 +38,13 @@ void CompareStore::refresh()
     if (directory != m_directory)
         m_ofExperiments.clear();
     m_directory = directory;
-    m_reader.start(interactivePool(), [this, directory, known = m_ofExperiments](const std::stop_token &,
-                                                                                 const JobSlot::Post &post) {
-        std::vector<ComparedRun> runs;
+    std::vector<fs::path> places;
+    if (!directory.isEmpty())
+        places = experimentPlaces(QFileInfo(directory).path());
+    m_reader.start(interactivePool(), [this, places, known = m_ofExperiments](const std::stop_token &,
+                                                                              const JobSlot::Post &post) {
         QStringList problems; // the page Experiments tells them
-        if (!directory.isEmpty())
-            runs = readExperimentRuns(fs::path(directory.toStdString()).parent_path() / "experiments", known,
-                                      &problems);
+        std::vector<ComparedRun> runs = readExperimentRuns(places, known, &problems);
         post([this, runs = std::move(runs)]() mutable {
             m_reading = false;
             take(std::move(runs));

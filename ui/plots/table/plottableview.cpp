@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/plots/table/plottableview.h"
 
+#include "ui/style/columnscale.h"
+
 #include <QHeaderView>
 #include <QScopedValueRollback>
 
@@ -20,6 +22,7 @@ PlotTableView::PlotTableView(QWidget *parent)
     verticalHeader()->hide();
     verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 8);
     horizontalHeader()->setHighlightSections(false);
+    new ColumnScale(this);
     connect(selectionModel(), &QItemSelectionModel::currentRowChanged, this,
             [this](const QModelIndex &current) {
                 const QString id = current.data(PlotTableModel::IdRole).toString();

@@ -82,6 +82,8 @@ bool LaunchPage::eventFilter(QObject *watched, QEvent *event)
         m_limits->setVisible(height() >= leastForSentences); // the table names the limits too
     else if (event->type() == QEvent::Resize)
         fitColumns();
+    else if (event->type() == QEvent::FontChange || event->type() == QEvent::StyleChange)
+        QMetaObject::invokeMethod(this, &LaunchPage::fitColumns, Qt::QueuedConnection); // with its header
     return QWidget::eventFilter(watched, event);
 }
 

@@ -33,7 +33,7 @@ void ActionRegistry::add(QAction *action, const QString &group)
     Q_ASSERT(!action->objectName().isEmpty());
     if (find(action->objectName()))
         return;
-    m_entries.push_back({action, group, action->shortcut()});
+    m_entries.push_back({action, group, action->shortcut(), action->shortcuts()});
     connect(action, &QObject::destroyed, this, [this, action] {
         m_entries.erase(std::remove_if(m_entries.begin(), m_entries.end(),
                                        [action](const Entry &e) { return e.action == action; }),
@@ -74,7 +74,7 @@ void ActionRegistry::setKey(const QString &id, const QKeySequence &key)
 void ActionRegistry::resetKeys()
 {
     for (Entry &entry : m_entries)
-        entry.action->setShortcut(entry.defaultKey);
+        entry.action->setShortcuts(entry.defaultKeys);
     emit keysChanged();
 }
 

@@ -25,6 +25,7 @@ public:
         QAction *action = nullptr; ///< objectName is the id: "lineage.nextStep"
         QString group;             ///< "Lineage"
         QKeySequence defaultKey;
+        QList<QKeySequence> defaultKeys; ///< with those that it has besides
 
         [[nodiscard]] QString id() const { return action->objectName(); }
         [[nodiscard]] bool isWindowWide() const

@@ -1,75 +1,54 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "ui/runs/authorform.h"
+#include "ui/runs/authorrows.h"
 
 #include "core/llm/makeprovider.h"
+#include "core/run/drive/start.h"
 #include "ui/keys/keyring.h"
+#include "ui/keys/keysdialog.h"
 
 #include <QComboBox>
 #include <QDoubleSpinBox>
 #include <QFormLayout>
+#include <QHBoxLayout>
 #include <QLabel>
 #include <QLineEdit>
+#include <QPushButton>
 
 #include <algorithm>
 
 namespace klineage::ui {
 
-namespace {
-
-constexpr double usualCapDollars = 0.5;
-constexpr double mostAuthorDollars = 1000;
-
-QString authorTitle(const std::string &provider)
-{
-    if (provider == "exec")
-        return AuthorForm::tr("exec: a program answers");
-    if (provider == "replay")
-        return AuthorForm::tr("replay: a recorded transcript");
-    if (provider == "manual")
-        return AuthorForm::tr("manual: a file that I answer in");
-    return QString::fromStdString(provider);
-}
-
-} // namespace
-
-AuthorForm::AuthorForm(KeyRing *keys, QWidget *parent)
-    : QWidget(parent)
+AuthorRows::AuthorRows(QFormLayout *form, KeyRing *keys, const Usual &usual)
+    : QObject(form)
     , m_keys(keys)
-    , m_form(new QFormLayout(this))
+    , m_form(form)
     , m_provider(new QComboBox)
     , m_model(new QLineEdit)
     , m_baseUrl(new QLineEdit)
+    , m_keyRow(new QWidget)
     , m_key(new QLabel)
     , m_command(new QLineEdit)
     , m_transcript(new QLineEdit)
     , m_cap(new QDoubleSpinBox)
 {
-    for (const std::string &provider : llm::providerNames()) {
-        if (!llm::needsModel(provider) || llm::hasNetworkProviders())
-            m_provider->addItem(authorTitle(provider), QString::fromStdString(provider));
-    }
-    m_provider->setObjectName(QStringLiteral("author.provider"));
-    m_model->setObjectName(QStringLiteral("author.model"));
-    m_baseUrl->setObjectName(QStringLiteral("author.baseUrl"));
-    m_command->setObjectName(QStringLiteral("author.command"));
-    m_model->setPlaceholderText(tr("as the server names it"));
-    m_baseUrl->setPlaceholderText(tr("the provider's own; or http://127.0.0.1:8000/v1"));
-    m_command->setPlaceholderText(tr("reads the request's JSON on stdin, writes the reply to stdout"));
-    m_transcript->setPlaceholderText(tr("a transcript.jsonl"));
+    fill(usual);
+    auto *keyRow = new QHBoxLayout(m_keyRow);
+    keyRow->setContentsMargins(0, 0, 0, 0);
     m_key->setWordWrap(true);
-    m_cap->setRange(0, mostAuthorDollars);
-    m_cap->setPrefix(QStringLiteral("$ "));
-    m_cap->setSingleStep(0.1);
-    m_cap->setValue(usualCapDollars);
-    m_form->setContentsMargins(0, 0, 0, 0);
-    m_form->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
+    keyRow->addWidget(m_key, 1);
+    if (m_keys) {
+        auto *change = new QPushButton(tr("API keys…"));
+        change->setAutoDefault(false);
+        keyRow->addWidget(change);
+        connect(change, &QPushButton::clicked, this, &AuthorRows::changeKeys);
+    }
     m_form->addRow(tr("&Author"), m_provider);
     m_form->addRow(tr("&Model"), m_model);
     m_form->addRow(tr("Ser&ver"), m_baseUrl);
-    m_form->addRow(tr("Key"), m_key);
+    m_form->addRow(tr("Key"), m_keyRow);
     m_form->addRow(tr("C&ommand"), m_command);
     m_form->addRow(tr("&Transcript"), m_transcript);
-    m_form->addRow(tr("Ca&p"), m_cap);
+    m_form->addRow(tr("&Cap"), m_cap);
     const auto tell = [this] {
         showFields();
         emit changed();
@@ -81,10 +60,47 @@ AuthorForm::AuthorForm(KeyRing *keys, QWidget *parent)
     if (m_keys)
         connect(m_keys, &KeyRing::changed, this, tell);
     showFields();
-    setFocusProxy(m_provider);
 }
 
-run::Settings AuthorForm::author() const
+void AuthorRows::fill(const Usual &usual)
+{
+    const auto title = [&usual](const std::string &provider) {
+        if (provider == "exec")
+            return tr("exec: a program answers");
+        if (provider == "replay")
+            return tr("replay: a recorded transcript");
+        return provider == "manual" ? usual.manual : QString::fromStdString(provider);
+    };
+    for (const std::string &provider : llm::providerNames()) {
+        if (!llm::needsModel(provider) || llm::hasNetworkProviders())
+            m_provider->addItem(title(provider), QString::fromStdString(provider));
+    }
+    m_provider->setCurrentIndex(std::max(0, m_provider->findData(usual.provider)));
+    m_provider->setObjectName(QStringLiteral("author.provider"));
+    m_model->setObjectName(QStringLiteral("author.model"));
+    m_baseUrl->setObjectName(QStringLiteral("author.baseUrl"));
+    m_command->setObjectName(QStringLiteral("author.command"));
+    m_model->setPlaceholderText(tr("as the server names it"));
+    m_baseUrl->setPlaceholderText(tr("the provider's own; or http://127.0.0.1:8000/v1"));
+    m_command->setPlaceholderText(tr("reads the request's JSON on stdin, writes the reply to stdout"));
+    m_transcript->setPlaceholderText(tr("a transcript.jsonl"));
+    m_cap->setRange(0, run::mostCapDollars);
+    m_cap->setPrefix(QStringLiteral("$ "));
+    m_cap->setSingleStep(usual.capDollars < 1 ? 0.1 : 1);
+    m_cap->setValue(usual.capDollars);
+}
+
+void AuthorRows::changeKeys()
+{
+    KeysDialog(m_keys, m_form->parentWidget()).exec();
+}
+
+void AuthorRows::setFocus()
+{
+    m_provider->setFocus();
+}
+
+run::Settings AuthorRows::author() const
 {
     run::Settings settings;
     settings.provider = m_provider->currentData().toString().toStdString();
@@ -104,7 +120,7 @@ run::Settings AuthorForm::author() const
     return settings;
 }
 
-void AuthorForm::setAuthor(const run::Settings &settings)
+void AuthorRows::setAuthor(const run::Settings &settings)
 {
     const auto text = [&settings](const char *name) {
         const auto found = settings.author.find(name);
@@ -118,7 +134,7 @@ void AuthorForm::setAuthor(const run::Settings &settings)
     m_cap->setValue(settings.capDollars);
 }
 
-QString AuthorForm::problem() const
+QString AuthorRows::problem() const
 {
     const run::Settings settings = author();
     if (llm::needsModel(settings.provider) && settings.model.empty())
@@ -130,13 +146,13 @@ QString AuthorForm::problem() const
     return {};
 }
 
-void AuthorForm::showFields()
+void AuthorRows::showFields()
 {
     const std::string provider = m_provider->currentData().toString().toStdString();
     const bool isNetwork = llm::needsModel(provider);
     m_form->setRowVisible(m_model, isNetwork);
     m_form->setRowVisible(m_baseUrl, isNetwork);
-    m_form->setRowVisible(m_key, isNetwork);
+    m_form->setRowVisible(m_keyRow, isNetwork);
     m_form->setRowVisible(m_command, provider == "exec");
     m_form->setRowVisible(m_transcript, provider == "replay");
     if (!isNetwork)
