@@ -41,7 +41,6 @@
 #include "ui/style/icons.h"
 #include "ui/style/segmentedswitch.h"
 #include "ui/style/status.h"
-#include "ui/style/stylesheet.h"
 #include "ui/style/theme.h"
 
 #include <QAction>
@@ -100,13 +99,10 @@ MainWindow::MainWindow(QWidget *parent)
     setWindowIcon(applicationIcon());
     // As designed, where the screen is large enough for it.
     resize(QSize(1600, 1000).boundedTo(screen()->availableSize() - QSize(0, titleBarHeight)));
+    setMenuWidget(m_top);
+    setStatusBar(m_status);
     setContentsMargins(6, 0, 6, 0);
-    {
-        const StyleSheetPause pause;
-        setMenuWidget(m_top);
-        setStatusBar(m_status);
-        buildPanels();
-    }
+    buildPanels();
     m_quickOpen = new QuickOpen(this);
     buildActions();
     buildPaneKeys();

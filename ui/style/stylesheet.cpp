@@ -4,7 +4,6 @@
 #include "ui/style/fonts.h"
 #include "ui/style/theme.h"
 
-#include <QApplication>
 #include <QFile>
 #include <QRegularExpression>
 
@@ -51,17 +50,6 @@ QString styleSheet(const Theme &theme)
         at = match.capturedStart(1) + scaled.size();
     }
     return text;
-}
-
-StyleSheetPause::StyleSheetPause()
-    : m_paused(qApp->styleSheet())
-{
-    qApp->setStyleSheet({});
-}
-
-StyleSheetPause::~StyleSheetPause()
-{
-    qApp->setStyleSheet(m_paused);
 }
 
 } // namespace klineage::ui

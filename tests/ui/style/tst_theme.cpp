@@ -8,11 +8,9 @@
 #include "ui/style/stylesheet.h"
 #include "ui/style/theme.h"
 
-#include <QApplication>
 #include <QFontInfo>
 #include <QFontMetrics>
 #include <QPalette>
-#include <QPushButton>
 #include <QSet>
 #include <QSignalSpy>
 #include <QTest>
@@ -30,7 +28,6 @@ private slots:
     void textCanBeRead();
     void statusesHaveTheirOwnGlyphs();
     void styleSheetKnowsAllRoles();
-    void aPausedStyleSheetComesBack();
     void digitsAreTabular();
     void iconsAreTheirThemesColour();
     void switchTakesKeysAndClicks();
@@ -96,27 +93,6 @@ void ThemeTest::styleSheetKnowsAllRoles()
         QVERIFY2(!sheet.contains(QLatin1Char('@')),
                  qPrintable(sheet.mid(sheet.indexOf(QLatin1Char('@')), 20)));
     }
-}
-
-/// What was built meanwhile looks as what was built before.
-void ThemeTest::aPausedStyleSheetComesBack()
-{
-    const auto pictureOf = [](QPushButton &button) {
-        button.setText(QStringLiteral("Gate"));
-        button.resize(button.sizeHint());
-        return button.grab().toImage();
-    };
-    const QString sheet = qApp->styleSheet();
-    QVERIFY(!sheet.isEmpty());
-    QPushButton before;
-    QPushButton meanwhile;
-    {
-        const StyleSheetPause pause;
-        QVERIFY(qApp->styleSheet().isEmpty());
-        QVERIFY(meanwhile.sizeHint().isValid()); // polished without it
-    }
-    QCOMPARE(qApp->styleSheet(), sheet);
-    QCOMPARE(pictureOf(meanwhile), pictureOf(before));
 }
 
 void ThemeTest::digitsAreTabular()
