@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/device/opencl/guardedmemory.h"
 
+#include "core/base/random.h"
+
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <string>
 #include <sys/mman.h>
@@ -13,6 +16,9 @@ namespace klineage::gate::opencl {
 namespace {
 
 constexpr std::size_t alignment = 256;
+/// Where buffers would like to lie: anywhere there, so that their distances say nothing of how many there are.
+constexpr std::uintptr_t lowest = std::uintptr_t{1} << 44;
+constexpr std::uintptr_t places = std::uintptr_t{1} << 24; ///< pages
 
 std::size_t systemPageBytes()
 {
@@ -33,8 +39,9 @@ Result<GuardedPages> GuardedPages::make(std::size_t bytes)
     GuardedPages made;
     made.m_bytes = roundUp(std::max<std::size_t>(bytes, 1), alignment);
     const std::size_t inner = roundUp(made.m_bytes, page);
-    void *const all =
-        ::mmap(nullptr, inner + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    const std::uintptr_t wished = lowest + entropy() % places * page;
+    void *const all = ::mmap(reinterpret_cast<void *>(wished), inner + 2 * page, PROT_NONE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     const bool mapped = all != MAP_FAILED;
     if (mapped) {
         made.m_pages = {static_cast<std::byte *>(all) + page, inner};

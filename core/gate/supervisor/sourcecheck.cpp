@@ -16,6 +16,7 @@ struct Line {
     int number = 1;
     std::string text;
     std::vector<std::string> pragmas{}; ///< what stands in each _Pragma("…")
+    std::string literals{};             ///< what stands in all of them
 };
 
 bool isWordCharacter(char c)
@@ -58,6 +59,8 @@ std::vector<Line> linesOf(std::string_view source)
                 quote = 0;
             if (pragma && quote != 0)
                 pragma->push_back(c);
+            if (quote != 0)
+                lines.back().literals += c;
         } else {
             lines.back().text += c;
             if (c != '"' && c != '\'')
@@ -128,11 +131,6 @@ const char *complaintAboutPragma(std::string_view words)
         return nullptr;
     if (first == "STDC" && second == "FP_CONTRACT")
         return nullptr;
-    // What the compiler is told to take for an error (core/device/opencl/program.cpp) stays one.
-    for (const char *group : {"label", "gnu", "edantic", "everything"}) {
-        if (second == "diagnostic" && words.find(group) != std::string_view::npos)
-            return "this diagnostic cannot be changed";
-    }
     if (first == "GCC" && contains(std::array{"unroll", "ivdep", "diagnostic"}, second))
         return nullptr;
     if (first == "clang" && contains(std::array{"loop", "fp", "diagnostic"}, second))
@@ -143,11 +141,28 @@ const char *complaintAboutPragma(std::string_view words)
            "clang loop and clang fp, and no others";
 }
 
+/// What the compiler is told to take for an error (core/device/opencl/program.cpp) stays one. escapes: as many as quotes need.
+const char *complaintAboutDiagnostic(std::string_view words, std::string_view named, std::ptrdiff_t escapes)
+{
+    std::size_t at = 0;
+    takeWord(words, at);
+    if (takeWord(words, at) != "diagnostic")
+        return nullptr;
+    for (const char *group : {"label", "gnu", "edantic", "everything"}) {
+        if (named.find(group) != std::string_view::npos)
+            return "this diagnostic cannot be changed";
+    }
+    return std::count(named.begin(), named.end(), '\\') > escapes ? "a diagnostic is named as it is"
+                                                                  : nullptr;
+}
+
 const char *complaintAbout(const Line &whole)
 {
     const std::string_view line = whole.text;
     for (const std::string &pragma : whole.pragmas) {
         if (const char *complaint = complaintAboutPragma(pragma))
+            return complaint;
+        if (const char *complaint = complaintAboutDiagnostic(pragma, pragma, 2))
             return complaint;
     }
     if (countOf(line, "_Pragma") != whole.pragmas.size())
@@ -164,8 +179,12 @@ const char *complaintAbout(const Line &whole)
     const std::string_view directive = takeWord(line, at);
     if (contains(std::array{"include", "include_next", "import", "embed"}, directive))
         return noFiles;
-    if (directive == "pragma")
-        return complaintAboutPragma(line.substr(at));
+    if (!directive.empty() && directive.front() >= '0' && directive.front() <= '9')
+        return "line markers are a preprocessor's to write"; // they can say that it is a system's header, of which nobody is told
+    if (directive == "pragma") {
+        const char *complaint = complaintAboutPragma(line.substr(at));
+        return complaint ? complaint : complaintAboutDiagnostic(line.substr(at), whole.literals, 0);
+    }
     if (contains(std::array{"define", "undef"}, directive)) {
         const std::string_view name = takeWord(line, at);
         if (isRefused(name))

@@ -64,6 +64,18 @@ private slots:
             "#define J(a, b) a %:%: b\nJ(_, Pragma)(\"clang section bss=\\\".b\\\"\")", 2);
         row("attribute by pragma", "#pragma clang attribute push(__attribute__((used)), apply_to = function)",
             1);
+        row("a diagnostic", "#pragma clang diagnostic ignored \"-Wunused-variable\"", 0);
+        row("a diagnostic that stays", "int a;\n#pragma clang diagnostic ignored \"-Wgnu-label-as-value\"",
+            2);
+        row("a diagnostic by an operator", "_Pragma(\"clang diagnostic ignored \\\"-Wunused\\\"\")", 0);
+        row("one that stays by an operator", "_Pragma(\"clang diagnostic ignored \\\"-Wgnu\\\"\")", 1);
+        row("one in escapes", "#pragma clang diagnostic ignored \"-W\\x67nu\"", 1);
+        row("one in escapes by an operator", "_Pragma(\"clang diagnostic ignored \\\"-W\\\\x67nu\\\"\")", 1);
+        row("one in pieces", "#pragma clang diagnostic ignored \"-Wg\" \"nu\"", 1);
+        row("a line directive", "#line 7\n#line 8 \"x\"", 0);
+        row("a line marker", "int a;\n# 1 \"x\" 3", 2);
+        row("a group of them", "#pragma GCC diagnostic warning \"-Wpedantic\"", 1);
+        row("the time given back", "#undef __TIME__", 1);
         row("unknown pragma", "#pragma weak x", 1);
         row("module", "#pragma clang module import x", 1);
         // What the compiler reads otherwise than a reader of lines: one text is looked at and compiled.
@@ -95,6 +107,18 @@ private slots:
         QCOMPARE(plainSource("/* never ended\n"), std::string("              \n"));
         QCOMPARE(plainSource(""), std::string());
         QCOMPARE(plainSource("a\\"), std::string("a\\"));
+    }
+
+    void tunables()
+    {
+        const auto refused = [](const char *name) {
+            const std::vector<klineage::kernel::Tunable> tunables{{name, 1, {1}}};
+            return refusedInOpenCl("int a;", tunables).has_value();
+        };
+        QVERIFY(!refused("TILE"));
+        QVERIFY(refused("asm"));
+        QVERIFY(refused("extern"));
+        QVERIFY(refused("alloca"));
     }
 
     void sources()

@@ -69,6 +69,17 @@ struct Bench {
         if (!buffers.allocate(sets))
             qFatal("cannot allocate");
     }
+    /// With the contents made that the worker makes before samples.
+    bool redraw(std::uint64_t key)
+    {
+        if (!buffers.redraw(key))
+            return false;
+        for (const std::vector<CopyRange> &ranges : buffers.contents()) {
+            if (!ranges.empty() && !session->copy(ranges))
+                return false;
+        }
+        return true;
+    }
     Bytes content(const BufferSet &set, const std::string &tensor) const
     {
         const BufferBinding binding = set.at(tensor);
@@ -120,6 +131,7 @@ private slots:
     void redrawChangesBindings();
     void offsetsStayAsTheyAre();
     void fillsAreOutputsAndOpenWorkspaces();
+    void largeWorkspacesAreShared();
     void inspectionSeesChanges();
     void watchedInputsHaveToStay();
     void aSetForEachSeedAtMost();
@@ -143,7 +155,7 @@ void TestTimedBuffers::auditedSetsHoldASeedsContent()
 {
     Bench bench(10);
     for (const std::uint64_t key : {1u, 2u, 3u}) {
-        QVERIFY(bench.buffers.redraw(key));
+        QVERIFY(bench.redraw(key));
         const auto sets = bench.buffers.bindings("candidate");
         std::set<std::uint64_t> seeds;
         for (std::size_t set = 0; set < bench.buffers.count(); ++set) {
@@ -161,7 +173,7 @@ void TestTimedBuffers::auditedSetsHoldASeedsContent()
 void TestTimedBuffers::noTwoSetsShareContent()
 {
     Bench bench(10);
-    QVERIFY(bench.buffers.redraw(7));
+    QVERIFY(bench.redraw(7));
     std::set<Bytes> contents;
     std::set<BufferId> buffers;
     for (const BufferSet &set : bench.buffers.bindings("candidate")) {
@@ -178,7 +190,7 @@ void TestTimedBuffers::everySetIsNew()
     Bench bench(9);
     std::set<Bytes> seen;
     for (const std::uint64_t key : {5u, 6u, 7u}) {
-        QVERIFY(bench.buffers.redraw(key));
+        QVERIFY(bench.redraw(key));
         const auto sets = bench.buffers.bindings("candidate");
         for (std::size_t set = 0; set < sets.size(); ++set) {
             const Bytes content = bench.content(sets[set], "x");
@@ -203,7 +215,7 @@ void TestTimedBuffers::redrawChangesBindings()
     Bench bench(8);
     QVERIFY(bench.buffers.allocateWorkspaces("candidate", planWithWorkspaces()));
     const auto addresses = [&bench](std::uint64_t key) {
-        if (!bench.buffers.redraw(key))
+        if (!bench.redraw(key))
             qFatal("cannot redraw");
         std::map<std::string, std::vector<BufferId>> order;
         for (const BufferSet &set : bench.buffers.bindings("candidate")) {
@@ -230,7 +242,7 @@ void TestTimedBuffers::redrawChangesBindings()
 void TestTimedBuffers::offsetsStayAsTheyAre()
 {
     Bench bench(7, true);
-    QVERIFY(bench.buffers.redraw(3));
+    QVERIFY(bench.redraw(3));
     QVERIFY(bench.buffers.hasIntegers());
     for (std::size_t set = 0; set < 7; ++set) {
         const auto tensors = bench.buffers.tensorsOf(set);
@@ -244,7 +256,7 @@ void TestTimedBuffers::fillsAreOutputsAndOpenWorkspaces()
 {
     Bench bench(4);
     QVERIFY(bench.buffers.allocateWorkspaces("candidate", planWithWorkspaces()));
-    QVERIFY(bench.buffers.redraw(11));
+    QVERIFY(bench.redraw(11));
     const auto sets = bench.buffers.bindings("candidate");
     const FillSets fills = bench.buffers.fills("candidate");
     QCOMPARE(fills.size(), sets.size());
@@ -260,10 +272,27 @@ void TestTimedBuffers::fillsAreOutputsAndOpenWorkspaces()
     }
 }
 
+/// How many sets there are does not depend on the workspaces: of large ones there are fewer.
+void TestTimedBuffers::largeWorkspacesAreShared()
+{
+    Bench bench(5);
+    kernel::ResolvedPlan plan;
+    plan.workspaces = {{"large", DType::U8, {170 << 20}, kernel::WorkspaceInit::Poison}};
+    QVERIFY(bench.buffers.allocateWorkspaces("candidate", plan));
+    for (const std::uint64_t key : {1u, 2u}) {
+        QVERIFY(bench.redraw(key));
+        std::map<BufferId, int> sets;
+        for (const BufferSet &set : bench.buffers.bindings("candidate"))
+            ++sets[set.at("large").buffer];
+        QCOMPARE(sets.size(), std::size_t{3}); // in 512 MiB
+        QVERIFY(std::all_of(sets.begin(), sets.end(), [](const auto &entry) { return entry.second <= 2; }));
+    }
+}
+
 void TestTimedBuffers::inspectionSeesChanges()
 {
     Bench bench(5);
-    QVERIFY(bench.buffers.redraw(4));
+    QVERIFY(bench.redraw(4));
     std::size_t set = 0;
     while (!bench.buffers.audited(set))
         ++set;
@@ -294,7 +323,7 @@ void TestTimedBuffers::inspectionSeesChanges()
 void TestTimedBuffers::watchedInputsHaveToStay()
 {
     Bench bench(6);
-    QVERIFY(bench.buffers.redraw(4));
+    QVERIFY(bench.redraw(4));
     std::size_t set = 0;
     while (bench.buffers.audited(set))
         ++set;
@@ -324,10 +353,14 @@ void TestTimedBuffers::watchedInputsHaveToStay()
 
 void TestTimedBuffers::aSetForEachSeedAtMost()
 {
-    Bench bench(2);
-    QVERIFY(bench.buffers.redraw(1));
-    QVERIFY(bench.buffers.audited(0) && bench.buffers.audited(1));
-    QVERIFY(bench.buffers.seedOf(0) != bench.buffers.seedOf(1));
+    Bench bench(4);
+    QVERIFY(bench.redraw(1));
+    std::set<std::uint64_t> seeds;
+    for (std::size_t set = 0; set < 4; ++set) {
+        if (bench.buffers.audited(set))
+            QVERIFY(seeds.insert(bench.buffers.seedOf(set)).second);
+    }
+    QCOMPARE(seeds.size(), std::size_t{2}); // half of the sets have content that is made anew
 }
 
 /// As it is in buffers of their own: content, red zones between, and what is found there.
@@ -335,7 +368,7 @@ void TestTimedBuffers::inOneBufferWhereThatIsFaster()
 {
     Bench bench(6, false, 3, kernel::DeviceKind::Cuda);
     QVERIFY(bench.buffers.allocateWorkspaces("candidate", planWithWorkspaces()));
-    QVERIFY(bench.buffers.redraw(9));
+    QVERIFY(bench.redraw(9));
     const auto sets = bench.buffers.bindings("candidate");
     const FillSets fills = bench.buffers.fills("candidate");
     const OutputSets outputs = bench.buffers.outputs();

@@ -190,6 +190,8 @@ void TestCandidate::messages_data()
         "k.cu:5:8: 'name' is 'B M'; expected a C identifier of at most 64 characters.");
     row("device fact", "\"BM\"\ndefault", "\"sm_count\"\ndefault",
         "k.cu:5:8: the name 'sm_count' is taken by a fact of the device.");
+    row("a name of the compiler's", "\"BM\"\ndefault", "\"__asm__\"\ndefault",
+        "k.cu:5:8: the tunable's name '__asm__' has two underscores beside each other, as the compiler's own names.");
     row("name twice", "name = \"partial\"", "name = \"BM\"",
         "k.cu:10:8: the name 'BM' is used twice; tunables, workspaces and tensor maps share one space.");
     row("dtype", "\"f32\"", "\"float\"",
