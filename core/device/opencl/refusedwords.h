@@ -5,8 +5,8 @@ namespace klineage::gate::opencl {
 
 /// Words that mean something else in a candidate: inline assembly, and attributes that place code or start it when it is loaded, declarations of what is elsewhere; and what the
 /// compiler offers to move the stack pointer, to leave a function by another way, or to change what the processor does for whoever runs on
-/// the thread next: rounding, exceptions, flags, segments, keys; and the thread's own memory; and what
-/// differs from one compilation of a source to the next.
+/// the thread next: rounding, exceptions, flags, segments, keys; and the thread's own memory; what
+/// differs from one compilation of a source to the next; and what silences the diagnostics that refuse the rest.
 inline constexpr const char *refusedWords[] = {
     "asm",
     "__asm",
@@ -73,6 +73,7 @@ inline constexpr const char *refusedWords[] = {
     "__address_space__",
     "__seg_fs",
     "__seg_gs",
+    "__extension__",
     "__TIME__",
     "__DATE__",
     "__TIMESTAMP__",
