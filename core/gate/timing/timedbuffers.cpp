@@ -278,7 +278,7 @@ WorkerResult<void> TimedBuffers::restore(const std::vector<std::size_t> &sets)
             if (m_tensors[tensor].layout.kind != BufferKind::Input)
                 continue;
             const CopyRange range = rangeOf(tensor, set);
-            if (range.with == 0 || !m_session.packsBuffers())
+            if (range.with == 0) // the next sample makes the others anew
                 ranges.push_back(range);
         }
     }

@@ -535,7 +535,6 @@ void TestTimedBuffers::knownContentsComeAndGo()
         const auto image = session->download(at.buffer, bytes, at.offsetBytes).value();
         return Bytes(image.begin(), image.end());
     };
-    const Bytes before = bytesOf(4, "x", 240);
     const Bytes offsets = bytesOf(4, "o", 16);
     QVERIFY(session->copy(buffers.knownRanges(4, 2)));
     QVERIFY(bytesOf(4, "x", 240) == Bytes(hard->tensors[1].bytes.begin(), hard->tensors[1].bytes.end()));
@@ -545,8 +544,6 @@ void TestTimedBuffers::knownContentsComeAndGo()
     QCOMPARE((*finding)->kind, Finding::Kind::Mismatch); // nobody computed y, and the inputs are right
     QVERIFY(buffers.restore({4}));
     QVERIFY(bytesOf(4, "o", 16) == offsets);
-    if (!device) // on a device the next sample makes it anew
-        QVERIFY(bytesOf(4, "x", 240) == before);
 }
 
 void TestTimedBuffers::decoys()
