@@ -4,6 +4,7 @@
 #include "core/gate/check/randomorder.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace klineage::gate {
 
@@ -20,7 +21,23 @@ std::size_t below(std::size_t count)
 
 } // namespace
 
-Decoy drawDecoy(TimedRun run, const TimedBuffers &buffers, bool mayEndEarly)
+std::vector<std::size_t> drawContents(const TimedBuffers &buffers, bool all)
+{
+    const std::size_t seeds = buffers.seedCount();
+    const std::size_t hard = buffers.knownCount() - seeds;
+    if (all) {
+        std::vector<std::size_t> contents(seeds + hard);
+        std::iota(contents.begin(), contents.end(), std::size_t{0});
+        return contents;
+    }
+    std::vector<std::size_t> contents{below(seeds)};
+    if (hard > 0)
+        contents.push_back(seeds + below(hard));
+    return contents;
+}
+
+Decoy drawDecoy(TimedRun run, const TimedBuffers &buffers, const std::vector<std::size_t> &contents,
+                bool mayEndEarly)
 {
     Decoy decoy{std::move(run), {}};
     TimedRun &sample = decoy.run;
@@ -29,12 +46,15 @@ Decoy drawDecoy(TimedRun run, const TimedBuffers &buffers, bool mayEndEarly)
         sample.repeats = static_cast<int>(1 + below(static_cast<std::size_t>(sample.repeats - 1)));
     }
     const auto runs = std::min(static_cast<std::size_t>(sample.repeats), buffers.count());
-    const std::size_t hard = buffers.knownCount() - buffers.seedCount();
+    const auto hard = std::partition_point(
+        contents.begin(), contents.end(), [&](std::size_t content) { return content < buffers.seedCount(); });
+    const auto seeds = static_cast<std::size_t>(hard - contents.begin());
     const std::vector<std::size_t> order = randomOrder(runs, entropy);
     for (std::size_t i = 0; i < std::clamp<std::size_t>(runs / knownShare, 1, mostKnown); ++i) {
         const std::size_t set = (sample.first + order[i]) % buffers.count();
-        const std::size_t content =
-            hard > 0 && below(2) == 0 ? buffers.seedCount() + below(hard) : below(buffers.seedCount());
+        const std::size_t content = seeds < contents.size() && below(2) == 0
+                                        ? contents[seeds + below(contents.size() - seeds)]
+                                        : contents[below(seeds)];
         decoy.known[set] = content;
         const auto ranges = buffers.knownRanges(set, content);
         sample.known.insert(sample.known.end(), ranges.begin(), ranges.end());

@@ -380,6 +380,7 @@ tl::expected<void, ProfileEnd> Profiler::run(const ProfileRequest &request)
     m_state.look = [this](std::size_t subject, const TimedRun &run, const TimedSample &sample) {
         return look(subject, run, sample);
     };
+    m_decoyContents = drawContents(m_buffers, isLittleWork(m_context.job.workload));
     m_state.decoy = [this] { return decoy(); };
     if (m_state.freshContent)
         m_state.lookCloser = [this](const TimedRun &run) { return lookAtOne(run); };

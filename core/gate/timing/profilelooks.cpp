@@ -15,6 +15,7 @@ constexpr double littleWork =
 constexpr double closerShare =
     0.03; ///< of a block's time, for expected outputs of sets that no seed's content is
 constexpr std::size_t mostCloser = 8;
+constexpr double lookShare = 0.1;                        ///< of the time so far, for looks element by element
 constexpr std::size_t muchInput = std::size_t{64} << 20; ///< bytes: more are watched in half of the blocks
 constexpr double quickOracleSeconds = 0.02; ///< for a set: so quick that any set may be looked at whole
 
@@ -59,14 +60,15 @@ Profiler::Step Profiler::watchInputs(std::size_t set)
 
 RoundState::Decoy Profiler::decoy()
 {
-    Decoy drawn = drawDecoy(furtherRun(m_subjects.front(), m_state), m_buffers, m_state.freshContent);
+    Decoy drawn =
+        drawDecoy(furtherRun(m_subjects.front(), m_state), m_buffers, m_decoyContents, m_state.freshContent);
     TimedRun run = drawn.run;
     return {std::move(run), [this, drawn = std::move(drawn)](const TimedSample &sample) {
                 return judgeDecoy(drawn, sample);
             }};
 }
 
-/// All known sets by their fingerprints, and one of them element by element: the one that seems wrong, or any.
+/// All known sets by their fingerprints, and one of them element by element, as far as there is time: the one that seems wrong, or any.
 RoundResult Profiler::judgeDecoy(const Decoy &decoy, const TimedSample &sample)
 {
     if (auto clean = untouched(0, decoy.run, sample); !clean)
@@ -76,10 +78,15 @@ RoundResult Profiler::judgeDecoy(const Decoy &decoy, const TimedSample &sample)
     if (looked == decoy.known.end())
         looked = std::next(decoy.known.begin(), static_cast<std::ptrdiff_t>(entropy() % decoy.known.size()));
     const auto &[set, content] = *looked;
+    using Clock = std::chrono::steady_clock;
+    const auto begin = Clock::now();
+    const std::chrono::duration<double> elapsed = begin - m_begin;
+    const bool affordable = m_lookSeconds <= lookShare * elapsed.count();
     const auto finding = [&]() -> WorkerResult<std::optional<Finding>> {
         const OwnTime own(m_context, OwnTime::Work::Transfers);
         const bool withInputs = m_buffers.inputBytes() <= muchInput || entropy() % 2 == 0;
-        auto found = m_buffers.inspectKnown(set, "candidate", content, withInputs);
+        auto found = wrong || affordable ? m_buffers.inspectKnown(set, "candidate", content, withInputs)
+                                         : WorkerResult<std::optional<Finding>>();
         std::vector<std::size_t> sets;
         for (const auto &entry : decoy.known)
             sets.push_back(entry.first);
@@ -87,6 +94,7 @@ RoundResult Profiler::judgeDecoy(const Decoy &decoy, const TimedSample &sample)
             return tl::unexpected(restored.error());
         return found;
     }();
+    m_lookSeconds += std::chrono::duration<double>(Clock::now() - begin).count();
     if (!finding)
         return tl::unexpected(RoundFailure{finding.error(), 0});
     if (*finding) {
@@ -140,6 +148,8 @@ RoundResult Profiler::untouched(std::size_t subject, const TimedRun &run, const 
         return end(strayVerdict("memory between buffers", where));
     if (!spot.within)
         return end(strayVerdict("the red zones of " + spot.name, where));
+    if (run.around <= run.repeats) // nothing was left out that could have been done ahead
+        return end(strayVerdict(spot.name + " of other launches", where));
     const std::size_t launch = (spot.set + m_state.sets - run.first % m_state.sets) % m_state.sets;
     return end(aheadVerdict({spot.name, "", "", "", false, spot.set, launch}, where));
 }

@@ -7,6 +7,7 @@
 #include "core/gate/timing/measuredsides.h"
 #include "core/gate/timing/profile.h"
 
+#include <chrono>
 #include <functional>
 
 namespace klineage::gate {
@@ -81,9 +82,12 @@ private:
     MeasuredSides m_sides;
     std::vector<TimedSubject> &m_subjects;
     RoundState m_state;
+    std::vector<std::size_t> m_decoyContents;
     std::string m_stoppedBy;
     bool m_compares = false;    ///< with a parent or references
     double m_oracleSeconds = 0; ///< for one set; 0: not known
+    double m_lookSeconds = 0;   ///< of the looks at decoys so far
+    const std::chrono::steady_clock::time_point m_begin = std::chrono::steady_clock::now();
 };
 
 } // namespace klineage::gate

@@ -4,13 +4,17 @@
 #include "core/base/random.h"
 #include "core/gate/check/comparison.h"
 
+#include <chrono>
+
 namespace klineage::gate {
 
 namespace {
 
 constexpr std::size_t mostTiles = 2048; ///< of one rotation: as much as travels with each sample
 constexpr std::size_t mostOfAnOutput = 128;
-constexpr std::size_t mostDoubts = 64; ///< of a trial: what the oracle computes takes time of its own
+// Of a trial: what the oracle computes takes time of its own, which no deadline bounds.
+constexpr std::size_t mostDoubts = 64;
+constexpr double mostDoubtSeconds = 10;
 
 } // namespace
 
@@ -165,10 +169,12 @@ TimedOutputs::Looked<TimedOutputs::Wrong> TimedOutputs::lookAt(std::size_t set, 
             }
             doubtful = judge(seen, set, like).has_value();
         }
-        if (doubtful && m_doubts < mostDoubts) {
+        if (doubtful && m_doubts < mostDoubts && m_doubtSeconds < mostDoubtSeconds) {
             ++m_doubts;
+            const auto begin = std::chrono::steady_clock::now();
             if (auto computed = compute(set); !computed)
                 return tl::unexpected(computed.error());
+            m_doubtSeconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
             expected = known(set);
             if (first != m_first.end()) {
                 if (auto fault = judge(first->second, set, *expected))

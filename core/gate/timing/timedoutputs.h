@@ -93,6 +93,7 @@ private:
     std::size_t m_launches = 0;
     std::size_t m_computed = 0;
     std::size_t m_doubts = 0;
+    double m_doubtSeconds = 0;
 };
 
 } // namespace klineage::gate

@@ -180,6 +180,14 @@ void TestVerdictText::suspicions_data()
            "than 5 % and more than launching explains."
         << "replayed: 2 µs"
         << "one launch leaves to the next";
+    QTest::newRow("stray")
+        << "stray"
+        << "unsafe"
+        << "stray_write"
+        << "Timed launches of the candidate wrote into the red zones of y, which they were not "
+           "given (case odd)."
+        << "buffer: the red zones of y"
+        << "the buffers that it is given";
 }
 
 void TestVerdictText::suspicions()
@@ -187,9 +195,10 @@ void TestVerdictText::suspicions()
     QFETCH(QString, which);
     QFETCH(QString, evidence);
     QFETCH(QString, hint);
-    const bool timed = which == "clock" || which == "replay";
+    const bool timed = which == "clock" || which == "replay" || which == "stray";
     const Verdict verdict = which == "clock"    ? clockVerdict(1.5e6, 60e6, place())
                             : which == "replay" ? replayVerdict(2e3, 40e3, place())
+                            : which == "stray"  ? strayVerdict("the red zones of y", place())
                                                 : globalVerdict("counter", which == "written", place());
     QTEST(QString(toString(verdict.status)), "status");
     QTEST(QString::fromStdString(verdict.reason), "reason");
