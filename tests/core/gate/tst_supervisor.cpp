@@ -101,7 +101,7 @@ void TestSupervisor::misbehaviour_data()
     row("oversized", "crash", "protocol");
     row("not-json", "crash", "protocol");
     row("forged", "crash", "protocol");
-    row("segv@load", "crash", "signal", "compile");
+    row("segv@load", "compile_error", "compiler_crash", "compile"); // nothing of the source ran
     row("garbage@load", "crash", "protocol", "compile");
     row("segv@download", "crash", "signal");
     row("garbage@upload", "crash", "protocol");
