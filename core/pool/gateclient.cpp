@@ -15,7 +15,7 @@ namespace {
 constexpr double graceSeconds =
     120; // what a trial may take beyond its own deadline: oracle, start of workers
 constexpr double devicesLimitSeconds = 90;
-constexpr double cancelLimitSeconds = 10; // how soon a gate has to say that a trial is over
+constexpr double cancelLimitSeconds = 30; // how soon a gate has to say that a trial is over
 constexpr double glanceSeconds = 0.5;     // how often a start is looked at
 
 Error cancelled()
