@@ -93,7 +93,6 @@ private:
     Status refill(const Entry &subject, const TimedRun &run);
     Status scrub();
     Status makeContents(const TimedRun &run);
-    Status putKnown(const TimedRun &run);
     Status blend(cl_mem to, cl_mem from, cl_mem with, const CopyRange &range);
     Status addPrints(const OutputSets &outputs, std::size_t set, std::uint32_t word,
                      std::vector<TilePrint> &prints);
@@ -437,23 +436,6 @@ Status OpenClBackend::makeContents(const TimedRun &run)
     return ranges.empty() ? Status() : copy(ranges);
 }
 
-/// Over what was made; the sets that get it hold no run's content afterwards.
-Status OpenClBackend::putKnown(const TimedRun &run)
-{
-    if (run.known.empty())
-        return {};
-    const auto isPut = [&run](const CopyRange &input) {
-        return std::any_of(run.known.begin(), run.known.end(), [&input](const CopyRange &known) {
-            return known.to == input.to && known.toOffset == input.toOffset;
-        });
-    };
-    for (Contents &set : m_contents) {
-        if (std::any_of(set.inputs.begin(), set.inputs.end(), isPut))
-            set.held = 0;
-    }
-    return copy(run.known);
-}
-
 Status OpenClBackend::setOutputs(SubjectId subject, const OutputSets &outputs)
 {
     const auto found = m_held.subjectToLookAt(subject, outputs);
@@ -502,7 +484,7 @@ Result<TimedSample> OpenClBackend::time(const TimedRun &run)
         sets.push_back((run.first + i) % count);
     if (auto made = makeContents(run); !made)
         return tl::unexpected(made.error());
-    if (auto put = putKnown(run); !put)
+    if (auto put = run.known.empty() ? Status() : copy(run.known); !put)
         return tl::unexpected(put.error());
     if (run.fillWord != 0 && !subject.fills.empty()) {
         if (auto filled = refill(subject, run); !filled)

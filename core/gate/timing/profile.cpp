@@ -218,10 +218,6 @@ Profiler::Step Profiler::measureBlock(const process::Deadline &limit)
     const auto begin = std::chrono::steady_clock::now();
     if (auto placed = m_sides.place(); !placed)
         return placed;
-    if (!m_state.freshContent) {
-        if (auto watched = watchInputs(entropy() % m_state.sets); !watched)
-            return watched;
-    }
     const bool first = m_state.blockEnds.empty();
     if (auto warm = warmUp(m_subjects, m_state, m_context); !warm)
         return blame(warm.error());
@@ -233,19 +229,11 @@ Profiler::Step Profiler::measureBlock(const process::Deadline &limit)
     }
     if (auto checked = checkClock(first); !checked)
         return checked;
-    const std::size_t set = m_state.freshContent ? 0 : drawSet();
-    if (auto ran = runBlock(m_subjects, roundsPerBlock(secondsLeft), set, m_state, m_context); !ran)
+    if (auto ran = runBlock(m_subjects, roundsPerBlock(secondsLeft), m_state, m_context); !ran)
         return blame(ran.error());
     if (auto clean = checkGlobals(m_candidate, *m_sides.sides().front().module(), m_context, m_where); !clean)
         return tl::unexpected(ProfileEnd{clean.error(), Culprit::Candidate});
     decideStop(limit);
-    // Looking takes longer than many a block, so it is done after the first, after the last, and after some that nobody can foresee.
-    if (!m_state.freshContent && (first || !m_stoppedBy.empty() || entropy() % 3 == 0)) {
-        if (auto checked = audit(set); !checked)
-            return checked;
-    }
-    if (auto checked = told(m_watched, [&] { return m_buffers.inspectWatched(); }); !checked)
-        return checked;
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
     if (auto closer = lookCloser(spent.count()); !closer)
         return closer;
@@ -375,15 +363,13 @@ tl::expected<void, ProfileEnd> Profiler::run(const ProfileRequest &request)
         m_state.sampleNs = deviceSampleNs;
         m_state.slowRotationNs = 0;
     }
-    m_state.freshContent = true;
     m_state.sets = setCount(m_candidate, m_correct, m_context, m_state.sampleNs);
     m_state.look = [this](std::size_t subject, const TimedRun &run, const TimedSample &sample) {
         return look(subject, run, sample);
     };
     m_decoyContents = drawContents(m_buffers, isLittleWork(m_context.job.workload));
     m_state.decoy = [this] { return decoy(); };
-    if (m_state.freshContent)
-        m_state.lookCloser = [this](const TimedRun &run) { return lookAtOne(run); };
+    m_state.lookCloser = [this](const TimedRun &run) { return lookAtOne(run); };
     const auto allocated = [&] {
         const OwnTime own(m_context, OwnTime::Work::Transfers);
         return m_buffers.allocate(m_state.sets);

@@ -21,47 +21,9 @@ constexpr double quickOracleSeconds = 0.02; ///< for a set: so quick that any se
 
 } // namespace
 
-Profiler::Step Profiler::audit(std::size_t set)
-{
-    if (m_buffers.audited(set))
-        return told(set, [&] { return m_buffers.inspect(set, "candidate"); });
-    const auto content = computeSet(set);
-    if (!content)
-        return tl::unexpected(ProfileEnd{content.error(), Culprit::Candidate});
-    return told(set, [&] { return m_buffers.inspectResults(set, "candidate", **content); });
-}
-
-Profiler::Step Profiler::told(std::size_t set, const Inspection &inspection)
-{
-    Where where = m_where;
-    where.seed = m_buffers.seedOf(set);
-    const auto finding = [&] {
-        const OwnTime own(m_context, OwnTime::Work::Transfers);
-        return inspection();
-    }();
-    if (!finding)
-        return failed(finding.error(), Culprit::Candidate);
-    if (*finding)
-        return tl::unexpected(ProfileEnd{findingVerdict(**finding, where), Culprit::Candidate});
-    return {};
-}
-
-/// Before anything runs on what it holds: one whose content is no seed's, so that none can be told from those that are looked at.
-Profiler::Step Profiler::watchInputs(std::size_t set)
-{
-    m_watched = set;
-    if (m_buffers.audited(m_watched) || (m_buffers.inputBytes() > muchInput && entropy() % 2 == 0))
-        return {};
-    const OwnTime own(m_context, OwnTime::Work::Transfers);
-    if (auto watched = m_buffers.watchInputs(m_watched); !watched)
-        return failed(watched.error(), Culprit::Candidate);
-    return {};
-}
-
 RoundState::Decoy Profiler::decoy()
 {
-    Decoy drawn =
-        drawDecoy(furtherRun(m_subjects.front(), m_state), m_buffers, m_decoyContents, m_state.freshContent);
+    Decoy drawn = drawDecoy(furtherRun(m_subjects.front(), m_state), m_buffers, m_decoyContents, true);
     TimedRun run = drawn.run;
     return {std::move(run), [this, drawn = std::move(drawn)](const TimedSample &sample) {
                 return judgeDecoy(drawn, sample);
@@ -152,16 +114,6 @@ RoundResult Profiler::untouched(std::size_t subject, const TimedRun &run, const 
         return end(strayVerdict(spot.name + " of other launches", where));
     const std::size_t launch = (spot.set + m_state.sets - run.first % m_state.sets) % m_state.sets;
     return end(aheadVerdict({spot.name, "", "", "", false, spot.set, launch}, where));
-}
-
-/// The set that is looked at whole after a block: of any content where the oracle is quick.
-std::size_t Profiler::drawSet() const
-{
-    const bool quick = m_oracleSeconds > 0 ? m_oracleSeconds < quickOracleSeconds : m_work < littleWork;
-    std::size_t set = entropy() % m_state.sets;
-    while (!quick && !m_buffers.audited(set))
-        set = entropy() % m_state.sets;
-    return set;
 }
 
 /// Sets whose content nobody knew before are computed too, in each block as many as cost little, and one in the end.

@@ -50,15 +50,10 @@ private:
     std::optional<double> spread() const;
     Step checkReplay();
     Step measureEnergy();
-    using Inspection = std::function<WorkerResult<std::optional<Finding>>()>;
-    Step watchInputs(std::size_t set);
     RoundState::Decoy decoy();
     RoundResult judgeDecoy(const Decoy &decoy, const TimedSample &sample);
     RoundResult lookAtOne(const TimedRun &run);
     RoundResult untouched(std::size_t subject, const TimedRun &run, const TimedSample &sample) const;
-    Step audit(std::size_t set);
-    Step told(std::size_t set, const Inspection &inspection);
-    [[nodiscard]] std::size_t drawSet() const;
     Step lookCloser(double blockSeconds);
     Step checkClock(bool first);
     RoundResult look(std::size_t subject, const TimedRun &run, const TimedSample &sample);
@@ -77,7 +72,6 @@ private:
     Where m_where;
     double m_work;
     TimedBuffers m_buffers;
-    std::size_t m_watched = 0; ///< the set whose inputs are watched in this block
     TimedOutputs m_outputs;
     MeasuredSides m_sides;
     std::vector<TimedSubject> &m_subjects;

@@ -94,12 +94,12 @@ tl::expected<std::vector<TimedSample>, RoundFailure> take(const std::vector<Samp
     return results;
 }
 
-std::uint64_t drawContent(const RoundState &state)
+std::uint64_t drawContent()
 {
-    return state.freshContent ? entropy() | 1 : 0;
+    return entropy() | 1;
 }
 
-TimedRun nextRun(TimedSubject &subject, const RoundState &state, std::uint64_t content)
+TimedRun runOn(const TimedSubject &subject, const RoundState &state, std::uint64_t content)
 {
     TimedRun run;
     run.content = content;
@@ -110,8 +110,7 @@ TimedRun nextRun(TimedSubject &subject, const RoundState &state, std::uint64_t c
     const auto repeats = static_cast<std::size_t>(subject.repeats);
     if (repeats < state.sets) {
         const std::size_t window = state.window > 0 ? state.window : state.sets;
-        run.first = (state.firstSet + (content ? state.visited : subject.visited) % window) % state.sets;
-        subject.visited += repeats;
+        run.first = (state.firstSet + state.visited % window) % state.sets;
     }
     return run;
 }
@@ -123,10 +122,10 @@ std::vector<Sample> roundOf(std::vector<TimedSubject> &subjects, RoundState &sta
     std::vector<std::size_t> order = randomOrder(subjects.size(), entropy);
     std::vector<Sample> samples;
     for (int half = 0; half < 2; ++half) {
-        const std::uint64_t content = drawContent(state);
+        const std::uint64_t content = drawContent();
         int most = 0;
         for (const std::size_t subject : order) {
-            samples.push_back({subject, nextRun(subjects[subject], state, content)});
+            samples.push_back({subject, runOn(subjects[subject], state, content)});
             most = std::max(most, subjects[subject].repeats);
         }
         state.visited += static_cast<std::size_t>(most);
@@ -146,8 +145,6 @@ void beginWindow(std::vector<TimedSubject> &subjects, int rounds, RoundState &st
     state.firstSet = (state.firstSet + state.window) % state.sets;
     state.window = window;
     state.visited = 0;
-    for (std::size_t i = 0; i < subjects.size(); ++i)
-        subjects[i].visited = i * window / subjects.size();
 }
 
 std::vector<std::size_t> subjectsOf(const std::vector<Sample> &samples)
@@ -159,6 +156,11 @@ std::vector<std::size_t> subjectsOf(const std::vector<Sample> &samples)
 }
 
 } // namespace
+
+TimedRun furtherRun(const TimedSubject &subject, const RoundState &state)
+{
+    return runOn(subject, state, drawContent());
+}
 
 bool isSteady(const std::vector<TimedSample> &samples, const std::vector<std::size_t> &subjects)
 {
@@ -217,8 +219,7 @@ RoundResult warmUp(std::vector<TimedSubject> &subjects, RoundState &state, const
         TimedSubject &subject = subjects[i];
         subject.repeats = 1;
         for (int pass = 0; pass < 2; ++pass) {
-            const auto taken =
-                take({{i, nextRun(subject, state, drawContent(state))}}, subjects, false, state, context);
+            const auto taken = take({{i, furtherRun(subject, state)}}, subjects, false, state, context);
             if (!taken)
                 return tl::unexpected(taken.error());
             const double ns = taken->front().ns;
@@ -231,8 +232,7 @@ RoundResult warmUp(std::vector<TimedSubject> &subjects, RoundState &state, const
         TimedSubject &subject = subjects[i];
         if (subject.estimateNs * subject.repeats > longSampleNs && (!first || subject.repeats == 1))
             continue;
-        const auto taken =
-            take({{i, nextRun(subject, state, drawContent(state))}}, subjects, false, state, context);
+        const auto taken = take({{i, furtherRun(subject, state)}}, subjects, false, state, context);
         if (!taken)
             return tl::unexpected(taken.error());
         if (first)
@@ -241,21 +241,7 @@ RoundResult warmUp(std::vector<TimedSubject> &subjects, RoundState &state, const
     return {};
 }
 
-TimedRun furtherRun(TimedSubject &subject, const RoundState &state)
-{
-    return nextRun(subject, state, drawContent(state));
-}
-
 namespace {
-
-TimedRun closingRun(TimedSubject &subject, std::size_t audited, const RoundState &state)
-{
-    TimedRun run = furtherRun(subject, state);
-    const auto repeats = static_cast<std::size_t>(run.repeats);
-    if (repeats < state.sets)
-        run.first = (audited + state.sets - entropy() % repeats) % state.sets;
-    return run;
-}
 
 /// Where the samples of a block are interrupted.
 struct Interruptions {
@@ -329,7 +315,7 @@ tl::expected<std::vector<TimedSample>, RoundFailure> takeWithDecoys(const std::v
 
 } // namespace
 
-RoundResult runBlock(std::vector<TimedSubject> &subjects, int rounds, std::size_t audited, RoundState &state,
+RoundResult runBlock(std::vector<TimedSubject> &subjects, int rounds, RoundState &state,
                      const TrialContext &context)
 {
     const bool together =
@@ -338,11 +324,7 @@ RoundResult runBlock(std::vector<TimedSubject> &subjects, int rounds, std::size_
     beginWindow(subjects, rounds, state);
     Interruptions interruptions = drawInterruptions(static_cast<std::size_t>(rounds), subjects.size(), state);
     for (int kept = 0; kept < rounds;) {
-        auto samples = roundOf(subjects, state);
-        const bool lastRound = kept + 1 == rounds;
-        // The candidate once more, like any other sample, so that its results are there to be looked at.
-        if (lastRound && !state.freshContent)
-            samples.push_back({0, closingRun(subjects.front(), audited, state)});
+        const auto samples = roundOf(subjects, state);
         const auto taken = takeWithDecoys(samples, interruptions, together, subjects, state, context);
         if (!taken)
             return tl::unexpected(taken.error());
@@ -355,7 +337,7 @@ RoundResult runBlock(std::vector<TimedSubject> &subjects, int rounds, std::size_
             continue;
         }
         std::vector<double> sums(subjects.size(), 0.0);
-        for (std::size_t i = 0; i < 2 * subjects.size(); ++i) {
+        for (std::size_t i = 0; i < samples.size(); ++i) {
             sums[samples[i].subject] += (*taken)[i].ns;
             if ((*taken)[i].clockMhz > 0)
                 state.clocksMhz.push_back((*taken)[i].clockMhz);

@@ -16,7 +16,6 @@ struct TimedSubject {
     double estimateNs = 0;
     /// Takes a sample elsewhere than in the session's worker (a reference with a process of its own); empty: in the worker.
     std::function<WorkerResult<TimedSample>(const TimedRun &run, double limitSeconds)> sampler;
-    std::size_t visited = 0; ///< sets in this block
 };
 
 /// What is asked of a measurement, and what is left for it.
@@ -45,10 +44,9 @@ struct RoundState {
     std::size_t firstSet = 0;           ///< of those that samples of this block visit
     std::size_t window = 0;             ///< how many those are; 0: all
     std::vector<std::size_t> blockEnds; ///< rounds at the end of each block
-    bool freshContent = false;     ///< each side runs once on each content: half a round has one of its own
-    std::size_t visited = 0;       ///< of the window, where content is fresh: all sides run on the same sets
-    int discarded = 0;             ///< rounds thrown away because the clock moved
-    std::vector<double> clocksMhz; ///< of the kept samples; empty when the device does not tell
+    std::size_t visited = 0;            ///< of the window: in half a round all sides run on the same sets
+    int discarded = 0;                  ///< rounds thrown away because the clock moved
+    std::vector<double> clocksMhz;      ///< of the kept samples; empty when the device does not tell
     /// Judges what a sample of the worker's left in its outputs.
     std::function<RoundResult(std::size_t subject, const TimedRun &run, const TimedSample &sample)> look;
     /// A sample of the first subject's that nobody times (timing/decoys.h), and what judges it; empty: there are none.
@@ -80,13 +78,12 @@ void setRepeats(std::vector<TimedSubject> &subjects, const RoundState &state);
                                  const TrialContext &context);
 
 /// Interleaves the subjects in ABBA rounds (all of them in a random order, then in the opposite one; a round's entry is the mean of a
-/// subject's two samples), with decoys between any two samples. Where content is not fresh the candidate is sampled once more after the
-/// last round, over sets of which `audited` is one.
-[[nodiscard]] RoundResult runBlock(std::vector<TimedSubject> &subjects, int rounds, std::size_t audited,
-                                   RoundState &state, const TrialContext &context);
+/// subject's two samples), with decoys between any two samples. Half a round has content of its own, on which each side runs once.
+[[nodiscard]] RoundResult runBlock(std::vector<TimedSubject> &subjects, int rounds, RoundState &state,
+                                   const TrialContext &context);
 
-/// One more sample of a subject, like any other; with content of its own where that is fresh.
-[[nodiscard]] TimedRun furtherRun(TimedSubject &subject, const RoundState &state);
+/// One more sample of a subject, like any other, with content of its own.
+[[nodiscard]] TimedRun furtherRun(const TimedSubject &subject, const RoundState &state);
 
 /// Expected nanoseconds of one round.
 [[nodiscard]] double roundNs(const std::vector<TimedSubject> &subjects);

@@ -549,12 +549,6 @@ WorkerResult<std::optional<Finding>> TimedBuffers::inspect(std::size_t set, cons
     return inspect(set, side, contentOf(set), true);
 }
 
-WorkerResult<std::optional<Finding>> TimedBuffers::inspectResults(std::size_t set, const std::string &side,
-                                                                  const CaseInstance &content)
-{
-    return inspect(set, side, content, false);
-}
-
 WorkerResult<std::optional<Finding>> TimedBuffers::inspectKnown(std::size_t set, const std::string &side,
                                                                 std::size_t known, bool withInputs)
 {

@@ -83,10 +83,6 @@ public:
     [[nodiscard]] WorkerResult<std::optional<Finding>> inspect(std::size_t set, const std::string &side,
                                                                const CaseInstance &content,
                                                                bool withInputs = true);
-    /// Inputs aside.
-    [[nodiscard]] WorkerResult<std::optional<Finding>> inspectResults(std::size_t set,
-                                                                      const std::string &side,
-                                                                      const CaseInstance &content);
     /// The same of a set that was given a known content.
     [[nodiscard]] WorkerResult<std::optional<Finding>> inspectKnown(std::size_t set, const std::string &side,
                                                                     std::size_t known, bool withInputs);
