@@ -50,6 +50,15 @@ Value lookUp(const std::unordered_map<std::string_view, Value> &index, std::stri
     return found == index.end() ? Value{} : found->second;
 }
 
+/// By id; what has no trial names none.
+std::unordered_map<std::string_view, const gate::Trial *> trialsOf(const Lineage &lineage)
+{
+    auto trials =
+        indexOf(lineage.trials, [](const gate::Trial &trial) { return std::string_view(trial.id); });
+    trials.erase(std::string_view());
+    return trials;
+}
+
 TableRow makeRow(TableRow::Kind kind, std::string id, const std::string &title, const std::string &parent,
                  const std::string &file, const gate::Trial *trial, const gate::Trial *baseline,
                  const std::string &device)
@@ -79,22 +88,26 @@ TableRow makeRow(TableRow::Kind kind, std::string id, const std::string &title, 
 
 std::string deviceOf(const Lineage &lineage)
 {
-    std::map<std::string, int> states;
-    std::string device;
+    const auto trials = trialsOf(lineage);
+    std::vector<const gate::Trial *> timed; // the strongest state first
+    std::map<std::string_view, int> states;
     for (auto state = lineage.states.rbegin(); state != lineage.states.rend(); ++state) {
-        if (const gate::Trial *trial = lineage.trialOf(*state); isTimed(trial))
+        if (const gate::Trial *trial = lookUp(trials, state->trial); isTimed(trial)) {
+            timed.push_back(trial);
             ++states[trial->environment.device];
+        }
     }
-    for (auto state = lineage.states.rbegin(); state != lineage.states.rend(); ++state) {
-        const gate::Trial *trial = lineage.trialOf(*state);
-        if (isTimed(trial) && (device.empty() || states[trial->environment.device] > states[device]))
+    if (timed.empty()) {
+        const auto first = std::find_if(lineage.trials.begin(), lineage.trials.end(),
+                                        [](const gate::Trial &trial) { return isTimed(&trial); });
+        return first == lineage.trials.end() ? std::string() : first->environment.device;
+    }
+    std::string_view device;
+    for (const gate::Trial *trial : timed) {
+        if (device.empty() || states[trial->environment.device] > states[device])
             device = trial->environment.device;
     }
-    if (!states.empty())
-        return device;
-    const auto timed = std::find_if(lineage.trials.begin(), lineage.trials.end(),
-                                    [](const gate::Trial &trial) { return isTimed(&trial); });
-    return timed == lineage.trials.end() ? std::string() : timed->environment.device;
+    return std::string(device);
 }
 
 std::string elsewhere(const gate::Trial *trial, std::string_view device)
@@ -111,9 +124,7 @@ std::vector<TableRow> lineageTable(const Lineage &lineage, std::string_view base
     const gate::Trial *baselineTrial = baseline ? lineage.trialOf(*baseline) : nullptr;
     const std::string device = deviceOf(lineage);
 
-    auto trials =
-        indexOf(lineage.trials, [](const gate::Trial &trial) { return std::string_view(trial.id); });
-    trials.erase(std::string_view()); // what has no trial names none
+    const auto trials = trialsOf(lineage);
     const auto steps =
         indexOf(lineage.transitions, [](const Transition &step) { return std::string_view(step.to); });
     const auto branches = byParent(lineage.branches);

@@ -35,10 +35,10 @@ std::string toFirstText(const Lineage &lineage, const State &state)
     return speedupText(lineage::ratioOfMedians(first->latencyNs, own->latencyNs));
 }
 
-/// A latency of another device than the lineage's says of which.
-std::string latencyOrVerdict(const Lineage &lineage, const gate::Trial *trial)
+/// device: the lineage's. A latency of another one says of which.
+std::string latencyOrVerdict(const std::string &device, const gate::Trial *trial)
 {
-    const std::string elsewhere = lineage::elsewhere(trial, lineage::deviceOf(lineage));
+    const std::string elsewhere = lineage::elsewhere(trial, device);
     return outcomeText(trial) + (elsewhere.empty() ? "" : " on " + elsewhere);
 }
 
@@ -141,13 +141,14 @@ Table stateTable(const Lineage &lineage)
     table.data = stateData(lineage);
     table.columns.push_back({"Bound by"});
     table.columns.push_back({"Findings"});
+    const std::string device = lineage::deviceOf(lineage);
     for (const State &state : lineage.states) {
         const gate::Trial *trial = lineage.trialOf(state);
         const lineage::Transition *step = lineage.transitionTo(state.id);
         std::vector<std::string> row{state.id,
                                      state.title,
                                      step ? step->category : nothing,
-                                     latencyOrVerdict(lineage, trial),
+                                     latencyOrVerdict(device, trial),
                                      pairedText(trial, "parent"),
                                      toFirstText(lineage, state)};
         for (const std::string &reference : references)
@@ -239,10 +240,11 @@ Table attemptTable(const Lineage &lineage)
                  {"Against its parent", true},
                  {"Why it was rejected"}},
                 {}};
+    const std::string device = lineage::deviceOf(lineage);
     for (const lineage::Attempt &attempt : lineage.attempts) {
         const gate::Trial *trial = lineage.trialOf(attempt);
         table.rows.push_back({attempt.id, attempt.parent, attempt.title, attempt.category,
-                              latencyOrVerdict(lineage, trial), pairedText(trial, "parent"), attempt.reason});
+                              latencyOrVerdict(device, trial), pairedText(trial, "parent"), attempt.reason});
     }
     return table;
 }
@@ -252,10 +254,11 @@ Table branchTable(const Lineage &lineage)
     Table table{
         {{"Tried from"}, {"File"}, {"Recorded"}, {"Latency or verdict", true}, {"Against its parent", true}},
         {}};
+    const std::string device = lineage::deviceOf(lineage);
     for (const lineage::Branch &branch : lineage.branches) {
         const gate::Trial *trial = lineage.findTrial(branch.trial);
         table.rows.push_back({branch.parent, branch.file, trial ? trial->time.substr(0, 10) : nothing,
-                              latencyOrVerdict(lineage, trial), pairedText(trial, "parent")});
+                              latencyOrVerdict(device, trial), pairedText(trial, "parent")});
     }
     return table;
 }
