@@ -313,9 +313,15 @@ private:
             return a.nearness != b.nearness ? a.nearness > b.nearness : a.card < b.card;
         });
         order.resize(std::min(order.size(), m_mostBlocked));
-        for (const Near &one : order)
+        for (const Near &one : order) {
+            const Contract &contract =
+                m_index.contracts[m_index.shapes[m_index.shapeOfCard[one.card]].contract];
+            std::vector<std::string> &broken = rules[one.card];
+            const bool isThere = isProvided(m_index, m_likeness, contract)
+                                 && broken.size() == m_index.featureSets[contract.provided].size();
             out.blocked.push_back({std::string(m_index.name(one.card)), std::move(m_blocked[one.card]),
-                                   std::move(rules[one.card])});
+                                   std::move(broken), isThere});
+        }
     }
 
     [[nodiscard]] Reason reason(Dimension dimension, double similarity, std::size_t rank,

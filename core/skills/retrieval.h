@@ -47,15 +47,13 @@ struct Retrieved {
     std::vector<Reason> reasons;
 };
 
-/// How a rule begins that says so: "already provided: the code has shared_tile at k-loop operand load".
-inline constexpr const char *alreadyProvided = "already provided: the code has ";
-
 /// A card that a dimension took and a rule left out.
 struct Blocked {
     std::string card;
     std::vector<Reason> reasons; ///< why it would have been taken
     std::vector<std::string>
         rules; ///< sentences: "requires shared_tile at k-loop operand load, which the code does not provide"
+    bool isThere = false; ///< nothing but that the code has it already keeps the card out
 };
 
 struct Retrieval {

@@ -217,7 +217,7 @@ CardChoice chooseCards(const Workspace &whole, const Settings &settings, const S
     }
     for (const skills::Blocked &blocked : chain.blocked) {
         choice.blocked.push_back({blocked.card, blocked.rules});
-        if (skills::isThere(blocked))
+        if (blocked.isThere)
             choice.present.push_back(blocked.card);
     }
     if (arm == Arm::Shuffled)

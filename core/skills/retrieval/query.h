@@ -55,6 +55,8 @@ struct PathStep {
                                                    const Target &target, const Shape &shape, bool hypotheses);
 /// The same without the sentences.
 [[nodiscard]] bool keepsContract(const Index &index, const Likeness &likeness, const Contract &contract);
+/// Whether the code has all that cards of the contract provide, which is something.
+[[nodiscard]] bool isProvided(const Index &index, const Likeness &likeness, const Contract &contract);
 /// Of a shape that is bound to its languages: whether one of them is the target's, as far as that is known.
 [[nodiscard]] bool keepsLanguage(const Likeness &likeness, const Target &target, const Shape &shape);
 

@@ -93,14 +93,20 @@ bool keepsLanguage(const Likeness &likeness, const Target &target, const Shape &
     return target.language.empty() || likeness.languageSet[shape.languages] > 0;
 }
 
+bool isProvided(const Index &index, const Likeness &likeness, const Contract &contract)
+{
+    const auto provided = index.featureSets[contract.provided];
+    return !provided.empty() && std::all_of(provided.begin(), provided.end(), [&](Id feature) {
+        return likeness.features[feature] != 0;
+    });
+}
+
 bool keepsContract(const Index &index, const Likeness &likeness, const Contract &contract)
 {
     const auto has = [&](Id feature) { return likeness.features[feature] != 0; };
     const auto required = index.featureSets[contract.required];
-    const auto provided = index.featureSets[contract.provided];
     const auto conflicting = index.featureSets[contract.conflicting];
-    return std::all_of(required.begin(), required.end(), has)
-           && (provided.empty() || !std::all_of(provided.begin(), provided.end(), has))
+    return std::all_of(required.begin(), required.end(), has) && !isProvided(index, likeness, contract)
            && std::none_of(conflicting.begin(), conflicting.end(), has)
            && keepsNeeds(index, likeness, contract);
 }
@@ -125,10 +131,9 @@ std::vector<std::string> brokenRules(const Index &index, const Likeness &likenes
         if (!has(feature))
             rules.push_back("requires " + index.features.text(feature) + ", which the code does not provide");
     }
-    const auto provided = index.featureSets[contract.provided];
-    if (!provided.empty() && std::all_of(provided.begin(), provided.end(), has)) {
-        for (const Id feature : provided)
-            rules.push_back(alreadyProvided + index.features.text(feature));
+    if (isProvided(index, likeness, contract)) {
+        for (const Id feature : index.featureSets[contract.provided])
+            rules.push_back("already provided: the code has " + index.features.text(feature));
     }
     for (const Id feature : index.featureSets[contract.conflicting]) {
         if (has(feature))

@@ -198,13 +198,6 @@ void describeFeatures(Target &target, std::string_view code, const std::vector<C
     }
 }
 
-bool isThere(const Blocked &blocked)
-{
-    return !blocked.rules.empty()
-           && std::all_of(blocked.rules.begin(), blocked.rules.end(),
-                          [](const std::string &rule) { return rule.starts_with(alreadyProvided); });
-}
-
 void describeTrial(Target &target, const gate::Trial &trial)
 {
     std::map<std::string, double> largest;

@@ -26,8 +26,6 @@ void describeCode(Target &target, std::string_view code);
 /// What the code shows of the library's features, and what these build on: features, and the categories of the cards that provide them,
 /// where the target does not have them yet. So a candidate file is as good a target as a state.
 void describeFeatures(Target &target, std::string_view code, const std::vector<CardRecord> &library);
-/// Nothing but that the code has it already keeps the card out.
-[[nodiscard]] bool isThere(const Blocked &blocked);
 /// Its metrics, by their names; of several kernels the largest.
 void describeTrial(Target &target, const gate::Trial &trial);
 

@@ -184,8 +184,8 @@ private slots:
         const Retrieval found = index.find(halfWay);
         QCOMPARE(names(found), (Names{"tma"}));
         for (const Blocked &blocked : found.blocked)
-            QVERIFY(isThere(blocked));
-        QVERIFY(!isThere(index.find(naive).blocked.at(0)));
+            QVERIFY(blocked.isThere);
+        QVERIFY(!index.find(naive).blocked.at(0).isThere);
 
         describeFeatures(halfWay, "cp.async.cg", library); // what is known is not said twice
         QCOMPARE(halfWay.features.size(), std::size_t{3});
