@@ -247,6 +247,7 @@ void addLineageCommands(CLI::App &app, Session &session)
 
     addNewLineage(*group, session);
     addRederiveCommand(*group, session);
+    addRoundtripCommand(*group, session);
     addExplainCommand(*group, session);
     addCommentsCommand(*group, session);
 

@@ -164,6 +164,29 @@ std::string cardText(const skills::CardRecord &record)
     return text;
 }
 
+std::string briefCardText(const skills::CardRecord &record)
+{
+    const skills::Card &card = record.card;
+    std::string text =
+        "## Card " + card.name + "\n\n" + card.intent.text + "\nActs on: " + card.anchor.text + '\n';
+    const auto add = [&text](const char *heading, const std::vector<skills::Claim> &claims) {
+        if (!claims.empty())
+            text += std::string(heading) + ":\n";
+        for (const skills::Claim &claim : claims)
+            text += "- " + claim.text + (claim.when.empty() ? "" : " When " + claim.when + '.') + '\n';
+    };
+    add("Preconditions", card.preconditions);
+    for (const skills::Parameter &parameter : card.parameters)
+        text += "Parameter " + parameter.name + ": " + parameter.text + " Values "
+                + numbersText(parameter.values) + "; default " + shortestText(parameter.preset) + ".\n";
+    add("Risks", card.risks);
+    text += "Carrier:\n" + run::fenced(record.carrier, languageOf(card.carrierFile));
+    if (!record.buildingBlock.empty())
+        text += "Building block, complete device functions that compile alone:\n"
+                + run::fenced(record.buildingBlock, languageOf(card.buildingBlockFile));
+    return text;
+}
+
 std::string indexLine(const skills::CardRecord &record)
 {
     const skills::Card &card = record.card;

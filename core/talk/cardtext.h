@@ -12,6 +12,9 @@ namespace klineage::policy {
 /// block verbatim, in fences that nothing in them closes.
 [[nodiscard]] std::string cardText(const skills::CardRecord &record);
 
+/// What applying it takes, without evidence, figures and scope: for a prompt that shows a whole lineage's cards.
+[[nodiscard]] std::string briefCardText(const skills::CardRecord &record);
+
 /// A card in a line of an index: name, a star when it is admitted, the best factor that was measured against a parent, the features that
 /// not every GPU has, the beginning of its intent.
 /// Some 85 bytes; the text before an index says so (indexLegend).

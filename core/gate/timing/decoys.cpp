@@ -36,12 +36,11 @@ std::vector<std::size_t> drawContents(const TimedBuffers &buffers, bool all)
     return contents;
 }
 
-Decoy drawDecoy(TimedRun run, const TimedBuffers &buffers, const std::vector<std::size_t> &contents,
-                bool mayEndEarly)
+Decoy drawDecoy(TimedRun run, const TimedBuffers &buffers, const std::vector<std::size_t> &contents)
 {
     Decoy decoy{std::move(run), {}};
     TimedRun &sample = decoy.run;
-    if (mayEndEarly && sample.repeats > 1 && below(3) == 0) {
+    if (sample.repeats > 1 && below(3) == 0) {
         sample.around = sample.repeats;
         sample.repeats = static_cast<int>(1 + below(static_cast<std::size_t>(sample.repeats - 1)));
     }

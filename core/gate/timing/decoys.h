@@ -17,10 +17,10 @@ struct Decoy {
 /// The contents that a trial's decoys have: all that are known, or, where looking at one takes long, a seed's and a hard one.
 [[nodiscard]] std::vector<std::size_t> drawContents(const TimedBuffers &buffers, bool all);
 
-/// Of a run like any other; half of the known sets have hard contents where there are such. mayEndEarly: in one of three the last runs of the
-/// sample are left out.
+/// Of a run like any other; half of the known sets have hard contents where there are such. In one of three the last runs
+/// of the sample are left out.
 [[nodiscard]] Decoy drawDecoy(TimedRun run, const TimedBuffers &buffers,
-                              const std::vector<std::size_t> &contents, bool mayEndEarly);
+                              const std::vector<std::size_t> &contents);
 
 /// Before which of so many samples there is a decoy (samples: behind the last one): at least one place, with each further one half as likely.
 [[nodiscard]] std::multiset<std::size_t> drawPlaces(std::size_t samples);

@@ -31,7 +31,7 @@ constexpr int fewestReplayChecks = 2;
 constexpr double replayCheckNs = 250e6; ///< of each kind, beyond the fewest
 constexpr double replayTolerance = 0.05;
 constexpr double launchNs =
-    5000; ///< what launching one by one may add for each launch of a run; 3.2 µs was seen
+    8000; ///< what launching one by one may add for each launch of a run; 5.9 µs was seen of an honest kernel
 constexpr double energySeconds = 1.5;
 constexpr double clockRunNs = 20e6;        ///< least length of one sample of the clock check
 constexpr double clockCheckNs = 60e6;      ///< least length of the whole of it, in the first block

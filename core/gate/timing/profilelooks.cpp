@@ -23,7 +23,7 @@ constexpr double quickOracleSeconds = 0.02; ///< for a set: so quick that any se
 
 RoundState::Decoy Profiler::decoy()
 {
-    Decoy drawn = drawDecoy(furtherRun(m_subjects.front(), m_state), m_buffers, m_decoyContents, true);
+    Decoy drawn = drawDecoy(furtherRun(m_subjects.front(), m_state), m_buffers, m_decoyContents);
     TimedRun run = drawn.run;
     return {std::move(run), [this, drawn = std::move(drawn)](const TimedSample &sample) {
                 return judgeDecoy(drawn, sample);

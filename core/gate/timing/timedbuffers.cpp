@@ -482,40 +482,6 @@ std::size_t TimedBuffers::inputBytes() const
     return bytes;
 }
 
-WorkerResult<void> TimedBuffers::watchInputs(std::size_t set)
-{
-    for (std::size_t i = 0; i < m_tensors.size(); ++i) {
-        const Family &family = m_tensors[i];
-        if (family.layout.kind != BufferKind::Input)
-            continue;
-        const BufferBinding at = family.binding(set);
-        const auto bytes = m_session.download(at.buffer, family.layout.bytes, at.offsetBytes);
-        if (!bytes)
-            return tl::unexpected(bytes.error());
-        const HostTensor &tensor = m_contents.front()->tensors[i];
-        m_watched.push_back({i, set, {tensor.name, tensor.role, tensor.dtype, tensor.shape, {}}});
-        m_watched.back().held.bytes.resize(bytes->size());
-        parallelCopy(m_watched.back().held.bytes.data(), *bytes);
-    }
-    return {};
-}
-
-WorkerResult<std::optional<Finding>> TimedBuffers::inspectWatched()
-{
-    std::optional<Finding> found;
-    OutputJudge judge(model());
-    for (const Watched &watched : std::exchange(m_watched, {})) {
-        const Family &family = m_tensors[watched.tensor];
-        const Place &place = family.of(watched.set);
-        const auto image = m_session.download(place.buffer, family.layout.total(), place.offset);
-        if (!image)
-            return tl::unexpected(image.error());
-        if (!found)
-            found = judgeBuffer(family.layout, family.key, &watched.held, judge, *image, {});
-    }
-    return found;
-}
-
 TimedBuffers::Spot TimedBuffers::spotOf(const BufferBinding &byte) const
 {
     const auto search = [&](const Family &family) -> std::optional<Spot> {

@@ -87,11 +87,6 @@ public:
     [[nodiscard]] WorkerResult<std::optional<Finding>> inspectKnown(std::size_t set, const std::string &side,
                                                                     std::size_t known, bool withInputs);
 
-    /// Keeps what the inputs of a set hold now, whatever its content is and whoever made it.
-    [[nodiscard]] WorkerResult<void> watchInputs(std::size_t set);
-    /// Whether the inputs and the red zones of the watched sets are as they were; they are not watched any more. A kernel that keeps
-    /// something in the inputs of sets that are no seed's changes them.
-    [[nodiscard]] WorkerResult<std::optional<Finding>> inspectWatched();
     [[nodiscard]] std::size_t inputBytes() const; ///< of a set
 
     /// What a byte of a buffer belongs to.
@@ -127,12 +122,6 @@ private:
             return {of(set).buffer, of(set).offset + layout.offset()};
         }
     };
-    /// An input of a watched set.
-    struct Watched {
-        std::size_t tensor = 0;
-        std::size_t set = 0;
-        HostTensor held;
-    };
     [[nodiscard]] std::size_t roomFor(std::size_t bytes) const;
     [[nodiscard]] WorkerResult<std::vector<Place>> makePlaces(std::size_t bytes, std::size_t copies);
     [[nodiscard]] WorkerResult<BufferId> uploadZones(const Family &family);
@@ -167,7 +156,6 @@ private:
     std::vector<FillRegion> m_slack;              ///< of the masters and the zones
     std::vector<std::vector<BufferId>> m_masters; ///< [tensor][known content]: an input's content alone
     std::map<std::string, std::vector<Family>> m_workspaces; ///< by side
-    std::vector<Watched> m_watched;
 };
 
 } // namespace klineage::gate
