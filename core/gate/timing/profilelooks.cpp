@@ -39,7 +39,8 @@ RoundResult Profiler::judgeDecoy(const Decoy &decoy, const TimedSample &sample)
     auto looked = decoy.known.find(wrong ? wrong->fault.set : m_state.sets);
     if (looked == decoy.known.end())
         looked = std::next(decoy.known.begin(), static_cast<std::ptrdiff_t>(entropy() % decoy.known.size()));
-    const auto &[set, content] = *looked;
+    const std::size_t set = looked->first;
+    const std::size_t content = looked->second;
     using Clock = std::chrono::steady_clock;
     const auto begin = Clock::now();
     const std::chrono::duration<double> elapsed = begin - m_begin;
