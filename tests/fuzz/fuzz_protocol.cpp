@@ -39,6 +39,7 @@ FuzzTarget fuzzTarget()
              {"run", protocol::write(TimedRun{3, 1, 48, 0x7ff17ff1u, false, 7, 50, {{1, 0, 2, 4096, 64}}})},
              {"error", protocol::write(Error{ErrorCode::InvalidInput, "No.", "detail"})}}
             .dump(),
+        R"({"run":[3,1,48,2146533333333333333350,false,7,50,[[1,0,2,4096,64]]]})",
         json{{"sets", protocol::write(std::vector<BufferSet>{{{"a", {1, 4096}}, {"b", {2, 4096}}}})},
              {"fills", protocol::write(FillSets{{{1, 4096, 64}}, {}})},
              {"ranges",

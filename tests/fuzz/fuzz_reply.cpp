@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/kernel/candidate.h"
 #include "core/policy/plan.h"
 #include "core/talk/reply.h"
 #include "tests/fuzz/target.h"
@@ -15,6 +16,7 @@ FuzzTarget fuzzTarget()
         "~~~\n/*klineage\r\n*/ // x\r\n~~~",
         "**DONE**: nothing is left",
         "/*klineage\n*/ bare /* c */",
+        "\"\"\"klineage\nsurface = \"triton\"\n\"\"\"\nimport triton\n",
         "<think>\n```\nx\n```\n</think>\n```\n/*klineage\n*/\na\n```\n```\n/*klineage\n*/\nb\n```\n```sh\nc",
         "hm ```\n</think> <thinking>x</thinking>\n```\n/*klineage\n*/\n```",
         "tile: missing\nvectorize: present - it is\n# no\nprefetch: skip"};
@@ -51,7 +53,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
         require(reading.error().message.ends_with('.'), "the message is a sentence");
     } else if (reading->kind == Reading::Kind::Block) {
         const std::string &block = reading->text;
-        require(block.starts_with("/*klineage") && block.ends_with('\n'), "a candidate begins with its plan");
+        require(kernel::planCommentOf(std::string_view(block)) && block.ends_with('\n'),
+                "a candidate begins with its plan");
         require(block.find('\0') == std::string::npos, "a candidate is text");
         require(block.size() <= size + 1, "nothing is added");
         const Result<Reading> again = readCandidateReply("~~~~~~~~\n" + block + "~~~~~~~~");

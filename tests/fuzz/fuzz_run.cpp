@@ -31,9 +31,12 @@ FuzzTarget fuzzTarget()
     choice.taken.push_back({{"tile", "Tile.", "## Card tile\n"}, 2, {"the same workload"}});
     choice.blocked.push_back({"other", {"requires x at y"}});
     FuzzTarget target;
-    target.seeds = {writeSettings(settings), writeStep(step), writeCardChoice(choice),
-                    "title = \"t\"\nroots = [\"a/b/K00\"]\npolicies = [\"greedy\"]\nseeds = [1, 2]\n"
-                    "provider = \"exec\"\n[author]\ncommand = \"x\"\n"};
+    target.seeds = {
+        writeSettings(settings), writeStep(step), writeCardChoice(choice),
+        "title = \"t\"\nroots = [\"//b/K00\", \"--\"]\npolicies = [\"greedy\"]\nseeds = [1]\nprovider = \"exec\"\n"
+        "[author]\ncommand = \"x\"\n",
+        "title = \"t\"\nroots = [\"a/b/K00\"]\npolicies = [\"greedy\"]\nseeds = [1, 2]\n"
+        "provider = \"exec\"\n[author]\ncommand = \"x\"\n"};
     target.words = {"\"step\":",
                     "kind = \"lift\"\n",
                     "[options]\n",

@@ -12,7 +12,7 @@ FuzzTarget fuzzTarget()
     target.seeds = {
         "string = \"a\"\ninteger = 3\nnumber = 1.5e3\nboolean = true\nstrings = [\"a\", 'b']\nintegers = [1, 2]\n"
         "map = { a = \"x\" }\n[[table]]\nstring = '''x\ny'''\n[[table]]\n[name.d]\nnumber = -0.0 # c\n",
-        "a.b.c = 1\n\"quoted key\" = 0x1F\ndate = 2001-02-03T04:05:06Z\n"};
+        "a.b.c = 1\n\"quoted key\" = 0x1F\ndate = 2001-02-03T04:05:06Z\n", "s = 0o_)=\"ln[{\x1f\xc2\xb5 s"};
     target.words = {"string = ",
                     "integer = ",
                     "number = ",

@@ -3,10 +3,15 @@
 
 #include "core/device/worker/messages.h"
 
+#include <array>
 #include <concepts>
+#include <map>
 #include <optional>
+#include <stdexcept>
+#include <string>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 
 namespace klineage::gate::protocol {
 
@@ -35,6 +40,14 @@ template <typename T>
 struct IsVector : std::false_type {};
 template <typename T>
 struct IsVector<std::vector<T>> : std::true_type {};
+template <typename T>
+struct IsArray : std::false_type {};
+template <typename T, std::size_t size>
+struct IsArray<std::array<T, size>> : std::true_type {};
+template <typename T>
+struct IsMap : std::false_type {};
+template <typename T>
+struct IsMap<std::map<std::string, T>> : std::true_type {};
 template <typename T>
 struct IsOptional : std::false_type {};
 template <typename T>
@@ -69,6 +82,20 @@ template <typename T>
     }
 }
 
+/// A whole number that the type can hold. nlohmann::json converts any other number too, and what is out of range without a check.
+template <typename Integer>
+[[nodiscard]] Integer wholeNumber(const nlohmann::json &in)
+{
+    if (in.is_number_unsigned()) {
+        if (const auto value = in.get<std::uint64_t>(); std::in_range<Integer>(value))
+            return static_cast<Integer>(value);
+    } else if (in.is_number_integer()) {
+        if (const auto value = in.get<std::int64_t>(); std::in_range<Integer>(value))
+            return static_cast<Integer>(value);
+    }
+    throw std::out_of_range("no whole number of the field's type");
+}
+
 /// Throws nlohmann::json::exception or std::exception on anything that is missing, of another kind or out of range.
 template <typename T>
 [[nodiscard]] T decode(const nlohmann::json &in)
@@ -92,6 +119,18 @@ template <typename T>
         for (const nlohmann::json &entry : in)
             out.push_back(decode<typename T::value_type>(entry));
         return out;
+    } else if constexpr (IsArray<T>::value) {
+        T out{};
+        for (std::size_t i = 0; i < out.size(); ++i)
+            out[i] = decode<typename T::value_type>(in.at(i));
+        return out;
+    } else if constexpr (IsMap<T>::value) {
+        T out;
+        for (const auto &[key, value] : in.get_ref<const nlohmann::json::object_t &>())
+            out[key] = decode<typename T::mapped_type>(value);
+        return out;
+    } else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+        return wholeNumber<T>(in);
     } else {
         return in.get<T>();
     }

@@ -101,8 +101,8 @@ std::vector<FillRegion> regionsFrom(const json &in)
 {
     std::vector<FillRegion> regions;
     for (const json &entry : in)
-        regions.push_back({entry.at(0).get<BufferId>(), entry.at(1).get<std::size_t>(),
-                           entry.at(2).get<std::size_t>(), entry.at(3).get<bool>()});
+        regions.push_back({decode<BufferId>(entry.at(0)), decode<std::size_t>(entry.at(1)),
+                           decode<std::size_t>(entry.at(2)), entry.at(3).get<bool>()});
     return regions;
 }
 
@@ -198,7 +198,7 @@ kernel::Bindings decode(const json &in)
     kernel::Bindings bindings;
     for (const auto &item : in.items()) {
         if (item.value().is_number_integer())
-            bindings[item.key()] = item.value().get<std::int64_t>();
+            bindings[item.key()] = decode<std::int64_t>(item.value());
         else
             bindings[item.key()] = item.value().get<double>();
     }
@@ -240,10 +240,10 @@ std::vector<ListedInstruction> decode(const json &in)
     for (const json &entry : in) {
         ListedInstruction one;
         one.kernel = entry.at("kernel").get<std::string>();
-        one.offset = entry.at("offset").get<std::uint64_t>();
-        one.line = entry.at("line").get<int>();
-        one.samples = entry.at("samples").get<std::int64_t>();
-        one.stalls = entry.at("stalls").get<std::map<std::string, std::int64_t>>();
+        one.offset = decode<std::uint64_t>(entry.at("offset"));
+        one.line = decode<int>(entry.at("line"));
+        one.samples = decode<std::int64_t>(entry.at("samples"));
+        one.stalls = decode<std::map<std::string, std::int64_t>>(entry.at("stalls"));
         const bool negative =
             std::any_of(one.stalls.begin(), one.stalls.end(), [](const auto &s) { return s.second < 0; });
         if (one.line < 0 || one.samples < 0 || negative || one.stalls.size() > 64
@@ -258,7 +258,7 @@ template <>
 CompiledLaunch decode(const json &in)
 {
     const auto number = [&in](const char *key, std::int64_t most) {
-        const auto value = in.at(key).get<std::int64_t>();
+        const auto value = decode<std::int64_t>(in.at(key));
         if (value < 0 || value > most)
             throw std::out_of_range(key);
         return value;
@@ -270,11 +270,11 @@ CompiledLaunch decode(const json &in)
     launch.scratchBytes = number("scratch", std::int64_t{1} << 20);
     launch.pointers = number("pointers", 8);
     for (const json &entry : in.at("maps")) {
-        const int swizzle = entry.at("swizzle").get<int>();
+        const int swizzle = decode<int>(entry.at("swizzle"));
         if (swizzle < 0 || swizzle > static_cast<int>(kernel::Swizzle::B128))
             throw std::out_of_range("swizzle");
         launch.maps.push_back(
-            {entry.at("box").get<std::vector<std::int64_t>>(), static_cast<kernel::Swizzle>(swizzle)});
+            {decode<std::vector<std::int64_t>>(entry.at("box")), static_cast<kernel::Swizzle>(swizzle)});
     }
     return launch;
 }
@@ -299,7 +299,7 @@ std::vector<BufferSet> decode(const json &in)
     for (const json &entry : in) {
         BufferSet set;
         for (const auto &item : entry.items())
-            set[item.key()] = {item.value().at(0).get<BufferId>(), item.value().at(1).get<std::size_t>()};
+            set[item.key()] = {decode<BufferId>(item.value().at(0)), decode<std::size_t>(item.value().at(1))};
         sets.push_back(std::move(set));
     }
     return sets;
@@ -312,7 +312,7 @@ ReferenceCall decode(const json &in)
     call.provider = in.at("provider").get<std::string>();
     call.op = in.at("op").get<std::string>();
     call.buffers = in.at("buffers").get<std::map<std::string, std::string>>();
-    call.sizes = in.at("sizes").get<std::map<std::string, std::int64_t>>();
+    call.sizes = decode<std::map<std::string, std::int64_t>>(in.at("sizes"));
     return call;
 }
 
@@ -330,13 +330,13 @@ Guards decode(const json &in)
 {
     Guards guards;
     for (const json &entry : in.at("copies"))
-        guards.copies.push_back({entry.at(0).get<BufferId>(), entry.at(1).get<std::size_t>(),
-                                 entry.at(2).get<std::size_t>(), entry.at(3).get<std::size_t>(),
-                                 entry.at(4).get<std::size_t>(), entry.at(5).get<BufferId>()});
+        guards.copies.push_back({decode<BufferId>(entry.at(0)), decode<std::size_t>(entry.at(1)),
+                                 decode<std::size_t>(entry.at(2)), decode<std::size_t>(entry.at(3)),
+                                 decode<std::size_t>(entry.at(4)), decode<BufferId>(entry.at(5))});
     guards.slack = regionsFrom(in.at("slack"));
     for (const json &entry : in.at("variables"))
-        guards.variables.push_back(
-            {entry.at(0).get<ModuleId>(), entry.at(1).get<std::string>(), entry.at(2).get<std::size_t>()});
+        guards.variables.push_back({decode<ModuleId>(entry.at(0)), entry.at(1).get<std::string>(),
+                                    decode<std::size_t>(entry.at(2))});
     return guards;
 }
 
@@ -346,8 +346,8 @@ OutputSets decode(const json &in)
     OutputSets outputs;
     for (const json &entry : in.at("layouts")) {
         const auto dtype = kernel::dtypeFromString(entry.at(0).get<std::string>());
-        const TileLayout layout{dtype.value_or(kernel::DType::F32), entry.at(1).get<std::size_t>(),
-                                entry.at(2).get<std::size_t>()};
+        const TileLayout layout{dtype.value_or(kernel::DType::F32), decode<std::size_t>(entry.at(1)),
+                                decode<std::size_t>(entry.at(2))};
         if (!dtype || layout.tileElements == 0)
             throw std::invalid_argument("layout");
         outputs.layouts.push_back(layout);
@@ -355,11 +355,11 @@ OutputSets decode(const json &in)
     for (const json &set : in.at("sets")) {
         auto &bindings = outputs.sets.emplace_back();
         for (const json &entry : set)
-            bindings.push_back({entry.at(0).get<BufferId>(), entry.at(1).get<std::size_t>()});
+            bindings.push_back({decode<BufferId>(entry.at(0)), decode<std::size_t>(entry.at(1))});
         if (bindings.size() != outputs.layouts.size())
             throw std::invalid_argument("sets");
     }
-    outputs.key = in.at("key").get<std::uint32_t>();
+    outputs.key = decode<std::uint32_t>(in.at("key"));
     return outputs;
 }
 
@@ -369,18 +369,18 @@ std::vector<CopyRange> decode(const json &in)
     std::vector<CopyRange> ranges;
     for (const json &entry : in) {
         CopyRange &range = ranges.emplace_back(CopyRange{
-            entry.at(0).get<BufferId>(), entry.at(1).get<std::size_t>(), entry.at(2).get<BufferId>(),
-            entry.at(3).get<std::size_t>(), entry.at(4).get<std::size_t>()});
+            decode<BufferId>(entry.at(0)), decode<std::size_t>(entry.at(1)), decode<BufferId>(entry.at(2)),
+            decode<std::size_t>(entry.at(3)), decode<std::size_t>(entry.at(4))});
         if (entry.size() == 5)
             continue;
-        range.with = entry.at(5).get<BufferId>();
-        const int kind = entry.at(6).get<int>();
+        range.with = decode<BufferId>(entry.at(5));
+        const int kind = decode<int>(entry.at(6));
         const auto dtype = kernel::dtypeFromString(entry.at(7).get<std::string>());
         if (range.with == 0 || kind < 0 || kind > static_cast<int>(Blend::Kind::Turned) || !dtype)
             throw std::invalid_argument("range");
-        range.blend = {static_cast<Blend::Kind>(kind),   *dtype,
-                       entry.at(8).get<std::uint64_t>(), entry.at(9).get<double>(),
-                       entry.at(10).get<std::size_t>(),  entry.at(11).get<std::size_t>()};
+        range.blend = {static_cast<Blend::Kind>(kind),     *dtype,
+                       decode<std::uint64_t>(entry.at(8)), entry.at(9).get<double>(),
+                       decode<std::size_t>(entry.at(10)),  decode<std::size_t>(entry.at(11))};
         const std::size_t elements = range.bytes / kernel::sizeOf(*dtype);
         if (range.blend.piece == 0 || range.blend.unit == 0
             || elements * kernel::sizeOf(*dtype) != range.bytes || !std::isfinite(range.blend.mean))
@@ -401,10 +401,10 @@ std::vector<std::vector<CopyRange>> decode(const json &in)
 template <>
 TimedRun decode(const json &in)
 {
-    return {in.at(0).get<SubjectId>(), in.at(1).get<std::size_t>(),
-            in.at(2).get<int>(),       in.at(3).get<std::uint32_t>(),
-            in.at(4).get<bool>(),      in.at(5).get<std::uint64_t>(),
-            in.at(6).get<int>(),       decode<std::vector<CopyRange>>(in.at(7))};
+    return {decode<SubjectId>(in.at(0)), decode<std::size_t>(in.at(1)),
+            decode<int>(in.at(2)),       decode<std::uint32_t>(in.at(3)),
+            in.at(4).get<bool>(),        decode<std::uint64_t>(in.at(5)),
+            decode<int>(in.at(6)),       decode<std::vector<CopyRange>>(in.at(7))};
 }
 
 template <>
@@ -412,7 +412,7 @@ TimedSample decode(const json &in)
 {
     TimedSample sample{in.at(0).get<double>(), in.at(1).get<double>()};
     if (in.size() > 2)
-        sample.touched = BufferBinding{in.at(2).get<BufferId>(), in.at(3).get<std::size_t>()};
+        sample.touched = BufferBinding{decode<BufferId>(in.at(2)), decode<std::size_t>(in.at(3))};
     if (!std::isfinite(sample.ns) || sample.ns <= 0 || !std::isfinite(sample.clockMhz) || sample.clockMhz < 0)
         throw std::invalid_argument("sample");
     return sample;
@@ -422,7 +422,7 @@ template <>
 EnergyReading decode(const json &in)
 {
     EnergyReading reading{in.at("joules").get<double>(), in.at("seconds").get<double>(),
-                          in.at("runs").get<std::int64_t>(), in.at("resolution").get<double>()};
+                          decode<std::int64_t>(in.at("runs")), in.at("resolution").get<double>()};
     const auto sound = [](double value) { return std::isfinite(value) && value > 0; };
     if (!sound(reading.joules) || !sound(reading.seconds) || reading.runs < 1
         || !sound(reading.resolutionJoules))
@@ -433,7 +433,7 @@ EnergyReading decode(const json &in)
 template <>
 Error decode(const json &in)
 {
-    const int code = in.at("code").get<int>();
+    const int code = decode<int>(in.at("code"));
     if (code < 0 || code > static_cast<int>(ErrorCode::Internal))
         throw std::invalid_argument("code");
     return {static_cast<ErrorCode>(code), in.at("message").get<std::string>(),

@@ -29,16 +29,16 @@ kernel::ResolvedArg readArgument(const json &in)
     if (in.contains("buffer"))
         return kernel::PointerValue{in.at("buffer").get<std::string>()};
     if (in.contains("tensormap"))
-        return kernel::TensorMapValue{in.at("tensormap").get<std::size_t>()};
+        return kernel::TensorMapValue{decode<std::size_t>(in.at("tensormap"))};
     if (in.contains("local"))
-        return kernel::LocalValue{in.at("local").get<std::int64_t>()};
+        return kernel::LocalValue{decode<std::int64_t>(in.at("local"))};
     const json &bytes = in.at("scalar");
     kernel::ScalarValue scalar;
     if (bytes.size() > scalar.bytes.size())
         throw std::invalid_argument("scalar");
     scalar.size = bytes.size();
     for (std::size_t i = 0; i < scalar.size; ++i)
-        scalar.bytes[i] = static_cast<std::byte>(bytes[i].get<int>());
+        scalar.bytes[i] = static_cast<std::byte>(decode<int>(bytes[i]));
     return scalar;
 }
 
@@ -61,10 +61,10 @@ kernel::ResolvedLaunch readLaunch(const json &in)
 {
     kernel::ResolvedLaunch launch;
     launch.kernel = in.at("kernel").get<std::string>();
-    launch.grid = in.at("grid").get<std::array<std::int64_t, 3>>();
-    launch.block = in.at("block").get<std::array<std::int64_t, 3>>();
-    launch.cluster = in.at("cluster").get<std::array<std::int64_t, 3>>();
-    launch.sharedBytes = in.at("shared_bytes").get<std::int64_t>();
+    launch.grid = decode<std::array<std::int64_t, 3>>(in.at("grid"));
+    launch.block = decode<std::array<std::int64_t, 3>>(in.at("block"));
+    launch.cluster = decode<std::array<std::int64_t, 3>>(in.at("cluster"));
+    launch.sharedBytes = decode<std::int64_t>(in.at("shared_bytes"));
     launch.cooperative = in.at("cooperative").get<bool>();
     launch.programmaticDependent = in.at("programmatic_dependent").get<bool>();
     for (const json &argument : in.at("args"))
@@ -86,12 +86,12 @@ kernel::ResolvedTensorMap readTensorMap(const json &in)
     map.name = in.at("name").get<std::string>();
     map.buffer = in.at("buffer").get<std::string>();
     map.dtype = readDType(in.at("dtype"));
-    map.dims = in.at("dims").get<std::vector<std::int64_t>>();
-    map.strideBytes = in.at("stride_bytes").get<std::vector<std::int64_t>>();
-    map.box = in.at("box").get<std::vector<std::int64_t>>();
-    map.swizzle = static_cast<kernel::Swizzle>(in.at("swizzle").get<int>());
-    map.l2Promotion = static_cast<kernel::L2Promotion>(in.at("l2_promotion").get<int>());
-    map.fill = static_cast<kernel::TensorMapFill>(in.at("fill").get<int>());
+    map.dims = decode<std::vector<std::int64_t>>(in.at("dims"));
+    map.strideBytes = decode<std::vector<std::int64_t>>(in.at("stride_bytes"));
+    map.box = decode<std::vector<std::int64_t>>(in.at("box"));
+    map.swizzle = static_cast<kernel::Swizzle>(decode<int>(in.at("swizzle")));
+    map.l2Promotion = static_cast<kernel::L2Promotion>(decode<int>(in.at("l2_promotion")));
+    map.fill = static_cast<kernel::TensorMapFill>(decode<int>(in.at("fill")));
     return map;
 }
 
@@ -132,7 +132,7 @@ kernel::ResolvedPlan decode(const json &in)
         kernel::ResolvedBuffer workspace;
         workspace.name = entry.at("name").get<std::string>();
         workspace.dtype = readDType(entry.at("dtype"));
-        workspace.shape = entry.at("shape").get<std::vector<std::int64_t>>();
+        workspace.shape = decode<std::vector<std::int64_t>>(entry.at("shape"));
         workspace.init =
             entry.at("zero").get<bool>() ? kernel::WorkspaceInit::Zero : kernel::WorkspaceInit::Poison;
         plan.workspaces.push_back(std::move(workspace));

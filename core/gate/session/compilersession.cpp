@@ -66,7 +66,7 @@ WorkerResult<void> CompilerSession::ensureStarted(const std::stop_token &stop)
     if (!hello)
         return end(hello.error(), compilerStartSeconds);
     try {
-        if (hello->at("version").get<int>() != protocol::version)
+        if (protocol::decode<int>(hello->at("version")) != protocol::version)
             return end(
                 {ErrorCode::Protocol, "The compiler process speaks another version of the protocol.", {}}, 0);
         m_compilers.clear();

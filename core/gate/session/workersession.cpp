@@ -114,7 +114,7 @@ WorkerResult<void> WorkerSession::readHello(double limitSeconds)
     if (!hello)
         return endOf(hello.error(), limitSeconds);
     try {
-        if (hello->at("version").get<int>() != protocol::version)
+        if (protocol::decode<int>(hello->at("version")) != protocol::version)
             return end(FailureKind::Protocol,
                        {ErrorCode::Protocol, "The worker speaks another version of the protocol.", {}});
         if (hello->contains("error")) {

@@ -127,7 +127,13 @@ private:
                               + given.at("dtype").get<std::string>().substr(0, 64)
                               + "', which workloads do not have"};
         tensor.dtype = dtype->second;
-        const auto shape = given.at("shape").get<std::vector<std::int64_t>>();
+        std::vector<std::int64_t> shape;
+        for (const json &extent : given.at("shape")) {
+            if (!extent.is_number_integer()) // a conversion would take any number
+                throw Unsupported{"The tensor '" + tensor.name
+                                  + "' has a shape that is not of whole numbers"};
+            shape.push_back(extent.get<std::int64_t>());
+        }
         if (shape.empty() || shape.size() > 8)
             throw Unsupported{"The tensor '" + tensor.name + "' has " + std::to_string(shape.size())
                               + " dimensions; a workload's tensors have 1 to 8"};

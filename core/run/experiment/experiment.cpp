@@ -104,7 +104,7 @@ Status takeRoot(const StateName &root, const fs::path &workspace, Settings &sett
     return {};
 }
 
-/// Lower-case letters, digits and '-'; cut so that a run's id is never too long, with a digest so that no two are the same.
+/// Lower-case letters, digits and '-', which is never first; cut so that a run's id is never too long, with a digest so that no two are the same.
 std::string idPart(const std::string &text, std::size_t longest)
 {
     std::string part;
@@ -113,9 +113,10 @@ std::string idPart(const std::string &text, std::size_t longest)
         const bool plain = (lower >= 'a' && lower <= 'z') || (lower >= '0' && lower <= '9');
         part += plain ? lower : '-';
     }
-    if (part.size() > longest || text.find('_') != std::string::npos)
-        part = part.substr(0, longest - 7) + '-' + files::sha256Hex(text).substr(0, 6);
-    return part;
+    if (part.size() <= longest && !part.starts_with('-') && text.find('_') == std::string::npos)
+        return part;
+    part.erase(0, part.find_first_not_of('-'));
+    return part.substr(0, longest - 7) + (part.empty() ? "" : "-") + files::sha256Hex(text).substr(0, 6);
 }
 
 } // namespace
