@@ -20,6 +20,18 @@ public:
         , m_trials(trials)
     {}
 
+private:
+    template <typename Verb>
+    auto with(Verb &&verb) const
+    {
+        const Result<Workspace> workspace = openWorkspace(root());
+        if (!workspace)
+            qFatal("no workspace");
+        const lineage::Lineage *lineage = workspace->findLineage("toy/pocl");
+        return verb(RoundtripWork{*workspace, *lineage, exchange(), m_arms, m_trials});
+    }
+
+public:
     std::vector<RoundtripRow> ask() const { return *with(askRoundtrips); }
     RoundtripJobs jobs() const
     {
@@ -34,16 +46,6 @@ public:
     [[nodiscard]] std::vector<RoundtripLine> lines() const { return *readRoundtrips(root() / folder); }
 
 private:
-    template <typename Verb>
-    auto with(Verb &&verb) const
-    {
-        const Result<Workspace> workspace = openWorkspace(root());
-        if (!workspace)
-            qFatal("no workspace");
-        const lineage::Lineage *lineage = workspace->findLineage("toy/pocl");
-        return verb(RoundtripWork{*workspace, *lineage, exchange(), m_arms, m_trials});
-    }
-
     std::vector<std::string> m_arms;
     int m_trials;
 };
