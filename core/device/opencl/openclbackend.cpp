@@ -45,6 +45,12 @@ void leaveCaches([[maybe_unused]] std::span<const std::byte> bytes)
 #endif
 }
 
+/// A NaN in every floating-point type, as what outputs are filled with.
+std::uint32_t scrubWord()
+{
+    return static_cast<std::uint32_t>(entropy()) | 0x7ff07ff0u;
+}
+
 class OpenClBackend : public Backend
 {
 public:
@@ -91,7 +97,9 @@ public:
 private:
     Result<std::vector<RegionSet>> regions(const std::vector<BufferSet> &sets) const;
     Status refill(const Entry &subject, const TimedRun &run);
-    Status scrub();
+    Status scrub(std::size_t localBytes = 0);
+    Status scrubBetween(const Subject &subject);
+    Status putKnown(std::span<const CopyRange> ranges);
     Status makeContents(const TimedRun &run);
     Status blend(cl_mem to, cl_mem from, cl_mem with, const CopyRange &range);
     Status addPrints(const OutputSets &outputs, std::size_t set, std::uint32_t word,
@@ -287,7 +295,7 @@ Status OpenClBackend::run(SubjectId subject, std::size_t set)
     const std::optional<std::uint64_t> order =
         m_compilesWithoutRunning && entropy() % 2 == 0 ? std::optional(entropy()) : std::nullopt;
     return order ? (*found)->subject->runInOrder(set, *order)
-                 : (*found)->subject->run({set}).map([](double) {});
+                 : (*found)->subject->run({set}, {}).map([](double) {});
 }
 
 /// What of the sets that the run concerns is to be filled, each once: sets may share a workspace.
@@ -316,7 +324,7 @@ Status OpenClBackend::refill(const Entry &subject, const TimedRun &run)
 }
 
 /// Overwrites, and waits for it, what earlier launches may have left outside of what the gate knows.
-Status OpenClBackend::scrub()
+Status OpenClBackend::scrub(std::size_t localBytes)
 {
     if (!m_scrub) {
         auto made = Scrub::make(m_device, m_context.get());
@@ -326,14 +334,40 @@ Status OpenClBackend::scrub()
     }
     for (const auto &[buffer, slack] : m_slack)
         std::fill(slack.begin(), slack.end(), std::byte{0});
-    // A NaN in every floating-point type, as what outputs are filled with.
-    const auto word = static_cast<std::uint32_t>(entropy()) | 0x7ff07ff0u;
-    if (auto done = m_scrub->run(m_queue.get(), word); !done)
+    if (auto done = m_scrub->run(m_queue.get(), scrubWord(), std::max(localBytes, Scrub::wholeLocal)); !done)
         return done;
     if (auto done = check(m_api.clFinish(m_queue.get()), "overwrite local memory"); !done)
         return done;
     m_scrubbed = true;
     return m_scrub->forgetDeepStacks(m_queue.get());
+}
+
+/// Enqueues what overwrites the local memory that a subject has, and the upper part of the stacks: what one run of a sample leaves there is
+/// gone when the next one begins.
+Status OpenClBackend::scrubBetween(const Subject &subject)
+{
+    constexpr std::size_t behind = 4096; ///< each local array is aligned
+    return m_scrub->run(m_queue.get(), scrubWord(), subject.localBytes() + behind);
+}
+
+/// Puts contents into sets, as near to the processor as what is made for a sample.
+Status OpenClBackend::putKnown(std::span<const CopyRange> ranges)
+{
+    if (auto copied = copy(ranges); !copied)
+        return copied;
+    for (const CopyRange &range : ranges) {
+        const auto buffer = m_held.memory(range.to, range.toOffset + range.bytes);
+        if (!buffer)
+            return tl::unexpected(buffer.error());
+        cl_int code = CL_SUCCESS;
+        void *mapped = m_api.clEnqueueMapBuffer(m_queue.get(), *buffer, CL_TRUE, CL_MAP_READ, range.toOffset,
+                                                range.bytes, 0, nullptr, nullptr, &code);
+        if (auto done = check(code, "look at a content"); !done)
+            return done;
+        leaveCaches({static_cast<const std::byte *>(mapped), range.bytes});
+        m_api.clEnqueueUnmapMemObject(m_queue.get(), *buffer, mapped, 0, nullptr, nullptr);
+    }
+    return check(m_api.clFinish(m_queue.get()), "look at a content");
 }
 
 Status OpenClBackend::copy(std::span<const CopyRange> ranges)
@@ -484,17 +518,18 @@ Result<TimedSample> OpenClBackend::time(const TimedRun &run)
         sets.push_back((run.first + i) % count);
     if (auto made = makeContents(run); !made)
         return tl::unexpected(made.error());
-    if (auto put = run.known.empty() ? Status() : copy(run.known); !put)
+    if (auto put = run.known.empty() ? Status() : putKnown(run.known); !put)
         return tl::unexpected(put.error());
     if (run.fillWord != 0 && !subject.fills.empty()) {
         if (auto filled = refill(subject, run); !filled)
             return tl::unexpected(filled.error());
     }
     // Not where the gate's own clock is held against the device's: it would count this too.
-    if (auto done = run.fillWord != 0 ? scrub() : Status(); !done)
+    if (auto done = run.fillWord != 0 ? scrub(subject.subject->localBytes()) : Status(); !done)
         return tl::unexpected(done.error());
     m_scrubbed = false;
-    const auto ns = subject.subject->run(sets);
+    const auto ns = subject.subject->run(
+        sets, run.fillWord != 0 ? [&] { return scrubBetween(*subject.subject); } : Subject::Between());
     if (!ns)
         return tl::unexpected(ns.error());
     TimedSample sample{*ns / run.repeats, 0};

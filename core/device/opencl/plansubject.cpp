@@ -34,7 +34,8 @@ public:
         , m_sets(std::move(sets))
     {}
     Status prepare(cl_program program, const kernel::ResolvedPlan &plan);
-    Result<double> run(const std::vector<std::size_t> &sets) override;
+    Result<double> run(const std::vector<std::size_t> &sets, const Between &between) override;
+    std::size_t localBytes() const override { return m_localBytes; }
     Status runInOrder(std::size_t set, std::uint64_t key) override;
     Status prime() override;
     std::size_t setCount() const override { return m_sets.size(); }
@@ -47,7 +48,7 @@ private:
                        const std::string &where);
     Status checkKind(cl_kernel kernel, cl_uint index, const kernel::ResolvedArg &argument,
                      const std::string &where) const;
-    Status checkLimits(PreparedLaunch &prepared) const;
+    Status checkLimits(PreparedLaunch &prepared);
     Result<cl_mem> viewOf(const std::string &name, std::size_t set);
     Status clearWorkspaces(std::size_t set, std::vector<Event> &events);
     Status launch(const PreparedLaunch &prepared, std::size_t set, std::vector<Event> &events);
@@ -60,6 +61,7 @@ private:
     std::vector<std::map<std::string, Memory>> m_views; ///< sub-buffers that begin after the red zone, by set
     std::vector<ZeroFill> m_zeroFills;
     std::vector<PreparedLaunch> m_launches;
+    std::size_t m_localBytes = 0;
 };
 
 Result<cl_mem> PlanSubject::viewOf(const std::string &name, std::size_t set)
@@ -157,7 +159,7 @@ Status PlanSubject::bind(PreparedLaunch &prepared, cl_program program, std::size
     return {};
 }
 
-Status PlanSubject::checkLimits(PreparedLaunch &prepared) const
+Status PlanSubject::checkLimits(PreparedLaunch &prepared)
 {
     const auto &launch = prepared.launch;
     const cl_kernel kernel = prepared.kernels.front().get();
@@ -192,6 +194,13 @@ Status PlanSubject::checkLimits(PreparedLaunch &prepared) const
                                                  + std::to_string(localBytes)
                                                  + " bytes of local memory, the device has "
                                                  + std::to_string(m_device.localBytes) + ".");
+    // Not every implementation counts what arguments ask for.
+    std::size_t asked = static_cast<std::size_t>(localBytes);
+    for (const kernel::ResolvedArg &argument : launch.args) {
+        if (const auto *local = std::get_if<kernel::LocalValue>(&argument))
+            asked += static_cast<std::size_t>(local->bytes);
+    }
+    m_localBytes = std::max(m_localBytes, asked);
     prepared.metrics = {{"work_groups", static_cast<double>(groups), "", launch.kernel},
                         {"work_group_size", static_cast<double>(items), "", launch.kernel},
                         {"local_mem", static_cast<double>(localBytes), "B", launch.kernel},
@@ -297,28 +306,39 @@ Status PlanSubject::runInOrder(std::size_t set, std::uint64_t key)
     return done;
 }
 
-Result<double> PlanSubject::run(const std::vector<std::size_t> &sets)
+Result<double> PlanSubject::run(const std::vector<std::size_t> &sets, const Between &between)
 {
-    std::vector<Event> events;
+    std::vector<std::vector<Event>> runs(1);
     for (const std::size_t set : sets) {
-        if (auto enqueued = enqueue(set, events); !enqueued) {
+        Status done;
+        if (between && !runs.back().empty()) {
+            runs.emplace_back();
+            done = between();
+        }
+        if (done)
+            done = enqueue(set, runs.back());
+        if (!done) {
             m_api.clFinish(m_queue);
-            return tl::unexpected(enqueued.error());
+            return tl::unexpected(done.error());
         }
     }
     if (auto finished = check(m_api.clFinish(m_queue), "finish the kernel"); !finished)
         return tl::unexpected(finished.error());
-    // The queue is in order, so this spans all of them and what lies between.
-    cl_ulong begin = 0;
-    cl_ulong end = 0;
-    cl_int code = m_api.clGetEventProfilingInfo(events.front().get(), CL_PROFILING_COMMAND_START,
-                                                sizeof begin, &begin, nullptr);
-    if (code == CL_SUCCESS)
-        code = m_api.clGetEventProfilingInfo(events.back().get(), CL_PROFILING_COMMAND_END, sizeof end, &end,
-                                             nullptr);
-    if (auto read = check(code, "read the launch's timing events"); !read)
-        return tl::unexpected(read.error());
-    return end > begin ? static_cast<double>(end - begin) : 1.0;
+    double ns = 0;
+    for (const std::vector<Event> &events : runs) {
+        // The queue is in order, so this spans all of them and what lies between.
+        cl_ulong begin = 0;
+        cl_ulong end = 0;
+        cl_int code = m_api.clGetEventProfilingInfo(events.front().get(), CL_PROFILING_COMMAND_START,
+                                                    sizeof begin, &begin, nullptr);
+        if (code == CL_SUCCESS)
+            code = m_api.clGetEventProfilingInfo(events.back().get(), CL_PROFILING_COMMAND_END, sizeof end,
+                                                 &end, nullptr);
+        if (auto read = check(code, "read the launch's timing events"); !read)
+            return tl::unexpected(read.error());
+        ns += end > begin ? static_cast<double>(end - begin) : 1.0;
+    }
+    return ns;
 }
 
 Status PlanSubject::prime()

@@ -50,7 +50,7 @@ public:
         , m_roles(std::move(roles))
         , m_sets(std::move(sets))
     {}
-    Result<double> run(const std::vector<std::size_t> &sets) override;
+    Result<double> run(const std::vector<std::size_t> &sets, const Between &between) override;
     std::size_t setCount() const override { return m_sets.size(); }
     void rebind(std::vector<RegionSet> sets) override { m_sets = std::move(sets); }
     std::string version() const override { return m_reference->version(); }
@@ -85,7 +85,7 @@ Result<HostBuffers> ReferenceSubject::map(std::size_t set, std::vector<Mapping> 
     return buffers;
 }
 
-Result<double> ReferenceSubject::run(const std::vector<std::size_t> &sets)
+Result<double> ReferenceSubject::run(const std::vector<std::size_t> &sets, const Between &between)
 {
     std::vector<Mapping> mappings;
     std::map<std::size_t, HostBuffers> bound;
@@ -97,12 +97,21 @@ Result<double> ReferenceSubject::run(const std::vector<std::size_t> &sets)
             return tl::unexpected(buffers.error());
         bound[set] = std::move(*buffers);
     }
-    const auto begin = std::chrono::steady_clock::now();
-    for (const std::size_t set : sets) {
-        if (auto done = m_reference->run(bound[set]); !done)
+    using Clock = std::chrono::steady_clock;
+    double ns = 0;
+    for (std::size_t i = 0; i < sets.size(); ++i) {
+        if (between && i > 0) {
+            if (auto done = between(); !done)
+                return tl::unexpected(done.error());
+            if (auto done = check(m_api.clFinish(m_queue), "finish what lies between two runs"); !done)
+                return tl::unexpected(done.error());
+        }
+        const auto begin = Clock::now();
+        if (auto done = m_reference->run(bound[sets[i]]); !done)
             return tl::unexpected(done.error());
+        ns += std::chrono::duration<double, std::nano>(Clock::now() - begin).count();
     }
-    return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count();
+    return ns;
 }
 
 } // namespace

@@ -16,9 +16,6 @@ namespace klineage::gate::opencl {
 
 namespace {
 
-constexpr std::size_t mostLocalBytes = std::size_t{4}
-                                       << 20; ///< some devices say as much as their main memory
-
 constexpr std::uint64_t pageBytes = 4096;
 
 /// Memory that looks like the stacks of threads: behind a guard of a few pages that nobody may touch.
@@ -72,11 +69,12 @@ Result<Scrub> Scrub::make(const Device &device, cl_context context)
     return scrub;
 }
 
-Status Scrub::run(cl_command_queue queue, std::uint32_t word)
+Status Scrub::run(cl_command_queue queue, std::uint32_t word, std::size_t localBytes)
 {
     const Api &api = *m_device->api;
     const cl_mem arrived = m_arrived.get();
-    const std::size_t bytes = std::min(m_device->localBytes, mostLocalBytes) / sizeof word * sizeof word;
+    const std::size_t bytes =
+        std::min(m_device->localBytes, std::max(localBytes, sizeof word)) / sizeof word * sizeof word;
     const auto count = static_cast<cl_uint>(bytes / sizeof word);
     const cl_int none = 0;
     cl_int code =

@@ -16,8 +16,10 @@ class Scrub
 public:
     /// Compiles its kernel.
     [[nodiscard]] static Result<Scrub> make(const Device &device, cl_context context);
-    /// Enqueues it.
-    [[nodiscard]] Status run(cl_command_queue queue, std::uint32_t word);
+    /// Enqueues it: of local memory all that there is, up to 4 MiB, or the first so many bytes.
+    [[nodiscard]] Status run(cl_command_queue queue, std::uint32_t word, std::size_t localBytes = wholeLocal);
+    static constexpr std::size_t wholeLocal = std::size_t{4}
+                                              << 20; ///< some devices say as much as their main memory
     /// After run() has finished, and nothing else was enqueued.
     [[nodiscard]] Status forgetDeepStacks(cl_command_queue queue);
 

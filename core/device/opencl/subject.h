@@ -5,6 +5,7 @@
 #include "core/device/opencl/handle.h"
 #include "core/device/references/cpureference.h"
 
+#include <functional>
 #include <memory>
 
 namespace klineage::gate::opencl {
@@ -22,17 +23,23 @@ class Subject
 {
 public:
     virtual ~Subject() = default;
-    /// Runs once on each of the sets, in order, and waits; returns the nanoseconds of all of them together.
-    [[nodiscard]] virtual Result<double> run(const std::vector<std::size_t> &sets) = 0;
+    /// Enqueued between two runs, and not timed.
+    using Between = std::function<Status()>;
+    /// Runs once on each of the sets, in order, and waits; returns the nanoseconds of all of them together, without what lies between
+    /// them where something does.
+    [[nodiscard]] virtual Result<double> run(const std::vector<std::size_t> &sets,
+                                             const Between &between) = 0;
     /// Runs once on the set, the work-groups of each launch in an order that follows from the key. Only where stand-ins work.
     [[nodiscard]] virtual Status runInOrder(std::size_t set, std::uint64_t key)
     {
         static_cast<void>(key);
-        return run({set}).map([](double) {});
+        return run({set}, {}).map([](double) {});
     }
     /// Hands every launch to the device without running it, so that it is compiled. Only for plans, and where stand-ins work.
     [[nodiscard]] virtual Status prime() { return {}; }
     [[nodiscard]] virtual std::size_t setCount() const = 0;
+    /// Local memory that a work-group of any launch has, at most.
+    [[nodiscard]] virtual std::size_t localBytes() const { return 0; }
     /// Other buffers of the same names and sizes; not for plans, which are made anew.
     virtual void rebind(std::vector<RegionSet>) {}
     [[nodiscard]] virtual std::string version() const { return {}; }

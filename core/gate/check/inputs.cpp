@@ -20,7 +20,8 @@ using workload::DistributionKind;
 
 constexpr double maxCaseBytes = 64.0 * (1 << 30);
 
-/// Box–Muller: elements 2i and 2i + 1 are the two results of one pair of uniforms.
+/// Box–Muller: elements 2i and 2i + 1 are the two results of one pair of uniforms. These have few bits, which could be found again in
+/// a pair, and not in the contents of timed runs, which are made of two: so each element is off by up to 2^-13 of itself, by bits of its own.
 void fillNormal(std::span<float> out, std::uint64_t first, CipherRandom &random, float mean, float stddev)
 {
     for (std::size_t i = 0; i < out.size(); i += 2) {
@@ -29,9 +30,12 @@ void fillNormal(std::span<float> out, std::uint64_t first, CipherRandom &random,
         const float v = static_cast<float>((bits >> 8) & 0xffffff) * 0x1p-24f;
         const float radius = stddev * std::sqrt(-2.0f * std::log(u));
         const float angle = 2.0f * std::numbers::pi_v<float> * v;
-        out[i] = mean + radius * std::cos(angle);
+        const auto off = [](std::uint64_t byte) {
+            return 1.0f + (static_cast<float>(byte & 0xff) - 127.5f) * 0x1p-20f;
+        };
+        out[i] = mean + radius * std::cos(angle) * off(bits >> 32);
         if (i + 1 < out.size())
-            out[i + 1] = mean + radius * std::sin(angle);
+            out[i + 1] = mean + radius * std::sin(angle) * off(bits);
     }
 }
 
@@ -218,10 +222,12 @@ void fillPaired(std::span<float> out, std::uint64_t first, std::uint64_t rowLeng
     }
 }
 
-/// Which of several distributions a row has: the same for all tensors of a case.
-std::size_t partOf(std::uint64_t row, std::size_t parts, CipherRandom &owners)
+/// How many rows at the beginning all have the last, ordinary, distribution: none in half of the contents, up to half of them in the
+/// others, in which the first rows say nothing of what follows.
+std::uint64_t ordinaryRows(std::uint64_t rows, CipherRandom &owners)
 {
-    return static_cast<std::size_t>(owners.bits(row) % parts);
+    constexpr std::uint64_t noRow = ~std::uint64_t{0};
+    return owners.bits(noRow) % 2 == 0 ? 0 : owners.bits(noRow - 1) % (rows / 2 + 1);
 }
 
 void fillPatchwork(std::span<float> out, std::uint64_t first, std::uint64_t rows, std::uint64_t rowLength,
@@ -230,10 +236,14 @@ void fillPatchwork(std::span<float> out, std::uint64_t first, std::uint64_t rows
     constexpr std::uint64_t ownerStream = std::uint64_t{3} << 32; // no tensor's
     constexpr std::uint64_t partStreams = 64;                     // apart from those of other tensors
     CipherRandom owners(seed, ownerStream);
+    const std::uint64_t ordinary = ordinaryRows(rows, owners);
     for (std::size_t i = 0; i < out.size();) {
         const std::uint64_t row = (first + i) / rowLength;
         const std::size_t count = std::min<std::size_t>(out.size() - i, (row + 1) * rowLength - (first + i));
-        const std::size_t part = partOf(rows > 1 ? row : 0, d.parts.size(), owners);
+        // The same for all tensors of a case.
+        const auto part = row < ordinary
+                              ? d.parts.size() - 1
+                              : static_cast<std::size_t>(owners.bits(rows > 1 ? row : 0) % d.parts.size());
         fillPiece(out.subspan(i, count), first + i, rows, rowLength, d.parts[part], seed,
                   stream + partStreams * (part + 1));
         i += count;

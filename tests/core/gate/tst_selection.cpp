@@ -97,6 +97,7 @@ private slots:
     void wrongAnswers();
     void unwrittenIsTold();
     void valuesAlone();
+    void indicesAlone();
     void oracleRefuses_data();
     void oracleRefuses();
 };
@@ -282,6 +283,17 @@ void TestSelection::valuesAlone()
     QVERIFY(judge.compare((*instance)->tensors[1], bytesOf(answer.values)).ok());
     answer.value(0, 0) += 1;
     QVERIFY(!judge.compare((*instance)->tensors[1], bytesOf(answer.values)).ok());
+}
+
+/// A red zone beside the values is found before they are compared; then nothing is said of the indices.
+void TestSelection::indicesAlone()
+{
+    const auto workload = topk();
+    const auto instance = makeInstance(workload, *workload.findCase("small"), 5);
+    QVERIFY(instance);
+    const Answer answer = answerOf(**instance);
+    OutputJudge judge(**instance);
+    QVERIFY(judge.compare((*instance)->tensors[2], bytesOf(answer.indices)).ok());
 }
 
 void TestSelection::oracleRefuses_data()
