@@ -17,11 +17,11 @@ void addWorkloadCommands(CLI::App &app, Session &session);
 void addNewWorkload(CLI::App &group, Session &session);   ///< `workload new`
 void addProblemImport(CLI::App &group, Session &session); ///< `workload import`
 void addLineageCommands(CLI::App &app, Session &session);
-void addRederiveCommand(CLI::App &group, Session &session); ///< `lineage rederive`
+void addRederiveCommand(CLI::App &group, Session &session);  ///< `lineage rederive`
 void addRoundtripCommand(CLI::App &group, Session &session); ///< `lineage roundtrip`
-void addNewLineage(CLI::App &group, Session &session);      ///< `lineage new`
-void addCommentsCommand(CLI::App &group, Session &session); ///< `lineage comments`
-void addExplainCommand(CLI::App &group, Session &session);  ///< `lineage explain`
+void addNewLineage(CLI::App &group, Session &session);       ///< `lineage new`
+void addCommentsCommand(CLI::App &group, Session &session);  ///< `lineage comments`
+void addExplainCommand(CLI::App &group, Session &session);   ///< `lineage explain`
 void addGateCommands(CLI::App &app, Session &session);
 void addTuneCommand(CLI::App &group, Session &session); ///< `gate tune`
 void addSassCommand(CLI::App &app, Session &session);
