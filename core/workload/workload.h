@@ -57,6 +57,8 @@ struct Distribution {
     /// Not in files. When there are some, each row is filled as one of these says (row i of every tensor of a case as the same one), and
     /// nothing else here counts.
     std::vector<Distribution> parts{};
+    bool alone =
+        false; ///< with `parts`: all is as the last one says, but for a piece of one row, which is as one of the first half
 
     friend bool operator==(const Distribution &, const Distribution &) = default;
 };

@@ -66,6 +66,8 @@ private:
     Result<BoundLaunch> bind(const kernel::ResolvedLaunch &launch, std::size_t set) const;
     Status checkParameters(const PreparedLaunch &prepared) const;
     Status checkCooperative(const PreparedLaunch &prepared) const;
+    Status checkLocal(const PreparedLaunch &prepared) const;
+    std::size_t localBytesOf(const PreparedLaunch &prepared) const;
     Status prepareOverlap();
     Status launch(CUstream stream, PreparedLaunch &prepared, std::size_t set) const;
     Status joinAll(CUstream stream) const;
@@ -205,6 +207,8 @@ Result<PreparedLaunch> PlanSubject::prepareLaunch(CUmodule module, const kernel:
     }
     if (auto fits = checkCooperative(prepared); !fits)
         return tl::unexpected(fits.error());
+    if (auto fits = checkLocal(prepared); !fits)
+        return tl::unexpected(fits.error());
     if (launch.cluster[0] * launch.cluster[1] * launch.cluster[2] > 8)
         m_driver.funcSetAttribute(prepared.function, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1);
     return prepared;
@@ -327,15 +331,31 @@ std::vector<std::string> PlanSubject::kernels() const
     return names;
 }
 
+std::size_t PlanSubject::localBytesOf(const PreparedLaunch &prepared) const
+{
+    int bytes = 0;
+    m_driver.funcGetAttribute(&bytes, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, prepared.function);
+    return static_cast<std::size_t>(std::max(bytes, 0));
+}
+
+/// What lies deeper is not overwritten between samples, and could be read by the next one.
+Status PlanSubject::checkLocal(const PreparedLaunch &prepared) const
+{
+    const std::size_t bytes = localBytesOf(prepared);
+    if (bytes <= mostLocalBytes)
+        return {};
+    return fail(ErrorCode::InvalidInput,
+                "Cannot launch " + prepared.launch.kernel + ": a thread of it takes " + std::to_string(bytes)
+                    + " bytes of local memory, and no more than " + std::to_string(mostLocalBytes)
+                    + " are overwritten between samples.");
+}
+
 std::size_t PlanSubject::localBytes() const
 {
-    int most = 0;
-    for (const PreparedLaunch &prepared : m_launches) {
-        int bytes = 0;
-        m_driver.funcGetAttribute(&bytes, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, prepared.function);
-        most = std::max(most, bytes);
-    }
-    return static_cast<std::size_t>(most);
+    std::size_t most = 0;
+    for (const PreparedLaunch &prepared : m_launches)
+        most = std::max(most, localBytesOf(prepared));
+    return most;
 }
 
 std::vector<Metric> PlanSubject::metrics() const

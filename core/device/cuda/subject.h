@@ -12,6 +12,9 @@
 
 namespace klineage::gate::cuda {
 
+/// Of what a thread has as local memory; a plan of which one takes more is refused. As much is overwritten between samples.
+inline constexpr std::size_t mostLocalBytes = std::size_t{16} << 10;
+
 /// Buffer name -> device address of its first element.
 using AddressSet = std::map<std::string, CUdeviceptr>;
 

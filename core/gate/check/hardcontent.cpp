@@ -147,6 +147,17 @@ std::optional<workload::Case> allCases(const workload::Workload &workload)
     return hard;
 }
 
+/// A few elements of one row as one of the cases has them: who looks at others, be it of all rows, does not see them.
+std::optional<workload::Case> oneAlone(std::optional<workload::Case> hard)
+{
+    if (!hard)
+        return std::nullopt;
+    hard->name += ", in one row";
+    for (auto &[name, distribution] : hard->distributions)
+        distribution.alone = !distribution.parts.empty();
+    return hard;
+}
+
 std::optional<workload::Case> unevenSequences(const workload::Workload &workload,
                                               std::optional<workload::Case> hard)
 {
@@ -348,6 +359,7 @@ std::vector<workload::Case> hardContents(const workload::Workload &workload, std
         add(wholeNumbers(workload, seed));
     } else if (contains(rowOperators, workload.oracle)) {
         add(allCases(workload));
+        add(oneAlone(allCases(workload)));
     } else if (contains(attentionOperators, workload.oracle)) {
         add(unevenSequences(workload, allCases(workload)));
     } else if (workload.oracle == "gated_delta_rule") {

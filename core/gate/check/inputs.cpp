@@ -222,19 +222,20 @@ void fillPaired(std::span<float> out, std::uint64_t first, std::uint64_t rowLeng
     }
 }
 
+constexpr std::uint64_t noRow = ~std::uint64_t{0};
+constexpr std::uint64_t ownerStream = std::uint64_t{3} << 32; // no tensor's
+constexpr std::uint64_t partStreams = 64;                     // apart from those of other tensors
+
 /// How many rows at the beginning all have the last, ordinary, distribution: none in half of the contents, up to half of them in the
 /// others, in which the first rows say nothing of what follows.
 std::uint64_t ordinaryRows(std::uint64_t rows, CipherRandom &owners)
 {
-    constexpr std::uint64_t noRow = ~std::uint64_t{0};
     return owners.bits(noRow) % 2 == 0 ? 0 : owners.bits(noRow - 1) % (rows / 2 + 1);
 }
 
 void fillPatchwork(std::span<float> out, std::uint64_t first, std::uint64_t rows, std::uint64_t rowLength,
                    const Distribution &d, std::uint64_t seed, std::uint64_t stream)
 {
-    constexpr std::uint64_t ownerStream = std::uint64_t{3} << 32; // no tensor's
-    constexpr std::uint64_t partStreams = 64;                     // apart from those of other tensors
     CipherRandom owners(seed, ownerStream);
     const std::uint64_t ordinary = ordinaryRows(rows, owners);
     for (std::size_t i = 0; i < out.size();) {
@@ -248,6 +249,28 @@ void fillPatchwork(std::span<float> out, std::uint64_t first, std::uint64_t rows
                   stream + partStreams * (part + 1));
         i += count;
     }
+}
+
+/// In a third of the contents one element, in the others up to half of a row. `out` begins with a row and ends with one.
+void fillAlone(std::span<float> out, std::uint64_t first, std::uint64_t rows, std::uint64_t rowLength,
+               const Distribution &d, std::uint64_t seed, std::uint64_t stream)
+{
+    const std::size_t last = d.parts.size() - 1;
+    fillPiece(out, first, rows, rowLength, d.parts[last], seed, stream + partStreams * (last + 1));
+    CipherRandom owners(seed, ownerStream);
+    const std::uint64_t row = owners.bits(noRow) % rows;
+    if (row * rowLength < first || (row + 1) * rowLength > first + out.size())
+        return;
+    // The same for all tensors of a case.
+    const auto part = static_cast<std::size_t>(owners.bits(noRow - 1) % ((d.parts.size() + 1) / 2));
+    std::vector<float> hard(rowLength);
+    fillPiece(hard, row * rowLength, rows, rowLength, d.parts[part], seed, stream + partStreams * (part + 1));
+    const std::uint64_t most =
+        owners.bits(noRow - 2) % 3 == 0 ? 1 : std::max<std::uint64_t>(rowLength / 2, 1);
+    const std::uint64_t count = 1 + owners.bits(noRow - 3) % most;
+    const std::uint64_t begin = owners.bits(noRow - 4) % (rowLength - count + 1);
+    std::copy_n(hard.begin() + static_cast<std::ptrdiff_t>(begin), count,
+                out.begin() + static_cast<std::ptrdiff_t>(row * rowLength - first + begin));
 }
 
 /// Steps of at least 1 that add up to `end`; random ones are between about a third and nearly twice their mean.
@@ -332,7 +355,9 @@ void generate(HostTensor &tensor, const Distribution &distribution, std::uint64_
     const std::size_t grain = wholeRows ? rows * std::max<std::size_t>(1, usualGrain / rows) : usualGrain;
     parallelRanges(count, grain, [&](std::size_t begin, std::size_t end) {
         std::vector<float> values(end - begin);
-        const auto fill = distribution.parts.empty() ? fillPiece : fillPatchwork;
+        const auto fill = distribution.parts.empty() ? fillPiece
+                          : distribution.alone       ? fillAlone
+                                                     : fillPatchwork;
         if (isPaired)
             fillPaired(values, begin, tensor.rowLength(), terms, distribution, pairing, seed, stream);
         else

@@ -69,6 +69,7 @@ private slots:
     void integersAreWhole();
     void negativeInfinityLeavesEachRowAlive();
     void mixedRowsDoNotTellOfEachOther();
+    void aHardRowMayBeAlone();
     void roundedToTheType();
     void entropyDiffers();
     void matmulAgainstNaive_data();
@@ -213,6 +214,37 @@ void TestCheck::mixedRowsDoNotTellOfEachOther()
     HostTensor row = tensorOf({1, 20000});
     generate(row, distribution, 1, 0);
     QVERIFY(std::ranges::any_of(valuesOf(row), [](double value) { return std::abs(value) > 40; }));
+}
+
+/// All is ordinary but for a piece of one row, which may be a single element.
+void TestCheck::aHardRowMayBeAlone()
+{
+    workload::Distribution large;
+    large.mean = 1e6;
+    workload::Distribution all;
+    all.parts = {large, workload::Distribution()};
+    all.alone = true;
+    int single = 0;
+    std::set<std::size_t> rows;
+    for (std::uint64_t seed = 0; seed < 60; ++seed) {
+        HostTensor tensor = tensorOf({64, 16});
+        generate(tensor, all, seed, 1);
+        const auto values = valuesOf(tensor);
+        std::size_t count = 0;
+        std::size_t last = 0;
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            if (values[i] < 1e5)
+                continue;
+            QVERIFY(count == 0 || last == i - 1);
+            last = i;
+            ++count;
+        }
+        QVERIFY(count > 0 && count <= 8 && last % 16 >= count - 1);
+        rows.insert(last / 16);
+        single += count == 1 ? 1 : 0;
+    }
+    QVERIFY2(single >= 15 && single <= 45, qPrintable(QString::number(single)));
+    QVERIFY(rows.size() > 30);
 }
 
 void TestCheck::roundedToTheType()

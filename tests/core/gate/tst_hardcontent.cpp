@@ -46,7 +46,7 @@ private slots:
     {
         const auto workload = corpusWorkload("small-softmax");
         const auto contents = hardContents(workload, 5);
-        QCOMPARE(contents.size(), std::size_t{1});
+        QCOMPARE(contents.size(), std::size_t{2});
         const auto *hard = &contents.front();
         QCOMPARE(hard->axes, workload.cases.front().axes);
         QCOMPARE(hard->name, std::string("timed (as large, masked, mostly-masked, mixed)"));
@@ -73,6 +73,10 @@ private slots:
         QVERIFY2(ordinary > 50 && ordinary < 100, qPrintable(QString::number(ordinary)));
         QVERIFY(masked > 30 && masked < 120);
         QVERIFY(large > 15 && large < 100);
+        // The other one is ordinary but for a piece of one row.
+        QCOMPARE(contents.back().name, hard->name + ", in one row");
+        QVERIFY(contents.back().distributions.at("x").alone);
+        QVERIFY(!hard->distributions.at("x").alone);
         // The same seed, the same content.
         QVERIFY(tensorOf(*makeInstance(workload, *hard, 5).value(), "x").bytes == x.bytes);
         QVERIFY(tensorOf(*makeInstance(workload, *hard, 6).value(), "x").bytes != x.bytes);
