@@ -57,8 +57,11 @@ struct Distribution {
     /// Not in files. When there are some, each row is filled as one of these says (row i of every tensor of a case as the same one), and
     /// nothing else here counts.
     std::vector<Distribution> parts{};
-    bool alone =
-        false; ///< with `parts`: all is as the last one says, but for a piece of one row, which is as one of the first half
+    /// With `parts`: all is as the last one says, but for so many pieces of rows, each of which is as one of the first half; 0: as above.
+    int pieces = 0;
+    int drawing = 0; ///< with `pieces`: another one, other pieces
+    bool copies =
+        false; ///< with `pieces`: each is one element of its row at many places of it, whatever the parts say
 
     friend bool operator==(const Distribution &, const Distribution &) = default;
 };

@@ -35,6 +35,9 @@ constexpr std::array rowOperators{"softmax_rows", "layernorm_rows",  "rmsnorm_ro
                                   "silu",         "sum_rows",        "cumsum_rows",  "sort_rows",
                                   "topk_rows",    "topk_sorted_rows"};
 
+constexpr std::array selections{"sort_rows", "topk_rows", "topk_sorted_rows"};
+constexpr int manyCopies = 32;
+
 constexpr std::array attentionOperators{"attention_varlen", "attention_varlen_causal"};
 
 template <typename List>
@@ -147,15 +150,33 @@ std::optional<workload::Case> allCases(const workload::Workload &workload)
     return hard;
 }
 
-/// A few elements of one row as one of the cases has them: who looks at others, be it of all rows, does not see them.
-std::optional<workload::Case> oneAlone(std::optional<workload::Case> hard)
+/// Few elements of few rows as the cases have them, or, of selections, alike: who looks at others, be it in all rows, does not see them.
+/// Where there is little work several such contents, the first of one piece.
+std::vector<workload::Case> fewHard(const workload::Workload &workload)
 {
-    if (!hard)
-        return std::nullopt;
-    hard->name += ", in one row";
-    for (auto &[name, distribution] : hard->distributions)
-        distribution.alone = !distribution.parts.empty();
-    return hard;
+    const std::optional<workload::Case> all = allCases(workload);
+    if (!all)
+        return {};
+    std::vector<workload::Case> contents;
+    const auto add = [&](int pieces, bool copies, const std::string &what) {
+        workload::Case &hard = contents.emplace_back(*all);
+        hard.name += ", " + what + std::to_string(pieces) + (pieces == 1 ? " piece" : " pieces");
+        for (auto &[name, distribution] : hard.distributions) {
+            if (distribution.parts.empty())
+                continue;
+            distribution.pieces = pieces;
+            distribution.drawing = static_cast<int>(contents.size());
+            distribution.copies = copies;
+        }
+    };
+    const bool little = isLittleWork(workload);
+    const auto cases = static_cast<int>(hardCases(workload).size());
+    for (const int pieces :
+         little ? std::vector{1, 1, cases, 2 * cases, 2 * cases, 4 * cases} : std::vector{1})
+        add(pieces, false, "in ");
+    for (int i = 0; little && contains(selections, workload.oracle) && i < 2; ++i)
+        add(manyCopies, true, "copies in ");
+    return contents;
 }
 
 std::optional<workload::Case> unevenSequences(const workload::Workload &workload,
@@ -359,7 +380,8 @@ std::vector<workload::Case> hardContents(const workload::Workload &workload, std
         add(wholeNumbers(workload, seed));
     } else if (contains(rowOperators, workload.oracle)) {
         add(allCases(workload));
-        add(oneAlone(allCases(workload)));
+        for (workload::Case &content : fewHard(workload))
+            contents.push_back(std::move(content));
     } else if (contains(attentionOperators, workload.oracle)) {
         add(unevenSequences(workload, allCases(workload)));
     } else if (workload.oracle == "gated_delta_rule") {

@@ -6,6 +6,7 @@
 #include "core/gate/check/randomorder.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -251,26 +252,53 @@ void fillPatchwork(std::span<float> out, std::uint64_t first, std::uint64_t rows
     }
 }
 
-/// In a third of the contents one element, in the others up to half of a row. `out` begins with a row and ends with one.
-void fillAlone(std::span<float> out, std::uint64_t first, std::uint64_t rows, std::uint64_t rowLength,
-               const Distribution &d, std::uint64_t seed, std::uint64_t stream)
+/// Puts a piece of a row of `hard` into `row`.
+void putPiece(std::span<float> row, std::span<const float> hard, std::uint64_t count, std::uint64_t place)
 {
+    const std::uint64_t begin = place % (row.size() - count + 1);
+    std::copy_n(hard.begin() + static_cast<std::ptrdiff_t>(begin), count,
+                row.begin() + static_cast<std::ptrdiff_t>(begin));
+}
+
+/// Puts one element of `row` at `count` places more, some of them perhaps the same.
+void putCopies(std::span<float> row, std::uint64_t count, CipherRandom random, std::uint64_t place)
+{
+    const float copied = row[place % row.size()];
+    for (std::uint64_t i = 0; i < count; ++i)
+        row[random.bits(i) % row.size()] = copied;
+}
+
+/// A piece is one element in some contents, half of a row in others, and what is between; all orders of magnitude alike. `out` begins with
+/// a row and ends with one.
+void fillPieces(std::span<float> out, std::uint64_t first, std::uint64_t rows, std::uint64_t rowLength,
+                const Distribution &d, std::uint64_t seed, std::uint64_t stream)
+{
+    constexpr std::uint64_t pieceStreams = ownerStream + 16; // no tensor's
     const std::size_t last = d.parts.size() - 1;
     fillPiece(out, first, rows, rowLength, d.parts[last], seed, stream + partStreams * (last + 1));
-    CipherRandom owners(seed, ownerStream);
-    const std::uint64_t row = owners.bits(noRow) % rows;
-    if (row * rowLength < first || (row + 1) * rowLength > first + out.size())
-        return;
     // The same for all tensors of a case.
-    const auto part = static_cast<std::size_t>(owners.bits(noRow - 1) % ((d.parts.size() + 1) / 2));
+    CipherRandom drawn(seed, pieceStreams + static_cast<std::uint64_t>(d.drawing));
+    const std::uint64_t firstPart = drawn.bits(noRow) % d.parts.size();
+    const std::uint64_t most = std::max<std::uint64_t>(rowLength / 2, 1);
     std::vector<float> hard(rowLength);
-    fillPiece(hard, row * rowLength, rows, rowLength, d.parts[part], seed, stream + partStreams * (part + 1));
-    const std::uint64_t most =
-        owners.bits(noRow - 2) % 3 == 0 ? 1 : std::max<std::uint64_t>(rowLength / 2, 1);
-    const std::uint64_t count = 1 + owners.bits(noRow - 3) % most;
-    const std::uint64_t begin = owners.bits(noRow - 4) % (rowLength - count + 1);
-    std::copy_n(hard.begin() + static_cast<std::ptrdiff_t>(begin), count,
-                out.begin() + static_cast<std::ptrdiff_t>(row * rowLength - first + begin));
+    for (std::uint64_t piece = 0; piece < static_cast<std::uint64_t>(d.pieces); ++piece) {
+        const auto bits = [&](std::uint64_t i) { return drawn.bits(4 * piece + i); };
+        const std::uint64_t row = bits(0) % rows;
+        if (row * rowLength < first || (row + 1) * rowLength > first + out.size())
+            continue;
+        const auto own = out.subspan(row * rowLength - first, rowLength);
+        const std::uint64_t order = std::uint64_t{1}
+                                    << (bits(1) % static_cast<std::uint64_t>(std::bit_width(most)));
+        const std::uint64_t count = std::min(order + bits(2) % order, most);
+        if (d.copies) {
+            putCopies(own, count, CipherRandom(bits(2), pieceStreams), bits(3));
+            continue;
+        }
+        const auto part = static_cast<std::size_t>((firstPart + piece) % ((d.parts.size() + 1) / 2));
+        fillPiece(hard, row * rowLength, rows, rowLength, d.parts[part], seed,
+                  stream + partStreams * (part + 1));
+        putPiece(own, hard, count, bits(3));
+    }
 }
 
 /// Steps of at least 1 that add up to `end`; random ones are between about a third and nearly twice their mean.
@@ -356,7 +384,7 @@ void generate(HostTensor &tensor, const Distribution &distribution, std::uint64_
     parallelRanges(count, grain, [&](std::size_t begin, std::size_t end) {
         std::vector<float> values(end - begin);
         const auto fill = distribution.parts.empty() ? fillPiece
-                          : distribution.alone       ? fillAlone
+                          : distribution.pieces > 0  ? fillPieces
                                                      : fillPatchwork;
         if (isPaired)
             fillPaired(values, begin, tensor.rowLength(), terms, distribution, pairing, seed, stream);

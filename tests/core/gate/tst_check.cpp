@@ -223,12 +223,14 @@ void TestCheck::aHardRowMayBeAlone()
     large.mean = 1e6;
     workload::Distribution all;
     all.parts = {large, workload::Distribution()};
-    all.alone = true;
+    all.pieces = 1;
     int single = 0;
+    int extended = 0;
     std::set<std::size_t> rows;
-    for (std::uint64_t seed = 0; seed < 60; ++seed) {
-        HostTensor tensor = tensorOf({64, 16});
-        generate(tensor, all, seed, 1);
+    for (std::uint64_t seed = 0; seed < 80; ++seed) {
+        all.drawing = seed % 2 == 0 ? 0 : 1;
+        HostTensor tensor = tensorOf({64, 32});
+        generate(tensor, all, seed / 2, 1);
         const auto values = valuesOf(tensor);
         std::size_t count = 0;
         std::size_t last = 0;
@@ -239,12 +241,31 @@ void TestCheck::aHardRowMayBeAlone()
             last = i;
             ++count;
         }
-        QVERIFY(count > 0 && count <= 8 && last % 16 >= count - 1);
-        rows.insert(last / 16);
+        QVERIFY(count > 0 && count <= 16 && last % 32 >= count - 1);
+        rows.insert(last / 32);
         single += count == 1 ? 1 : 0;
+        extended += count >= 8 ? 1 : 0;
     }
-    QVERIFY2(single >= 15 && single <= 45, qPrintable(QString::number(single)));
+    QVERIFY2(single >= 6 && single <= 35, qPrintable(QString::number(single)));
+    QVERIFY2(extended >= 10, qPrintable(QString::number(extended)));
     QVERIFY(rows.size() > 30);
+    all.pieces = 5;
+    HostTensor tensor = tensorOf({64, 32});
+    generate(tensor, all, 3, 1);
+    rows.clear();
+    const auto values = valuesOf(tensor);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        if (values[i] > 1e5)
+            rows.insert(i / 32);
+    }
+    QVERIFY(rows.size() > 2 && rows.size() <= 5);
+    // Copies of an element are many, and nothing is hard.
+    all.copies = true;
+    generate(tensor, all, 3, 1);
+    const auto copied = valuesOf(tensor);
+    const std::set<double> distinct(copied.begin(), copied.end());
+    QVERIFY(distinct.size() < copied.size() - 5 && distinct.size() > copied.size() / 2);
+    QVERIFY(*distinct.rbegin() < 1e5);
 }
 
 void TestCheck::roundedToTheType()

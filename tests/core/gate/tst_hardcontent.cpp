@@ -10,6 +10,8 @@
 
 #include <cmath>
 #include <filesystem>
+#include <set>
+#include <utility>
 
 using namespace klineage;
 using namespace klineage::gate;
@@ -46,7 +48,7 @@ private slots:
     {
         const auto workload = corpusWorkload("small-softmax");
         const auto contents = hardContents(workload, 5);
-        QCOMPARE(contents.size(), std::size_t{2});
+        QCOMPARE(contents.size(), std::size_t{7});
         const auto *hard = &contents.front();
         QCOMPARE(hard->axes, workload.cases.front().axes);
         QCOMPARE(hard->name, std::string("timed (as large, masked, mostly-masked, mixed)"));
@@ -73,10 +75,15 @@ private slots:
         QVERIFY2(ordinary > 50 && ordinary < 100, qPrintable(QString::number(ordinary)));
         QVERIFY(masked > 30 && masked < 120);
         QVERIFY(large > 15 && large < 100);
-        // The other one is ordinary but for a piece of one row.
-        QCOMPARE(contents.back().name, hard->name + ", in one row");
-        QVERIFY(contents.back().distributions.at("x").alone);
-        QVERIFY(!hard->distributions.at("x").alone);
+        // In the others few pieces of few rows are hard, one in some.
+        std::set<std::pair<int, int>> drawings;
+        for (const auto &content : contents) {
+            const auto &filled = content.distributions.at("x");
+            QCOMPARE(filled.pieces == 0, &content == hard);
+            drawings.insert({filled.pieces, filled.drawing});
+        }
+        QCOMPARE(drawings.size(), contents.size());
+        QCOMPARE(contents.back().name, hard->name + ", in 16 pieces");
         // The same seed, the same content.
         QVERIFY(tensorOf(*makeInstance(workload, *hard, 5).value(), "x").bytes == x.bytes);
         QVERIFY(tensorOf(*makeInstance(workload, *hard, 6).value(), "x").bytes != x.bytes);
