@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/device/cuda/helpers.h"
 
+#include "core/device/cuda/subject.h"
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -21,6 +23,7 @@ constexpr unsigned printThreads = 512;
 // Bytes that klineage_scrub_local and _stack overwrite for each thread; _deep does four times as much as the latter.
 constexpr std::size_t smallStack = 256;
 constexpr std::size_t usualStack = 4096;
+static_assert(mostLocalBytes == 4 * usualStack, "what a plan may have is what _deep overwrites");
 /// The device hands memory out in pieces of this size: no candidate's buffer lies in one of these.
 constexpr std::size_t pieceBytes = std::size_t{2} << 20;
 
