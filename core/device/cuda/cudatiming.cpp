@@ -40,7 +40,8 @@ Result<CUgraphExec> CudaBackend::replay(Entry &entry, const TimedRun &run)
         return tl::unexpected(graph.error());
     CUgraphExec made = entry.replays.emplace_back(Replay{first, run.repeats, std::move(*graph)}).graph.get();
     // Uploaded, never replayed untimed: the sets may hold what is timed next already.
-    m_driver.graphUpload(made, m_stream.get());
+    if (auto sent = m_driver.check(m_driver.graphUpload(made, m_stream.get()), "upload a graph"); !sent)
+        return tl::unexpected(sent.error());
     if (auto done = m_driver.check(m_driver.streamSynchronize(m_stream.get()), "upload a graph"); !done)
         return tl::unexpected(done.error());
     return made;

@@ -4,6 +4,7 @@
 // so a wild write can hit the worker itself, and the supervisor takes its death for what it is.
 #include "core/base/random.h"
 #include "core/device/holdings.h"
+#include "core/device/opencl/cachelines.h"
 #include "core/device/opencl/guardedmemory.h"
 #include "core/device/opencl/program.h"
 #include "core/device/opencl/scrub.h"
@@ -34,16 +35,6 @@ struct Contents {
     std::vector<CopyRange> inputs;
     std::uint64_t held = 0; ///< TimedRun::content
 };
-
-/// So that who runs first on new content does not find it nearer than who comes later. Only where the processor has a way.
-void leaveCaches([[maybe_unused]] std::span<const std::byte> bytes)
-{
-#ifdef __x86_64__
-    constexpr std::size_t line = 64;
-    for (std::size_t i = 0; i < bytes.size(); i += line)
-        __builtin_ia32_clflush(bytes.data() + i);
-#endif
-}
 
 /// A NaN in every floating-point type, as what outputs are filled with.
 std::uint32_t scrubWord()

@@ -204,12 +204,13 @@ void TestJsonLines::aKillLosesAtMostTheLineInFlight()
             QCOMPARE(confirmed, -1);
             continue;
         }
-        for (std::size_t i = 0; i < read->lines.size(); ++i)
-            QCOMPARE(nlohmann::json::parse(read->lines[i].text).at("i").get<int>(), static_cast<int>(i));
         expected = static_cast<int>(read->lines.size());
         QVERIFY(expected == confirmed + 1 || expected == confirmed + 2);
     }
     QVERIFY(expected > 0);
+    const Lines all = readLines(path).value(); // once: it is a long file by now
+    for (std::size_t i = 0; i < all.lines.size(); ++i)
+        QCOMPARE(nlohmann::json::parse(all.lines[i].text).at("i").get<int>(), static_cast<int>(i));
 }
 
 QTEST_GUILESS_MAIN(TestJsonLines)
