@@ -136,7 +136,11 @@ struct TimedRun {
     int around = 0; ///< sets that are looked at, from `first` on, if those are more than run
     /// Put into inputs after their content was made, and gone when it is made anew: contents whose results are known.
     std::vector<CopyRange> known{};
+    /// After so many runs `then` is put into inputs of sets whose turn is yet to come: what a run has done ahead for them is wrong now. 0: never.
+    int midway = 0;
+    std::vector<CopyRange> then{};
 
+    [[nodiscard]] bool isSplit() const { return midway > 0 && midway < repeats; }
     /// How many sets it concerns, each once, of so many.
     [[nodiscard]] std::size_t setsConcerned(std::size_t sets) const
     {

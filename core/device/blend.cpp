@@ -74,8 +74,9 @@ void mix(const PieceSource &source, kernel::DType dtype, const std::byte *first,
         const std::size_t count = std::min(block, length - i);
         load(first + (source.first + i) * size, dtype, count, x);
         load(second + (source.second + i) * size, dtype, count, y);
-        for (std::size_t j = 0; j < block; ++j)
-            x[j] = (source.c * x[j] + source.s * y[j]) + source.shift;
+        const std::uint32_t salt = source.salt + static_cast<std::uint32_t>(i);
+        for (std::uint32_t j = 0; j < block; ++j)
+            x[j] = ((source.c * x[j] + source.s * y[j]) + source.shift) * offOf(salt, j);
         store(x, count, dtype, out + i * size);
     }
 }
@@ -106,6 +107,7 @@ PieceSource sourceOf(const Blend &blend, std::size_t elements, std::size_t index
         source.s = static_cast<float>(2 * t / (1 + square));
         const double rest = 1 - static_cast<double>(source.c) - static_cast<double>(source.s);
         source.shift = static_cast<float>(blend.mean * rest);
+        source.salt = static_cast<std::uint32_t>(spread(at + 3));
     }
     return source;
 }

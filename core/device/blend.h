@@ -35,10 +35,20 @@ struct PieceSource {
     std::size_t second = 0; ///< Mix: element of the second content
     std::size_t turn = 0;   ///< Turned
     bool ofSecond = false;  ///< Pieces, Turned: from the second content, at `first`
-    float c = 1; ///< Mix: out = c · x + s · y + shift, each operation rounded to single precision
+    float c = 1; ///< Mix: out = (c · x + s · y + shift) · off, each operation rounded to single precision
     float s = 0;
     float shift = 0;
+    std::uint32_t salt = 0; ///< Mix: of offOf()
 };
+
+/// What the i-th element of a piece is multiplied by, 1 ± 2^-10: else those near zero would lie on the steps of `shift`, by which such content
+/// could be told from any other.
+[[nodiscard]] inline float offOf(std::uint32_t salt, std::uint32_t i)
+{
+    constexpr std::uint32_t odd = 167; // takes every residue once
+    return 1.0f
+           + (static_cast<float>(static_cast<std::int32_t>(((i + salt) * odd) & 0xff)) - 127.5f) * 0x1p-17f;
+}
 
 /// Of the index-th piece of a tensor with so many elements. As klineage_blend has it (core/device/cuda/helperkernels.cpp).
 [[nodiscard]] PieceSource sourceOf(const Blend &blend, std::size_t elements, std::size_t index);

@@ -388,7 +388,7 @@ Result<SampledCode> CudaBackend::sample(SubjectId subject, std::span<const std::
                         {"pc_sample_period", static_cast<double>(samples->periodCycles), "cycles", ""}}};
 }
 
-Status CudaBackend::copy(std::span<const CopyRange> ranges)
+Status CudaBackend::enqueueCopies(std::span<const CopyRange> ranges)
 {
     std::vector<BlendJob> blends;
     const auto enqueued = m_held.copyEach(
@@ -402,10 +402,15 @@ Status CudaBackend::copy(std::span<const CopyRange> ranges)
             blends.push_back(blendJob(range, to, from, with));
             return {};
         });
-    if (!enqueued)
+    if (!enqueued || blends.empty())
         return enqueued;
-    if (auto blended = m_helpers.blend(m_stream.get(), blends); !blended)
-        return blended;
+    return m_helpers.blend(m_stream.get(), blends);
+}
+
+Status CudaBackend::copy(std::span<const CopyRange> ranges)
+{
+    if (auto enqueued = enqueueCopies(ranges); !enqueued)
+        return enqueued;
     return m_driver.check(m_driver.streamSynchronize(m_stream.get()), "copy between buffers");
 }
 

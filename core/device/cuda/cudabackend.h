@@ -87,8 +87,23 @@ private:
     Result<std::vector<AddressSet>> addresses(const std::vector<BufferSet> &sets) const;
     Status enqueueRuns(Entry &entry, const TimedRun &run);
     Result<CUgraphExec> replay(Entry &entry, const TimedRun &run);
+    /// Of a sample, enqueued at once.
+    struct Part {
+        TimedRun run;
+        CUgraphExec graph = nullptr; ///< nothing: its runs are launched one by one
+    };
+    Result<std::vector<Part>> partsOf(Entry &entry, const TimedRun &run);
+    Status enqueueCopies(std::span<const CopyRange> ranges);
     Status makeContents(const TimedRun &run);
     /// What a sample changed that it may not.
+    /// What the inputs of all sets add up to.
+    struct InputSums {
+        std::uint64_t key = 0;
+        std::vector<Region> regions;
+        std::vector<std::uint64_t> values;
+    };
+    Result<InputSums> inputSums(std::uint64_t key);
+    Result<std::optional<BufferBinding>> changedInput(const InputSums &before, const TimedRun &run);
     Result<std::optional<BufferBinding>> touched(const Entry &entry, const TimedRun &run);
 
     Driver m_driver;

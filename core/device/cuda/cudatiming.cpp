@@ -16,6 +16,12 @@ namespace {
 constexpr double betweenReadingsNs = 10e6; ///< of the energy counter
 constexpr std::size_t smallVariableBytes = std::size_t{16} << 10;
 
+std::uint64_t bytesOf(const BlendJob &job) ///< an element's
+{
+    constexpr std::uint64_t others = 8;
+    return job.elementKind == 0 ? sizeof(float) : job.elementKind < others ? 2 : job.elementKind - others;
+}
+
 } // namespace
 
 Status CudaBackend::enqueueRuns(Entry &entry, const TimedRun &run)
@@ -45,6 +51,30 @@ Result<CUgraphExec> CudaBackend::replay(Entry &entry, const TimedRun &run)
     if (auto done = m_driver.check(m_driver.streamSynchronize(m_stream.get()), "upload a graph"); !done)
         return tl::unexpected(done.error());
     return made;
+}
+
+/// The sample, or what comes before the change midway and what behind it.
+Result<std::vector<CudaBackend::Part>> CudaBackend::partsOf(Entry &entry, const TimedRun &run)
+{
+    std::vector<Part> parts;
+    const auto add = [&](std::size_t first, int repeats) {
+        TimedRun &part = parts.emplace_back().run;
+        part.subject = run.subject;
+        part.first = first;
+        part.repeats = repeats;
+    };
+    add(run.first, run.isSplit() ? run.midway : run.repeats);
+    if (run.isSplit())
+        add(run.first + static_cast<std::size_t>(run.midway), run.repeats - run.midway);
+    for (Part &part : parts) {
+        if (!run.replay)
+            continue;
+        const auto made = replay(entry, part.run);
+        if (!made)
+            return tl::unexpected(made.error());
+        part.graph = *made;
+    }
+    return parts;
 }
 
 /// Where a set does not hold what the run wants to find in it. A run that does not visit all sets finds all of them made anew: nobody looks
@@ -79,18 +109,17 @@ Result<TimedSample> CudaBackend::time(const TimedRun &run)
         return tl::unexpected(found.error());
     Entry &subject = **found;
     const std::size_t concerned = run.setsConcerned(subject.subject->setCount());
-    CUgraphExec graph = nullptr;
-    if (run.replay) {
-        const auto made = replay(subject, run);
-        if (!made)
-            return tl::unexpected(made.error());
-        graph = *made;
-    }
+    const auto parts = partsOf(subject, run);
+    if (!parts)
+        return tl::unexpected(parts.error());
     if (auto made = makeContents(run); !made)
         return tl::unexpected(made.error());
     if (auto put = run.known.empty() ? Status() : copy(run.known); !put)
         return tl::unexpected(put.error());
     const bool helped = m_helpers.installed();
+    const auto before = helped && run.fillWord != 0 ? inputSums(entropy()) : Result<InputSums>(InputSums());
+    if (!before)
+        return tl::unexpected(before.error());
     if (helped && run.fillWord != 0) {
         if (auto filled =
                 m_helpers.refill(m_stream.get(), subject.fills, run.fillWord, subject.subject->localBytes());
@@ -99,9 +128,15 @@ Result<TimedSample> CudaBackend::time(const TimedRun &run)
     }
     Status done = helped ? m_helpers.mark(m_stream.get(), 0) : Status();
     m_driver.eventRecord(m_begin.get(), m_stream.get());
-    if (done)
-        done = graph ? m_driver.check(m_driver.graphLaunch(graph, m_stream.get()), "replay a graph")
-                     : enqueueRuns(subject, run);
+    for (std::size_t i = 0; i < parts->size() && done; ++i) {
+        const Part &part = (*parts)[i];
+        if (i > 0)
+            done = enqueueCopies(run.then);
+        if (done)
+            done = part.graph
+                       ? m_driver.check(m_driver.graphLaunch(part.graph, m_stream.get()), "replay a graph")
+                       : enqueueRuns(subject, part.run);
+    }
     m_driver.eventRecord(m_end.get(), m_stream.get());
     if (done && helped)
         done = m_helpers.mark(m_stream.get(), 1);
@@ -124,8 +159,51 @@ Result<TimedSample> CudaBackend::time(const TimedRun &run)
         if (!changed)
             return tl::unexpected(changed.error());
         sample.touched = *changed;
+        if (!sample.touched) {
+            auto input = changedInput(*before, run);
+            if (!input)
+                return tl::unexpected(input.error());
+            sample.touched = *input;
+        }
     }
     return sample;
+}
+
+Result<CudaBackend::InputSums> CudaBackend::inputSums(std::uint64_t key)
+{
+    InputSums sums{key, {}, {}};
+    for (const Contents &set : m_contents) {
+        for (const BlendJob &job : set.jobs)
+            sums.regions.push_back({job.to, job.elements * bytesOf(job)});
+    }
+    auto added = m_helpers.sums(m_stream.get(), sums.regions, key);
+    if (!added)
+        return tl::unexpected(added.error());
+    sums.values = std::move(*added);
+    return sums;
+}
+
+/// Of any set, run or not, but what was changed midway: no run may write to one, and what slows another side down there leaves all results as
+/// they are.
+Result<std::optional<BufferBinding>> CudaBackend::changedInput(const InputSums &before, const TimedRun &run)
+{
+    const auto after = m_helpers.sums(m_stream.get(), before.regions, before.key);
+    if (!after)
+        return tl::unexpected(after.error());
+    for (std::size_t i = 0; i < after->size(); ++i) {
+        const Region &region = before.regions[i];
+        if ((*after)[i] == before.values[i])
+            continue;
+        const auto place = m_held.placeOf(region.address);
+        const bool ours = run.isSplit() && place
+                          && std::any_of(run.then.begin(), run.then.end(), [&](const CopyRange &range) {
+                                 return range.to == place->buffer && range.toOffset >= place->offsetBytes
+                                        && range.toOffset - place->offsetBytes < region.bytes;
+                             });
+        if (!ours)
+            return place;
+    }
+    return std::optional<BufferBinding>();
 }
 
 Result<std::optional<BufferBinding>> CudaBackend::touched(const Entry &entry, const TimedRun &run)

@@ -40,6 +40,32 @@ extern "C" __global__ void klineage_touched(const Region *regions, unsigned word
         atomicMin(found, last);
 }
 
+__device__ u64 spread(u64 x)
+{
+    x += 0x9e3779b97f4a7c15ull;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+    return x ^ (x >> 31);
+}
+
+// What the bytes of each region add up to, with a key that nobody else knows.
+extern "C" __global__ void klineage_sum(const Region *regions, u64 key, u64 *sums)
+{
+    const Region region = regions[blockIdx.y];
+    const u64 words = region.bytes / 4;
+    const unsigned *in = reinterpret_cast<const unsigned *>(region.address);
+    const u64 step = u64(gridDim.x) * blockDim.x;
+    u64 sum = 0;
+    for (u64 i = u64(blockIdx.x) * blockDim.x + threadIdx.x; i < words; i += step)
+        sum += spread(key + (i << 32 | in[i]));
+    if (blockIdx.x == 0 && threadIdx.x < region.bytes % 4) {
+        const u64 last = region.address + words * 4 + threadIdx.x;
+        sum += spread(~key + (u64(threadIdx.x) << 32 | *reinterpret_cast<const unsigned char *>(last)));
+    }
+    if (sum != 0)
+        atomicAdd(sums + blockIdx.y, sum);
+}
+
 __device__ void compare(const char *at, const char *with, u64 bytes, u64 *found)
 {
     if ((reinterpret_cast<u64>(at) | reinterpret_cast<u64>(with) | bytes) % 4 == 0) {
@@ -277,15 +303,7 @@ __device__ void addOtherTile(const Output &output, u64 first, u64 end, unsigned 
 // As sourceOf() and blendPieces() have it (core/device/blend.cpp): the same bits.
 struct Blend { u64 to, first, second, elements, piece, unit, key; double mean; u64 kind, elementKind; };
 
-__device__ u64 spread(u64 x)
-{
-    x += 0x9e3779b97f4a7c15ull;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
-    return x ^ (x >> 31);
-}
-
-struct Source { u64 first, second, turn; unsigned ofSecond; float c, s, shift; };
+struct Source { u64 first, second, turn; unsigned ofSecond; float c, s, shift; unsigned salt; };
 
 __device__ Source sourceOf(const Blend &blend, u64 index, u64 length)
 {
@@ -304,13 +322,15 @@ __device__ Source sourceOf(const Blend &blend, u64 index, u64 length)
         source.s = __double2float_rn(__ddiv_rn(2.0 * t, __dadd_rn(1.0, square)));
         const double rest = __dsub_rn(__dsub_rn(1.0, double(source.c)), double(source.s));
         source.shift = __double2float_rn(__dmul_rn(blend.mean, rest));
+        source.salt = unsigned(spread(at + 3));
     }
     return source;
 }
 
-__device__ float mixed(const Source &source, float x, float y)
+__device__ float mixed(const Source &source, float x, float y, u64 i)
 {
-    return __fadd_rn(__fadd_rn(__fmul_rn(source.c, x), __fmul_rn(source.s, y)), source.shift);
+    const float off = __fadd_rn(1.0f, (float((unsigned(i) + source.salt) * 167u & 255u) - 127.5f) * 0x1p-17f);
+    return __fmul_rn(__fadd_rn(__fadd_rn(__fmul_rn(source.c, x), __fmul_rn(source.s, y)), source.shift), off);
 }
 
 template <typename Bits>
@@ -329,7 +349,7 @@ __device__ void mixPiece(const Blend &blend, const Source &source, u64 begin, u6
         const float *y = reinterpret_cast<const float *>(blend.second) + source.second;
         float *to = reinterpret_cast<float *>(blend.to) + begin;
         for (u64 i = threadIdx.x; i < length; i += blockDim.x)
-            to[i] = mixed(source, x[i], y[i]);
+            to[i] = mixed(source, x[i], y[i], i);
         return;
     }
     const unsigned short *x = reinterpret_cast<const unsigned short *>(blend.first) + source.first;
@@ -341,12 +361,12 @@ __device__ void mixPiece(const Blend &blend, const Source &source, u64 begin, u6
             asm("cvt.f32.f16 %0, %1;" : "=f"(a) : "h"(x[i]));
             asm("cvt.f32.f16 %0, %1;" : "=f"(b) : "h"(y[i]));
             unsigned short bits;
-            asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(mixed(source, a, b)));
+            asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(mixed(source, a, b, i)));
             to[i] = bits;
         } else {
             const float a = __uint_as_float(unsigned(x[i]) << 16);
             const float b = __uint_as_float(unsigned(y[i]) << 16);
-            const unsigned bits = __float_as_uint(mixed(source, a, b));
+            const unsigned bits = __float_as_uint(mixed(source, a, b, i));
             to[i] = static_cast<unsigned short>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
         }
     }

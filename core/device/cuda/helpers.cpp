@@ -83,6 +83,7 @@ Status Helpers::install(CUdevice device, std::span<const std::byte> cubin)
                                          {&m_guard, "klineage_guard"},
                                          {&m_touched, "klineage_touched"},
                                          {&m_zones, "klineage_zones"},
+                                         {&m_sum, "klineage_sum"},
                                          {&m_wipe, "klineage_wipe"},
                                          {&m_scrub, "klineage_scrub"},
                                          {&m_scrubLocal, "klineage_scrub_local"},
@@ -240,6 +241,36 @@ Result<CUdeviceptr> Helpers::touched(CUstream stream, std::vector<Region> region
     if (!done)
         return tl::unexpected(done.error());
     return address == ~std::uint64_t{0} ? 0 : address;
+}
+
+Result<std::vector<std::uint64_t>> Helpers::sums(CUstream stream, const std::vector<Region> &regions,
+                                                 std::uint64_t key)
+{
+    std::vector<std::uint64_t> sums(regions.size(), 0);
+    if (regions.empty())
+        return sums;
+    const std::string what = "add up inputs";
+    const std::size_t regionBytes = regions.size() * sizeof(Region);
+    const std::size_t sumBytes = sums.size() * sizeof(std::uint64_t);
+    if (auto done = ensureRoom(regionBytes + sumBytes); !done)
+        return tl::unexpected(done.error());
+    CUdeviceptr table = m_room.get() + marksBytes();
+    CUdeviceptr to = table + regionBytes;
+    Status done = m_driver.toDevice(table, regions.data(), regionBytes, what);
+    if (done)
+        done = m_driver.toDevice(to, sums.data(), sumBytes, what);
+    void *arguments[] = {&table, &key, &to};
+    const auto count = static_cast<unsigned>(regions.size());
+    if (done)
+        done = launch(m_sum, std::max(1u, 8 * m_multiprocessors / count), count, fillThreads, 0, stream,
+                      arguments, "klineage_sum");
+    if (done)
+        done = m_driver.check(m_driver.streamSynchronize(stream), what);
+    if (done)
+        done = m_driver.check(m_driver.memcpyDtoH(sums.data(), to, sumBytes), what);
+    if (!done)
+        return tl::unexpected(done.error());
+    return sums;
 }
 
 Status Helpers::refill(CUstream stream, const FillTable &table, std::uint32_t word, std::size_t localBytes)

@@ -119,6 +119,9 @@ public:
     /// The stream has finished before and after.
     [[nodiscard]] Result<CUdeviceptr> touched(CUstream stream, std::vector<Region> regions,
                                               std::uint32_t word, const std::vector<Held> &held);
+    /// What the bytes of each region add up to, under a key. The stream has finished before and after.
+    [[nodiscard]] Result<std::vector<std::uint64_t>> sums(CUstream stream, const std::vector<Region> &regions,
+                                                          std::uint64_t key);
     /// What `count` launches over the sets from `first` on left in their outputs. The stream has finished before and after.
     [[nodiscard]] Result<std::vector<TilePrint>> look(CUstream stream, const OutputTable &table,
                                                       std::size_t first, std::size_t count,
@@ -152,6 +155,7 @@ private:
     CUfunction m_guard = nullptr;
     CUfunction m_touched = nullptr;
     CUfunction m_zones = nullptr;
+    CUfunction m_sum = nullptr;
     CUfunction m_wipe = nullptr;
     CUfunction m_scrub = nullptr;
     CUfunction m_scrubLocal = nullptr;

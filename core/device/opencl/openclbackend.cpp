@@ -519,8 +519,15 @@ Result<TimedSample> OpenClBackend::time(const TimedRun &run)
     if (auto done = run.fillWord != 0 ? scrub(subject.subject->localBytes()) : Status(); !done)
         return tl::unexpected(done.error());
     m_scrubbed = false;
-    const auto ns = subject.subject->run(
-        sets, run.fillWord != 0 ? [&] { return scrubBetween(*subject.subject); } : Subject::Between());
+    int finished = 0;
+    const Subject::Between between = [&]() -> Status {
+        if (++finished == run.midway && run.isSplit()) {
+            if (auto put = putKnown(run.then); !put)
+                return put;
+        }
+        return scrubBetween(*subject.subject);
+    };
+    const auto ns = subject.subject->run(sets, run.fillWord != 0 ? between : Subject::Between());
     if (!ns)
         return tl::unexpected(ns.error());
     TimedSample sample{*ns / run.repeats, 0};

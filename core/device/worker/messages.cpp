@@ -172,8 +172,8 @@ json write(const std::vector<CopyRange> &ranges)
 
 json write(const TimedRun &run)
 {
-    return {run.subject, run.first,   run.repeats, run.fillWord,
-            run.replay,  run.content, run.around,  write(run.known)};
+    return {run.subject, run.first,  run.repeats,      run.fillWord, run.replay,
+            run.content, run.around, write(run.known), run.midway,   write(run.then)};
 }
 
 json write(const TimedSample &sample)
@@ -404,7 +404,8 @@ TimedRun decode(const json &in)
     return {decode<SubjectId>(in.at(0)), decode<std::size_t>(in.at(1)),
             decode<int>(in.at(2)),       decode<std::uint32_t>(in.at(3)),
             in.at(4).get<bool>(),        decode<std::uint64_t>(in.at(5)),
-            decode<int>(in.at(6)),       decode<std::vector<CopyRange>>(in.at(7))};
+            decode<int>(in.at(6)),       decode<std::vector<CopyRange>>(in.at(7)),
+            decode<int>(in.at(8)),       decode<std::vector<CopyRange>>(in.at(9))};
 }
 
 template <>

@@ -22,7 +22,8 @@ using workload::DistributionKind;
 constexpr double maxCaseBytes = 64.0 * (1 << 30);
 
 /// Box–Muller: elements 2i and 2i + 1 are the two results of one pair of uniforms. These have few bits, which could be found again in
-/// a pair, and not in the contents of timed runs, which are made of two: so each element is off by up to 2^-13 of itself, by bits of its own.
+/// a pair, and what is near zero lies on the steps of the mean; the contents of timed runs, which are made of two, have neither. So each
+/// element is off by up to 2^-10 of itself, by bits of its own, as in theirs (core/device/blend.h).
 void fillNormal(std::span<float> out, std::uint64_t first, CipherRandom &random, float mean, float stddev)
 {
     for (std::size_t i = 0; i < out.size(); i += 2) {
@@ -32,11 +33,11 @@ void fillNormal(std::span<float> out, std::uint64_t first, CipherRandom &random,
         const float radius = stddev * std::sqrt(-2.0f * std::log(u));
         const float angle = 2.0f * std::numbers::pi_v<float> * v;
         const auto off = [](std::uint64_t byte) {
-            return 1.0f + (static_cast<float>(byte & 0xff) - 127.5f) * 0x1p-20f;
+            return 1.0f + (static_cast<float>(byte & 0xff) - 127.5f) * 0x1p-17f;
         };
-        out[i] = mean + radius * std::cos(angle) * off(bits >> 32);
+        out[i] = (mean + radius * std::cos(angle)) * off(bits >> 32);
         if (i + 1 < out.size())
-            out[i + 1] = mean + radius * std::sin(angle) * off(bits);
+            out[i + 1] = (mean + radius * std::sin(angle)) * off(bits);
     }
 }
 
@@ -196,8 +197,8 @@ constexpr float pairedDeviation = 0.968246f; ///< √(15/16): their squares then
 /// What an element is of which the pair has drawn these.
 float paired(float own, float others, bool equal, bool isFirst, double share)
 {
-    if (equal)
-        return static_cast<float>(pairedMean) + (isFirst ? own : others);
+    if (equal) // nearly: equal bits would be seen at a glance
+        return static_cast<float>(pairedMean) + (isFirst ? own : others + static_cast<float>(share) * own);
     return isFirst ? own : static_cast<float>(share) * own - others;
 }
 

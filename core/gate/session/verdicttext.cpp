@@ -74,9 +74,12 @@ Verdict redZoneVerdict(const Finding &finding, const Where &where)
 Verdict inputVerdict(const Finding &finding, const Where &where)
 {
     Verdict verdict = verdictOf(VerdictStatus::Unsafe, where.stage, "input_changed");
-    verdict.message = "The candidate changed its input " + finding.buffer + ", first at " + finding.element
-                      + " (" + placeOf(where) + ").";
-    verdict.evidence = {{"buffer", finding.buffer}, {"element", finding.element}};
+    verdict.message = "The " + where.subject + " changed its input " + finding.buffer
+                      + (finding.element.empty() ? "" : ", first at " + finding.element) + " ("
+                      + placeOf(where) + ").";
+    verdict.evidence = {{"buffer", finding.buffer}};
+    if (!finding.element.empty())
+        verdict.evidence.push_back({"element", finding.element});
     verdict.hint = "Inputs are read-only; put intermediate results in a [[workspace]].";
     addPlace(verdict, where);
     return verdict;

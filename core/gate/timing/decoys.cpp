@@ -19,6 +19,28 @@ std::size_t below(std::size_t count)
     return static_cast<std::size_t>(entropy() % count);
 }
 
+/// So many of the contents, none twice: no sample that is timed holds a content twice, so that one which did could be told from it.
+/// Seeds' and hard ones by turns, as long as there are both; or seeds' alone, which look as what is timed does.
+std::vector<std::size_t> drawKnown(const std::vector<std::size_t> &contents, std::size_t seedCount,
+                                   std::size_t count, bool looksTimed)
+{
+    std::vector<std::size_t> ofSeeds;
+    std::vector<std::size_t> hard;
+    for (const std::size_t index : randomOrder(contents.size(), entropy))
+        (contents[index] < seedCount ? ofSeeds : hard).push_back(contents[index]);
+    if (looksTimed && !ofSeeds.empty()) {
+        hard.clear();
+        count = std::min(count, ofSeeds.size());
+    }
+    std::vector<std::size_t> drawn;
+    for (bool takesHard = below(2) == 0; drawn.size() < count; takesHard = !takesHard) {
+        std::vector<std::size_t> &from = hard.empty() || (!takesHard && !ofSeeds.empty()) ? ofSeeds : hard;
+        drawn.push_back(from.back());
+        from.pop_back();
+    }
+    return drawn;
+}
+
 } // namespace
 
 std::vector<std::size_t> drawContents(const TimedBuffers &buffers, bool all)
@@ -40,23 +62,33 @@ Decoy drawDecoy(TimedRun run, const TimedBuffers &buffers, const std::vector<std
 {
     Decoy decoy{std::move(run), {}};
     TimedRun &sample = decoy.run;
-    if (sample.repeats > 1 && below(3) == 0) {
+    // Who tells hard contents from others at a glance still has to fear that the sample ends early.
+    const bool looksTimed = below(2) == 0;
+    if (sample.repeats > 1 && below(looksTimed ? 2 : 4) == 0) {
         sample.around = sample.repeats;
         sample.repeats = static_cast<int>(1 + below(static_cast<std::size_t>(sample.repeats - 1)));
     }
     const auto runs = std::min(static_cast<std::size_t>(sample.repeats), buffers.count());
-    const auto hard = std::partition_point(
-        contents.begin(), contents.end(), [&](std::size_t content) { return content < buffers.seedCount(); });
-    const auto seeds = static_cast<std::size_t>(hard - contents.begin());
+    const std::size_t most = std::min(mostKnown, contents.size());
+    const std::vector<std::size_t> drawn = drawKnown(
+        contents, buffers.seedCount(), std::clamp<std::size_t>(runs / knownShare, 1, most), looksTimed);
     const std::vector<std::size_t> order = randomOrder(runs, entropy);
-    for (std::size_t i = 0; i < std::clamp<std::size_t>(runs / knownShare, 1, mostKnown); ++i) {
+    for (std::size_t i = 0; i < drawn.size(); ++i) {
         const std::size_t set = (sample.first + order[i]) % buffers.count();
-        const std::size_t content = seeds < contents.size() && below(2) == 0
-                                        ? contents[seeds + below(contents.size() - seeds)]
-                                        : contents[below(seeds)];
-        decoy.known[set] = content;
-        const auto ranges = buffers.knownRanges(set, content);
+        decoy.known[set] = drawn[i];
+        const auto ranges = buffers.knownRanges(set, drawn[i]);
         sample.known.insert(sample.known.end(), ranges.begin(), ranges.end());
+    }
+    // One that is not the first to be run is another content in a few elements until shortly before.
+    const std::size_t changed = below(drawn.size());
+    if (order[changed] > 0 && below(4) != 0) {
+        const std::size_t set = (sample.first + order[changed]) % buffers.count();
+        if (const auto change = buffers.changeOf(set, drawn[changed])) {
+            // Most often right before its turn: the run before may have done it ahead.
+            sample.midway = static_cast<int>(order[changed] - (below(4) != 0 ? 0 : below(order[changed])));
+            sample.known.push_back(change->before);
+            sample.then.push_back(change->then);
+        }
     }
     return decoy;
 }

@@ -17,8 +17,8 @@ struct Decoy {
 /// The contents that a trial's decoys have: all that are known, or, where looking at one takes long, a seed's and a hard one.
 [[nodiscard]] std::vector<std::size_t> drawContents(const TimedBuffers &buffers, bool all);
 
-/// Of a run like any other; half of the known sets have hard contents where there are such. In one of three the last runs
-/// of the sample are left out.
+/// Of a run like any other. In half of them all known sets look as timed ones do; in the others half of them have hard contents where there
+/// are such. In some the last runs of the sample are left out, in some one set becomes its content shortly before its turn.
 [[nodiscard]] Decoy drawDecoy(TimedRun run, const TimedBuffers &buffers,
                               const std::vector<std::size_t> &contents);
 

@@ -111,6 +111,14 @@ RoundResult Profiler::untouched(std::size_t subject, const TimedRun &run, const 
         return end(strayVerdict("memory between buffers", where));
     if (!spot.within)
         return end(strayVerdict("the red zones of " + spot.name, where));
+    if (const auto *tensor = m_context.job.workload.findTensor(spot.name);
+        tensor && tensor->role == workload::Role::Input) {
+        where.seed = m_buffers.seedOf(spot.set);
+        Finding changed;
+        changed.kind = Finding::Kind::InputChanged;
+        changed.buffer = spot.name;
+        return end(findingVerdict(changed, where));
+    }
     if (run.around <= run.repeats) // nothing was left out that could have been done ahead
         return end(strayVerdict(spot.name + " of other launches", where));
     const std::size_t launch = (spot.set + m_state.sets - run.first % m_state.sets) % m_state.sets;

@@ -7,6 +7,7 @@
 #include "core/gate/check/randomorder.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <numeric>
 #include <utility>
@@ -268,6 +269,33 @@ std::vector<CopyRange> TimedBuffers::knownRanges(std::size_t set, std::size_t kn
         ranges.push_back({to.buffer, to.offsetBytes, m_masters[tensor][known], 0, family.layout.bytes});
     }
     return ranges;
+}
+
+std::optional<TimedBuffers::Change> TimedBuffers::changeOf(std::size_t set, std::size_t known) const
+{
+    constexpr std::size_t unit = 16; ///< bytes
+    constexpr std::size_t largestShare = 64;
+    std::vector<std::size_t> changeable; // what is never blended may have an order of its own
+    for (std::size_t tensor = 0; tensor < m_tensors.size(); ++tensor) {
+        const BufferLayout &layout = m_tensors[tensor].layout;
+        if (layout.kind == BufferKind::Input && m_blends[tensor] && layout.bytes >= unit)
+            changeable.push_back(tensor);
+    }
+    if (changeable.empty() || m_known.size() < 2)
+        return std::nullopt;
+    const std::size_t tensor = changeable[entropy() % changeable.size()];
+    const std::size_t other = (known + 1 + entropy() % (m_known.size() - 1)) % m_known.size();
+    const Family &family = m_tensors[tensor];
+    const std::size_t units = family.layout.bytes / unit;
+    const std::size_t most = std::max<std::size_t>(1, units / largestShare);
+    const std::size_t order = std::size_t{1} << (entropy() % static_cast<std::size_t>(std::bit_width(most)));
+    const std::size_t count = std::min(order + entropy() % order, most);
+    const std::size_t begin = unit * (entropy() % (units - count + 1));
+    const BufferBinding to = family.binding(set);
+    const auto slice = [&](std::size_t content) {
+        return CopyRange{to.buffer, to.offsetBytes + begin, m_masters[tensor][content], begin, unit * count};
+    };
+    return Change{slice(other), slice(known)};
 }
 
 WorkerResult<void> TimedBuffers::restore(const std::vector<std::size_t> &sets)

@@ -46,6 +46,14 @@ public:
     [[nodiscard]] const CaseInstance &known(std::size_t index) const { return *m_known.at(index); }
     /// What puts one of these into a set (TimedRun::known).
     [[nodiscard]] std::vector<CopyRange> knownRanges(std::size_t set, std::size_t known) const;
+    /// A few bytes of an input of a set: what they are at first, and as the known content has them.
+    struct Change {
+        CopyRange before;
+        CopyRange then;
+    };
+    /// Drawn anew each time, from 16 bytes to a sixty-fourth of a tensor; nothing where there is no other content. What was worked out for the set from
+    /// what it held before is wrong then, and only who compares all of it can know.
+    [[nodiscard]] std::optional<Change> changeOf(std::size_t set, std::size_t known) const;
     /// Gives sets back what no sample makes anew.
     [[nodiscard]] WorkerResult<void> restore(const std::vector<std::size_t> &sets);
 

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <set>
 #include <span>
+#include <utility>
 
 using namespace klineage;
 using namespace klineage::gate;
@@ -143,6 +144,30 @@ private slots:
         }
     }
 
+    /// By the steps of what was added to them, elements near zero would tell one kind of content from the other.
+    void nearZeroNothingLiesOnSteps()
+    {
+        const workload::Distribution normal;
+        const auto a = filled(DType::F32, {512, 512}, normal, 1);
+        const auto b = filled(DType::F32, {512, 512}, normal, 2);
+        const Blend blend{Blend::Kind::Mix, DType::F32, 5, normal.mean, 256, 1};
+        const auto mixed = blended(blend, a, b);
+        for (const std::span<const std::byte> content :
+             {std::span(std::as_const(a.bytes)), std::span(mixed)}) {
+            int near = 0;
+            int onSteps = 0;
+            for (const double value : valuesOf(content, DType::F32)) {
+                if (std::abs(value) > 0x1p-8)
+                    continue;
+                ++near;
+                const double steps = value * 0x1p28;
+                onSteps += steps == std::round(steps) ? 1 : 0;
+            }
+            QVERIFY2(near > 400, qPrintable(QString::number(near)));
+            QVERIFY2(10 * onSteps < near, qPrintable(QString::number(onSteps)));
+        }
+    }
+
     /// What the device makes has to be this: klineage_blend was written from the same definition, and this is a witness of it.
     void knownBits()
     {
@@ -154,6 +179,11 @@ private slots:
         QVERIFY(std::abs(source.c * source.c + source.s * source.s - 1) < 1e-6f);
         const double rest = 1 - static_cast<double>(source.c) - static_cast<double>(source.s);
         QCOMPARE(source.shift, static_cast<float>(0.25 * rest));
+        std::set<float> offs;
+        for (std::uint32_t i = 0; i < 256; ++i)
+            offs.insert(offOf(source.salt, i));
+        QCOMPARE(offs.size(), std::size_t{256});
+        QCOMPARE(*offs.begin(), 1 - 127.5f * 0x1p-17f);
     }
 
 private:

@@ -522,6 +522,7 @@ void TestTimedBuffers::decoys()
     QCOMPARE(all.size(), std::size_t{3});
     QCOMPARE(drawContents(bench.buffers, false).size(), std::size_t{1}); // there is no hard one
     int early = 0;
+    int changed = 0;
     std::set<std::size_t> sets;
     std::set<std::size_t> contents;
     for (int i = 0; i < 300; ++i) {
@@ -529,17 +530,43 @@ void TestTimedBuffers::decoys()
         const Decoy decoy = drawDecoy(usual, bench.buffers, all);
         QCOMPARE(decoy.run.first, usual.first);
         QCOMPARE(decoy.run.content, usual.content);
-        QVERIFY(!decoy.known.empty() && decoy.known.size() <= 10);
-        QCOMPARE(decoy.run.known.size(), decoy.known.size()); // of x
+        QVERIFY(!decoy.known.empty() && decoy.known.size() <= all.size());
+        changed += decoy.run.isSplit() ? 1 : 0;
+        QCOMPARE(decoy.run.then.size(), std::size_t{decoy.run.isSplit() ? 1u : 0u});
+        QCOMPARE(decoy.run.known.size(), decoy.known.size() + decoy.run.then.size()); // of x
+        if (decoy.run.isSplit()) {
+            // The last one, behind the content that it is of; gone before the set's turn.
+            const CopyRange &before = decoy.run.known.back();
+            const CopyRange &then = decoy.run.then.front();
+            QVERIFY(before.to == then.to && before.toOffset == then.toOffset && before.bytes == then.bytes);
+            QVERIFY(before.from != then.from && before.fromOffset == then.fromOffset);
+            const auto whole =
+                std::find_if(decoy.run.known.begin(), decoy.run.known.end() - 1, [&](const CopyRange &range) {
+                    return range.to == then.to && range.toOffset <= then.toOffset
+                           && then.toOffset + then.bytes <= range.toOffset + range.bytes;
+                });
+            QVERIFY(whole != decoy.run.known.end() - 1);
+            QCOMPARE(whole->from, then.from);
+            const auto set = std::find_if(decoy.known.begin(), decoy.known.end(), [&](const auto &known) {
+                return bench.buffers.knownRanges(known.first, known.second).front().toOffset
+                           == whole->toOffset
+                       && bench.buffers.knownRanges(known.first, known.second).front().to == whole->to;
+            });
+            QVERIFY(set != decoy.known.end());
+            QVERIFY((set->first + 10) % 40 >= static_cast<std::size_t>(decoy.run.midway));
+        }
         early += decoy.run.repeats < 40 ? 1 : 0;
         QVERIFY(decoy.run.repeats == 40 || decoy.run.around == 40);
+        std::set<std::size_t> own; // a content that came twice would tell it from samples that are timed
         for (const auto &[set, content] : decoy.known) {
             QVERIFY((set + 10) % 40 < static_cast<std::size_t>(decoy.run.repeats)); // one that is run
+            QVERIFY(own.insert(content).second);
             sets.insert(set);
             contents.insert(content);
         }
     }
     QVERIFY(early > 50 && early < 150);
+    QVERIFY(changed > 150 && changed < 270);
     QCOMPARE(sets.size(), std::size_t{40});
     QCOMPARE(contents.size(), std::size_t{3});
     QCOMPARE(drawDecoy({1, 3, 1, 1, true, 5}, bench.buffers, all).known.count(3), std::size_t{1});
