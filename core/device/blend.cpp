@@ -76,7 +76,7 @@ void mix(const PieceSource &source, kernel::DType dtype, const std::byte *first,
         load(second + (source.second + i) * size, dtype, count, y);
         const std::uint32_t salt = source.salt + static_cast<std::uint32_t>(i);
         for (std::uint32_t j = 0; j < block; ++j)
-            x[j] = ((source.c * x[j] + source.s * y[j]) + source.shift) * offOf(salt, j);
+            x[j] = ((source.c * x[j] + source.s * y[j]) + source.shift) * offOf(salt, source.step, j);
         store(x, count, dtype, out + i * size);
     }
 }
@@ -99,7 +99,7 @@ PieceSource sourceOf(const Blend &blend, std::size_t elements, std::size_t index
     source.second = blend.unit * below(spread(at + 1), places);
     source.turn = blend.kind == Blend::Kind::Turned ? below(spread(at + 3), length) : 0;
     source.ofSecond = (angle >> 63) != 0;
-    if (blend.kind == Blend::Kind::Mix) {
+    if (isMix(blend.kind)) {
         // The tangent of half the angle, 1/4 to 3/4 in steps of 2^-20: t and t² are exact, so that every processor finds the same.
         const double t = static_cast<double>((1u << 18) + (angle & ((1u << 19) - 1))) * 0x1p-20;
         const double square = t * t;
@@ -108,6 +108,7 @@ PieceSource sourceOf(const Blend &blend, std::size_t elements, std::size_t index
         const double rest = 1 - static_cast<double>(source.c) - static_cast<double>(source.s);
         source.shift = static_cast<float>(blend.mean * rest);
         source.salt = static_cast<std::uint32_t>(spread(at + 3));
+        source.step = blend.kind == Blend::Kind::Mix ? 0x1p-17f : 0;
     }
     return source;
 }
@@ -121,7 +122,7 @@ void blendPieces(const Blend &blend, std::span<const std::byte> first, std::span
         const PieceSource source = sourceOf(blend, elements, index);
         const std::size_t length = std::min(blend.piece, elements - index * blend.piece);
         std::byte *target = out.data() + index * blend.piece * size;
-        if (blend.kind == Blend::Kind::Mix) {
+        if (isMix(blend.kind)) {
             mix(source, blend.dtype, first.data(), second.data(), target, length);
             continue;
         }

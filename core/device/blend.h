@@ -20,34 +20,41 @@ struct Blend {
         Mix,    ///< of normal elements in f32, f16 or bf16
         Pieces, ///< each from one of the two
         Turned, ///< the same, and each piece is turned by a random number of elements: rows whose elements are of one kind
+        FarMix, ///< Mix of elements that lie farther from zero than from each other
     };
     Kind kind = Kind::Mix;
     kernel::DType dtype = kernel::DType::F32;
     std::uint64_t key = 0;
-    double mean = 0;       ///< Mix: of the elements
+    double mean = 0;       ///< of the elements that are mixed
     std::size_t piece = 1; ///< elements of a piece; the last one may be shorter
     std::size_t unit = 1;  ///< where a piece begins in its sources is a multiple of it
 };
 
+[[nodiscard]] constexpr bool isMix(Blend::Kind kind)
+{
+    return kind == Blend::Kind::Mix || kind == Blend::Kind::FarMix;
+}
+
 /// Where a piece comes from.
 struct PieceSource {
     std::size_t first = 0;  ///< element of the first content
-    std::size_t second = 0; ///< Mix: element of the second content
+    std::size_t second = 0; ///< mixed: element of the second content
     std::size_t turn = 0;   ///< Turned
     bool ofSecond = false;  ///< Pieces, Turned: from the second content, at `first`
-    float c = 1; ///< Mix: out = (c · x + s · y + shift) · off, each operation rounded to single precision
+    float c =
+        1; ///< mixed: out = (c · x + s · y + shift) · offOf(), each operation rounded to single precision
     float s = 0;
     float shift = 0;
-    std::uint32_t salt = 0; ///< Mix: of offOf()
+    std::uint32_t salt = 0;
+    float step = 0; ///< of offOf(): 2^-17; FarMix: 0, no element is near zero
 };
 
 /// What the i-th element of a piece is multiplied by, 1 ± 2^-10: else those near zero would lie on the steps of `shift`, by which such content
 /// could be told from any other.
-[[nodiscard]] inline float offOf(std::uint32_t salt, std::uint32_t i)
+[[nodiscard]] inline float offOf(std::uint32_t salt, float step, std::uint32_t i)
 {
     constexpr std::uint32_t odd = 167; // takes every residue once
-    return 1.0f
-           + (static_cast<float>(static_cast<std::int32_t>(((i + salt) * odd) & 0xff)) - 127.5f) * 0x1p-17f;
+    return 1.0f + (static_cast<float>(static_cast<std::int32_t>(((i + salt) * odd) & 0xff)) - 127.5f) * step;
 }
 
 /// Of the index-th piece of a tensor with so many elements. As klineage_blend has it (core/device/cuda/helperkernels.cpp).

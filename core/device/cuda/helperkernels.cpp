@@ -303,7 +303,12 @@ __device__ void addOtherTile(const Output &output, u64 first, u64 end, unsigned 
 // As sourceOf() and blendPieces() have it (core/device/blend.cpp): the same bits.
 struct Blend { u64 to, first, second, elements, piece, unit, key; double mean; u64 kind, elementKind; };
 
-struct Source { u64 first, second, turn; unsigned ofSecond; float c, s, shift; unsigned salt; };
+struct Source { u64 first, second, turn; unsigned ofSecond; float c, s, shift; unsigned salt; float step; };
+
+__device__ bool isMix(const Blend &blend)
+{
+    return blend.kind == 0 || blend.kind == 3;
+}
 
 __device__ Source sourceOf(const Blend &blend, u64 index, u64 length)
 {
@@ -315,7 +320,7 @@ __device__ Source sourceOf(const Blend &blend, u64 index, u64 length)
     source.second = blend.unit * __umul64hi(spread(at + 1), places);
     source.turn = blend.kind == 2 ? __umul64hi(spread(at + 3), length) : 0;
     source.ofSecond = unsigned(angle >> 63);
-    if (blend.kind == 0) {
+    if (isMix(blend)) {
         const double t = double((1u << 18) + unsigned(angle & ((1u << 19) - 1))) / 1048576.0;
         const double square = __dmul_rn(t, t);
         source.c = __double2float_rn(__ddiv_rn(__dsub_rn(1.0, square), __dadd_rn(1.0, square)));
@@ -323,13 +328,14 @@ __device__ Source sourceOf(const Blend &blend, u64 index, u64 length)
         const double rest = __dsub_rn(__dsub_rn(1.0, double(source.c)), double(source.s));
         source.shift = __double2float_rn(__dmul_rn(blend.mean, rest));
         source.salt = unsigned(spread(at + 3));
+        source.step = blend.kind == 0 ? 0x1p-17f : 0.0f;
     }
     return source;
 }
 
 __device__ float mixed(const Source &source, float x, float y, u64 i)
 {
-    const float off = __fadd_rn(1.0f, (float((unsigned(i) + source.salt) * 167u & 255u) - 127.5f) * 0x1p-17f);
+    const float off = __fadd_rn(1.0f, (float((unsigned(i) + source.salt) * 167u & 255u) - 127.5f) * source.step);
     return __fmul_rn(__fadd_rn(__fadd_rn(__fmul_rn(source.c, x), __fmul_rn(source.s, y)), source.shift), off);
 }
 
@@ -386,7 +392,7 @@ extern "C" __global__ void __launch_bounds__(256) klineage_blend(const Blend *bl
             shared = sourceOf(blend, index, length);
         __syncthreads();
         const Source source = shared;
-        if (blend.kind == 0)
+        if (isMix(blend))
             mixPiece(blend, source, begin, length);
         else if (blend.elementKind == 8 + 1)
             takePiece<unsigned char>(blend, source, begin, length);

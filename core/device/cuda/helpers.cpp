@@ -401,7 +401,7 @@ BlendJob blendJob(const CopyRange &range, CUdeviceptr to, CUdeviceptr from, CUde
             blend.key,
             blend.mean,
             static_cast<std::uint64_t>(blend.kind),
-            blend.kind == Blend::Kind::Mix ? known : 8 + size};
+            isMix(blend.kind) ? known : 8 + size};
 }
 
 Status Helpers::blend(CUstream stream, const std::vector<BlendJob> &jobs)

@@ -23,21 +23,24 @@ constexpr double maxCaseBytes = 64.0 * (1 << 30);
 
 /// Box–Muller: elements 2i and 2i + 1 are the two results of one pair of uniforms. These have few bits, which could be found again in
 /// a pair, and what is near zero lies on the steps of the mean; the contents of timed runs, which are made of two, have neither. So each
-/// element is off by up to 2^-10 of itself, by bits of its own, as in theirs (core/device/blend.h).
+/// element is off by up to 2^-10 of itself, by bits of its own, as in theirs (core/device/blend.h); one of which the mean is most, of
+/// its distance from that.
 void fillNormal(std::span<float> out, std::uint64_t first, CipherRandom &random, float mean, float stddev)
 {
+    const bool far = std::abs(mean) > stddev;
+    const auto element = [&](float distance, std::uint64_t byte) {
+        const float off = 1.0f + (static_cast<float>(byte & 0xff) - 127.5f) * 0x1p-17f;
+        return far ? mean + distance * off : (mean + distance) * off;
+    };
     for (std::size_t i = 0; i < out.size(); i += 2) {
         const std::uint64_t bits = random.bits((first + i) / 2);
         const float u = static_cast<float>((bits >> 40) + 1) * 0x1p-24f; // (0, 1]
         const float v = static_cast<float>((bits >> 8) & 0xffffff) * 0x1p-24f;
         const float radius = stddev * std::sqrt(-2.0f * std::log(u));
         const float angle = 2.0f * std::numbers::pi_v<float> * v;
-        const auto off = [](std::uint64_t byte) {
-            return 1.0f + (static_cast<float>(byte & 0xff) - 127.5f) * 0x1p-17f;
-        };
-        out[i] = (mean + radius * std::cos(angle)) * off(bits >> 32);
+        out[i] = element(radius * std::cos(angle), bits >> 32);
         if (i + 1 < out.size())
-            out[i + 1] = (mean + radius * std::sin(angle)) * off(bits);
+            out[i + 1] = element(radius * std::sin(angle), bits);
     }
 }
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <numeric>
 #include <utility>
@@ -37,6 +38,8 @@ std::optional<Blend> blendFor(const HostTensor &tensor, const workload::Distribu
     case DistributionKind::Normal:
     case DistributionKind::Large:
         blend.mean = distribution.mean * (large ? distribution.scale : 1.0);
+        if (std::abs(distribution.mean) > distribution.stddev)
+            blend.kind = Blend::Kind::FarMix;
         if (tensor.dtype == kernel::DType::F64 || kernel::sizeOf(tensor.dtype) < 2)
             blend.kind =
                 Blend::Kind::Pieces; // double would be rounded, and a byte's few values come again anyway

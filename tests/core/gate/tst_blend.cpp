@@ -181,9 +181,14 @@ private slots:
         QCOMPARE(source.shift, static_cast<float>(0.25 * rest));
         std::set<float> offs;
         for (std::uint32_t i = 0; i < 256; ++i)
-            offs.insert(offOf(source.salt, i));
+            offs.insert(offOf(source.salt, source.step, i));
         QCOMPARE(offs.size(), std::size_t{256});
         QCOMPARE(*offs.begin(), 1 - 127.5f * 0x1p-17f);
+        // Far from zero a part of the mean would be more than the elements differ by.
+        const PieceSource far =
+            sourceOf({Blend::Kind::FarMix, DType::F32, 1234567, 1e4, 1024, 1}, 1 << 20, 17);
+        QCOMPARE(far.c, source.c);
+        QCOMPARE(offOf(far.salt, far.step, 5), 1.0f);
     }
 
 private:
