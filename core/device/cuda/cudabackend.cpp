@@ -302,6 +302,7 @@ Status CudaBackend::setContents(const std::vector<std::vector<CopyRange>> &sets)
             },
             [&](CUdeviceptr to, CUdeviceptr from, CUdeviceptr with, const CopyRange &range) -> Status {
                 set.jobs.push_back(blendJob(range, to, from, with));
+                set.inputs.push_back({to + range.toOffset, range.bytes});
                 return {};
             });
         if (!placed)

@@ -95,7 +95,6 @@ private:
     Result<std::vector<Part>> partsOf(Entry &entry, const TimedRun &run);
     Status enqueueCopies(std::span<const CopyRange> ranges);
     Status makeContents(const TimedRun &run);
-    /// What a sample changed that it may not.
     /// What the inputs of all sets add up to.
     struct InputSums {
         std::uint64_t key = 0;
@@ -104,6 +103,7 @@ private:
     };
     Result<InputSums> inputSums(std::uint64_t key);
     Result<std::optional<BufferBinding>> changedInput(const InputSums &before, const TimedRun &run);
+    /// What a sample changed that it may not.
     Result<std::optional<BufferBinding>> touched(const Entry &entry, const TimedRun &run);
 
     Driver m_driver;
@@ -120,6 +120,7 @@ private:
     /// How the inputs of a set are made, and what they hold now.
     struct Contents {
         std::vector<BlendJob> jobs;
+        std::vector<Region> inputs; ///< that the jobs make
         std::uint64_t held = 0;
     };
     std::vector<Contents> m_contents; ///< by set

@@ -16,12 +16,6 @@ namespace {
 constexpr double betweenReadingsNs = 10e6; ///< of the energy counter
 constexpr std::size_t smallVariableBytes = std::size_t{16} << 10;
 
-std::uint64_t bytesOf(const BlendJob &job) ///< an element's
-{
-    constexpr std::uint64_t others = 8;
-    return job.elementKind == 0 ? sizeof(float) : job.elementKind < others ? 2 : job.elementKind - others;
-}
-
 } // namespace
 
 Status CudaBackend::enqueueRuns(Entry &entry, const TimedRun &run)
@@ -117,7 +111,8 @@ Result<TimedSample> CudaBackend::time(const TimedRun &run)
     if (auto put = run.known.empty() ? Status() : copy(run.known); !put)
         return tl::unexpected(put.error());
     const bool helped = m_helpers.installed();
-    const auto before = helped && run.fillWord != 0 ? inputSums(entropy()) : Result<InputSums>(InputSums());
+    const bool watched = helped && run.fillWord != 0 && !subject.outputs.empty();
+    const auto before = watched ? inputSums(entropy()) : Result<InputSums>(InputSums());
     if (!before)
         return tl::unexpected(before.error());
     if (helped && run.fillWord != 0) {
@@ -150,7 +145,7 @@ Result<TimedSample> CudaBackend::time(const TimedRun &run)
         !read)
         return tl::unexpected(read.error());
     TimedSample sample{static_cast<double>(elapsedMs) * 1e6 / run.repeats, helped ? m_helpers.clockMhz() : 0};
-    if (helped && run.fillWord != 0 && !subject.outputs.empty()) {
+    if (watched) {
         auto looked = m_helpers.look(m_stream.get(), subject.outputs, run.first, concerned, run.fillWord);
         if (!looked)
             return tl::unexpected(looked.error());
@@ -172,10 +167,8 @@ Result<TimedSample> CudaBackend::time(const TimedRun &run)
 Result<CudaBackend::InputSums> CudaBackend::inputSums(std::uint64_t key)
 {
     InputSums sums{key, {}, {}};
-    for (const Contents &set : m_contents) {
-        for (const BlendJob &job : set.jobs)
-            sums.regions.push_back({job.to, job.elements * bytesOf(job)});
-    }
+    for (const Contents &set : m_contents)
+        sums.regions.insert(sums.regions.end(), set.inputs.begin(), set.inputs.end());
     auto added = m_helpers.sums(m_stream.get(), sums.regions, key);
     if (!added)
         return tl::unexpected(added.error());
