@@ -101,8 +101,8 @@ void TrajectoryPanel::refresh()
     const double top = std::max(1.0, *std::max_element(running.begin(), running.end()));
     m_plot->xAxis->setRange(0.5, static_cast<double>(trials.size()) + 0.5);
     m_plot->yAxis->setRange(-0.06 * top, 1.3 * top);
-    // Without what it was built with, for which an axis has no room: that is in the table, and beside the line at 1.
-    const QString against = m_trajectory.reference.section(QStringLiteral(" ("), 0, 0);
+    // Without its routine, for which an axis has no room: that is in the table, and beside the line at 1.
+    const QString against = m_trajectory.reference.section(QLatin1Char('/'), 0, 0);
     m_plot->yAxis->setLabel(m_trajectory.isPaired ? tr("Speedup over %1").arg(against)
                                                   : tr("≈ over %1, not paired").arg(against));
     nameReference(m_unityText, m_plot->axisRect(), m_trajectory.reference);
