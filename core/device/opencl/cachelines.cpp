@@ -12,7 +12,7 @@ namespace klineage::gate::opencl {
 
 namespace {
 
-constexpr std::size_t line = 64;
+constexpr std::size_t lineBytes = 64;
 
 bool hasUnorderedFlush()
 {
@@ -27,7 +27,7 @@ bool hasUnorderedFlush()
 /// No line waits for the one before: thirty times as fast as the older instruction, which is ordered.
 [[gnu::target("clflushopt")]] void flushUnordered(std::span<const std::byte> bytes)
 {
-    for (std::size_t i = 0; i < bytes.size(); i += line)
+    for (std::size_t i = 0; i < bytes.size(); i += lineBytes)
         _mm_clflushopt(const_cast<std::byte *>(bytes.data() + i)); // it changes nothing there
     _mm_sfence();
 }
@@ -39,7 +39,7 @@ void leaveCaches(std::span<const std::byte> bytes)
     static const bool unordered = hasUnorderedFlush();
     if (unordered)
         return flushUnordered(bytes);
-    for (std::size_t i = 0; i < bytes.size(); i += line)
+    for (std::size_t i = 0; i < bytes.size(); i += lineBytes)
         _mm_clflush(bytes.data() + i);
 }
 
