@@ -20,6 +20,7 @@ void addLineageCommands(CLI::App &app, Session &session);
 void addRederiveCommand(CLI::App &group, Session &session);  ///< `lineage rederive`
 void addRoundtripCommand(CLI::App &group, Session &session); ///< `lineage roundtrip`
 void addNewLineage(CLI::App &group, Session &session);       ///< `lineage new`
+void addArchiveImport(CLI::App &group, Session &session);    ///< `lineage import`
 void addCommentsCommand(CLI::App &group, Session &session);  ///< `lineage comments`
 void addExplainCommand(CLI::App &group, Session &session);   ///< `lineage explain`
 void addGateCommands(CLI::App &app, Session &session);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/importreport.h"
 
+#include "core/base/listtext.h"
+
 #include <nlohmann/json.hpp>
 
 #include <cstdio>
@@ -43,10 +45,15 @@ int printImport(const Session &session, const std::vector<interop::ImportEntry> 
     const int skipped = static_cast<int>(entries.size()) - imported;
     out["imported"] = imported;
     out["skipped"] = skipped;
+    const bool goesOn = imported > 0 && !words.dryRun && !words.next.empty();
+    if (goesOn)
+        out["next"] = words.next;
     if (session.json())
         session.print(out);
     else
         std::printf("%d imported%s, %d skipped.\n", imported, words.as, skipped);
+    if (goesOn && !session.json())
+        std::printf("Next: %s\n", joined(words.next, " && ").c_str());
     return imported + there > 0 ? exitOk : exitNegative;
 }
 

@@ -11,6 +11,8 @@ struct ImportWords {
     const char *key;     ///< of the name in an entry's JSON: "card"
     const char *as = ""; ///< what was imported became: " as hypotheses"
     bool dryRun = false;
+    std::vector<std::string> next =
+        {}; ///< commands that go on with what was imported; told when something was
 };
 
 /// Prints what became of each entry and how many were imported. The exit status: negative when nothing was imported, nor was there

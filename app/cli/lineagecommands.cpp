@@ -246,6 +246,7 @@ void addLineageCommands(CLI::App &app, Session &session)
         ->add_option("lineages", *recorded, "WORKLOAD/PLATFORM … (default: all)");
 
     addNewLineage(*group, session);
+    addArchiveImport(*group, session);
     addRederiveCommand(*group, session);
     addRoundtripCommand(*group, session);
     addExplainCommand(*group, session);

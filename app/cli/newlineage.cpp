@@ -286,8 +286,8 @@ int beginNew(const Session &session, const NewOptions &options)
     lineage::NewLineage check = options.lineage;
     if (check.platform.empty())
         check.platform = "platform";
-    if (const std::string why = lineage::nameProblem(workload.directory, check); found && !why.empty())
-        return session.usage(why);
+    if (const Status free = lineage::checkName(workload.directory, check); found && !free)
+        return session.usage(free.error().message);
     if (!found) {
         if (Status added = addTemplateWorkload(workspace->root, name); !added)
             return session.fail(added.error());

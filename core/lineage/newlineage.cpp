@@ -3,9 +3,13 @@
 
 #include "core/base/identifier.h"
 #include "core/files/atomicfile.h"
+#include "core/files/filehandle.h"
 #include "core/files/sha256.h"
 
+#include <fcntl.h>
 #include <unistd.h>
+
+#include <cerrno>
 
 namespace klineage::lineage {
 
@@ -25,15 +29,36 @@ std::string refusal(const NewLineage &lineage, std::string_view text, const gate
     return {};
 }
 
-Status writeFolder(const fs::path &folder, const Lineage &lineage, std::string_view text,
-                   const std::optional<gate::Trial> &trial)
+/// A file that is not there yet, in a folder that nobody else sees: nothing has to be replaced.
+Status writeNewFile(const fs::path &path, std::string_view text)
+{
+    const FileDescriptor handle = files::openFile(path, O_WRONLY | O_CREAT | O_EXCL);
+    if (!handle)
+        return files::systemError("create", path, errno);
+    while (!text.empty()) {
+        const ssize_t written = ::write(handle.get(), text.data(), text.size());
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0)
+            return files::systemError("write", path, errno);
+        text.remove_prefix(static_cast<std::size_t>(written));
+    }
+    return ::fsync(handle.get()) == 0 ? Status() : files::systemError("flush", path, errno);
+}
+
+Status writeFolder(const fs::path &folder, const Lineage &lineage, const std::vector<LineageFile> &texts,
+                   const std::optional<gate::Trial> &trial, const std::stop_token &stop)
 {
     std::error_code problem;
     fs::create_directories(folder, problem);
     if (problem)
         return fail(ErrorCode::Io, "Cannot create '" + folder.string() + "': " + problem.message() + '.');
-    if (Status written = files::writeFileAtomic(folder / lineage.states.front().file, text); !written)
-        return written;
+    for (const LineageFile &file : texts) {
+        if (stop.stop_requested())
+            return fail(ErrorCode::Cancelled, "The lineage was not written: that was stopped.");
+        if (Status written = writeNewFile(folder / file.name, file.text); !written)
+            return written;
+    }
     if (trial) {
         if (Status appended = appendTrial(folder, *trial); !appended)
             return appended;
@@ -48,16 +73,19 @@ std::string folderOf(const NewLineage &lineage)
     return lineage.name.empty() ? lineage.platform : lineage.platform + '-' + lineage.name;
 }
 
-std::string nameProblem(const fs::path &workloadDirectory, const NewLineage &lineage)
+Status checkName(const fs::path &workloadDirectory, const NewLineage &lineage)
 {
     if (!isSlug(lineage.platform))
-        return "'" + lineage.platform + "' is no platform; expected a word as pocl or sm90.";
+        return fail(ErrorCode::InvalidInput,
+                    "'" + lineage.platform + "' is no platform; expected a word as pocl or sm90.");
     if (!lineage.name.empty() && !isSlug(lineage.name))
-        return "'" + lineage.name + "' is no name; expected 1 to 64 of a-z, 0-9, '_' and '-', not '-' first.";
+        return fail(ErrorCode::InvalidInput,
+                    "'" + lineage.name
+                        + "' is no name; expected 1 to 64 of a-z, 0-9, '_' and '-', not '-' first.");
     std::error_code ignored;
     if (fs::exists(workloadDirectory / "lineages" / folderOf(lineage), ignored))
-        return "There is a lineage " + lineage.workload + '/' + folderOf(lineage)
-               + " already; choose another name.";
+        return fail(ErrorCode::Conflict, "There is a lineage " + lineage.workload + '/' + folderOf(lineage)
+                                             + " already; choose another name.");
     return {};
 }
 
@@ -65,8 +93,8 @@ Result<Lineage> beginLineage(const fs::path &workloadDirectory, const NewLineage
                              std::string_view candidateText, const std::optional<gate::Trial> &trial)
 {
     const std::string key = begun.workload + '/' + folderOf(begun);
-    if (const std::string why = nameProblem(workloadDirectory, begun); !why.empty())
-        return fail(why.starts_with("There is") ? ErrorCode::Conflict : ErrorCode::InvalidInput, why);
+    if (const Status free = checkName(workloadDirectory, begun); !free)
+        return tl::unexpected(free.error());
     const auto candidate = kernel::parseCandidate(candidateText, "K00");
     if (!candidate)
         return tl::unexpected(candidate.error());
@@ -90,13 +118,24 @@ Result<Lineage> beginLineage(const fs::path &workloadDirectory, const NewLineage
         own->file = lineage.states.front().file;
         own->parent.clear();
     }
-    const fs::path folder = workloadDirectory / "lineages" / folderOf(begun);
+    const std::vector<LineageFile> texts{{lineage.states.front().file, std::string(candidateText)}};
+    return createLineage(workloadDirectory, lineage, texts, own);
+}
+
+Result<Lineage> createLineage(const fs::path &workloadDirectory, const Lineage &lineage,
+                              const std::vector<LineageFile> &texts, const std::optional<gate::Trial> &trial,
+                              const std::stop_token &stop)
+{
+    const NewLineage named{lineage.workload, lineage.platform, lineage.name, {}, {}, {}};
+    if (const Status free = checkName(workloadDirectory, named); !free)
+        return tl::unexpected(free.error());
+    const fs::path folder = workloadDirectory / "lineages" / lineage.folder();
     // Hidden, so that nobody reads it before it is whole.
     const fs::path partial =
-        folder.parent_path() / ('.' + folderOf(begun) + ".partial-" + std::to_string(::getpid()));
+        folder.parent_path() / ('.' + lineage.folder() + ".partial-" + std::to_string(::getpid()));
     std::error_code problem;
     fs::remove_all(partial, problem);
-    Status written = writeFolder(partial, lineage, candidateText, own);
+    Status written = writeFolder(partial, lineage, texts, trial, stop);
     if (written) {
         fs::rename(partial, folder, problem);
         if (problem)

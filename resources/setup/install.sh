@@ -21,6 +21,7 @@ libfmt-dev
 libcli11-dev
 libexpected-dev
 libgit2-dev
+libsqlite3-dev
 libcurl4-openssl-dev
 opencl-c-headers
 qt6-base-dev

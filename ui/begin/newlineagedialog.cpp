@@ -337,8 +337,9 @@ QString NewLineageDialog::nameProblem() const
         return tr("The workspace has no workload, and the program no template.");
     if (lineage.platform.empty())
         lineage.platform = "platform"; // the gate's to say
-    return QString::fromStdString(lineage::nameProblem(
-        isTemplate() ? std::filesystem::path("/nonexistent") : workload->directory, lineage));
+    const Status free = lineage::checkName(
+        isTemplate() ? std::filesystem::path("/nonexistent") : workload->directory, lineage);
+    return free ? QString() : QString::fromStdString(free.error().message);
 }
 
 void NewLineageDialog::onEdited()

@@ -5,6 +5,7 @@
 #include "core/files/sha256.h"
 #include "core/files/utf8text.h"
 #include "core/interop/folderimport.h"
+#include "core/interop/license.h"
 
 #include <nlohmann/json.hpp>
 
@@ -29,22 +30,6 @@ std::string loweredName(std::string text)
     std::transform(text.begin(), text.end(), text.begin(),
                    [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
     return text;
-}
-
-/// The first line with words, of what may say the licence of a library.
-std::string licenseIn(const fs::path &folder)
-{
-    for (const char *name : {"LICENSE", "LICENSE.md", "LICENSE.txt", "LICENCE", "COPYING"}) {
-        const Result<std::string> text = files::readFile(folder / name, std::size_t{1} << 20);
-        if (!text || !files::isUtf8Text(*text))
-            continue;
-        const std::size_t begin = text->find_first_not_of(" \t\r\n#");
-        if (begin == std::string::npos)
-            continue;
-        const std::string line = text->substr(begin, text->find_first_of("\r\n", begin) - begin);
-        return line.substr(0, line.find_last_not_of(" \t") + 1).substr(0, 200);
-    }
-    return "unknown";
 }
 
 class CardImport : public FolderImport
@@ -72,6 +57,8 @@ public:
         if (m_library.origin.empty() || !files::isUtf8Text(m_library.origin))
             m_library.origin = "a folder";
         m_library.license = m_options.license.empty() ? licenseIn(folder) : m_options.license;
+        if (m_library.license.empty())
+            m_library.license = "unknown";
         return walk();
     }
 

@@ -65,7 +65,8 @@ private slots:
               "card approve",   "card reject",   "card needs-evidence", "card undo",        "card redo",
               "trials import",  "trials list",   "card probe"})
             QTest::newRow(verb) << verb;
-        for (const char *verb : {"gate corpus", "workload check", "workload import", "lineage explain"})
+        for (const char *verb :
+             {"gate corpus", "workload check", "workload import", "lineage explain", "lineage import"})
             QTest::newRow(verb) << verb;
     }
 
