@@ -21,7 +21,7 @@ std::string cardsText(const Problem &problem, bool index)
 
 Result<Chat> Chat::begin(const Problem &problem, const Tried &root, std::size_t mostTurnBytes, Prefix prefix)
 {
-    const bool lean = prefix == Prefix::Lean;
+    const bool lean = prefix != Prefix::Whole;
     // Of earlier versions' runs it said less of tensor maps, and their authors made them on the device instead.
     const Result<std::string> format = run::prompt(
         lean || movesOf(problem.options) == Moves::OwnFirst ? "materialize-format" : "deoptimize-candidate",
@@ -35,8 +35,9 @@ Result<Chat> Chat::begin(const Problem &problem, const Tried &root, std::size_t 
          {"device", root.trial.environment.device},
          {"candidate_format", *format},
          {"root_name", problem.rootName},
-         {"root_file", lean ? std::string("Its file comes with the question while it is the best.\n")
-                            : run::fenced(root.text, "")},
+         {"root_file", prefix == Prefix::Lean     ? "Its file comes with the question while it is the best.\n"
+                       : prefix == Prefix::Search ? "Its file comes with the questions about it.\n"
+                                                  : run::fenced(root.text, "")},
          {"root_verdict", trialText(root.trial)},
          {"seed",
           problem.seed == 0 ? std::string() : "This is attempt " + std::to_string(problem.seed) + ".\n"}});

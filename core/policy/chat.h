@@ -15,7 +15,8 @@ class Chat
 public:
     enum class Prefix {
         Whole, ///< with the root's file, and the cards as showsIndex() says
-        Lean,  ///< with an index of the cards; files and texts of cards come with the questions
+        Lean, ///< with an index of the cards; files and texts of cards come with the questions, which are about the best
+        Search, ///< as Lean, for questions about any program
     };
     /// Writes the system text.
     [[nodiscard]] static Result<Chat> begin(const Problem &problem, const Tried &root,

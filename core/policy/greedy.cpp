@@ -64,30 +64,14 @@ Result<Move> Greedy::next()
     ask.baseText = m_best.text;
     if (lean) {
         const std::size_t used = m_chat->prefixBytes() + text->size();
-        *text += nextTexts(m_limits.promptBytes - std::min(used, m_limits.promptBytes), ask.cards);
+        *text += m_cardTurns.next(m_problem.cards,
+                                  m_limits.promptBytes - std::min(used, m_limits.promptBytes), ask.cards);
     } else {
         for (const LoadedCard &card : m_problem.cards)
             ask.cards.push_back(card.name);
     }
     ask.request = m_chat->ask(*text);
     return Move(std::move(ask));
-}
-
-std::string Greedy::nextTexts(std::size_t bytes, std::vector<std::string> &names)
-{
-    std::string text;
-    std::size_t next = m_nextCard;
-    for (std::size_t i = 0; i < m_problem.cards.size(); ++i) {
-        const std::size_t at = (m_nextCard + i) % m_problem.cards.size();
-        const std::string more = '\n' + m_problem.cards[at].text;
-        if (text.size() + more.size() > bytes)
-            continue;
-        text += more;
-        names.push_back(m_problem.cards[at].name);
-        next = at + 1;
-    }
-    m_nextCard = next;
-    return text;
 }
 
 Result<std::string> Greedy::readPlan(const std::string &)

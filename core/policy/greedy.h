@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/policy/cardturns.h"
 #include "core/policy/lineagepolicy.h"
 
 namespace klineage::policy {
@@ -19,9 +20,6 @@ public:
     void observe(const Outcome &outcome) override;
 
 private:
-    /// The texts of the next cards, from the last question's on, that fit into a number of bytes; their names are put into `names`.
-    [[nodiscard]] std::string nextTexts(std::size_t bytes, std::vector<std::string> &names);
-
     Problem m_problem;
     Limits m_limits;
     std::optional<Chat> m_chat;
@@ -29,7 +27,7 @@ private:
     Tried m_best;
     std::vector<Note> m_notes;
     std::string m_last; ///< the last candidate that was no new best, and its verdict
-    std::size_t m_nextCard = 0;
+    CardTurns m_cardTurns;
     int m_withoutGain = 0;
     bool m_isDone = false;
     std::string m_doneReason;

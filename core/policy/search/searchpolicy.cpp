@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::size_t longestChange = 200;
 constexpr std::size_t longestResult = 300;
+constexpr std::size_t longestProgramLine = longestChange + 200; ///< with its figures
 
 /// The first line of a text that says something, without splitting a character.
 std::string firstLine(std::string_view text, std::size_t most)
@@ -59,7 +60,8 @@ SearchPolicy::SearchPolicy(Problem problem, SearchSettings settings)
 
 Status SearchPolicy::begin(const Tried &root)
 {
-    Result<Chat> chat = Chat::begin(m_problem, root, 0);
+    Result<Chat> chat =
+        Chat::begin(m_problem, root, 0, promptBytes() > 0 ? Chat::Prefix::Search : Chat::Prefix::Whole);
     if (!chat)
         return tl::unexpected(chat.error());
     m_chat = std::move(*chat);
@@ -139,10 +141,16 @@ std::string SearchPolicy::nameOf(int program) const
     return program == 0 ? "the root" : "program " + std::to_string(program);
 }
 
+/// Of a question in all; 0: whatever it comes to.
+std::size_t SearchPolicy::promptBytes() const
+{
+    return static_cast<std::size_t>(m_settings.count("prompt_bytes"));
+}
+
 std::string SearchPolicy::fileOf(int program) const
 {
     const std::string &text = m_population.at(program).tried.text;
-    return program == 0 ? "the root file\n" : "this file:\n\n" + run::fenced(text, "");
+    return program == 0 && promptBytes() == 0 ? "the root file\n" : "this file:\n\n" + run::fenced(text, "");
 }
 
 /// Programs with their figures and, as long as there is room, their text; none of them twice in a prompt.
@@ -156,7 +164,7 @@ std::string SearchPolicy::section(const std::string &heading, const std::vector<
         const Program &program = m_population.at(id);
         text += "- Program " + std::to_string(id) + " (" + program.change + "): "
                 + run::figuresText(program.tried.trial) + ", " + fixedText(program.score, 3) + "× the root";
-        if (id == 0) {
+        if (id == 0 && promptBytes() == 0) {
             text += ": the root file.\n\n";
         } else if (program.tried.text.size() > bytes) {
             text += ". Its text is left out here.\n\n";
@@ -171,20 +179,36 @@ std::string SearchPolicy::section(const std::string &heading, const std::vector<
 Result<SearchStep> SearchPolicy::question(const std::string &action, const std::string &title, int program,
                                           const StepText &text)
 {
-    std::set<int> shown{program};
+    const auto promptWith = [&](const std::string &top, const std::string &diverse) {
+        return run::prompt("search-step",
+                           {{"task", text.task},
+                            {"base", fileOf(program)},
+                            {"verdict", text.verdict.empty() ? trialText(m_population.at(program).tried.trial)
+                                                             : text.verdict},
+                            {"history", text.history},
+                            {"top", top},
+                            {"diverse", diverse},
+                            {"lessons", text.lessons},
+                            {"asked", text.asked}});
+    };
+    Result<std::string> prompt = promptWith({}, {});
+    if (!prompt)
+        return tl::unexpected(prompt.error());
+    const auto left = [&] {
+        const std::size_t used = m_chat->prefixBytes() + prompt->size();
+        return promptBytes() - std::min(used, promptBytes());
+    };
     std::size_t bytes = static_cast<std::size_t>(m_settings.count("shown_bytes"));
+    if (promptBytes() > 0) {
+        // Other programs and cards share what is left. A program's line has room too, whether its text is shown or not.
+        const std::size_t lines = (text.top.size() + text.diverse.size()) * longestProgramLine;
+        const std::size_t share = m_problem.cards.empty() ? left() : left() / 2;
+        bytes = std::min(bytes, share - std::min(share, lines));
+    }
+    std::set<int> shown{program};
     const std::string top = section("The best programs, best first:", text.top, shown, bytes);
     const std::string diverse = section("Programs of another kind:", text.diverse, shown, bytes);
-    const Result<std::string> prompt = run::prompt(
-        "search-step",
-        {{"task", text.task},
-         {"base", fileOf(program)},
-         {"verdict", text.verdict.empty() ? trialText(m_population.at(program).tried.trial) : text.verdict},
-         {"history", text.history},
-         {"top", top},
-         {"diverse", diverse},
-         {"lessons", text.lessons},
-         {"asked", text.asked}});
+    prompt = promptWith(top, diverse);
     if (!prompt)
         return tl::unexpected(prompt.error());
     SearchStep step;
@@ -192,8 +216,12 @@ Result<SearchStep> SearchPolicy::question(const std::string &action, const std::
     step.ask.action = action;
     step.ask.title = title;
     step.ask.baseText = m_population.at(m_population.baseFor(program)).tried.text;
-    for (const LoadedCard &card : m_problem.cards)
-        step.ask.cards.push_back(card.name);
+    if (promptBytes() > 0) {
+        *prompt += m_cardTurns.next(m_problem.cards, left(), step.ask.cards);
+    } else {
+        for (const LoadedCard &card : m_problem.cards)
+            step.ask.cards.push_back(card.name);
+    }
     m_chat->restart();
     step.ask.request = m_chat->ask(*prompt);
     return step;

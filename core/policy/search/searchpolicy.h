@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/policy/cardturns.h"
 #include "core/policy/chat.h"
 #include "core/policy/lineagepolicy.h"
 #include "core/policy/search/draws.h"
@@ -81,6 +82,7 @@ protected:
 
 private:
     void planNext();
+    [[nodiscard]] std::size_t promptBytes() const;
     [[nodiscard]] std::string fileOf(int program) const;
     [[nodiscard]] std::string section(const std::string &heading, const std::vector<int> &programs,
                                       std::set<int> &shown, std::size_t &bytes) const;
@@ -89,6 +91,7 @@ private:
     SearchSettings m_settings;
     Draws m_draws;
     std::optional<Chat> m_chat;
+    CardTurns m_cardTurns;
     Population m_population;
     std::vector<std::string> m_trace;
     Batch m_batch;

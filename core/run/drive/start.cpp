@@ -122,7 +122,8 @@ void Starter::copyPlainParts()
             m_settings.options.emplace("card_text", "index");
         if (m_settings.policy == "klineage" || m_settings.policy == "generated-only")
             m_settings.options.emplace("moves", "own-first");
-        if (m_settings.policy == "greedy")
+        const auto known = policy::policyOptions(m_settings.policy);
+        if (std::find(known.begin(), known.end(), "prompt_bytes") != known.end())
             m_settings.options.emplace("prompt_bytes", "40000");
         m_settings.options.emplace("best", "paired");
     }

@@ -13,6 +13,7 @@
 #include <QTest>
 
 #include <cmath>
+#include <set>
 
 using namespace klineage;
 using namespace klineage::policy;
@@ -178,6 +179,54 @@ private slots:
             }
         }
         QVERIFY(ended > 0 && asked > 2000);
+    }
+
+    void questionsStayWithinTheirBytes_data() { anyAnswersAreTaken_data(); }
+
+    /// However large programs and cards are; every card's text has its turn, and its line is in each question.
+    void questionsStayWithinTheirBytes()
+    {
+        QFETCH(QString, name);
+        Problem problem = problemOf(3, {{"cards", "yes"}, {"prompt_bytes", "40000"}});
+        for (const char *card : {"tile", "vectorize", "prefetch"}) {
+            problem.cards.emplace_back().name = card;
+            problem.cards.back().index = std::string("line of ") + card + '\n';
+            problem.cards.back().text = std::string("text of ") + card + ' ' + std::string(7000, '.') + '\n';
+        }
+        const auto made = makePolicy(name.toStdString(), std::move(problem));
+        QVERIFY(made);
+        Policy &policy = **made;
+        const SimulatedWorld world(1);
+        Tried root;
+        root.text = world.root();
+        root.trial = world.gate(root.text, {});
+        QVERIFY(policy.begin(root));
+        Draws draws(1);
+        std::set<std::string> shown;
+        for (int number = 0; number < 40; ++number) {
+            const Result<Move> move = policy.next();
+            QVERIFY2(move, move ? "" : move.error().message.c_str());
+            if (std::holds_alternative<End>(*move))
+                break;
+            const Ask &ask = std::get<Ask>(*move);
+            const std::string &system = ask.request.system;
+            const std::string &text = ask.request.messages.back().text;
+            QVERIFY2(system.size() + text.size() <= 40'000,
+                     qPrintable(QString::number(system.size() + text.size())));
+            for (const char *card : {"tile", "vectorize", "prefetch"}) {
+                QVERIFY(system.find(std::string("line of ") + card) != std::string::npos);
+                QVERIFY(system.find(std::string("text of ") + card) == std::string::npos);
+                const bool has = text.find(std::string("text of ") + card) != std::string::npos;
+                QCOMPARE(std::count(ask.cards.begin(), ask.cards.end(), card), has ? 1 : 0);
+                if (has)
+                    shown.insert(card);
+            }
+            Outcome outcome = anyOutcome(draws, ask, policy, number);
+            if (outcome.kind == Outcome::Kind::Gated)
+                outcome.tried.text += "//" + std::string(6000, 'z') + '\n';
+            policy.observe(outcome);
+        }
+        QCOMPARE(shown.size(), std::size_t{3});
     }
 
     void theStudyCountsEveryRun()

@@ -260,6 +260,8 @@ private slots:
         request.options["prompt_bytes"] = "20000";
         QCOMPARE(startSettings(m_workspace, request)->options.at("prompt_bytes"), std::string("20000"));
         request = requestOf(Kind::Materialize, "toy/pocl");
+        request.policy = "kernelpro";
+        QCOMPARE(startSettings(m_workspace, request)->options.at("prompt_bytes"), std::string("40000"));
         request.policy = "klineage";
         QCOMPARE(startSettings(m_workspace, request)->options.count("prompt_bytes"), std::size_t{0});
     }
