@@ -35,16 +35,36 @@ std::map<std::string, Named> rowsByTrial(const lineage::Lineage &lineage)
     return rows;
 }
 
-std::string referenceOf(const lineage::Lineage &lineage, const std::string &device)
+/// The vendor routine that the last state on the device was timed beside; nullptr: none was.
+const gate::Comparison *referenceOf(const lineage::Lineage &lineage, const std::string &device)
 {
     for (auto state = lineage.states.rbegin(); state != lineage.states.rend(); ++state) {
         const gate::Trial *trial = lineage.trialOf(*state);
         if (!trial || !lineage::elsewhere(trial, device).empty())
             continue;
         if (const gate::Comparison *reference = trial->referenceComparison())
-            return reference->against;
+            return reference;
     }
-    return {};
+    return nullptr;
+}
+
+/// How a trial went beside the reference, or else as compared with the first state.
+TrajectoryPoint pointOf(const gate::Trial &trial, const gate::Comparison *reference, const gate::Trial *first)
+{
+    TrajectoryPoint point;
+    if (trial.verdict.status != gate::VerdictStatus::Correct) {
+        point.kind = TrajectoryPoint::Kind::Failed;
+        return point;
+    }
+    const gate::Comparison *against = reference ? trial.comparison(reference->against) : nullptr;
+    if (against) {
+        point.speedup = against->speedup.value;
+    } else if (trial.latencyNs.value > 0) {
+        const double otherNs = reference ? reference->otherNs : first ? first->latencyNs.value : 0;
+        point.speedup = otherNs / trial.latencyNs.value;
+        point.kind = reference ? TrajectoryPoint::Kind::Unpaired : TrajectoryPoint::Kind::Valid;
+    }
+    return point;
 }
 
 QString outcomeOf(const gate::Trial &trial)
@@ -59,15 +79,32 @@ QString tableText(const char *text)
     return QCoreApplication::translate("klineage::ui::Trajectory", text);
 }
 
+QString kindInWords(TrajectoryPoint::Kind kind)
+{
+    switch (kind) {
+    case TrajectoryPoint::Kind::Valid:
+        return tableText("● valid");
+    case TrajectoryPoint::Kind::Unpaired:
+        return tableText("○ valid, not paired");
+    case TrajectoryPoint::Kind::Failed:
+        break;
+    }
+    return tableText("△ failed");
+}
+
 } // namespace
 
 std::vector<double> Trajectory::runningBest() const
 {
+    double paired = 0;
+    for (const TrajectoryPoint &point : points) {
+        if (point.kind == TrajectoryPoint::Kind::Valid)
+            paired = std::max(paired, point.speedup);
+    }
     std::vector<double> best;
     double value = 0;
     for (const TrajectoryPoint &point : points) {
-        if (point.kind == TrajectoryPoint::Kind::Valid)
-            value = std::max(value, point.speedup);
+        value = std::max(value, std::min(point.speedup, paired)); // 0 when it failed
         best.push_back(value);
     }
     return best;
@@ -91,7 +128,7 @@ Trajectory lineageTrajectory(const lineage::Lineage &lineage)
 {
     const auto rows = rowsByTrial(lineage);
     const std::string device = lineage::deviceOf(lineage);
-    const std::string reference = referenceOf(lineage, device);
+    const gate::Comparison *reference = referenceOf(lineage, device);
     const gate::Trial *first = lineage.states.empty() ? nullptr : lineage.trialOf(lineage.states.front());
     if (!lineage::elsewhere(first, device).empty())
         first = nullptr;
@@ -108,29 +145,18 @@ Trajectory lineageTrajectory(const lineage::Lineage &lineage)
                                             QString::fromStdString(other)});
             continue;
         }
-        TrajectoryPoint point;
+        TrajectoryPoint point = pointOf(trial, reference, first);
+        // Right, but there is no time to compare with: no failure, and nothing to draw.
+        if (point.kind != TrajectoryPoint::Kind::Failed && point.speedup <= 0)
+            continue;
         point.trial = static_cast<double>(trajectory.points.size() + 1);
         point.row = QString::fromStdString(row->second.row);
         point.label = QString::fromStdString(row->second.label);
-        const gate::Comparison *against = reference.empty() ? nullptr : trial.comparison(reference);
-        if (against)
-            point.speedup = against->speedup.value;
-        else if (reference.empty() && first && trial.latencyNs.value > 0)
-            point.speedup = first->latencyNs.value / trial.latencyNs.value;
-        point.kind = trial.verdict.status == gate::VerdictStatus::Correct && point.speedup > 0
-                         ? TrajectoryPoint::Kind::Valid
-                         : TrajectoryPoint::Kind::Failed;
-        // Right, but not timed beside this reference: no failure, and nothing to draw.
-        if (point.kind == TrajectoryPoint::Kind::Failed
-            && trial.verdict.status == gate::VerdictStatus::Correct)
-            continue;
-        if (point.kind == TrajectoryPoint::Kind::Failed)
-            point.speedup = 0;
         trajectory.points.push_back(std::move(point));
     }
-    trajectory.isPaired = !reference.empty();
+    trajectory.isPaired = reference != nullptr;
     if (!trajectory.points.empty())
-        trajectory.reference = reference.empty() ? QStringLiteral("K0") : QString::fromStdString(reference);
+        trajectory.reference = reference ? QString::fromStdString(reference->against) : QStringLiteral("K0");
     return trajectory;
 }
 
@@ -148,12 +174,10 @@ PlotTable trajectoryTable(const Trajectory &trajectory)
     const std::vector<double> best = trajectory.runningBest();
     for (std::size_t i = 0; i < trajectory.points.size(); ++i) {
         const TrajectoryPoint &point = trajectory.points[i];
-        const bool isValid = point.kind == TrajectoryPoint::Kind::Valid;
         table.rows.push_back(
             {point.row,
              {PlotTable::Cell(point.trial, QString::number(point.trial)), point.label,
-              isValid ? tableText("● valid") : tableText("△ failed"),
-              PlotTable::speedup(isValid ? point.speedup : 0), PlotTable::speedup(best[i])}});
+              kindInWords(point.kind), PlotTable::speedup(point.speedup), PlotTable::speedup(best[i])}});
     }
     for (const TrajectoryElsewhere &trial : trajectory.elsewhere)
         table.rows.push_back(

@@ -12,7 +12,11 @@ namespace klineage::ui {
 
 /// One trial on the trajectory.
 struct TrajectoryPoint {
-    enum class Kind { Valid, Failed };
+    enum class Kind {
+        Valid,
+        Unpaired, ///< right, but not timed beside the reference: its time in another trial over this one's
+        Failed
+    };
     double trial = 0;   ///< 1-based position in trials.jsonl among the trials of this lineage
     double speedup = 0; ///< T_ref / T; 0 when it failed
     Kind kind = Kind::Valid;
@@ -38,7 +42,7 @@ struct Trajectory {
 
     bool isPaired = false; ///< else speedups are ratios of medians of two trials
 
-    /// The best valid speedup up to and including each point.
+    /// The best speedup up to and including each point. What is not paired lifts it no higher than the best of what is.
     [[nodiscard]] std::vector<double> runningBest() const;
     /// "2 trials on AMD EPYC are set apart"; empty: there are none.
     [[nodiscard]] QString elsewhereInWords() const;

@@ -16,10 +16,20 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include <qcustomplot.h>
 
 namespace klineage::ui {
+
+namespace {
+
+bool isUnpaired(const TrajectoryPoint &point)
+{
+    return point.kind == TrajectoryPoint::Kind::Unpaired;
+}
+
+} // namespace
 
 TrajectoryPanel::TrajectoryPanel(WorkspaceModel *workspace, Selection *selection, QWidget *parent)
     : QWidget(parent)
@@ -28,6 +38,7 @@ TrajectoryPanel::TrajectoryPanel(WorkspaceModel *workspace, Selection *selection
     , m_plot(new QCustomPlot)
     , m_best(m_plot->addGraph())
     , m_valid(new ManyPoints(m_plot->xAxis, m_plot->yAxis))
+    , m_unpaired(new ManyPoints(m_plot->xAxis, m_plot->yAxis))
     , m_failed(new ManyPoints(m_plot->xAxis, m_plot->yAxis))
     , m_current(m_plot->addGraph())
     , m_hovered(m_plot->addGraph())
@@ -82,23 +93,26 @@ void TrajectoryPanel::refresh()
     }
     QVector<double> trials;
     QVector<double> best;
-    QVector<double> validX;
-    QVector<double> validY;
-    QVector<double> failedX;
-    QVector<double> failedY;
+    struct Cloud {
+        QVector<double> x;
+        QVector<double> y;
+    };
+    std::map<TrajectoryPoint::Kind, Cloud> clouds;
+    double top = 1;
     const std::vector<double> running = m_trajectory.runningBest();
     for (std::size_t i = 0; i < m_trajectory.points.size(); ++i) {
         const TrajectoryPoint &point = m_trajectory.points[i];
         trials.append(point.trial);
         best.append(running[i]);
-        const bool valid = point.kind == TrajectoryPoint::Kind::Valid;
-        (valid ? validX : failedX).append(point.trial);
-        (valid ? validY : failedY).append(point.speedup);
+        clouds[point.kind].x.append(point.trial);
+        clouds[point.kind].y.append(point.speedup);
+        top = std::max(top, point.speedup);
     }
     m_best->setData(trials, best, true);
-    m_valid->setData(validX, validY, true);
-    m_failed->setData(failedX, failedY, true);
-    const double top = std::max(1.0, *std::max_element(running.begin(), running.end()));
+    for (const auto &[graph, kind] : {std::pair(m_valid, TrajectoryPoint::Kind::Valid),
+                                      std::pair(m_unpaired, TrajectoryPoint::Kind::Unpaired),
+                                      std::pair(m_failed, TrajectoryPoint::Kind::Failed)})
+        graph->setData(clouds[kind].x, clouds[kind].y, true);
     m_plot->xAxis->setRange(0.5, static_cast<double>(trials.size()) + 0.5);
     m_plot->yAxis->setRange(-0.06 * top, 1.3 * top);
     // Without its routine, for which an axis has no room: that is in the table, and beside the line at 1.
@@ -137,15 +151,18 @@ void TrajectoryPanel::mark()
     place(m_hovered, hovered);
     m_stack->table()->select(m_selection->row());
     const int shown = hovered >= 0 ? hovered : current;
-    QString caption = tr("running best · ● valid · △ failed");
+    QString caption = std::any_of(m_trajectory.points.begin(), m_trajectory.points.end(), isUnpaired)
+                          ? tr("running best · ● valid · ○ not paired · △ failed")
+                          : tr("running best · ● valid · △ failed");
     const QString elsewhere = m_trajectory.elsewhereInWords();
     if (!elsewhere.isEmpty())
         caption = tr("%1 · %2").arg(elsewhere, caption);
     if (shown >= 0) {
         const TrajectoryPoint &point = m_trajectory.points[static_cast<std::size_t>(shown)];
-        caption = point.kind == TrajectoryPoint::Kind::Valid
-                      ? tr("%1 · %2").arg(point.label, formatSpeedup(point.speedup))
-                      : tr("%1 · failed").arg(point.label);
+        caption = point.kind == TrajectoryPoint::Kind::Failed ? tr("%1 · failed").arg(point.label)
+                  : isUnpaired(point)
+                      ? tr("%1 · ≈ %2, not paired").arg(point.label, formatSpeedup(point.speedup))
+                      : tr("%1 · %2").arg(point.label, formatSpeedup(point.speedup));
     }
     const QString summary = inWords();
     m_plot->setAccessibleDescription(shown >= 0 ? caption + QStringLiteral("; ") + summary : summary);
@@ -205,6 +222,9 @@ void TrajectoryPanel::applyPalette()
     stylePlot(m_plot, palette());
     styleSteps(m_best, 0);
     stylePoints(m_valid, 0);
+    stylePoints(m_unpaired, 0);
+    m_unpaired->setScatterStyle(
+        QCPScatterStyle(QCPScatterStyle::ssCircle, m_unpaired->pen(), Qt::NoBrush, 6));
     m_failed->setLineStyle(QCPGraph::lsNone);
     m_failed->setScatterStyle(
         QCPScatterStyle(QCPScatterStyle::ssTriangle, QPen(theme.bad, 1.2), Qt::NoBrush, 8));

@@ -47,6 +47,7 @@ private:
     QCustomPlot *m_plot;
     QCPGraph *m_best;
     QCPGraph *m_valid;
+    QCPGraph *m_unpaired;
     QCPGraph *m_failed;
     QCPGraph *m_current;
     QCPGraph *m_hovered;

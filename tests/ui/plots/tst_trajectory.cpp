@@ -78,6 +78,25 @@ private slots:
         QCOMPARE(best, (std::vector<double>{0.1, 0.2, 0.2, 0.2}));
     }
 
+    /// The states below the last were gated without the reference: its time is known, and they have their place.
+    void whatIsNotPairedIsDrawnApart()
+    {
+        lineage::Lineage lineage = sample(false);
+        lineage.trials.back().verdict.comparisons.push_back(
+            {"openblas", "0.3", {0.8, 0.8, 0.8}, 80, gate::Change::Loss});
+        lineage.trials.push_back(trial("e", gate::VerdictStatus::Correct, 50, 0));
+        lineage.branches.push_back({"e", "K02", "branches/e.cl"});
+        const Trajectory trajectory = lineageTrajectory(lineage);
+        QCOMPARE(trajectory.points.size(), std::size_t(5));
+        QCOMPARE(trajectory.points[0].kind, TrajectoryPoint::Kind::Unpaired);
+        QCOMPARE(trajectory.points[0].speedup, 0.2);
+        QCOMPARE(trajectory.points[3].kind, TrajectoryPoint::Kind::Valid);
+        QCOMPARE(trajectory.points[4].speedup, 1.6);
+        // A quicker day lifts no best above what was seen side by side.
+        QCOMPARE(trajectory.runningBest(), (std::vector<double>{0.2, 0.4, 0.4, 0.8, 0.8}));
+        QCOMPARE(trajectoryTable(trajectory).rows[0].cells[2].text, QStringLiteral("○ valid, not paired"));
+    }
+
     void withoutAReferenceItIsOverTheFirstState()
     {
         const Trajectory trajectory = lineageTrajectory(sample(false));
