@@ -189,12 +189,7 @@ function(klineage_add_test name)
 
     set(_results ${CMAKE_BINARY_DIR}/test-results)
     file(MAKE_DIRECTORY ${_results})
-    # Windows give way to trials, which take turns at timing and hold others up while they do.
-    set(_launcher)
-    if(ARG_GUI)
-        set(_launcher nice -n 10)
-    endif()
-    add_test(NAME ${name} COMMAND ${_launcher} $<TARGET_FILE:${name}> -o ${_results}/${name}.xml,junitxml -o -,txt)
+    add_test(NAME ${name} COMMAND ${name} -o ${_results}/${name}.xml,junitxml -o -,txt)
     set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT}
         ENVIRONMENT "QT_QPA_PLATFORM=offscreen;QTEST_FUNCTION_TIMEOUT=${_functionMs};${ARG_ENVIRONMENT}")
 endfunction()

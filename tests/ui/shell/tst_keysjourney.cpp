@@ -213,9 +213,11 @@ private slots:
         real.press(Qt::Key_Left, Qt::ControlModifier);
         QCOMPARE(real.row(), QStringLiteral("K05"));
         QVERIFY(real.settle());
+        // Which one it is now depends on which of both documents came in time to keep its place.
+        const DiffView *view = qobject_cast<DiffPanel *>(real.window->panel(QStringLiteral("diff")))->view();
+        const int change = view->currentHunk();
         real.press(Qt::Key_F8);
-        QCOMPARE(qobject_cast<DiffPanel *>(real.window->panel(QStringLiteral("diff")))->view()->currentHunk(),
-                 0);
+        QCOMPARE(view->currentHunk(), change + 1);
         QVERIFY(real.hasFocus(panel.constData()));
 
         QLineEdit *field = real.find<QLineEdit>("library", QStringLiteral("filterField"));
