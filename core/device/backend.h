@@ -236,8 +236,8 @@ public:
     [[nodiscard]] virtual Status setFills(SubjectId subject, const FillSets &fills) = 0;
     /// For all subjects. Nothing where buffers lie apart.
     [[nodiscard]] virtual Status setGuards(const Guards &) { return {}; }
-    /// How the inputs of each set are made, of blends alone, each with a key of its own (contentKey()). Before a sample whose content
-    /// a set does not hold it is made.
+    /// The inputs of each set, to which no run may write, and how those that are blends are made, each with a key of its own (contentKey()):
+    /// before a sample whose content a set does not hold it is made. What is a copy keeps what it holds.
     [[nodiscard]] virtual Status setContents(const std::vector<std::vector<CopyRange>> &) { return {}; }
     /// What time() looks at from now on.
     [[nodiscard]] virtual Status setOutputs(SubjectId subject, const OutputSets &outputs) = 0;

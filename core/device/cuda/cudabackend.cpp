@@ -296,10 +296,7 @@ Status CudaBackend::setContents(const std::vector<std::vector<CopyRange>> &sets)
     for (const auto &ranges : sets) {
         Contents &set = contents.emplace_back();
         const auto placed = m_held.copyEach(
-            ranges,
-            [](CUdeviceptr, CUdeviceptr, const CopyRange &) -> Status {
-                return fail(ErrorCode::InvalidInput, "Cannot make content anew that is a copy.");
-            },
+            ranges, [](CUdeviceptr, CUdeviceptr, const CopyRange &) -> Status { return {}; },
             [&](CUdeviceptr to, CUdeviceptr from, CUdeviceptr with, const CopyRange &range) -> Status {
                 set.jobs.push_back(blendJob(range, to, from, with));
                 set.inputs.push_back({to + range.toOffset, range.bytes});

@@ -52,6 +52,14 @@ Result<GuardedPages> GuardedPages::make(std::size_t bytes)
                 "Cannot allocate " + std::to_string(bytes) + " bytes: " + std::strerror(errno) + ".");
 }
 
+Status letWrite(std::span<std::byte> pages, bool allowed)
+{
+    const int access = allowed ? PROT_READ | PROT_WRITE : PROT_READ;
+    if (::mprotect(pages.data(), pages.size(), access) == 0)
+        return {};
+    return fail(ErrorCode::Internal, std::string("Cannot protect the inputs: ") + std::strerror(errno) + ".");
+}
+
 GuardedPages::~GuardedPages()
 {
     if (!m_pages.empty())

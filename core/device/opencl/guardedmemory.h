@@ -32,11 +32,16 @@ public:
     [[nodiscard]] std::span<std::byte> room() const { return m_pages.last(m_bytes); }
     /// What is left of the first page.
     [[nodiscard]] std::span<std::byte> slack() const { return m_pages.first(m_pages.size() - m_bytes); }
+    /// Both, whole pages.
+    [[nodiscard]] std::span<std::byte> pages() const { return m_pages; }
 
 private:
     std::span<std::byte> m_pages; ///< without the two beside them
     std::size_t m_bytes = 0;
 };
+
+/// Whether anybody can write to whole pages: a process that tries where nobody can dies of it.
+[[nodiscard]] Status letWrite(std::span<std::byte> pages, bool allowed);
 
 /// A buffer, and on a processor the pages that it lies in.
 class DeviceMemory

@@ -6,6 +6,7 @@
 #include "core/device/holdings.h"
 #include "core/device/opencl/cachelines.h"
 #include "core/device/opencl/guardedmemory.h"
+#include "core/device/opencl/inputs.h"
 #include "core/device/opencl/program.h"
 #include "core/device/opencl/scrub.h"
 #include "core/device/opencl/standin.h"
@@ -30,10 +31,10 @@ struct Entry {
     OutputSets outputs;
 };
 
-/// How the inputs of a set are made.
-struct Contents {
-    std::vector<CopyRange> inputs;
-    std::uint64_t held = 0; ///< TimedRun::content
+/// Where a buffer's pages are.
+struct Places {
+    std::span<std::byte> pages;
+    std::span<std::byte> slack; ///< in front of it
 };
 
 /// A NaN in every floating-point type, as what outputs are filled with.
@@ -92,6 +93,8 @@ private:
     Status scrubBetween(const Subject &subject);
     Status putKnown(std::span<const CopyRange> ranges);
     Status makeContents(const TimedRun &run);
+    Status coolInputs(const TimedRun &run);
+    Status takeOutOfCaches(const CopyRange &range);
     Status blend(cl_mem to, cl_mem from, cl_mem with, const CopyRange &range);
     Status addPrints(const OutputSets &outputs, std::size_t set, std::uint32_t word,
                      std::vector<TilePrint> &prints);
@@ -101,10 +104,10 @@ private:
     const Api &m_api;
     Context m_context;
     Queue m_queue;
-    std::optional<Scrub> m_scrub;                     ///< made when it is first wanted
-    bool m_scrubbed = false;                          ///< since the last run
-    std::vector<Contents> m_contents;                 ///< by set
-    std::map<BufferId, std::span<std::byte>> m_slack; ///< of each buffer's pages, in front of it
+    std::optional<Scrub> m_scrub; ///< made when it is first wanted
+    bool m_scrubbed = false;      ///< since the last run
+    Inputs m_inputs;
+    std::map<BufferId, Places> m_places; ///< of each buffer that has pages of its own
     Holdings<Program, DeviceMemory, Entry> m_held;
 };
 
@@ -150,16 +153,17 @@ Result<BufferId> OpenClBackend::allocate(std::size_t bytes)
                                               room.data(), &code));
     if (auto made = check(code, "allocate " + std::to_string(bytes) + " bytes on the device"); !made)
         return tl::unexpected(made.error());
-    const std::span<std::byte> slack = pages.slack();
+    const Places places{pages.pages(), pages.slack()};
     const BufferId buffer = m_held.addBuffer(DeviceMemory(std::move(pages), std::move(memory)), bytes);
-    if (!slack.empty())
-        m_slack[buffer] = slack;
+    if (!places.pages.empty())
+        m_places[buffer] = places;
     return buffer;
 }
 
 void OpenClBackend::release(BufferId buffer)
 {
-    m_slack.erase(buffer);
+    m_inputs.forget(buffer);
+    m_places.erase(buffer);
     m_held.eraseBuffer(buffer);
 }
 
@@ -172,9 +176,15 @@ Status OpenClBackend::upload(BufferId buffer, std::span<const std::byte> image)
         if (auto done = scrub(); !done)
             return done;
     }
-    return check(m_api.clEnqueueWriteBuffer(m_queue.get(), *target, CL_TRUE, 0, image.size(), image.data(), 0,
-                                            nullptr, nullptr),
-                 "copy to the device");
+    const CopyRange written{buffer, 0, 0, 0, image.size()};
+    if (auto let = m_inputs.letWrite({&written, 1}, true); !let)
+        return let;
+    if (auto done = check(m_api.clEnqueueWriteBuffer(m_queue.get(), *target, CL_TRUE, 0, image.size(),
+                                                     image.data(), 0, nullptr, nullptr),
+                          "copy to the device");
+        !done)
+        return done;
+    return m_inputs.letWrite({&written, 1}, false);
 }
 
 Status OpenClBackend::download(BufferId buffer, std::size_t offset, std::span<std::byte> image)
@@ -323,8 +333,8 @@ Status OpenClBackend::scrub(std::size_t localBytes)
             return tl::unexpected(made.error());
         m_scrub = std::move(*made);
     }
-    for (const auto &[buffer, slack] : m_slack)
-        std::fill(slack.begin(), slack.end(), std::byte{0});
+    for (const auto &[buffer, places] : m_places)
+        std::fill(places.slack.begin(), places.slack.end(), std::byte{0});
     if (auto done = m_scrub->run(m_queue.get(), scrubWord(), std::max(localBytes, Scrub::wholeLocal)); !done)
         return done;
     if (auto done = check(m_api.clFinish(m_queue.get()), "overwrite local memory"); !done)
@@ -347,22 +357,32 @@ Status OpenClBackend::putKnown(std::span<const CopyRange> ranges)
     if (auto copied = copy(ranges); !copied)
         return copied;
     for (const CopyRange &range : ranges) {
-        const auto buffer = m_held.memory(range.to, range.toOffset + range.bytes);
-        if (!buffer)
-            return tl::unexpected(buffer.error());
-        cl_int code = CL_SUCCESS;
-        void *mapped = m_api.clEnqueueMapBuffer(m_queue.get(), *buffer, CL_TRUE, CL_MAP_READ, range.toOffset,
-                                                range.bytes, 0, nullptr, nullptr, &code);
-        if (auto done = check(code, "look at a content"); !done)
-            return done;
-        leaveCaches({static_cast<const std::byte *>(mapped), range.bytes});
-        m_api.clEnqueueUnmapMemObject(m_queue.get(), *buffer, mapped, 0, nullptr, nullptr);
+        if (auto taken = takeOutOfCaches(range); !taken)
+            return taken;
     }
     return check(m_api.clFinish(m_queue.get()), "look at a content");
 }
 
+/// What the range fills.
+Status OpenClBackend::takeOutOfCaches(const CopyRange &range)
+{
+    const auto buffer = m_held.memory(range.to, range.toOffset + range.bytes);
+    if (!buffer)
+        return tl::unexpected(buffer.error());
+    cl_int code = CL_SUCCESS;
+    void *mapped = m_api.clEnqueueMapBuffer(m_queue.get(), *buffer, CL_TRUE, CL_MAP_READ, range.toOffset,
+                                            range.bytes, 0, nullptr, nullptr, &code);
+    if (auto done = check(code, "look at a content"); !done)
+        return done;
+    leaveCaches({static_cast<const std::byte *>(mapped), range.bytes});
+    m_api.clEnqueueUnmapMemObject(m_queue.get(), *buffer, mapped, 0, nullptr, nullptr);
+    return {};
+}
+
 Status OpenClBackend::copy(std::span<const CopyRange> ranges)
 {
+    if (auto let = m_inputs.letWrite(ranges, true); !let)
+        return let;
     const auto enqueued = m_held.copyEach(
         ranges,
         [this](cl_mem to, cl_mem from, const CopyRange &range) {
@@ -375,7 +395,9 @@ Status OpenClBackend::copy(std::span<const CopyRange> ranges)
         });
     if (!enqueued)
         return enqueued;
-    return check(m_api.clFinish(m_queue.get()), "copy between buffers");
+    if (auto done = check(m_api.clFinish(m_queue.get()), "copy between buffers"); !done)
+        return done;
+    return m_inputs.letWrite(ranges, false);
 }
 
 /// In memory that is mapped, which on a processor is the buffers themselves.
@@ -434,31 +456,32 @@ Status OpenClBackend::setFills(SubjectId subject, const FillSets &fills)
 
 Status OpenClBackend::setContents(const std::vector<std::vector<CopyRange>> &sets)
 {
-    m_contents.clear();
-    for (const std::vector<CopyRange> &inputs : sets)
-        m_contents.push_back({inputs, 0});
-    return {};
+    return m_inputs.set(sets, [this](BufferId buffer) {
+        const auto places = m_places.find(buffer);
+        return places == m_places.end() ? std::span<std::byte>() : places->second.pages;
+    });
 }
 
 /// Where a set does not hold what the run wants to find in it.
 Status OpenClBackend::makeContents(const TimedRun &run)
 {
-    if (run.content == 0)
+    const auto ranges = m_inputs.missing(run);
+    if (!ranges)
+        return tl::unexpected(ranges.error());
+    return ranges->empty() ? Status() : copy(*ranges);
+}
+
+/// Whoever runs second on a content would find some of it in the cache, and know by that that it is no decoy's: each finds none.
+Status OpenClBackend::coolInputs(const TimedRun &run)
+{
+    if (!m_device.isCpu)
         return {};
-    if (m_contents.empty())
-        return fail(ErrorCode::Internal, "Cannot make content: nobody has said how.");
-    std::vector<CopyRange> ranges;
-    const std::size_t count = run.setsConcerned(m_contents.size());
-    for (std::size_t i = 0; i < count; ++i) {
-        Contents &set = m_contents[(run.first + i) % m_contents.size()];
-        if (std::exchange(set.held, run.content) == run.content)
-            continue;
-        for (CopyRange range : set.inputs) {
-            range.blend.key = contentKey(run.content, range.blend.key);
-            ranges.push_back(range);
-        }
+    // What comes first of more than that leaves the cache by itself.
+    for (const CopyRange &input : m_inputs.concernedBy(run, 4 * m_device.cacheBytes)) {
+        if (auto taken = takeOutOfCaches(input); !taken)
+            return taken;
     }
-    return ranges.empty() ? Status() : copy(ranges);
+    return check(m_api.clFinish(m_queue.get()), "look at a content");
 }
 
 Status OpenClBackend::setOutputs(SubjectId subject, const OutputSets &outputs)
@@ -515,6 +538,8 @@ Result<TimedSample> OpenClBackend::time(const TimedRun &run)
         if (auto filled = refill(subject, run); !filled)
             return tl::unexpected(filled.error());
     }
+    if (auto cooled = run.fillWord != 0 ? coolInputs(run) : Status(); !cooled)
+        return tl::unexpected(cooled.error());
     // Not where the gate's own clock is held against the device's: it would count this too.
     if (auto done = run.fillWord != 0 ? scrub(subject.subject->localBytes()) : Status(); !done)
         return tl::unexpected(done.error());

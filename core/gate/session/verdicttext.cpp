@@ -209,7 +209,10 @@ Verdict crashVerdict(const WorkerFailure &failure, const Where &where)
                           + (failure.exit ? failure.exit->describe() : std::string("its end is not known"))
                           + ".";
         verdict.hint =
-            "Look for an index outside a tensor, a division by zero, or too much local or private memory.";
+            where.stage == Stage::Profile
+                ? "Its results were right. Look for a write to an input, which none may change while it is "
+                  "timed, and for an index outside a tensor."
+                : "Look for an index outside a tensor, a division by zero, or too much local or private memory.";
         break;
     case FailureKind::Protocol:
         verdict.reason = "protocol";

@@ -127,7 +127,14 @@ const char *complaintAboutPragma(std::string_view words)
     if (contains(std::array{"omp", "region", "endregion", "mark"},
                  first)) // without OpenMP the compiler reads none of them
         return nullptr;
-    if (first == "OPENCL" && contains(std::array{"EXTENSION", "FP_CONTRACT"}, second))
+    if (first == "OPENCL" && second == "EXTENSION") {
+        const std::string_view name = takeWord(words, at);
+        if (name.starts_with("cl_") || name == "all")
+            return nullptr;
+        // Those of the compiler's own lift rules of the language: no pointers to functions, for one.
+        return "an OpenCL candidate may use extensions whose names begin with cl_";
+    }
+    if (first == "OPENCL" && second == "FP_CONTRACT")
         return nullptr;
     if (first == "STDC" && second == "FP_CONTRACT")
         return nullptr;

@@ -19,6 +19,7 @@
 #include "core/gate/session/sanitizer.h"
 #include "core/gate/supervisor/outcometext.h"
 #include "core/gate/supervisor/seedcount.h"
+#include "core/gate/supervisor/seedpool.h"
 #include "core/gate/supervisor/stageclock.h"
 #include "core/gate/supervisor/trust.h"
 #include "core/gate/supervisor/trustedrun.h"
@@ -53,6 +54,7 @@ struct Supervisor::Private {
                   kernel::deviceThat(&kernel::DeviceTraits::isHost))
         , roofline(workerCommand(), options.cacheDirectory.empty() ? std::filesystem::path()
                                                                    : options.cacheDirectory / "roofline")
+        , pool(options.seedPool)
     {}
 
     [[nodiscard]] std::vector<std::string> compilerCommand() const
@@ -81,10 +83,8 @@ struct Supervisor::Private {
     void launchSpares(kernel::DeviceKind device);
     /// The spares have started, and will not disturb what is timed from here on.
     void awaitSpares(const std::stop_token &stop);
-    std::vector<std::uint64_t> timedSeeds(int count);
     Result<CaseInstancePtr> instance(const workload::Workload &workload, const workload::Case &c,
                                      std::uint64_t seed);
-    Result<CaseInstancePtr> fromThePool(const workload::Workload &workload, std::uint64_t seed);
     [[nodiscard]] ExpectedSource expectedSource()
     {
         return [this](const auto &workload, const auto &c, const auto &tensors, const auto &tolerance) {
@@ -123,11 +123,7 @@ struct Supervisor::Private {
     std::unique_ptr<WorkerSession> retired;             ///< ended; the present trial may still speak of it
     NoiseFloors noise;
     PythonSessions python;
-    std::vector<std::uint64_t> pool;
-    /// Kept only with a seed pool: instances of timed cases, whose case pointers are into the pooled workload.
-    std::string pooledWorkload;
-    std::shared_ptr<const workload::Workload> pooled;
-    std::map<std::uint64_t, CaseInstancePtr> pooledInstances;
+    SeedPool pool;
     std::set<std::string> sound; ///< texts of the workloads whose timed case was found to show something
     CaseInstancePtr first; ///< of the timed case of the present trial, when the workload was just checked
 };
@@ -181,48 +177,14 @@ void Supervisor::Private::awaitSpares(const std::stop_token &stop)
     std::erase_if(spares, [&](const auto &spare) { return !spare->await(workerStartSeconds, stop); });
 }
 
-std::vector<std::uint64_t> Supervisor::Private::timedSeeds(int count)
-{
-    std::vector<std::uint64_t> seeds;
-    if (options.seedPool <= 0) {
-        for (int i = 0; i < count; ++i)
-            seeds.push_back(entropy());
-        return seeds;
-    }
-    while (pool.size() < static_cast<std::size_t>(std::max(options.seedPool, count)))
-        pool.push_back(entropy());
-    for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i)
-        std::swap(pool[i], pool[i + CounterRandom(entropy()).bits(i) % (pool.size() - i)]);
-    return {pool.begin(), pool.begin() + count};
-}
-
 Result<CaseInstancePtr> Supervisor::Private::instance(const workload::Workload &workload,
                                                       const workload::Case &c, std::uint64_t seed)
 {
-    const bool fromPool =
-        &c == &workload.cases.front() && std::find(pool.begin(), pool.end(), seed) != pool.end();
-    if (&c == &workload.cases.front() && first && first->seed == seed)
+    const bool timed = &c == &workload.cases.front();
+    if (timed && first && first->seed == seed)
         return first;
-    return fromPool ? fromThePool(workload, seed) : makeInstance(workload, c, seed, expectedSource());
-}
-
-Result<CaseInstancePtr> Supervisor::Private::fromThePool(const workload::Workload &workload,
-                                                         std::uint64_t seed)
-{
-    const std::string text = workload::writeWorkload(workload);
-    if (text != pooledWorkload) {
-        pooledWorkload = text;
-        pooled = std::make_shared<workload::Workload>(workload);
-        pooledInstances.clear();
-    }
-    auto &kept = pooledInstances[seed];
-    if (!kept) {
-        auto made = makeInstance(*pooled, pooled->cases.front(), seed, expectedSource());
-        if (!made)
-            return made;
-        kept = std::move(*made);
-    }
-    return kept;
+    return timed && pool.has(seed) ? pool.instance(workload, seed, expectedSource())
+                                   : makeInstance(workload, c, seed, expectedSource());
 }
 
 Status Supervisor::Private::checkWorkload(const GateJob &job, std::uint64_t seed)
@@ -357,7 +319,7 @@ StageResult<void> Supervisor::Private::runStages(WorkerSession &worker, Prepared
         deadline,
         std::clamp(job.request.deadlineSeconds / 4, 2.0, longestLaunchSeconds),
         [&](const workload::Case &c, std::uint64_t seed) { return instance(job.workload, c, seed); },
-        timedSeeds(seeds + unseenSeeds(job.workload))};
+        pool.draw(seeds + unseenSeeds(job.workload))};
     context.unseenSeeds.assign(context.timedSeeds.begin() + seeds, context.timedSeeds.end());
     context.timedSeeds.resize(static_cast<std::size_t>(seeds));
     // A replayed trial lists a seed for each case but the first, then those of the first; one that ended early lists fewer. What timed

@@ -30,15 +30,14 @@ std::size_t setCount(const PreparedCandidate &candidate, const CorrectnessResult
     // A sample visits no set twice, and short kernels need many runs a sample: events tell half a microsecond at best.
     const double wanted = std::max(cold, host || roughNs > shortRunNs ? sampleNs / roughNs : shortRuns);
     double everything = bytes;
-    if (!host) { // where sets do not share workspaces (TimedBuffers)
-        if (const auto plan = resolveFor(candidate, context, context.job.workload.cases.front())) {
-            for (const kernel::ResolvedBuffer &workspace : plan->workspaces)
-                everything += static_cast<double>(workspace.bytes());
-        }
+    double launches = 1; // those that are made: a plan may list more, each with a condition
+    if (const auto plan = resolveFor(candidate, context, context.job.workload.cases.front())) {
+        for (const kernel::ResolvedBuffer &workspace : plan->workspaces)
+            everything +=
+                host ? 0 : static_cast<double>(workspace.bytes()); // sets share them there (TimedBuffers)
+        launches = std::max(launches, static_cast<double>(plan->launches.size()));
     }
     // Each launch is made ready once a set, and again for each block: a plan of hundreds would spend its time on that.
-    const double launches =
-        static_cast<double>(std::max<std::size_t>(candidate.candidate.launches.size(), 1));
     const double ready = static_cast<double>(host ? hostPreparedLaunches : devicePreparedLaunches) / launches;
     const double affordable = static_cast<double>(host ? hostBudgetBytes : deviceBudgetBytes) / everything;
     const double quick = longestRotationNs / roughNs;

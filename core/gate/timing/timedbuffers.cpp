@@ -320,10 +320,8 @@ std::vector<std::vector<CopyRange>> TimedBuffers::contents() const
 {
     std::vector<std::vector<CopyRange>> sets(m_sets);
     for (std::size_t tensor = 0; tensor < m_tensors.size(); ++tensor) {
-        for (std::size_t set = 0; set < m_sets && m_tensors[tensor].layout.kind == BufferKind::Input; ++set) {
-            if (const CopyRange range = rangeOf(tensor, set); range.with != 0)
-                sets[set].push_back(range);
-        }
+        for (std::size_t set = 0; set < m_sets && m_tensors[tensor].layout.kind == BufferKind::Input; ++set)
+            sets[set].push_back(rangeOf(tensor, set));
     }
     return sets;
 }
@@ -396,11 +394,10 @@ FillSets TimedBuffers::fills(const std::string &side) const
         if (family.layout.kind == BufferKind::Output)
             add(family, true);
     }
-    // On a device all of them, so that no side finds what another one left of the same content.
-    const bool all = m_session.packsBuffers();
+    // All of them, so that no side finds what another one left of the same content.
     for (const auto &[owner, families] : m_workspaces) {
         for (const Family &family : families) {
-            if (all || (owner == side && !family.cleared))
+            if (owner != side || !family.cleared || m_session.packsBuffers())
                 add(family, owner == side);
         }
     }

@@ -27,6 +27,9 @@ private slots:
             "#pragma unroll 4\n# pragma clang loop unroll(full)\n#pragma GCC unroll 2\n#pragma ivdep", 0);
         row("pragmas for arithmetic", "#pragma OPENCL FP_CONTRACT ON\n#pragma clang fp reassociate(on)", 0);
         row("extension", "#pragma OPENCL EXTENSION cl_khr_fp64 : enable", 0);
+        row("pointers to functions", "#pragma OPENCL EXTENSION __cl_clang_function_pointers : enable", 1);
+        row("pointers to functions, in a literal",
+            "_Pragma(\"OPENCL EXTENSION __cl_clang_function_pointers : enable\")", 1);
         row("pragma in a macro", "#define U _Pragma(\"unroll\") _Pragma ( \"clang loop unroll(full)\" )\n",
             0);
         row("pasted names", "#define LOAD(n) vload##n\nint _x, a_P;", 0);
