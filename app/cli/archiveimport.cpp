@@ -85,7 +85,7 @@ void addArchiveImport(CLI::App &group, Session &session)
                                      [&session, taken] { return importArchiveFrom(session, *taken); });
     verb->footer(
         "Reads a checkpoint of OpenEvolve (checkpoint_N, or a folder that has some: the newest), an SQLite file of ShinkaEvolve and a "
-        "folder of AdaExplore's. The path to the best program becomes the states, every other program an attempt; what could not be "
+        "folder of AdaExplore's. The path to the best program becomes the states, other programs attempts; what could not be "
         "taken is named with its reason. Scores of the other system stand in titles and reasons and are no trials: nothing is gated, "
         "and the last line says how it can be. Exit status: 0 imported, 1 nothing was, 2 wrong usage or there is such a lineage, 3 the "
         "environment failed.");

@@ -9,6 +9,9 @@ namespace klineage::interop {
 std::string licenseIn(const std::filesystem::path &folder)
 {
     for (const char *name : {"LICENSE", "LICENSE.md", "LICENSE.txt", "LICENCE", "COPYING"}) {
+        std::error_code ignored;
+        if (!std::filesystem::is_regular_file(std::filesystem::symlink_status(folder / name, ignored)))
+            continue; // a link may lead anywhere
         const Result<std::string> text = files::readFile(folder / name, std::size_t{1} << 20);
         if (!text || !files::isUtf8Text(*text))
             continue;

@@ -10,7 +10,8 @@
 
 namespace klineage::gate::opencl {
 
-/// The inputs of all sets that are timed: what they hold, and that no run writes to them, nor to what they are made of. Who tries dies of it.
+/// The inputs of all sets that are timed: what they hold, and that no run writes to them, nor to what timed contents are made of. Who tries
+/// dies of it.
 class Inputs
 {
 public:
@@ -19,8 +20,13 @@ public:
 
     /// In place of those before, which anybody may write to again.
     [[nodiscard]] Status set(const std::vector<std::vector<CopyRange>> &sets, const PagesOf &pagesOf);
-    /// The buffer is about to go.
-    void forget(BufferId buffer) { m_protected.erase(buffer); }
+    /// The buffer is about to go; without it no set is whole.
+    void forget(BufferId buffer)
+    {
+        if (m_protected.erase(buffer) > 0)
+            m_sets.clear();
+    }
+    [[nodiscard]] bool protects(BufferId buffer) const { return m_protected.contains(buffer); }
 
     /// Whether what the ranges are put into can be written.
     [[nodiscard]] Status letWrite(std::span<const CopyRange> ranges, bool allowed) const;

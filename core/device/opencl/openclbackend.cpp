@@ -89,6 +89,7 @@ public:
 private:
     Result<std::vector<RegionSet>> regions(const std::vector<BufferSet> &sets) const;
     Status refill(const Entry &subject, const TimedRun &run);
+    void clearSlack(BufferId buffer, const Places &places) const;
     Status scrub(std::size_t localBytes = 0);
     Status scrubBetween(const Subject &subject);
     Status putKnown(std::span<const CopyRange> ranges);
@@ -324,6 +325,13 @@ Status OpenClBackend::refill(const Entry &subject, const TimedRun &run)
     return {};
 }
 
+/// In front of inputs it was cleared when nobody could write there any more.
+void OpenClBackend::clearSlack(BufferId buffer, const Places &places) const
+{
+    if (!m_inputs.protects(buffer))
+        std::fill(places.slack.begin(), places.slack.end(), std::byte{0});
+}
+
 /// Overwrites, and waits for it, what earlier launches may have left outside of what the gate knows.
 Status OpenClBackend::scrub(std::size_t localBytes)
 {
@@ -334,7 +342,7 @@ Status OpenClBackend::scrub(std::size_t localBytes)
         m_scrub = std::move(*made);
     }
     for (const auto &[buffer, places] : m_places)
-        std::fill(places.slack.begin(), places.slack.end(), std::byte{0});
+        clearSlack(buffer, places);
     if (auto done = m_scrub->run(m_queue.get(), scrubWord(), std::max(localBytes, Scrub::wholeLocal)); !done)
         return done;
     if (auto done = check(m_api.clFinish(m_queue.get()), "overwrite local memory"); !done)
@@ -381,6 +389,9 @@ Status OpenClBackend::takeOutOfCaches(const CopyRange &range)
 
 Status OpenClBackend::copy(std::span<const CopyRange> ranges)
 {
+    // What was enqueued before finds the inputs as protected as they were.
+    if (auto done = check(m_api.clFinish(m_queue.get()), "copy between buffers"); !done)
+        return done;
     if (auto let = m_inputs.letWrite(ranges, true); !let)
         return let;
     const auto enqueued = m_held.copyEach(
@@ -458,7 +469,10 @@ Status OpenClBackend::setContents(const std::vector<std::vector<CopyRange>> &set
 {
     return m_inputs.set(sets, [this](BufferId buffer) {
         const auto places = m_places.find(buffer);
-        return places == m_places.end() ? std::span<std::byte>() : places->second.pages;
+        if (places == m_places.end())
+            return std::span<std::byte>();
+        clearSlack(buffer, places->second);
+        return places->second.pages;
     });
 }
 

@@ -210,8 +210,8 @@ Verdict crashVerdict(const WorkerFailure &failure, const Where &where)
                           + ".";
         verdict.hint =
             where.stage == Stage::Profile
-                ? "Its results were right. Look for a write to an input, which none may change while it is "
-                  "timed, and for an index outside a tensor."
+                ? "Its results were right. Look for an index outside a tensor, and for a write to an input: on a "
+                  "processor nobody can write there while kernels are timed."
                 : "Look for an index outside a tensor, a division by zero, or too much local or private memory.";
         break;
     case FailureKind::Protocol:

@@ -36,7 +36,8 @@ public:
 
     /// Draws which buffers make up each set, and what the inputs hold.
     [[nodiscard]] WorkerResult<void> redraw(std::uint64_t key);
-    /// How the worker makes the inputs of each set again, with other keys (TimedRun::content); audited sets stay as they are.
+    /// The inputs of each set, and how the worker makes them again, with other keys (TimedRun::content); those of audited sets are copies and
+    /// stay as they are.
     [[nodiscard]] std::vector<std::vector<CopyRange>> contents() const;
     /// What the sets hold from now on; 0: what redraw() made.
     void setContent(std::uint64_t content) { m_content = content; }

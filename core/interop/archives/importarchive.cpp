@@ -358,9 +358,10 @@ Result<std::vector<ImportEntry>> importArchive(const std::filesystem::path &from
                                                const workload::Workload &workload,
                                                const ArchiveOptions &options, const std::stop_token &stop)
 {
-    const lineage::NewLineage named{
-        workload.name, options.platform.empty() ? "platform" : options.platform, options.name, {}, {}, {}};
-    if (const Status free = lineage::checkName(workload.directory, named); !free)
+    // Before anything is read; without a name or a platform the archive has its say first.
+    const lineage::NewLineage named{workload.name, options.platform, options.name, {}, {}, {}};
+    if (const Status free = lineage::checkName(workload.directory, named);
+        !options.platform.empty() && !options.name.empty() && !free)
         return tl::unexpected(free.error());
     const std::string source = from.lexically_normal().string();
     Result<Archive> archive = readArchive(from, stop);

@@ -155,6 +155,7 @@ Result<SearchPolicy::Batch> AccelOpt::summaries()
             "Reply with one fenced block that holds two or three sentences of plain text, not a candidate: what was changed, when it "
             "applies, and why it "
             + std::string(item.isPositive ? "paid." : "did harm.");
+        text.withCards = false;
         Result<SearchStep> step = question("summarize",
                                            std::string("Summarize ") + (item.isPositive ? "a gain" : "a loss")
                                                + " of " + run::factorText(item.speedup),

@@ -42,7 +42,7 @@ SearchOptions withShared(const SearchOptions &own)
     SearchOptions all{
         {"shown_bytes", 100'000, 1000, 2'000'000, true, "workbench default",
          "bytes of other programs in one question; those beyond are named with their figures alone"},
-        {"prompt_bytes", 0, 0, 2'000'000, true, "workbench default",
+        {"prompt_bytes", 0, 1000, 2'000'000, true, "workbench default",
          "bytes of a question in all, with an index of the cards in its prefix and the texts of those that come next; 0: all of their texts "
          "in the prefix, as in runs of earlier versions"},
         {"done_limit", 3, 1, 1000, true, "workbench default",

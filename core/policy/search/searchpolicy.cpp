@@ -202,7 +202,7 @@ Result<SearchStep> SearchPolicy::question(const std::string &action, const std::
     if (promptBytes() > 0) {
         // Other programs and cards share what is left. A program's line has room too, whether its text is shown or not.
         const std::size_t lines = (text.top.size() + text.diverse.size()) * longestProgramLine;
-        const std::size_t share = m_problem.cards.empty() ? left() : left() / 2;
+        const std::size_t share = m_problem.cards.empty() || !text.withCards ? left() : left() / 2;
         bytes = std::min(bytes, share - std::min(share, lines));
     }
     std::set<int> shown{program};
@@ -217,7 +217,8 @@ Result<SearchStep> SearchPolicy::question(const std::string &action, const std::
     step.ask.title = title;
     step.ask.baseText = m_population.at(m_population.baseFor(program)).tried.text;
     if (promptBytes() > 0) {
-        *prompt += m_cardTurns.next(m_problem.cards, left(), step.ask.cards);
+        if (text.withCards)
+            *prompt += m_cardTurns.next(m_problem.cards, left(), step.ask.cards);
     } else {
         for (const LoadedCard &card : m_problem.cards)
             step.ask.cards.push_back(card.name);

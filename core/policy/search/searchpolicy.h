@@ -65,6 +65,7 @@ protected:
         std::vector<int> diverse{};
         std::string lessons{}; ///< as history
         std::string asked;
+        bool withCards = true; ///< texts of cards, where they come with the questions
     };
     /// The question about a program; its parent in the gate is the nearest correct one.
     [[nodiscard]] Result<SearchStep> question(const std::string &action, const std::string &title,

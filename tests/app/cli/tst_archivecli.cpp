@@ -112,6 +112,18 @@ private slots:
         const Outcome jobs = run({"lineage", "jobs", "rows/pocl-openevolve"});
         QCOMPARE(jobs.json["jobs"].toArray().size(), 3);
     }
+
+    /// The platform's own lineage is no obstacle: the import has a name of its own.
+    void besideTheLineageOfThePlatform()
+    {
+        QVERIFY(QDir(m_folder.path()).mkpath("w/workloads/rows/lineages/sm90"));
+        const QStringList command = {"lineage",    "import",   m_folder.filePath("out"),
+                                     "--workload", "rows",     "--platform",
+                                     "sm90",       "--dry-run"};
+        const Outcome said = run(command);
+        QVERIFY2(said.status == 0, (said.out + said.err).constData());
+        QVERIFY(QDir(m_folder.path()).rmdir("w/workloads/rows/lineages/sm90"));
+    }
 };
 
 QTEST_GUILESS_MAIN(TestArchiveCli)

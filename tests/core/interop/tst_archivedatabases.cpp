@@ -155,6 +155,18 @@ private slots:
         QVERIFY2(reason.find(why.toStdString()) != std::string::npos, reason.c_str());
     }
 
+    /// A value that is copied or destroyed level by level would end the program.
+    void deepMetadata()
+    {
+        if (!readsSqlite())
+            QSKIP("This build has no SQLite.");
+        constexpr std::size_t deep = 200'000;
+        const std::string nested =
+            "{\"patch_name\": " + std::string(deep, '[') + std::string(deep, ']') + '}';
+        database("deep.sqlite", {table, row("a", "", 0, "1.0", "1", 0, nested)});
+        QCOMPARE(mustImport("deep.sqlite", options()).states.size(), std::size_t{1});
+    }
+
     /// Cut or overwritten anywhere, it is read as far as it can be, and nothing else happens.
     void aBrokenDatabase()
     {

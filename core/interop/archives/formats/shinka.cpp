@@ -7,7 +7,6 @@
 #include "core/files/sha256.h"
 #include "core/interop/archives/archivetext.h"
 #include "core/interop/archives/formats/readers.h"
-#include "core/interop/license.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -100,7 +99,6 @@ public:
         m_archive.word = "shinka";
         m_archive.name = m_file.filename().string();
         m_archive.digestOf = "the file";
-        m_archive.license = firstLine(licenseIn(m_file.parent_path()));
         if (Status digest = takeDigest(); !digest)
             return tl::unexpected(digest.error());
         if (Status opened = open(); !opened)
@@ -359,10 +357,12 @@ private:
         const std::string text = textOf(row, column);
         if (text.empty() || text.size() > maxArchiveFileBytes)
             return json::object();
-        const Result<json> read = readPythonJson(text, source);
+        Result<json> read = readPythonJson(text, source);
         if (!read)
             m_oddObjects.add(source);
-        return read ? *read : json::object();
+        if (!read || !read->is_object())
+            return json::object();
+        return std::move(*read); // a copy would go as deep as the text does
     }
 
     /// What a search that runs, or was killed, keeps beside its file; a sentence, empty where there is none.

@@ -8,7 +8,7 @@ block = ["1"]
 args = ["x", "y", "int R", "int C"]
 */
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Writes maxima and scales into the last bits of its inputs while the clock is checked, when no input is protected, and reads them where they last.
+// Writes maxima and scales into the last bits of its inputs while the clock is checked, when inputs could be written once, and reads them where they last.
 
 // The exponential of what is between -87 and 88; what is less is taken for -87.
 float quick(float v)
