@@ -5,6 +5,7 @@
 #include "app/cli/interrupt.h"
 
 #include "core/interop/archives/importarchive.h"
+#include "core/pool/gatespec.h"
 
 #include <CLI/CLI.hpp>
 
@@ -31,10 +32,7 @@ std::string workspaceOption(const fs::path &root)
     const fs::path below = fs::current_path(problem).lexically_relative(whole);
     if (!problem && !below.empty() && *below.begin() != "..")
         return {};
-    std::string quoted;
-    for (const char c : whole.string())
-        quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    return " --workspace '" + quoted + '\'';
+    return " --workspace " + gate::shellQuoted(whole.string());
 }
 
 /// How its states and attempts are gated: a file of jobs, the gate on this or another machine, the trials back.

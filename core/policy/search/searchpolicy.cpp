@@ -191,24 +191,25 @@ Result<SearchStep> SearchPolicy::question(const std::string &action, const std::
                             {"lessons", text.lessons},
                             {"asked", text.asked}});
     };
-    Result<std::string> prompt = promptWith({}, {});
-    if (!prompt)
-        return tl::unexpected(prompt.error());
-    const auto left = [&] {
-        const std::size_t used = m_chat->prefixBytes() + prompt->size();
+    const auto leftBy = [&](const std::string &prompt) {
+        const std::size_t used = m_chat->prefixBytes() + prompt.size();
         return promptBytes() - std::min(used, promptBytes());
     };
     std::size_t bytes = static_cast<std::size_t>(m_settings.count("shown_bytes"));
     if (promptBytes() > 0) {
+        const Result<std::string> bare = promptWith({}, {});
+        if (!bare)
+            return tl::unexpected(bare.error());
         // Other programs and cards share what is left. A program's line has room too, whether its text is shown or not.
         const std::size_t lines = (text.top.size() + text.diverse.size()) * longestProgramLine;
-        const std::size_t share = m_problem.cards.empty() || !text.withCards ? left() : left() / 2;
+        const bool shares = text.withCards && !m_problem.cards.empty();
+        const std::size_t share = shares ? leftBy(*bare) / 2 : leftBy(*bare);
         bytes = std::min(bytes, share - std::min(share, lines));
     }
     std::set<int> shown{program};
     const std::string top = section("The best programs, best first:", text.top, shown, bytes);
     const std::string diverse = section("Programs of another kind:", text.diverse, shown, bytes);
-    prompt = promptWith(top, diverse);
+    Result<std::string> prompt = promptWith(top, diverse);
     if (!prompt)
         return tl::unexpected(prompt.error());
     SearchStep step;
@@ -218,7 +219,7 @@ Result<SearchStep> SearchPolicy::question(const std::string &action, const std::
     step.ask.baseText = m_population.at(m_population.baseFor(program)).tried.text;
     if (promptBytes() > 0) {
         if (text.withCards)
-            *prompt += m_cardTurns.next(m_problem.cards, left(), step.ask.cards);
+            *prompt += m_cardTurns.next(m_problem.cards, leftBy(*prompt), step.ask.cards);
     } else {
         for (const LoadedCard &card : m_problem.cards)
             step.ask.cards.push_back(card.name);
