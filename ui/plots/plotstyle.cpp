@@ -90,7 +90,7 @@ void spanWidthAtOne(QCPItemLine *line)
 void nameReference(QCPItemText *text, QCPAxisRect *rect, const QString &name)
 {
     constexpr int gap = 5;
-    constexpr int mostChars = 16; // the axis says it whole
+    constexpr int mostChars = 16; // the table behind the plot says it whole
     const QFontMetrics metrics(plotFont());
     const QString shown = metrics.elidedText(name, Qt::ElideRight, mostChars * metrics.averageCharWidth());
     text->setText(shown);
