@@ -43,6 +43,7 @@ struct GateClient::Private {
     GateSpec spec;
     std::unique_ptr<Connection> connection;
     int lastId = 0;
+    bool hasAnswered = true; ///< the gate has said the last word on the last trial
 
     tl::expected<std::unique_ptr<Connection>, GateProblem> connect(
         const std::stop_token &stop, const std::function<void(const std::string &)> &say) const;
@@ -138,6 +139,7 @@ Result<Trial> GateClient::Private::converse(const json &params, double limitSeco
                                             const std::stop_token &stop, const ProgressCallback &progress)
 {
     const int id = ++lastId;
+    hasAnswered = false;
     connection->send({{"id", id}, {"method", "gate"}, {"params", params}});
     Deadline deadline = Deadline::in(limitSeconds);
     for (;;) {
@@ -148,6 +150,7 @@ Result<Trial> GateClient::Private::converse(const json &params, double limitSeco
             if (message->value("id", json()) != id)
                 continue; // about an earlier request
             const auto event = message->value("event", "");
+            hasAnswered = event == "error" || event == "result";
             if (event == "error")
                 return tl::unexpected(readErrorEvent(*message));
             if (event == "result")
@@ -164,9 +167,11 @@ Result<Trial> GateClient::Private::converse(const json &params, double limitSeco
     }
 }
 
-/// Asks the gate to end the last trial; true when it has said so.
+/// Asks the gate to end the last trial, unless it has; true when it has said so.
 bool GateClient::Private::endTrial()
 {
+    if (hasAnswered)
+        return true;
     const int id = lastId;
     connection->send({{"id", ++lastId}, {"method", "cancel"}, {"target", id}});
     const Deadline deadline = Deadline::in(cancelLimitSeconds);

@@ -25,6 +25,7 @@ public:
     [[nodiscard]] const std::filesystem::path &path() const { return m_folder; }
     void hold() const { writeText(m_folder / "hold", ""); }
     void release() const { std::filesystem::remove(m_folder / "hold"); }
+    void releaseOne() const { writeText(m_folder / "one", ""); }
     /// The name of each trial that was begun, and the process that began it.
     [[nodiscard]] std::vector<std::pair<std::string, int>> begun() const;
     /// A program that is such a gate.

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Speaks like `klineage-gate serve`, and judges nothing: fakegate.sh FOLDER serve. Every trial takes as long as FOLDER/hold is there and
-# answers with FOLDER/trial.json; FOLDER/log has a line as it begins. FOLDER/die kills the gate instead, once.
+# Speaks like `klineage-gate serve`, and judges nothing: fakegate.sh FOLDER serve. Every trial takes as long as FOLDER/hold is there (FOLDER/one
+# lets one go) and answers with FOLDER/trial.json; FOLDER/log has a line as it begins. FOLDER/die kills the gate instead, once.
 folder=$1
 printf '{"event":"hello","version":1,"gate":"fake"}\n'
 while read -r line; do
@@ -14,6 +14,7 @@ while read -r line; do
             while [ -e "$folder/hold" ]; do
                 # A cancel comes while the trial runs.
                 if [ -e "$folder/cancelled" ]; then break; fi
+                if [ -e "$folder/one" ]; then rm "$folder/one"; break; fi
                 sleep 0.02
             done
             if [ -e "$folder/cancelled" ]; then

@@ -20,9 +20,11 @@ class TestGatePool : public QObject
 private slots:
     void init();
     void inTheOrderOfAsking();
+    void whoWaitsIsToldOfComingNearer();
     void twoGatesWorkSideBySide();
     void aCancelledWaitLeavesTheQueue();
     void aCancelledTrialLeavesTheGateWarm();
+    void aTrialThatTheGateCancelledLeavesItWarm();
     void aLostGateIsStartedAnew();
     void aGateThatCannotStartIsAnError();
 
@@ -64,8 +66,27 @@ void TestGatePool::inTheOrderOfAsking()
         QCOMPARE(lines[i].first, "T" + std::to_string(i));
         QCOMPARE(lines[i].second, lines[0].second);
     }
-    // Those who waited longest were told as they came nearer.
-    QVERIFY2(asked[4]->wasTold("waiting for a gate, place 1 in the queue"), asked[4]->told().c_str());
+}
+
+void TestGatePool::whoWaitsIsToldOfComingNearer()
+{
+    GatePool pool({spec()});
+    m_gate->hold();
+    std::vector<std::unique_ptr<Asked>> asked;
+    for (int i = 0; i < 4; ++i) {
+        asked.push_back(std::make_unique<Asked>(pool, fakeRequest("T" + std::to_string(i))));
+        if (i == 0)
+            QTRY_COMPARE(m_gate->begun().size(), std::size_t{1});
+        else
+            QTRY_VERIFY(asked[i]->wasTold("place " + std::to_string(i) + " in"));
+    }
+    for (int place = 2; place > 0; --place) {
+        m_gate->releaseOne();
+        QTRY_VERIFY2(asked[3]->wasTold("place " + std::to_string(place) + " in"), asked[3]->told().c_str());
+    }
+    m_gate->release();
+    for (const auto &each : asked)
+        QVERIFY(each->result());
 }
 
 void TestGatePool::twoGatesWorkSideBySide()
@@ -109,8 +130,8 @@ void TestGatePool::aCancelledTrialLeavesTheGateWarm()
     m_gate->hold();
     Asked first(pool, fakeRequest("first"));
     QTRY_COMPARE(m_gate->begun().size(), std::size_t{1});
-    writeText(m_gate->path() / "cancelled", "");
     first.cancel();
+    writeText(m_gate->path() / "cancelled", "");
     const auto ended = first.result();
     QVERIFY(!ended);
     QCOMPARE(ended.error().code, ErrorCode::Cancelled);
@@ -120,6 +141,24 @@ void TestGatePool::aCancelledTrialLeavesTheGateWarm()
     const auto lines = m_gate->begun();
     QCOMPARE(lines.size(), std::size_t{2});
     QCOMPARE(lines[1].second, lines[0].second); // the same process
+}
+
+/// What says the last word before it is asked for it is not waited for.
+void TestGatePool::aTrialThatTheGateCancelledLeavesItWarm()
+{
+    GatePool pool({spec()});
+    m_gate->hold();
+    writeText(m_gate->path() / "cancelled", "");
+    Asked first(pool, fakeRequest("first"));
+    const auto ended = first.result();
+    QVERIFY(!ended);
+    QCOMPARE(ended.error().code, ErrorCode::Cancelled);
+    fs::remove(m_gate->path() / "cancelled");
+    m_gate->release();
+    QVERIFY(pool.run(fakeRequest("second")));
+    const auto lines = m_gate->begun();
+    QCOMPARE(lines.size(), std::size_t{2});
+    QCOMPARE(lines[1].second, lines[0].second);
 }
 
 void TestGatePool::aLostGateIsStartedAnew()
