@@ -282,8 +282,9 @@ void addRetrieveCommand(CLI::App &group, Session &session)
     verb->add_option(
         "--state", question.state,
         "Start from a recorded state, as in sgemm/pocl/K02: its workload, platform, actions and features");
-    verb->add_option("--file", options->file,
-                     "Kernel or candidate file whose code shows what it has already, in place of the state's code")
+    verb->add_option(
+            "--file", options->file,
+            "Kernel or candidate file whose code shows what it has already, in place of the state's code")
         ->check(CLI::ExistingFile);
     verb->add_option("--prior", question.priorActions,
                      "Categories of actions that were applied already (comma-separated)")

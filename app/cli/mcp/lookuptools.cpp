@@ -220,7 +220,8 @@ json retrieveSchema()
               "A recorded state to start from, as in sgemm/pocl/K02; it says workload, platform, prior "
               "actions and features, to which the others are added")},
          {"code",
-          textSchema("A candidate file or any kernel: its code shows what it has already, in place of the state's")},
+          textSchema(
+              "A candidate file or any kernel: its code shows what it has already, in place of the state's")},
          {"prior_actions",
           {{"type", "array"},
            {"items", textSchema("An action category, as in tiling")},

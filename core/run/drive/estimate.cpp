@@ -291,8 +291,7 @@ MaybeEstimate startEstimate(const Workspace &workspace, const Settings &settings
         break;
     }
     const std::size_t kernel = kernelBytes(workspace, settings, settings.subject);
-    return estimateCost(settings, true, *prices, kernel,
-                        cardBytes(workspace, settings, rulesBytes + kernel));
+    return estimateCost(settings, true, *prices, kernel, cardBytes(workspace, settings, rulesBytes + kernel));
 }
 
 std::vector<std::string> startNotes(const Workspace &workspace, const Settings &settings)
