@@ -245,8 +245,8 @@ private slots:
         small.options = {{"cards", "yes"}, {"hypotheses", "yes"}, {"prompt_bytes", "1000"}};
         StartRequest large = small;
         large.options["prompt_bytes"] = "2000000";
-        QVERIFY(estimate(small)->firstDollars
-                < estimate(large)->firstDollars); // what is not shown is not paid
+        QVERIFY(estimate(small)->laterDollars
+                < estimate(large)->laterDollars); // what is not shown costs nothing
 
         StartRequest unknown = paid(walk);
         unknown.model = "nobody-knows";
