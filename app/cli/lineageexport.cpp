@@ -17,19 +17,19 @@ namespace fs = std::filesystem;
 
 namespace {
 
-struct ExportArguments {
+struct DatasetArguments {
     std::vector<std::string> keys;
     std::string to;
     std::string form = "flashinfer";
     interop::DatasetOptions options;
 };
 
-struct Exported {
+struct ExportedLineage {
     std::string lineage;
     Result<interop::LineageDataset> made;
 };
 
-json jsonOf(const Exported &entry)
+json datasetJson(const ExportedLineage &entry)
 {
     if (!entry.made)
         return {{"lineage", entry.lineage}, {"reason", entry.made.error().message}};
@@ -38,7 +38,7 @@ json jsonOf(const Exported &entry)
             {"traces", entry.made->traces},       {"lost", entry.made->lost}};
 }
 
-void print(const Exported &entry)
+void printDataset(const ExportedLineage &entry)
 {
     if (!entry.made)
         return static_cast<void>(
@@ -50,7 +50,7 @@ void print(const Exported &entry)
         std::printf("  %s\n", lost.c_str());
 }
 
-int exportTo(const Session &session, const ExportArguments &arguments)
+int exportDatasets(const Session &session, const DatasetArguments &arguments)
 {
     if (!interop::isDatasetAuthor(arguments.options.author))
         return session.usage("An author is 1 to 64 letters, digits, '.', '-' or '_'.");
@@ -60,12 +60,13 @@ int exportTo(const Session &session, const ExportArguments &arguments)
     const auto lineages = chooseLineages(session, arguments.keys);
     if (!lineages)
         return lineages.error();
-    std::vector<Exported> entries;
+    std::vector<ExportedLineage> entries;
     std::size_t written = 0;
     for (const lineage::Lineage &lineage : *lineages) {
         const workload::Workload *workload = workspace->findWorkload(lineage.workload);
-        Exported entry{lineage.key(), workload ? interop::datasetOf(lineage, *workload, arguments.options)
-                                               : fail(ErrorCode::NotFound, "Its workload cannot be read.")};
+        ExportedLineage entry{lineage.key(), workload
+                                                 ? interop::datasetOf(lineage, *workload, arguments.options)
+                                                 : fail(ErrorCode::NotFound, "Its workload cannot be read.")};
         if (entry.made) {
             if (const Status stored = interop::writeDataset(*entry.made, arguments.to); !stored)
                 return stored.error().code == ErrorCode::Conflict ? session.usage(stored.error().message)
@@ -76,12 +77,12 @@ int exportTo(const Session &session, const ExportArguments &arguments)
     }
     if (session.json()) {
         json out{{"to", arguments.to}, {"limits", interop::datasetLimits()}, {"lineages", json::array()}};
-        for (const Exported &entry : entries)
-            out["lineages"].push_back(jsonOf(entry));
+        for (const ExportedLineage &entry : entries)
+            out["lineages"].push_back(datasetJson(entry));
         session.print(out);
     } else {
-        for (const Exported &entry : entries)
-            print(entry);
+        for (const ExportedLineage &entry : entries)
+            printDataset(entry);
         std::printf("%zu of %zu lineages written to %s\n", written, entries.size(), arguments.to.c_str());
         if (written > 0)
             std::printf("\nWhat FlashInfer Trace cannot say of any lineage:\n");
@@ -95,9 +96,9 @@ int exportTo(const Session &session, const ExportArguments &arguments)
 
 void addLineageExport(CLI::App &group, Session &session)
 {
-    const auto given = std::make_shared<ExportArguments>();
+    const auto given = std::make_shared<DatasetArguments>();
     CLI::App *verb = session.addVerb(group, "export", "Lineages for other systems",
-                                     [&session, given] { return exportTo(session, *given); });
+                                     [&session, given] { return exportDatasets(session, *given); });
     verb->footer(
         "Writes a data set of FlashInfer Trace (FlashInfer-Bench): the workload as a definition with its shapes, each "
         "candidate as a solution, each trial that the format can carry as a trace. What it cannot say is left out and "

@@ -88,7 +88,9 @@ inline std::string problemOf(const json &value, const json &rule, const std::str
                 return problem;
         }
     }
-    for (const auto &[key, member] : type == "object" ? value.items() : json::object().items()) {
+    if (type != "object")
+        return {};
+    for (const auto &[key, member] : value.items()) {
         const bool isKnown = rule.contains("properties") && rule["properties"].contains(key);
         if (!isKnown && !rule.contains("additionalProperties"))
             return at + " has the key '" + key + "', which the schema has not";

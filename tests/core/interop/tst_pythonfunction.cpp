@@ -215,8 +215,9 @@ static double elementsOf(const workload::Workload &workload, const workload::Cas
 {
     double elements = 0;
     for (const workload::Tensor &tensor : workload.tensors) {
+        const std::vector<std::int64_t> shape = workload.shapeOf(tensor, c).value();
         double count = 1;
-        for (const std::int64_t extent : workload.shapeOf(tensor, c).value())
+        for (const std::int64_t extent : shape)
             count *= static_cast<double>(extent);
         elements += count;
     }
