@@ -43,7 +43,7 @@ void printDataset(const ExportedLineage &entry)
     if (!entry.made)
         return static_cast<void>(
             std::printf("%s: not written. %s\n", entry.lineage.c_str(), entry.made.error().message.c_str()));
-    std::printf("%s: definition %s, %zu workloads, %zu solutions, %zu traces\n", entry.lineage.c_str(),
+    std::printf("%s: definition %s, workloads: %zu, solutions: %zu, traces: %zu\n", entry.lineage.c_str(),
                 entry.made->definition.c_str(), entry.made->workloads, entry.made->solutions,
                 entry.made->traces);
     for (const std::string &lost : entry.made->lost)

@@ -200,8 +200,10 @@ private:
                 contents.push_back(c.name);
         }
         if (!contents.empty())
-            m_made.lost.push_back("The contents of the cases " + listed(contents)
-                                  + ": they are no workloads there.");
+            m_made.lost.push_back(
+                contents.size() == 1
+                    ? "The contents of the case " + contents.front() + ": it is no workload there."
+                    : "The contents of the cases " + listed(contents) + ": they are no workloads there.");
         if (drawn > 0)
             m_made.lost.push_back(fmt::format("Shapes that are drawn for each trial ({} case{}).", drawn,
                                               drawn == 1 ? "" : "s"));
