@@ -21,6 +21,7 @@ void addRederiveCommand(CLI::App &group, Session &session);  ///< `lineage reder
 void addRoundtripCommand(CLI::App &group, Session &session); ///< `lineage roundtrip`
 void addNewLineage(CLI::App &group, Session &session);       ///< `lineage new`
 void addArchiveImport(CLI::App &group, Session &session);    ///< `lineage import`
+void addLineageExport(CLI::App &group, Session &session);    ///< `lineage export`
 void addCommentsCommand(CLI::App &group, Session &session);  ///< `lineage comments`
 void addExplainCommand(CLI::App &group, Session &session);   ///< `lineage explain`
 void addGateCommands(CLI::App &app, Session &session);

@@ -247,6 +247,7 @@ void addLineageCommands(CLI::App &app, Session &session)
 
     addNewLineage(*group, session);
     addArchiveImport(*group, session);
+    addLineageExport(*group, session);
     addRederiveCommand(*group, session);
     addRoundtripCommand(*group, session);
     addExplainCommand(*group, session);

@@ -65,8 +65,8 @@ private slots:
               "card approve",   "card reject",   "card needs-evidence", "card undo",        "card redo",
               "trials import",  "trials list",   "card probe"})
             QTest::newRow(verb) << verb;
-        for (const char *verb :
-             {"gate corpus", "workload check", "workload import", "lineage explain", "lineage import"})
+        for (const char *verb : {"gate corpus", "workload check", "workload import", "lineage explain",
+                                 "lineage import", "lineage export"})
             QTest::newRow(verb) << verb;
     }
 
@@ -104,6 +104,12 @@ private slots:
         QTest::newRow("unknown workload to check") << QStringList{"workload", "check", "tyo"};
         QTest::newRow("no such file") << QStringList{"gate", "run", "none.cl", "--workload", "toy"};
         QTest::newRow("set") << QStringList{"gate", "tune", "K00.cl", "--workload", "toy", "--set", "TILE=a"};
+        QTest::newRow("export to nowhere") << QStringList{"lineage", "export", "toy/pocl"};
+        QTest::newRow("export of nothing") << QStringList{"lineage", "export", "toy/sm90", "--to", "set"};
+        QTest::newRow("export in another form")
+            << QStringList{"lineage", "export", "toy/pocl", "--to", "set", "--form", "onnx"};
+        QTest::newRow("author's folder")
+            << QStringList{"lineage", "export", "toy/pocl", "--to", "set", "--author", "../x"};
         QTest::newRow("no such batch") << QStringList{"trials", "import", "none.jsonl"};
     }
 
@@ -469,6 +475,36 @@ private slots:
         QCOMPARE(refused.status, 1);
         QVERIFY2(refused.err.contains("y passes as the mean of the result everywhere"), refused.err);
         QVERIFY(refused.out.contains("timed"));
+    }
+
+    void lineagesAsDataSets()
+    {
+        const QStringList command = {"lineage", "export", "toy/pocl", "--to", "set"};
+        const Outcome toy = runCli(command + QStringList{"--json"}, m_copy->root());
+        QVERIFY2(toy.status == 0, (toy.out + toy.err).constData());
+        const QJsonObject entry = toy.json["lineages"].toArray()[0].toObject();
+        QCOMPARE(entry["definition"].toString(), QString("toy"));
+        QCOMPARE(entry["solutions"].toInt(), 0);
+        QVERIFY(QJsonDocument(entry["lost"].toArray()).toJson().contains("no language of the format"));
+        QVERIFY(!toy.json["limits"].toArray().isEmpty());
+        QVERIFY(std::filesystem::exists(m_copy->root() / "set/definitions/softmax_rows/toy.json"));
+
+        const std::string set = (m_copy->root() / "set").string();
+        const Outcome shipped =
+            runCli({"lineage", "export", "softmax/sm90-triton", "--to", QString::fromStdString(set),
+                    "--author", "ada", "--workspace", QString::fromStdString(klineage::test::sourcePath())});
+        QVERIFY2(shipped.status == 0, (shipped.out + shipped.err).constData());
+        QVERIFY(shipped.out.contains("1 of 1 lineages written to "));
+        QVERIFY(shipped.out.contains("What FlashInfer Trace cannot say of any lineage:\n- "));
+        const auto solution = nlohmann::json::parse(
+            readText(set + "/solutions/ada/softmax_rows/softmax/softmax_sm90-triton_K00.json"));
+        QCOMPARE(solution["spec"]["language"].get<std::string>(), std::string("triton"));
+        QVERIFY(!readText(set + "/traces/ada/softmax_rows/softmax/sm90-triton.jsonl").empty());
+
+        std::ofstream(set + "/definitions/softmax_rows/toy.json") << "{}";
+        const Outcome refused = runCli(command, m_copy->root());
+        QCOMPARE(refused.status, 2);
+        QVERIFY2(refused.err.contains("another definition"), refused.err.constData());
     }
 
     void doctorReportsEveryPart()

@@ -1,10 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// A Python function as a workload: what its head says, and what it does not.
+// A Python function as a workload: what its head says, and what it does not; and a workload as a Python function.
+#include "core/gate/check/oracle.h"
+#include "core/gate/oracle/pythonoracle.h"
 #include "core/interop/problems/pythonfunction.h"
+#include "core/interop/traceset/datasetdefinition.h"
+#include "core/interop/traceset/operatortext.h"
+#include "core/workspace/workspace.h"
+#include "tests/paths.h"
 
 #include <QtTest>
 #include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <set>
 
 using namespace klineage;
 using namespace klineage::interop;
@@ -20,6 +29,10 @@ private slots:
     void whatTheHeadDoesNotSay_data();
     void whatTheHeadDoesNotSay();
     void aFunctionSaysItsHead();
+    void referencesSayWhatOraclesDo_data();
+    void referencesSayWhatOraclesDo();
+    void oraclesInPython_data();
+    void oraclesInPython();
 };
 
 void TestPythonFunction::tensorsAsTexts_data()
@@ -190,6 +203,161 @@ void TestPythonFunction::aFunctionSaysItsHead()
     const auto broken = draftOfFunction("scaled", "raise ValueError('no')\n" + source, options, {});
     QVERIFY(!broken);
     QVERIFY2(broken.error().code == ErrorCode::InvalidInput, broken.error().message.c_str());
+}
+
+static const Workspace &shipped()
+{
+    static const Result<Workspace> workspace = openWorkspace(test::sourcePath());
+    return *workspace;
+}
+
+static double elementsOf(const workload::Workload &workload, const workload::Case &c)
+{
+    double elements = 0;
+    for (const workload::Tensor &tensor : workload.tensors) {
+        const std::vector<std::int64_t> shape = workload.shapeOf(tensor, c).value();
+        double count = 1;
+        for (const std::int64_t extent : shape)
+            count *= static_cast<double>(extent);
+        elements += count;
+    }
+    return elements;
+}
+
+static double relativeError(const std::vector<double> &have, const std::vector<double> &want)
+{
+    if (have.size() != want.size())
+        return INFINITY;
+    double error = 0;
+    double size = 0;
+    for (std::size_t i = 0; i < want.size(); ++i) {
+        error += (have[i] - want[i]) * (have[i] - want[i]);
+        size += want[i] * want[i];
+    }
+    return error == 0 ? 0 : std::sqrt(error / size);
+}
+
+/// A workload by its name; rows operations that no shipped one has, by their oracle's.
+static workload::Workload workloadOf(const std::string &name)
+{
+    if (const workload::Workload *there = shipped().findWorkload(name))
+        return *there;
+    workload::Workload workload = *shipped().findWorkload("silu");
+    workload.name = "rows";
+    workload.oracle = name;
+    if (name == "sum_rows")
+        workload.tensors.back().shape.pop_back();
+    return workload;
+}
+
+void TestPythonFunction::referencesSayWhatOraclesDo_data()
+{
+    QTest::addColumn<QString>("name");
+    std::set<std::string> oracles;
+    for (const workload::Workload &workload : shipped().workloads) {
+        const bool hasBias = workload.oracleArgs.contains("bias");
+        if (oracles.insert(workload.oracle + (hasBias ? " bias" : "")).second)
+            QTest::newRow(workload.name.c_str()) << QString::fromStdString(workload.name);
+    }
+    for (const char *oracle : {"sum_rows", "cumsum_rows", "sort_rows"})
+        QTest::newRow(oracle) << oracle;
+}
+
+void TestPythonFunction::referencesSayWhatOraclesDo()
+{
+    QFETCH(QString, name);
+    workload::Workload workload = workloadOf(name.toStdString());
+    if (workload.oracle.starts_with("topk")) // a reference is written for one K; ties may be broken otherwise
+        workload.cases = {*workload.findCase("odd")};
+    const auto text = referenceText(workload);
+    QVERIFY2(text, text ? "" : text.error().message.c_str());
+
+    workload::Workload inPython = workload;
+    inPython.python.emplace();
+    inPython.python->source = *text;
+    inPython.python->arrays = workload::PythonArrays::Torch;
+    inPython.python->declared = true;
+    gate::PythonOracles oracles;
+    int compared = 0;
+    for (const workload::Case &c : workload.cases) {
+        if (!c.drawn.empty() || elementsOf(workload, c) > 2e6)
+            continue;
+        const auto tensors = gate::generateCase(workload, c, 7);
+        QVERIFY(tensors);
+        const auto expected = gate::computeOracle(workload, *tensors);
+        QVERIFY2(expected, expected ? "" : expected.error().message.c_str());
+        const auto said = oracles.compute(inPython, *tensors);
+        if (!said && said.error().code == ErrorCode::Unavailable)
+            QSKIP(said.error().message.c_str());
+        QVERIFY2(said, said ? "" : (said.error().message + '\n' + said.error().detail).c_str());
+        for (const workload::Tensor &tensor : workload.tensors) {
+            if (tensor.role != workload::Role::Output)
+                continue;
+            // run() rounds to the output's type.
+            const double limit = workload::classTolerance(tensor.dtype).relL2 + 1e-12;
+            const double error = relativeError(said->at(tensor.name), expected->at(tensor.name));
+            QVERIFY2(error <= limit, (c.name + ", " + tensor.name + ": " + std::to_string(error)).c_str());
+        }
+        ++compared;
+    }
+    QVERIFY(compared > 0);
+}
+
+void TestPythonFunction::oraclesInPython_data()
+{
+    QTest::addColumn<int>("arrays");
+    QTest::addColumn<QString>("source");
+    QTest::addColumn<bool>("isVerbatim");
+    const QString lists = "def double(x, by):\n    return [[v * by for v in row] for row in x]\n";
+    QTest::newRow("lists") << static_cast<int>(workload::PythonArrays::Lists) << lists << false;
+    QTest::newRow("numpy")
+        << static_cast<int>(workload::PythonArrays::Numpy)
+        << "import numpy\n\n\ndef double(x, by):\n    return {\"y\": numpy.multiply(x, by)}\n"
+        << false;
+    QTest::newRow("torch") << static_cast<int>(workload::PythonArrays::Torch)
+                           << "def run(x):\n    return (x * 2,)\n"
+                           << true;
+}
+
+void TestPythonFunction::oraclesInPython()
+{
+    QFETCH(int, arrays);
+    QFETCH(QString, source);
+    QFETCH(bool, isVerbatim);
+    workload::Workload workload = *shipped().findWorkload("silu");
+    workload.oracle = "python";
+    workload::PythonOracle &oracle = workload.python.emplace();
+    oracle.source = source.toStdString();
+    oracle.arrays = static_cast<workload::PythonArrays>(arrays);
+    if (!isVerbatim) {
+        oracle.function = "double";
+        oracle.arguments = {"x", "2"};
+    }
+    const DatasetDefinition made = datasetDefinitionOf(workload).value();
+    QCOMPARE(made.opType, workload.name);
+    const std::string text = made.json["reference"].get<std::string>();
+    QCOMPARE(text == oracle.source, isVerbatim);
+    QVERIFY(text.starts_with(oracle.source));
+    QVERIFY(text.find("\ndef run(x):\n") != std::string::npos || isVerbatim);
+
+    workload::Case c = workload.cases.front();
+    c.axes = {{"R", 5}, {"C", 7}};
+    const auto tensors = gate::generateCase(workload, c, 7);
+    QVERIFY(tensors);
+    oracle = {};
+    oracle.source = text;
+    oracle.arrays = workload::PythonArrays::Torch;
+    oracle.declared = true;
+    gate::PythonOracles oracles;
+    const auto said = oracles.compute(workload, *tensors);
+    if (!said
+        && (said.error().code == ErrorCode::Unavailable
+            || said.error().message.find("numpy") != std::string::npos))
+        QSKIP(said.error().message.c_str());
+    QVERIFY2(said, said ? "" : said.error().message.c_str());
+    const gate::HostTensor &x = tensors->front();
+    for (std::size_t i = 0; i < x.elements(); ++i)
+        QCOMPARE(said->at("y")[i], 2 * kernel::loadElement(x.bytes.data(), x.dtype, i));
 }
 
 QTEST_GUILESS_MAIN(TestPythonFunction)
