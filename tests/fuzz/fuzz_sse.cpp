@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The stream parser, cut in different places, and both APIs' decoders behind it.
-#include "core/llm/network/dialect.h"
+#include "core/llm/network/replyreader.h"
 #include "tests/fuzz/target.h"
 
 #include <algorithm>
@@ -46,6 +46,28 @@ Seen decode(const Dialect &dialect, std::string_view bytes, std::size_t piece)
     return seen;
 }
 
+/// The text of the whole reply that a body makes, if it makes one.
+std::optional<std::string> read(const Dialect &dialect, std::string_view bytes, std::size_t piece)
+{
+    const std::string key = "data-secret";
+    std::string heard;
+    ReplyReader reader(dialect, key, [&](std::string_view text) { heard += text; });
+    bool whole = false;
+    while (!bytes.empty() && !whole) {
+        const Result<bool> taken = reader.take(bytes.substr(0, piece));
+        if (!taken)
+            return {};
+        whole = *taken;
+        bytes.remove_prefix(std::min(piece, bytes.size()));
+    }
+    if (!reader.finish())
+        return {};
+    const Reply reply = reader.takeReply();
+    require(heard == reply.text, "what was heard of a body is the reply");
+    require(heard.find(key) == std::string::npos, "the key is not heard");
+    return reply.text;
+}
+
 } // namespace
 
 FuzzTarget fuzzTarget()
@@ -65,9 +87,9 @@ FuzzTarget fuzzTarget()
         "\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":2}}",
         "{\"type\":\"message\",\"content\":[{\"type\":\"text\",\"text\":\"hi\"}],\"stop_reason\":\"end_turn\","
         "\"usage\":{\"input_tokens\":3,\"output_tokens\":2}}"};
-    target.words = {"\n",       "\r",        "\r\n", "\n\n", "data: ", "event: ", "id: ", "[DONE]",
-                    "{",        "}",         "null", "-1",   "1e99",   "\"",      ":",    "\xef\xbb\xbf",
-                    "\"text\"", "\"usage\"", "[[[[", "]"};
+    target.words = {"\n",       "\r",        "\r\n", "\n\n", "data: ",      "event: ", "id: ", "[DONE]",
+                    "{",        "}",         "null", "-1",   "1e99",        "\"",      ":",    "\xef\xbb\xbf",
+                    "\"text\"", "\"usage\"", "[[[[", "]",    "data-secret", "\\ud83d"};
     target.runs = 8'000;
     return target;
 }
@@ -77,12 +99,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
     const std::string_view bytes(reinterpret_cast<const char *>(data), size);
     for (const auto &dialect : {makeAnthropicDialect(), makeOpenAiDialect(true)}) {
         const Seen whole = decode(*dialect, bytes, size + 1);
+        const auto body = read(*dialect, bytes, size + 1);
         const auto decoder = dialect->decoder();
         std::string heard;
         const Status taken = decoder->takeWhole(bytes, [&](std::string_view text) { heard += text; });
         require(!taken || heard == decoder->reply().text, "what was heard of a whole answer is the reply");
         require(isSane(decoder->reply().usage), "the usage of a whole answer is sane");
         for (const std::size_t piece : {std::size_t{1}, std::size_t{7}}) {
+            require(read(*dialect, bytes, piece) == body, "a body is the same wherever it is cut");
             const Seen cut = decode(*dialect, bytes, piece);
             require(cut.text == whole.text && cut.whole == whole.whole && cut.usage == whole.usage,
                     "the reply is the same wherever the bytes are cut");

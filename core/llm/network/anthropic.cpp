@@ -36,15 +36,19 @@ Error protocolError(const std::string &what)
 class AnthropicDecoder final : public StreamDecoder
 {
 public:
+    AnthropicDecoder()
+    {
+        m_reply.usageKnown = false;
+        m_reply.stop = StopReason::Other;
+    }
+
     Result<bool> take(const SseEvent &event, const TextCallback &onText) override
     {
-        const json value = json::parse(event.data, nullptr, false);
+        const json value = parseLeniently(event.data);
         if (!value.is_object())
             return tl::unexpected(
                 protocolError("an event '" + event.name.substr(0, 60) + "' is no JSON object."));
         const std::string type = textMember(value, "type");
-        if (type == "error")
-            return tl::unexpected(serverError(event.data));
         if (type == "message_start")
             return start(value);
         if (type == "content_block_start")
@@ -55,34 +59,28 @@ public:
             return messageDelta(value);
         if (type == "message_stop")
             return stop();
+        const std::optional<ApiError> error = apiErrorOf(value);
+        if (error || type == "error")
+            return tl::unexpected(brokenOff(error.value_or(ApiError{{}, "no reason was given"})));
         return false;
     }
 
+    bool isWholeAtEnd() const override { return m_stopped; }
+
     Status takeWhole(std::string_view body, const TextCallback &onText) override
     {
-        const json value = json::parse(body, nullptr, false);
+        const json value = parseLeniently(body);
         const json *content = member(value, "content");
         if (textMember(value, "type") != "message" || !content)
             return tl::unexpected(notWhole(body));
         m_reply.model = textMember(value, "model");
         m_reply.requestId = textMember(value, "id");
         m_reply.stop = stopReason(textMember(value, "stop_reason"));
-        const json *usage = member(value, "usage");
-        readUsage(usage);
-        m_outputCounted = usage && member(*usage, "output_tokens");
-        settleUsage();
+        takeUsage(member(value, "usage"), true);
         return appendContent(*content, onText);
     }
 
 private:
-    static Error serverError(const std::string &data)
-    {
-        const ApiError error = parseApiError(data).value_or(ApiError{"error", "no reason was given"});
-        return {ErrorCode::Unavailable,
-                "The server broke off its reply (" + error.type + "): " + error.message + '.',
-                {}};
-    }
-
     Result<bool> start(const json &value)
     {
         const json *message = member(value, "message");
@@ -91,7 +89,7 @@ private:
         m_started = true;
         m_reply.model = textMember(*message, "model");
         m_reply.requestId = textMember(*message, "id");
-        readUsage(member(*message, "usage"));
+        takeUsage(member(*message, "usage"), false);
         return false;
     }
 
@@ -123,47 +121,46 @@ private:
 
     Result<bool> messageDelta(const json &value)
     {
-        if (const json *change = member(value, "delta"); change && member(*change, "stop_reason")) {
-            m_reply.stop = stopReason(textMember(*change, "stop_reason"));
-            m_stopped = true;
+        if (const json *change = member(value, "delta")) {
+            const std::string reason = textMember(*change, "stop_reason");
+            m_stopped = m_stopped || !reason.empty();
+            if (!reason.empty())
+                m_reply.stop = stopReason(reason);
         }
-        const json *usage = member(value, "usage");
-        m_outputCounted = m_outputCounted || (usage && member(*usage, "output_tokens"));
-        readUsage(usage);
+        takeUsage(member(value, "usage"), true);
         return false;
     }
 
-    Result<bool> stop()
+    /// Some servers give no reason: the reply ends with this event alone.
+    Result<bool> stop() const
     {
-        if (!m_started || !m_stopped)
+        if (!m_started)
             return tl::unexpected(protocolError("message_stop comes without its message."));
-        settleUsage();
         return true;
     }
 
-    void settleUsage()
-    {
-        m_reply.usageKnown = m_inputCounted && m_outputCounted && !m_usageWrong;
-        if (!m_reply.usageKnown)
-            m_reply.usage = {};
-    }
-
-    /// Counts are totals so far: a later one takes the place of an earlier one. Keys that are missing say nothing.
-    void readUsage(const json *usage)
+    /// Counts are totals so far, of which there are several. Of the input the greatest counts; an output that shrinks is not believed, and
+    /// what it comes to is not known before its end. Keys that are missing say nothing.
+    void takeUsage(const json *usage, bool atEnd)
     {
         if (!usage)
             return;
-        const auto read = [&](const char *key, std::int64_t &count) {
-            if (member(*usage, key))
-                count = tokenMember(*usage, key, m_usageWrong);
+        const auto read = [&](const char *key, std::int64_t before) {
+            return member(*usage, key) ? tokenMember(*usage, key, m_usageWrong) : before;
         };
-        m_inputCounted = m_inputCounted || member(*usage, "input_tokens") != nullptr;
-        read("input_tokens", m_reply.usage.input);
-        read("cache_read_input_tokens", m_reply.usage.cacheRead);
-        read("cache_creation_input_tokens", m_reply.usage.cacheWrite);
-        read("output_tokens", m_reply.usage.output);
+        m_usage.input = std::max(m_usage.input, read("input_tokens", 0));
+        m_usage.cacheRead = std::max(m_usage.cacheRead, read("cache_read_input_tokens", 0));
+        m_usage.cacheWrite = std::max(m_usage.cacheWrite, read("cache_creation_input_tokens", 0));
+        const std::int64_t output = read("output_tokens", m_usage.output);
+        m_usageWrong = m_usageWrong || output < m_usage.output;
+        m_usage.output = output;
+        m_inputCounted = m_inputCounted || member(*usage, "input_tokens");
+        m_outputCounted = m_outputCounted || (atEnd && member(*usage, "output_tokens"));
+        m_reply.usageKnown = m_inputCounted && m_outputCounted && !m_usageWrong;
+        m_reply.usage = m_reply.usageKnown ? m_usage : Usage{};
     }
 
+    Usage m_usage;
     bool m_started = false;
     bool m_stopped = false;
     bool m_inputCounted = false;

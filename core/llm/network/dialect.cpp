@@ -46,7 +46,26 @@ Error StreamDecoder::notWhole(std::string_view body)
                     + "): " + error->message + '.',
                 {}};
     return {ErrorCode::Protocol, "The server's answer is neither a stream nor a whole reply.",
-            validUtf8(body.substr(0, 500))};
+            printable(body.substr(0, 500))};
+}
+
+std::string printable(std::string_view text)
+{
+    std::string result = validUtf8(text);
+    for (char &c : result) {
+        const auto byte = static_cast<unsigned char>(c);
+        if ((byte < ' ' && c != '\n' && c != '\t') || byte == 0x7f)
+            c = ' ';
+    }
+    return result;
+}
+
+Error StreamDecoder::brokenOff(const ApiError &error)
+{
+    return {ErrorCode::Unavailable,
+            "The server broke off its reply (" + (error.type.empty() ? "error" : error.type)
+                + "): " + error.message + '.',
+            {}};
 }
 
 void addExtraBody(const Request &request, json &body)
@@ -56,49 +75,27 @@ void addExtraBody(const Request &request, json &body)
         body.insert(extra.begin(), extra.end());
 }
 
-const json *member(const json &value, const char *key)
-{
-    if (!value.is_object())
-        return nullptr;
-    const auto found = value.find(key);
-    return found == value.end() || found->is_null() ? nullptr : &*found;
-}
-
-std::string textMember(const json &value, const char *key, std::size_t most)
-{
-    const json *found = member(value, key);
-    if (!found || !found->is_string())
-        return {};
-    const auto &text = found->get_ref<const std::string &>();
-    return text.size() <= most ? text : validUtf8(std::string_view(text).substr(0, most));
-}
-
-std::int64_t tokenMember(const json &value, const char *key, bool &wrong)
-{
-    const json *found = member(value, key);
-    if (!found)
-        return 0;
-    if (found->is_number_unsigned()
-        && found->get<std::uint64_t>() <= static_cast<std::uint64_t>(maxUsageTokens))
-        return found->get<std::int64_t>();
-    wrong = true;
-    return 0;
-}
-
 std::optional<ApiError> parseApiError(std::string_view text)
 {
-    const json value = json::parse(text, nullptr, false);
-    const json *error = member(value, "error");
+    return apiErrorOf(parseLeniently(text));
+}
+
+std::optional<ApiError> apiErrorOf(const json &value)
+{
+    const json &whole = value.is_array() && !value.empty() ? value.front() : value;
+    const json *error = textMember(whole, "object") == "error" ? &whole : member(whole, "error");
     if (!error)
         return {};
+    ApiError result;
     if (error->is_string())
-        return ApiError{{}, textMember(value, "error", 2000)};
-    ApiError result{textMember(*error, "type", 100), textMember(*error, "message", 2000)};
+        result.message = textMember(whole, "error", 2000);
+    else
+        result = {textMember(*error, "type", 100), textMember(*error, "message", 2000)};
     if (result.type.empty())
         result.type = textMember(*error, "code", 100);
     if (result.type.empty() && result.message.empty())
         return {};
-    return result;
+    return ApiError{printable(result.type), printable(result.message)};
 }
 
 } // namespace klineage::llm

@@ -8,6 +8,18 @@
 
 namespace klineage::llm {
 
+/// What a server said, to be shown to a person: UTF-8 without control characters but line ends and tabs.
+[[nodiscard]] std::string printable(std::string_view text);
+
+/// What an API says in its {"error": {"type": …, "message": …}}, in the first of a list of these, or in {"object": "error", "message": …}.
+struct ApiError {
+    std::string type;
+    std::string message;
+};
+/// Nothing when the text is no such object.
+[[nodiscard]] std::optional<ApiError> parseApiError(std::string_view text);
+[[nodiscard]] std::optional<ApiError> apiErrorOf(const nlohmann::json &value);
+
 /// Puts one reply together from the events of its stream. What the server sends is hostile: sizes are limited, anything else than the
 /// API's shapes is an Error.
 class StreamDecoder
@@ -16,8 +28,8 @@ public:
     virtual ~StreamDecoder() = default;
     /// True when the reply is whole; nothing may come after it. Errors: Protocol; Unavailable when the server says that it failed.
     [[nodiscard]] virtual Result<bool> take(const SseEvent &event, const TextCallback &onText) = 0;
-    /// Whether the reply can be taken as whole although the stream ended without saying so.
-    [[nodiscard]] virtual bool isWholeAtEnd() const { return false; }
+    /// Whether the reply can be taken as whole although the stream ended without saying so: it had said why the reply ends.
+    [[nodiscard]] virtual bool isWholeAtEnd() const = 0;
     /// The answer of a server that does not stream although it was asked to: one JSON object, whole or an Error.
     [[nodiscard]] virtual Status takeWhole(std::string_view body, const TextCallback &onText) = 0;
 
@@ -31,6 +43,8 @@ protected:
     [[nodiscard]] Status appendContent(const nlohmann::json &content, const TextCallback &onText);
     /// Protocol, or Unavailable when it holds the server's own error.
     [[nodiscard]] static Error notWhole(std::string_view body);
+    /// Unavailable: the server says in its stream that it failed.
+    [[nodiscard]] static Error brokenOff(const ApiError &error);
 
     Reply m_reply;
 };
@@ -57,13 +71,5 @@ public:
 
 /// The settings that go into a body as they are; what the body has already stays.
 void addExtraBody(const Request &request, nlohmann::json &body);
-
-/// What an API says in its {"error": {"type": …, "message": …}}.
-struct ApiError {
-    std::string type;
-    std::string message;
-};
-/// Nothing when the text is no such object.
-[[nodiscard]] std::optional<ApiError> parseApiError(std::string_view text);
 
 } // namespace klineage::llm

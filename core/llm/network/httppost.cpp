@@ -43,7 +43,7 @@ struct Transfer {
     {
         long code = 0;
         curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &code);
-        return static_cast<int>(code);
+        return code < 200 ? 0 : static_cast<int>(code);
     }
     void alive() { lastByte = std::chrono::steady_clock::now(); }
     bool refuse(ErrorCode code, const char *message)
@@ -59,10 +59,9 @@ bool Transfer::takeBody(std::string_view bytes)
 {
     alive();
     bodyBytes += bytes.size();
-    if (status() != 200) {
-        result.errorBody.append(
-            bytes.substr(0, maxErrorBody - std::min(maxErrorBody, result.errorBody.size())));
-        return bodyBytes <= maxBodyBytes;
+    if (!isSuccess(status())) {
+        result.errorBody.append(bytes.substr(0, maxErrorBody - result.errorBody.size()));
+        return result.errorBody.size() < maxErrorBody;
     }
     if (bodyBytes > maxBodyBytes)
         return refuse(ErrorCode::Protocol, "The server's answer is longer than any reply.");
@@ -133,6 +132,7 @@ void setOptions(CURL *easy, const HttpRequest &request, const HttpLimits &limits
     if (!request.throughProxy)
         curl_easy_setopt(easy, CURLOPT_PROXY, "");
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(limits.connectSeconds * 1000));
+    curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "identity"); // what comes packed all the same is unpacked
     curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
     curl_easy_setopt(easy, CURLOPT_POST, 1L);
     curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
@@ -154,6 +154,9 @@ Result<CURLcode> drive(CURLM *multi, const Transfer &transfer, const HttpLimits 
     const std::stop_callback wake(stop, [multi] { curl_multi_wakeup(multi); });
     const Deadline total = Deadline::in(limits.totalSeconds);
     for (int running = 1; running > 0;) {
+        // As of before what has come is read: a machine that was busy elsewhere, or asleep, is no silent server.
+        const auto asOf = std::chrono::steady_clock::now();
+        const bool isLate = total.passed();
         if (curl_multi_perform(multi, &running) != CURLM_OK)
             return fail(ErrorCode::Internal, "libcurl refused to work.");
         int left = 0;
@@ -163,13 +166,12 @@ Result<CURLcode> drive(CURLM *multi, const Transfer &transfer, const HttpLimits 
         }
         if (stop.stop_requested())
             return fail(ErrorCode::Cancelled, "The request was stopped.");
-        const double silent =
-            std::chrono::duration<double>(std::chrono::steady_clock::now() - transfer.lastByte).count();
+        const double silent = std::chrono::duration<double>(asOf - transfer.lastByte).count();
         if (silent >= limits.idleSeconds)
             return fail(ErrorCode::Timeout, "The server has been silent for too long.");
-        if (total.passed())
+        if (isLate)
             return fail(ErrorCode::Timeout, "The reply takes longer than it may.");
-        const double wait = std::min({limits.idleSeconds - silent, total.secondsLeft(), 1.0});
+        const double wait = std::clamp(std::min(limits.idleSeconds - silent, total.secondsLeft()), 0.0, 1.0);
         curl_multi_poll(multi, nullptr, 0, static_cast<int>(wait * 1000) + 1, nullptr);
     }
     return fail(ErrorCode::Internal, "libcurl lost the transfer.");
@@ -197,12 +199,11 @@ bool isOfTheConnection(CURLcode code)
 /// Of the answer itself, not of an interim one; empty when it has none of the name.
 std::string headerOf(CURL *easy, const char *name)
 {
-    constexpr std::size_t longest = 200;
     constexpr int lastAnswer = -1;
     curl_header *header = nullptr;
     if (curl_easy_header(easy, name, 0, CURLH_HEADER, lastAnswer, &header) != CURLHE_OK)
         return {};
-    return std::string(header->value).substr(0, longest);
+    return header->value;
 }
 
 void conclude(const Result<CURLcode> &ended, Transfer &transfer, const char *errorText, std::size_t bodyBytes)
@@ -217,15 +218,17 @@ void conclude(const Result<CURLcode> &ended, Transfer &transfer, const char *err
     curl_off_t retryAfter = 0;
     curl_easy_getinfo(transfer.easy, CURLINFO_RETRY_AFTER, &retryAfter);
     result.retryAfterSeconds = static_cast<double>(std::max<curl_off_t>(0, retryAfter));
-    result.bodySent = result.status == 200 || static_cast<std::size_t>(uploaded) >= bodyBytes;
+    result.bodySent = isSuccess(result.status) || static_cast<std::size_t>(uploaded) >= bodyBytes;
     if (transfer.finished || result.problem)
         return;
     if (!ended) {
         result.problem = ended.error();
+        result.isCutShort = ended.error().code == ErrorCode::Timeout;
         return;
     }
     if (*ended == CURLE_OK)
         return;
+    result.isCutShort = true;
     const std::string why = *errorText ? errorText : curl_easy_strerror(*ended);
     result.problem = Error{*ended == CURLE_OPERATION_TIMEDOUT ? ErrorCode::Timeout : ErrorCode::Protocol,
                            "The connection failed: " + why + '.',
@@ -234,6 +237,11 @@ void conclude(const Result<CURLcode> &ended, Transfer &transfer, const char *err
 }
 
 } // namespace
+
+bool isSuccess(int status)
+{
+    return status >= 200 && status < 300;
+}
 
 HttpResult httpPost(const HttpRequest &request, const HttpLimits &limits, std::stop_token stop,
                     const BodyReceiver &receive)

@@ -28,16 +28,19 @@ struct HttpRequest {
 };
 
 struct HttpResult {
-    int status = 0;               ///< 0: no answer began
+    int status = 0;               ///< 0: no answer began (an interim one, 1xx, is none)
     std::optional<Error> problem; ///< the transfer did not come to its end
-    bool bodySent = false;        ///< all of the request's body left this machine
+    bool isCutShort = false; ///< the problem is that nothing more came; what came is sound as far as it goes
+    bool bodySent = false;   ///< all of the request's body left this machine
     bool canBeRepeated = false;   ///< the problem is one of the connection, which may be gone next time
     double retryAfterSeconds = 0; ///< what the server asks to wait; 0: nothing that can be read
-    std::string requestId;        ///< "request-id" or "x-request-id" as sent; at most 200 bytes
-    std::string errorBody;        ///< of any status but 200; at most 64 KiB
+    std::string requestId;        ///< "request-id" or "x-request-id" as sent
+    std::string errorBody;        ///< of any status but 2xx; at most 64 KiB
 };
 
-/// Receives the body of a 200; true: nothing more is wanted. An Error ends the transfer and becomes the result's problem.
+[[nodiscard]] bool isSuccess(int status); ///< 2xx
+
+/// Receives the body of a 2xx; true: nothing more is wanted. An Error ends the transfer and becomes the result's problem.
 using BodyReceiver = std::function<Result<bool>(std::string_view)>;
 
 /// One POST over libcurl, on a connection of its own (a kept one could make libcurl send the request twice). TLS is verified, redirects

@@ -2,6 +2,7 @@
 #include "core/llm/network/httpprovider.h"
 
 #include "core/base/numbertext.h"
+#include "core/llm/network/replyreader.h"
 #include "core/process/deadline.h"
 
 namespace klineage::llm {
@@ -34,13 +35,16 @@ ErrorCode codeOf(int status)
     return ErrorCode::Unavailable;
 }
 
-/// A reply of the longest text, every character of it escaped, and room for what is around it.
-constexpr std::size_t maxWholeAnswer = 8 * maxReplyBytes;
-
 /// Seconds for a person: whole ones from 10 on.
 std::string secondsText(double seconds)
 {
     return fixedText(seconds, seconds < 10 ? 1 : 0) + " s";
+}
+
+std::string idText(std::string_view sent, std::string_view secret)
+{
+    constexpr std::size_t longest = 200;
+    return validUtf8(scrubbed(sent, secret).substr(0, longest));
 }
 
 std::string withStop(const std::string &sentence)
@@ -97,65 +101,42 @@ Error HttpProvider::refusal(const HttpResult &result) const
     refused.message = "The server " + m_url.host + " refused the request (" + status + type + ")";
     refused.message += error && !error->message.empty() ? ": " + withStop(error->message) : ".";
     if (!error)
-        refused.detail = validUtf8(std::string_view(result.errorBody).substr(0, 500));
+        refused.detail = printable(std::string_view(result.errorBody).substr(0, 500));
     if (result.status == 401 || result.status == 403)
         refused.detail = std::string("Look at the key: ") + keyVariable(name(), m_url.isOwn) + ".";
     return refused;
 }
 
-HttpProvider::Attempt HttpProvider::tryOnce(const HttpRequest &request, const std::stop_token &stop,
-                                            const TextCallback &onText) const
+HttpProvider::Attempt HttpProvider::tryOnce(const HttpRequest &request, const std::string &secret,
+                                            const std::stop_token &stop, const TextCallback &onText) const
 {
-    const std::unique_ptr<StreamDecoder> decoder = m_dialect->decoder();
-    SseParser parser;
-    bool whole = false;
-    std::string notStreamed;
-    bool begun = false;
-    const auto receive = [&](std::string_view bytes) -> Result<bool> {
-        // No line of a stream begins with a brace.
-        const std::size_t first = begun ? 0 : bytes.find_first_not_of(" \t\r\n");
-        if (!notStreamed.empty() || (!begun && first != std::string_view::npos && bytes[first] == '{')) {
-            notStreamed += bytes;
-            if (notStreamed.size() > maxWholeAnswer)
-                return fail(ErrorCode::Protocol, "The server's answer is longer than any reply.");
-            return false;
-        }
-        begun = begun || first != std::string_view::npos;
-        const Status fed = parser.feed(bytes, [&](const SseEvent &event) -> Status {
-            if (whole)
-                return {};
-            const Result<bool> taken = decoder->take(event, onText);
-            if (!taken)
-                return tl::unexpected(taken.error());
-            whole = *taken;
-            return {};
-        });
-        if (!fed)
-            return tl::unexpected(fed.error());
-        return whole;
-    };
-    HttpResult result = httpPost(request, m_options.limits, stop, receive);
-    if (!notStreamed.empty() && result.status == 200 && !result.problem) {
-        const Status taken = decoder->takeWhole(notStreamed, onText);
-        whole = taken.has_value();
-        if (!taken)
-            result.problem = taken.error();
-    }
+    ReplyReader reader(*m_dialect, secret, onText);
+    HttpResult result =
+        httpPost(request, m_options.limits, stop, [&](std::string_view bytes) { return reader.take(bytes); });
+    result.errorBody = scrubbed(result.errorBody, secret); // before it is cut
     Attempt attempt;
-    if (result.status != 0 && result.status != 200) {
+    if (result.status != 0 && !isSuccess(result.status)) {
         attempt.failure.error = refusal(result);
         attempt.again = isTemporary(result.status, parseApiError(result.errorBody));
         attempt.retryAfter = result.retryAfterSeconds;
-    } else if (whole || (result.status == 200 && !result.problem && decoder->isWholeAtEnd())) {
-        attempt.reply = std::move(decoder->reply());
-        if (!result.requestId.empty())
-            attempt.reply->requestId = validUtf8(result.requestId);
-    } else {
-        attempt.failure.error = result.problem.value_or(
-            Error{ErrorCode::Protocol, "The server ended its answer before the reply was whole.", {}});
-        attempt.failure.mayBeCharged = result.bodySent;
-        attempt.again = !result.bodySent && result.canBeRepeated;
+        return attempt;
     }
+    // A reply that has all that it needs is kept, whatever became of the connection then.
+    if (result.status != 0 && (!result.problem || result.isCutShort)) {
+        const Status whole = reader.finish();
+        if (whole) {
+            attempt.reply = reader.takeReply();
+            if (!result.requestId.empty())
+                attempt.reply->requestId = idText(result.requestId, secret);
+            return attempt;
+        }
+        if (!result.problem || whole.error().code == ErrorCode::Unavailable)
+            result.problem = whole.error();
+    }
+    attempt.failure.error = result.problem.value_or(
+        Error{ErrorCode::Protocol, "The server ended its answer before the reply was whole.", {}});
+    attempt.failure.mayBeCharged = result.bodySent;
+    attempt.again = !result.bodySent && result.canBeRepeated;
     return attempt;
 }
 
@@ -175,11 +156,9 @@ tl::expected<Reply, ProviderFailure> HttpProvider::ask(const Request &request, s
     const auto began = std::chrono::steady_clock::now();
     const Deadline deadline = Deadline::in(m_options.retry.totalSeconds);
     for (int attempt = 1;; ++attempt) {
-        Attempt made = tryOnce(post, stop, onText);
+        Attempt made = tryOnce(post, *secret, stop, onText);
         if (made.reply) {
             Reply &reply = *made.reply;
-            for (std::string *text : {&reply.text, &reply.model, &reply.requestId})
-                *text = scrubbed(*text, *secret);
             reply.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
             return reply;
         }

@@ -41,7 +41,7 @@ private:
     struct Attempt;
     HttpProvider(std::unique_ptr<Dialect> dialect, BaseUrl url, NetworkOptions options);
     Result<std::string> key() const;
-    Attempt tryOnce(const HttpRequest &request, const std::stop_token &stop,
+    Attempt tryOnce(const HttpRequest &request, const std::string &secret, const std::stop_token &stop,
                     const TextCallback &onText) const;
     Error refusal(const HttpResult &result) const;
 

@@ -6,6 +6,7 @@
 #include "core/llm/network/dialect.h"
 #include "core/llm/network/streamjson.h"
 
+#include <algorithm>
 #include <map>
 
 namespace klineage::llm {
@@ -26,34 +27,36 @@ StopReason finishReason(const std::string &name)
 class OpenAiDecoder final : public StreamDecoder
 {
 public:
-    OpenAiDecoder() { m_reply.usageKnown = false; }
+    OpenAiDecoder()
+    {
+        m_reply.usageKnown = false;
+        m_reply.stop = StopReason::Other;
+    }
 
     Result<bool> take(const SseEvent &event, const TextCallback &onText) override
     {
-        if (event.data == "[DONE]") {
-            if (m_finished || m_saysNothing)
+        if (isDone(event.data)) {
+            if (m_finished || (m_choice && !m_sawOthers))
                 return true;
             return fail(ErrorCode::Protocol, "The stream of the reply ended without a finish reason.");
         }
-        const json value = json::parse(event.data, nullptr, false);
+        const json value = parseLeniently(event.data);
         if (!value.is_object())
             return fail(ErrorCode::Protocol,
                         "The stream of the reply is none of chat completions: an event is no JSON object.");
-        if (const auto error = parseApiError(event.data))
-            return fail(ErrorCode::Unavailable, "The server broke off its reply ("
-                                                    + (error->type.empty() ? "error" : error->type)
-                                                    + "): " + error->message + '.');
+        if (const auto error = apiErrorOf(value))
+            return tl::unexpected(brokenOff(*error));
         if (m_reply.model.empty())
             m_reply.model = textMember(value, "model");
         if (m_reply.requestId.empty())
             m_reply.requestId = textMember(value, "id");
+        const json *choice = choiceOf(value);
+        if (choice) {
+            if (Status taken = takeChoice(*choice, onText); !taken)
+                return tl::unexpected(taken.error());
+        }
         if (const json *usage = member(value, "usage"))
             readUsage(*usage);
-        const json *choices = member(value, "choices");
-        if (!choices || !choices->is_array() || choices->empty())
-            return false;
-        if (Status taken = takeChoice(choices->front(), onText); !taken)
-            return tl::unexpected(taken.error());
         return false;
     }
 
@@ -61,24 +64,54 @@ public:
 
     Status takeWhole(std::string_view body, const TextCallback &onText) override
     {
-        const json value = json::parse(body, nullptr, false);
-        const json *choices = member(value, "choices");
-        const json *first = choices && choices->is_array() && !choices->empty() ? &choices->front() : nullptr;
-        const json *message = first ? member(*first, "message") : nullptr;
+        const json value = parseLeniently(body);
+        const json *choice = choiceOf(value);
+        const json *message = choice ? member(*choice, "message") : nullptr;
         if (!message)
             return tl::unexpected(notWhole(body));
         m_reply.model = textMember(value, "model");
         m_reply.requestId = textMember(value, "id");
-        if (const json *usage = member(value, "usage"))
-            readUsage(*usage);
         if (Status taken = takeMessage(*message, onText); !taken)
             return taken;
-        finish(*first);
+        if (const json *usage = member(value, "usage"))
+            readUsage(*usage);
+        finish(*choice);
         m_finished = true;
         return {};
     }
 
 private:
+    static bool isDone(std::string_view data)
+    {
+        const std::size_t end = data.find_last_not_of(" \t");
+        return data.substr(0, end + 1) == "[DONE]";
+    }
+
+    /// One was asked for. Of several that come all the same, in whatever order, the same one is always taken.
+    const json *choiceOf(const json &value)
+    {
+        const json *choices = member(value, "choices");
+        if (!choices || !choices->is_array() || choices->empty())
+            return nullptr;
+        const auto indexOf = [](const json &choice) {
+            const json *index = member(choice, "index");
+            return index && index->is_number_integer() ? index->get<std::int64_t>() : 0;
+        };
+        const json *first = nullptr;
+        for (const json &choice : *choices) {
+            if (!choice.is_object())
+                continue;
+            const bool isBetter = !first || indexOf(choice) < indexOf(*first);
+            if (m_choice ? indexOf(choice) == *m_choice : isBetter)
+                first = &choice;
+        }
+        if (first)
+            m_choice = indexOf(*first);
+        else
+            m_sawOthers = true;
+        return first;
+    }
+
     Status takeChoice(const json &choice, const TextCallback &onText)
     {
         if (const json *delta = member(choice, "delta")) {
@@ -91,6 +124,7 @@ private:
 
     Status takeMessage(const json &message, const TextCallback &onText)
     {
+        const std::size_t before = m_reply.text.size();
         if (const json *content = member(message, "content")) {
             if (Status added = appendContent(*content, onText); !added)
                 return added;
@@ -101,38 +135,55 @@ private:
                 return added;
         }
         m_refused = m_refused || m_reply.text.size() > refusalAt;
+        if (m_reply.text.size() > before)
+            forgetUsage();
         return {};
     }
 
-    /// Some servers send an empty reason with every piece: it says nothing, and the reply ends with "[DONE]" alone.
+    /// An empty reason, which some servers send with every piece, says nothing: the reply then ends with "[DONE]" alone.
     void finish(const json &choice)
     {
         const std::string reason = textMember(choice, "finish_reason");
-        if (reason.empty()) {
-            m_saysNothing = m_saysNothing || member(choice, "finish_reason");
-            if (!m_finished)
-                m_reply.stop = m_refused ? StopReason::Refusal : StopReason::Other;
+        if (reason.empty() && m_finished)
             return;
-        }
-        m_finished = true;
+        m_finished = !reason.empty();
         m_reply.stop = m_refused ? StopReason::Refusal : finishReason(reason);
     }
 
+    /// What was counted before the last piece of text is not all.
+    void forgetUsage()
+    {
+        m_reply.usageKnown = false;
+        m_reply.usage = {};
+    }
+
+    /// Counts are totals so far, of which there may be several. Of the input the greatest counts; an output that shrinks is not believed.
     void readUsage(const json &usage)
     {
         bool wrong = !member(usage, "prompt_tokens") || !member(usage, "completion_tokens");
-        const std::int64_t prompt = tokenMember(usage, "prompt_tokens", wrong);
-        const json *details = member(usage, "prompt_tokens_details");
-        const std::int64_t cached = details ? tokenMember(*details, "cached_tokens", wrong) : 0;
-        const std::int64_t written = details ? tokenMember(*details, "cache_write_tokens", wrong) : 0;
+        m_prompt = std::max(m_prompt, tokenMember(usage, "prompt_tokens", wrong));
         const std::int64_t output = tokenMember(usage, "completion_tokens", wrong);
-        m_reply.usageKnown = !wrong && cached + written <= prompt;
-        m_reply.usage =
-            m_reply.usageKnown ? Usage{prompt - cached - written, cached, written, output} : Usage{};
+        wrong = wrong || output < m_output;
+        m_output = std::max(m_output, output);
+        const json *details = member(usage, "prompt_tokens_details");
+        if (details) {
+            m_cached = tokenMember(*details, "cached_tokens", wrong);
+            m_written = tokenMember(*details, "cache_write_tokens", wrong);
+        }
+        forgetUsage();
+        if (wrong || m_cached + m_written > m_prompt)
+            return;
+        m_reply.usageKnown = true;
+        m_reply.usage = {m_prompt - m_cached - m_written, m_cached, m_written, m_output};
     }
 
+    std::int64_t m_prompt = 0;
+    std::int64_t m_cached = 0;
+    std::int64_t m_written = 0;
+    std::int64_t m_output = 0;
+    std::optional<std::int64_t> m_choice; ///< the index of the one that is taken
+    bool m_sawOthers = false;             ///< events with choices, but not that one
     bool m_finished = false;
-    bool m_saysNothing = false; ///< there was a reason, but an empty one
     bool m_refused = false;
 };
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 namespace klineage::llm {
 
@@ -78,6 +79,29 @@ Error scrubbed(const Error &error, std::string_view key)
 {
     return {error.code, withoutLookalikes(scrubbed(error.message, key)),
             withoutLookalikes(scrubbed(error.detail, key))};
+}
+
+PiecewiseScrubber::PiecewiseScrubber(std::string key)
+    : m_key(std::move(key))
+{}
+
+std::string PiecewiseScrubber::take(std::string_view piece)
+{
+    m_held += piece;
+    if (m_key.size() < shortestSecret)
+        return std::exchange(m_held, {});
+    m_held = scrubbed(m_held, m_key);
+    std::size_t held = std::min(m_held.size(), m_key.size() - 1);
+    while (!m_held.ends_with(std::string_view(m_key).substr(0, held)))
+        --held;
+    std::string shown = m_held.substr(0, m_held.size() - held);
+    m_held.erase(0, shown.size());
+    return shown;
+}
+
+std::string PiecewiseScrubber::rest()
+{
+    return std::exchange(m_held, {});
 }
 
 } // namespace klineage::llm

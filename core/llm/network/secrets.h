@@ -3,6 +3,7 @@
 
 #include "core/base/result.h"
 
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -24,5 +25,18 @@ using KeyCallback = std::function<std::string(std::string_view provider)>;
 /// secrets.
 [[nodiscard]] std::string scrubbed(std::string_view text, std::string_view key);
 [[nodiscard]] Error scrubbed(const Error &error, std::string_view key);
+
+/// The same of a text that comes in pieces, which may part the key: what could become one is held back.
+class PiecewiseScrubber
+{
+public:
+    explicit PiecewiseScrubber(std::string key);
+    [[nodiscard]] std::string take(std::string_view piece); ///< what can be shown by now; may be empty
+    [[nodiscard]] std::string rest();                       ///< what was held back, after the last piece
+
+private:
+    std::string m_key;
+    std::string m_held;
+};
 
 } // namespace klineage::llm

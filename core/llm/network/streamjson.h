@@ -6,10 +6,15 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace klineage::llm {
 
 // Lenient reading of what servers send: an API may grow keys at any time. Nothing throws.
+
+/// Discarded when the text is no JSON, or nested deeper than any reply is. Bytes that are no UTF-8, and halves of characters that were
+/// escaped alone ("\ud83d", when a server cuts its text between them), are read as U+FFFD.
+[[nodiscard]] nlohmann::json parseLeniently(std::string_view text);
 
 /// nullptr unless value is an object with this key and the member is not null.
 [[nodiscard]] const nlohmann::json *member(const nlohmann::json &value, const char *key);

@@ -143,6 +143,10 @@ void LoopbackServer::converse(int connection)
 
 void LoopbackServer::answer(int connection, const ServerAnswer &what) const
 {
+    if (what.reset) {
+        const linger atOnce{1, 0};
+        ::setsockopt(connection, SOL_SOCKET, SO_LINGER, &atOnce, sizeof atOnce);
+    }
     if (what.status == 0)
         return;
     std::string head = "HTTP/1.1 " + std::to_string(what.status) + " Said\r\n";
@@ -150,19 +154,23 @@ void LoopbackServer::answer(int connection, const ServerAnswer &what) const
         head += name + ": " + value + "\r\n";
     head +=
         "Content-Type: text/event-stream\r\nContent-Length: " + std::to_string(what.body.size()) + "\r\n\r\n";
-    if (!sendAll(connection, head))
+    if (!what.raw && !sendAll(connection, head))
         return;
-    const std::size_t end = std::min({what.body.size(), what.dropAfter.value_or(std::string::npos),
+    const std::string_view body = what.raw ? *what.raw : what.body;
+    const std::size_t end = std::min({body.size(), what.dropAfter.value_or(std::string::npos),
                                       what.stallAfter.value_or(std::string::npos)});
     const std::size_t step = what.pieceBytes == 0 ? end : what.pieceBytes;
     for (std::size_t at = 0; at < end; at += step) {
-        if (!sendAll(connection, std::string_view(what.body).substr(at, std::min(step, end - at))))
+        if (!sendAll(connection, body.substr(at, std::min(step, end - at))))
             return;
     }
-    if (!what.stallAfter)
-        return;
     pollfd fds[] = {{connection, POLLIN, 0}, {m_stopRead, POLLIN, 0}};
-    ::poll(fds, 2, -1);
+    while (!what.endless.empty() && ::poll(fds, 2, what.endlessEveryMs) == 0) {
+        if (!sendAll(connection, what.endless))
+            return;
+    }
+    if (what.stallAfter)
+        ::poll(fds, 2, -1);
 }
 
 std::string anthropicStream(const std::string &text, const klineage::llm::Usage &usage,

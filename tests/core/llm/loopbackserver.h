@@ -29,7 +29,11 @@ struct ServerAnswer {
     std::size_t pieceBytes = 0;           ///< bytes a send; 0: all at once
     std::optional<std::size_t> dropAfter; ///< closes the connection after so many bytes of the body
     std::optional<std::size_t>
-        stallAfter; ///< goes silent after so many bytes of the body until the client closes
+        stallAfter;                 ///< goes silent after so many bytes of the body until the client closes
+    std::optional<std::string> raw; ///< sent as it is, in place of a head and the body
+    std::string endless;            ///< sent behind all that again and again until the client closes
+    int endlessEveryMs = 0;
+    bool reset = false; ///< the connection is not closed but reset
 };
 
 /// An HTTP/1.1 server on 127.0.0.1, on a thread of its own, one connection at a time. The behaviour is called on that thread.
