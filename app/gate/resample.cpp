@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gate/resample.h"
 
+#include "core/trial/shareof.h"
+
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 

@@ -167,6 +167,7 @@ int main(int argc, char *argv[])
     else if (isPicture)
         window.resize(1600, 1000); // whatever screen there is
     window.applyLayout(options.layout);
+    window.showStory(options.story);
     window.setWanted(options.open, options.card);
     QString why;
     if (const QString root = chooseWorkspace(options, session.workspace, &why); !root.isEmpty())

@@ -4,6 +4,7 @@
 
 #include "core/kernel/surfaces/surface.h"
 #include "ui/shell/docks/layouts.h"
+#include "ui/story/storypanel.h"
 
 #include <QCommandLineParser>
 #include <QCoreApplication>
@@ -75,6 +76,10 @@ QList<QCommandLineOption> knownOptions()
         {"scale", optionText("Scale of the window, 0.5 to 4."), optionText("FACTOR")},
         {"layout", optionText("Layout of the window: %1.").arg(layoutIds().join(QStringLiteral(", "))),
          optionText("NAME")},
+        {"story",
+         optionText("Show a picture of the story: %1.")
+             .arg(ui::StoryPanel::viewNames().join(QStringLiteral(", "))),
+         optionText("NAME")},
         {"open",
          optionText(
              "Go to a lineage, one of its states, a run or an experiment: gemm/sm90/K05, run:ID, experiment:NAME. A .cu or "
@@ -97,6 +102,7 @@ void readValues(const QCommandLineParser &parser, Options &options)
     options.card = parser.value("card");
     options.theme = parser.value("theme");
     options.layout = parser.value("layout");
+    options.story = parser.value("story");
     checker.expect(parser.isSet("report") == parser.isSet("output"),
                    optionText("--report NAME and --output FILE belong together."));
     if (parser.isSet("size")) {
@@ -119,6 +125,10 @@ void readValues(const QCommandLineParser &parser, Options &options)
         checker.expect(ui::findLayout(options.layout) >= 0,
                        optionText("--layout %1: expected one of %2.")
                            .arg(options.layout, layoutIds().join(QStringLiteral(", "))));
+    if (parser.isSet("story"))
+        checker.expect(ui::StoryPanel::viewNames().contains(options.story),
+                       optionText("--story %1: expected one of %2.")
+                           .arg(options.story, ui::StoryPanel::viewNames().join(QStringLiteral(", "))));
     if (!options.kernel.isEmpty())
         checker.expect(QFileInfo(options.kernel).isFile(),
                        optionText("--open %1: there is no such file.").arg(options.kernel));

@@ -18,6 +18,7 @@ struct Options {
     QSize size;         ///< of the window; invalid: the session's
     QString theme;      ///< "light", "dark", "system"; empty: the session's
     QString layout;
+    QString story;  ///< a picture of the story; empty: as it is
     QString open;   ///< "gemm/sm90", "gemm/sm90/K05", "run:ID" or "experiment:NAME"
     QString kernel; ///< a .cu or .cl file to begin a lineage from
     QString card;

@@ -360,6 +360,7 @@ Document lineageReport(const Workspace &workspace, const Lineage &lineage)
     addRoofline(document, lineage);
     addSection(document, "Rejected attempts", attemptTable(lineage));
     addSection(document, "SkillCards", cardTable(workspace, lineage));
+    addRoundtrips(document, lineage);
     addFindings(document, lineage);
     addSection(document, "Branches", branchTable(lineage));
     document.blocks.emplace_back(Figure{

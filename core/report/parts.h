@@ -26,6 +26,9 @@ void addExplanations(Document &document, const Workspace &workspace, const linea
 /// The states under the ceilings of the device, as a picture and as a table. Nothing where no ceilings were recorded.
 void addRoofline(Document &document, const lineage::Lineage &lineage);
 
+/// What came of roundtrips of the lineage, as a picture and counted by arm. Nothing where none is recorded.
+void addRoundtrips(Document &document, const lineage::Lineage &lineage);
+
 /// How to look again: in the workspace's folder, with the programs of this project on PATH.
 [[nodiscard]] Commands lineageCommands(const lineage::Lineage &lineage);
 

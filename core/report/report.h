@@ -14,7 +14,8 @@ namespace klineage::report {
 inline constexpr const char *chainFigure = "chain";       ///< of a lineage: latency state by state
 inline constexpr const char *rooflineFigure = "roofline"; ///< of a lineage: its states under the ceilings
 inline constexpr const char *trialsFigure = "trials";     ///< of a lineage: its trials in the order recorded
-inline constexpr const char *runFigure = "run";           ///< of a run: running best against dollars
+inline constexpr const char *roundtripFigure = "roundtrip";   ///< of a lineage: come to again, trial by trial
+inline constexpr const char *runFigure = "run";               ///< of a run: running best against dollars
 inline constexpr const char *experimentFigure = "experiment"; ///< the same of each root's runs
 
 /// What a report is of: one of the three.

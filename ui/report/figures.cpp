@@ -11,6 +11,7 @@
 #include "ui/runs/runstore.h"
 #include "ui/story/chain/chainpicture.h"
 #include "ui/story/picture/picturecanvas.h"
+#include "ui/story/roundtrip/roundtrippicture.h"
 
 #include <QCoreApplication>
 #include <QElapsedTimer>
@@ -53,6 +54,16 @@ QByteArray chainSvg(const lineage::Lineage &lineage)
 {
     PictureCanvas canvas(QStringLiteral("report"));
     canvas.setPicture(waterfall(chainOf(lineage)));
+    return svgElement(canvas, figureSize);
+}
+
+QByteArray roundtripSvg(const lineage::Lineage &lineage)
+{
+    const Result<run::RoundtripRecord> record = run::readRoundtripRecord(lineage.directory);
+    if (!record || record->arms.empty())
+        return {};
+    PictureCanvas canvas(QStringLiteral("report"));
+    canvas.setPicture(roundtripPicture(lineage, *record));
     return svgElement(canvas, figureSize);
 }
 
@@ -119,6 +130,8 @@ QByteArray figureSvg(const Workspace &workspace, const report::Subject &subject,
         return rooflineSvg(*subject.lineage);
     if (subject.lineage && name == report::trialsFigure)
         return trialsSvg(workspace, *subject.lineage);
+    if (subject.lineage && name == report::roundtripFigure)
+        return roundtripSvg(*subject.lineage);
     if (subject.run && name == report::runFigure)
         return runSvg(workspace, *subject.run);
     if (subject.experiment && name == report::experimentFigure)

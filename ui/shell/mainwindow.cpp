@@ -38,6 +38,7 @@
 #include "ui/shell/statusline.h"
 #include "ui/shell/topbar.h"
 #include "ui/shell/workspacecopier.h"
+#include "ui/story/storypanel.h"
 #include "ui/style/icons.h"
 #include "ui/style/segmentedswitch.h"
 #include "ui/style/status.h"
@@ -542,8 +543,9 @@ bool MainWindow::isSettled() const
     const auto *experiments = qobject_cast<ExperimentsPanel *>(panel(QStringLiteral("experiments")));
     const auto *profile = qobject_cast<ProfilePanel *>(panel(QStringLiteral("profile")));
     const auto *compare = qobject_cast<ComparePanel *>(panel(QStringLiteral("compare")));
-    return !m_reading && !m_runs->isReading() && step->isUpToDate() && experiments->isUpToDate()
-           && compare->isUpToDate() && profile->isUpToDate()
+    const auto *story = qobject_cast<StoryPanel *>(panel(QStringLiteral("story")));
+    return !m_reading && !m_runs->isReading() && story->isUpToDate() && step->isUpToDate()
+           && experiments->isUpToDate() && compare->isUpToDate() && profile->isUpToDate()
            && (!m_workspace->isLoaded() || (diff->isUpToDate() && machinePanel()->isUpToDate()));
 }
 

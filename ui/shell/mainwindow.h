@@ -57,6 +57,8 @@ public:
     void sayProblem(const QString &message);
     /// False when there is no such layout.
     bool applyLayout(const QString &id);
+    /// Brings the panel Story to the front with that picture, one of StoryPanel::viewNames(). False when there is none of that name.
+    bool showStory(const QString &view);
 
     void restoreSession(const SessionState &state);
     [[nodiscard]] SessionState sessionState();

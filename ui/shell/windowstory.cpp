@@ -44,6 +44,16 @@ void MainWindow::connectStory()
     });
 }
 
+bool MainWindow::showStory(const QString &view)
+{
+    const qsizetype index = StoryPanel::viewNames().indexOf(view);
+    if (index < 0)
+        return false;
+    qobject_cast<StoryPanel *>(panel(QStringLiteral("story")))->setView(static_cast<StoryPanel::View>(index));
+    raisePanel(QStringLiteral("story"));
+    return true;
+}
+
 void MainWindow::pickToCompare(const QString &leftKey, const QString &leftRow)
 {
     m_quickOpen->open(tr("Compare %1/%2 with: the right state").arg(leftKey, leftRow),

@@ -12,6 +12,8 @@
 #include "ui/story/picture/picturecanvas.h"
 #include "ui/story/picture/picturemodel.h"
 #include "ui/story/published/publishedpictures.h"
+#include "ui/story/roundtrip/roundtrippicture.h"
+#include "ui/story/roundtrip/roundtripreader.h"
 #include "ui/story/windows/comparewindow.h"
 #include "ui/story/windows/presenter.h"
 #include "ui/style/plainwidgets.h"
@@ -32,6 +34,7 @@ namespace {
 
 constexpr std::size_t mostOverlaid = 6;
 const QLatin1String runPrefix("run:");
+const QLatin1String roundtripPrefix(roundtripKey);
 
 } // namespace
 
@@ -43,6 +46,7 @@ StoryPanel::StoryPanel(WorkspaceModel *workspace, Selection *selection, RunStore
     , m_canvas(new PictureCanvas(QStringLiteral("story")))
     , m_model(new PictureModel(this))
     , m_table(makePlainTable(m_model, tr("The story as a table")))
+    , m_roundtrips(new RoundtripReader(this))
     , m_stack(new QStackedWidget)
     , m_views(new QComboBox)
     , m_source(new SegmentedSwitch({tr("Lineage"), tr("Run")}, SegmentedSwitch::Size::Small))
@@ -85,6 +89,7 @@ StoryPanel::StoryPanel(WorkspaceModel *workspace, Selection *selection, RunStore
     connect(selection, &Selection::rowChanged, this, &StoryPanel::showSelection);
     connect(selection, &Selection::hoveredChanged, this,
             [this](const QString &row) { m_canvas->hover(m_selection->lineageKey(), row); });
+    connect(m_roundtrips, &RoundtripReader::changed, this, &StoryPanel::refresh);
     connect(runs, &RunStore::changed, this, &StoryPanel::followRun);
     connect(runs, &RunStore::currentChanged, this, &StoryPanel::followRun);
     connect(runs, &RunStore::stepChanged, this, &StoryPanel::showSelection);
@@ -179,6 +184,13 @@ Picture StoryPanel::makePicture() const
     }
     case View::Steps:
         return run ? runSteps(*run, paper()) : say(tr("Choose a run in the panel Runs to see its steps."));
+    case View::Roundtrip:
+        if (!lineage)
+            return say(tr("Choose a lineage in the library: Ctrl+P goes to it by name."));
+        if (!m_roundtrips->problem().isEmpty())
+            return say(m_roundtrips->problem());
+        return m_roundtrips->record() ? roundtripPicture(*lineage, *m_roundtrips->record())
+                                      : say(tr("Reading what is recorded of roundtrips…"));
     }
     return picture;
 }
@@ -190,11 +202,13 @@ void StoryPanel::rebuild()
     m_source->setVisible(isEither && m_runs->current() != nullptr);
     m_scale->setVisible(view() == View::Overlay);
     m_lineages->setVisible(view() == View::Overlay);
+    readRoundtrips();
     Picture picture = makePicture();
     const QString subject =
         showsRun() || view() == View::Steps ? m_runs->currentId() : m_selection->lineageKey();
-    const QString key = QStringLiteral("%1|%2")
+    const QString key = QStringLiteral("%1|%2|%3")
                             .arg(m_views->currentIndex())
+                            .arg(picture.message.isEmpty() ? 1 : 0)
                             .arg(view() == View::Overlay ? overlayKeys().join(QLatin1Char(',')) : subject);
     const bool isSame = key == m_shownKey;
     m_shownKey = key;
@@ -218,7 +232,7 @@ void StoryPanel::showSelection()
     const bool isOfRun = m_canvas->picture().itemOf(runKey, QString::number(m_runs->step())) >= 0;
     if (isOfRun)
         m_canvas->select(runKey, QString::number(m_runs->step()));
-    else
+    else if (view() != View::Roundtrip) // whose trials are no rows of the window
         m_canvas->select(m_selection->lineageKey(), m_selection->row());
     const QScopedValueRollback<bool> following(m_following, true);
     const int row = m_model->rowOf(m_canvas->selected());
@@ -232,13 +246,46 @@ void StoryPanel::follow(const QString &key, const QString &row)
 {
     if (key.startsWith(runPrefix))
         m_runs->setCurrent(key.mid(runPrefix.size()), row.toInt());
+    else if (key.startsWith(roundtripPrefix))
+        followTrial(key, row);
     else if (!key.isEmpty())
         m_selection->setLineage(key, row);
+}
+
+/// A trial of a roundtrip is no row of the window: what it was timed beside is.
+void StoryPanel::followTrial(const QString &key, const QString &row)
+{
+    const QString lineageKey = key.mid(roundtripPrefix.size());
+    m_canvas->select(key, row);
+    if (const lineage::Lineage *lineage = m_workspace->lineage(lineageKey);
+        lineage && !lineage->states.empty())
+        m_selection->setLineage(lineageKey, QString::fromStdString(lineage->states.back().id));
+    showSelection();
+}
+
+/// The picture follows when something is there that was not shown.
+void StoryPanel::readRoundtrips()
+{
+    const lineage::Lineage *lineage = m_workspace->lineage(m_selection->lineageKey());
+    if (view() == View::Roundtrip && lineage)
+        m_roundtrips->look(lineage->directory);
+}
+
+bool StoryPanel::isUpToDate() const
+{
+    return !isVisible() || view() != View::Roundtrip || !m_roundtrips->isReading();
 }
 
 StoryPanel::View StoryPanel::view() const
 {
     return static_cast<View>(m_views->currentIndex());
+}
+
+QStringList StoryPanel::viewNames()
+{
+    return {QStringLiteral("waterfall"), QStringLiteral("graph"), QStringLiteral("overlay"),
+            QStringLiteral("speedups"),  QStringLiteral("trace"), QStringLiteral("steps"),
+            QStringLiteral("roundtrip")};
 }
 
 void StoryPanel::setView(View view)

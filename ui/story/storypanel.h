@@ -24,24 +24,27 @@ class CompareWindow;
 class PictureCanvas;
 class PictureModel;
 class Presenter;
+class RoundtripReader;
 class RunStore;
 class SegmentedSwitch;
 class Selection;
 class WorkspaceModel;
 
 /// What a lineage, or a run while it goes on, tells as one picture: the waterfall, the graph with lanes, lineages over each other, speedups
-/// and steps beside the published ones, the way back. Follows Selection and the run that is looked at, and moves them. Behind the picture
+/// and steps beside the published ones, the way back, roundtrips. Follows Selection and the run that is looked at, and moves them. Behind the picture
 /// stands the same as a table ("behindCanvas"), which leaves as CSV.
 class StoryPanel : public QWidget
 {
     Q_OBJECT
 
 public:
-    enum class View { Waterfall, Graph, Overlay, Speedups, Trace, Steps };
+    enum class View { Waterfall, Graph, Overlay, Speedups, Trace, Steps, Roundtrip };
 
     StoryPanel(WorkspaceModel *workspace, Selection *selection, RunStore *runs, QWidget *parent = nullptr);
     ~StoryPanel() override;
 
+    /// Of the views in their order, as commands and the command line call them: "waterfall", "roundtrip".
+    [[nodiscard]] static QStringList viewNames();
     void setView(View view);
     [[nodiscard]] View view() const;
     /// The run that is looked at instead of the lineage, where a view can show either.
@@ -49,6 +52,8 @@ public:
     [[nodiscard]] bool showsRun() const;
     void showTable(bool table);
     [[nodiscard]] bool showsTable() const;
+    /// Nothing that the picture shows is still being read.
+    [[nodiscard]] bool isUpToDate() const;
     void setOverlayScale(OverlayScale scale);
 
     [[nodiscard]] PictureCanvas *canvas() const { return m_canvas; }
@@ -91,6 +96,8 @@ private:
     void refresh();
     void rebuild();
     void showSelection();
+    void readRoundtrips();
+    void followTrial(const QString &key, const QString &row);
     void follow(const QString &key, const QString &row);
     void chooseView(View view);
     [[nodiscard]] Picture makePicture() const;
@@ -102,6 +109,7 @@ private:
     PictureCanvas *m_canvas;
     PictureModel *m_model;
     QTableView *m_table;
+    RoundtripReader *m_roundtrips;
     QStackedWidget *m_stack;
     QComboBox *m_views;
     SegmentedSwitch *m_source;

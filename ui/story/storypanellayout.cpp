@@ -23,7 +23,7 @@ namespace klineage::ui {
 void StoryPanel::buildBar()
 {
     m_views->addItems({tr("Waterfall"), tr("Graph"), tr("Lineages overlaid"), tr("Speedups (Fig. 3)"),
-                       tr("Taken apart (Fig. 5)"), tr("Steps of a run (Fig. 6)")});
+                       tr("Taken apart (Fig. 5)"), tr("Steps of a run (Fig. 6)"), tr("Roundtrip (Table 3)")});
     m_views->setAccessibleName(tr("What the story shows"));
     m_views->setProperty("notExported", true);
     m_views->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
@@ -98,6 +98,8 @@ void StoryPanel::buildCommands()
                [this] { chooseView(View::Trace); });
     addCommand(QStringLiteral("story.steps"), tr("Story: steps of the run"), Qt::Key_6,
                [this] { chooseView(View::Steps); });
+    addCommand(QStringLiteral("story.roundtrip"), tr("Story: roundtrips of the lineage"), Qt::Key_7,
+               [this] { chooseView(View::Roundtrip); });
     QAction *table = addCommand(QStringLiteral("story.table"), tr("Story: picture or table"), Qt::Key_T,
                                 [this] { showTable(!showsTable()); });
     m_tableButton->setToolTip(textWithKey(tr("The same as a table"), table));

@@ -48,7 +48,4 @@ struct ResampleCounts {
 /// So many trials, from each of the recorded ones in turn. noises: not empty. The same options give the same counts.
 [[nodiscard]] ResampleCounts resample(const std::vector<Noise> &noises, const ResampleOptions &options);
 
-/// count of trials with the exact interval of 95 % (Clopper and Pearson 1934).
-[[nodiscard]] Interval shareOf(int count, int trials);
-
 } // namespace klineage::gate

@@ -7,7 +7,6 @@
 #include "core/kernel/candidatetext.h"
 #include "core/run/materialize/arm.h"
 #include "core/run/rederive/handstep.h"
-#include "core/run/roundtrip/roundtriplog.h"
 #include "core/talk/cardtext.h"
 #include "core/talk/figures.h"
 #include "core/talk/prompt.h"

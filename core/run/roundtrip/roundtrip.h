@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/lineage/recordjobs.h"
+#include "core/run/roundtrip/roundtriplog.h"
 #include "core/workspace/workspace.h"
 
 #include <filesystem>
@@ -14,8 +15,6 @@
 /// device meet only through files, as in rederive/byhand.h; one further try follows a kernel that does not reach it.
 namespace klineage::run {
 
-/// Of the last state's speed: what counts as recovered.
-inline constexpr double recoveredShare = 0.9;
 /// Of a trial's replies.
 inline constexpr int roundtripTries = 2;
 
@@ -54,34 +53,5 @@ struct RoundtripJobs {
 /// prompt of the next try where one is left.
 [[nodiscard]] Result<std::vector<RoundtripRow>> judgeRoundtrips(const RoundtripWork &work,
                                                                 const std::vector<gate::Trial> &trials);
-
-/// A line of roundtrip/log.jsonl in the lineage's folder: one reply and what came of it.
-struct RoundtripLine {
-    std::string arm;
-    int trial = 1;
-    int number = 0;
-    std::vector<std::string> cards; ///< names, in the order in which the prompt shows them
-    std::string prompt;             ///< sha-256 of the prompt file
-    std::string reply;              ///< sha-256 of the reply file
-    std::string file;               ///< of the candidate, in roundtrip/; empty when the reply has none
-    std::string outcome;
-    std::string reason;
-    std::optional<double> share; ///< of the last state's speed
-    std::string trialId;         ///< in roundtrip/trials.jsonl; empty when nothing was gated
-};
-/// An empty list when there is no log.
-[[nodiscard]] Result<std::vector<RoundtripLine>> readRoundtrips(
-    const std::filesystem::path &lineageDirectory);
-
-/// What came of an arm: a trial counts once, by its best reply.
-struct RoundtripCount {
-    std::string arm;
-    int trials = 0;
-    int correct = 0; ///< with a correct reply
-    int recovered = 0;
-    double medianShare = 0; ///< of the trials; one without a correct reply counts as 0
-    int first = 0;          ///< recovered by the first reply
-};
-[[nodiscard]] std::vector<RoundtripCount> countRoundtrips(const std::vector<RoundtripLine> &lines);
 
 } // namespace klineage::run

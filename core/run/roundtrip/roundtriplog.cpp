@@ -18,6 +18,7 @@ using nlohmann::json;
 
 const char *const logFile = "log.jsonl";
 constexpr std::size_t mostCards = 200;
+constexpr std::size_t mostReplies = 10'000;
 
 RoundtripLine readRoundtripLine(const json &object)
 {
@@ -26,7 +27,7 @@ RoundtripLine readRoundtripLine(const json &object)
     line.arm = reader.text("arm");
     line.trial = static_cast<int>(std::clamp<std::int64_t>(reader.integer("trial"), 1, 1000));
     line.number = static_cast<int>(std::clamp<std::int64_t>(reader.integer("try"), 0, 1000));
-    static_cast<void>(reader.text("provider"));
+    line.provider = reader.text("provider");
     if (const json *cards = reader.optionalArray("cards", mostCards)) {
         for (const json &card : *cards)
             line.cards.push_back(files::readText(card, reader.pathOf("cards")));
@@ -58,7 +59,7 @@ Status appendRoundtrip(const fs::path &lineageDirectory, const RoundtripLine &li
     out["arm"] = line.arm;
     out["trial"] = line.trial;
     out["try"] = line.number;
-    out["provider"] = "manual";
+    out["provider"] = line.provider;
     out["cards"] = line.cards;
     out["prompt"] = line.prompt;
     out["reply"] = line.reply;
@@ -80,6 +81,9 @@ Result<std::vector<RoundtripLine>> readRoundtrips(const fs::path &lineageDirecto
         return log;
     if (!lines)
         return tl::unexpected(lines.error());
+    if (lines->lines.size() > mostReplies)
+        return fail(ErrorCode::InvalidInput,
+                    path.string() + " has more than " + std::to_string(mostReplies) + " replies.");
     for (const files::Line &line : lines->lines) {
         Result<RoundtripLine> read = files::parseJsonLine(
             line.text, path.string() + ':' + std::to_string(line.number), readRoundtripLine);

@@ -8,7 +8,6 @@
 #include <QTest>
 
 #include <algorithm>
-#include <cmath>
 
 using namespace klineage;
 using namespace klineage::gate;
@@ -102,31 +101,6 @@ private slots:
         const ResampleCounts counts = drawn(m_quiet, options);
         QCOMPARE(counts.losses, options.trials);
         QVERIFY2(counts.blocksP95 <= 6, qPrintable(QString::number(counts.blocksP95)));
-    }
-
-    /// Tables of Clopper and Pearson's interval.
-    void sharesHaveExactIntervals_data()
-    {
-        QTest::addColumn<int>("count");
-        QTest::addColumn<int>("trials");
-        QTest::addColumn<double>("low");
-        QTest::addColumn<double>("high");
-        QTest::newRow("none of ten") << 0 << 10 << 0.0 << 0.30850;
-        QTest::newRow("one of ten") << 1 << 10 << 0.00253 << 0.44502;
-        QTest::newRow("half of ten") << 5 << 10 << 0.18709 << 0.81291;
-        QTest::newRow("all of ten") << 10 << 10 << 0.69150 << 1.0;
-        QTest::newRow("none of 10,000") << 0 << 10'000 << 0.0 << 0.00037;
-    }
-    void sharesHaveExactIntervals()
-    {
-        QFETCH(int, count);
-        QFETCH(int, trials);
-        QFETCH(double, low);
-        QFETCH(double, high);
-        const Interval share = shareOf(count, trials);
-        QCOMPARE(share.value, static_cast<double>(count) / trials);
-        QVERIFY2(std::abs(share.low - low) < 1e-5 && std::abs(share.high - high) < 1e-5,
-                 qPrintable(QStringLiteral("%1 … %2").arg(share.low).arg(share.high)));
     }
 
 private:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A whole lineage come to again by files: prompts out, replies in, trials of a toy gate.
 #include "core/run/roundtrip/roundtrip.h"
+#include "core/run/roundtrip/roundtriprecord.h"
 #include "core/workspace/workspace.h"
 #include "tests/core/run/lineageworld.h"
 
@@ -130,6 +131,70 @@ private slots:
         const auto lines = readRoundtrips(world.root() / world.folder);
         QVERIFY(!lines);
         QVERIFY(lines.error().message.find("log.jsonl:1") != std::string::npos);
+    }
+
+    void theRecordHasEachTryWithItsTrial()
+    {
+        RoundtripWorld world({"none"}, 3);
+        const std::filesystem::path lineage = world.root() / world.folder;
+        QVERIFY(readRoundtripRecord(lineage)->arms.empty());
+        world.ask();
+        world.reply("toy-pocl-none-t1", {"opt_a"});
+        world.reply("toy-pocl-none-t3", {"opt_a", "wrong"});
+        world.round();
+        const std::string before = roundtripStamp(lineage);
+        world.reply("toy-pocl-none-t1.repair1", {"opt_a", "opt_b"});
+        world.round();
+        QVERIFY(roundtripStamp(lineage) != before);
+        const auto record = readRoundtripRecord(lineage);
+        QVERIFY(record);
+        QCOMPARE(record->arms.size(), std::size_t(1));
+        const RoundtripArm &arm = record->arms.front();
+        QCOMPARE(arm.trials.size(), std::size_t(3));
+        QCOMPARE(arm.trials[0].tries.size(), std::size_t(2));
+        for (const RoundtripTry &made : arm.trials[0].tries) {
+            QVERIFY(!made.device.empty() && !made.time.empty());
+            QVERIFY(made.speedup);
+            QCOMPARE(made.speedup->value, *made.line.share);
+            QVERIFY(made.speedup->low <= made.speedup->value && made.speedup->value <= made.speedup->high);
+            QCOMPARE(made.line.provider, std::string("manual"));
+        }
+        QCOMPARE(arm.trials[1].trial, 2); // was asked, and nobody replied
+        QVERIFY(arm.trials[1].tries.empty());
+        QVERIFY(!arm.trials[2].tries.front().speedup);
+        QVERIFY(!arm.trials[2].tries.front().device.empty());
+        QCOMPARE(arm.count.trials, 2);
+        QCOMPARE(arm.recovered.value, 0.5);
+        QVERIFY(arm.recovered.low > 0 && arm.recovered.high < 1);
+        QCOMPARE(arm.first.value, 0.0);
+        // A trial that cannot be read leaves its reply without an interval, and is told.
+        world.write(world.folder + "roundtrip/trials.jsonl", "{}\n");
+        const auto bare = readRoundtripRecord(lineage);
+        QVERIFY(bare);
+        QCOMPARE(bare->notices.size(), std::size_t(1));
+        QVERIFY(!bare->arms.front().trials[0].tries.front().speedup);
+        QVERIFY(bare->arms.front().trials[0].tries.front().line.share);
+    }
+
+    void armsStandInOneOrder()
+    {
+        const RoundtripWorld world;
+        const auto line = [](const char *arm, int trial) {
+            return std::string("{\"arm\":\"") + arm + "\",\"trial\":" + std::to_string(trial)
+                   + ",\"try\":0,\"provider\":\"exec\",\"prompt\":\"p\",\"reply\":\"r\",\"outcome\":\"failed\"}\n";
+        };
+        world.write(world.folder + "roundtrip/log.jsonl",
+                    line("index", 1) + line("none", 1000) + line("full", 1) + line("no-blocks", 2));
+        const auto record = readRoundtripRecord(world.root() / world.folder);
+        QVERIFY(record);
+        std::string arms;
+        for (const RoundtripArm &arm : record->arms)
+            arms += arm.arm + ' ';
+        QCOMPARE(arms, std::string("full no-blocks none index "));
+        QCOMPARE(record->arms[0].trials[0].tries[0].line.provider, std::string("exec"));
+        QCOMPARE(record->arms[1].trials.size(), std::size_t(2));
+        QVERIFY(record->arms[2].trials.size() <= 100); // of a log that says so, not a thousand
+        QCOMPARE(record->arms[2].trials.back().trial, 1000);
     }
 
     void anUnknownArmIsRefused()

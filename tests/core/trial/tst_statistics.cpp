@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/trial/statistics.h"
 
+#include "core/trial/shareof.h"
+
 #include <QtTest>
 
 #include <algorithm>
@@ -53,6 +55,8 @@ private slots:
     void clearChangesAreSettledSoon();
     void noise();
     void ratiosArePaired();
+    void sharesHaveExactIntervals_data();
+    void sharesHaveExactIntervals();
 };
 
 void TestStatistics::medians()
@@ -415,6 +419,32 @@ void TestStatistics::ratiosArePaired()
 {
     const auto ratios = pairedRatios(std::vector<double>{2, 6, 8}, std::vector<double>{1, 2, 4});
     QCOMPARE(ratios, (std::vector<double>{2, 3, 2}));
+}
+
+/// Tables of Clopper and Pearson's interval.
+void TestStatistics::sharesHaveExactIntervals_data()
+{
+    QTest::addColumn<int>("count");
+    QTest::addColumn<int>("trials");
+    QTest::addColumn<double>("low");
+    QTest::addColumn<double>("high");
+    QTest::newRow("none of ten") << 0 << 10 << 0.0 << 0.30850;
+    QTest::newRow("one of ten") << 1 << 10 << 0.00253 << 0.44502;
+    QTest::newRow("half of ten") << 5 << 10 << 0.18709 << 0.81291;
+    QTest::newRow("all of ten") << 10 << 10 << 0.69150 << 1.0;
+    QTest::newRow("none of 10,000") << 0 << 10'000 << 0.0 << 0.00037;
+}
+
+void TestStatistics::sharesHaveExactIntervals()
+{
+    QFETCH(int, count);
+    QFETCH(int, trials);
+    QFETCH(double, low);
+    QFETCH(double, high);
+    const Interval share = shareOf(count, trials);
+    QCOMPARE(share.value, static_cast<double>(count) / trials);
+    QVERIFY2(std::abs(share.low - low) < 1e-5 && std::abs(share.high - high) < 1e-5,
+             qPrintable(QStringLiteral("%1 … %2").arg(share.low).arg(share.high)));
 }
 
 QTEST_GUILESS_MAIN(TestStatistics)

@@ -57,7 +57,8 @@ private slots:
         using View = StoryPanel::View;
         const std::pair<Qt::Key, View> views[] = {{Qt::Key_2, View::Graph},    {Qt::Key_3, View::Overlay},
                                                   {Qt::Key_4, View::Speedups}, {Qt::Key_5, View::Trace},
-                                                  {Qt::Key_6, View::Steps},    {Qt::Key_1, View::Waterfall}};
+                                                  {Qt::Key_6, View::Steps},    {Qt::Key_7, View::Roundtrip},
+                                                  {Qt::Key_1, View::Waterfall}};
         for (const auto &[key, view] : views) {
             real.press(key);
             QCOMPARE(story->view(), view);
@@ -106,6 +107,56 @@ private slots:
         QCOMPARE(real.window->centre()->page(), "diff");
         QTest::mouseMove(canvas, canvas->pixelOf(canvas->picture().itemOf("gemm/sm90", "K03")).toPoint());
         QCOMPARE(real.selection()->hovered(), "K03");
+    }
+
+    /// Trial by trial: the picture, its table, and what each was timed beside.
+    void roundtripsOfTheLineage()
+    {
+        const RealWindow real(QStringLiteral("conv2d-f16/sm90/K02"));
+        QVERIFY(real.ready);
+        QVERIFY(real.window->showStory(QStringLiteral("waterfall")));
+        QVERIFY(!real.window->showStory(QStringLiteral("nothing")));
+        StoryPanel *story = storyOf(real);
+        real.focus("story");
+        real.press(Qt::Key_7);
+        PictureCanvas *canvas = story->canvas();
+        QTRY_VERIFY(story->isUpToDate() && canvas->picture().message.isEmpty());
+        const QString key = QStringLiteral("roundtrip:conv2d-f16/sm90");
+        const int repaired = canvas->picture().itemOf(key, "none-t2.2");
+        QVERIFY(repaired >= 0);
+        QTest::mouseMove(canvas, canvas->pixelOf(repaired).toPoint());
+        QCOMPARE(canvas->hovered(), repaired);
+        QVERIFY(canvas->accessibleDescription().contains("NVIDIA H200"));
+        // A click goes to the last state, which it was timed beside, and stays with the trial.
+        QTest::mouseClick(canvas, Qt::LeftButton, {}, canvas->pixelOf(repaired).toPoint());
+        const std::string last = real.window->workspace()->lineage("conv2d-f16/sm90")->states.back().id;
+        QCOMPARE(real.row(), QString::fromStdString(last));
+        QCOMPARE(canvas->selected(), repaired);
+        real.press(Qt::Key_Right);
+        QCOMPARE(canvas->selected(), repaired + 1);
+        real.press(Qt::Key_Return);
+        QCOMPARE(real.window->centre()->page(), "diff");
+
+        real.focus("story");
+        real.press(Qt::Key_T);
+        QVERIFY(story->showsTable() && story->table()->isVisible());
+        const int rows = story->model()->rowCount();
+        QCOMPARE(static_cast<std::size_t>(rows), canvas->picture().items.size());
+        real.press(Qt::Key_Down);
+        QCOMPARE(story->table()->currentIndex().row(), story->model()->rowOf(canvas->selected()));
+        const QTemporaryDir folder;
+        const QString csv = folder.filePath("roundtrip.csv");
+        QCOMPARE(exportPanel(*story, csv), QString());
+        QVERIFY(fileBytes(csv).startsWith("arm,trial,try,outcome,share_of_last_state"));
+        QCOMPARE(fileBytes(csv).count("\r\n"), rows + 1);
+        real.press(Qt::Key_T);
+        const QString svg = folder.filePath("roundtrip.svg");
+        QCOMPARE(exportPanel(*story, svg), QString());
+        QVERIFY(QSvgRenderer(fileBytes(svg)).isValid());
+
+        // Another lineage: none is recorded, and it says how to make one.
+        real.selection()->setLineage("softmax/pocl", "K01");
+        QTRY_VERIFY(canvas->picture().message.contains("lineage roundtrip softmax/pocl --ask"));
     }
 
     void aPresentationFromTheKeyboard()

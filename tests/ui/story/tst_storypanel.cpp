@@ -15,6 +15,7 @@
 #include "ui/style/theme.h"
 
 #include <QAbstractItemModelTester>
+#include <QAction>
 #include <QApplication>
 #include <QFile>
 #include <QSignalSpy>
@@ -119,6 +120,9 @@ private slots:
         }
         shown.panel.setView(StoryPanel::View::Steps);
         QVERIFY(!shown.panel.canvas()->picture().message.isEmpty()); // it says what to do
+        shown.panel.setView(StoryPanel::View::Roundtrip);
+        QTRY_VERIFY(
+            shown.panel.canvas()->picture().message.contains("klineage-cli lineage roundtrip toy/pocl"));
     }
 
     /// What a run writes appears in the same picture, which stays where one looks.
@@ -175,6 +179,24 @@ private slots:
         QTest::keyClick(canvas, Qt::Key_L);
         QVERIFY(!shown.panel.showsRun());
         QVERIFY(canvas->picture().itemOf("toy/pocl", "K01") >= 0);
+    }
+
+    void everyViewHasANameAndACommand()
+    {
+        Panel shown;
+        QVERIFY(shown.ready);
+        const QStringList names = StoryPanel::viewNames();
+        QCOMPARE(names.size(), static_cast<int>(StoryPanel::View::Roundtrip) + 1);
+        for (qsizetype i = 0; i < names.size(); ++i) {
+            QAction *action = nullptr;
+            for (QAction *each : shown.panel.canvas()->actions()) {
+                if (each->objectName() == QLatin1String("story.") + names[i])
+                    action = each;
+            }
+            QVERIFY(action);
+            action->trigger();
+            QCOMPARE(static_cast<qsizetype>(shown.panel.view()), i);
+        }
     }
 
     void hiddenPicturesAreNotMade()

@@ -8,6 +8,7 @@
 #include "ui/story/graph/graphbench.h"
 #include "ui/story/graph/lanes.h"
 #include "ui/story/published/publishedpictures.h"
+#include "ui/story/roundtrip/roundtrippicture.h"
 
 #include <QTest>
 
@@ -383,6 +384,104 @@ private slots:
         QVERIFY(ours >= 0);
         QVERIFY(
             picture.items[static_cast<std::size_t>(ours)].caption.startsWith("GEMM SM90 · recorded here"));
+    }
+
+    /// Each trial once in its lane; what has no speed stands left of the axis; counts and intervals are the log's.
+    void roundtripsStandInTheLanesOfTheirArms()
+    {
+        run::RoundtripRecord record;
+        const auto made = [](int number, const char *outcome, std::optional<double> share) {
+            run::RoundtripTry one;
+            one.line.number = number;
+            one.line.outcome = outcome;
+            one.line.share = share;
+            one.device = "a GPU";
+            one.time = "2026-11-28T08:48:10.307Z";
+            if (share)
+                one.speedup = gate::Interval{*share, *share - 0.01, *share + 0.02};
+            return one;
+        };
+        run::RoundtripArm full{"full", {{1, {made(0, "recovered", 0.97)}}, {2, {}}}, {}, {}, {}};
+        run::RoundtripArm none{"none",
+                               {{1, {made(0, "compile_error", {}), made(1, "recovered", 0.95)}},
+                                {2, {made(0, "short", 0.6), made(1, "short", 0.7)}},
+                                {3, {made(0, "wrong", {})}}},
+                               {},
+                               {},
+                               {}};
+        full.count = {"full", 1, 1, 1, 0.97, 1};
+        full.recovered = {1, 0.025, 1};
+        none.count = {"none", 3, 2, 1, 0.7, 0};
+        none.recovered = {1.0 / 3, 0.01, 0.91};
+        record.arms = {full, none};
+        const Workspace workspace = sampleWorkspace();
+        const Picture picture = roundtripPicture(*workspace.findLineage("toy/pocl"), record);
+        checkSound(picture);
+        QCOMPARE(picture.marks.size(), std::size_t{7});
+        QCOMPARE(marksOf(picture, Glyph::Disc), 2);
+        QCOMPARE(marksOf(picture, Glyph::Ring), 2);
+        QCOMPARE(marksOf(picture, Glyph::Crossed), 2);
+        QCOMPARE(marksOf(picture, Glyph::Ungated), 1);
+        QCOMPARE(picture.edges.size(), std::size_t{2});
+        QCOMPARE(picture.table.rows.size(), std::size_t{7});
+        QVERIFY(picture.xFrom && *picture.xFrom < 0.59);
+        for (const PictureMark &mark : picture.marks) {
+            const bool isWithout = mark.glyph == Glyph::Crossed || mark.glyph == Glyph::Ungated;
+            QCOMPARE(mark.at.x() < *picture.xFrom, isWithout);
+        }
+        for (const PictureLine &line : picture.lines)
+            QVERIFY(picture.world.contains(line.points.front())
+                    && picture.world.contains(line.points.back()));
+        QVERIFY(says(picture, "did not compile") && says(picture, "wrong")
+                && says(picture, "no reply recorded"));
+        QVERIFY(says(picture, "0.700×") && !says(picture, "0.600×")); // of a trial its last try
+        const int first = picture.itemOf("roundtrip:toy/pocl", "none-t2.1");
+        const int last = picture.itemOf("roundtrip:toy/pocl", "none-t2.2");
+        QCOMPARE(picture.placeOf(first), QPointF(0.6, picture.placeOf(last).y()));
+        const QString &caption = picture.items[static_cast<std::size_t>(last)].caption;
+        for (const char *part : {"without cards", "trial 2", "K03", "0.690 – 0.720", "same rounds", "a GPU",
+                                 "2026-11-28", "author"})
+            QVERIFY2(caption.contains(QString::fromUtf8(part)), part);
+        const auto guide = [&](const QString &part) {
+            return std::any_of(picture.guides.begin(), picture.guides.end(),
+                               [&](const PictureGuide &each) { return each.name.contains(part); });
+        };
+        QVERIFY(guide("1 of 3 recovered, 0 at first") && guide("95 %: 1 – 91 %"));
+        QVERIFY(guide("K03 = 1") && guide("0.9: recovered") && guide("no speed"));
+        QCOMPARE(picture.y.names.size(), std::size_t{2});
+
+        const Picture empty = roundtripPicture(*workspace.findLineage("toy/pocl"), {});
+        QVERIFY(empty.message.contains("klineage-cli lineage roundtrip toy/pocl --ask"));
+    }
+
+    void shippedRoundtripsMakePictures()
+    {
+        int recorded = 0;
+        for (const lineage::Lineage &lineage : shipped().lineages) {
+            const auto record = run::readRoundtripRecord(lineage.directory);
+            QVERIFY2(record, lineage.key().c_str());
+            QVERIFY(record->notices.empty());
+            const Picture picture = roundtripPicture(lineage, *record);
+            QCOMPARE(picture.message.isEmpty(), !record->arms.empty());
+            if (record->arms.empty())
+                continue;
+            ++recorded;
+            checkSound(picture);
+            std::set<std::pair<double, double>> places; // nothing hides another thing
+            for (const PictureMark &mark : picture.marks)
+                places.insert({mark.at.x(), mark.at.y()});
+            QCOMPARE(places.size(), picture.marks.size());
+            for (const run::RoundtripArm &arm : record->arms) {
+                QCOMPARE(std::count_if(arm.trials.begin(), arm.trials.end(),
+                                       [](const run::RoundtripTrial &trial) { return !trial.tries.empty(); }),
+                         arm.count.trials);
+                for (const run::RoundtripTrial &trial : arm.trials) {
+                    for (const run::RoundtripTry &made : trial.tries)
+                        QCOMPARE(made.speedup.has_value(), made.line.share.has_value());
+                }
+            }
+        }
+        QVERIFY(recorded >= 5);
     }
 
     void theBenchmarkDrawsEachZoom()

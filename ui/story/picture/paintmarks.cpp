@@ -324,6 +324,9 @@ void paintGlyph(QPainter &painter, const QPointF &c, Glyph glyph, const QColor &
     case Glyph::Square:
         painter.drawRect(QRectF(c.x() - r * 0.8, c.y() - r * 0.8, r * 1.6, r * 1.6));
         break;
+    case Glyph::Ring:
+        painter.drawEllipse(c, r - 0.4, r - 0.4);
+        break;
     case Glyph::Dot:
         painter.setBrush(color);
         painter.drawEllipse(c, r * 0.5, r * 0.5);

@@ -37,6 +37,7 @@ enum class Glyph {
     Cross,    ///< a wrapper
     Triangle, ///< a step of a run that failed
     Square,   ///< published
+    Ring,     ///< fell short
     Dot,      ///< anything else
 };
 
@@ -163,6 +164,7 @@ struct Picture {
     PictureAxis x;
     PictureAxis y;
     std::optional<double> yFrom; ///< where the y axis begins: what stands below has no figure
+    std::optional<double> xFrom; ///< where the x axis begins: what stands left of it has no figure
     std::vector<PictureItem> items;
     std::vector<PictureGuide> guides;
     std::vector<PictureBar> bars;

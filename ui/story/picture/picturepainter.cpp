@@ -107,6 +107,25 @@ double titleHeight(const PictureLook &look)
     return QFontMetricsF(look.font).height() + headMargin * 0.75;
 }
 
+/// Lines of text in a column beside the plot: none is written over another one.
+class ColumnOfTexts
+{
+public:
+    /// False: something is there.
+    bool take(double top, double height)
+    {
+        for (const double other : m_tops) {
+            if (std::abs(other - top) < height * 0.9)
+                return false;
+        }
+        m_tops.push_back(top);
+        return true;
+    }
+
+private:
+    std::vector<double> m_tops;
+};
+
 void paintGrid(QPainter &painter, const std::vector<AxisTick> &ticks, const PictureView &view)
 {
     painter.setRenderHint(QPainter::Antialiasing, false);
@@ -123,10 +142,13 @@ void paintYTicks(QPainter &painter, const std::vector<AxisTick> &ticks, const Pi
 {
     const QFont font = weightedFont(look.font, Weight::Small);
     const QFontMetricsF metrics(font);
+    ColumnOfTexts texts;
     painter.setFont(font);
     painter.setPen(Theme::current().dim);
     for (const AxisTick &tick : ticks) {
         const double y = view.toPixels(QPointF(0, tick.at)).y();
+        if (!texts.take(y, metrics.height()))
+            continue;
         painter.drawText(QPointF(view.plot().left() - 5 - metrics.horizontalAdvance(tick.text),
                                  y + metrics.ascent() / 2 - 1.5),
                          tick.text);
@@ -170,6 +192,7 @@ void paintGuides(QPainter &painter, const Picture &picture, const PictureView &v
 {
     const QFont font = weightedFont(look.font, Weight::Small);
     const QFontMetricsF metrics(font);
+    ColumnOfTexts texts;
     for (const PictureGuide &guide : picture.guides) {
         const QPointF at = view.toPixels(QPointF(guide.at, guide.at));
         const QRectF plot = view.plot();
@@ -189,6 +212,8 @@ void paintGuides(QPainter &painter, const Picture &picture, const PictureView &v
                 (static_cast<double>(i) - static_cast<double>(lines.size()) / 2) * metrics.height();
             const QString shown =
                 isLevel ? metrics.elidedText(lines[i], Qt::ElideRight, width + 1) : lines[i];
+            if (isLevel && (shown.isEmpty() || !texts.take(at.y() + down, metrics.height())))
+                continue;
             painter.drawText(isLevel ? QPointF(plot.right() + 5, at.y() + down + metrics.ascent())
                                      : QPointF(at.x() + 4, plot.top() + metrics.ascent()
                                                                + static_cast<double>(i) * metrics.height()),
@@ -372,8 +397,10 @@ void paintPicture(QPainter &painter, const Picture &picture, const PictureView &
         plot.height() * std::max(0.0, view.seen().bottom() - low) / view.seen().height();
     const std::vector<AxisTick> ys =
         axisTicks(picture.y, low, view.seen().bottom(), axisPixels, lineHeight(look.font));
-    const std::vector<AxisTick> xs = axisTicks(picture.x, view.seen().left(), view.seen().right(),
-                                               plot.width(), tickWidth(picture.x, look.font));
+    const double from = std::max(view.seen().left(), picture.xFrom.value_or(view.seen().left()));
+    const double xPixels = plot.width() * std::max(0.0, view.seen().right() - from) / view.seen().width();
+    const std::vector<AxisTick> xs =
+        axisTicks(picture.x, from, view.seen().right(), xPixels, tickWidth(picture.x, look.font));
     paintGrid(painter, ys, view);
     paintGuides(painter, picture, view, look);
     paintBars(painter, picture, view, look);
