@@ -144,6 +144,7 @@ void ImportDialog::layOutNext()
     m_commands->setObjectName(QStringLiteral("import.commands"));
     m_commands->setReadOnly(true);
     m_commands->setLineWrapMode(QPlainTextEdit::NoWrap);
+    m_commands->setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOff); // it is as high as they are
     m_commands->setFont(codeFont());
     m_commands->setTabChangesFocus(true);
     m_commands->setAccessibleName(tr("Commands that gate what was imported"));
@@ -188,6 +189,7 @@ void ImportDialog::begin(Kind kind, const QString &workspace, std::vector<Import
     setWindowTitle(titleOf(kind));
     m_what->setText(sayingOf(kind));
     m_model->setReport({}, true);
+    m_table->resizeColumnsToContents();
     m_detail->clear();
     m_next->hide();
     m_summary->setText(

@@ -110,6 +110,8 @@ void ImportForm::layOut()
 void ImportForm::addRow(const QString &label, QWidget *field, std::vector<Kind> kinds)
 {
     m_form->addRow(label, field);
+    if (field->focusProxy()) // a label's key goes to nothing that takes no focus itself
+        qobject_cast<QLabel *>(m_form->labelForField(field))->setBuddy(field->focusProxy());
     m_rows.push_back({field, std::move(kinds)});
 }
 
