@@ -15,6 +15,7 @@
 #include <QProgressBar>
 #include <QPushButton>
 #include <QScreen>
+#include <QScrollArea>
 #include <QScrollBar>
 #include <QSplitter>
 #include <QTableView>
@@ -124,12 +125,26 @@ void ImportDialog::layOut()
         button->setAutoDefault(false);
         buttons->addWidget(button);
     }
+    // On a low screen it scrolls, rather than being squeezed.
+    split->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Ignored);
+    split->setMinimumHeight(170);
+    layOutNext();
+    auto *page = new QWidget;
+    auto *inner = new QVBoxLayout(page);
+    inner->setContentsMargins(0, 0, 0, 0);
+    inner->setSpacing(10);
+    inner->addWidget(m_what);
+    inner->addWidget(m_form);
+    inner->addWidget(split, 1);
+    auto *scroll = new QScrollArea;
+    scroll->setWidgetResizable(true);
+    scroll->setFrameShape(QFrame::NoFrame);
+    scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    scroll->setFocusPolicy(Qt::NoFocus);
+    scroll->setWidget(page);
     auto *column = new QVBoxLayout(this);
     column->setSpacing(10);
-    column->addWidget(m_what);
-    column->addWidget(m_form);
-    column->addWidget(split, 1);
-    layOutNext();
+    column->addWidget(scroll, 1);
     column->addWidget(m_next);
     column->addWidget(m_summary);
     column->addLayout(buttons);
