@@ -85,8 +85,8 @@ void addArchiveImport(CLI::App &group, Session &session)
         "Reads a checkpoint of OpenEvolve (checkpoint_N, or a folder that has some: the newest), an SQLite file of ShinkaEvolve and a "
         "folder of AdaExplore's. The path to the best program becomes the states, other programs attempts; what could not be "
         "taken is named with its reason. Scores of the other system stand in titles and reasons and are no trials: nothing is gated, "
-        "and the last line says how it can be. Exit status: 0 imported, 1 nothing was, 2 wrong usage or there is such a lineage, 3 the "
-        "environment failed.");
+        "and the last line says how it can be. --json names each state and attempt, also with --dry-run. Exit status: 0 imported, 1 nothing "
+        "was, 2 wrong usage or there is such a lineage, 3 the environment failed.");
     verb->add_option("from", taken->from, "Folder or file that the search left")->required();
     verb->add_option("--workload", taken->workload, "What its programs compute: the name of the workload")
         ->required();

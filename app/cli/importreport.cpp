@@ -39,6 +39,11 @@ int printImport(const Session &session, const std::vector<interop::ImportEntry> 
                                   {words.key, entry.name.empty() ? json() : json(entry.name)},
                                   {"reason", entry.reason.empty() ? json() : json(entry.reason)},
                                   {"notes", entry.notes}});
+        for (const interop::ImportedRow &row : entry.rows)
+            out["entries"].back()["rows"].push_back({{"id", row.id},
+                                                     {"kind", row.isState ? "state" : "attempt"},
+                                                     {"source", row.source},
+                                                     {"text", row.text}});
         if (!session.json())
             printEntry(entry, words.dryRun);
     }

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/begin/importdialog.h"
 
-#include "ui/style/choosefile.h"
+#include "ui/begin/importform.h"
+#include "ui/begin/importmodel.h"
+#include "ui/style/fonts.h"
 #include "ui/style/plainwidgets.h"
-#include "ui/style/status.h"
 
-#include <QFormLayout>
+#include <QApplication>
+#include <QClipboard>
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QLabel>
-#include <QLineEdit>
 #include <QPlainTextEdit>
+#include <QProgressBar>
 #include <QPushButton>
 #include <QScreen>
-#include <QSpinBox>
+#include <QScrollArea>
+#include <QScrollBar>
 #include <QSplitter>
 #include <QTableView>
 #include <QVBoxLayout>
@@ -25,84 +28,66 @@ namespace klineage::ui {
 
 using Kind = ImportRunner::Kind;
 
-void ImportModel::setReport(const ImportReport &report, bool isTrial)
-{
-    beginResetModel();
-    m_report = report;
-    m_isTrial = isTrial;
-    endResetModel();
-}
+namespace {
 
-int ImportModel::rowCount(const QModelIndex &parent) const
+QString titleOf(Kind kind)
 {
-    return parent.isValid() ? 0 : static_cast<int>(m_report.entries.size());
-}
-
-int ImportModel::columnCount(const QModelIndex &parent) const
-{
-    return parent.isValid() ? 0 : ColumnCount;
-}
-
-QVariant ImportModel::data(const QModelIndex &index, int role) const
-{
-    if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid))
-        return {};
-    const ImportedEntry &entry = m_report.entries[static_cast<std::size_t>(index.row())];
-    const bool isTaken = !entry.name.isEmpty();
-    if (role == Qt::ForegroundRole && index.column() == StateColumn)
-        return toneColor(isTaken ? Tone::Good : Tone::Warn);
-    if (role != Qt::DisplayRole && role != Qt::ToolTipRole)
-        return {};
-    switch (index.column()) {
-    case StateColumn:
-        return !isTaken ? tr("– skipped") : m_isTrial ? tr("✓ would come in") : tr("✓ imported");
-    case NameColumn:
-        return entry.name;
-    case SourceColumn:
-        return entry.source;
-    default:
-        return isTaken
-                   ? entry.notes.join(role == Qt::ToolTipRole ? QStringLiteral("\n") : QStringLiteral(" · "))
-                   : entry.reason;
+    switch (kind) {
+    case Kind::Cards:
+        return ImportDialog::tr("Import cards");
+    case Kind::Problems:
+        return ImportDialog::tr("Import problems");
+    case Kind::Archive:
+        return ImportDialog::tr("Import a search's archive");
     }
+    return {};
 }
 
-QVariant ImportModel::headerData(int section, Qt::Orientation orientation, int role) const
+QString sayingOf(Kind kind)
 {
-    if (orientation != Qt::Horizontal)
-        return {};
-    if (role == Qt::TextAlignmentRole)
-        return static_cast<int>(Qt::AlignVCenter | Qt::AlignLeft);
-    if (role != Qt::DisplayRole)
-        return {};
-    switch (section) {
-    case StateColumn:
-        return tr("What became of it");
-    case NameColumn:
-        return tr("Name here");
-    case SourceColumn:
-        return tr("From");
-    default:
-        return tr("Why, and what was left out or chosen");
+    switch (kind) {
+    case Kind::Cards:
+        return ImportDialog::tr(
+            "Cards of other libraries come in as hypotheses: KLineage's SKILL.md and rich JSON, and skills of the Agent Skills "
+            "standard. What was read is kept beside each card.");
+    case Kind::Problems:
+        return ImportDialog::tr(
+            "Problems of other benchmarks become workloads: definitions of FlashInfer Trace and SOL-ExecBench with the workloads beside "
+            "them, and KernelBench's Python files. A problem's Python becomes the oracle; it runs in a confined process, and needs what "
+            "it imports (torch, numpy) in KLINEAGE_PYTHON or python3.");
+    case Kind::Archive:
+        return ImportDialog::tr(
+            "What a search of another system left behind becomes a lineage: a checkpoint of OpenEvolve, an SQLite file of ShinkaEvolve, a "
+            "folder of AdaExplore's. The path to its best program becomes the states, other programs attempts. Its scores stand in titles "
+            "and reasons and are no trials; nothing of it is run.");
     }
+    return {};
 }
+
+/// So high that so many lines need no scroll bar, and room for the one below.
+int heightOfLines(const QPlainTextEdit &edit, int lines)
+{
+    const int text =
+        lines * edit.fontMetrics().lineSpacing() + 2 * static_cast<int>(edit.document()->documentMargin());
+    return text + 2 * edit.frameWidth() + edit.horizontalScrollBar()->sizeHint().height();
+}
+
+} // namespace
 
 ImportDialog::ImportDialog(QWidget *parent)
     : QDialog(parent)
+    , m_runner(this)
     , m_model(new ImportModel(this))
     , m_what(new QLabel)
-    , m_form(new QFormLayout)
-    , m_from(new QLineEdit)
-    , m_fromRow(new QWidget)
-    , m_origin(new QLineEdit)
-    , m_license(new QLineEdit)
-    , m_values(new QLineEdit)
-    , m_shapes(new QSpinBox)
+    , m_form(new ImportForm)
     , m_table(makePlainTable(m_model, tr("What the import did, or would do")))
     , m_detail(new QPlainTextEdit)
+    , m_next(new QWidget)
+    , m_whyNext(new QLabel)
+    , m_commands(new QPlainTextEdit)
+    , m_copy(new QPushButton(tr("Cop&y the commands")))
     , m_summary(new QLabel)
-    , m_folder(new QPushButton(tr("&Folder…")))
-    , m_file(new QPushButton(tr("Fil&e…")))
+    , m_busy(new QProgressBar)
     , m_look(new QPushButton(tr("&Look first")))
     , m_import(new QPushButton(tr("&Import")))
     , m_stop(new QPushButton(tr("&Stop")))
@@ -115,30 +100,6 @@ ImportDialog::ImportDialog(QWidget *parent)
 void ImportDialog::layOut()
 {
     m_what->setWordWrap(true);
-    m_from->setObjectName(QStringLiteral("import.from"));
-    m_from->setAccessibleName(tr("Folder or file to import"));
-    m_from->setPlaceholderText(tr("a folder, or one file"));
-    m_origin->setPlaceholderText(tr("whose library it is; empty: the folder's name"));
-    m_license->setPlaceholderText(
-        tr("of cards that say none; empty: the first line of LICENSE in the folder"));
-    m_values->setObjectName(QStringLiteral("import.values"));
-    m_values->setPlaceholderText(tr("values in place of the files' own, with blanks between: M=512 N=1024"));
-    m_shapes->setRange(1, 32);
-    m_shapes->setValue(3);
-    m_shapes->setToolTip(tr("How many of a definition's shapes become cases, besides drawn ones"));
-    auto *from = new QHBoxLayout(m_fromRow);
-    from->setContentsMargins(0, 0, 0, 0);
-    from->addWidget(m_from, 1);
-    from->addWidget(m_folder);
-    from->addWidget(m_file);
-    m_fromRow->setFocusProxy(m_from);
-    m_form->setContentsMargins(0, 0, 0, 0);
-    m_form->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
-    m_form->addRow(tr("F&rom"), m_fromRow);
-    m_form->addRow(tr("&Origin"), m_origin);
-    m_form->addRow(tr("Lice&nse"), m_license);
-    m_form->addRow(tr("&Values"), m_values);
-    m_form->addRow(tr("S&hapes"), m_shapes);
     m_table->horizontalHeader()->setStretchLastSection(true);
     m_detail->setReadOnly(true);
     m_detail->setAccessibleName(tr("All that is said of the entry"));
@@ -151,42 +112,86 @@ void ImportDialog::layOut()
     m_summary->setWordWrap(true);
     m_summary->setObjectName(QStringLiteral("importSummary"));
     m_summary->setTextFormat(Qt::PlainText);
+    m_busy->setRange(0, 0);
+    m_busy->setTextVisible(false);
+    m_busy->setMaximumWidth(120);
+    m_busy->setAccessibleName(tr("The import is running"));
     m_look->setToolTip(tr("Say what would be imported, and write nothing"));
     m_import->setObjectName(QStringLiteral("primaryButton"));
     auto *buttons = new QHBoxLayout;
-    buttons->addWidget(m_summary, 1);
+    buttons->addWidget(m_busy);
+    buttons->addStretch(1);
     for (QPushButton *button : {m_look, m_import, m_stop, m_close}) {
         button->setAutoDefault(false);
         buttons->addWidget(button);
     }
-    m_folder->setAutoDefault(false);
-    m_file->setAutoDefault(false);
+    // On a low screen it scrolls, rather than being squeezed.
+    split->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Ignored);
+    split->setMinimumHeight(170);
+    layOutNext();
+    auto *page = new QWidget;
+    auto *inner = new QVBoxLayout(page);
+    inner->setContentsMargins(0, 0, 0, 0);
+    inner->setSpacing(10);
+    inner->addWidget(m_what);
+    inner->addWidget(m_form);
+    inner->addWidget(split, 1);
+    auto *scroll = new QScrollArea;
+    scroll->setWidgetResizable(true);
+    scroll->setFrameShape(QFrame::NoFrame);
+    scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    scroll->setFocusPolicy(Qt::NoFocus);
+    scroll->setWidget(page);
     auto *column = new QVBoxLayout(this);
     column->setSpacing(10);
-    column->addWidget(m_what);
-    column->addLayout(m_form);
-    column->addWidget(split, 1);
+    column->addWidget(scroll, 1);
+    column->addWidget(m_next);
+    column->addWidget(m_summary);
     column->addLayout(buttons);
     constexpr QSize frame(16, 40); // that the desktop adds, about
-    resize(QSize(900, 620).boundedTo(screen()->availableSize() - frame));
+    resize(QSize(900, 680).boundedTo(screen()->availableSize() - frame));
+}
+
+/// How what was imported is gated: commands for a shell, here or where the device is.
+void ImportDialog::layOutNext()
+{
+    m_whyNext->setWordWrap(true);
+    m_commands->setObjectName(QStringLiteral("import.commands"));
+    m_commands->setReadOnly(true);
+    m_commands->setLineWrapMode(QPlainTextEdit::NoWrap);
+    m_commands->setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOff); // it is as high as they are
+    m_commands->setFont(codeFont());
+    m_commands->setTabChangesFocus(true);
+    m_commands->setAccessibleName(tr("Commands that gate what was imported"));
+    m_copy->setAutoDefault(false);
+    auto *row = new QHBoxLayout;
+    row->addWidget(m_commands, 1);
+    row->addWidget(m_copy, 0, Qt::AlignTop);
+    auto *column = new QVBoxLayout(m_next);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->addWidget(m_whyNext);
+    column->addLayout(row);
+    m_next->hide();
 }
 
 void ImportDialog::listen()
 {
-    connect(m_folder, &QPushButton::clicked, this, [this] { choose(true); });
-    connect(m_file, &QPushButton::clicked, this, [this] { choose(false); });
-    connect(m_from, &QLineEdit::textChanged, this, &ImportDialog::updateButtons);
-    connect(m_from, &QLineEdit::returnPressed, this, [this] { run(true); });
+    connect(m_form, &ImportForm::changed, this, &ImportDialog::updateButtons);
+    connect(m_form, &ImportForm::returnPressed, this, [this] { run(true); });
     connect(m_look, &QPushButton::clicked, this, [this] { run(true); });
     connect(m_import, &QPushButton::clicked, this, [this] { run(false); });
     connect(m_stop, &QPushButton::clicked, &m_runner, &ImportRunner::stop);
     connect(m_close, &QPushButton::clicked, this, &QDialog::reject);
+    connect(m_copy, &QPushButton::clicked, this,
+            [this] { QApplication::clipboard()->setText(m_commands->toPlainText()); });
     connect(&m_runner, &ImportRunner::ended, this, &ImportDialog::onEnded);
+    connect(&m_second, &QTimer::timeout, this, &ImportDialog::showElapsed);
     connect(m_table->selectionModel(), &QItemSelectionModel::currentRowChanged, this,
             &ImportDialog::showDetail);
 }
 
-void ImportDialog::begin(Kind kind, const QString &workspace)
+void ImportDialog::begin(Kind kind, const QString &workspace, std::vector<ImportTarget> targets,
+                         const QString &workload)
 {
     if (isVisible()) {
         raise();
@@ -195,93 +200,124 @@ void ImportDialog::begin(Kind kind, const QString &workspace)
     m_kind = kind;
     m_workspace = workspace;
     m_hasImported = false;
-    const bool isOfCards = kind == Kind::Cards;
-    setWindowTitle(isOfCards ? tr("Import cards") : tr("Import problems"));
-    m_what->setText(
-        isOfCards
-            ? tr(
-                "Cards of other libraries come in as hypotheses: KLineage's SKILL.md and rich JSON, and skills of the Agent Skills "
-                "standard. What was read is kept beside each card.")
-            : tr(
-                "Problems of other benchmarks become workloads: definitions of FlashInfer Trace and SOL-ExecBench with the workloads beside "
-                "them, and KernelBench's Python files. A problem's Python becomes the oracle; it runs in a confined process, and needs what "
-                "it imports (torch, numpy) in KLINEAGE_PYTHON or python3."));
-    m_form->setRowVisible(m_origin, isOfCards);
-    m_form->setRowVisible(m_license, isOfCards);
-    m_form->setRowVisible(m_values, !isOfCards);
-    m_form->setRowVisible(m_shapes, !isOfCards);
-    m_from->clear();
+    m_lineage.clear();
+    setWindowTitle(titleOf(kind));
+    m_what->setText(sayingOf(kind));
     m_model->setReport({}, true);
+    m_table->resizeColumnsToContents();
     m_detail->clear();
-    m_summary->clear();
+    m_next->hide();
+    m_summary->setText(
+        kind == Kind::Archive && targets.empty() ? tr(
+            "This workspace has no workload that the programs could be of. Close this, and import problems or begin a lineage from a kernel of yours first.")
+                                                 : QString());
+    m_form->begin(kind, std::move(targets), workload);
     updateButtons();
     open();
-    m_from->setFocus();
+    m_form->setFocus();
 }
 
 void ImportDialog::setFrom(const QString &path)
 {
-    m_from->setText(path);
-}
-
-void ImportDialog::choose(bool isFolder)
-{
-    const QString path = isFolder ? chooseFolder(this, tr("Import a folder"), {})
-                                  : chooseFileToOpen(this, tr("Import a file"), {}, {});
-    if (!path.isEmpty())
-        setFrom(path);
-}
-
-QStringList ImportDialog::arguments(bool isTrial) const
-{
-    QStringList arguments;
-    const auto add = [&arguments](const QString &name, const QString &value) {
-        if (!value.isEmpty())
-            arguments << name + QLatin1Char('=') + value;
-    };
-    if (isTrial)
-        arguments << QStringLiteral("--dry-run");
-    if (m_kind == Kind::Cards) {
-        add(QStringLiteral("--origin"), m_origin->text().trimmed());
-        add(QStringLiteral("--license"), m_license->text().trimmed());
-    } else {
-        for (const QString &value : m_values->text().split(QLatin1Char(' '), Qt::SkipEmptyParts))
-            add(QStringLiteral("--set"), value);
-        add(QStringLiteral("--shapes"), QString::number(m_shapes->value()));
-    }
-    // A name that begins with "-" is a name.
-    return arguments << QStringLiteral("--") << m_from->text().trimmed();
+    m_form->setFrom(path);
 }
 
 void ImportDialog::run(bool isTrial)
 {
-    if (m_runner.isRunning() || m_from->text().trimmed().isEmpty())
+    if (m_runner.isRunning() || !m_form->isComplete())
         return;
     m_isTrial = isTrial;
     m_model->setReport({}, isTrial);
+    m_detail->clear();
+    m_elapsed.start();
+    m_second.start(1000);
     m_summary->setText(isTrial ? tr("Looking…") : tr("Importing…"));
-    m_runner.start(m_kind, m_workspace, arguments(isTrial));
+    m_runner.start(m_kind, m_workspace, m_form->arguments(isTrial));
     updateButtons();
 }
 
-void ImportDialog::onEnded(const ImportReport &report, const QString &problem)
+void ImportDialog::showElapsed()
 {
+    const qint64 seconds = m_elapsed.elapsed() / 1000;
+    if (m_runner.isRunning())
+        m_summary->setText(m_isTrial ? tr("Looking… %1 s").arg(seconds) : tr("Importing… %1 s").arg(seconds));
+}
+
+/// The report in a sentence.
+QString ImportDialog::said(const ImportReport &report) const
+{
+    if (m_kind != Kind::Archive) {
+        const QString counts = m_isTrial ? tr("%1 would come in, %2 would be skipped. Nothing was written.")
+                               : m_kind == Kind::Cards ? tr("%1 imported as hypotheses, %2 skipped.")
+                                                       : tr("%1 imported, %2 skipped.");
+        return counts.arg(report.imported).arg(report.skipped());
+    }
+    if (report.imported == 0) {
+        const QString why = report.entries.empty() ? QString() : report.entries.front().reason;
+        return m_isTrial ? tr("Nothing would come in: %1").arg(why) : tr("Nothing was imported: %1").arg(why);
+    }
+    const QString counts =
+        m_isTrial
+            ? tr("It would become %1. States: %2, attempts: %3, skipped: %4. Nothing was written.")
+            : tr(
+                "It became %1. States: %2, attempts: %3, skipped: %4. The window shows it when this is closed.");
+    return counts.arg(report.entries.front().name)
+        .arg(report.states)
+        .arg(report.attempts)
+        .arg(report.skipped());
+}
+
+void ImportDialog::onEnded(const ImportReport &given, const QString &problem)
+{
+    m_second.stop();
+    const ImportReport report = m_kind == Kind::Archive ? inWordsOfFields(given) : given;
     m_model->setReport(report, m_isTrial);
     m_table->resizeColumnsToContents();
     m_table->setColumnWidth(ImportModel::SourceColumn,
                             std::min(m_table->columnWidth(ImportModel::SourceColumn), 260));
     if (m_model->rowCount() > 0)
         m_table->selectRow(0);
-    const int skipped = m_model->rowCount() - report.imported;
-    const QString said = m_isTrial ? tr("%1 would come in, %2 would be skipped. Nothing was written.")
-                         : m_kind == Kind::Cards ? tr("%1 imported as hypotheses, %2 skipped.")
-                                                 : tr("%1 imported, %2 skipped.");
-    m_summary->setText(problem.isEmpty() ? said.arg(report.imported).arg(skipped) : problem);
+    m_summary->setText(problem.isEmpty()         ? said(report)
+                       : m_kind == Kind::Archive ? m_form->inWordsOfFields(problem)
+                                                 : problem);
     // What a stopped import wrote is there, too, though no report names it.
     m_hasImported = m_hasImported || (!m_isTrial && (report.imported > 0 || !problem.isEmpty()));
+    if (m_kind == Kind::Archive && !m_isTrial && report.imported > 0)
+        m_lineage = report.entries.front().name;
+    if (!report.next.isEmpty())
+        showNext(report);
     updateButtons();
-    if (!isVisible() && std::exchange(m_hasImported, false)) // it was closed in the middle
-        emit imported();
+    if (!isVisible()) // it was closed in the middle
+        tellImported();
+}
+
+/// Until the dialog is opened again, or another lineage comes in.
+void ImportDialog::showNext(const ImportReport &report)
+{
+    m_whyNext->setText(
+        tr("Nothing of %1 has been gated. These commands do that; the second one runs where the device is:")
+            .arg(m_lineage));
+    m_commands->setPlainText(report.next.join(QLatin1Char('\n')));
+    m_commands->setFixedHeight(heightOfLines(*m_commands, static_cast<int>(report.next.size())));
+    m_next->show();
+}
+
+ImportReport ImportDialog::inWordsOfFields(ImportReport report) const
+{
+    for (ImportedEntry &entry : report.entries) {
+        if (entry.part != ImportedEntry::Part::Whole)
+            continue;
+        entry.reason = m_form->inWordsOfFields(entry.reason);
+        for (QString &note : entry.notes)
+            note = m_form->inWordsOfFields(note);
+    }
+    return report;
+}
+
+void ImportDialog::tellImported()
+{
+    if (std::exchange(m_hasImported, false))
+        emit imported(std::exchange(m_lineage, {}));
 }
 
 void ImportDialog::showDetail()
@@ -299,10 +335,11 @@ void ImportDialog::showDetail()
 
 void ImportDialog::updateButtons()
 {
-    const bool canRun = !m_runner.isRunning() && !m_from->text().trimmed().isEmpty();
-    m_look->setEnabled(canRun);
-    m_import->setEnabled(canRun);
-    m_stop->setEnabled(m_runner.isRunning());
+    const bool isRunning = m_runner.isRunning();
+    m_look->setEnabled(!isRunning && m_form->isComplete());
+    m_import->setEnabled(!isRunning && m_form->isComplete());
+    m_stop->setEnabled(isRunning);
+    m_busy->setVisible(isRunning);
 }
 
 QString ImportDialog::summary() const
@@ -315,8 +352,7 @@ void ImportDialog::hideEvent(QHideEvent *event)
 {
     QDialog::hideEvent(event);
     m_runner.stop();
-    if (std::exchange(m_hasImported, false))
-        emit imported();
+    tellImported();
 }
 
 } // namespace klineage::ui

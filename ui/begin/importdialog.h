@@ -3,42 +3,26 @@
 
 #include "ui/begin/importrunner.h"
 
-#include <QAbstractTableModel>
 #include <QDialog>
+#include <QElapsedTimer>
+#include <QTimer>
 
-class QFormLayout;
+#include <vector>
+
 class QLabel;
-class QLineEdit;
 class QPlainTextEdit;
+class QProgressBar;
 class QPushButton;
-class QSpinBox;
 class QTableView;
 
 namespace klineage::ui {
 
-/// What an import did, or would do, a row each.
-class ImportModel : public QAbstractTableModel
-{
-    Q_OBJECT
+class ImportForm;
+class ImportModel;
+struct ImportTarget;
 
-public:
-    enum Column { StateColumn, NameColumn, SourceColumn, WhyColumn, ColumnCount };
-
-    using QAbstractTableModel::QAbstractTableModel;
-    void setReport(const ImportReport &report, bool isTrial);
-    [[nodiscard]] const ImportReport &report() const { return m_report; }
-    int rowCount(const QModelIndex &parent = {}) const override;
-    int columnCount(const QModelIndex &parent = {}) const override;
-    QVariant data(const QModelIndex &index, int role) const override;
-    QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
-
-private:
-    ImportReport m_report;
-    bool m_isTrial = false; ///< nothing was written
-};
-
-/// Brings problems of other benchmarks, or cards of other libraries, into the workspace: looks first when it is asked to, and says of
-/// everything that it passes over why.
+/// Brings problems of other benchmarks, cards of other libraries, or what a search of another system found, into the workspace: looks first
+/// when it is asked to, says of everything that it passes over why, and of a lineage how it is gated.
 class ImportDialog : public QDialog
 {
     Q_OBJECT
@@ -46,7 +30,9 @@ class ImportDialog : public QDialog
 public:
     explicit ImportDialog(QWidget *parent = nullptr);
 
-    void begin(ImportRunner::Kind kind, const QString &workspace);
+    /// targets: the workloads that there are, which archives alone need, and the one that is looked at.
+    void begin(ImportRunner::Kind kind, const QString &workspace, std::vector<ImportTarget> targets,
+               const QString &workload);
     /// As if it had been typed.
     void setFrom(const QString &path);
     void run(bool isTrial);
@@ -55,40 +41,44 @@ public:
     [[nodiscard]] QString summary() const;
 
 signals:
-    /// Something new is in the workspace.
-    void imported();
+    /// Something new is in the workspace; lineage: its key, where it is one.
+    void imported(const QString &lineage);
 
 protected:
     void hideEvent(QHideEvent *event) override;
 
 private:
     void layOut();
+    void layOutNext();
     void listen();
-    void choose(bool isFolder);
-    void onEnded(const ImportReport &report, const QString &problem);
+    void onEnded(const ImportReport &given, const QString &problem);
+    void showElapsed();
+    void showNext(const ImportReport &report);
     void showDetail();
     void updateButtons();
-    [[nodiscard]] QStringList arguments(bool isTrial) const;
+    void tellImported();
+    [[nodiscard]] QString said(const ImportReport &report) const;
+    [[nodiscard]] ImportReport inWordsOfFields(ImportReport report) const;
 
     ImportRunner m_runner;
     ImportModel *m_model;
     ImportRunner::Kind m_kind = ImportRunner::Kind::Cards;
     QString m_workspace;
+    QString m_lineage; ///< that was imported since the dialog was opened
     bool m_isTrial = false;
     bool m_hasImported = false; ///< since the dialog was opened
+    QElapsedTimer m_elapsed;
+    QTimer m_second;
     QLabel *m_what;
-    QFormLayout *m_form;
-    QLineEdit *m_from;
-    QWidget *m_fromRow;
-    QLineEdit *m_origin;
-    QLineEdit *m_license;
-    QLineEdit *m_values;
-    QSpinBox *m_shapes;
+    ImportForm *m_form;
     QTableView *m_table;
     QPlainTextEdit *m_detail;
+    QWidget *m_next; ///< shown once there is a lineage
+    QLabel *m_whyNext;
+    QPlainTextEdit *m_commands;
+    QPushButton *m_copy;
     QLabel *m_summary;
-    QPushButton *m_folder;
-    QPushButton *m_file;
+    QProgressBar *m_busy;
     QPushButton *m_look;
     QPushButton *m_import;
     QPushButton *m_stop;

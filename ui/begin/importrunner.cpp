@@ -3,6 +3,7 @@
 
 #include "ui/models/ownprogram.h"
 
+#include <QDir>
 #include <QJsonArray>
 #include <QJsonDocument>
 #include <QJsonObject>
@@ -17,9 +18,52 @@ namespace {
 constexpr qsizetype largestReport = qsizetype{64} << 20;
 constexpr int killDelayMs = 5000;
 
-const char *nameKeyOf(ImportRunner::Kind kind)
+/// The command's group, and the key of a name in its report.
+const char *groupOf(ImportRunner::Kind kind)
 {
-    return kind == ImportRunner::Kind::Cards ? "card" : "workload";
+    switch (kind) {
+    case ImportRunner::Kind::Cards:
+        return "card";
+    case ImportRunner::Kind::Archive:
+        return "lineage";
+    case ImportRunner::Kind::Problems:
+        break;
+    }
+    return "workload";
+}
+
+QStringList textsOf(const QJsonValue &list)
+{
+    QStringList texts;
+    for (const QJsonValue &text : list.toArray())
+        texts << text.toString();
+    return texts;
+}
+
+/// The rows of a lineage that was imported, or would be.
+void addRows(ImportReport &report, const QJsonArray &rows)
+{
+    for (const QJsonValue &value : rows) {
+        const QJsonObject object = value.toObject();
+        ImportedEntry row;
+        row.name = object.value(QLatin1String("id")).toString();
+        if (row.name.isEmpty())
+            continue;
+        row.source = object.value(QLatin1String("source")).toString();
+        row.notes << object.value(QLatin1String("text")).toString();
+        const bool isState = object.value(QLatin1String("kind")).toString() == QLatin1String("state");
+        row.part = isState ? ImportedEntry::Part::State : ImportedEntry::Part::Attempt;
+        ++(isState ? report.states : report.attempts);
+        report.entries.push_back(std::move(row));
+    }
+}
+
+/// The sentences of {"error": {"message", "detail"}}; empty: it is none.
+QString errorOf(const QJsonObject &report)
+{
+    const QJsonObject error = report.value(QLatin1String("error")).toObject();
+    const QString detail = error.value(QLatin1String("detail")).toString();
+    return (error.value(QLatin1String("message")).toString() + QLatin1Char(' ') + detail).trimmed();
 }
 
 } // namespace
@@ -34,7 +78,9 @@ ImportReport parseImportReport(const QByteArray &json, const char *key, QString 
     if (!entries.isArray()) {
         *problem = json.size() > largestReport
                        ? ImportRunner::tr("The report has more than %1 bytes.").arg(largestReport)
-                       : ImportRunner::tr("klineage-cli gave no report.");
+                       : errorOf(document.object());
+        if (problem->isEmpty())
+            *problem = ImportRunner::tr("klineage-cli gave no report.");
         return report;
     }
     problem->clear();
@@ -44,16 +90,18 @@ ImportReport parseImportReport(const QByteArray &json, const char *key, QString 
         entry.source = object.value(QLatin1String("source")).toString();
         entry.name = object.value(QLatin1String(key)).toString();
         entry.reason = object.value(QLatin1String("reason")).toString();
-        for (const QJsonValue &note : object.value(QLatin1String("notes")).toArray())
-            entry.notes << note.toString();
+        entry.notes = textsOf(object.value(QLatin1String("notes")));
         report.imported += entry.name.isEmpty() ? 0 : 1;
         report.entries.push_back(std::move(entry));
+        addRows(report, object.value(QLatin1String("rows")).toArray());
     }
+    report.next = textsOf(document.object().value(QLatin1String("next")));
     return report;
 }
 
 ImportRunner::ImportRunner(QObject *parent)
     : QObject(parent)
+    , m_process(this)
 {
     connect(&m_process, &QProcess::finished, this, &ImportRunner::finish);
     connect(&m_process, &QProcess::errorOccurred, this, [this](QProcess::ProcessError error) {
@@ -83,9 +131,10 @@ void ImportRunner::start(Kind kind, const QString &workspace, const QStringList 
         emit ended({}, tr("Cannot import: the program klineage-cli is neither here nor on PATH."));
         return;
     }
-    const QString group = kind == Kind::Cards ? QStringLiteral("card") : QStringLiteral("workload");
+    // What goes on with an archive is told for a shell in any folder: from here none is in the workspace.
+    m_process.setWorkingDirectory(kind == Kind::Archive ? QDir::rootPath() : QString());
     m_process.start(program, QStringList{QStringLiteral("--workspace"), workspace, QStringLiteral("--json"),
-                                         group, QStringLiteral("import")}
+                                         QLatin1String(groupOf(kind)), QStringLiteral("import")}
                                  + arguments);
 }
 
@@ -107,12 +156,16 @@ void ImportRunner::finish(int exitCode, QProcess::ExitStatus status)
     const QByteArray out = m_process.readAllStandardOutput();
     const QString said = QString::fromUtf8(m_process.readAllStandardError()).trimmed();
     QString problem;
-    const ImportReport report = parseImportReport(out, nameKeyOf(m_kind), &problem);
-    if (std::exchange(m_isStopped, false))
+    const ImportReport report = parseImportReport(out, groupOf(m_kind), &problem);
+    const bool isStopped = std::exchange(m_isStopped, false);
+    const bool isWhole = m_kind == Kind::Archive; // a lineage is there or not; its report, too
+    if (isStopped && isWhole && !problem.isEmpty())
+        problem = tr("The import was stopped. A lineage is written whole or not at all.");
+    else if (isStopped && !isWhole)
         problem = tr("The import was stopped; what it had imported stays.");
     else if (status != QProcess::NormalExit)
         problem = tr("klineage-cli ended in the middle of it.");
-    else if (!problem.isEmpty() && !said.isEmpty())
+    else if (!problem.isEmpty() && out.trimmed().isEmpty() && !said.isEmpty()) // its options are wrong
         problem = said.section(QLatin1Char('\n'), -1).remove(QStringLiteral("klineage-cli: "));
     Q_UNUSED(exitCode) // 1: nothing was imported, which the report says
     emit ended(report, problem);

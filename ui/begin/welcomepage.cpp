@@ -58,18 +58,23 @@ WelcomePage::WelcomePage(QWidget *parent)
 
     m_column->addSpacing(8);
     m_column->addWidget(welcomeText(tr(
-        "Problems of other benchmarks become workloads, and cards of other libraries hypotheses, in an open workspace:")));
+        "Problems of other benchmarks become workloads, cards of other libraries hypotheses, and what a search of another system found a "
+        "lineage of a workload, in an open workspace:")));
     m_importProblems = new QPushButton(tr("Import &problems…"));
     m_importCards = new QPushButton(tr("I&mport cards…"));
+    m_importArchive = new QPushButton(tr("Import a search's &archive…"));
     m_importProblems->setToolTip(tr("FlashInfer Trace, SOL-ExecBench, KernelBench"));
     m_importCards->setToolTip(tr("SKILL.md and rich JSON of KLineage, skills of the Agent Skills standard"));
+    m_importArchive->setToolTip(tr("Archives of OpenEvolve, ShinkaEvolve and AdaExplore"));
     auto *imports = new QHBoxLayout;
     imports->addWidget(m_importProblems);
     imports->addWidget(m_importCards);
+    imports->addWidget(m_importArchive);
     imports->addStretch(1);
     m_column->addLayout(imports);
     connect(m_importProblems, &QPushButton::clicked, this, &WelcomePage::importProblemsRequested);
     connect(m_importCards, &QPushButton::clicked, this, &WelcomePage::importCardsRequested);
+    connect(m_importArchive, &QPushButton::clicked, this, &WelcomePage::importArchiveRequested);
     m_column->addSpacing(8);
     m_column->addWidget(m_recent);
     new QVBoxLayout(m_recent);
@@ -133,6 +138,7 @@ void WelcomePage::setOffer(const Offer &offer)
     m_begin->setEnabled(offer.canBegin);
     m_importProblems->setEnabled(offer.canBegin);
     m_importCards->setEnabled(offer.canBegin);
+    m_importArchive->setEnabled(offer.canBegin);
     m_beginText->setText(
         offer.canBegin
             ? tr("A .cu or .cl file of your own becomes the first state, K00.")

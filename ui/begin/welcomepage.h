@@ -36,6 +36,7 @@ signals:
     void newLineageRequested();
     void importProblemsRequested();
     void importCardsRequested();
+    void importArchiveRequested();
     void recentRequested(const QString &folder);
 
 private:
@@ -49,6 +50,7 @@ private:
     QPushButton *m_begin;
     QPushButton *m_importProblems;
     QPushButton *m_importCards;
+    QPushButton *m_importArchive;
     QLabel *m_createText;
     QLabel *m_exampleText;
     QLabel *m_beginText;

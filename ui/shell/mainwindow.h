@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "ui/begin/importrunner.h"
 #include "ui/shell/commands/actionregistry.h"
 #include "ui/shell/commands/gotoentries.h"
 #include "ui/shell/session.h"
@@ -130,7 +131,7 @@ private:
     void updateGuide();
     void createWorkspaceIn(const QString &folder);
     void copyExample();
-    void showImport(bool ofCards);
+    void showImport(ImportRunner::Kind kind);
     void copyInto(const QString &from, const QString &parent);
     [[nodiscard]] static QString exampleWorkspace();
 

@@ -167,8 +167,8 @@ void MainWindow::buildMenus()
     add(menu, {"window.newLineage"});
     menu->addSeparator();
     add(menu, {"window.openWorkspace", "window.newWorkspace", "window.copyExample", "window.copyWorkspace",
-               "window.importProblems", "window.importCards", "experiments.open", "window.reload",
-               "window.export", "window.report"});
+               "window.importProblems", "window.importCards", "window.importArchive", "experiments.open",
+               "window.reload", "window.export", "window.report"});
     menu->addSeparator();
     QMenu *panels = menu->addMenu(tr("Panels"));
     for (DockPanel *dock : m_docks)

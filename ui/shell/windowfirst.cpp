@@ -6,6 +6,7 @@
 #include "core/workspace/starter.h"
 #include "ui/begin/guidebar.h"
 #include "ui/begin/importdialog.h"
+#include "ui/begin/importform.h"
 #include "ui/begin/newlineagedialog.h"
 #include "ui/begin/welcomepage.h"
 #include "ui/models/selection.h"
@@ -53,8 +54,12 @@ void MainWindow::buildFirstActions()
     addCommand("window.newWorkspace", tr("New workspace from the template…"), {},
                [this] { createWorkspaceIn({}); });
     addCommand("window.copyExample", tr("Copy the example workspace…"), {}, [this] { copyExample(); });
-    addCommand("window.importProblems", tr("Import problems…"), {}, [this] { showImport(false); });
-    addCommand("window.importCards", tr("Import cards…"), {}, [this] { showImport(true); });
+    addCommand("window.importProblems", tr("Import problems…"), {},
+               [this] { showImport(ImportRunner::Kind::Problems); });
+    addCommand("window.importCards", tr("Import cards…"), {},
+               [this] { showImport(ImportRunner::Kind::Cards); });
+    addCommand("window.importArchive", tr("Import a search's archive…"), {},
+               [this] { showImport(ImportRunner::Kind::Archive); });
     addCommand("window.guide", tr("Show the guide"), {}, [this] {
         m_session.guideDismissed = false;
         showGuide(true);
@@ -72,6 +77,8 @@ void MainWindow::connectFirst()
     connect(welcome, &WelcomePage::importProblemsRequested, command("window.importProblems"),
             &QAction::trigger);
     connect(welcome, &WelcomePage::importCardsRequested, command("window.importCards"), &QAction::trigger);
+    connect(welcome, &WelcomePage::importArchiveRequested, command("window.importArchive"),
+            &QAction::trigger);
     m_newLineage->setKeys(m_keys);
     connect(welcome, &WelcomePage::recentRequested, this, &MainWindow::openWorkspace);
     m_actions->addFrom(m_centre->guide(), tr("Window"));
@@ -236,8 +243,8 @@ void MainWindow::beginLineage(const QString &file)
     m_newLineage->begin(file);
 }
 
-/// Made when it is first wanted; what it brought in is read when it is closed.
-void MainWindow::showImport(bool ofCards)
+/// Made when it is first wanted; what it brought in is read when it is closed, and a lineage shown.
+void MainWindow::showImport(ImportRunner::Kind kind)
 {
     if (!m_workspace->isLoaded() || !m_workspaceError.isEmpty()) {
         m_status->say(tr("What is imported lies in a workspace: open or create one first."));
@@ -246,9 +253,27 @@ void MainWindow::showImport(bool ofCards)
     auto *dialog = findChild<ImportDialog *>();
     if (!dialog) {
         dialog = new ImportDialog(this);
-        connect(dialog, &ImportDialog::imported, this, [this] { openWorkspace(m_root); });
+        connect(dialog, &ImportDialog::imported, this, [this](const QString &lineage) {
+            if (!lineage.isEmpty())
+                m_wantedTarget = lineage;
+            openWorkspace(m_root);
+            if (!lineage.isEmpty())
+                m_status->say(tr("Imported the lineage %1; nothing of it has been gated.").arg(lineage));
+        });
     }
-    dialog->begin(ofCards ? ImportRunner::Kind::Cards : ImportRunner::Kind::Problems, m_root);
+    const Workspace &workspace = m_workspace->workspace();
+    std::vector<ImportTarget> targets;
+    for (const workload::Workload &workload : workspace.workloads) {
+        ImportTarget target{QString::fromStdString(workload.name), {}};
+        for (const lineage::Lineage &lineage : workspace.lineages) {
+            if (lineage.workload == workload.name)
+                target.platforms << QString::fromStdString(lineage.platform);
+        }
+        target.platforms.removeDuplicates();
+        targets.push_back(std::move(target));
+    }
+    dialog->begin(kind, m_root, std::move(targets),
+                  m_selection->lineageKey().section(QLatin1Char('/'), 0, 0));
 }
 
 void MainWindow::dragEnterEvent(QDragEnterEvent *event)

@@ -102,6 +102,8 @@ public:
     }
 
     [[nodiscard]] const std::vector<lineage::LineageFile> &texts() const { return m_texts; }
+    /// Once the lineage is made: each state and attempt, with what is said of it.
+    [[nodiscard]] const std::vector<ImportedRow> &rows() const { return m_told; }
     [[nodiscard]] std::vector<std::string> notes() const
     {
         std::vector<std::string> all = m_archive.notes;
@@ -292,8 +294,26 @@ private:
                 m_why[file.plan] = id + ": " + file.why;
             if (file.isHostCut)
                 m_cut.add(id);
+            tell(id, at(program), file);
             m_texts.push_back({fileName(id), std::move(file.text)});
         }
+    }
+
+    void tell(const std::string &id, const ArchivedProgram &program, const ProgramFile &file)
+    {
+        const std::size_t number = m_told.size();
+        const bool isState = number < m_lineage.states.size();
+        std::string text = isState ? m_lineage.states[number].title + '.'
+                                   : m_lineage.attempts[number - m_lineage.states.size()].reason;
+        if (isState && number > 0) {
+            const std::string &change = m_lineage.transitions[number - 1].summary;
+            text += ' ' + change + (change.ends_with('.') ? "" : ".");
+        }
+        if (file.plan == ProgramFile::Plan::Proposed)
+            text += " Its launch plan is proposed; the gate decides.";
+        else if (file.plan != ProgramFile::Plan::Own)
+            text += " It cannot be gated before somebody writes its launch plan: " + file.why;
+        m_told.push_back({id, isState, program.source, std::move(text)});
     }
 
     void sayWhatBecame()
@@ -346,6 +366,7 @@ private:
     std::map<int, std::string> m_ids;                ///< of states
     std::vector<std::pair<std::string, int>> m_rows; ///< id -> program, states first
     std::vector<lineage::LineageFile> m_texts;
+    std::vector<ImportedRow> m_told;
     std::map<ProgramFile::Plan, Tally> m_plans;
     std::map<ProgramFile::Plan, std::string> m_why; ///< of the first
     Tally m_cut;
@@ -391,6 +412,7 @@ Result<std::vector<ImportEntry>> importArchive(const std::filesystem::path &from
             entry.notes.insert(entry.notes.end(), written->notices.begin(), written->notices.end());
         }
         entry.name = made->key();
+        entry.rows = import.rows();
     }
     std::vector<ImportEntry> entries{std::move(entry)};
     entries.insert(entries.end(), std::make_move_iterator(skipped.begin()),

@@ -24,8 +24,9 @@ inline constexpr std::size_t mostImportedStates = 300;
 /// Imports what an evolutionary search of another system left behind (readArchive) as a lineage of the workload. Its states are the path from
 /// the root to the best program, every other program is an attempt of its nearest ancestor that is a state. What that system says of a
 /// program stands in titles and reasons with the system's name, and is no trial. The lineage is written whole or not at all. One entry for the
-/// lineage, whose name is its key and whose notes say all that was chosen, proposed or left out, and one for each file that was passed
-/// over. Errors: NotFound; Conflict, there is such a lineage; InvalidInput, of the options; Unavailable; Io; Cancelled.
+/// lineage, whose name is its key, whose notes say all that was chosen, proposed or left out and whose rows are its states and attempts,
+/// and one for each file that was passed over. Errors: NotFound; Conflict, there is such a lineage; InvalidInput, of the options;
+/// Unavailable; Io; Cancelled.
 [[nodiscard]] Result<std::vector<ImportEntry>> importArchive(const std::filesystem::path &from,
                                                              const workload::Workload &workload,
                                                              const ArchiveOptions &options,

@@ -87,6 +87,13 @@ private slots:
         const Outcome dry = run(command + QStringList{"--dry-run"});
         QVERIFY2(dry.status == 0, (dry.out + dry.err).constData());
         QVERIFY(!dry.json.contains("next"));
+        const QJsonArray entries = dry.json["entries"].toArray();
+        const QJsonArray rows = entries[0].toObject()["rows"].toArray();
+        QCOMPARE(rows.size(), 3);
+        QCOMPARE(rows[1].toObject()["id"].toString(), QString("K01"));
+        QCOMPARE(rows[1].toObject()["source"].toString(), QString("programs/b.json"));
+        QCOMPARE(rows[2].toObject()["kind"].toString(), QString("attempt"));
+        QVERIFY(!entries[1].toObject().contains("rows"));
         QVERIFY(!QFile::exists(m_folder.filePath("w/workloads/rows/lineages")));
         const Outcome said = run(command, false);
         QVERIFY2(said.status == 0, (said.out + said.err).constData());

@@ -115,6 +115,18 @@ private slots:
         QVERIFY2(k2, k2 ? "" : k2.error().message.c_str());
         QCOMPARE(k2->launches.front().kernel, std::string("rows"));
 
+        // Each of them is told.
+        const std::vector<ImportedRow> &rows = m_entries.front().rows;
+        QCOMPARE(rows.size(), std::size_t{5});
+        QCOMPARE(rows[2].id, std::string("K02"));
+        QCOMPARE(rows[2].source, std::string("programs/c.json"));
+        QCOMPARE(
+            rows[2].text,
+            std::string(
+                "generation 2, island 1, OpenEvolve's combined_score 2.5. OpenEvolve says: Change 1: Replace "
+                "2 lines. Its launch plan is proposed; the gate decides."));
+        QVERIFY(!rows[3].isState && rows[3].text.starts_with(lineage.attempts[0].reason));
+
         const auto again = importArchive(root() / "c", m_rows, options());
         QVERIFY(!again && again.error().code == ErrorCode::Conflict);
     }

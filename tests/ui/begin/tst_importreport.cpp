@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What klineage-cli says of an import, read from its JSON, whatever that is.
 #include "tests/ui/common/uitest.h"
-#include "ui/begin/importdialog.h"
+#include "ui/begin/importmodel.h"
 
 #include <QAbstractItemModelTester>
 #include <QTest>
@@ -54,12 +54,50 @@ private slots:
         QCOMPARE(model.rowCount(), 0);
     }
 
+    void rowsOfALineageFollowIt()
+    {
+        QString problem;
+        const ImportReport report = parseImportReport(
+            json(
+                "{'entries': [{'source': 'c', 'lineage': 'rows/pocl', 'reason': null, 'notes': ['2 states.'], "
+                "'rows': [{'id': 'K00', 'kind': 'state', 'source': 'a.json', 'text': 'generation 0.'}, 7, "
+                "{'id': 'R00a', 'kind': 'attempt', 'source': 'b.json', 'text': 'slower.'}]}, "
+                "{'source': 'd.json', 'lineage': null, 'reason': 'It is none.', 'notes': []}], "
+                "'next': ['first', 'second']}"),
+            "lineage", &problem);
+        QVERIFY2(problem.isEmpty(), qPrintable(problem));
+        QCOMPARE(report.entries.size(), std::size_t{4});
+        QCOMPARE(report.imported, 1);
+        QCOMPARE(report.states, 1);
+        QCOMPARE(report.attempts, 1);
+        QCOMPARE(report.skipped(), 1);
+        QCOMPARE(report.next, QStringList({"first", "second"}));
+        ImportModel model;
+        const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
+        model.setReport(report, true);
+        QCOMPARE(model.index(1, ImportModel::StateColumn).data().toString(), QStringLiteral("as a state"));
+        QCOMPARE(model.index(2, ImportModel::NameColumn).data().toString(), QStringLiteral("R00a"));
+        QCOMPARE(model.index(2, ImportModel::WhyColumn).data().toString(), QStringLiteral("slower."));
+    }
+
+    void anErrorIsSaid()
+    {
+        QString problem;
+        const ImportReport report =
+            parseImportReport(json("{'error': {'code': 'conflict', 'message': 'There is one.', 'detail': "
+                                   "'Choose another name.'}}"),
+                              "lineage", &problem);
+        QCOMPARE(problem, QStringLiteral("There is one. Choose another name."));
+        QVERIFY(report.entries.empty());
+    }
+
     void whatIsNoReportSaysSo_data()
     {
         QTest::addColumn<QByteArray>("text");
         QTest::newRow("nothing") << QByteArray();
         QTest::newRow("a sentence") << QByteArray("There is no workspace.");
         QTest::newRow("a list") << QByteArray("[1, 2]");
+        QTest::newRow("an error is none") << json("{'error': 3}");
         QTest::newRow("entries are none") << json("{'entries': 3}");
         QTest::newRow("cut off") << json("{'entries': [{'source': 'a");
         QTest::newRow("bytes") << QByteArray("\x00\xff\xfe{", 4);

@@ -27,7 +27,6 @@
 #include <QPlainTextEdit>
 #include <QPushButton>
 #include <QSignalSpy>
-#include <QTableView>
 #include <QTimer>
 
 #include <algorithm>
@@ -53,15 +52,6 @@ const char *const wrongSoftmax =
     "    for (int c = 0; c < cols; ++c)\n"
     "        dst[r * cols + c] = exp(src[r * cols + c] - top);\n"
     "}\n";
-
-/// A problem as FlashInfer Trace has them; its reference is plain Python.
-const char *const rowSums =
-    R"({"name": "row sums", "op_type": "reduction", "axes": {"rows": {"type": "var"}, "hidden": {"type": "const", "value": 24}},
- "inputs": {"x": {"shape": ["rows", "hidden"], "dtype": "float32"}},
- "outputs": {"y": {"shape": ["rows"], "dtype": "float32"}},
- "reference": "def run(x):\n    return [sum(float(v) for v in row) for row in x]\n"})";
-const char *const rowSumsBinding =
-    R"({"uuid": "a", "axes": {"rows": 8}, "inputs": {"x": {"type": "random"}}})";
 
 /// What a program answers that is asked for a plan.
 const char *const planAnswer = "cat > asked.json\n"
@@ -253,6 +243,16 @@ private slots:
         QTRY_VERIFY(empty.window.centre()->isWelcoming());
         QVERIFY(empty.window.centre()->welcome()->why().contains(QLatin1String("nothing in it yet")));
         QVERIFY(empty.tabTo(QStringLiteral("New lineage from my kernel")));
+        // Programs of a search are of a workload, and there is none.
+        QVERIFY(empty.tabTo(QStringLiteral("Import a search's archive")));
+        empty.press(Qt::Key_Space);
+        QTRY_VERIFY(empty.window.findChild<ImportDialog *>());
+        auto *import = empty.window.findChild<ImportDialog *>();
+        QVERIFY(getsKeys(*import));
+        QVERIFY2(import->summary().contains(QLatin1String("has no workload")), qPrintable(import->summary()));
+        QTest::keyClick(import, Qt::Key_Escape);
+        QTRY_VERIFY(!import->isVisible());
+        QVERIFY(takeKeys(empty.window));
         QVERIFY(empty.tabTo(QStringLiteral("Create one here")));
         empty.press(Qt::Key_Space);
         QTRY_COMPARE(empty.window.selection()->lineageKey(), QStringLiteral("silu/pocl"));
@@ -332,77 +332,6 @@ private slots:
         QTest::keyClick(dialog, Qt::Key_S, Qt::AltModifier);
         QTRY_VERIFY(!dialog->isAsking());
         QCOMPARE(grid->text(), QStringLiteral("ceil_div(Q, 32)"));
-    }
-
-    void cardsComeInWithAReport()
-    {
-        const RealWindow real(QStringLiteral("softmax/pocl/K02"));
-        QVERIFY(real.ready);
-        const std::size_t before = real.window->workspace()->workspace().cards.size();
-        ImportDialog *dialog = openImport(real, QStringLiteral("import cards"));
-        QVERIFY(dialog);
-        typeFrom(*dialog, QString::fromStdString(klineage::test::sourcePath("/tests/data/foreigncards")));
-        // Looked at first: nothing is written.
-        QTest::keyClick(dialog->findChild<QLineEdit *>(QStringLiteral("import.from")), Qt::Key_Return);
-        QTRY_VERIFY(!dialog->isRunning());
-        const ImportReport looked = dialog->model()->report();
-        QVERIFY2(looked.imported > 2, qPrintable(dialog->summary()));
-        QVERIFY(dialog->summary().contains(QLatin1String("Nothing was written")));
-        int skipped = 0;
-        for (const ImportedEntry &entry : looked.entries) {
-            QCOMPARE(entry.name.isEmpty(), !entry.reason.isEmpty());
-            skipped += entry.name.isEmpty() ? 1 : 0;
-        }
-        QVERIFY(skipped >= 2); // what is broken on purpose
-        QCOMPARE(real.window->workspace()->workspace().cards.size(), before);
-        // The button is seen to go down before it is clicked: the report is waited for.
-        QTest::keyClick(dialog, Qt::Key_I, Qt::AltModifier);
-        QTRY_VERIFY2(dialog->summary().contains(QLatin1String("as hypotheses")),
-                     qPrintable(dialog->summary()));
-        QVERIFY(!dialog->isRunning());
-        QCOMPARE(dialog->model()->report().imported, looked.imported);
-        QTest::keyClick(dialog, Qt::Key_Escape);
-        QTRY_COMPARE(real.window->workspace()->workspace().cards.size(),
-                     before + static_cast<std::size_t>(looked.imported));
-        // Again, and they are there already.
-        QVERIFY(real.settle());
-        QVERIFY(takeKeys(*real.window));
-        QCOMPARE(openImport(real, QStringLiteral("import cards")), dialog);
-        typeFrom(*dialog, QString::fromStdString(klineage::test::sourcePath("/tests/data/foreigncards")));
-        QTest::keyClick(QApplication::focusWidget(), Qt::Key_Return);
-        QTRY_VERIFY(!dialog->isRunning());
-        QVERIFY2(dialog->summary().startsWith(QLatin1String("0 would come in")),
-                 qPrintable(dialog->summary()));
-        QCOMPARE(dialog->model()->report().imported, 0);
-    }
-
-    void problemsComeInWithAReport()
-    {
-        const RealWindow real(QStringLiteral("softmax/pocl/K02"));
-        QVERIFY(real.ready);
-        const QTemporaryDir set;
-        written(set, QStringLiteral("rows.json"), rowSums);
-        written(set, QStringLiteral("rows.jsonl"), rowSumsBinding);
-        written(set, QStringLiteral("readme.txt"), "no problem");
-        ImportDialog *dialog = openImport(real, QStringLiteral("import problems"));
-        QVERIFY(dialog);
-        typeFrom(*dialog, set.path());
-        QTest::keyClick(dialog, Qt::Key_I, Qt::AltModifier);
-        QTRY_VERIFY(!dialog->isRunning() && !dialog->summary().isEmpty());
-        const ImportReport &report = dialog->model()->report();
-        if (std::any_of(report.entries.begin(), report.entries.end(), [](const ImportedEntry &entry) {
-                return entry.reason.contains(QLatin1String("It needs python3"));
-            }))
-            QSKIP("There is no python3.");
-        QVERIFY2(report.imported == 1 && report.entries.size() == 2, qPrintable(dialog->summary()));
-        QTest::keyClick(dialog, Qt::Key_Escape);
-        const auto imported = [&real] {
-            const auto &workloads = real.window->workspace()->workspace().workloads;
-            return std::any_of(workloads.begin(), workloads.end(), [](const workload::Workload &one) {
-                return one.name == "row-sums" || one.name == "row_sums";
-            });
-        };
-        QTRY_VERIFY(imported());
     }
 
     void aKernelIsDroppedOnTheWindow()
@@ -552,23 +481,6 @@ private:
         return std::any_of(labels.begin(), labels.end(), [&](const QLabel *label) {
             return label->isVisible() && label->text().contains(part);
         });
-    }
-
-    static void typeFrom(const ImportDialog &dialog, const QString &path)
-    {
-        auto *from = dialog.findChild<QLineEdit *>(QStringLiteral("import.from"));
-        from->setFocus();
-        QTest::keyClicks(from, path);
-        QCOMPARE(from->text(), path);
-    }
-
-    static ImportDialog *openImport(const RealWindow &real, const QString &command)
-    {
-        real.press(Qt::Key_P, Qt::ControlModifier | Qt::ShiftModifier);
-        real.type(command);
-        real.press(Qt::Key_Return);
-        auto *dialog = real.window->findChild<ImportDialog *>();
-        return dialog && getsKeys(*dialog) ? dialog : nullptr;
     }
 };
 

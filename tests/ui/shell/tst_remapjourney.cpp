@@ -6,6 +6,7 @@
 #include "tests/ui/shell/realwindow.h"
 #include "ui/begin/askplandialog.h"
 #include "ui/begin/importdialog.h"
+#include "ui/begin/importform.h"
 #include "ui/begin/newlineagedialog.h"
 #include "ui/diff/diffpanel.h"
 #include "ui/diff/view/diffview.h"
@@ -262,9 +263,10 @@ private slots:
         QTRY_VERIFY(lineage->isVisible());
         QCOMPARE(mnemonicsTwice(*lineage), QStringList());
         lineage->reject();
-        for (const ImportRunner::Kind kind : {ImportRunner::Kind::Problems, ImportRunner::Kind::Cards}) {
+        for (const ImportRunner::Kind kind :
+             {ImportRunner::Kind::Problems, ImportRunner::Kind::Cards, ImportRunner::Kind::Archive}) {
             ImportDialog dialog(real.window.get());
-            dialog.begin(kind, real.folder.path());
+            dialog.begin(kind, real.folder.path(), {}, {});
             QCOMPARE(mnemonicsTwice(dialog), QStringList());
             dialog.reject();
         }
