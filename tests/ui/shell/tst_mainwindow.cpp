@@ -125,6 +125,23 @@ private slots:
         QTRY_VERIFY(isThere);
     }
 
+    void theTabOfAnEarlierSessionIsThereAtOnce()
+    {
+        for (const char *id : {"panel.story", "panel.runs"})
+            std::as_const(*m_window->actions()).find(QLatin1String(id))->action->trigger();
+        MainWindow window;
+        QStringList there;
+        connect(&window, &MainWindow::firstPainted, this, [&] {
+            for (const char *id : {"profile", "story", "trajectory", "runs"}) {
+                if (window.panel(QLatin1String(id))->isVisible())
+                    there << QLatin1String(id);
+            }
+        });
+        window.restoreSession(m_window->sessionState());
+        window.show();
+        QTRY_COMPARE(there.join(QLatin1Char(' ')), QStringLiteral("story runs"));
+    }
+
     void theSheetMayComeAfterTheWindow()
     {
         // Before the devices are asked for, which takes a timer and a process.
