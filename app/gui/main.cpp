@@ -146,8 +146,8 @@ int main(int argc, char *argv[])
     QStringList messages;
     std::unique_ptr<ui::SessionStore> store = isPicture ? nullptr : std::make_unique<ui::SessionStore>();
     const ui::SessionState session = store ? store->load(&messages) : ui::SessionState{};
-    ui::Theme::apply(application,
-                     ui::themeChoiceFromString(options.theme.isEmpty() ? session.theme : options.theme));
+    ui::Theme::applyButSheet(
+        application, ui::themeChoiceFromString(options.theme.isEmpty() ? session.theme : options.theme));
 
     ui::MainWindow window;
     if (qEnvironmentVariableIntValue("KLINEAGE_STARTUP_TIME") == 1) {
@@ -176,6 +176,7 @@ int main(int argc, char *argv[])
         window.showNoWorkspace(why);
     if (!options.kernel.isEmpty())
         window.beginLineage(options.kernel);
+    ui::Theme::setSheet(application);
     window.show();
     if (isPicture)
         new app::Screenshot(&window, options.screenshot);

@@ -91,7 +91,7 @@ CardPanel::CardPanel(WorkspaceModel *workspace, Selection *selection, CardReview
     m_tabs->setUsesScrollButtons(true); // six names do not fit a narrow panel
     m_tabs->setElideMode(Qt::ElideNone);
     m_tabs->setFont(captionFont());
-    m_tabs->setStyleSheet(QStringLiteral("QTabBar::tab { padding: 6px 5px 5px 5px; }"));
+    m_tabs->setObjectName(QStringLiteral("cardPages"));
     m_tabs->setAccessibleName(tr("Card pages"));
     QFont bold = font();
     bold.setWeight(QFont::DemiBold);

@@ -63,7 +63,7 @@ VerdictBar::VerdictBar(QWidget *parent)
     , m_confirm(new QPushButton)
 {
     setProperty("notExported", true);
-    setStyleSheet(QStringLiteral("QPushButton { padding: 4px 8px; }"));
+    setObjectName(QStringLiteral("verdictBar"));
     m_standing->setObjectName(QStringLiteral("standing"));
     m_standing->setForegroundRole(QPalette::PlaceholderText);
     m_standing->setWordWrap(true);

@@ -4,6 +4,7 @@
 #include "ui/begin/guidebar.h"
 #include "ui/begin/welcomepage.h"
 #include "ui/shell/breadcrumb.h"
+#include "ui/shell/latepanel.h"
 #include "ui/style/segmentedswitch.h"
 #include "ui/style/theme.h"
 
@@ -41,7 +42,9 @@ Centre::Centre(WorkspaceModel *workspace, Selection *selection, const std::vecto
             m_lineageIds << page.id;
         page.widget->setAutoFillBackground(true);
         page.widget->setBackgroundRole(QPalette::Base);
-        m_pages->addWidget(page.widget);
+        m_late.push_back(new LatePanel(page.widget));
+        m_late.back()->setFocusProxy(page.widget); // a stack gives its page the focus
+        m_pages->addWidget(m_late.back());
     }
     m_switch = new SegmentedSwitch(titles, SegmentedSwitch::Size::Small);
     m_switch->setAccessibleName(tr("Page in the middle"));
@@ -68,7 +71,9 @@ Centre::Centre(WorkspaceModel *workspace, Selection *selection, const std::vecto
     m_guide->hide();
 
     m_whole->addWidget(whole);
-    m_whole->addWidget(m_welcome);
+    m_late.push_back(new LatePanel(m_welcome));
+    m_late.back()->setFocusProxy(m_welcome);
+    m_whole->addWidget(m_late.back());
     auto *layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->addWidget(m_whole);
@@ -84,6 +89,7 @@ void Centre::showPage(const QString &id)
     const int index = static_cast<int>(m_ids.indexOf(id));
     if (index < 0 || index == m_pages->currentIndex())
         return;
+    m_late[static_cast<std::size_t>(index)]->reveal();
     m_pages->setCurrentIndex(index);
     m_switch->setCurrentIndex(index);
     m_breadcrumb->setVisible(m_lineageIds.contains(id));
@@ -96,12 +102,28 @@ QString Centre::page() const
 
 QWidget *Centre::pageWidget() const
 {
-    return m_pages->currentWidget();
+    return static_cast<const LatePanel *>(m_pages->currentWidget())->panel();
+}
+
+void Centre::revealFront()
+{
+    static_cast<LatePanel *>(isWelcoming() ? m_whole->currentWidget() : m_pages->currentWidget())->reveal();
+}
+
+bool Centre::revealNext()
+{
+    const auto next =
+        std::find_if(m_late.begin(), m_late.end(), [](const LatePanel *page) { return !page->isRevealed(); });
+    if (next != m_late.end())
+        (*next)->reveal();
+    return next != m_late.end();
 }
 
 void Centre::showWelcome(bool welcome)
 {
     m_whole->setCurrentIndex(welcome ? 1 : 0);
+    if (isVisible())
+        revealFront();
 }
 
 bool Centre::isWelcoming() const

@@ -12,6 +12,7 @@ namespace klineage::ui {
 
 class Breadcrumb;
 class GuideBar;
+class LatePanel;
 class SegmentedSwitch;
 class Selection;
 class WelcomePage;
@@ -36,6 +37,9 @@ public:
     void showPage(const QString &id);
     [[nodiscard]] QString page() const;
     [[nodiscard]] QWidget *pageWidget() const;
+    /// Pages come when they are shown. Of those that have not come yet: the one in front, or the next of the others, false after the last.
+    void revealFront();
+    bool revealNext();
     [[nodiscard]] Breadcrumb *breadcrumb() const { return m_breadcrumb; }
 
     /// Instead of the pages: what to do while there is nothing to show, or the pages again.
@@ -53,6 +57,7 @@ private:
     QStringList m_lineageIds; ///< of the pages with the breadcrumb
     Breadcrumb *m_breadcrumb;
     SegmentedSwitch *m_switch;
+    std::vector<LatePanel *> m_late; ///< what the two stacks have as pages
     QStackedWidget *m_pages;
     QStackedWidget *m_whole; ///< pages with their bar, or the welcome
     WelcomePage *m_welcome;

@@ -544,8 +544,9 @@ bool MainWindow::isSettled() const
     const auto *profile = qobject_cast<ProfilePanel *>(panel(QStringLiteral("profile")));
     const auto *compare = qobject_cast<ComparePanel *>(panel(QStringLiteral("compare")));
     const auto *story = qobject_cast<StoryPanel *>(panel(QStringLiteral("story")));
-    return !m_reading && !m_runs->isReading() && story->isUpToDate() && step->isUpToDate()
-           && experiments->isUpToDate() && compare->isUpToDate() && profile->isUpToDate()
+    return (m_revealed || !m_painted) && !m_reading && !m_runs->isReading() && story->isUpToDate()
+           && step->isUpToDate() && experiments->isUpToDate() && compare->isUpToDate()
+           && profile->isUpToDate()
            && (!m_workspace->isLoaded() || (diff->isUpToDate() && machinePanel()->isUpToDate()));
 }
 
@@ -556,9 +557,28 @@ bool MainWindow::event(QEvent *event)
         m_painted = true;
         emit firstPainted();
         QMetaObject::invokeMethod(m_workspace, &WorkspaceModel::release, Qt::QueuedConnection);
+        QTimer::singleShot(0, this, &MainWindow::revealPanels);
         QTimer::singleShot(deviceDelayMs, m_devices, &DeviceMonitor::refresh);
     }
     return handled;
+}
+
+/// What is in front has to be there for the first paint, and nothing else.
+void MainWindow::setVisible(bool visible)
+{
+    if (visible && !m_painted) {
+        m_centre->revealFront();
+        m_arranger->revealFront();
+    }
+    QMainWindow::setVisible(visible);
+}
+
+/// The others, one at a time, so that what a person does meanwhile is not kept waiting.
+void MainWindow::revealPanels()
+{
+    m_revealed = !m_arranger->revealNext() && !m_centre->revealNext();
+    if (!m_revealed)
+        QTimer::singleShot(0, this, &MainWindow::revealPanels);
 }
 
 void MainWindow::showEvent(QShowEvent *event)

@@ -87,6 +87,9 @@ public:
 signals:
     void firstPainted();
 
+public slots:
+    void setVisible(bool visible) override;
+
 protected:
     bool event(QEvent *event) override;
     void showEvent(QShowEvent *event) override;
@@ -96,6 +99,7 @@ protected:
 
 private:
     void buildPanels();
+    void revealPanels();
     void connectPanels();
     void connectWorkspace();
     void connectGate();
@@ -197,6 +201,7 @@ private:
     QString m_wantedError;
     double m_textScale = 1; ///< of the layouts but Demo, whose text is larger by itself
     bool m_painted = false;
+    bool m_revealed = false; ///< all panels are there, those behind tabs too
     bool m_reading = false;
     bool m_triaging = false; ///< a card was chosen rather than a step: verdicts go on to the next one
 };

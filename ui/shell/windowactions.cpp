@@ -278,6 +278,7 @@ void MainWindow::raisePanel(const QString &id)
         zoomPane();
     for (DockPanel *dock : m_docks) {
         if (dock->panel() == m_panels.value(id)) {
+            dock->reveal();
             dock->show();
             dock->raise();
         }

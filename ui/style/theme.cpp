@@ -10,12 +10,15 @@
 #include <QStyleFactory>
 #include <QStyleHints>
 
+#include <utility>
+
 namespace klineage::ui {
 
 namespace {
 
 ThemeChoice currentChoice = ThemeChoice::System;
 const Theme *currentTheme = nullptr;
+bool sheetIsLate = false; ///< between applyButSheet() and setSheet()
 
 Theme makeLight()
 {
@@ -169,7 +172,20 @@ void Theme::apply(QApplication &application, ThemeChoice choice)
     }
     currentTheme = &theme;
     QApplication::setPalette(theme.palette());
-    application.setStyleSheet(styleSheet(theme));
+    if (!sheetIsLate)
+        application.setStyleSheet(styleSheet(theme));
+}
+
+void Theme::applyButSheet(QApplication &application, ThemeChoice choice)
+{
+    sheetIsLate = true;
+    apply(application, choice);
+}
+
+void Theme::setSheet(QApplication &application)
+{
+    if (std::exchange(sheetIsLate, false))
+        application.setStyleSheet(styleSheet(current()));
 }
 
 void Theme::setTextScale(QApplication &application, double scale)
@@ -178,6 +194,8 @@ void Theme::setTextScale(QApplication &application, double scale)
     ui::setTextScale(scale);
     if (textScale() == before || !currentTheme)
         return;
+    setSheet(
+        application); // a font that is set before the event loop runs comes to widgets with a sheet alone
     QApplication::setFont(interfaceFont());
     application.setStyleSheet(styleSheet(*currentTheme));
 }

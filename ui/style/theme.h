@@ -51,6 +51,10 @@ struct Theme {
 
     /// Sets style, palette, fonts and style sheet of the application; repeatable at any time, from the GUI thread.
     static void apply(QApplication &application, ThemeChoice choice);
+    /// As apply(), but for the style sheet, which setSheet() adds: at a start, before there are widgets and once they are made. Under a sheet
+    /// Qt tells a widget, and all in it, of a change of style whenever it is put into another; a window is made of many in many.
+    static void applyButSheet(QApplication &application, ThemeChoice choice);
+    static void setSheet(QApplication &application);
     [[nodiscard]] static ThemeChoice choice();
     /// All text of the application by a factor; 1 as designed. After apply().
     static void setTextScale(QApplication &application, double scale);

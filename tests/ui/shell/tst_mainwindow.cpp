@@ -13,8 +13,11 @@
 #include "ui/shell/centre.h"
 #include "ui/shell/mainwindow.h"
 #include "ui/shell/session.h"
+#include "ui/style/theme.h"
 
+#include <QApplication>
 #include <QDir>
+#include <QDockWidget>
 #include <QFile>
 #include <QPlainTextEdit>
 #include <QSignalSpy>
@@ -22,6 +25,7 @@
 #include <QStatusBar>
 #include <QTemporaryDir>
 #include <QTest>
+#include <QTimer>
 #include <QToolButton>
 
 #include <filesystem>
@@ -80,6 +84,91 @@ private slots:
         QVERIFY(!window.isSettled());
         QVERIFY(QTest::qWaitFor([&] { return window.workspace()->isLoaded(); }, patienceMs));
         QVERIFY(!wasFilled);
+    }
+
+    void whatIsBehindATabComesAfterTheFirstPaint()
+    {
+        MainWindow window;
+        QStringList atFirst;
+        QStringList soon;
+        const auto there = [&window](QStringList *panels) {
+            for (const char *id : {"library", "lineage", "diff", "editor", "experiments", "card", "profile",
+                                   "machine", "trajectory", "story", "runs"}) {
+                if (!window.panel(QLatin1String(id))->isHidden())
+                    *panels << QLatin1String(id);
+            }
+        };
+        connect(&window, &MainWindow::firstPainted, this, [&] { there(&atFirst); });
+        window.show();
+        QTRY_VERIFY(window.isSettled() && !atFirst.isEmpty());
+        there(&soon);
+        QCOMPARE(atFirst.join(QLatin1Char(' ')),
+                 QStringLiteral("library lineage diff card profile trajectory"));
+        QCOMPARE(soon.size(), 11);
+    }
+
+    void aPanelThatIsAskedForIsThereAtOnce()
+    {
+        MainWindow window;
+        window.setWanted({}, {});
+        const auto *command = std::as_const(*window.actions()).find(QStringLiteral("panel.runs"));
+        QVERIFY(command);
+        bool isThere = false;
+        connect(&window, &MainWindow::firstPainted, this, [&] {
+            isThere = window.panel(QStringLiteral("runs"))->isVisible()
+                      && !window.panel(QStringLiteral("runs"))->visibleRegion().isEmpty()
+                      && window.panel(QStringLiteral("editor"))->isVisible();
+        });
+        command->action->trigger();
+        window.centre()->showPage(QStringLiteral("editor"));
+        window.show();
+        QTRY_VERIFY(isThere);
+    }
+
+    void theTabOfAnEarlierSessionIsThereAtOnce()
+    {
+        for (const char *id : {"panel.story", "panel.runs"})
+            std::as_const(*m_window->actions()).find(QLatin1String(id))->action->trigger();
+        MainWindow window;
+        QStringList there;
+        connect(&window, &MainWindow::firstPainted, this, [&] {
+            for (const char *id : {"profile", "story", "trajectory", "runs"}) {
+                if (window.panel(QLatin1String(id))->isVisible())
+                    there << QLatin1String(id);
+            }
+        });
+        window.restoreSession(m_window->sessionState());
+        window.show();
+        QTRY_COMPARE(there.join(QLatin1Char(' ')), QStringLiteral("story runs"));
+    }
+
+    void theSheetMayComeAfterTheWindow()
+    {
+        // Before the devices are asked for, which takes a timer and a process.
+        const auto look = [this](MainWindow &window) {
+            QImage image;
+            connect(&window, &MainWindow::firstPainted, this,
+                    [&] { QTimer::singleShot(0, &window, [&] { image = window.grab().toImage(); }); });
+            window.show();
+            return QTest::qWaitFor([&] { return !image.isNull(); }, patienceMs) ? image : QImage();
+        };
+        QImage before;
+        {
+            MainWindow window;
+            before = look(window);
+        }
+        m_window.reset(); // a sheet is not taken from widgets
+        qApp->setStyleSheet({});
+        Theme::applyButSheet(*qApp, ThemeChoice::Light);
+        MainWindow window;
+        Theme::setSheet(*qApp);
+        const QImage after = look(window);
+        QVERIFY(!before.isNull());
+        QCOMPARE(after, before);
+        for (const char *layout : {"demo", "review"}) // which scale the text
+            QVERIFY(window.applyLayout(QLatin1String(layout)));
+        Theme::apply(*qApp, ThemeChoice::Dark);
+        Theme::apply(*qApp, ThemeChoice::Light);
     }
 
     void keysStepThroughTheChain()

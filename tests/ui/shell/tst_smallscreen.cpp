@@ -11,6 +11,7 @@
 #include "ui/shell/mainwindow.h"
 
 #include <QApplication>
+#include <QDockWidget>
 #include <QPushButton>
 #include <QScreen>
 #include <QTemporaryDir>
@@ -45,6 +46,30 @@ private slots:
         for (const QPushButton *button : dialog->findChildren<QPushButton *>())
             QVERIFY2(!button->isVisible() || button->width() >= button->sizeHint().width(),
                      qPrintable(button->text()));
+    }
+
+    void nothingMovesAfterTheFirstPaint()
+    {
+        MainWindow window;
+        const auto places = [&window] {
+            QStringList all;
+            for (const QDockWidget *dock : window.findChildren<QDockWidget *>()) {
+                const QRect r = dock->geometry();
+                if (dock->isVisible() && r.right() >= 0)
+                    all << QStringLiteral("%1 %2,%3 %4x%5")
+                               .arg(dock->objectName())
+                               .arg(r.x())
+                               .arg(r.y())
+                               .arg(r.width())
+                               .arg(r.height());
+            }
+            return all.join(QLatin1Char('\n'));
+        };
+        QString atFirst;
+        connect(&window, &MainWindow::firstPainted, this, [&] { atFirst = places(); });
+        window.show();
+        QTRY_VERIFY(!atFirst.isEmpty() && window.isSettled());
+        QCOMPARE(places(), atFirst);
     }
 
     void theWelcomeFits()

@@ -4,6 +4,7 @@
 #include "ui/shell/docks/dockpanel.h"
 
 #include <QDataStream>
+#include <QLayout>
 #include <QMainWindow>
 
 #include <algorithm>
@@ -233,6 +234,24 @@ void DockArranger::resize(const WindowLayout &layout)
           m_window->height() - 80);
     sizes(layout.bottom, static_cast<int>(layout.bottomHeight * down), Qt::Vertical,
           m_window->width() - (layout.leftWidth + layout.rightWidth) * across);
+}
+
+void DockArranger::revealFront()
+{
+    m_window->layout()->activate(); // says which tabs are in front
+    for (DockPanel *dock : m_docks) {
+        if (dock->isInFront())
+            dock->reveal();
+    }
+}
+
+bool DockArranger::revealNext()
+{
+    const auto next = std::find_if(m_docks.begin(), m_docks.end(),
+                                   [](const DockPanel *dock) { return !dock->isRevealed(); });
+    if (next != m_docks.end())
+        (*next)->reveal();
+    return next != m_docks.end();
 }
 
 void DockArranger::windowShown()

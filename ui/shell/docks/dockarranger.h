@@ -40,6 +40,10 @@ public:
     void setStates(const QMap<QString, QByteArray> &states) { m_states = states; }
     [[nodiscard]] bool lastStateWasDamaged() const { return m_lastStateWasDamaged; }
 
+    /// Panels of docks that are in front now, before their window is shown; the next one of the others, false after the last.
+    void revealFront();
+    bool revealNext();
+
     /// Sizes are only taken by a window that has its own.
     void windowShown();
 

@@ -2,11 +2,11 @@
 #include "ui/shell/docks/dockpanel.h"
 
 #include "ui/shell/docks/docktitlebar.h"
+#include "ui/shell/latepanel.h"
 #include "ui/style/theme.h"
 
 #include <QApplication>
 #include <QPainter>
-#include <QVBoxLayout>
 
 #include <algorithm>
 
@@ -17,16 +17,13 @@ namespace {
 constexpr int widestMinimum = 250;
 
 /// Paints the frame around a panel: below a title bar, or below a tab.
-class PanelFrame : public QWidget
+class PanelFrame : public LatePanel
 {
 public:
     PanelFrame(QWidget *panel, const DockPanel *dock)
-        : m_dock(dock)
-    {
-        auto *layout = new QVBoxLayout(this);
-        layout->setContentsMargins(1, 0, 1, 1);
-        layout->addWidget(panel);
-    }
+        : LatePanel(panel, QMargins(1, 0, 1, 1))
+        , m_dock(dock)
+    {}
 
     /// What a hidden tab would like must not widen the dock in front of it: panels make do with less.
     QSize minimumSizeHint() const override
@@ -64,6 +61,7 @@ public:
 DockPanel::DockPanel(const QString &id, const QString &title, QWidget *panel, QWidget *parent)
     : QDockWidget(title, parent)
     , m_panel(panel)
+    , m_frame(new PanelFrame(panel, this))
     , m_title(new DockTitleBar(title, this))
     , m_noTitle(new NoTitleBar(this))
 {
@@ -75,15 +73,35 @@ DockPanel::DockPanel(const QString &id, const QString &title, QWidget *panel, QW
     m_title->setPanel(panel);
     m_noTitle->hide();
     setTitleBarWidget(m_title);
-    setWidget(new PanelFrame(panel, this));
+    setWidget(m_frame);
+    connect(this, &QDockWidget::visibilityChanged, this, [this](bool visible) {
+        if (visible && isInFront())
+            reveal();
+    });
     connect(qApp, &QApplication::focusChanged, this, [this](const QWidget *, const QWidget *now) {
         const bool within = now && isAncestorOf(now);
         if (within == m_hasFocusWithin)
             return;
         m_hasFocusWithin = within;
         m_title->setLit(within);
-        widget()->update();
+        m_frame->update();
     });
+}
+
+void DockPanel::reveal()
+{
+    m_frame->reveal();
+}
+
+bool DockPanel::isRevealed() const
+{
+    return m_frame->isRevealed();
+}
+
+/// A main window puts what is behind a tab to where nothing is seen.
+bool DockPanel::isInFront() const
+{
+    return !isHidden() && (isFloating() || (geometry().right() >= 0 && geometry().bottom() >= 0));
 }
 
 void DockPanel::setTabbed(bool tabbed)

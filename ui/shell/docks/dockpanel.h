@@ -6,6 +6,7 @@
 namespace klineage::ui {
 
 class DockTitleBar;
+class LatePanel;
 
 /// A dock with a panel in a hairline frame. While it is one of several tabs the tab stands for its title.
 class DockPanel : public QDockWidget
@@ -17,12 +18,18 @@ public:
     DockPanel(const QString &id, const QString &title, QWidget *panel, QWidget *parent);
 
     [[nodiscard]] QWidget *panel() const { return m_panel; }
+    /// The panel comes when the dock is first in front of its tabs, or when this asks for it.
+    void reveal();
+    [[nodiscard]] bool isRevealed() const;
+    /// Shown, and not behind a tab. Right once its window has been laid out, be it shown or not.
+    [[nodiscard]] bool isInFront() const;
     void setTabbed(bool tabbed);
     /// Its frame is painted in the accent colour then.
     [[nodiscard]] bool hasFocusWithin() const { return m_hasFocusWithin; }
 
 private:
     QWidget *m_panel;
+    LatePanel *m_frame;
     DockTitleBar *m_title;
     QWidget *m_noTitle;
     bool m_hasFocusWithin = false;
