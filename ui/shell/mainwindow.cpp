@@ -563,24 +563,6 @@ bool MainWindow::event(QEvent *event)
     return handled;
 }
 
-/// What is in front has to be there for the first paint, and nothing else.
-void MainWindow::setVisible(bool visible)
-{
-    if (visible && !m_painted) {
-        m_centre->revealFront();
-        m_arranger->revealFront();
-    }
-    QMainWindow::setVisible(visible);
-}
-
-/// The others, one at a time, so that what a person does meanwhile is not kept waiting.
-void MainWindow::revealPanels()
-{
-    m_revealed = !m_arranger->revealNext() && !m_centre->revealNext();
-    if (!m_revealed)
-        QTimer::singleShot(0, this, &MainWindow::revealPanels);
-}
-
 void MainWindow::showEvent(QShowEvent *event)
 {
     QMainWindow::showEvent(event);

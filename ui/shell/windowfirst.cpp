@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The first minute of MainWindow: the welcome, the guide, new workspaces and lineages.
+// The first minute of MainWindow: the first paint, the welcome, the guide, new workspaces and lineages.
 #include "ui/shell/mainwindow.h"
 
 #include "core/workspace/installed.h"
@@ -13,6 +13,7 @@
 #include "ui/models/workspacemodel.h"
 #include "ui/shell/centre.h"
 #include "ui/shell/devicemonitor.h"
+#include "ui/shell/docks/dockarranger.h"
 #include "ui/shell/statusline.h"
 #include "ui/shell/topbar.h"
 #include "ui/shell/workspacecopier.h"
@@ -23,6 +24,7 @@
 #include <QDragEnterEvent>
 #include <QMimeData>
 #include <QStandardPaths>
+#include <QTimer>
 #include <QUrl>
 
 #include <utility>
@@ -287,6 +289,24 @@ void MainWindow::dropEvent(QDropEvent *event)
 {
     event->acceptProposedAction();
     beginLineage(event->mimeData()->urls().value(0).toLocalFile());
+}
+
+/// What is in front has to be there for the first paint, and nothing else.
+void MainWindow::setVisible(bool visible)
+{
+    if (visible && !m_painted) {
+        m_centre->revealFront();
+        m_arranger->revealFront();
+    }
+    QMainWindow::setVisible(visible);
+}
+
+/// The others, one at a time, so that what a person does meanwhile is not kept waiting.
+void MainWindow::revealPanels()
+{
+    m_revealed = !m_arranger->revealNext() && !m_centre->revealNext();
+    if (!m_revealed)
+        QTimer::singleShot(0, this, &MainWindow::revealPanels);
 }
 
 } // namespace klineage::ui
