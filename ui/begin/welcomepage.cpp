@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/begin/welcomepage.h"
 
+#include "ui/style/flowlayout.h"
 #include "ui/style/fonts.h"
 #include "ui/style/icons.h"
 
@@ -66,11 +67,10 @@ WelcomePage::WelcomePage(QWidget *parent)
     m_importProblems->setToolTip(tr("FlashInfer Trace, SOL-ExecBench, KernelBench"));
     m_importCards->setToolTip(tr("SKILL.md and rich JSON of KLineage, skills of the Agent Skills standard"));
     m_importArchive->setToolTip(tr("Archives of OpenEvolve, ShinkaEvolve and AdaExplore"));
-    auto *imports = new QHBoxLayout;
+    auto *imports = new FlowLayout(6);
     imports->addWidget(m_importProblems);
     imports->addWidget(m_importCards);
     imports->addWidget(m_importArchive);
-    imports->addStretch(1);
     m_column->addLayout(imports);
     connect(m_importProblems, &QPushButton::clicked, this, &WelcomePage::importProblemsRequested);
     connect(m_importCards, &QPushButton::clicked, this, &WelcomePage::importCardsRequested);

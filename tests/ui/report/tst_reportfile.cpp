@@ -98,7 +98,7 @@ private slots:
         QTest::addColumn<int>("figures");
         const QString experiment =
             QString::fromStdString(klineage::test::sourcePath("/tests/data/experiments/cards-against-none"));
-        QTest::newRow("lineage") << "gemm/sm90" << 3; // chain, roofline, trials
+        QTest::newRow("lineage") << "gemm/sm90" << 4; // chain, roofline, roundtrip, trials
         QTest::newRow("no reference") << "softmax/sm90" << 3;
         QTest::newRow("run") << experiment + "/runs/conv2d-pocl-k00-klineage-s1" << 1;
         QTest::newRow("experiment") << experiment << 1;
@@ -214,7 +214,7 @@ private slots:
         const QString html = m_folder.filePath("cli.html");
         const Outcome outcome = runCli(cli, {"report", "gemm/sm90", "-o", html});
         QVERIFY2(outcome.status == 0, qPrintable(outcome.err));
-        QCOMPARE(svgsOf(bytesOf(html)).size(), 3);
+        QCOMPARE(svgsOf(bytesOf(html)).size(), 4);
         QCOMPARE(runCli(cli, {"report", "gemm/sm90", "-o", m_folder.filePath("cli.md")}).status, 0);
         QVERIFY(bytesOf(m_folder.filePath("cli.md")).contains("| K10 |"));
 

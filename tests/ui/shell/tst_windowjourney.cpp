@@ -324,7 +324,7 @@ private slots:
         QFile written(path);
         QVERIFY(written.open(QIODevice::ReadOnly));
         const QByteArray html = written.readAll();
-        QCOMPARE(html.count("<svg"), 3);
+        QCOMPARE(html.count("<svg"), 4);
         QVERIFY(html.contains("lineage verify gemm/sm90"));
         const QAction *action =
             std::as_const(*real.window->actions()).find(QStringLiteral("window.stop"))->action;
