@@ -27,6 +27,7 @@ struct RetrievalQuestion {
     std::string language; ///< empty: that of the platform
     std::string platform;
     std::string state; ///< "sgemm/pocl/K02": its target, to which the others are added
+    std::string code;  ///< of a candidate file, or of any kernel: in place of the state's
     std::vector<std::string> priorActions;
     std::vector<skills::Feature> features;
 };

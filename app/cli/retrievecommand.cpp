@@ -3,6 +3,8 @@
 
 #include "core/base/numbertext.h"
 #include "core/base/suggest.h"
+#include "core/kernel/candidate.h"
+#include "core/kernel/candidatetext.h"
 #include "core/skills/retrieval/chain.h"
 #include "core/skills/retrieval/similarity.h"
 #include "core/skills/retrieval/sources.h"
@@ -23,6 +25,7 @@ namespace {
 
 struct RetrieveOptions {
     RetrievalQuestion question;
+    std::string file;
     std::vector<std::string> features;
     skills::RetrievalOptions retrieval;
     bool chain = false;
@@ -51,6 +54,26 @@ Result<skills::Target> targetOfState(const Workspace &workspace, const std::stri
                                              + '.');
     }
     return std::move(*target);
+}
+
+/// What a run would take the code for.
+Status addCode(skills::Target &target, const Workspace &workspace, const RetrievalQuestion &question)
+{
+    std::string code = question.code;
+    if (code.empty() && !question.state.empty()) {
+        const std::size_t slash = question.state.rfind('/');
+        const lineage::Lineage *lineage = workspace.findLineage(question.state.substr(0, slash));
+        const lineage::State *state = lineage->findState(question.state.substr(slash + 1));
+        Result<std::string> read = kernel::readCandidateText(lineage->directory / state->file);
+        if (!read)
+            return tl::unexpected(read.error());
+        code = std::move(*read);
+    }
+    if (code.empty())
+        return {};
+    skills::describeCode(target, code);
+    skills::describeFeatures(target, code, workspace.cards);
+    return {};
 }
 
 json reasonsJson(const std::vector<skills::Reason> &reasons)
@@ -109,6 +132,12 @@ int retrieve(const Session &session, const RetrieveOptions &options)
     if (!features)
         return session.usage(features.error().message);
     question.features = std::move(*features);
+    if (!options.file.empty()) {
+        Result<std::string> code = kernel::readCandidateText(options.file);
+        if (!code)
+            return session.fail(code.error());
+        question.code = std::move(*code);
+    }
     const Result<skills::Target> target = targetOf(*workspace, question);
     if (!target)
         return session.usage(target.error().message);
@@ -148,10 +177,14 @@ Result<skills::Target> targetOf(const Workspace &workspace, const RetrievalQuest
         target.platform = question.platform;
     if (!question.language.empty())
         target.language = question.language;
+    else if (const auto candidate = kernel::parseCandidate(question.code, "candidate"))
+        target.language = kernel::toString(candidate->surface);
     else if (question.state.empty() || !question.platform.empty())
         target.language = std::string(skills::languageOfPlatform(target.platform));
     if (const workload::Workload *workload = workspace.findWorkload(target.workload))
         skills::describe(target, *workload);
+    if (Status added = addCode(target, workspace, question); !added)
+        return tl::unexpected(added.error());
     target.priorActions.insert(target.priorActions.end(), question.priorActions.begin(),
                                question.priorActions.end());
     target.features.insert(target.features.end(), question.features.begin(), question.features.end());
@@ -249,6 +282,10 @@ void addRetrieveCommand(CLI::App &group, Session &session)
     verb->add_option(
         "--state", question.state,
         "Start from a recorded state, as in sgemm/pocl/K02: its workload, platform, actions and features");
+    verb->add_option(
+            "--file", options->file,
+            "Kernel or candidate file whose code shows what it has already, in place of the state's code")
+        ->check(CLI::ExistingFile);
     verb->add_option("--prior", question.priorActions,
                      "Categories of actions that were applied already (comma-separated)")
         ->delimiter(',');

@@ -140,7 +140,7 @@ const char *const benchFooter =
 
 const char *const corpusFooter =
     "DIR holds corpus.toml and what it names. A line of output is one candidate:\n"
-    "  {\"file\", \"kind\", \"expected\", \"got\", \"stage\", \"ok\", \"message\", \"seconds\"}\n"
+    "  {\"file\", \"kind\", \"expected\", \"got\", \"stage\", \"ok\", \"message\", \"seconds\", \"stages\": {…}}\n"
     "and \"repeated\": true when it is gated once more.\n"
     "Candidates of a surface without a device are skipped: \"got\" is \"skipped\".\n"
     "Exit status: 0 no mismatch, 1 a mismatch, 2 DIR cannot be read, 3 an error.";

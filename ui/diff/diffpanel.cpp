@@ -194,7 +194,7 @@ void DiffPanel::showHeadings()
     m_right->setHeading(sideHeading(step->right, step->left ? &*step->left : nullptr));
     SideHeading left;
     if (step->left) {
-        left = sideHeading(*step->left, nullptr);
+        left = leftHeading(*step->left, step->right);
         left.pinned = baseline.toStdString() == step->left->id;
     }
     m_left->setHeading(left);

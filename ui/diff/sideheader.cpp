@@ -88,6 +88,23 @@ SideHeading sideHeading(const lineage::RowRef &row, const lineage::RowRef *again
     return heading;
 }
 
+SideHeading leftHeading(const lineage::RowRef &left, const lineage::RowRef &right)
+{
+    SideHeading heading = sideHeading(left, nullptr);
+    const gate::Comparison *paired =
+        right.trial && left.id == right.parent ? right.trial->comparison("parent") : nullptr;
+    if (!paired || paired->otherNs <= 0)
+        return heading;
+    const QString own = heading.latency;
+    heading.latency = formatLatency(paired->otherNs);
+    QStringList lines{heading.detail, headerText("%1 is what it took in the trial of %2, in the same rounds")
+                                          .arg(heading.latency, rowLabel(right))};
+    if (!own.isEmpty())
+        lines.back() += headerText("; in its own trial %1").arg(own);
+    heading.detail = lines.join(u'\n');
+    return heading;
+}
+
 SideHeader::SideHeader(QWidget *parent)
     : QWidget(parent)
 {

@@ -27,6 +27,10 @@ struct SideHeading {
 /// against: the row at the left, or null. Figures come from the row's trial, and from that of `against`.
 [[nodiscard]] SideHeading sideHeading(const lineage::RowRef &row, const lineage::RowRef *against);
 
+/// Of what stands at the left of `right`: where the two were timed in the same rounds, the latency is the one of these rounds, so that
+/// the two latencies and the change between them agree. The tool tip has its own trial's too.
+[[nodiscard]] SideHeading leftHeading(const lineage::RowRef &left, const lineage::RowRef &right);
+
 class SideHeader : public QWidget
 {
     Q_OBJECT

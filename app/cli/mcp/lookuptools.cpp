@@ -180,6 +180,7 @@ ToolResult retrieveCards(const Workspace &workspace, const json &arguments)
     question.platform = arguments.value("platform", "");
     question.language = arguments.value("language", "");
     question.state = arguments.value("state", "");
+    question.code = arguments.value("code", "");
     question.priorActions = arguments.value("prior_actions", std::vector<std::string>());
     for (const json &feature : arguments.value("features", json::array()))
         question.features.push_back(
@@ -218,6 +219,9 @@ json retrieveSchema()
           textSchema(
               "A recorded state to start from, as in sgemm/pocl/K02; it says workload, platform, prior "
               "actions and features, to which the others are added")},
+         {"code",
+          textSchema(
+              "A candidate file or any kernel: its code shows what it has already, in place of the state's")},
          {"prior_actions",
           {{"type", "array"},
            {"items", textSchema("An action category, as in tiling")},

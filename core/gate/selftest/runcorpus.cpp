@@ -2,6 +2,7 @@
 #include "core/gate/selftest/runcorpus.h"
 
 #include "core/kernel/candidatetext.h"
+#include "core/trial/stages.h"
 
 #include <nlohmann/json.hpp>
 
@@ -84,6 +85,7 @@ Result<CorpusOutcome> judge(Supervisor &supervisor, const Corpus &corpus, const 
     outcome.entry = &entry;
     outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     outcome.verdict = trial->verdict;
+    outcome.stages = trial->stages;
     outcome.mismatch = mismatch(entry, outcome.verdict);
     outcome.message =
         outcome.mismatch.empty() ? outcome.verdict.message : outcome.mismatch + " " + outcome.verdict.message;
@@ -135,6 +137,10 @@ std::string writeOutcome(const CorpusOutcome &outcome)
                  {"ok", outcome.ok()},
                  {"message", outcome.message},
                  {"seconds", std::round(outcome.seconds * 1000) / 1000}};
+    for (const auto &[name, seconds] : stageFields) {
+        if (outcome.stages.*seconds > 0)
+            line["stages"][name] = std::round(outcome.stages.*seconds * 1000) / 1000;
+    }
     if (outcome.repeated)
         line["repeated"] = true;
     return line.dump(-1, ' ', false, json::error_handler_t::replace);
@@ -153,7 +159,7 @@ Result<CorpusSummary> runCorpus(const Corpus &corpus, const CorpusOptions &optio
             continue;
         std::string why;
         if (isUnavailable(devices, entry.surface, why)) {
-            report({&entry, true, {}, {}, why, 0});
+            report({&entry, true, {}, {}, why, 0, {}});
             ++summary.skipped;
             continue;
         }

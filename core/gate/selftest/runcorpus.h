@@ -40,7 +40,8 @@ struct CorpusOutcome {
     Verdict verdict;                    ///< not when skipped
     std::string mismatch;               ///< how the verdict is not the expected one; empty: it is
     std::string message;                ///< mismatch, why it was skipped, or the verdict's message
-    double seconds = 0;                 ///< from the request to the verdict
+    double seconds = 0;                 ///< from the request to the verdict, the wait for the device too
+    StageSeconds stages;                ///< of the trial
     bool repeated = false;              ///< it was not as expected, and is gated once more
 
     [[nodiscard]] bool ok() const { return skipped || mismatch.empty(); }
@@ -53,8 +54,8 @@ struct CorpusSummary {
     int repeated = 0; ///< of those as expected: were not at first
 };
 
-/// {"file", "kind", "expected": […], "got", "stage", "ok", "message", "seconds"}, and "repeated": true when it is gated once more; "got"
-/// is "skipped" when there is no device.
+/// {"file", "kind", "expected": […], "got", "stage", "ok", "message", "seconds", "stages": {…}}, the stages as a trial has them, and
+/// "repeated": true when it is gated once more; "got" is "skipped" when there is no device.
 [[nodiscard]] std::string writeOutcome(const CorpusOutcome &outcome); ///< one line, no newline
 
 /// Gates the candidates in order with one warm supervisor, so that what one leaves behind is there for the next. report is called for

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <string_view>
 #include <tuple>
 
 namespace klineage::interop {
@@ -139,11 +140,22 @@ int Ancestry::best()
 void Ancestry::joinCopies()
 {
     Tally copies;
+    Tally rootCopies;
+    std::map<std::string_view, int> roots;
     for (const int one : parentsFirst()) {
         const auto index = static_cast<std::size_t>(one);
         const int parent = m_parent[index];
         if (parent != none)
             m_ancestor[index] = isTaken(parent) ? parent : m_ancestor[static_cast<std::size_t>(parent)];
+        if (m_ancestor[index] == none && at(one).leftOut.empty()) {
+            const int root = roots.emplace(at(one).code, one).first->second;
+            if (root == one)
+                continue;
+            m_ancestor[index] = root;
+            m_original[index] = root;
+            rootCopies.add(firstLine(at(one).id, 40));
+            continue;
+        }
         const int ancestor = m_ancestor[index];
         if (ancestor == none || !at(one).leftOut.empty() || at(one).code != at(ancestor).code)
             continue;
@@ -155,6 +167,10 @@ void Ancestry::joinCopies()
             "Programs that are their parents word for word, as migrants to other islands are, and stand as "
             "those: "
             + copies.text() + '.');
+    if (rootCopies.count() > 0)
+        m_notes.push_back("Roots that are another root word for word, as each island's first program is, and "
+                          "stand as that one: "
+                          + rootCopies.text() + '.');
 }
 
 std::vector<int> Ancestry::pathTo(int program) const

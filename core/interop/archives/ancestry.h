@@ -18,8 +18,8 @@ public:
     /// The program that the archive calls its best, else the one with the best score among those that are not wrong; none: no program
     /// whose text can be taken has a score.
     [[nodiscard]] int best();
-    /// Joins programs that are what they descend from, word for word, with it: migrants to other islands. To be called when it is known
-    /// which programs are left out, and before what follows.
+    /// Joins programs that are what they descend from, word for word, with it: migrants to other islands; and roots that are an earlier
+    /// root: each island's first program. To be called when it is known which programs are left out, and before what follows.
     void joinCopies();
 
     /// The nearest ancestor whose text is taken and that is no copy; none: there is no such.

@@ -3,6 +3,7 @@
 #include "core/base/numbertext.h"
 #include "core/kernel/candidatetext.h"
 #include "core/llm/makeprovider.h"
+#include "core/policy/lineagepolicy.h"
 #include "core/policy/policy.h"
 #include "core/run/admit/heldout.h"
 #include "core/run/drive/start.h"
@@ -60,8 +61,9 @@ std::size_t kernelBytes(const Workspace &workspace, const Settings &settings, co
     return sizeOf(fileOf(workspace, name)) + (workload ? sizeOf(workload->directory / "workload.toml") : 0);
 }
 
-/// At most what the library has of cards of the language that may be shown: which of them fit is only known when the run begins.
-std::size_t cardBytes(const Workspace &workspace, const Settings &settings)
+/// At most what the library has of cards of the language that may be shown: which of them fit is only known when the run begins. Where
+/// a question has a limit, what it leaves beside the rules and the kernel.
+std::size_t cardBytes(const Workspace &workspace, const Settings &settings, std::size_t besideBytes)
 {
     std::size_t bytes = 0;
     if (!policy::usesCards(settings.policy, settings.options))
@@ -80,7 +82,11 @@ std::size_t cardBytes(const Workspace &workspace, const Settings &settings)
         bytes += index ? policy::indexLine(record).size() : text;
         largest = std::max(largest, text);
     }
-    return index ? bytes + largest : bytes;
+    if (index)
+        bytes += largest;
+    const Result<policy::Limits> limits = policy::readLimits(settings.options);
+    const std::size_t most = limits ? limits->promptBytes : 0;
+    return most > 0 ? std::min(bytes, most - std::min(most, besideBytes)) : bytes;
 }
 
 MaybeEstimate estimateDeoptimize(const Workspace &workspace, const Settings &settings,
@@ -284,8 +290,8 @@ MaybeEstimate startEstimate(const Workspace &workspace, const Settings &settings
     case Kind::Materialize:
         break;
     }
-    return estimateCost(settings, true, *prices, kernelBytes(workspace, settings, settings.subject),
-                        cardBytes(workspace, settings));
+    const std::size_t kernel = kernelBytes(workspace, settings, settings.subject);
+    return estimateCost(settings, true, *prices, kernel, cardBytes(workspace, settings, rulesBytes + kernel));
 }
 
 std::vector<std::string> startNotes(const Workspace &workspace, const Settings &settings)

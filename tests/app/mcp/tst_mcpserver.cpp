@@ -138,6 +138,11 @@ private slots:
         QTest::newRow("retrieve") << QByteArray("retrieve_cards")
                                   << QByteArray(R"({"state":"toy/pocl/K00","hypotheses":true})") << false
                                   << "stage-rows";
+        QTest::newRow("retrieve for code")
+            << QByteArray("retrieve_cards")
+            << QByteArray(
+                   R"({"workload":"toy","platform":"pocl","code":"kernel void f() {}","hypotheses":true})")
+            << false << "stage-rows";
         QTest::newRow("retrieve nothing")
             << QByteArray("retrieve_cards") << QByteArray("{}") << true << "needs a workload and a platform";
         QTest::newRow("a bad feature") << QByteArray("retrieve_cards")
@@ -225,6 +230,12 @@ private slots:
         QTest::newRow("a state") << state << 0 << "Taken, best first:\n  stage-rows";
         QTest::newRow("words") << QStringList{"--workload", "other", "--platform", "pocl", "--prior", "a,b"}
                                << 0 << "blocked: is a hypothesis";
+        const QString file = QString::fromStdString(
+            klineage::test::sourcePath("/tests/data/workspace/workloads/toy/lineages/pocl/K00.cl"));
+        QTest::newRow("a file") << QStringList{"--file",     file,   "--workload",  "toy",
+                                               "--platform", "pocl", "--hypotheses"}
+                                << 0 << "stage-rows";
+        QTest::newRow("no file") << state + QStringList{"--file", "/nowhere.cl"} << 2 << "nowhere.cl";
         QTest::newRow("nothing") << QStringList{} << 2 << "needs a workload and a platform";
         QTest::newRow("no state") << QStringList{"--state", "toy/pocl/K77"} << 2 << "has no state 'K77'";
         QTest::newRow("no lineage") << QStringList{"--state", "x"} << 2 << "names no state of a lineage";

@@ -131,6 +131,18 @@ private slots:
         QVERIFY(!again && again.error().code == ErrorCode::Conflict);
     }
 
+    void anIslandsFirstProgramIsNoAttempt()
+    {
+        writeProgram("checkpoint_1", program("a", "", 0, 1.0, 0));
+        writeProgram("checkpoint_1", program("b", "", 0, 1.0, 0)); // of another island: the same text
+        writeProgram("checkpoint_1", program("c", "b", 1, 2.0, 1));
+        const lineage::Lineage lineage = mustImport("checkpoint_1", options());
+        QCOMPARE(lineage.states.size(), std::size_t{2});
+        QVERIFY(lineage.attempts.empty());
+        QVERIFY(isNoted(
+            "another root word for word, as each island's first program is, and stand as that one: 1 (b)"));
+    }
+
     void aDryRunWritesNothing()
     {
         writeProgram("checkpoint_1", program("a", "", 0, 1.0, 0));

@@ -240,6 +240,13 @@ private slots:
             estimate(paid(requestOf(Kind::Materialize, "toy/pocl")));
         QVERIFY(materialization->questions > 20);
         QVERIFY(materialization->dollars <= 10);
+        StartRequest small = paid(requestOf(Kind::Materialize, "toy/pocl"));
+        small.policy = "greedy";
+        small.options = {{"cards", "yes"}, {"hypotheses", "yes"}, {"prompt_bytes", "1000"}};
+        StartRequest large = small;
+        large.options["prompt_bytes"] = "2000000";
+        QVERIFY(estimate(small)->laterDollars
+                < estimate(large)->laterDollars); // what is not shown costs nothing
 
         StartRequest unknown = paid(walk);
         unknown.model = "nobody-knows";

@@ -122,6 +122,7 @@ private slots:
         lineage.attempts.push_back({"R01a", "K01", "K03.cl", "an attempt", "tiling", "loop", "slower", ""});
         lineage.trials = {trial("t0", 100e3, 0), trial("t1", 50e3, 2, "x.cl:3:1: warning: unused\n"),
                           trial("t2", 25e3, 2)};
+        lineage.trials[1].verdict.comparisons.front().otherNs = 104e3; // a clock that was lower that day
         Workspace workspace;
         workspace.root = m_folder.path().toStdString();
         workspace.lineages.push_back(lineage);
@@ -161,6 +162,9 @@ private slots:
         const SideHeading right = headers[1]->heading();
         QCOMPARE(left.label, QStringLiteral("K00"));
         QVERIFY(left.change.text.isEmpty());
+        QVERIFY(left.latency.contains(QStringLiteral("104"))); // in the rounds of K01
+        QVERIFY(left.detail.contains(QStringLiteral("trial of K01")));
+        QVERIFY(left.detail.contains(QStringLiteral("own trial 100")));
         QCOMPARE(right.title, QStringLiteral("state 1"));
         QVERIFY(right.change.text.contains(QStringLiteral("2.00×")));
         QVERIFY(right.change.text.contains(QStringLiteral("0.1")));
