@@ -10,6 +10,7 @@
 #include "tests/patience.h"
 
 #include <QDir>
+#include <QFileInfo>
 #include <QTemporaryDir>
 #include <QTest>
 
@@ -195,12 +196,13 @@ class TestModelFaults : public QObject
 
 private:
     // Everything is flushed to the disk many times over: in memory where there is a folder for that.
-    QTemporaryDir m_folder{(QFile::exists("/dev/shm") ? QString("/dev/shm") : QDir::tempPath())
+    QTemporaryDir m_folder{(QFileInfo("/dev/shm").isWritable() ? QString("/dev/shm") : QDir::tempPath())
                            + "/klineage-XXXXXX"};
 
 private slots:
     void initTestCase()
     {
+        QVERIFY2(m_folder.isValid(), qPrintable(m_folder.errorString()));
         std::set<std::string> names;
         for (const ModelFault &fault : table())
             QVERIFY2(names.insert(fault.name).second, fault.name.c_str());
@@ -242,7 +244,7 @@ private slots:
                          && !contains(said, "\x1b"),
                      said.c_str());
         }
-        QCOMPARE(trial.requests(), due.requests);
+        QTRY_COMPARE(trial.requests(), due.requests); // a server that was late counts what it has been sent
         checkCharges(folder, due);
         const std::string all = trial.allThatWasSaid();
         QVERIFY(!contains(all, faults::key.substr(0, 12)));

@@ -31,7 +31,7 @@ QString roundtripText(const char *text)
     return QCoreApplication::translate("klineage::ui::RoundtripPicture", text);
 }
 
-QString fromUtf8(const std::string &text)
+QString utf8Text(const std::string &text)
 {
     return QString::fromStdString(text);
 }
@@ -41,7 +41,7 @@ QString armWords(const std::string &arm)
     return arm == "full"        ? roundtripText("with its cards")
            : arm == "no-blocks" ? roundtripText("cards without building blocks")
            : arm == "none"      ? roundtripText("without cards")
-                                : fromUtf8(arm);
+                                : utf8Text(arm);
 }
 
 QString outcomeWords(const std::string &outcome)
@@ -55,19 +55,19 @@ QString outcomeWords(const std::string &outcome)
     if (outcome == gate::toString(gate::VerdictStatus::CompileError))
         return roundtripText("did not compile");
     const auto status = gate::verdictStatusFromString(outcome);
-    return status ? statusStyle(*status).word : fromUtf8(outcome);
+    return status ? statusStyle(*status).word : utf8Text(outcome);
 }
 
 QString authorWords(const std::string &provider)
 {
-    return provider == "manual" ? roundtripText("manual, by files") : fromUtf8(provider);
+    return provider == "manual" ? roundtripText("manual, by files") : utf8Text(provider);
 }
 
 QString dateOf(const std::string &time)
 {
     return time.size() < 16
-               ? fromUtf8(time)
-               : roundtripText("%1 %2 UTC").arg(fromUtf8(time.substr(0, 10)), fromUtf8(time.substr(11, 5)));
+               ? utf8Text(time)
+               : roundtripText("%1 %2 UTC").arg(utf8Text(time.substr(0, 10)), utf8Text(time.substr(11, 5)));
 }
 
 QString shareText(double share)
@@ -129,8 +129,8 @@ class RoundtripDrawing
 {
 public:
     RoundtripDrawing(const lineage::Lineage &lineage, const run::RoundtripRecord &record)
-        : m_key(QLatin1String(roundtripKey) + fromUtf8(lineage.key()))
-        , m_last(lineage.states.empty() ? QStringLiteral("K*") : fromUtf8(lineage.states.back().id))
+        : m_key(QLatin1String(roundtripKey) + utf8Text(lineage.key()))
+        , m_last(lineage.states.empty() ? QStringLiteral("K*") : utf8Text(lineage.states.back().id))
         , m_record(record)
         , m_range(rangeOf(record))
     {
@@ -227,7 +227,7 @@ private:
     {
         if (trial.tries.empty()) {
             const QString words = roundtripText("no reply recorded");
-            const int item = addItem(QStringLiteral("%1-t%2").arg(fromUtf8(arm.arm)).arg(trial.trial),
+            const int item = addItem(QStringLiteral("%1-t%2").arg(utf8Text(arm.arm)).arg(trial.trial),
                                      roundtripText("%1, trial %2: no reply is recorded; it is not counted")
                                          .arg(armWords(arm.arm))
                                          .arg(trial.trial));
@@ -250,7 +250,7 @@ private:
                bool isLast, double y, double step)
     {
         const QString row =
-            QStringLiteral("%1-t%2.%3").arg(fromUtf8(arm.arm)).arg(trial.trial).arg(made.line.number + 1);
+            QStringLiteral("%1-t%2.%3").arg(utf8Text(arm.arm)).arg(trial.trial).arg(made.line.number + 1);
         const int item = addItem(row, captionOf(arm, trial, made));
         addRow(arm, trial, &made, item, outcomeWords(made.line.outcome));
         const Ink ink = isRecovered(made) ? Ink{Role::Good}
@@ -327,13 +327,13 @@ private:
             parts
                 << roundtripText("%1 of %2; its trial is not there").arg(shareText(*made.line.share), m_last);
         if (!made.device.empty())
-            parts << fromUtf8(made.device);
+            parts << utf8Text(made.device);
         if (!made.time.empty())
             parts << dateOf(made.time);
         parts << roundtripText("author: %1").arg(authorWords(made.line.provider));
         QString caption = parts.join(QStringLiteral(" · "));
         if (!made.line.reason.empty())
-            caption += QLatin1Char('\n') + fromUtf8(made.line.reason);
+            caption += QLatin1Char('\n') + utf8Text(made.line.reason);
         return caption;
     }
 
@@ -356,12 +356,12 @@ private:
              made ? number(made->line.share) : Cell{},
              isPaired ? number(made->speedup->low) : Cell{},
              isPaired ? number(made->speedup->high) : Cell{},
-             {made ? fromUtf8(made->device) : QString()},
-             {made ? fromUtf8(made->time) : QString()},
+             {made ? utf8Text(made->device) : QString()},
+             {made ? utf8Text(made->time) : QString()},
              {made ? authorWords(made->line.provider) : QString()},
              {of(arm.count.recovered)},
              {of(arm.count.first)},
-             {made ? fromUtf8(made->line.reason) : QString()}},
+             {made ? utf8Text(made->line.reason) : QString()}},
             item};
         m_picture.table.rows.push_back(std::move(row));
     }
@@ -379,7 +379,7 @@ private:
 
 Picture roundtripPicture(const lineage::Lineage &lineage, const run::RoundtripRecord &record)
 {
-    const QString name = QStringLiteral("%1 · %2").arg(fromUtf8(lineage.workload), lineageLabel(lineage));
+    const QString name = QStringLiteral("%1 · %2").arg(utf8Text(lineage.workload), lineageLabel(lineage));
     if (record.arms.empty()) {
         Picture empty;
         empty.name = roundtripText("Roundtrips of %1").arg(name);
@@ -388,7 +388,7 @@ Picture roundtripPicture(const lineage::Lineage &lineage, const run::RoundtripRe
                 "No roundtrip of this lineage is recorded. An author is given its first state, with its cards or without, and is to come "
                 "to the last one's speed again.\n"
                 "klineage-cli lineage roundtrip %1 --ask DIR writes the prompts.")
-                .arg(fromUtf8(lineage.key()));
+                .arg(utf8Text(lineage.key()));
         return empty;
     }
     return RoundtripDrawing(lineage, record).draw(name);
