@@ -29,6 +29,7 @@ private slots:
     void aGateThatCannotStartIsAnError();
 
 private:
+    void askInTurn(GatePool &pool, int count, std::vector<std::unique_ptr<Asked>> &asked) const;
     [[nodiscard]] GateSpec spec() const { return {{}, m_gate->program()}; }
     std::unique_ptr<QTemporaryDir> m_folder;
     std::unique_ptr<FakeGateFolder> m_gate;
@@ -40,20 +41,26 @@ void TestGatePool::init()
     m_gate = std::make_unique<FakeGateFolder>(m_folder->path().toStdString());
 }
 
+/// T0, T1 and so on of a gate that holds the first: each asks when the one before it has been heard. Fewer when one is not.
+void TestGatePool::askInTurn(GatePool &pool, int count, std::vector<std::unique_ptr<Asked>> &asked) const
+{
+    for (int i = 0; i < count; ++i) {
+        auto next = std::make_unique<Asked>(pool, fakeRequest("T" + std::to_string(i)));
+        if (i == 0)
+            QTRY_COMPARE(m_gate->begun().size(), std::size_t{1});
+        else
+            QTRY_VERIFY(next->wasTold("waiting for a gate, place " + std::to_string(i) + " in the queue"));
+        asked.push_back(std::move(next));
+    }
+}
+
 void TestGatePool::inTheOrderOfAsking()
 {
     GatePool pool({spec()});
     m_gate->hold();
     std::vector<std::unique_ptr<Asked>> asked;
-    for (int i = 0; i < 5; ++i) {
-        asked.push_back(std::make_unique<Asked>(pool, fakeRequest("T" + std::to_string(i))));
-        // The next asks when this one has been heard.
-        if (i == 0)
-            QTRY_COMPARE(m_gate->begun().size(), std::size_t{1});
-        else
-            QTRY_VERIFY(
-                asked[i]->wasTold("waiting for a gate, place " + std::to_string(i) + " in the queue"));
-    }
+    askInTurn(pool, 5, asked);
+    QCOMPARE(asked.size(), std::size_t{5});
     m_gate->release();
     for (const auto &each : asked) {
         const auto trial = each->result();
@@ -73,13 +80,8 @@ void TestGatePool::whoWaitsIsToldOfComingNearer()
     GatePool pool({spec()});
     m_gate->hold();
     std::vector<std::unique_ptr<Asked>> asked;
-    for (int i = 0; i < 4; ++i) {
-        asked.push_back(std::make_unique<Asked>(pool, fakeRequest("T" + std::to_string(i))));
-        if (i == 0)
-            QTRY_COMPARE(m_gate->begun().size(), std::size_t{1});
-        else
-            QTRY_VERIFY(asked[i]->wasTold("place " + std::to_string(i) + " in"));
-    }
+    askInTurn(pool, 4, asked);
+    QCOMPARE(asked.size(), std::size_t{4});
     for (int place = 2; place > 0; --place) {
         m_gate->releaseOne();
         QTRY_VERIFY2(asked[3]->wasTold("place " + std::to_string(place) + " in"), asked[3]->told().c_str());
