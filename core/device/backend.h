@@ -76,14 +76,14 @@ struct FillRegion {
 /// One entry a buffer set.
 using FillSets = std::vector<std::vector<FillRegion>>;
 
-/// Copies of a tensor that lie one behind the other, each between two zones that nobody may write to.
+/// Copies of a tensor in one buffer, each between two zones that nobody may write to.
 struct GuardedCopies {
     BufferId buffer = 0;
-    std::size_t copies = 0;
-    std::size_t strideBytes = 0; ///< of a copy with its zones
-    std::size_t offsetBytes = 0; ///< the zone before the tensor
-    std::size_t bytes = 0;       ///< of the tensor
-    BufferId zones = 0;          ///< what they hold: the zone before, and then the one after
+    std::vector<std::size_t> places; ///< where each begins, with its zone
+    std::size_t placeBytes = 0;      ///< of a copy with its zones
+    std::size_t offsetBytes = 0;     ///< the zone before the tensor
+    std::size_t bytes = 0;           ///< of the tensor
+    BufferId zones = 0;              ///< what they hold: the zone before, and then the one after
 };
 struct ModuleVariable {
     ModuleId module = 0;
@@ -93,7 +93,7 @@ struct ModuleVariable {
 /// All of the buffers that candidates could keep something in and nobody else writes to: put back before each timed sample.
 struct Guards {
     std::vector<GuardedCopies> copies;
-    std::vector<FillRegion> slack;         ///< of buffers, behind what is used of them: refilled
+    std::vector<FillRegion> slack;         ///< of buffers, between and behind what is used of them: refilled
     std::vector<ModuleVariable> variables; ///< that no run may change, as they are now
 };
 

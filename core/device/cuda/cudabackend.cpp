@@ -268,14 +268,18 @@ Status CudaBackend::setGuards(const Guards &guards)
         return tl::unexpected(slack.error());
     std::vector<Guard> placed;
     for (const GuardedCopies &wanted : guards.copies) {
-        if (wanted.offsetBytes + wanted.bytes > wanted.strideBytes)
+        if (wanted.offsetBytes + wanted.bytes > wanted.placeBytes)
             return fail(ErrorCode::InvalidInput, "Cannot guard copies that are larger than their places.");
-        const auto buffer = m_held.memory(wanted.buffer, wanted.copies * wanted.strideBytes);
-        const auto zones = m_held.memory(wanted.zones, wanted.strideBytes - wanted.bytes);
-        if (!buffer || !zones)
-            return tl::unexpected(buffer ? zones.error() : buffer.error());
-        placed.push_back(
-            {*buffer, wanted.copies, wanted.strideBytes, wanted.offsetBytes, wanted.bytes, *zones});
+        const auto zones = m_held.memory(wanted.zones, wanted.placeBytes - wanted.bytes);
+        if (!zones)
+            return tl::unexpected(zones.error());
+        for (const std::size_t place : wanted.places) {
+            const auto buffer = m_held.memory(wanted.buffer, place + wanted.placeBytes);
+            if (!buffer)
+                return tl::unexpected(buffer.error());
+            placed.push_back({*buffer + place, wanted.offsetBytes, wanted.bytes,
+                              wanted.placeBytes - wanted.offsetBytes - wanted.bytes, *zones});
+        }
     }
     m_helpers.setGuards(std::move(placed), std::move(*slack));
     m_variables.clear();

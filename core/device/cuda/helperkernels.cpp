@@ -92,29 +92,25 @@ __device__ void put(char *to, const char *from, u64 bytes)
         to[i] = from[i];
 }
 
-// Puts the zones around the copies of a tensor (y) back as they were.
-struct Guard { u64 address, copies, stride, front, bytes, zones; };
+// Puts the zones around a copy of a tensor back as they were.
+struct Guard { u64 address, front, bytes, behind, zones; };
 extern "C" __global__ void klineage_guard(const Guard *guards, u64 *)
 {
-    const Guard guard = guards[blockIdx.y];
+    const Guard guard = guards[blockIdx.x];
     const char *zones = reinterpret_cast<const char *>(guard.zones);
-    for (u64 copy = blockIdx.x; copy < guard.copies; copy += gridDim.x) {
-        char *at = reinterpret_cast<char *>(guard.address + copy * guard.stride);
-        put(at, zones, guard.front);
-        put(at + guard.front + guard.bytes, zones + guard.front, guard.stride - guard.front - guard.bytes);
-    }
+    char *at = reinterpret_cast<char *>(guard.address);
+    put(at, zones, guard.front);
+    put(at + guard.front + guard.bytes, zones + guard.front, guard.behind);
 }
 
 // The least address of what klineage_guard put back and is something else now.
 extern "C" __global__ void klineage_zones(const Guard *guards, u64 *found)
 {
-    const Guard guard = guards[blockIdx.y];
+    const Guard guard = guards[blockIdx.x];
     const char *zones = reinterpret_cast<const char *>(guard.zones);
-    for (u64 copy = blockIdx.x; copy < guard.copies; copy += gridDim.x) {
-        const char *at = reinterpret_cast<const char *>(guard.address + copy * guard.stride);
-        compare(at, zones, guard.front, found);
-        compare(at + guard.front + guard.bytes, zones + guard.front, guard.stride - guard.front - guard.bytes, found);
-    }
+    const char *at = reinterpret_cast<const char *>(guard.address);
+    compare(at, zones, guard.front, found);
+    compare(at + guard.front + guard.bytes, zones + guard.front, guard.behind, found);
 }
 
 extern "C" __global__ void klineage_wipe(char *begin, u64 bytes, unsigned word)

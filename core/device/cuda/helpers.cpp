@@ -20,6 +20,7 @@ struct Mark {
 
 constexpr unsigned fillThreads = 256;
 constexpr unsigned printThreads = 512;
+constexpr std::size_t mostRows = 65535; ///< of a grid
 // Bytes that klineage_scrub_local and _stack overwrite for each thread; _deep does four times as much as the latter.
 constexpr std::size_t smallStack = 256;
 constexpr std::size_t usualStack = 4096;
@@ -167,12 +168,17 @@ Status Helpers::launch(CUfunction function, unsigned gridX, unsigned gridY, unsi
 Status Helpers::overRegions(CUfunction function, CUstream stream, CUdeviceptr table, std::size_t regions,
                             std::uint32_t word, CUdeviceptr found)
 {
-    if (regions == 0)
-        return {};
-    void *arguments[] = {&table, &word, &found};
-    const auto chunks = std::max(1u, 4 * m_multiprocessors / static_cast<unsigned>(regions));
-    return launch(function, chunks, static_cast<unsigned>(regions), fillThreads, 0, stream, arguments,
-                  "over what is refilled");
+    for (std::size_t begin = 0; begin < regions; begin += mostRows) {
+        const auto count = static_cast<unsigned>(std::min(regions - begin, mostRows));
+        CUdeviceptr part = table + begin * sizeof(Region);
+        void *arguments[] = {&part, &word, &found};
+        const auto chunks = std::max(1u, 4 * m_multiprocessors / count);
+        if (auto done =
+                launch(function, chunks, count, fillThreads, 0, stream, arguments, "over what is refilled");
+            !done)
+            return done;
+    }
+    return {};
 }
 
 Status Helpers::overGuards(CUfunction function, CUstream stream, CUdeviceptr table, std::size_t guards,
@@ -181,9 +187,8 @@ Status Helpers::overGuards(CUfunction function, CUstream stream, CUdeviceptr tab
     if (guards == 0)
         return {};
     void *arguments[] = {&table, &found};
-    const auto families = static_cast<unsigned>(guards);
-    return launch(function, std::max(1u, 4 * m_multiprocessors / families), families, fillThreads, 0, stream,
-                  arguments, "over what is guarded");
+    return launch(function, static_cast<unsigned>(guards), 1, fillThreads, 0, stream, arguments,
+                  "over what is guarded");
 }
 
 std::vector<Region> FillTable::untouchedBy(std::size_t first, std::size_t count) const
@@ -220,7 +225,7 @@ Result<CUdeviceptr> Helpers::touched(CUstream stream, std::vector<Region> region
     std::vector<Guard> guards = m_guards;
     std::size_t at = heldAt;
     for (const Held &one : held) {
-        guards.push_back({one.address, 1, one.bytes.size(), one.bytes.size(), 0, found + at});
+        guards.push_back({one.address, one.bytes.size(), 0, 0, found + at});
         std::copy(one.bytes.begin(), one.bytes.end(), table.begin() + static_cast<std::ptrdiff_t>(at));
         at += (one.bytes.size() + 15) / 16 * 16;
     }

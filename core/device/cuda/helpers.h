@@ -15,13 +15,12 @@ struct Region {
     std::uint64_t bytes = 0;
 };
 
-/// As klineage_guard reads it: GuardedCopies with addresses.
+/// As klineage_guard reads it: one of GuardedCopies, with addresses.
 struct Guard {
     std::uint64_t address = 0;
-    std::uint64_t copies = 0;
-    std::uint64_t stride = 0;
-    std::uint64_t front = 0;
+    std::uint64_t front = 0; ///< bytes of the zone before it
     std::uint64_t bytes = 0;
+    std::uint64_t behind = 0; ///< bytes of the zone after it
     std::uint64_t zones = 0;
 };
 

@@ -120,7 +120,7 @@ json write(const Guards &guards)
 {
     json copies = json::array();
     for (const GuardedCopies &guarded : guards.copies)
-        copies.push_back({guarded.buffer, guarded.copies, guarded.strideBytes, guarded.offsetBytes,
+        copies.push_back({guarded.buffer, guarded.places, guarded.placeBytes, guarded.offsetBytes,
                           guarded.bytes, guarded.zones});
     json variables = json::array();
     for (const ModuleVariable &variable : guards.variables)
@@ -330,7 +330,7 @@ Guards decode(const json &in)
 {
     Guards guards;
     for (const json &entry : in.at("copies"))
-        guards.copies.push_back({decode<BufferId>(entry.at(0)), decode<std::size_t>(entry.at(1)),
+        guards.copies.push_back({decode<BufferId>(entry.at(0)), decode<std::vector<std::size_t>>(entry.at(1)),
                                  decode<std::size_t>(entry.at(2)), decode<std::size_t>(entry.at(3)),
                                  decode<std::size_t>(entry.at(4)), decode<BufferId>(entry.at(5))});
     guards.slack = regionsFrom(in.at("slack"));

@@ -13,6 +13,7 @@ namespace {
 constexpr std::size_t mostKnown = 16; ///< sets of a sample
 constexpr std::size_t knownShare = 4; ///< one set of so many
 constexpr std::size_t mostPlaces = 5;
+constexpr std::size_t mostChanges = 16; ///< of a sample
 
 std::size_t below(std::size_t count)
 {
@@ -39,6 +40,36 @@ std::vector<std::size_t> drawKnown(const std::vector<std::size_t> &contents, std
         from.pop_back();
     }
     return drawn;
+}
+
+/// Sets that are not the first to be run are other contents in a few elements until shortly before the turn of one of them.
+/// order: of the run on the set that holds the content of the same index.
+void changeMidway(TimedRun &sample, const TimedBuffers &buffers, const std::vector<std::size_t> &contents,
+                  const std::vector<std::size_t> &order)
+{
+    const std::size_t changed = below(contents.size());
+    if (order[changed] == 0 || below(4) == 0)
+        return;
+    // Most often right before its turn: the run before may have done it ahead.
+    const std::size_t midway = order[changed] - (below(4) != 0 ? 0 : below(order[changed]));
+    std::vector<std::size_t> later{changed};
+    for (std::size_t i = 0; i < contents.size(); ++i) {
+        if (i != changed && order[i] >= midway)
+            later.push_back(i);
+    }
+    for (const std::size_t i : later) {
+        // One place may leave what was worked out ahead as it was (a selection's threshold); several hardly ever do. But who looks at
+        // some elements again is to find as few of them as can be.
+        const std::size_t pieces = std::size_t{1} << below(4);
+        for (std::size_t piece = 0; piece < pieces && sample.then.size() < mostChanges; ++piece) {
+            const auto change = buffers.changeOf((sample.first + order[i]) % buffers.count(), contents[i]);
+            if (!change)
+                return;
+            sample.midway = static_cast<int>(midway);
+            sample.known.push_back(change->before);
+            sample.then.push_back(change->then);
+        }
+    }
 }
 
 } // namespace
@@ -79,17 +110,7 @@ Decoy drawDecoy(TimedRun run, const TimedBuffers &buffers, const std::vector<std
         const auto ranges = buffers.knownRanges(set, drawn[i]);
         sample.known.insert(sample.known.end(), ranges.begin(), ranges.end());
     }
-    // One that is not the first to be run is another content in a few elements until shortly before.
-    const std::size_t changed = below(drawn.size());
-    if (order[changed] > 0 && below(4) != 0) {
-        const std::size_t set = (sample.first + order[changed]) % buffers.count();
-        if (const auto change = buffers.changeOf(set, drawn[changed])) {
-            // Most often right before its turn: the run before may have done it ahead.
-            sample.midway = static_cast<int>(order[changed] - (below(4) != 0 ? 0 : below(order[changed])));
-            sample.known.push_back(change->before);
-            sample.then.push_back(change->then);
-        }
-    }
+    changeMidway(sample, buffers, drawn, order);
     return decoy;
 }
 

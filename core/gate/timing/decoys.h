@@ -18,7 +18,8 @@ struct Decoy {
 [[nodiscard]] std::vector<std::size_t> drawContents(const TimedBuffers &buffers, bool all);
 
 /// Of a run like any other. In half of them all known sets look as timed ones do; in the others half of them have hard contents where there
-/// are such. In some the last runs of the sample are left out, in some one set becomes its content shortly before its turn.
+/// are such. In some the last runs of the sample are left out; in most some sets are
+/// other contents in a few places until shortly before the turn of one of them.
 [[nodiscard]] Decoy drawDecoy(TimedRun run, const TimedBuffers &buffers,
                               const std::vector<std::size_t> &contents);
 

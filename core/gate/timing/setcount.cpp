@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/gate/timing/setcount.h"
 
+#include "core/gate/timing/copyplaces.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -29,12 +31,16 @@ std::size_t setCount(const PreparedCandidate &candidate, const CorrectnessResult
     const bool host = candidate.candidate.surface.device().isHost;
     // A sample visits no set twice, and short kernels need many runs a sample: events tell half a microsecond at best.
     const double wanted = std::max(cold, host || roughNs > shortRunNs ? sampleNs / roughNs : shortRuns);
-    double everything = bytes;
+    double everything = host ? bytes : 0;
+    for (const HostTensor &tensor : correct.timed.front()->tensors)
+        everything += host ? 0 : meanPlaceBytes(layoutOf(tensor).total());
     double launches = 1; // those that are made: a plan may list more, each with a condition
     if (const auto plan = resolveFor(candidate, context, context.job.workload.cases.front())) {
-        for (const kernel::ResolvedBuffer &workspace : plan->workspaces)
-            everything +=
-                host ? 0 : static_cast<double>(workspace.bytes()); // sets share them there (TimedBuffers)
+        for (const kernel::ResolvedBuffer &workspace : plan->workspaces) {
+            const BufferLayout layout{workspace.name, BufferKind::Workspace, workspace.dtype,
+                                      static_cast<std::size_t>(workspace.bytes())};
+            everything += host ? 0 : meanPlaceBytes(layout.total()); // sets share them there (TimedBuffers)
+        }
         launches = std::max(launches, static_cast<double>(plan->launches.size()));
     }
     // Each launch is made ready once a set, and again for each block: a plan of hundreds would spend its time on that.

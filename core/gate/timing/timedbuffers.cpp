@@ -5,6 +5,7 @@
 
 #include "core/gate/check/parallel.h"
 #include "core/gate/check/randomorder.h"
+#include "core/gate/timing/copyplaces.h"
 
 #include <algorithm>
 #include <bit>
@@ -103,19 +104,27 @@ std::size_t TimedBuffers::roomFor(std::size_t bytes) const
                                     : bytes;
 }
 
-/// Room for so many copies of so many bytes.
-WorkerResult<std::vector<TimedBuffers::Place>> TimedBuffers::makePlaces(std::size_t bytes, std::size_t copies)
+/// Room for so many of the family's copies.
+WorkerResult<void> TimedBuffers::makePlaces(Family &family, std::size_t copies)
 {
-    std::vector<Place> places;
-    const std::size_t together = m_session.packsBuffers() ? copies : 1;
-    while (places.size() < copies) {
-        const auto id = m_session.allocate(roomFor(together * bytes));
-        if (!id)
-            return tl::unexpected(id.error());
-        for (std::size_t i = 0; i < together; ++i)
-            places.push_back({*id, i * bytes});
+    const std::size_t total = family.layout.total();
+    if (!m_session.packsBuffers()) {
+        while (family.copies.size() < copies) {
+            const auto id = m_session.allocate(total);
+            if (!id)
+                return tl::unexpected(id.error());
+            family.copies.push_back({*id, 0});
+        }
+        return {};
     }
-    return places;
+    const CopyPlaces drawn = drawCopyPlaces(total, copies);
+    family.roomBytes = roomFor(drawn.end);
+    const auto id = m_session.allocate(family.roomBytes);
+    if (!id)
+        return tl::unexpected(id.error());
+    for (const std::size_t offset : drawn.offsets)
+        family.copies.push_back({*id, offset});
+    return {};
 }
 
 WorkerResult<TimedBuffers::Family> TimedBuffers::makeFamily(BufferLayout layout,
@@ -124,16 +133,13 @@ WorkerResult<TimedBuffers::Family> TimedBuffers::makeFamily(BufferLayout layout,
 {
     Family family{std::move(layout), entropy(), false, {}, std::vector<std::size_t>(m_sets)};
     const std::size_t total = family.layout.total();
-    auto copies = makePlaces(total, count);
-    if (!copies)
-        return tl::unexpected(copies.error());
-    family.copies = std::move(*copies);
-    family.roomBytes = roomFor((m_session.packsBuffers() ? m_sets : 1) * total);
+    if (auto made = makePlaces(family, count); !made)
+        return tl::unexpected(made.error());
     for (std::size_t set = 0; set < m_sets; ++set)
         family.places[set] = set % count;
     const Place &first = family.copies.front();
-    if (m_judge && m_session.packsBuffers())
-        family.opened = m_judge->open(m_session, first.buffer, m_sets * total, model());
+    if (m_judge && m_session.packsBuffers() && m_sets * total >= DeviceJudge::leastBytes)
+        family.opened = m_judge->open(m_session, first.buffer, family.roomBytes, model());
     if (auto written = writeFirst(family, content); !written)
         return tl::unexpected(written.error());
     std::vector<CopyRange> ranges;
@@ -156,13 +162,14 @@ WorkerResult<void> TimedBuffers::writeFirst(const Family &family, std::span<cons
     RawBytes poisoned;
     if (content.empty())
         poisoned = poison(family.layout, entropy(), Fill::Garbage);
-    const std::size_t total = family.layout.total();
-    const auto room = m_session.staging(total);
+    const std::size_t end = first.offset + family.layout.total();
+    const auto room = m_session.staging(end);
     if (!room)
         return tl::unexpected(room.error());
+    std::fill_n(room->begin(), first.offset, std::byte{0}); // the gap, of which nothing is known yet
     composeImage(family.layout, family.key, content.empty() ? std::span<const std::byte>(poisoned) : content,
-                 *room);
-    return m_session.uploadStaged(first.buffer, total);
+                 room->subspan(first.offset));
+    return m_session.uploadStaged(first.buffer, end);
 }
 
 WorkerResult<void> TimedBuffers::uploadMasters(std::size_t tensor)
@@ -435,9 +442,15 @@ WorkerResult<Guards> TimedBuffers::guards()
         }
         const BufferLayout &layout = family.layout;
         const BufferId buffer = family.copies.front().buffer;
-        guards.copies.push_back(
-            {buffer, m_sets, layout.total(), layout.offset(), layout.bytes, *family.zones});
-        guards.slack.push_back(slackOf(buffer, m_sets * layout.total(), family.roomBytes));
+        GuardedCopies guarded{buffer, {}, layout.total(), layout.offset(), layout.bytes, *family.zones};
+        std::size_t used = 0;
+        for (const Place &place : family.copies) {
+            guarded.places.push_back(place.offset);
+            guards.slack.push_back({buffer, used, place.offset - used});
+            used = place.offset + layout.total();
+        }
+        guards.copies.push_back(std::move(guarded));
+        guards.slack.push_back(slackOf(buffer, used, family.roomBytes));
         return {};
     };
     for (Family &family : m_tensors) {

@@ -118,9 +118,9 @@ private:
         std::uint64_t key = 0;
         bool cleared = false; ///< a workspace that the backend zeroes
         std::vector<Place>
-            copies; ///< in a buffer each, or one after the other in one (WorkerSession::packsBuffers())
+            copies; ///< in a buffer each, or ascending in one (WorkerSession::packsBuffers(), copyplaces.h)
         std::vector<std::size_t> places; ///< set -> index into copies
-        std::size_t roomBytes = 0;       ///< of a buffer of copies
+        std::size_t roomBytes = 0;       ///< of the buffer that has all copies
         std::optional<BufferId>
             zones{}; ///< what the copies' zones hold, as composeZones() has it; made when first wanted
         DeviceJudge::OpenedPtr opened{}; ///< of the buffer that has all copies
@@ -132,7 +132,7 @@ private:
         }
     };
     [[nodiscard]] std::size_t roomFor(std::size_t bytes) const;
-    [[nodiscard]] WorkerResult<std::vector<Place>> makePlaces(std::size_t bytes, std::size_t copies);
+    [[nodiscard]] WorkerResult<void> makePlaces(Family &family, std::size_t copies);
     [[nodiscard]] WorkerResult<BufferId> uploadZones(const Family &family);
     /// Writes the first copy. content: an input's; empty: poison.
     [[nodiscard]] WorkerResult<void> writeFirst(const Family &family, std::span<const std::byte> content);

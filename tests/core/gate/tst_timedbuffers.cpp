@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // What timed runs read and write, in a worker that has memory and nothing else; and how the runs are laid out.
+#include "core/gate/timing/copyplaces.h"
 #include "core/gate/timing/decoys.h"
 #include "core/gate/timing/rounds.h"
 #include "core/gate/timing/timedbuffers.h"
@@ -135,6 +136,7 @@ private slots:
     void inspectionSeesChanges();
     void aSetForEachSeedAtMost();
     void inOneBufferWhereThatIsFaster();
+    void copiesLieWhereNobodyKnows();
     void whatLiesBetweenCopiesIsGuarded();
     void onADeviceNoContentComesTwice();
     void allWorkspacesAreRefilledOnADevice();
@@ -365,6 +367,42 @@ void TestTimedBuffers::inOneBufferWhereThatIsFaster()
     }
 }
 
+void TestTimedBuffers::copiesLieWhereNobodyKnows()
+{
+    for (const std::size_t bytes : {3 * redZoneBytes, std::size_t{1} << 20, std::size_t{5} << 20}) {
+        const CopyPlaces places = drawCopyPlaces(bytes, 200);
+        QCOMPARE(places.offsets.size(), std::size_t{200});
+        std::set<std::size_t> gaps;
+        std::size_t end = 0;
+        for (const std::size_t offset : places.offsets) {
+            QCOMPARE(offset % redZoneBytes, std::size_t{0});
+            QVERIFY(offset >= end + redZoneBytes && offset <= end + largestGap(bytes));
+            gaps.insert(offset - end);
+            end = offset + bytes;
+        }
+        QVERIFY(places.end > end && places.end <= end + largestGap(bytes));
+        QVERIFY(gaps.size() > 30); // of 64 at least, 200 times
+        QVERIFY(drawCopyPlaces(bytes, 200).offsets != places.offsets);
+        // As much as the sets are counted by.
+        const double mean = static_cast<double>(places.end) / 200;
+        QVERIFY(mean > 0.8 * meanPlaceBytes(bytes) && mean < 1.2 * meanPlaceBytes(bytes));
+    }
+
+    // The tensors of one set do not lie alike, nor do those of two trials.
+    const auto places = [](TimedBuffers &buffers) {
+        std::vector<std::vector<std::size_t>> all;
+        const Guards guards = buffers.guards().value();
+        for (const GuardedCopies &guarded : guards.copies)
+            all.push_back(guarded.places);
+        return all;
+    };
+    Bench one(20, false, 3, kernel::DeviceKind::Cuda);
+    Bench other(20, false, 3, kernel::DeviceKind::Cuda);
+    QVERIFY(places(one.buffers)[0] != places(one.buffers)[1]);
+    QVERIFY(places(one.buffers)[0] != places(other.buffers)[0]);
+    QVERIFY(places(one.buffers) == places(one.buffers));
+}
+
 void TestTimedBuffers::whatLiesBetweenCopiesIsGuarded()
 {
     constexpr std::size_t piece = std::size_t{2} << 20;
@@ -374,26 +412,35 @@ void TestTimedBuffers::whatLiesBetweenCopiesIsGuarded()
     QVERIFY(guards);
     QCOMPARE(guards->copies.size(), std::size_t{4}); // x, y, scratch, sums
     for (const GuardedCopies &guarded : guards->copies) {
-        QCOMPARE(guarded.copies, std::size_t{20});
-        const auto first = bench.session->download(guarded.buffer, guarded.strideBytes, 0);
-        QVERIFY(first);
-        const Bytes image(first->begin(), first->end());
-        const auto zones = bench.session->download(guarded.zones, guarded.strideBytes - guarded.bytes, 0);
-        QVERIFY(zones);
-        const auto front = static_cast<std::ptrdiff_t>(guarded.offsetBytes);
-        const auto behind = static_cast<std::ptrdiff_t>(guarded.offsetBytes + guarded.bytes);
-        QVERIFY(std::equal(image.begin(), image.begin() + front, zones->begin()));
-        QVERIFY(std::equal(image.begin() + behind, image.end(), zones->begin() + front, zones->end()));
-        // What is behind the last copy, up to the end of the piece that the driver maps.
-        const auto slack =
-            std::find_if(guards->slack.begin(), guards->slack.end(),
-                         [&](const FillRegion &region) { return region.buffer == guarded.buffer; });
-        QVERIFY(slack != guards->slack.end());
-        QCOMPARE(slack->offsetBytes, guarded.copies * guarded.strideBytes);
-        QCOMPARE((slack->offsetBytes + slack->bytes) % piece, std::size_t{0});
+        QCOMPARE(guarded.places.size(), std::size_t{20});
+        std::map<std::size_t, std::size_t> covered; // of the buffer: begin -> bytes
+        for (const std::size_t place : guarded.places) {
+            covered[place] = guarded.placeBytes;
+            const auto copy = bench.session->download(guarded.buffer, guarded.placeBytes, place);
+            QVERIFY(copy);
+            const Bytes image(copy->begin(), copy->end());
+            const auto zones = bench.session->download(guarded.zones, guarded.placeBytes - guarded.bytes, 0);
+            QVERIFY(zones);
+            const auto front = static_cast<std::ptrdiff_t>(guarded.offsetBytes);
+            const auto behind = static_cast<std::ptrdiff_t>(guarded.offsetBytes + guarded.bytes);
+            QVERIFY(std::equal(image.begin(), image.begin() + front, zones->begin()));
+            QVERIFY(std::equal(image.begin() + behind, image.end(), zones->begin() + front, zones->end()));
+        }
+        // What lies between, and behind the last copy up to the end of the piece that the driver maps: each byte once.
+        for (const FillRegion &region : guards->slack) {
+            if (region.buffer == guarded.buffer)
+                QVERIFY(covered.emplace(region.offsetBytes, region.bytes).second);
+        }
+        std::size_t end = 0;
+        for (const auto &[begin, bytes] : covered) {
+            QCOMPARE(begin, end);
+            end += bytes;
+        }
+        QCOMPARE(end % piece, std::size_t{0});
+        QCOMPARE(covered.size(), std::size_t{20 + 21});
     }
     QCOMPARE(guards->slack.size(),
-             std::size_t{4 + 3 + 4}); // of the copies, of three contents of x, of the zones
+             std::size_t{4 * 21 + 3 + 4}); // of the copies, of three contents of x, of the zones
     QVERIFY(bench.session->setGuards(*guards));
     QVERIFY(Bench(20).buffers.guards()->copies.empty()); // buffers that lie apart
 
@@ -523,6 +570,8 @@ void TestTimedBuffers::decoys()
     QCOMPARE(drawContents(bench.buffers, false).size(), std::size_t{1}); // there is no hard one
     int early = 0;
     int changed = 0;
+    int inOnePlace = 0;
+    int inSeveralSets = 0;
     std::set<std::size_t> sets;
     std::set<std::size_t> contents;
     for (int i = 0; i < 300; ++i) {
@@ -532,20 +581,22 @@ void TestTimedBuffers::decoys()
         QCOMPARE(decoy.run.content, usual.content);
         QVERIFY(!decoy.known.empty() && decoy.known.size() <= all.size());
         changed += decoy.run.isSplit() ? 1 : 0;
-        QCOMPARE(decoy.run.then.size(), std::size_t{decoy.run.isSplit() ? 1u : 0u});
+        QCOMPARE(!decoy.run.then.empty(), decoy.run.isSplit());
+        QVERIFY(decoy.run.then.size() <= 16);
         QCOMPARE(decoy.run.known.size(), decoy.known.size() + decoy.run.then.size()); // of x
-        if (decoy.run.isSplit()) {
-            // The last one, behind the content that it is of; gone before the set's turn.
-            const CopyRange &before = decoy.run.known.back();
-            const CopyRange &then = decoy.run.then.front();
+        const auto changes = decoy.run.known.end() - static_cast<std::ptrdiff_t>(decoy.run.then.size());
+        std::set<std::size_t> changedSets;
+        for (std::size_t change = 0; change < decoy.run.then.size(); ++change) {
+            // Behind the content that it is of; gone before the set's turn.
+            const CopyRange &before = changes[static_cast<std::ptrdiff_t>(change)];
+            const CopyRange &then = decoy.run.then[change];
             QVERIFY(before.to == then.to && before.toOffset == then.toOffset && before.bytes == then.bytes);
             QVERIFY(before.from != then.from && before.fromOffset == then.fromOffset);
-            const auto whole =
-                std::find_if(decoy.run.known.begin(), decoy.run.known.end() - 1, [&](const CopyRange &range) {
-                    return range.to == then.to && range.toOffset <= then.toOffset
-                           && then.toOffset + then.bytes <= range.toOffset + range.bytes;
-                });
-            QVERIFY(whole != decoy.run.known.end() - 1);
+            const auto whole = std::find_if(decoy.run.known.begin(), changes, [&](const CopyRange &range) {
+                return range.to == then.to && range.toOffset <= then.toOffset
+                       && then.toOffset + then.bytes <= range.toOffset + range.bytes;
+            });
+            QVERIFY(whole != changes);
             QCOMPARE(whole->from, then.from);
             const auto set = std::find_if(decoy.known.begin(), decoy.known.end(), [&](const auto &known) {
                 return bench.buffers.knownRanges(known.first, known.second).front().toOffset
@@ -554,7 +605,10 @@ void TestTimedBuffers::decoys()
             });
             QVERIFY(set != decoy.known.end());
             QVERIFY((set->first + 10) % 40 >= static_cast<std::size_t>(decoy.run.midway));
+            changedSets.insert(set->first);
         }
+        inOnePlace += decoy.run.then.size() == 1 ? 1 : 0;
+        inSeveralSets += changedSets.size() > 1 ? 1 : 0;
         early += decoy.run.repeats < 40 ? 1 : 0;
         QVERIFY(decoy.run.repeats == 40 || decoy.run.around == 40);
         std::set<std::size_t> own; // a content that came twice would tell it from samples that are timed
@@ -567,6 +621,8 @@ void TestTimedBuffers::decoys()
     }
     QVERIFY(early > 50 && early < 150);
     QVERIFY(changed > 150 && changed < 270);
+    QVERIFY(inOnePlace > 5 && inOnePlace < changed / 2);
+    QVERIFY(inSeveralSets > 30);
     QCOMPARE(sets.size(), std::size_t{40});
     QCOMPARE(contents.size(), std::size_t{3});
     QCOMPARE(drawDecoy({1, 3, 1, 1, true, 5}, bench.buffers, all).known.count(3), std::size_t{1});
