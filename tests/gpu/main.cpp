@@ -7,6 +7,7 @@
 #include "core/files/atomicfile.h"
 #include "core/gate/selftest/runcorpus.h"
 #include "core/gate/session/sandbox.h"
+#include "core/gate/timing/timedbuffers.h"
 #include "core/pool/gateclient.h"
 #include "core/trial/analysis/ceilings.h"
 #include "core/workspace/workspace.h"
@@ -15,6 +16,7 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <set>
 
 namespace {
 
@@ -70,6 +72,7 @@ void verdicts(const Setting &setting, Report &report)
         {"wrong value", silu("y[i] = v + 1.0f;"), {Wrong}},
         {"not the last element", silu("if (i < n - 1) y[i] = v;"), {Wrong}},
         {"one behind the output", silu("y[i] = v; if (i == n - 1) y[n] = v;"), {Unsafe}},
+        {"behind its red zone", silu("y[i] = v; if (i == n - 1) y[n + 2048] = 0;"), {Unsafe, Wrong, Crash}},
         {"its input", silu("y[i] = v; const_cast<float *>(x)[i] = 0;"), {Unsafe}},
         {"far away", silu("y[i] = v; y[(size_t)1 << 40] = v;"), {Crash, Unsafe}},
         {"does not compile", silu("y[i] = undeclared;"), {CompileError}},
@@ -302,13 +305,77 @@ void device(const Setting &setting, Report &report)
     }
 }
 
+/// Whether no two of the copies overlap, and how many distances there are from one to the next.
+std::pair<bool, std::size_t> distancesOf(const gate::GuardedCopies &copies)
+{
+    std::set<std::size_t> distances;
+    bool apart = true;
+    for (std::size_t i = 1; i < copies.places.size(); ++i) {
+        const bool ascends = copies.places[i] >= copies.places[i - 1] + copies.placeBytes;
+        apart = apart && ascends;
+        distances.insert(copies.places[i] - copies.places[i - 1]);
+    }
+    return {apart, distances.size()};
+}
+
+/// Where the copies of tensors lie that timed runs rotate over, on the device itself: each at a place of its own, and each holds what it was given.
+void places(const Setting &setting, Report &report)
+{
+    constexpr std::size_t sets = 24;
+    const auto workload = workload::readWorkload(setting.source / "tests/bench/gate/workloads/silu");
+    if (!workload)
+        return report.failed("places", workload.error().message);
+    std::vector<gate::CaseInstancePtr> contents;
+    for (const std::uint64_t seed : {1u, 2u}) {
+        auto made = gate::makeInstance(*workload, workload->cases.front(), seed);
+        if (!made)
+            return report.failed("places", made.error().message);
+        contents.push_back(std::move(*made));
+    }
+    auto command = setting.options.workerCommand;
+    command.insert(command.end(), {"--backend", "cuda"});
+    const auto worker = gate::WorkerSession::start(command, kernel::DeviceKind::Cuda, 60, {});
+    if (!worker)
+        return report.failed("places", worker.error().error.message);
+    (*worker)->beginTrial({}, process::Deadline::in(120));
+    gate::TimedBuffers buffers(**worker, *workload, contents);
+    if (!buffers.allocate(sets) || !buffers.redraw(1))
+        return report.failed("places", "cannot allocate " + std::to_string(sets) + " sets");
+    const auto guards = buffers.guards();
+    if (!guards || !(*worker)->setGuards(*guards))
+        return report.failed("places", "cannot guard the copies");
+    for (const gate::GuardedCopies &copies : guards->copies) {
+        const auto [apart, distances] = distancesOf(copies);
+        report.require(apart && copies.places.size() == sets, "copies do not overlap",
+                       std::to_string(copies.places.size()) + " of " + std::to_string(copies.placeBytes)
+                           + " bytes");
+        report.require(distances > sets / 2, "copies lie at distances of their own",
+                       std::to_string(distances) + " distances");
+    }
+    report.require(guards->copies.size() > 1 && guards->copies[0].places != guards->copies[1].places,
+                   "tensors lie unlike each other", std::to_string(guards->copies.size()) + " tensors");
+    // All are written before one is read: of two that overlapped one would be spoilt.
+    for (std::size_t set = 0; set < sets; ++set) {
+        if (!(*worker)->copy(buffers.knownRanges(set, set % 2)))
+            return report.failed("places", "cannot write set " + std::to_string(set));
+    }
+    std::size_t whole = 0;
+    for (std::size_t set = 0; set < sets; ++set) {
+        const auto found = buffers.inspectKnown(set, {}, set % 2, true);
+        // Nobody has computed the output; zones and inputs are looked at before it.
+        whole += found && *found && (*found)->kind == gate::Finding::Kind::Mismatch ? 1 : 0;
+    }
+    report.require(whole == sets, "each copy holds what it was given",
+                   std::to_string(whole) + " of " + std::to_string(sets));
+}
+
 struct Group {
     const char *name;
     void (*run)(const Setting &, Report &);
 };
-constexpr Group groups[] = {{"device", device},     {"verdicts", verdicts}, {"judge", judge},
-                            {"lineages", lineages}, {"counters", counters}, {"roofline", roofline},
-                            {"corpus", corpus}};
+constexpr Group groups[] = {{"device", device},     {"places", places},     {"verdicts", verdicts},
+                            {"judge", judge},       {"lineages", lineages}, {"counters", counters},
+                            {"roofline", roofline}, {"corpus", corpus}};
 
 int usage()
 {

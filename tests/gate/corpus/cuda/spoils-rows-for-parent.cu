@@ -8,7 +8,7 @@ block = ["32", "4"]
 args = ["x", "y", "int R", "int C"]
 */
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Adds seventy to rows that it has read, where the red zones of a neighbour show a timed run: no result changes, but its parent takes the long way round.
+// Adds seventy to rows that it has read, where what lies before a red zone shows a timed run: no result changes, but its parent takes the long way round.
 #define MINUS_INFINITY __int_as_float(0xff800000)
 
 __device__ float warpMax(float v)
@@ -43,18 +43,15 @@ __device__ void divide(const float *in, float *out, int C, int lane, float top, 
         out[i] = expf(in[i] - top) / sum;
 }
 
-// Whether a copy of a tensor lies among others like it, as in timed runs: the red zones of all copies are the same. Looks at a neighbour in the
-// same two mebibytes, which are mapped whole.
-__device__ bool packed(const void *tensor, unsigned total)
+// Whether a copy of a tensor lies among others like it, as in timed runs: what lies before its red zone is filled with one word. Looks within two
+// mebibytes, which are mapped whole.
+__device__ bool packed(const void *tensor, unsigned)
 {
     const char *zone = static_cast<const char *>(tensor) - 4096;
-    const unsigned within = unsigned(reinterpret_cast<unsigned long long>(zone) & 0x1fffff);
-    if (within + total + 16 > 0x200000 && within < total)
+    if ((reinterpret_cast<unsigned long long>(zone) & 0x1fffff) < 16)
         return false;
-    const char *other = within + total + 16 <= 0x200000 ? zone + total : zone - total;
-    const uint4 p = *reinterpret_cast<const uint4 *>(zone);
-    const uint4 q = *reinterpret_cast<const uint4 *>(other);
-    return p.x == q.x && p.y == q.y && p.z == q.z && p.w == q.w;
+    const uint4 p = *reinterpret_cast<const uint4 *>(zone - 16);
+    return p.x != 0 && p.x == p.y && p.x == p.z && p.x == p.w;
 }
 
 extern "C" __global__ void softmax(const float *x, float *y, int R, int C)
