@@ -25,7 +25,7 @@ int ImportModel::columnCount(const QModelIndex &parent) const
 
 QVariant ImportModel::data(const QModelIndex &index, int role) const
 {
-    if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid))
+    if (!index.isValid() || !checkIndex(index, CheckIndexOption::ParentIsInvalid))
         return {};
     const ImportedEntry &entry = m_report.entries[static_cast<std::size_t>(index.row())];
     const bool isTaken = !entry.name.isEmpty();

@@ -251,7 +251,7 @@ QString PolicyTableModel::tip(int row, int column) const
 
 QVariant PolicyTableModel::data(const QModelIndex &index, int role) const
 {
-    if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid))
+    if (!index.isValid() || !checkIndex(index, CheckIndexOption::ParentIsInvalid))
         return {};
     const run::PolicyResult &result = m_rows[static_cast<std::size_t>(index.row())];
     switch (role) {

@@ -144,7 +144,7 @@ QString RunTableModel::tip(const run::CellResult &cell, int column)
 
 QVariant RunTableModel::data(const QModelIndex &index, int role) const
 {
-    if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid))
+    if (!index.isValid() || !checkIndex(index, CheckIndexOption::ParentIsInvalid))
         return {};
     const run::CellResult &cell = m_rows[static_cast<std::size_t>(index.row())];
     switch (role) {

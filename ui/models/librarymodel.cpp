@@ -112,7 +112,7 @@ int LibraryModel::columnCount(const QModelIndex &) const
 
 QVariant LibraryModel::data(const QModelIndex &index, int role) const
 {
-    if (!checkIndex(index, CheckIndexOption::IndexIsValid))
+    if (!index.isValid() || !checkIndex(index))
         return {};
     const auto *node = static_cast<const Node *>(index.constInternalPointer());
     switch (role) {

@@ -153,7 +153,7 @@ QVariant LineageModel::number(const LineageRow &row, int column) const
 
 QVariant LineageModel::data(const QModelIndex &index, int role) const
 {
-    if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid))
+    if (!index.isValid() || !checkIndex(index, CheckIndexOption::ParentIsInvalid))
         return {};
     const LineageRow &shown = row(index.row());
     switch (role) {

@@ -83,7 +83,7 @@ int ProfileModel::columnCount(const QModelIndex &parent) const
 
 QVariant ProfileModel::data(const QModelIndex &index, int role) const
 {
-    if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid))
+    if (!index.isValid() || !checkIndex(index, CheckIndexOption::ParentIsInvalid))
         return {};
     const ProfileRow &row = m_rows[static_cast<std::size_t>(index.row())];
     const Texts &texts = m_texts[static_cast<std::size_t>(index.row())];

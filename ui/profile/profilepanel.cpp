@@ -265,7 +265,7 @@ void ProfilePanel::changeEvent(QEvent *event)
         QMetaObject::invokeMethod(this, &ProfilePanel::makeRoom, Qt::QueuedConnection);
     if (event->type() != QEvent::PaletteChange)
         return;
-    if (!m_answeredKey.isEmpty())
+    if (!m_answeredKey.isEmpty() && isUpToDate())
         takeAnswer(m_answer); // colours are in the texts
     refresh();
 }

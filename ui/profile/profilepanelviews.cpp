@@ -21,6 +21,7 @@
 #include <QUrl>
 
 #include <algorithm>
+#include <utility>
 
 namespace klineage::ui {
 
@@ -106,9 +107,14 @@ void ProfilePanel::ask(const lineage::Lineage &lineage)
             .arg(m_selection->lineageKey(), m_selection->row(), m_selection->baseline(),
                  question->before ? QString::fromStdString(question->before->trial.id) : QString(),
                  QString::fromStdString(question->after.trial.id));
-    m_askedKey = key;
-    if (m_answeredKey == key)
+    const bool isAnother = std::exchange(m_askedKey, key) != key;
+    if (m_answeredKey == key) {
+        if (isAnother) { // back from a step whose answer is on its way, and would be taken for this one's
+            m_asking.cancel();
+            takeAnswer(m_answer);
+        }
         return;
+    }
     m_patience->start(patienceMs);
     m_asking.start(interactivePool(),
                    [this, key, question = *question](const std::stop_token &stop, const JobSlot::Post &post) {

@@ -115,7 +115,7 @@ int JobModel::columnCount(const QModelIndex &parent) const
 
 QVariant JobModel::data(const QModelIndex &index, int role) const
 {
-    if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid))
+    if (!index.isValid() || !checkIndex(index, CheckIndexOption::ParentIsInvalid))
         return {};
     const Entry &entry = m_entries[static_cast<std::size_t>(index.row())];
     if (role == StatusRole)

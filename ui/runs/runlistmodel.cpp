@@ -102,7 +102,7 @@ QVariant RunListModel::text(const RunEntry &run, int column)
 
 QVariant RunListModel::data(const QModelIndex &index, int role) const
 {
-    if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid))
+    if (!index.isValid() || !checkIndex(index, CheckIndexOption::ParentIsInvalid))
         return {};
     const RunEntry &run = *m_runs[static_cast<std::size_t>(index.row())];
     switch (role) {

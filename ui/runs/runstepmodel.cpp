@@ -75,7 +75,7 @@ int RunStepModel::columnCount(const QModelIndex &parent) const
 
 QVariant RunStepModel::data(const QModelIndex &index, int role) const
 {
-    if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid))
+    if (!index.isValid() || !checkIndex(index, CheckIndexOption::ParentIsInvalid))
         return {};
     const run::StepRecord &step = m_steps[static_cast<std::size_t>(index.row())];
     const StatusStyle outcome = outcomeStyle(step.outcome);

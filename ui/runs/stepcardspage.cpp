@@ -105,7 +105,7 @@ QString StepCardsModel::text(const StepCard &card, int column) const
 
 QVariant StepCardsModel::data(const QModelIndex &index, int role) const
 {
-    if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid))
+    if (!index.isValid() || !checkIndex(index, CheckIndexOption::ParentIsInvalid))
         return {};
     const StepCard &card = m_cards[static_cast<std::size_t>(index.row())];
     switch (role) {

@@ -536,18 +536,26 @@ void MainWindow::keepSessionIn(SessionStore *store)
     m_actions->restore(store->settings());
 }
 
-bool MainWindow::isSettled() const
+QStringList MainWindow::unsettled() const
 {
-    const auto *diff = qobject_cast<DiffPanel *>(panel(QStringLiteral("diff")));
-    const auto *step = qobject_cast<RunStepView *>(panel(QStringLiteral("run")));
-    const auto *experiments = qobject_cast<ExperimentsPanel *>(panel(QStringLiteral("experiments")));
-    const auto *profile = qobject_cast<ProfilePanel *>(panel(QStringLiteral("profile")));
-    const auto *compare = qobject_cast<ComparePanel *>(panel(QStringLiteral("compare")));
-    const auto *story = qobject_cast<StoryPanel *>(panel(QStringLiteral("story")));
-    return (m_revealed || !m_painted) && !m_reading && !m_runs->isReading() && story->isUpToDate()
-           && step->isUpToDate() && experiments->isUpToDate() && compare->isUpToDate()
-           && profile->isUpToDate()
-           && (!m_workspace->isLoaded() || (diff->isUpToDate() && machinePanel()->isUpToDate()));
+    QStringList names;
+    const auto add = [&names](const char *name, bool isReady) {
+        if (!isReady)
+            names << QLatin1String(name);
+    };
+    add("panels", m_revealed || !m_painted);
+    add("workspace", !m_reading);
+    add("runs", !m_runs->isReading());
+    add("story", qobject_cast<StoryPanel *>(panel(QStringLiteral("story")))->isUpToDate());
+    add("run", qobject_cast<RunStepView *>(panel(QStringLiteral("run")))->isUpToDate());
+    add("experiments", qobject_cast<ExperimentsPanel *>(panel(QStringLiteral("experiments")))->isUpToDate());
+    add("compare", qobject_cast<ComparePanel *>(panel(QStringLiteral("compare")))->isUpToDate());
+    add("profile", qobject_cast<ProfilePanel *>(panel(QStringLiteral("profile")))->isUpToDate());
+    if (m_workspace->isLoaded()) {
+        add("diff", qobject_cast<DiffPanel *>(panel(QStringLiteral("diff")))->isUpToDate());
+        add("machine", machinePanel()->isUpToDate());
+    }
+    return names;
 }
 
 bool MainWindow::event(QEvent *event)

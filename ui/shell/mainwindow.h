@@ -67,7 +67,9 @@ public:
     void keepSessionIn(SessionStore *store);
 
     /// Nothing is being read, compared or asked for: what a screenshot waits for.
-    [[nodiscard]] bool isSettled() const;
+    [[nodiscard]] bool isSettled() const { return unsettled().isEmpty(); }
+    /// What is: ids of panels, and "panels", "workspace" or "runs" for what belongs to none; for a test that waited in vain.
+    [[nodiscard]] QStringList unsettled() const;
     [[nodiscard]] QString workspaceError() const { return m_workspaceError; }
     /// Why the wanted target or card could not be shown; empty when it was.
     [[nodiscard]] QString wantedError() const { return m_wantedError; }

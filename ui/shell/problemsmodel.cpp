@@ -75,7 +75,7 @@ int ProblemsModel::columnCount(const QModelIndex &parent) const
 
 QVariant ProblemsModel::data(const QModelIndex &index, int role) const
 {
-    if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid))
+    if (!index.isValid() || !checkIndex(index, CheckIndexOption::ParentIsInvalid))
         return {};
     const Problem &problem = m_problems[static_cast<std::size_t>(index.row())];
     const bool isError = problem.severity == Severity::Error;

@@ -20,14 +20,20 @@
 
 namespace klineage::ui {
 
+namespace {
+
+constexpr int narrowestViews = 120; // pixels; the names are whole where there is room
+
+} // namespace
+
 void StoryPanel::buildBar()
 {
     m_views->addItems({tr("Waterfall"), tr("Graph"), tr("Lineages overlaid"), tr("Speedups (Fig. 3)"),
                        tr("Taken apart (Fig. 5)"), tr("Steps of a run (Fig. 6)"), tr("Roundtrip (Table 3)")});
     m_views->setAccessibleName(tr("What the story shows"));
     m_views->setProperty("notExported", true);
-    m_views->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
-    m_views->setMinimumContentsLength(12);
+    m_views->setSizeAdjustPolicy(QComboBox::AdjustToContents);
+    m_views->setMinimumWidth(narrowestViews);
     m_source->setAccessibleName(tr("Of what the picture is"));
     m_source->setToolTips({tr("The lineage that is selected"),
                            tr("The run that is looked at; it grows while the run goes on")});

@@ -3,7 +3,10 @@
 #include "ui/profile/profilemodel.h"
 
 #include <QAbstractItemModelTester>
+#include <QApplication>
+#include <QClipboard>
 #include <QRandomGenerator>
+#include <QTableView>
 #include <QTest>
 
 using namespace klineage;
@@ -126,6 +129,20 @@ private slots:
         QVERIFY(change.data(Qt::ToolTipRole).toString().contains(QStringLiteral("not paired")));
         model.setSides(&left, QStringLiteral("K1"), &right, QStringLiteral("K2"), &paired);
         QVERIFY(!model.index(0, ProfileModel::ChangeColumn).data().toString().contains(QStringLiteral("≈")));
+    }
+
+    /// Qt's views ask for the current row when one copies, also where there is none: nothing warns of it.
+    void copyingWhereNoRowIsCurrentCopiesNothing()
+    {
+        const auto right = trial(100, {{"registers", 40, "", "k"}});
+        ProfileModel model;
+        model.setSides(nullptr, {}, &right, QStringLiteral("K1"));
+        QTableView table;
+        table.setModel(&model);
+        QApplication::clipboard()->setText(QStringLiteral("before"));
+        QTest::keyClick(&table, Qt::Key_C, Qt::ControlModifier);
+        QCOMPARE(QApplication::clipboard()->text(), QStringLiteral("before"));
+        QVERIFY(!model.data({}, Qt::DisplayRole).isValid());
     }
 
     void severalKernelsShowTheLargestAndSaySo()

@@ -46,8 +46,12 @@ public:
 
     [[nodiscard]] bool settle() const
     {
-        return QTest::qWaitFor([this] { return window->workspace()->isLoaded() && window->isSettled(); },
-                               patienceMs);
+        const bool settled = QTest::qWaitFor(
+            [this] { return window->workspace()->isLoaded() && window->isSettled(); }, patienceMs);
+        if (!settled)
+            qInfo("not up to date after %d ms: %s", patienceMs,
+                  qPrintable(window->unsettled().join(QStringLiteral(", "))));
+        return settled;
     }
 
     /// To what has the focus, as a keyboard does; every key counts.

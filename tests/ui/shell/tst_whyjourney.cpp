@@ -5,6 +5,7 @@
 #include "tests/ui/common/uitest.h"
 #include "tests/ui/shell/realwindow.h"
 #include "ui/diff/view/diffview.h"
+#include "ui/highlight/jobslot.h"
 #include "ui/plots/roofline/rooflineplot.h"
 #include "ui/profile/profilemodel.h"
 #include "ui/profile/profilepanel.h"
@@ -18,11 +19,13 @@
 #include "ui/style/format.h"
 
 #include <QRegularExpression>
+#include <QSemaphore>
 #include <QSignalSpy>
 #include <QTabBar>
 #include <QTableView>
 #include <QTextBlock>
 #include <QTextBrowser>
+#include <QThreadPool>
 
 #include <qcustomplot.h>
 
@@ -166,6 +169,45 @@ private slots:
         const auto *diff = real.find<DiffView>("diff");
         QTRY_VERIFY2(diff->currentRowInWords().contains(QString::number(line->line)),
                      qPrintable(diff->currentRowInWords()));
+    }
+
+    /// There and back before the answer came, as with two quick keys: it is not taken for the answer of the step that one is back at.
+    void anAnswerThatComesLateIsNotTaken()
+    {
+        const RealWindow real(QStringLiteral("gemm/sm90/K08"));
+        QVERIFY(real.ready);
+        const ProfilePanel *profile = profileOf(real);
+        real.press(Qt::Key_E, Qt::AltModifier);
+        QVERIFY(real.settle());
+        const QString text = profile->explanation()->toPlainText();
+        const QString blocks = launchCell(profile, QStringLiteral("Blocks"), LaunchModel::RightColumn);
+        QVERIFY(text.startsWith(QLatin1String("K08 is")) && !blocks.isEmpty());
+        for (const bool isSaid : {false, true}) {
+            QSemaphore isHeld;
+            const int threads = interactivePool()->maxThreadCount();
+            for (int i = 0; i < threads; ++i)
+                interactivePool()->start([&isHeld] { isHeld.acquire(); });
+            real.selection()->setRow(QStringLiteral("K07"));
+            bool isWaiting = !profile->isUpToDate();
+            if (isSaid)
+                isWaiting = isWaiting
+                            && QTest::qWaitFor(
+                                [&] {
+                                    return profile->explanation()->toPlainText().startsWith(
+                                        QLatin1String("Comparing"));
+                                },
+                                patienceMs);
+            real.selection()->setRow(QStringLiteral("K08"));
+            const QString atOnce = profile->explanation()->toPlainText();
+            isHeld.release(threads);
+            interactivePool()->waitForDone(); // so that nothing is still to come
+            QCoreApplication::sendPostedEvents();
+            QVERIFY(isWaiting);
+            QCOMPARE(atOnce, text);
+            QVERIFY(real.settle());
+            QCOMPARE(profile->explanation()->toPlainText(), text);
+            QCOMPARE(launchCell(profile, QStringLiteral("Blocks"), LaunchModel::RightColumn), blocks);
+        }
     }
 
     /// A full queue is no slow memory; what reads the same before and after is no change; a line to look at has code.

@@ -4,16 +4,23 @@
 #include "tests/ui/common/uitest.h"
 #include "ui/story/picture/axisticks.h"
 #include "ui/story/picture/overviewmap.h"
+#include "ui/story/picture/paintparts.h"
 #include "ui/story/picture/picturecanvas.h"
 #include "ui/story/picture/picturemodel.h"
+#include "ui/story/picture/picturepainter.h"
 #include "ui/story/picture/textplaces.h"
 #include "ui/style/theme.h"
 
 #include <QAbstractItemModelTester>
 #include <QAction>
 #include <QApplication>
+#include <QBuffer>
 #include <QImage>
+#include <QMap>
+#include <QPainter>
+#include <QRegularExpression>
 #include <QSignalSpy>
+#include <QSvgGenerator>
 #include <QTest>
 #include <QWheelEvent>
 
@@ -52,6 +59,27 @@ void turnWheel(PictureCanvas &canvas, const QPointF &at, int angle, Qt::Keyboard
     QWheelEvent event(at, canvas.mapToGlobal(at), {}, {0, angle}, Qt::NoButton, modifiers, Qt::NoScrollPhase,
                       false);
     QApplication::sendEvent(&canvas, &event);
+}
+
+/// What is written where, by the text: the left end of its baseline.
+QMap<QString, QPointF> writtenTexts(const Picture &picture, const QSizeF &size)
+{
+    const PictureLook look{size, QApplication::font(), -1, -1, {}};
+    PictureView view;
+    view.fit(picture.world, plotOf(picture, look));
+    QBuffer file;
+    QSvgGenerator generator;
+    generator.setOutputDevice(&file);
+    generator.setSize(size.toSize());
+    QPainter painter(&generator);
+    paintPicture(painter, picture, view, look);
+    painter.end();
+    static const QRegularExpression text(
+        QStringLiteral("<text [^>]*\\bx=\"([-0-9.]+)\" y=\"([-0-9.]+)\"[^>]*>([^<]*)</text>"));
+    QMap<QString, QPointF> texts;
+    for (const QRegularExpressionMatch &match : text.globalMatch(QString::fromUtf8(file.data())))
+        texts[match.captured(3).trimmed()] = {match.captured(1).toDouble(), match.captured(2).toDouble()};
+    return texts;
 }
 
 struct Shown {
@@ -276,6 +304,32 @@ private slots:
         QVERIFY(std::abs(canvas.view().seen().center().x() - middle.x()) < 1e-6);
         canvas.setPicture(row(5));
         QVERIFY(canvas.view().isFitted());
+    }
+
+    /// Those of level guides are broken where there is room for another line, those of upright ones do not run into each other.
+    void namesOfGuidesAreWhole()
+    {
+        Picture picture = row(3);
+        picture.y.kind = PictureAxis::Kind::Names;
+        picture.guides = {
+            {Qt::Vertical, 1.1, QStringLiteral("the second"), {}, Qt::SolidLine},
+            {Qt::Vertical, 1, QStringLiteral("the first of them"), {}, Qt::SolidLine},
+            {Qt::Horizontal, 3.5, QStringLiteral("3 of 5 are whole, 2 at first\nmore"), {}, Qt::NoPen},
+            {Qt::Horizontal, 5, QStringLiteral("lower"), {}, Qt::NoPen}};
+        const auto narrow = writtenTexts(picture, {600, 400});
+        for (const char *line : {"3 of 5 are whole,", "2 at first", "more", "lower"})
+            QVERIFY2(narrow.contains(QLatin1String(line)), qPrintable(narrow.keys().join(u'|')));
+        QVERIFY(narrow["2 at first"].y() > narrow["3 of 5 are whole,"].y());
+        QVERIFY(narrow["more"].y() > narrow["2 at first"].y());
+        const QPointF first = narrow["the first of them"];
+        const QPointF second = narrow["the second"];
+        const double width = QFontMetricsF(weightedFont(QApplication::font(), TextRun::Weight::Small))
+                                 .horizontalAdvance(QStringLiteral("the first of them"));
+        QVERIFY(first.y() != second.y() || first.x() + width < second.x());
+        // Where a line more would stand on another name, the line is elided.
+        picture.guides[3].at = picture.guides[2].at + 0.25;
+        QVERIFY(!writtenTexts(picture, {600, 400}).contains(QStringLiteral("2 at first")));
+        QVERIFY(writtenTexts(picture, {2000, 400}).contains(QStringLiteral("3 of 5 are whole, 2 at first")));
     }
 
     /// Near, each mark is a glyph; far, thousands share pixels, and are still seen.

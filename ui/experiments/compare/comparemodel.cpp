@@ -226,7 +226,7 @@ int CompareModel::columnCount(const QModelIndex &parent) const
 
 QVariant CompareModel::data(const QModelIndex &index, int role) const
 {
-    if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid))
+    if (!index.isValid() || !checkIndex(index, CheckIndexOption::ParentIsInvalid))
         return {};
     const Row &row = m_rows[static_cast<std::size_t>(index.row())];
     if (role == Qt::TextAlignmentRole)

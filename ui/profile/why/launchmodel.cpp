@@ -55,7 +55,7 @@ int LaunchModel::columnCount(const QModelIndex &parent) const
 
 QVariant LaunchModel::data(const QModelIndex &index, int role) const
 {
-    if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid))
+    if (!index.isValid() || !checkIndex(index, CheckIndexOption::ParentIsInvalid))
         return {};
     const Line &line = m_lines[static_cast<std::size_t>(index.row())];
     const int column = index.column();

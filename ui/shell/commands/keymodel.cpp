@@ -61,7 +61,7 @@ int KeyModel::columnCount(const QModelIndex &parent) const
 
 QVariant KeyModel::data(const QModelIndex &index, int role) const
 {
-    if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid))
+    if (!index.isValid() || !checkIndex(index, CheckIndexOption::ParentIsInvalid))
         return {};
     const Row &row = m_rows[static_cast<std::size_t>(index.row())];
     switch (role) {

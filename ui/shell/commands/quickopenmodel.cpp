@@ -54,7 +54,7 @@ int QuickOpenModel::rowCount(const QModelIndex &parent) const
 
 QVariant QuickOpenModel::data(const QModelIndex &index, int role) const
 {
-    if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid))
+    if (!index.isValid() || !checkIndex(index, CheckIndexOption::ParentIsInvalid))
         return {};
     const QuickEntry &shown = entry(index.row());
     switch (role) {

@@ -56,7 +56,7 @@ int PictureModel::columnCount(const QModelIndex &parent) const
 
 QVariant PictureModel::data(const QModelIndex &index, int role) const
 {
-    if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid))
+    if (!index.isValid() || !checkIndex(index, CheckIndexOption::ParentIsInvalid))
         return {};
     const PictureTable::Row &row = m_table.rows[static_cast<std::size_t>(index.row())];
     if (role == ItemRole)

@@ -19,6 +19,7 @@ constexpr double headMargin = 8;    // pixels around everything
 constexpr double signWidth = 22;    // of a legend entry, before its text
 constexpr double hatching = 6;      // pixels between the lines of a hollow bar
 constexpr double widestNames = 0.2; // of the width, for names of guides at the right
+constexpr double nameGap = 5;       // pixels between names of upright guides
 
 using Weight = TextRun::Weight;
 
@@ -188,14 +189,85 @@ void paintXTicks(QPainter &painter, const std::vector<AxisTick> &ticks, const Pi
                      picture.x.title);
 }
 
+/// In pixels, the least between two level guides that have names.
+double guideDistance(const Picture &picture, const PictureView &view)
+{
+    std::vector<double> places;
+    for (const PictureGuide &guide : picture.guides) {
+        if (guide.orientation == Qt::Horizontal && !guide.name.isEmpty())
+            places.push_back(view.toPixels(QPointF(0, guide.at)).y());
+    }
+    std::sort(places.begin(), places.end());
+    double least = view.plot().height();
+    for (std::size_t i = 1; i < places.size(); ++i)
+        least = std::min(least, places[i] - places[i - 1]);
+    return least;
+}
+
+/// Lines that are too long are broken between words, as long as there are no more lines than `most`; what is too long then is elided.
+QStringList fittedLines(const QString &text, const QFontMetricsF &metrics, double width, int most)
+{
+    QStringList lines = text.split(QLatin1Char('\n'));
+    for (qsizetype i = 0; i < lines.size() && lines.size() < most; ++i) {
+        const QString line = lines[i];
+        qsizetype end = line.size();
+        while (end > 0 && metrics.horizontalAdvance(line.left(end)) > width)
+            end = line.lastIndexOf(QLatin1Char(' '), end - 1);
+        if (end <= 0 || end == line.size())
+            continue;
+        if (const qsizetype comma = line.lastIndexOf(QLatin1String(", "), end - 1); comma > 0)
+            end = comma + 1;
+        lines[i] = line.left(end);
+        lines.insert(i + 1, line.mid(end + 1));
+    }
+    for (QString &line : lines)
+        line = metrics.elidedText(line, Qt::ElideRight, width);
+    return lines;
+}
+
+void paintLevelName(QPainter &painter, const QStringList &lines, const QPointF &at, ColumnOfTexts &texts)
+{
+    const QFontMetricsF metrics(painter.font());
+    double top = at.y() - static_cast<double>(lines.size()) / 2 * metrics.height();
+    for (const QString &line : lines) {
+        if (!line.isEmpty() && texts.take(top, metrics.height()))
+            painter.drawText(QPointF(at.x(), top + metrics.ascent()), line);
+        top += metrics.height();
+    }
+}
+
+/// At the right of its guide, where another name is at the left of it, or else in the next row.
+void paintUprightName(QPainter &painter, const QString &name, double x, const QRectF &plot,
+                      std::vector<QRectF> &taken)
+{
+    const QFontMetricsF metrics(painter.font());
+    const QSizeF size(metrics.horizontalAdvance(name), metrics.height());
+    const auto isFree = [&taken](const QRectF &place) {
+        const QRectF wide = place.adjusted(-nameGap, 0, nameGap, 0);
+        return std::none_of(taken.begin(), taken.end(),
+                            [&wide](const QRectF &other) { return other.intersects(wide); });
+    };
+    QRectF place(QPointF(x + 4, plot.top()), size);
+    const QRectF left(QPointF(x - 4 - size.width(), plot.top()), size);
+    if (!isFree(place) && left.left() >= plot.left() && isFree(left))
+        place = left;
+    while (!isFree(place) && place.bottom() + size.height() < plot.bottom())
+        place.translate(0, size.height());
+    taken.push_back(place);
+    painter.drawText(place.topLeft() + QPointF(0, metrics.ascent()), name);
+}
+
 void paintGuides(QPainter &painter, const Picture &picture, const PictureView &view, const PictureLook &look)
 {
     const QFont font = weightedFont(look.font, Weight::Small);
     const QFontMetricsF metrics(font);
+    const double width = guideNamesWidth(picture, look) + 1;
+    const int most = static_cast<int>(guideDistance(picture, view) / metrics.height());
+    const QRectF plot = view.plot();
     ColumnOfTexts texts;
+    std::vector<QRectF> taken;
     for (const PictureGuide &guide : picture.guides) {
         const QPointF at = view.toPixels(QPointF(guide.at, guide.at));
-        const QRectF plot = view.plot();
         const bool isLevel = guide.orientation == Qt::Horizontal;
         if (isLevel ? at.y() < plot.top() || at.y() > plot.bottom()
                     : at.x() < plot.left() || at.x() > plot.right())
@@ -205,20 +277,11 @@ void paintGuides(QPainter &painter, const Picture &picture, const PictureView &v
                                  : QLineF(at.x(), plot.top(), at.x(), plot.bottom()));
         painter.setFont(font);
         painter.setPen(inkColor(guide.ink));
-        const QStringList lines = guide.name.split(QLatin1Char('\n'));
-        const double width = guideNamesWidth(picture, look);
-        for (qsizetype i = 0; i < lines.size(); ++i) {
-            const double down =
-                (static_cast<double>(i) - static_cast<double>(lines.size()) / 2) * metrics.height();
-            const QString shown =
-                isLevel ? metrics.elidedText(lines[i], Qt::ElideRight, width + 1) : lines[i];
-            if (isLevel && (shown.isEmpty() || !texts.take(at.y() + down, metrics.height())))
-                continue;
-            painter.drawText(isLevel ? QPointF(plot.right() + 5, at.y() + down + metrics.ascent())
-                                     : QPointF(at.x() + 4, plot.top() + metrics.ascent()
-                                                               + static_cast<double>(i) * metrics.height()),
-                             shown);
-        }
+        if (isLevel)
+            paintLevelName(painter, fittedLines(guide.name, metrics, width, most), {plot.right() + 5, at.y()},
+                           texts);
+        else if (!guide.name.isEmpty())
+            paintUprightName(painter, guide.name, at.x(), plot, taken);
     }
 }
 
