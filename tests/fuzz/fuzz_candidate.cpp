@@ -68,7 +68,7 @@ code)KL"};
                     "a.b.c.d.e.f.g",
                     "1e400",
                     "2001-01-01"};
-    target.runs = 15'000;
+    target.runs = 8'000;
     return target;
 }
 

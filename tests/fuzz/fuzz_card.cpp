@@ -43,7 +43,7 @@ FuzzTarget fuzzTarget()
                     "]",
                     "{",
                     "\\u0000"};
-    target.runs = 10'000;
+    target.runs = 5'000;
     return target;
 }
 

@@ -60,7 +60,7 @@ reason = "r"
                     "=",
                     "[",
                     "{"};
-    target.runs = 8'000;
+    target.runs = 5'000;
     return target;
 }
 

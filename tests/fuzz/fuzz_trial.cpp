@@ -56,7 +56,7 @@ FuzzTarget fuzzTarget()
                     ":",       ",",           "null",      "true",     "1e999",
                     "-1",      "\"correct\"", "\"wrong\"", "\"low\":", "\"seeds\":[",
                     "\\u0000", "\\ud800",     "\"id\":",   "\xff",     "18446744073709551616"};
-    target.runs = 15'000;
+    target.runs = 8'000;
     return target;
 }
 

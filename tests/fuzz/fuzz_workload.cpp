@@ -35,7 +35,7 @@ FuzzTarget fuzzTarget()
                     "= ",
                     "9223372036854775807",
                     "1e-300"};
-    target.runs = 10'000;
+    target.runs = 5'000;
     return target;
 }
 

@@ -17,7 +17,7 @@ namespace {
 /// Trials for the time that a test may take; KLINEAGE_RESAMPLED_TRIALS says how many instead.
 int trialCount()
 {
-    constexpr int usual = 100;
+    const int usual = klineage::test::isSanitized() ? 25 : 100;
     return qEnvironmentVariableIntValue("KLINEAGE_RESAMPLED_TRIALS") > 0
                ? qEnvironmentVariableIntValue("KLINEAGE_RESAMPLED_TRIALS")
                : usual;
@@ -85,7 +85,7 @@ private slots:
         options.quick = quick;
         options.targetHalfWidth = halfWidth;
         options.slower = 0.005;
-        options.trials = 60;
+        options.trials = klineage::test::isSanitized() ? 20 : 60;
         options.seed = 2'000'000;
         const ResampleCounts counts = drawn(m_quiet, options);
         QCOMPARE(counts.gains, 0);
@@ -97,7 +97,7 @@ private slots:
     {
         ResampleOptions options;
         options.slower = 0.1;
-        options.trials = 60;
+        options.trials = klineage::test::isSanitized() ? 20 : 60;
         const ResampleCounts counts = drawn(m_quiet, options);
         QCOMPARE(counts.losses, options.trials);
         QVERIFY2(counts.blocksP95 <= 6, qPrintable(QString::number(counts.blocksP95)));

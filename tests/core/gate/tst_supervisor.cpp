@@ -73,7 +73,7 @@ private slots:
     void badRequests();
     void badPlanIsAVerdict();
     void nothingLeaks();
-    void cutAtEveryByte();
+    void cutAnywhere();
     void killedFromOutside();
     void planSurvivesTheWire();
     void requestSurvivesTheWire();
@@ -231,7 +231,7 @@ void TestSupervisor::badPlanIsAVerdict()
 void TestSupervisor::nothingLeaks()
 {
     const int candidates =
-        klineage::test::isSanitized() ? 70 : 500; // processes start slowly under the sanitizer
+        klineage::test::isSanitized() ? 70 : 300; // processes start slowly under the sanitizer
     const QTemporaryDir temporary;
     qputenv("TMPDIR", temporary.path().toUtf8());
     GateJob job = shortJob();
@@ -257,10 +257,11 @@ void TestSupervisor::nothingLeaks()
     qunsetenv("TMPDIR");
 }
 
-void TestSupervisor::cutAtEveryByte()
+void TestSupervisor::cutAnywhere()
 {
     // Not cut, the conversation goes on to the verdict that workerThatClaimsSuccess() is about.
-    const int stride = klineage::test::isSanitized() ? 29 : 1; // processes start slowly under the sanitizer
+    // Primes, so that each place of a frame is met in some of the hundreds of frames.
+    const int stride = klineage::test::isSanitized() ? 61 : 7;
     int offset = 0;
     int verdicts = 0;
     for (int whole = 0; whole < 3; offset += stride) {

@@ -6,6 +6,7 @@
 #include "core/llm/network/httpprovider.h"
 #include "tests/core/llm/loopbackserver.h"
 #include "tests/core/llm/scriptedprovider.h"
+#include "tests/paths.h"
 
 #include <QTemporaryDir>
 #include <QTest>
@@ -21,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int sessions = 1000;
+const int sessions = klineage::test::isSanitized() ? 300 : 1000;
 constexpr std::uint64_t seed = 20261121;
 constexpr double idleSeconds = 0.08;
 

@@ -3,6 +3,7 @@
 // 64 gates, 10,000 trials, gates that die at random: none is lost, none is made twice, and the gates have something to do. Once on the
 // board alone with a clock of its own, where busy can be measured on any machine, and once with the pool's threads and fake gates.
 #include "core/pool/gatepool.h"
+#include "tests/paths.h"
 
 #include <QtTest>
 
@@ -185,8 +186,10 @@ private slots:
 void TestPoolSimulation::onAClockOfItsOwn_data()
 {
     QTest::addColumn<int>("seed");
-    for (const int seed : {1, 2, 3})
-        QTest::newRow(std::to_string(seed).c_str()) << seed;
+    for (const int seed : {1, 2, 3}) {
+        if (seed == 1 || !klineage::test::isSanitized())
+            QTest::newRow(std::to_string(seed).c_str()) << seed;
+    }
 }
 
 void TestPoolSimulation::onAClockOfItsOwn()

@@ -284,7 +284,8 @@ private slots:
         // Between two looks files grow one after the other, in this order.
         const QStringList order{"candidates/", "trials.jsonl", "transcript.jsonl", "ledger.jsonl",
                                 "steps.jsonl"};
-        for (std::size_t i = 1; i < states.size() && !QTest::currentTestFailed(); ++i) {
+        const std::size_t stride = klineage::test::isSanitized() ? 3 : 1;
+        for (std::size_t i = 1; i < states.size() && !QTest::currentTestFailed(); i += stride) {
             std::map<std::string, std::string> state = states[i - 1];
             for (const QString &kind : order) {
                 for (const auto &[name, text] : states[i]) {
@@ -304,7 +305,7 @@ private slots:
             }
             resume(states[i]);
         }
-        QVERIFY(kills > 100);
+        QVERIFY(kills > 100 / static_cast<int>(stride));
     }
 
     void changedPromptIsAConflict()

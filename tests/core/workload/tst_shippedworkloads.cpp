@@ -144,9 +144,12 @@ bool isRefused(const fs::path &file)
 void TestShippedWorkloads::everyCandidateHasAPlanForEveryCase_data()
 {
     QTest::addColumn<QString>("path");
+    int number = 0;
     for (const auto &entry : fs::recursive_directory_iterator(root())) {
         const std::string extension = entry.path().extension().string();
-        if (extension == ".cu" || extension == ".cl")
+        // Under the sanitizers one in four: they read alike.
+        if ((extension == ".cu" || extension == ".cl")
+            && (!klineage::test::isSanitized() || number++ % 4 == 0))
             QTest::newRow(entry.path().lexically_relative(root()).c_str())
                 << QString::fromStdString(entry.path().string());
     }

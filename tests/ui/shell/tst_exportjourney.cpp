@@ -148,10 +148,9 @@ private slots:
     {
         QTest::addColumn<QString>("kind");
         QTest::addColumn<bool>("dark");
-        for (const char *kind : {"png", "svg", "pdf"}) {
-            for (const bool dark : {false, true})
-                QTest::addRow("%s %s", kind, dark ? "dark" : "light") << QString::fromLatin1(kind) << dark;
-        }
+        for (const char *kind : {"png", "svg", "pdf"})
+            QTest::addRow("%s light", kind) << QString::fromLatin1(kind) << false;
+        QTest::addRow("svg dark") << QStringLiteral("svg") << true; // theKindsShowTheSamePage
     }
 
     void everyPictureInThreeActions()
@@ -162,6 +161,13 @@ private slots:
         // Panes that are as large as paper, so that paper is not larger than they.
         const RealWindow real(QStringLiteral("gemm/sm90/K08"), QSize(2600, 1700));
         QVERIFY(real.ready);
+        // Paper is light, whatever the screen is; so is what it is compared with.
+        std::vector<QImage> screens;
+        for (const Picture &picture : pictures()) {
+            picture.goThere(real);
+            QVERIFY(real.settle());
+            screens.push_back(real.window->panel(QLatin1String(picture.panel))->grab().toImage());
+        }
         Theme::apply(*qApp, dark ? ThemeChoice::Dark : ThemeChoice::Light);
         // The kind is chosen once, by the ending that is typed.
         pictures()[0].goThere(real);
@@ -186,12 +192,7 @@ private slots:
             const QString file = folder.filePath(QStringLiteral("%1.%2").arg(number++).arg(kind));
             QVERIFY2(QFile::rename(proposed, file), qPrintable(proposed)); // the next one is called the same
             QVERIFY(Theme::choice() == (dark ? ThemeChoice::Dark : ThemeChoice::Light));
-
-            // Paper is light, whatever the screen is; so is what it is compared with.
-            Theme::apply(*qApp, ThemeChoice::Light);
-            QTest::qWait(1);
-            const QImage screen = panel->grab().toImage();
-            Theme::apply(*qApp, dark ? ThemeChoice::Dark : ThemeChoice::Light);
+            const QImage &screen = screens[static_cast<std::size_t>(number - 1)];
             const QImage paper = opened(file, screen.size());
             if (kind == QLatin1String("pdf") && paper.isNull()) {
                 QVERIFY(bytesOf(file).startsWith("%PDF-"));

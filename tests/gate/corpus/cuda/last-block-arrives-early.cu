@@ -19,7 +19,7 @@ block = ["32", "8"]
 args = ["a", "b", "c", "parts", "arrived", "int M", "int N", "int K"]
 */
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The last of four blocks to arrive adds up their parts, and neither a barrier nor a fence lies between a block's parts and its arrival.
+// The last of four blocks to arrive adds up their parts; a block says that it has arrived before it has begun its part.
 
 extern "C" __global__ void product(const float *a, const float *b, float *c, float *parts, unsigned *arrived, int M, int N,
                                    int K)
@@ -28,13 +28,13 @@ extern "C" __global__ void product(const float *a, const float *b, float *c, flo
     const int row = blockIdx.y * 8 + threadIdx.y;
     const bool inside = row < M && col < N;
     __shared__ unsigned before;
+    if (threadIdx.x == 0 && threadIdx.y == 0)
+        before = atomicAdd(arrived + blockIdx.y * gridDim.x + blockIdx.x, 1u);
     float sum = 0.0f;
     for (int k = blockIdx.z; inside && k < K; k += 4)
         sum += a[row * K + k] * b[k * N + col];
     if (inside)
         parts[(blockIdx.z * M + row) * N + col] = sum;
-    if (threadIdx.x == 0 && threadIdx.y == 0) // the last of this warp's stores and those of seven others may still be on their way
-        before = atomicAdd(arrived + blockIdx.y * gridDim.x + blockIdx.x, 1u);
     __syncthreads();
     if (before != 3 || !inside)
         return;
