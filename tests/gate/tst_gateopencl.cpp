@@ -11,6 +11,8 @@
 #include <QtTest>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 
 using namespace klineage;
 using namespace klineage::gate;
@@ -60,6 +62,7 @@ private slots:
     void zeroedWorkspace();
     void badParentIsSaid();
     void referenceThatIsMissingIsSaid();
+    void aReferencesTimeIsNotTheCandidates();
     void tunablesReachTheKernel();
     void softmaxWithMasks();
     void choicesInAnyOrder_data();
@@ -315,6 +318,24 @@ void TestGateOpenCl::referenceThatIsMissingIsSaid()
     QCOMPARE(trial->verdict.status, VerdictStatus::Correct);
     QVERIFY(trial->verdict.comparisons.empty());
     QVERIFY(evidence(*trial, "nosuchblas").find("not compared") == 0);
+}
+
+void TestGateOpenCl::aReferencesTimeIsNotTheCandidates()
+{
+    // A package that is never ready takes what the candidate had left; packages that compile for minutes do.
+    const QTemporaryDir folder;
+    const auto python = std::filesystem::path(folder.path().toStdString()) / "python";
+    std::ofstream(python) << "#!/bin/sh\nexec sleep 600\n";
+    std::filesystem::permissions(python, std::filesystem::perms::owner_all);
+    qputenv("KLINEAGE_PYTHON", python.c_str());
+    GateJob job = test::quickJob(test::naive());
+    job.workload.references.front().provider = "torch";
+    job.request.deadlineSeconds = 12;
+    const auto trial = gate(job);
+    qunsetenv("KLINEAGE_PYTHON");
+    QVERIFY(trial);
+    QVERIFY2(trial->verdict.status == VerdictStatus::Correct, trial->verdict.message.c_str());
+    QVERIFY(evidence(*trial, "torch").find("not compared") == 0);
 }
 
 void TestGateOpenCl::tunablesReachTheKernel()

@@ -60,16 +60,16 @@ struct TrialContext {
     }
 };
 
-/// While it lives the gate does work of its own, whose time is not the candidate's: inputs and expected outputs; transfers and comparison
-/// where those are ours. The session has no deadline meanwhile (each operation has its own limit), and the trial's is moved by as
-/// much in the end.
+/// While it lives the gate does work of its own, whose time is not the candidate's: inputs and expected outputs; packages that are made ready
+/// as references (some compile for minutes); transfers and comparison where those are ours. The session has no deadline meanwhile (each
+/// operation has its own limit), and the trial's is moved by as much in the end.
 class OwnTime
 {
 public:
-    enum class Work { Oracle, Transfers };
+    enum class Work { Oracle, Reference, Transfers };
     OwnTime(const TrialContext &context, Work work)
         : m_context(context)
-        , m_counts(work == Work::Oracle || context.transfersAreOurs)
+        , m_counts(work != Work::Transfers || context.transfersAreOurs)
         , m_begin(std::chrono::steady_clock::now())
     {
         if (m_counts)

@@ -177,6 +177,7 @@ void MeasuredSides::addPythonReference(const std::string &name, const ReferenceC
     };
     if (!m_context.python)
         return;
+    const OwnTime own(m_context, OwnTime::Work::Reference);
     const auto session =
         m_context.python->session(call.provider, m_context.deadline.secondsLeft(), m_context.stop);
     if (!session)
