@@ -12,8 +12,8 @@ using process::Deadline;
 
 namespace {
 
-constexpr double graceSeconds =
-    120; // what a trial may take beyond its own deadline: oracle, start of workers
+// What a trial may take beyond its own deadline without a word: oracle, start of workers, packages that compile (packagePrepareSeconds).
+constexpr double graceSeconds = 330;
 constexpr double devicesLimitSeconds = 90;
 constexpr double cancelLimitSeconds = 30; // how soon a gate has to say that a trial is over
 constexpr double glanceSeconds = 0.5;     // how often a start is looked at

@@ -20,7 +20,6 @@ namespace {
 
 constexpr int protocolVersion = 1;
 constexpr std::size_t maxMessageBytes = std::size_t{1} << 20;
-constexpr double prepareLimitSeconds = 300; // uploads; packages compile and try out kernels
 constexpr double runLimitSeconds = 60;
 constexpr double versionsLimitSeconds = 20;
 constexpr std::size_t alignment = 256;
@@ -173,8 +172,8 @@ WorkerResult<void> PythonSession::begin(CaseInstancePtr instance, std::size_t se
             std::copy(bytes.begin(), bytes.end(),
                       m_memory.bytes().begin() + tensors[i].at("offset").get<std::ptrdiff_t>());
     }
-    const auto done =
-        ask({{"op", "begin"}, {"tensors", tensors}, {"memory", total}, {"sets", sets}}, prepareLimitSeconds);
+    const auto done = ask({{"op", "begin"}, {"tensors", tensors}, {"memory", total}, {"sets", sets}},
+                          packagePrepareSeconds);
     if (!done)
         return tl::unexpected(done.error());
     return {};
@@ -184,7 +183,7 @@ WorkerResult<int> PythonSession::add(const ReferenceCall &call)
 {
     const auto answer =
         ask({{"op", "add"}, {"call", {{"op", call.op}, {"buffers", call.buffers}, {"sizes", call.sizes}}}},
-            prepareLimitSeconds);
+            packagePrepareSeconds);
     if (!answer)
         return tl::unexpected(answer.error());
     const auto subject = answer->find("subject");

@@ -19,6 +19,11 @@ inline constexpr std::array pythonProviders{"torch", "flashinfer", "fla", "flash
 
 [[nodiscard]] bool isPythonProvider(const std::string &provider);
 
+/// How long a package may take to be imported; the first one may have a device made ready, too.
+inline constexpr double packageStartSeconds = 120;
+/// How long each step of making a reference ready may take: uploads; packages compile and try out kernels.
+inline constexpr double packagePrepareSeconds = 300;
+
 /// A python3 process that has imported a provider's package, and the conversation with it (resources/python/references.py, which is
 /// part of this program). It has a device context and buffers of its own, so it shares nothing with the candidate. KLINEAGE_PYTHON
 /// names another interpreter. After any failure but a refusal the process is killed, and every later call fails the same way.

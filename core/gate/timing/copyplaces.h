@@ -2,7 +2,8 @@
 //
 // Where the copies of a tensor lie in their one buffer. Their distances are drawn from what the operating system knows, anew for each tensor
 // and each trial: who knows where one copy is does not know where others are, and cannot do the work of their runs ahead of time but by
-// searching for them. Distances are whole pages, and small enough that as much memory is reached at a time as before.
+// searching for them. Distances are whole pages. Small tensors lie further apart than they are long, so that more
+// pages of memory are reached than without gaps; kernels of 3 to 7 microseconds on an H200 took no longer for it.
 #pragma once
 
 #include <cstddef>

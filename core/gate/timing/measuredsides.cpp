@@ -178,18 +178,24 @@ void MeasuredSides::addPythonReference(const std::string &name, const ReferenceC
     if (!m_context.python)
         return;
     const OwnTime own(m_context, OwnTime::Work::Reference);
-    const auto session =
-        m_context.python->session(call.provider, m_context.deadline.secondsLeft(), m_context.stop);
+    const auto busyWith = [&](const std::string &what) { // who waits for the trial hears of each step
+        m_context.report(Stage::Profile, 0, what + ' ' + name);
+    };
+    busyWith("starting");
+    const auto session = m_context.python->session(call.provider, packageStartSeconds, m_context.stop);
     if (!session)
         return left(session.error());
     if (m_begun.insert(*session).second) {
+        busyWith("uploading inputs for");
         if (auto begun = (*session)->begin(m_correct.timed.front(), m_buffers.count(), m_context.stop);
             !begun)
             return left(begun.error());
     }
+    busyWith("compiling");
     const auto subject = (*session)->add(call);
     if (!subject)
         return left(subject.error());
+    busyWith("checking");
     const auto wrong = (*session)->check(*subject);
     if (!wrong)
         return left(wrong.error());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A thousand runs against a server that goes wrong in every way it can, killed between any two writes. The server keeps its own books, so
+// A thousand runs (fewer under the sanitizers) against a server that goes wrong in every way it can, killed between any two writes. The server keeps its own books, so
 // that what the ledger says can be held against what was really served.
 #include "core/files/atomicfile.h"
 #include "core/llm/author.h"

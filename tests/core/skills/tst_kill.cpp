@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A process that edits cards and records trials is killed at random moments, fifty times on the same files.
+// A process that edits cards and records trials is killed at random moments, again and again on the same files: fifty times, fewer under the sanitizers.
 #include "core/base/random.h"
 #include "core/files/atomicfile.h"
 #include "core/files/jsonlines.h"
@@ -161,14 +161,14 @@ class TestKill : public QObject
 private slots:
     void killsDamageNothing()
     {
-        const int rounds = klineage::test::isSanitized() ? 15 : 50;
+        const std::size_t rounds = klineage::test::isSanitized() ? 15 : 50;
         const WorkspaceCopy copy;
         const CardStore store(copy.skills());
         std::mt19937 random(std::random_device{}());
         std::uniform_int_distribution<useconds_t> lifetimeUs(
             0, static_cast<useconds_t>(2 * timeOfTwelveChanges().count()));
         Counts total;
-        for (int round = 0; round < rounds; ++round) {
+        for (std::size_t round = 0; round < rounds; ++round) {
             const Counts before = countStrictly(copy);
             bool failed = false;
             Worker worker(copy);
@@ -203,7 +203,8 @@ private slots:
                  recovered->notices) // the torn line itself stays until the next append
                 QVERIFY2(notice.find("was cut short") != std::string::npos, notice.c_str());
         }
-        QVERIFY2(total.events > 50 && total.trials > 10, "the children were killed before they did anything");
+        QVERIFY2(total.events > rounds && 5 * total.trials > rounds,
+                 "the children were killed before they did anything");
     }
 };
 

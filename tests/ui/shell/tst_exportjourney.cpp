@@ -162,6 +162,7 @@ private slots:
         const RealWindow real(QStringLiteral("gemm/sm90/K08"), QSize(2600, 1700));
         QVERIFY(real.ready);
         // Paper is light, whatever the screen is; so is what it is compared with.
+        Theme::apply(*qApp, ThemeChoice::Light);
         std::vector<QImage> screens;
         for (const Picture &picture : pictures()) {
             picture.goThere(real);

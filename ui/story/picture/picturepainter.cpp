@@ -215,7 +215,9 @@ QStringList fittedLines(const QString &text, const QFontMetricsF &metrics, doubl
             end = line.lastIndexOf(QLatin1Char(' '), end - 1);
         if (end <= 0 || end == line.size())
             continue;
-        if (const qsizetype comma = line.lastIndexOf(QLatin1String(", "), end - 1); comma > 0)
+        // Behind a comma rather than anywhere, where what is left fits into one line then.
+        const qsizetype comma = line.lastIndexOf(QLatin1String(", "), end - 1);
+        if (comma > 0 && metrics.horizontalAdvance(line.mid(comma + 2)) <= width)
             end = comma + 1;
         lines[i] = line.left(end);
         lines.insert(i + 1, line.mid(end + 1));
