@@ -14,7 +14,7 @@ complain() { echo "$*" >&2; failed=yes; }
 
 "$root/resources/setup/check-format.sh" || complain "The format check failed."
 
-# Tests wait for one another and for their own deadlines: that is time in which the release build, and then its tests, go on.
+# What the tests under the sanitizers wait for is time in which the release build goes on.
 echo "Building core under the sanitizers (log: build/asan/build.log) and testing it beside what follows (build/asan/test.log) ..."
 werror="-DKLINEAGE_WERROR=${KLINEAGE_WERROR:-OFF}"
 KLINEAGE_CMAKE_FLAGS="-DKLINEAGE_BUILD_TESTS=ON $werror"
@@ -32,18 +32,19 @@ echo "Building everything (log: build/release/build.log) ..."
 KLINEAGE_CMAKE_FLAGS="-DKLINEAGE_BUILD_UI=ON -DKLINEAGE_BUILD_TESTS=ON $werror"
 built=yes
 klineage_build release || built=no
-if [ "$built" = yes ]; then
-    [ -z "$sanitized" ] || export KLINEAGE_FUZZ_RUNS=1000 # each parser reads all of its mutations, the same, under the sanitizers
-    rm -rf build/release/test-results
-    mkdir -p build/release/test-results
-    ctest --preset release --output-junit test-results/ctest.xml || failed=yes
-fi
-if [ -n "$sanitized" ] && ! wait "$sanitized"; then
-    tail -n 60 build/asan/test.log
-    complain "Tests failed under the sanitizers: all of it is in build/asan/test.log"
+if [ -n "$sanitized" ]; then
+    if wait "$sanitized"; then
+        export KLINEAGE_FUZZ_RUNS=1000 # each parser has just read all of its mutations, which are the same here
+    else
+        tail -n 60 build/asan/test.log
+        complain "Tests failed under the sanitizers: all of it is in build/asan/test.log"
+    fi
 fi
 sanitized=""
 [ "$built" = yes ] || exit 1
+rm -rf build/release/test-results
+mkdir -p build/release/test-results
+ctest --preset release --output-junit test-results/ctest.xml || failed=yes
 
 count=$("$root/resources/setup/count-tests.sh" build/release)
 [ "$failed" = no ] || echo "Not all is well: see the messages above."
