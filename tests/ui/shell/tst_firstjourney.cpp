@@ -47,8 +47,12 @@ const char *const wrongSoftmax =
     "    float top = -INFINITY, sum = 0;\n"
     "    for (int c = 0; c < cols; ++c)\n"
     "        top = fmax(top, src[r * cols + c]);\n"
-    "    for (int c = 0; c < cols; ++c)\n"
-    "        sum += exp(src[r * cols + c] - top);\n"
+    "    for (int c = 0; c < cols; c += 64) {\n" // thousands of terms one after another are at the tolerance's edge
+    "        float part = 0;\n"
+    "        for (int i = c; i < min(cols, c + 64); ++i)\n"
+    "            part += exp(src[r * cols + i] - top);\n"
+    "        sum += part;\n"
+    "    }\n"
     "    for (int c = 0; c < cols; ++c)\n"
     "        dst[r * cols + c] = exp(src[r * cols + c] - top);\n"
     "}\n";
@@ -433,8 +437,11 @@ private slots:
         QTest::keyClicks(source, QStringLiteral(" / sum"));
         QTRY_VERIFY(dialog->isSettled() && dialog->candidate().contains(QLatin1String("top) / sum;")));
         QTest::keyClick(source, Qt::Key_Return, Qt::ControlModifier);
-        QTRY_VERIFY_WITH_TIMEOUT(begun.count() + failed.count() == 1, 240'000);
-        QCOMPARE(gate::toString(finished[1][1].value<gate::Trial>().verdict.status), "correct");
+        QTRY_VERIFY_WITH_TIMEOUT(finished.count() + failed.count() == 2, 240'000);
+        QVERIFY2(failed.isEmpty(), qPrintable(failed.isEmpty() ? QString() : failed[0][1].toString()));
+        const gate::Verdict mended = finished[1][1].value<gate::Trial>().verdict;
+        QVERIFY2(mended.status == gate::VerdictStatus::Correct, mended.message.c_str());
+        QTRY_COMPARE(begun.count(), 1);
         const QString key = begun[0][0].toString();
         QVERIFY2(key.startsWith(QLatin1String("softmax/")) && key.endsWith(QLatin1String("-my-softmax")),
                  qPrintable(key));
