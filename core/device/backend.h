@@ -199,8 +199,16 @@ public:
     }
 
     [[nodiscard]] virtual Result<BufferId> allocate(std::size_t bytes) = 0; ///< at least 256-byte aligned
+    /// Where the device can have it so, at an address that cannot be told from those of other buffers. Such a buffer is not shared.
+    [[nodiscard]] virtual Result<BufferId> allocateHidden(std::size_t bytes) { return allocate(bytes); }
+    /// A buffer that has memory at some places alone: who reaches anywhere else is ended. Bytes and places: whole pages of 2 MiB.
+    [[nodiscard]] virtual Result<BufferId> scatter(std::size_t, std::size_t, const std::vector<std::size_t> &)
+    {
+        return fail(ErrorCode::Unavailable, "Buffers of this device are one piece.");
+    }
     virtual void release(BufferId buffer) = 0;
-    [[nodiscard]] virtual Status upload(BufferId buffer, std::span<const std::byte> image) = 0;
+    [[nodiscard]] virtual Status upload(BufferId buffer, std::size_t offset,
+                                        std::span<const std::byte> image) = 0;
     [[nodiscard]] virtual Status download(BufferId buffer, std::size_t offset,
                                           std::span<std::byte> image) = 0;
     /// What another process needs to open the buffer, and the buffer that another process shares, as it lies in the device's memory. It

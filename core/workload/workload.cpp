@@ -118,6 +118,8 @@ Result<Tolerance> Workload::toleranceFor(const Case &c) const
         limits.relL2 = limits.rtol = limits.atol = 0;
         limits.exact = true;
     }
+    for (double *limit : {&limits.relL2, &limits.rtol, &limits.atol, &limits.rowSum})
+        *limit *= std::sqrt(c.stretch);
     if (!tolerance.reduction)
         return limits;
     const Result<double> terms = tolerance.reduction->evaluateReal(bindings(c));
@@ -128,7 +130,8 @@ Result<Tolerance> Workload::toleranceFor(const Case &c) const
         return fail(ErrorCode::InvalidInput, "the reduction '" + tolerance.reduction->text() + "' in case '"
                                                  + c.name
                                                  + "' is below 1; expected the number of terms of a sum.");
-    limits.atol *= std::sqrt(*terms / unscaledReduction);
+    limits.atol *=
+        std::sqrt(*terms / c.stretch / unscaledReduction); // the terms count the stretch themselves
     return limits;
 }
 

@@ -94,6 +94,8 @@ struct Case {
     std::map<std::string, AxisRange> drawn;            ///< not in the timed case
     std::map<std::string, Distribution> distributions; ///< overrides by tensor name
     bool exact = false; ///< outputs must equal the oracle rounded to their type, whatever the tolerance
+    double stretch =
+        1; ///< sums are so many times as long as in any case of the file: all limits are multiplied by √stretch
 };
 
 /// The case with each drawn axis at the index-th of its values (modulo their number, by axis), and so without drawn axes.

@@ -7,6 +7,7 @@
 #include "core/files/atomicfile.h"
 #include "core/gate/selftest/runcorpus.h"
 #include "core/gate/session/sandbox.h"
+#include "core/gate/timing/copyplaces.h"
 #include "core/gate/timing/timedbuffers.h"
 #include "core/pool/gateclient.h"
 #include "core/trial/analysis/ceilings.h"
@@ -367,6 +368,10 @@ void places(const Setting &setting, Report &report)
     }
     report.require(whole == sets, "each copy holds what it was given",
                    std::to_string(whole) + " of " + std::to_string(sets));
+    const gate::GuardedCopies &first = guards->copies.front();
+    const std::size_t behind = first.places.front() + gate::placeBytes(first.placeBytes);
+    report.require(!(*worker)->download(first.buffer, 4096, behind), "nothing lies between copies",
+                   "reading there ends the worker");
 }
 
 struct Group {

@@ -141,12 +141,32 @@ Result<BufferId> CudaBackend::allocate(std::size_t bytes)
     return m_held.addBuffer(BufferMemory(std::move(*memory)), bytes);
 }
 
-Status CudaBackend::upload(BufferId buffer, std::span<const std::byte> image)
+Result<BufferId> CudaBackend::allocateHidden(std::size_t bytes)
 {
-    const auto target = m_held.memory(buffer, image.size());
+    auto memory = ScatteredMemory::hidden(m_driver, m_device, bytes,
+                                          "allocate " + std::to_string(bytes) + " bytes of device memory");
+    if (!memory)
+        return tl::unexpected(memory.error());
+    return m_held.addBuffer(BufferMemory(std::move(*memory)), bytes);
+}
+
+Result<BufferId> CudaBackend::scatter(std::size_t rangeBytes, std::size_t placeBytes,
+                                      const std::vector<std::size_t> &places)
+{
+    auto memory = ScatteredMemory::make(m_driver, m_device, rangeBytes, placeBytes, places,
+                                        "allocate " + std::to_string(places.size()) + " times "
+                                            + std::to_string(placeBytes) + " bytes of device memory");
+    if (!memory)
+        return tl::unexpected(memory.error());
+    return m_held.addBuffer(BufferMemory(std::move(*memory)), rangeBytes);
+}
+
+Status CudaBackend::upload(BufferId buffer, std::size_t offset, std::span<const std::byte> image)
+{
+    const auto target = m_held.memory(buffer, offset + image.size());
     if (!target)
         return tl::unexpected(target.error());
-    return m_driver.toDevice(*target, image.data(), image.size(), "copy to the device");
+    return m_driver.toDevice(*target + offset, image.data(), image.size(), "copy to the device");
 }
 
 Status CudaBackend::download(BufferId buffer, std::size_t offset, std::span<std::byte> image)

@@ -48,12 +48,15 @@ public:
     void unload(ModuleId module) override;
     Status readGlobal(ModuleId module, const std::string &name, std::span<std::byte> bytes) override;
     Result<BufferId> allocate(std::size_t bytes) override;
+    Result<BufferId> allocateHidden(std::size_t bytes) override;
+    Result<BufferId> scatter(std::size_t rangeBytes, std::size_t placeBytes,
+                             const std::vector<std::size_t> &places) override;
     void release(BufferId buffer) override
     {
         m_contents.clear();
         m_held.eraseBuffer(buffer);
     }
-    Status upload(BufferId buffer, std::span<const std::byte> image) override;
+    Status upload(BufferId buffer, std::size_t offset, std::span<const std::byte> image) override;
     Status download(BufferId buffer, std::size_t offset, std::span<std::byte> image) override;
     Result<std::string> share(BufferId buffer) override;
     Result<BufferId> adopt(const std::string &handle, std::size_t bytes) override;
@@ -93,6 +96,7 @@ private:
         CUgraphExec graph = nullptr; ///< nothing: its runs are launched one by one
     };
     Result<std::vector<Part>> partsOf(Entry &entry, const TimedRun &run);
+    Result<CUgraphExec> splitGraph(Entry &entry, const std::vector<Part> &parts, const TimedRun &run);
     Status enqueueCopies(std::span<const CopyRange> ranges);
     Status makeContents(const TimedRun &run);
     /// What the inputs of all sets add up to.
@@ -113,6 +117,7 @@ private:
     std::unique_ptr<counters::PcSampler> m_sampler;
     // Those further down use those further up, and are let go first.
     Stream m_stream;
+    ExecutableGraph m_split; ///< of the last sample with a change midway
     Event m_begin;
     Event m_end;
     std::string m_pciBusId;

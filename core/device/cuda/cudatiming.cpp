@@ -47,7 +47,28 @@ Result<CUgraphExec> CudaBackend::replay(Entry &entry, const TimedRun &run)
     return made;
 }
 
-/// The sample, or what comes before the change midway and what behind it.
+/// With the change midway among its runs: no pause tells it from a sample that is timed, and no launch is the last before the change.
+Result<CUgraphExec> CudaBackend::splitGraph(Entry &entry, const std::vector<Part> &parts, const TimedRun &run)
+{
+    auto graph = captureGraph(m_driver, m_stream.get(), [&]() -> Status {
+        if (auto done = enqueueRuns(entry, parts.front().run); !done)
+            return done;
+        if (auto done = enqueueCopies(run.then); !done)
+            return done;
+        return enqueueRuns(entry, parts.back().run);
+    });
+    if (!graph)
+        return tl::unexpected(graph.error());
+    m_split = std::move(*graph);
+    if (auto sent = m_driver.check(m_driver.graphUpload(m_split.get(), m_stream.get()), "upload a graph");
+        !sent)
+        return tl::unexpected(sent.error());
+    if (auto done = m_driver.check(m_driver.streamSynchronize(m_stream.get()), "upload a graph"); !done)
+        return tl::unexpected(done.error());
+    return m_split.get();
+}
+
+/// The sample, or what comes before the change midway and what behind it where its runs are launched one by one.
 Result<std::vector<CudaBackend::Part>> CudaBackend::partsOf(Entry &entry, const TimedRun &run)
 {
     std::vector<Part> parts;
@@ -60,6 +81,14 @@ Result<std::vector<CudaBackend::Part>> CudaBackend::partsOf(Entry &entry, const 
     add(run.first, run.isSplit() ? run.midway : run.repeats);
     if (run.isSplit())
         add(run.first + static_cast<std::size_t>(run.midway), run.repeats - run.midway);
+    if (run.isSplit() && run.replay) {
+        const auto graph = splitGraph(entry, parts, run);
+        if (!graph)
+            return tl::unexpected(graph.error());
+        parts.resize(1);
+        parts.front().graph = *graph;
+        return parts;
+    }
     for (Part &part : parts) {
         if (!run.replay)
             continue;
@@ -169,6 +198,7 @@ Result<CudaBackend::InputSums> CudaBackend::inputSums(std::uint64_t key)
     InputSums sums{key, {}, {}};
     for (const Contents &set : m_contents)
         sums.regions.insert(sums.regions.end(), set.inputs.begin(), set.inputs.end());
+    sums.regions = m_helpers.cut(sums.regions);
     auto added = m_helpers.sums(m_stream.get(), sums.regions, key);
     if (!added)
         return tl::unexpected(added.error());
@@ -190,8 +220,9 @@ Result<std::optional<BufferBinding>> CudaBackend::changedInput(const InputSums &
         const auto place = m_held.placeOf(region.address);
         const bool ours = run.isSplit() && place
                           && std::any_of(run.then.begin(), run.then.end(), [&](const CopyRange &range) {
-                                 return range.to == place->buffer && range.toOffset >= place->offsetBytes
-                                        && range.toOffset - place->offsetBytes < region.bytes;
+                                 return range.to == place->buffer
+                                        && range.toOffset < place->offsetBytes + region.bytes
+                                        && place->offsetBytes < range.toOffset + range.bytes;
                              });
         if (!ours)
             return place;

@@ -36,6 +36,13 @@ namespace klineage::gate::cuda {
     X(occupancyBlocks, cuOccupancyMaxActiveBlocksPerMultiprocessor, 6050) \
     X(memAlloc, cuMemAlloc, 3020) \
     X(memFree, cuMemFree, 3020) \
+    X(memAddressReserve, cuMemAddressReserve, 10020) \
+    X(memAddressFree, cuMemAddressFree, 10020) \
+    X(memCreate, cuMemCreate, 10020) \
+    X(memRelease, cuMemRelease, 10020) \
+    X(memMap, cuMemMap, 10020) \
+    X(memUnmap, cuMemUnmap, 10020) \
+    X(memSetAccess, cuMemSetAccess, 10020) \
     X(ipcGetMemHandle, cuIpcGetMemHandle, 4010) \
     X(ipcOpenMemHandle, cuIpcOpenMemHandle, 11000) \
     X(ipcCloseMemHandle, cuIpcCloseMemHandle, 4010) \

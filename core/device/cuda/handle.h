@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/device/cuda/driver.h"
+#include "core/device/cuda/scattered.h"
 #include "core/device/handle.h"
 
 #include <cstddef>
@@ -20,7 +21,7 @@ using DeviceMemory = Handle<Driver, CUdeviceptr, &Driver::memFree>;
 /// Of another process.
 using OpenedMemory = Handle<Driver, CUdeviceptr, &Driver::ipcCloseMemHandle>;
 
-/// One or the other.
+/// One of these.
 class BufferMemory
 {
 public:
@@ -31,11 +32,18 @@ public:
     explicit BufferMemory(OpenedMemory opened)
         : m_opened(std::move(opened))
     {}
-    [[nodiscard]] CUdeviceptr get() const { return m_own ? m_own.get() : m_opened.get(); }
+    explicit BufferMemory(ScatteredMemory scattered)
+        : m_scattered(std::move(scattered))
+    {}
+    [[nodiscard]] CUdeviceptr get() const
+    {
+        return m_scattered ? m_scattered.get() : m_own ? m_own.get() : m_opened.get();
+    }
 
 private:
     DeviceMemory m_own;
     OpenedMemory m_opened;
+    ScatteredMemory m_scattered;
 };
 
 /// As C interfaces take it.

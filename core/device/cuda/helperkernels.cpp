@@ -10,15 +10,27 @@ struct Mark { u64 sm; u64 cycles; u64 nanoseconds; };
 struct Output { u64 address; u64 elements; u64 tile; u64 kind; u64 slot; };
 struct Print { u64 hash; double sum; double projection; double squares; unsigned nonFinite; unsigned unwritten; };
 
+// A block a region: the host cuts long ones (Helpers::cut()).
+__device__ bool inSixteens(const Region &region)
+{
+    return (region.address | region.bytes) % 16 == 0;
+}
+
 extern "C" __global__ void klineage_fill(const Region *regions, unsigned word, u64 *)
 {
-    const Region region = regions[blockIdx.y];
+    const Region region = regions[blockIdx.x];
+    if (inSixteens(region)) {
+        uint4 *out = reinterpret_cast<uint4 *>(region.address);
+#pragma unroll 4
+        for (u64 i = threadIdx.x; i < region.bytes / 16; i += blockDim.x)
+            out[i] = make_uint4(word, word, word, word);
+        return;
+    }
     const u64 words = region.bytes / 4;
     unsigned *out = reinterpret_cast<unsigned *>(region.address);
-    const u64 step = u64(gridDim.x) * blockDim.x;
-    for (u64 i = u64(blockIdx.x) * blockDim.x + threadIdx.x; i < words; i += step)
+    for (u64 i = threadIdx.x; i < words; i += blockDim.x)
         out[i] = word;
-    if (blockIdx.x == 0 && threadIdx.x < region.bytes % 4)
+    if (threadIdx.x < region.bytes % 4)
         reinterpret_cast<unsigned char *>(region.address)[words * 4 + threadIdx.x] =
             static_cast<unsigned char>(word >> (8 * threadIdx.x));
 }
@@ -26,16 +38,27 @@ extern "C" __global__ void klineage_fill(const Region *regions, unsigned word, u
 // The least address of what klineage_fill wrote and is another word now.
 extern "C" __global__ void klineage_touched(const Region *regions, unsigned word, u64 *found)
 {
-    const Region region = regions[blockIdx.y];
+    const Region region = regions[blockIdx.x];
+    if (inSixteens(region)) {
+        const uint4 *in = reinterpret_cast<const uint4 *>(region.address);
+#pragma unroll 4
+        for (u64 i = threadIdx.x; i < region.bytes / 16; i += blockDim.x) {
+            const uint4 is = in[i];
+            if (((is.x ^ word) | (is.y ^ word) | (is.z ^ word) | (is.w ^ word)) == 0)
+                continue;
+            const unsigned before = is.x != word ? 0 : is.y != word ? 1 : is.z != word ? 2 : 3;
+            atomicMin(found, region.address + 16 * i + 4 * before);
+        }
+        return;
+    }
     const u64 words = region.bytes / 4;
     const unsigned *in = reinterpret_cast<const unsigned *>(region.address);
-    const u64 step = u64(gridDim.x) * blockDim.x;
-    for (u64 i = u64(blockIdx.x) * blockDim.x + threadIdx.x; i < words; i += step) {
+    for (u64 i = threadIdx.x; i < words; i += blockDim.x) {
         if (in[i] != word)
             atomicMin(found, region.address + 4 * i);
     }
     const u64 last = region.address + words * 4 + threadIdx.x;
-    if (blockIdx.x == 0 && threadIdx.x < region.bytes % 4
+    if (threadIdx.x < region.bytes % 4
         && *reinterpret_cast<const unsigned char *>(last) != static_cast<unsigned char>(word >> (8 * threadIdx.x)))
         atomicMin(found, last);
 }
@@ -51,19 +74,28 @@ __device__ u64 spread(u64 x)
 // What the bytes of each region add up to, with a key that nobody else knows.
 extern "C" __global__ void klineage_sum(const Region *regions, u64 key, u64 *sums)
 {
-    const Region region = regions[blockIdx.y];
-    const u64 words = region.bytes / 4;
-    const unsigned *in = reinterpret_cast<const unsigned *>(region.address);
-    const u64 step = u64(gridDim.x) * blockDim.x;
+    const Region region = regions[blockIdx.x];
     u64 sum = 0;
-    for (u64 i = u64(blockIdx.x) * blockDim.x + threadIdx.x; i < words; i += step)
-        sum += spread(key + (i << 32 | in[i]));
-    if (blockIdx.x == 0 && threadIdx.x < region.bytes % 4) {
-        const u64 last = region.address + words * 4 + threadIdx.x;
-        sum += spread(~key + (u64(threadIdx.x) << 32 | *reinterpret_cast<const unsigned char *>(last)));
+    if (inSixteens(region)) {
+        const uint4 *in = reinterpret_cast<const uint4 *>(region.address);
+#pragma unroll 4
+        for (u64 i = threadIdx.x; i < region.bytes / 16; i += blockDim.x) {
+            const uint4 is = in[i];
+            sum += spread(key + ((4 * i) << 32 | is.x)) + spread(key + ((4 * i + 1) << 32 | is.y))
+                   + spread(key + ((4 * i + 2) << 32 | is.z)) + spread(key + ((4 * i + 3) << 32 | is.w));
+        }
+    } else {
+        const u64 words = region.bytes / 4;
+        const unsigned *in = reinterpret_cast<const unsigned *>(region.address);
+        for (u64 i = threadIdx.x; i < words; i += blockDim.x)
+            sum += spread(key + (i << 32 | in[i]));
+        if (threadIdx.x < region.bytes % 4) {
+            const u64 last = region.address + words * 4 + threadIdx.x;
+            sum += spread(~key + (u64(threadIdx.x) << 32 | *reinterpret_cast<const unsigned char *>(last)));
+        }
     }
     if (sum != 0)
-        atomicAdd(sums + blockIdx.y, sum);
+        atomicAdd(sums + blockIdx.x, sum);
 }
 
 __device__ void compare(const char *at, const char *with, u64 bytes, u64 *found)

@@ -20,7 +20,10 @@ struct Mark {
 
 constexpr unsigned fillThreads = 256;
 constexpr unsigned printThreads = 512;
-constexpr std::size_t mostRows = 65535; ///< of a grid
+// What a block of the kernels over regions has: enough of them to fill the device, none so long that others wait for it.
+constexpr std::uint64_t leastPiece = std::uint64_t{16} << 10;
+constexpr std::uint64_t mostPiece = std::uint64_t{512} << 10;
+constexpr unsigned piecesPerMultiprocessor = 16;
 // Bytes that klineage_scrub_local and _stack overwrite for each thread; _deep does four times as much as the latter.
 constexpr std::size_t smallStack = 256;
 constexpr std::size_t usualStack = 4096;
@@ -67,6 +70,7 @@ Status Helpers::install(CUdevice device, std::span<const std::byte> cubin)
 {
     if (m_module)
         return {};
+    m_device = device;
     int multiprocessors = 0;
     int shared = 0;
     m_driver.deviceGetAttribute(&multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
@@ -111,7 +115,8 @@ Status Helpers::install(CUdevice device, std::span<const std::byte> cubin)
     m_otherBytes =
         (2 * static_cast<std::uint64_t>(std::max(cache, 0)) + pieceBytes - 1) / pieceBytes * pieceBytes;
     if (m_otherBytes > 0) {
-        auto other = allocateMemory(m_driver, m_otherBytes, "allocate what the cache is filled with");
+        auto other = ScatteredMemory::hidden(m_driver, m_device, m_otherBytes,
+                                             "allocate what the cache is filled with");
         if (!other)
             return tl::unexpected(other.error());
         m_other = std::move(*other);
@@ -141,7 +146,7 @@ Status Helpers::ensureRoom(std::size_t bytes)
     const std::size_t wanted = (marksBytes() + bytes + pieceBytes - 1) / pieceBytes * pieceBytes;
     if (m_room && wanted <= m_roomBytes)
         return {};
-    auto room = allocateMemory(m_driver, wanted, "allocate room for the gate's kernels");
+    auto room = ScatteredMemory::hidden(m_driver, m_device, wanted, "allocate room for the gate's kernels");
     if (!room)
         return tl::unexpected(room.error());
     m_room = std::move(*room);
@@ -168,17 +173,11 @@ Status Helpers::launch(CUfunction function, unsigned gridX, unsigned gridY, unsi
 Status Helpers::overRegions(CUfunction function, CUstream stream, CUdeviceptr table, std::size_t regions,
                             std::uint32_t word, CUdeviceptr found)
 {
-    for (std::size_t begin = 0; begin < regions; begin += mostRows) {
-        const auto count = static_cast<unsigned>(std::min(regions - begin, mostRows));
-        CUdeviceptr part = table + begin * sizeof(Region);
-        void *arguments[] = {&part, &word, &found};
-        const auto chunks = std::max(1u, 4 * m_multiprocessors / count);
-        if (auto done =
-                launch(function, chunks, count, fillThreads, 0, stream, arguments, "over what is refilled");
-            !done)
-            return done;
-    }
-    return {};
+    if (regions == 0)
+        return {};
+    void *arguments[] = {&table, &word, &found};
+    return launch(function, static_cast<unsigned>(regions), 1, fillThreads, 0, stream, arguments,
+                  "over what is refilled");
 }
 
 Status Helpers::overGuards(CUfunction function, CUstream stream, CUdeviceptr table, std::size_t guards,
@@ -203,10 +202,26 @@ std::vector<Region> FillTable::untouchedBy(std::size_t first, std::size_t count)
     return regions;
 }
 
+std::vector<Region> Helpers::cut(const std::vector<Region> &regions) const
+{
+    std::uint64_t total = 0;
+    for (const Region &region : regions)
+        total += region.bytes;
+    const std::uint64_t share = total / std::max(1u, piecesPerMultiprocessor * m_multiprocessors);
+    const std::uint64_t longest = std::clamp(share / leastPiece * leastPiece, leastPiece, mostPiece);
+    std::vector<Region> pieces;
+    for (const Region &region : regions) {
+        for (std::uint64_t at = 0; at < region.bytes; at += longest)
+            pieces.push_back({region.address + at, std::min(longest, region.bytes - at)});
+    }
+    return pieces;
+}
+
 Result<CUdeviceptr> Helpers::touched(CUstream stream, std::vector<Region> regions, std::uint32_t word,
                                      const std::vector<Held> &held)
 {
     regions.insert(regions.end(), m_slack.begin(), m_slack.end());
+    regions = cut(regions);
     const std::size_t guardCount = m_guards.size() + held.size();
     if (regions.empty() && guardCount == 0)
         return 0;
@@ -265,10 +280,9 @@ Result<std::vector<std::uint64_t>> Helpers::sums(CUstream stream, const std::vec
     if (done)
         done = m_driver.toDevice(to, sums.data(), sumBytes, what);
     void *arguments[] = {&table, &key, &to};
-    const auto count = static_cast<unsigned>(regions.size());
     if (done)
-        done = launch(m_sum, std::max(1u, 8 * m_multiprocessors / count), count, fillThreads, 0, stream,
-                      arguments, "klineage_sum");
+        done = launch(m_sum, static_cast<unsigned>(regions.size()), 1, fillThreads, 0, stream, arguments,
+                      "klineage_sum");
     if (done)
         done = m_driver.check(m_driver.streamSynchronize(stream), what);
     if (done)
@@ -282,6 +296,7 @@ Status Helpers::refill(CUstream stream, const FillTable &table, std::uint32_t wo
 {
     std::vector<Region> regions = table.all();
     regions.insert(regions.end(), m_slack.begin(), m_slack.end());
+    regions = cut(regions);
     const std::string what = "say what is refilled";
     const std::size_t regionBytes = regions.size() * sizeof(Region);
     const std::size_t guardBytes = m_guards.size() * sizeof(Guard);

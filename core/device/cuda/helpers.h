@@ -118,6 +118,8 @@ public:
     /// The stream has finished before and after.
     [[nodiscard]] Result<CUdeviceptr> touched(CUstream stream, std::vector<Region> regions,
                                               std::uint32_t word, const std::vector<Held> &held);
+    /// Long regions in pieces, of which there are enough to keep the device busy: what sums() wants.
+    [[nodiscard]] std::vector<Region> cut(const std::vector<Region> &regions) const;
     /// What the bytes of each region add up to, under a key. The stream has finished before and after.
     [[nodiscard]] Result<std::vector<std::uint64_t>> sums(CUstream stream, const std::vector<Region> &regions,
                                                           std::uint64_t key);
@@ -149,6 +151,7 @@ private:
                                 unsigned shared, CUstream stream, void **arguments, const char *name) const;
 
     const Driver &m_driver;
+    CUdevice m_device = 0;
     Module m_module;
     CUfunction m_fill = nullptr;
     CUfunction m_guard = nullptr;
@@ -172,9 +175,9 @@ private:
     std::vector<Region> m_slack;
     /// Two readings of the clocks, m_multiprocessors marks each; behind them what the gate's kernels are given and give, written anew by
     /// the host for each use and wiped before each sample: a candidate may find it, and there is nothing to be found.
-    DeviceMemory m_room;
+    ScatteredMemory m_room;
     std::size_t m_roomBytes = 0;
-    DeviceMemory m_other; ///< twice as much as the second-level cache holds, of nobody's
+    ScatteredMemory m_other; ///< twice as much as the second-level cache holds, of nobody's
     std::uint64_t m_otherBytes = 0;
 };
 

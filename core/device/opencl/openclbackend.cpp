@@ -68,7 +68,7 @@ public:
     void unload(ModuleId module) override { m_held.eraseModule(module); }
     Result<BufferId> allocate(std::size_t bytes) override;
     void release(BufferId buffer) override;
-    Status upload(BufferId buffer, std::span<const std::byte> image) override;
+    Status upload(BufferId buffer, std::size_t offset, std::span<const std::byte> image) override;
     Status download(BufferId buffer, std::size_t offset, std::span<std::byte> image) override;
     Status copy(std::span<const CopyRange> ranges) override;
     Result<SubjectId> addPlan(ModuleId module, const kernel::ResolvedPlan &plan,
@@ -168,19 +168,19 @@ void OpenClBackend::release(BufferId buffer)
     m_held.eraseBuffer(buffer);
 }
 
-Status OpenClBackend::upload(BufferId buffer, std::span<const std::byte> image)
+Status OpenClBackend::upload(BufferId buffer, std::size_t offset, std::span<const std::byte> image)
 {
-    const auto target = m_held.memory(buffer, image.size());
+    const auto target = m_held.memory(buffer, offset + image.size());
     if (!target)
         return tl::unexpected(target.error());
     if (m_scrub && !m_scrubbed) { // here rather than within a run, which is timed roughly
         if (auto done = scrub(); !done)
             return done;
     }
-    const CopyRange written{buffer, 0, 0, 0, image.size()};
+    const CopyRange written{buffer, offset, 0, 0, image.size()};
     if (auto let = m_inputs.letWrite({&written, 1}, true); !let)
         return let;
-    if (auto done = check(m_api.clEnqueueWriteBuffer(m_queue.get(), *target, CL_TRUE, 0, image.size(),
+    if (auto done = check(m_api.clEnqueueWriteBuffer(m_queue.get(), *target, CL_TRUE, offset, image.size(),
                                                      image.data(), 0, nullptr, nullptr),
                           "copy to the device");
         !done)

@@ -81,7 +81,21 @@ struct Allocate {
     static constexpr const char *name = "allocate";
     using Reply = NewBuffer;
     std::size_t bytes = 0;
-    static constexpr auto fields = std::tuple{Field("bytes", &Allocate::bytes)};
+    bool hidden = false;
+    static constexpr auto fields =
+        std::tuple{Field("bytes", &Allocate::bytes), Field("hidden", &Allocate::hidden)};
+};
+
+/// A buffer with memory at these places alone.
+struct Scatter {
+    static constexpr const char *name = "scatter";
+    using Reply = NewBuffer;
+    std::size_t rangeBytes = 0;
+    std::size_t placeBytes = 0;
+    std::vector<std::size_t> places;
+    static constexpr auto fields =
+        std::tuple{Field("range", &Scatter::rangeBytes), Field("place", &Scatter::placeBytes),
+                   Field("places", &Scatter::places)};
 };
 
 struct Release {
@@ -95,8 +109,10 @@ struct Upload {
     static constexpr const char *name = "upload";
     using Reply = Done;
     BufferId buffer = 0;
+    std::size_t offset = 0; ///< in the buffer
     Region from;
-    static constexpr auto fields = std::tuple{Field("buffer", &Upload::buffer), Field("from", &Upload::from)};
+    static constexpr auto fields = std::tuple{Field("buffer", &Upload::buffer),
+                                              Field("offset", &Upload::offset), Field("from", &Upload::from)};
 };
 
 struct Download {

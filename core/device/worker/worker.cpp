@@ -126,14 +126,20 @@ void Worker::bindModules()
 
 void Worker::bindBuffers()
 {
-    on<Allocate>([this](const Allocate &op) { return made<NewBuffer>(m_backend->allocate(op.bytes)); });
+    on<Allocate>([this](const Allocate &op) {
+        return made<NewBuffer>(op.hidden ? m_backend->allocateHidden(op.bytes)
+                                         : m_backend->allocate(op.bytes));
+    });
+    on<Scatter>([this](const Scatter &op) {
+        return made<NewBuffer>(m_backend->scatter(op.rangeBytes, op.placeBytes, op.places));
+    });
     on<Release>([this](const Release &op) {
         m_backend->release(op.buffer);
         return Done{};
     });
     on<Upload>([this](const Upload &op) -> Result<Done> {
         const auto bytes = bytesOf(op.from);
-        return bytes ? done(m_backend->upload(op.buffer, *bytes)) : tl::unexpected(bytes.error());
+        return bytes ? done(m_backend->upload(op.buffer, op.offset, *bytes)) : tl::unexpected(bytes.error());
     });
     on<Download>([this](const Download &op) -> Result<Done> {
         const auto bytes = bytesOf(op.to);

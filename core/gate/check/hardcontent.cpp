@@ -223,6 +223,82 @@ std::optional<workload::Case> longMemory(const workload::Workload &workload)
     return hard;
 }
 
+const workload::Tensor *tensorOf(const workload::Workload &workload, const std::string &role)
+{
+    const auto argument = workload.oracleArgs.find(role);
+    return argument == workload.oracleArgs.end() ? nullptr : workload.findTensor(argument->second);
+}
+
+/// One key in eight as the queries of such content are, queries as usual: who looks at queries, or at the first keys, does not see it.
+std::optional<workload::Case> largeKeys(const workload::Workload &workload,
+                                        std::optional<workload::Case> hard)
+{
+    constexpr std::size_t ordinaryShare = 7;
+    const workload::Tensor *queries = tensorOf(workload, "q");
+    const workload::Tensor *keys = tensorOf(workload, "k");
+    if (!hard || !queries || !keys)
+        return std::nullopt;
+    std::swap(hard->distributions[queries->name], hard->distributions[keys->name]);
+    std::vector<Distribution> &parts = hard->distributions[keys->name].parts;
+    const std::size_t large = parts.size() / 2; // as many are ordinary
+    if (large == 0)
+        return std::nullopt;
+    parts.insert(parts.end(), (ordinaryShare - 1) * large, parts.back());
+    hard->name += ", keys as queries";
+    return hard;
+}
+
+/// Keys that resemble each other: what lies across them is never corrected, and so kept over the whole length.
+std::optional<workload::Case> alikeKeys(const workload::Workload &workload)
+{
+    const workload::Tensor *keys = tensorOf(workload, "k");
+    if (!keys)
+        return std::nullopt;
+    workload::Case hard = workload.cases.front();
+    Distribution alike = workload.distributionOf(*keys, hard);
+    if (alike.kind != DistributionKind::UnitRows)
+        return std::nullopt;
+    alike.mean = 1;
+    hard.distributions[keys->name] = alike;
+    hard.name += " (alike keys)";
+    return hard;
+}
+
+/// Operands of eight bits as large as they can be, and one so small that most of it is subnormal; where the result has room for that.
+std::vector<workload::Case> scaledBytes(const workload::Workload &workload, std::uint64_t seed)
+{
+    constexpr double large = 0x1p7; // a few in ten thousand are cut off
+    constexpr double small = 0x1p-7;
+    const auto isByte = [&](const char *role) {
+        const workload::Tensor *operand = tensorOf(workload, role);
+        return operand && kernel::sizeOf(operand->dtype) == 1 && kernel::isFloat(operand->dtype);
+    };
+    const bool hasRoom =
+        std::none_of(workload.tensors.begin(), workload.tensors.end(), [](const auto &tensor) {
+            return tensor.role == workload::Role::Output
+                   && (tensor.dtype == DType::F16 || kernel::sizeOf(tensor.dtype) < 2);
+        });
+    if (!isByte("a") || !isByte("b") || !hasRoom)
+        return {};
+    std::vector<workload::Case> contents;
+    const auto add = [&](double first, double second, const char *what) {
+        workload::Case &hard = contents.emplace_back(workload.cases.front());
+        hard.name += what;
+        for (const auto &[role, factor] : {std::pair{"a", first}, {"b", second}}) {
+            const workload::Tensor *operand = tensorOf(workload, role);
+            hard.distributions[operand->name] = workload.distributionOf(*operand, workload.cases.front());
+            hard.distributions[operand->name].factor = factor;
+        }
+    };
+    add(large, large, " (large)");
+    CipherRandom random(seed, scaleStream);
+    if (random.bits(2) % 2 == 0)
+        add(small, large, " (a subnormal)");
+    else
+        add(large, small, " (b subnormal)");
+    return contents;
+}
+
 bool holdsManyScales(DType dtype)
 {
     return dtype == DType::F32 || dtype == DType::TF32 || dtype == DType::BF16 || dtype == DType::F64;
@@ -387,14 +463,18 @@ std::vector<workload::Case> hardContents(const workload::Workload &workload, std
         add(cancellingSums(workload));
         add(mixedOperands(workload, seed));
         add(wholeNumbers(workload, seed));
+        for (workload::Case &content : scaledBytes(workload, seed))
+            contents.push_back(std::move(content));
     } else if (contains(rowOperators, workload.oracle)) {
         add(allCases(workload));
         for (workload::Case &content : fewHard(workload))
             contents.push_back(std::move(content));
     } else if (contains(attentionOperators, workload.oracle)) {
         add(unevenSequences(workload, allCases(workload)));
+        add(largeKeys(workload, unevenSequences(workload, allCases(workload))));
     } else if (workload.oracle == "gated_delta_rule") {
         add(longMemory(workload));
+        add(alikeKeys(workload));
     }
     return contents;
 }
@@ -431,7 +511,9 @@ std::optional<workload::Case> longerRows(const workload::Workload &workload, std
         range.high = range.low + 3 * longest / range.step * range.step;
     }
     longer.name = "longer rows";
-    return drawCase(longer, seed);
+    workload::Case drawn = drawCase(longer, seed);
+    drawn.stretch = static_cast<double>(drawn.axes.at(axis)) / static_cast<double>(longest);
+    return drawn;
 }
 
 bool isLittleWork(const workload::Workload &workload)

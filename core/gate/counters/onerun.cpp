@@ -106,7 +106,7 @@ Result<BufferSet> OneRun::makeSet()
         const auto buffer = m_backend->allocate(tensor.elements() * kernel::sizeOf(tensor.dtype));
         if (!buffer)
             return tl::unexpected(buffer.error());
-        if (auto filled = m_backend->upload(*buffer, tensor.bytes); !filled)
+        if (auto filled = m_backend->upload(*buffer, 0, tensor.bytes); !filled)
             return tl::unexpected(filled.error());
         set[tensor.name] = {*buffer, 0};
     }

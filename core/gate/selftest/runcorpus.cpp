@@ -116,7 +116,7 @@ Result<bool> isAsExpected(Supervisor &supervisor, const Corpus &corpus, const Co
 GateRequest corpusDefaults()
 {
     GateRequest request;
-    request.seeds = 2;
+    request.seeds = 3;
     request.minRounds = 10;
     request.profileSeconds = 0.3;
     request.deadlineSeconds = 120;

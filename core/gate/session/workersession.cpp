@@ -340,11 +340,20 @@ WorkerResult<void> WorkerSession::allowMemory(std::size_t bytes)
     return {};
 }
 
-WorkerResult<BufferId> WorkerSession::allocate(std::size_t bytes)
+WorkerResult<BufferId> WorkerSession::allocate(std::size_t bytes, bool hidden)
 {
     if (auto allowed = allowMemory(bytes); !allowed)
         return tl::unexpected(allowed.error());
-    const auto made = ask(protocol::Allocate{bytes}, quickLimitSeconds);
+    const auto made = ask(protocol::Allocate{bytes, hidden}, quickLimitSeconds);
+    if (!made)
+        return tl::unexpected(made.error());
+    return m_buffers.emplace_back(made->buffer);
+}
+
+WorkerResult<BufferId> WorkerSession::scatter(std::size_t rangeBytes, std::size_t placeBytes,
+                                              const std::vector<std::size_t> &places)
+{
+    const auto made = ask(protocol::Scatter{rangeBytes, placeBytes, places}, quickLimitSeconds);
     if (!made)
         return tl::unexpected(made.error());
     return m_buffers.emplace_back(made->buffer);
@@ -379,9 +388,9 @@ WorkerResult<std::span<std::byte>> WorkerSession::staging(std::size_t bytes)
     return m_memory.bytes().first(bytes);
 }
 
-WorkerResult<void> WorkerSession::uploadStaged(BufferId buffer, std::size_t bytes)
+WorkerResult<void> WorkerSession::uploadStaged(BufferId buffer, std::size_t bytes, std::size_t offset)
 {
-    return order(protocol::Upload{buffer, {0, bytes}}, transferLimitSeconds(bytes));
+    return order(protocol::Upload{buffer, offset, {0, bytes}}, transferLimitSeconds(bytes));
 }
 
 WorkerResult<std::span<const std::byte>> WorkerSession::download(BufferId buffer, std::size_t bytes,

@@ -107,11 +107,15 @@ public:
     /// FailureKind::Candidate when the module has no such variable.
     [[nodiscard]] WorkerResult<std::vector<std::byte>> readGlobal(ModuleId module, const std::string &name,
                                                                   std::size_t bytes);
-    [[nodiscard]] WorkerResult<BufferId> allocate(std::size_t bytes);
+    /// hidden: at an address that cannot be told from those of other buffers; such a buffer is not shared.
+    [[nodiscard]] WorkerResult<BufferId> allocate(std::size_t bytes, bool hidden = false);
+    /// A buffer that has memory at some places alone (timing/copyplaces.h); only of devices on which packsBuffers().
+    [[nodiscard]] WorkerResult<BufferId> scatter(std::size_t rangeBytes, std::size_t placeBytes,
+                                                 const std::vector<std::size_t> &places);
     [[nodiscard]] WorkerResult<void> release(BufferId buffer);
     /// Memory to compose an upload in; valid until the next call of this or download().
     [[nodiscard]] WorkerResult<std::span<std::byte>> staging(std::size_t bytes);
-    [[nodiscard]] WorkerResult<void> uploadStaged(BufferId buffer, std::size_t bytes);
+    [[nodiscard]] WorkerResult<void> uploadStaged(BufferId buffer, std::size_t bytes, std::size_t offset = 0);
     /// A copy that the worker can no longer change; valid until the next call of this, or of clear().
     [[nodiscard]] WorkerResult<std::span<const std::byte>> download(BufferId buffer, std::size_t bytes,
                                                                     std::size_t offset = 0);

@@ -2,40 +2,29 @@
 #include "core/gate/timing/copyplaces.h"
 
 #include "core/base/random.h"
-#include "core/gate/check/bufferimage.h"
-
-#include <algorithm>
 
 namespace klineage::gate {
 
 namespace {
 
-constexpr std::size_t page = redZoneBytes;
-constexpr std::size_t leastRange = std::size_t{256} << 10;
-constexpr std::size_t mostRange = std::size_t{2} << 20;
+constexpr std::size_t pageBytes = std::size_t{2} << 20; ///< what a device maps at once
+constexpr std::size_t pagesAround = 128;                ///< that are a copy's, besides those it fills
 
 } // namespace
 
-std::size_t largestGap(std::size_t copyBytes)
+std::size_t placeBytes(std::size_t copyBytes)
 {
-    return std::clamp(copyBytes / page * page, leastRange, mostRange);
-}
-
-double meanPlaceBytes(std::size_t copyBytes)
-{
-    return static_cast<double>(copyBytes) + static_cast<double>(page + largestGap(copyBytes)) / 2;
+    return (copyBytes + pageBytes - 1) / pageBytes * pageBytes;
 }
 
 CopyPlaces drawCopyPlaces(std::size_t copyBytes, std::size_t copies)
 {
-    const std::size_t range = largestGap(copyBytes) / page;
-    const auto gap = [range] { return page * (1 + static_cast<std::size_t>(entropy() % range)); };
     CopyPlaces places;
-    for (std::size_t i = 0; i < copies; ++i) {
-        places.offsets.push_back(places.end + gap());
-        places.end = places.offsets.back() + copyBytes;
-    }
-    places.end += gap();
+    places.placeBytes = placeBytes(copyBytes);
+    const std::size_t share = places.placeBytes + pagesAround * pageBytes;
+    for (std::size_t i = 0; i < copies; ++i)
+        places.offsets.push_back(i * share + pageBytes * (1 + entropy() % (pagesAround - 1)));
+    places.rangeBytes = copies * share;
     return places;
 }
 

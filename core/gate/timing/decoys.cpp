@@ -13,7 +13,8 @@ namespace {
 constexpr std::size_t mostKnown = 16; ///< sets of a sample
 constexpr std::size_t knownShare = 4; ///< one set of so many
 constexpr std::size_t mostPlaces = 5;
-constexpr std::size_t mostChanges = 16; ///< of a sample
+constexpr std::size_t mostChanges = 16; ///< of a sample, before a turn
+constexpr std::size_t mostSpoilt = 4;   ///< after it
 
 std::size_t below(std::size_t count)
 {
@@ -42,11 +43,13 @@ std::vector<std::size_t> drawKnown(const std::vector<std::size_t> &contents, std
     return drawn;
 }
 
-/// Sets that are not the first to be run are other contents in a few elements until shortly before the turn of one of them.
+/// Sets that are not the first to be run are other contents in a few elements until shortly before the turn of one of them, and those
+/// whose turn has been become so then: what is put off until later finds other inputs.
 /// order: of the run on the set that holds the content of the same index.
-void changeMidway(TimedRun &sample, const TimedBuffers &buffers, const std::vector<std::size_t> &contents,
+void changeMidway(Decoy &decoy, const TimedBuffers &buffers, const std::vector<std::size_t> &contents,
                   const std::vector<std::size_t> &order)
 {
+    TimedRun &sample = decoy.run;
     const std::size_t changed = below(contents.size());
     if (order[changed] == 0 || below(4) == 0)
         return;
@@ -70,6 +73,16 @@ void changeMidway(TimedRun &sample, const TimedBuffers &buffers, const std::vect
             sample.then.push_back(change->then);
         }
     }
+    for (std::size_t i = 0; i < contents.size() && sample.then.size() < mostChanges + mostSpoilt; ++i) {
+        const std::size_t set = (sample.first + order[i]) % buffers.count();
+        if (order[i] >= midway)
+            continue;
+        const auto change = buffers.changeOf(set, contents[i]);
+        if (!change)
+            return;
+        sample.then.push_back(change->before);
+        decoy.spoilt.insert(set);
+    }
 }
 
 } // namespace
@@ -91,7 +104,7 @@ std::vector<std::size_t> drawContents(const TimedBuffers &buffers, bool all)
 
 Decoy drawDecoy(TimedRun run, const TimedBuffers &buffers, const std::vector<std::size_t> &contents)
 {
-    Decoy decoy{std::move(run), {}};
+    Decoy decoy{std::move(run), {}, {}};
     TimedRun &sample = decoy.run;
     // Who tells hard contents from others at a glance still has to fear that the sample ends early.
     const bool looksTimed = below(2) == 0;
@@ -110,7 +123,7 @@ Decoy drawDecoy(TimedRun run, const TimedBuffers &buffers, const std::vector<std
         const auto ranges = buffers.knownRanges(set, drawn[i]);
         sample.known.insert(sample.known.end(), ranges.begin(), ranges.end());
     }
-    changeMidway(sample, buffers, drawn, order);
+    changeMidway(decoy, buffers, drawn, order);
     return decoy;
 }
 

@@ -7,11 +7,14 @@
 
 #include "core/gate/timing/timedbuffers.h"
 
+#include <set>
+
 namespace klineage::gate {
 
 struct Decoy {
     TimedRun run;
     std::map<std::size_t, std::size_t> known; ///< set -> content, of sets that are run
+    std::set<std::size_t> spoilt;             ///< of those: inputs are others once the set has been run
 };
 
 /// The contents that a trial's decoys have: all that are known, or, where looking at one takes long, a seed's and a hard one.
@@ -19,7 +22,7 @@ struct Decoy {
 
 /// Of a run like any other. In half of them all known sets look as timed ones do; in the others half of them have hard contents where there
 /// are such. In some the last runs of the sample are left out; in most some sets are
-/// other contents in a few places until shortly before the turn of one of them.
+/// other contents in a few places until shortly before the turn of one of them, and others become so after theirs.
 [[nodiscard]] Decoy drawDecoy(TimedRun run, const TimedBuffers &buffers,
                               const std::vector<std::size_t> &contents);
 

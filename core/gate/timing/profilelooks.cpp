@@ -47,7 +47,8 @@ RoundResult Profiler::judgeDecoy(const Decoy &decoy, const TimedSample &sample)
     const bool affordable = m_lookSeconds <= lookShare * elapsed.count();
     const auto finding = [&]() -> WorkerResult<std::optional<Finding>> {
         const OwnTime own(m_context, OwnTime::Work::Transfers);
-        const bool withInputs = m_buffers.inputBytes() <= muchInput || entropy() % 2 == 0;
+        const bool withInputs =
+            !decoy.spoilt.contains(set) && (m_buffers.inputBytes() <= muchInput || entropy() % 2 == 0);
         auto found = wrong || affordable ? m_buffers.inspectKnown(set, "candidate", content, withInputs)
                                          : WorkerResult<std::optional<Finding>>();
         std::vector<std::size_t> sets;

@@ -11,6 +11,8 @@ namespace klineage::gate {
 namespace {
 
 constexpr double cacheMultiple = 5;
+constexpr double mostColdOnDevice =
+    96; ///< other memory is brought into the cache before each sample there, and none has a set twice
 constexpr std::size_t maxSets = 256;
 constexpr double longestRotationNs = 250e6;
 constexpr std::size_t hostBudgetBytes = std::size_t{512} << 20;
@@ -26,20 +28,25 @@ std::size_t setCount(const PreparedCandidate &candidate, const CorrectnessResult
                      const TrialContext &context, double sampleNs)
 {
     const auto bytes = static_cast<double>(CheckedSet::tensorBytes(*correct.timed.front()));
-    const double cold = std::ceil(cacheMultiple * static_cast<double>(context.session.cacheBytes()) / bytes);
     const double roughNs = std::max(correct.roughNs, 1.0);
     const bool host = candidate.candidate.surface.device().isHost;
+    const double colder =
+        std::ceil(cacheMultiple * static_cast<double>(context.session.cacheBytes()) / bytes);
+    const double cold = host ? colder : std::min(colder, mostColdOnDevice);
     // A sample visits no set twice, and short kernels need many runs a sample: events tell half a microsecond at best.
     const double wanted = std::max(cold, host || roughNs > shortRunNs ? sampleNs / roughNs : shortRuns);
     double everything = host ? bytes : 0;
     for (const HostTensor &tensor : correct.timed.front()->tensors)
-        everything += host ? 0 : meanPlaceBytes(layoutOf(tensor).total());
+        everything += host ? 0 : static_cast<double>(placeBytes(layoutOf(tensor).total()));
     double launches = 1; // those that are made: a plan may list more, each with a condition
     if (const auto plan = resolveFor(candidate, context, context.job.workload.cases.front())) {
         for (const kernel::ResolvedBuffer &workspace : plan->workspaces) {
             const BufferLayout layout{workspace.name, BufferKind::Workspace, workspace.dtype,
                                       static_cast<std::size_t>(workspace.bytes())};
-            everything += host ? 0 : meanPlaceBytes(layout.total()); // sets share them there (TimedBuffers)
+            everything +=
+                host
+                    ? 0
+                    : static_cast<double>(placeBytes(layout.total())); // sets share them there (TimedBuffers)
         }
         launches = std::max(launches, static_cast<double>(plan->launches.size()));
     }

@@ -5,6 +5,7 @@
 
 #include "core/gate/check/parallel.h"
 #include "core/gate/check/randomorder.h"
+#include "core/gate/timing/blendfor.h"
 #include "core/gate/timing/copyplaces.h"
 
 #include <algorithm>
@@ -18,54 +19,10 @@ namespace klineage::gate {
 
 namespace {
 
-constexpr std::size_t longestPiece = 1024;
-constexpr std::size_t piecesAtLeast = 16; ///< of a tensor that has so many elements
 /// Memory is handed out in pieces of this size. What lies behind a buffer in its last piece is nobody's.
 constexpr std::size_t devicePieceBytes = std::size_t{2} << 20;
 
 constexpr std::size_t hostWorkspaceBytes = std::size_t{512} << 20; ///< of a side's
-
-/// How new content is made for a tensor that is filled like this.
-std::optional<Blend> blendFor(const HostTensor &tensor, const workload::Distribution &distribution)
-{
-    using workload::DistributionKind;
-    if (tensor.role != workload::Role::Input || !kernel::isFloat(tensor.dtype))
-        return std::nullopt;
-    Blend blend;
-    blend.dtype = tensor.dtype;
-    blend.piece = std::clamp<std::size_t>(tensor.elements() / piecesAtLeast, 1, longestPiece);
-    const bool large = distribution.kind == DistributionKind::Large;
-    switch (distribution.kind) {
-    case DistributionKind::Normal:
-    case DistributionKind::Large:
-        blend.mean = distribution.mean * (large ? distribution.scale : 1.0);
-        if (std::abs(distribution.mean) > distribution.stddev)
-            blend.kind = Blend::Kind::FarMix;
-        if (tensor.dtype == kernel::DType::F64 || kernel::sizeOf(tensor.dtype) < 2)
-            blend.kind =
-                Blend::Kind::Pieces; // double would be rounded, and a byte's few values come again anyway
-        break;
-    case DistributionKind::UnitRows: // what a row's elements have in common stays with them
-    case DistributionKind::NegInfinity:
-    case DistributionKind::Mixed:
-        blend.kind = Blend::Kind::Turned;
-        blend.piece = blend.unit = tensor.rowLength();
-        break;
-    case DistributionKind::LogGates: // columns are of two kinds
-        blend.kind = Blend::Kind::Pieces;
-        blend.piece = blend.unit = tensor.rowLength();
-        break;
-    case DistributionKind::Offsets:
-        return std::nullopt;
-    case DistributionKind::Uniform:
-    case DistributionKind::Bits:
-    case DistributionKind::Integers:
-    case DistributionKind::Sigmoid:
-        blend.kind = Blend::Kind::Pieces;
-        break;
-    }
-    return blend;
-}
 
 /// Behind what is used of a buffer, from the next word on: that is how it is refilled.
 FillRegion slackOf(BufferId buffer, std::size_t usedBytes, std::size_t roomBytes)
@@ -118,12 +75,21 @@ WorkerResult<void> TimedBuffers::makePlaces(Family &family, std::size_t copies)
         return {};
     }
     const CopyPlaces drawn = drawCopyPlaces(total, copies);
-    family.roomBytes = roomFor(drawn.end);
-    const auto id = m_session.allocate(family.roomBytes);
+    family.placeBytes = drawn.placeBytes;
+    const auto id = m_session.scatter(drawn.rangeBytes, drawn.placeBytes, drawn.offsets);
     if (!id)
         return tl::unexpected(id.error());
     for (const std::size_t offset : drawn.offsets)
         family.copies.push_back({*id, offset});
+    if (!m_judge || !model().expected.onDevice || copies * total < DeviceJudge::leastBytes)
+        return {};
+    const std::size_t room = roomFor(std::max(total, DeviceJudge::leastBytes));
+    const auto tray = m_session.allocate(room);
+    if (!tray)
+        return tl::unexpected(tray.error());
+    family.tray = *tray;
+    family.opened = m_judge->open(m_session, *tray, room, model());
+    m_slack.push_back({*tray, 0, room});
     return {};
 }
 
@@ -138,8 +104,6 @@ WorkerResult<TimedBuffers::Family> TimedBuffers::makeFamily(BufferLayout layout,
     for (std::size_t set = 0; set < m_sets; ++set)
         family.places[set] = set % count;
     const Place &first = family.copies.front();
-    if (m_judge && m_session.packsBuffers() && m_sets * total >= DeviceJudge::leastBytes)
-        family.opened = m_judge->open(m_session, first.buffer, family.roomBytes, model());
     if (auto written = writeFirst(family, content); !written)
         return tl::unexpected(written.error());
     std::vector<CopyRange> ranges;
@@ -156,20 +120,18 @@ WorkerResult<TimedBuffers::Family> TimedBuffers::makeFamily(BufferLayout layout,
 WorkerResult<void> TimedBuffers::writeFirst(const Family &family, std::span<const std::byte> content)
 {
     const Place &first = family.copies.front();
-    if (family.opened
-        && m_judge->arm(*family.opened, first.offset, family.layout, family.key, model(), Fill::Garbage))
-        return {};
+    const std::size_t total = family.layout.total();
+    if (family.opened && m_judge->arm(*family.opened, 0, family.layout, family.key, model(), Fill::Garbage))
+        return m_session.copy({{first.buffer, first.offset, family.tray, 0, total}});
     RawBytes poisoned;
     if (content.empty())
         poisoned = poison(family.layout, entropy(), Fill::Garbage);
-    const std::size_t end = first.offset + family.layout.total();
-    const auto room = m_session.staging(end);
+    const auto room = m_session.staging(total);
     if (!room)
         return tl::unexpected(room.error());
-    std::fill_n(room->begin(), first.offset, std::byte{0}); // the gap, of which nothing is known yet
     composeImage(family.layout, family.key, content.empty() ? std::span<const std::byte>(poisoned) : content,
-                 room->subspan(first.offset));
-    return m_session.uploadStaged(first.buffer, end);
+                 *room);
+    return m_session.uploadStaged(first.buffer, total, first.offset);
 }
 
 WorkerResult<void> TimedBuffers::uploadMasters(std::size_t tensor)
@@ -180,7 +142,7 @@ WorkerResult<void> TimedBuffers::uploadMasters(std::size_t tensor)
     for (const CaseInstancePtr &content : m_known) {
         const auto &bytes = content->tensors[tensor].bytes;
         const std::size_t room = roomFor(std::max<std::size_t>(bytes.size(), 1));
-        const auto id = m_session.allocate(room);
+        const auto id = m_session.allocate(room, !m_judge || bytes.size() < DeviceJudge::leastBytes);
         if (!id)
             return tl::unexpected(id.error());
         masters.push_back(*id);
@@ -415,7 +377,7 @@ WorkerResult<BufferId> TimedBuffers::uploadZones(const Family &family)
 {
     const std::vector<std::byte> zones = composeZones(family.layout, family.key);
     const std::size_t room = roomFor(zones.size());
-    const auto id = m_session.allocate(room);
+    const auto id = m_session.allocate(room, true);
     if (!id)
         return id;
     const auto staged = m_session.staging(zones.size());
@@ -443,14 +405,12 @@ WorkerResult<Guards> TimedBuffers::guards()
         const BufferLayout &layout = family.layout;
         const BufferId buffer = family.copies.front().buffer;
         GuardedCopies guarded{buffer, {}, layout.total(), layout.offset(), layout.bytes, *family.zones};
-        std::size_t used = 0;
         for (const Place &place : family.copies) {
             guarded.places.push_back(place.offset);
-            guards.slack.push_back({buffer, used, place.offset - used});
-            used = place.offset + layout.total();
+            guards.slack.push_back(
+                slackOf(buffer, place.offset + layout.total(), place.offset + family.placeBytes));
         }
         guards.copies.push_back(std::move(guarded));
-        guards.slack.push_back(slackOf(buffer, used, family.roomBytes));
         return {};
     };
     for (Family &family : m_tensors) {
@@ -569,9 +529,14 @@ WorkerResult<std::optional<Finding>> TimedBuffers::inspect(std::size_t set, cons
     OutputJudge judge(content);
     const auto look = [&](const Family &family, const HostTensor *tensor) -> WorkerResult<void> {
         const Place &place = family.of(set);
-        if (family.opened
-            && m_judge->isRight(*family.opened, place.offset, family.layout, family.key, content))
-            return {};
+        if (family.opened) {
+            if (auto copied =
+                    m_session.copy({{family.tray, 0, place.buffer, place.offset, family.layout.total()}});
+                !copied)
+                return copied;
+            if (m_judge->isRight(*family.opened, 0, family.layout, family.key, content))
+                return {};
+        }
         const auto image = m_session.download(place.buffer, family.layout.total(), place.offset);
         if (!image)
             return tl::unexpected(image.error());

@@ -120,10 +120,11 @@ private:
         std::vector<Place>
             copies; ///< in a buffer each, or ascending in one (WorkerSession::packsBuffers(), copyplaces.h)
         std::vector<std::size_t> places; ///< set -> index into copies
-        std::size_t roomBytes = 0;       ///< of the buffer that has all copies
+        std::size_t placeBytes = 0;      ///< that there is memory of where a copy begins
         std::optional<BufferId>
-            zones{}; ///< what the copies' zones hold, as composeZones() has it; made when first wanted
-        DeviceJudge::OpenedPtr opened{}; ///< of the buffer that has all copies
+            zones{};       ///< what the copies' zones hold, as composeZones() has it; made when first wanted
+        BufferId tray = 0; ///< one copy's, which the judge has open: what it looks at is brought there
+        DeviceJudge::OpenedPtr opened{};
         [[nodiscard]] const Place &of(std::size_t set) const { return copies[places[set]]; }
         /// Of the copy's own bytes.
         [[nodiscard]] BufferBinding binding(std::size_t set) const

@@ -98,6 +98,26 @@ json accepted(const Reply &reply)
     return out;
 }
 
+/// Memory of one buffer. Whoever reaches where there is none sees a dead worker, as on a device.
+class Pages
+{
+public:
+    void add(std::size_t place, std::size_t bytes) { m_places[place].resize(bytes); }
+    std::byte *at(std::size_t offset, std::size_t bytes)
+    {
+        auto place = m_places.upper_bound(offset);
+        if (place == m_places.begin())
+            ::_exit(4);
+        --place;
+        if (bytes > place->second.size() || offset - place->first > place->second.size() - bytes)
+            ::_exit(4);
+        return place->second.data() + (offset - place->first);
+    }
+
+private:
+    std::map<std::size_t, std::vector<std::byte>> m_places;
+};
+
 /// Buffers in ordinary memory.
 class Memory
 {
@@ -107,18 +127,22 @@ public:
     {
         const auto op = request.at("op").get<std::string>();
         if (op == Allocate::name) {
-            m_buffers[++m_last].resize(decode<Allocate>(request).bytes);
+            m_buffers[++m_last].add(0, decode<Allocate>(request).bytes);
+            reply = accepted(NewBuffer{m_last});
+        } else if (op == Scatter::name) {
+            const auto scatter = decode<Scatter>(request);
+            ++m_last;
+            for (const std::size_t place : scatter.places)
+                m_buffers[m_last].add(place, scatter.placeBytes);
             reply = accepted(NewBuffer{m_last});
         } else if (op == Upload::name) {
             const auto upload = decode<Upload>(request);
-            auto &buffer = m_buffers.at(upload.buffer);
-            std::memcpy(buffer.data(), shared(upload.from, buffer.size()), upload.from.bytes);
+            std::memcpy(m_buffers.at(upload.buffer).at(upload.offset, upload.from.bytes), shared(upload.from),
+                        upload.from.bytes);
         } else if (op == Download::name) {
             const auto download = decode<Download>(request);
-            const auto &buffer = m_buffers.at(download.buffer);
-            if (download.offset > buffer.size())
-                ::_exit(4);
-            std::memcpy(shared(download.to, buffer.size() - download.offset), buffer.data() + download.offset,
+            std::memcpy(shared(download.to),
+                        m_buffers.at(download.buffer).at(download.offset, download.to.bytes),
                         download.to.bytes);
         } else if (op == Copy::name) {
             for (const gate::CopyRange &range : decode<Copy>(request).ranges)
@@ -127,34 +151,29 @@ public:
     }
 
 private:
-    std::byte *shared(const Region &region, std::size_t most)
+    std::byte *shared(const Region &region)
     {
-        if (region.bytes > most || !m_shared.ensure(region.offset + region.bytes))
+        if (!m_shared.ensure(region.offset + region.bytes))
             ::_exit(4);
         return m_shared.bytes().data() + region.offset;
     }
     void copy(const gate::CopyRange &range)
     {
-        auto &to = m_buffers.at(range.to);
-        const auto &from = m_buffers.at(range.from);
-        if (range.toOffset + range.bytes > to.size() || range.fromOffset + range.bytes > from.size())
-            ::_exit(4); // outside: the test sees a dead worker
+        const std::span to(m_buffers.at(range.to).at(range.toOffset, range.bytes), range.bytes);
+        const std::span<const std::byte> from(m_buffers.at(range.from).at(range.fromOffset, range.bytes),
+                                              range.bytes);
         if (range.with == 0) {
-            std::memcpy(to.data() + range.toOffset, from.data() + range.fromOffset, range.bytes);
+            std::memcpy(to.data(), from.data(), range.bytes);
             return;
         }
-        const auto &with = m_buffers.at(range.with);
-        if (range.fromOffset + range.bytes > with.size())
-            ::_exit(4);
+        const std::span<const std::byte> with(m_buffers.at(range.with).at(range.fromOffset, range.bytes),
+                                              range.bytes);
         const std::size_t elements = range.bytes / klineage::kernel::sizeOf(range.blend.dtype);
-        gate::blendPieces(range.blend, std::span(from).subspan(range.fromOffset, range.bytes),
-                          std::span(with).subspan(range.fromOffset, range.bytes),
-                          std::span(to).subspan(range.toOffset, range.bytes), 0,
-                          gate::pieceCount(range.blend, elements));
+        gate::blendPieces(range.blend, from, with, to, 0, gate::pieceCount(range.blend, elements));
     }
 
     process::SharedMemory m_shared = process::SharedMemory::adopt(FileDescriptor(gate::protocol::memoryFd));
-    std::map<gate::BufferId, std::vector<std::byte>> m_buffers;
+    std::map<gate::BufferId, Pages> m_buffers;
     gate::BufferId m_last = 0;
 };
 
@@ -163,7 +182,7 @@ json reply(const std::string &op)
     static std::uint32_t next = 1;
     if (op == Load::name)
         return accepted(Load::Reply{next++, {true, {}, {}, {}, "fake 1.0"}, {}});
-    if (op == Allocate::name)
+    if (op == Allocate::name || op == Scatter::name)
         return accepted(NewBuffer{next++});
     if (op == AddPlan::name || op == AddReference::name)
         return accepted(NewSubject{next++});

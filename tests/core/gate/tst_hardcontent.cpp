@@ -202,6 +202,25 @@ private slots:
             QCOMPARE(hardContents(workload, seed).front().distributions.at("a").parts[1].factor, 1.0);
     }
 
+    /// Operands of eight bits are as large as they can be, or one of them is subnormal.
+    void bytesAreScaled()
+    {
+        const auto workload = workload::readWorkload(std::filesystem::path(klineage::test::sourcePath())
+                                                     / "workloads/gemm-fp8");
+        QVERIFY(workload);
+        std::set<std::pair<double, double>> factors;
+        for (std::uint64_t seed = 0; seed < 40; ++seed) {
+            const auto contents = hardContents(*workload, seed);
+            QVERIFY(contents.size() >= 2);
+            for (std::size_t i = contents.size() - 2; i < contents.size(); ++i) {
+                const auto &distributions = contents[i].distributions;
+                factors.emplace(distributions.at(workload->oracleArgs.at("a")).factor,
+                                distributions.at(workload->oracleArgs.at("b")).factor);
+            }
+        }
+        QVERIFY((factors == std::set<std::pair<double, double>>{{128, 128}, {0x1p-7, 128}, {128, 0x1p-7}}));
+    }
+
     /// Some queries have one key that outweighs all, and sequences are of unlike lengths.
     void attentionIsPeakedAndUneven()
     {
@@ -209,8 +228,15 @@ private slots:
             workload::readWorkload(std::filesystem::path(klineage::test::sourcePath()) / "workloads/fmha");
         QVERIFY(workload);
         const auto contents = hardContents(*workload, 1);
-        QCOMPARE(contents.size(), std::size_t{1});
+        QCOMPARE(contents.size(), std::size_t{2});
         const auto &distributions = contents.front().distributions;
+        const auto &keys = contents[1].distributions.at("k").parts;
+        QCOMPARE(keys.size(), std::size_t{16}); // two of which are large
+        for (std::size_t i = 0; i < 2; ++i)
+            QVERIFY(keys[i] == distributions.at("q").parts[i]);
+        for (std::size_t i = 2; i < keys.size(); ++i)
+            QVERIFY(keys[i].kind == workload::DistributionKind::Normal);
+        QVERIFY(contents[1].distributions.at("q").parts == distributions.at("k").parts);
         QCOMPARE(distributions.at("q").parts.size(), std::size_t{4});
         QVERIFY(distributions.at("q").parts[0].kind == workload::DistributionKind::Large);
         QVERIFY(distributions.at("q").parts[3].kind == workload::DistributionKind::Normal);
@@ -225,7 +251,8 @@ private slots:
             workload::readWorkload(std::filesystem::path(klineage::test::sourcePath()) / "workloads/gdn");
         QVERIFY(workload);
         const auto contents = hardContents(*workload, 1);
-        QCOMPARE(contents.size(), std::size_t{1});
+        QCOMPARE(contents.size(), std::size_t{2});
+        QCOMPARE(contents[1].distributions.at("k").mean, 1.0);
         const auto &beta = contents.front().distributions.at("beta").parts;
         QCOMPARE(beta.size(), std::size_t{16});
         QCOMPARE(beta.front().mean, -5.0);
@@ -248,6 +275,12 @@ private slots:
             QVERIFY(longer->axes.at("C") <= 4 * longest + 1);
             QVERIFY(longer->axes.at("R") <= 8);
             QVERIFY(longer->drawn.empty());
+            // A row that is added up one element after another is off by more the longer it is.
+            const double stretch = static_cast<double>(longer->axes.at("C")) / static_cast<double>(longest);
+            const auto limits = workload.toleranceFor(*longer);
+            QVERIFY(limits);
+            QVERIFY(std::abs(limits->rtol / workload.tolerance.rtol - std::sqrt(stretch)) < 1e-12);
+            QVERIFY(std::abs(limits->atol / workload.tolerance.atol - std::sqrt(stretch)) < 1e-12);
         }
         QVERIFY(!longerRows(corpusWorkload("small-sgemm"), 1));
     }

@@ -369,23 +369,23 @@ void TestTimedBuffers::inOneBufferWhereThatIsFaster()
 
 void TestTimedBuffers::copiesLieWhereNobodyKnows()
 {
-    for (const std::size_t bytes : {3 * redZoneBytes, std::size_t{1} << 20, std::size_t{5} << 20}) {
+    constexpr std::size_t page = std::size_t{2} << 20;
+    for (const std::size_t bytes : {3 * redZoneBytes, page, 3 * page - redZoneBytes}) {
         const CopyPlaces places = drawCopyPlaces(bytes, 200);
         QCOMPARE(places.offsets.size(), std::size_t{200});
+        QCOMPARE(places.placeBytes, bytes <= page ? page : 3 * page);
+        QCOMPARE(places.placeBytes, placeBytes(bytes));
         std::set<std::size_t> gaps;
         std::size_t end = 0;
         for (const std::size_t offset : places.offsets) {
-            QCOMPARE(offset % redZoneBytes, std::size_t{0});
-            QVERIFY(offset >= end + redZoneBytes && offset <= end + largestGap(bytes));
+            QCOMPARE(offset % page, std::size_t{0});
+            QVERIFY(offset >= end + page); // an empty page at least
             gaps.insert(offset - end);
-            end = offset + bytes;
+            end = offset + places.placeBytes;
         }
-        QVERIFY(places.end > end && places.end <= end + largestGap(bytes));
-        QVERIFY(gaps.size() > 30); // of 64 at least, 200 times
+        QVERIFY(places.rangeBytes >= end + page);
+        QVERIFY(gaps.size() > 60); // of 253, 200 times
         QVERIFY(drawCopyPlaces(bytes, 200).offsets != places.offsets);
-        // As much as the sets are counted by.
-        const double mean = static_cast<double>(places.end) / 200;
-        QVERIFY(mean > 0.8 * meanPlaceBytes(bytes) && mean < 1.2 * meanPlaceBytes(bytes));
     }
 
     // The tensors of one set do not lie alike, nor do those of two trials.
@@ -426,21 +426,22 @@ void TestTimedBuffers::whatLiesBetweenCopiesIsGuarded()
             QVERIFY(std::equal(image.begin(), image.begin() + front, zones->begin()));
             QVERIFY(std::equal(image.begin() + behind, image.end(), zones->begin() + front, zones->end()));
         }
-        // What lies between, and behind the last copy up to the end of the piece that the driver maps: each byte once.
+        // What lies behind each up to the end of what the driver maps: each byte once.
         for (const FillRegion &region : guards->slack) {
             if (region.buffer == guarded.buffer)
                 QVERIFY(covered.emplace(region.offsetBytes, region.bytes).second);
         }
-        std::size_t end = 0;
-        for (const auto &[begin, bytes] : covered) {
-            QCOMPARE(begin, end);
-            end += bytes;
+        QCOMPARE(covered.size(), std::size_t{2 * 20});
+        for (auto one = covered.begin(); one != covered.end(); ++one) {
+            const std::size_t end = one->first + one->second;
+            QCOMPARE(one->first % piece, std::size_t{0});
+            ++one;
+            QCOMPARE(one->first, end);
+            QCOMPARE((one->first + one->second) % piece, std::size_t{0});
         }
-        QCOMPARE(end % piece, std::size_t{0});
-        QCOMPARE(covered.size(), std::size_t{20 + 21});
     }
     QCOMPARE(guards->slack.size(),
-             std::size_t{4 * 21 + 3 + 4}); // of the copies, of three contents of x, of the zones
+             std::size_t{4 * 20 + 3 + 4}); // of the copies, of three contents of x, of the zones
     QVERIFY(bench.session->setGuards(*guards));
     QVERIFY(Bench(20).buffers.guards()->copies.empty()); // buffers that lie apart
 
@@ -572,6 +573,7 @@ void TestTimedBuffers::decoys()
     int changed = 0;
     int inOnePlace = 0;
     int inSeveralSets = 0;
+    int spoiltSets = 0;
     std::set<std::size_t> sets;
     std::set<std::size_t> contents;
     for (int i = 0; i < 300; ++i) {
@@ -582,11 +584,25 @@ void TestTimedBuffers::decoys()
         QVERIFY(!decoy.known.empty() && decoy.known.size() <= all.size());
         changed += decoy.run.isSplit() ? 1 : 0;
         QCOMPARE(!decoy.run.then.empty(), decoy.run.isSplit());
-        QVERIFY(decoy.run.then.size() <= 16);
-        QCOMPARE(decoy.run.known.size(), decoy.known.size() + decoy.run.then.size()); // of x
-        const auto changes = decoy.run.known.end() - static_cast<std::ptrdiff_t>(decoy.run.then.size());
+        const std::size_t count = decoy.run.known.size() - decoy.known.size(); // of x
+        QVERIFY(count <= 16);
+        // Behind them, what spoils the inputs of sets that have been run.
+        QCOMPARE(decoy.run.then.size(), count + decoy.spoilt.size());
+        for (const std::size_t set : decoy.spoilt) {
+            QVERIFY(decoy.known.contains(set));
+            QVERIFY((set + 10) % 40 < static_cast<std::size_t>(decoy.run.midway));
+            const CopyRange whole = bench.buffers.knownRanges(set, decoy.known.at(set)).front();
+            QVERIFY(std::any_of(decoy.run.then.begin() + static_cast<std::ptrdiff_t>(count),
+                                decoy.run.then.end(), [&](const CopyRange &range) {
+                                    return range.to == whole.to && range.toOffset >= whole.toOffset
+                                           && range.toOffset < whole.toOffset + whole.bytes
+                                           && range.from != whole.from;
+                                }));
+        }
+        spoiltSets += decoy.spoilt.empty() ? 0 : 1;
+        const auto changes = decoy.run.known.end() - static_cast<std::ptrdiff_t>(count);
         std::set<std::size_t> changedSets;
-        for (std::size_t change = 0; change < decoy.run.then.size(); ++change) {
+        for (std::size_t change = 0; change < count; ++change) {
             // Behind the content that it is of; gone before the set's turn.
             const CopyRange &before = changes[static_cast<std::ptrdiff_t>(change)];
             const CopyRange &then = decoy.run.then[change];
@@ -607,7 +623,7 @@ void TestTimedBuffers::decoys()
             QVERIFY((set->first + 10) % 40 >= static_cast<std::size_t>(decoy.run.midway));
             changedSets.insert(set->first);
         }
-        inOnePlace += decoy.run.then.size() == 1 ? 1 : 0;
+        inOnePlace += count == 1 ? 1 : 0;
         inSeveralSets += changedSets.size() > 1 ? 1 : 0;
         early += decoy.run.repeats < 40 ? 1 : 0;
         QVERIFY(decoy.run.repeats == 40 || decoy.run.around == 40);
@@ -623,6 +639,7 @@ void TestTimedBuffers::decoys()
     QVERIFY(changed > 150 && changed < 270);
     QVERIFY(inOnePlace > 0 && inOnePlace < changed / 2);
     QVERIFY(inSeveralSets > 30);
+    QVERIFY(spoiltSets > 30);
     QCOMPARE(sets.size(), std::size_t{40});
     QCOMPARE(contents.size(), std::size_t{3});
     QCOMPARE(drawDecoy({1, 3, 1, 1, true, 5}, bench.buffers, all).known.count(3), std::size_t{1});

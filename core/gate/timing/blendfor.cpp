@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/gate/timing/blendfor.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace klineage::gate {
+
+namespace {
+
+constexpr std::size_t longestPiece = 1024;
+constexpr std::size_t piecesAtLeast = 16; ///< of a tensor that has so many elements
+
+} // namespace
+
+std::optional<Blend> blendFor(const HostTensor &tensor, const workload::Distribution &distribution)
+{
+    using workload::DistributionKind;
+    if (tensor.role != workload::Role::Input || !kernel::isFloat(tensor.dtype))
+        return std::nullopt;
+    Blend blend;
+    blend.dtype = tensor.dtype;
+    blend.piece = std::clamp<std::size_t>(tensor.elements() / piecesAtLeast, 1, longestPiece);
+    const bool large = distribution.kind == DistributionKind::Large;
+    switch (distribution.kind) {
+    case DistributionKind::Normal:
+    case DistributionKind::Large:
+        blend.mean = distribution.mean * (large ? distribution.scale : 1.0);
+        if (std::abs(distribution.mean) > distribution.stddev)
+            blend.kind = Blend::Kind::FarMix;
+        if (tensor.dtype == kernel::DType::F64 || kernel::sizeOf(tensor.dtype) < 2)
+            blend.kind =
+                Blend::Kind::Pieces; // double would be rounded, and a byte's few values come again anyway
+        break;
+    case DistributionKind::UnitRows: // what a row's elements have in common stays with them
+    case DistributionKind::NegInfinity:
+    case DistributionKind::Mixed:
+        blend.kind = Blend::Kind::Turned;
+        blend.piece = blend.unit = tensor.rowLength();
+        break;
+    case DistributionKind::LogGates: // columns are of two kinds
+        blend.kind = Blend::Kind::Pieces;
+        blend.piece = blend.unit = tensor.rowLength();
+        break;
+    case DistributionKind::Offsets:
+        return std::nullopt;
+    case DistributionKind::Uniform:
+    case DistributionKind::Bits:
+    case DistributionKind::Integers:
+    case DistributionKind::Sigmoid:
+        blend.kind = Blend::Kind::Pieces;
+        break;
+    }
+    return blend;
+}
+
+} // namespace klineage::gate

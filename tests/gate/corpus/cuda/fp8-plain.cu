@@ -1,0 +1,46 @@
+/*klineage
+surface = "cuda"
+
+[[launch]]
+kernel = "product"
+grid = ["ceil_div(N, 16) * ceil_div(M, 16)"]
+block = [256]
+args = ["x", "weight", "y", "int M", "int N", "int K"]
+*/
+// SPDX-License-Identifier: GPL-3.0-or-later
+// An element a thread, sums in single precision; others are compared with it.
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+// Two numbers of eight bits.
+__device__ __forceinline__ __half2 twoOf(unsigned bits)
+{
+    unsigned halves;
+    asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(static_cast<unsigned short>(bits)));
+    return *reinterpret_cast<__half2 *>(&halves);
+}
+
+__device__ __forceinline__ float four(float sum, unsigned x, unsigned w)
+{
+    const float2 x0 = __half22float2(twoOf(x)), x1 = __half22float2(twoOf(x >> 16)), w0 = __half22float2(twoOf(w)), w1 = __half22float2(twoOf(w >> 16));
+    return fmaf(x1.y, w1.y, fmaf(x1.x, w1.x, fmaf(x0.y, w0.y, fmaf(x0.x, w0.x, sum))));
+}
+// An element a thread, 16 by 16 of them; y has rows of `pitch`.
+__device__ void multiply(const unsigned char *x, const unsigned char *weight, __nv_bfloat16 *y, int block, int M, int N, int K, int pitch)
+{
+    const int across = (N + 15) / 16, row = block / across * 16 + threadIdx.x / 16, col = block % across * 16 + threadIdx.x % 16;
+    if (row >= M || col >= N)
+        return;
+    float sum = 0;
+#pragma unroll 2
+    for (int k = 0; k < K; k += 16) {
+        const uint4 a = *reinterpret_cast<const uint4 *>(x + size_t(row) * K + k), b = *reinterpret_cast<const uint4 *>(weight + size_t(col) * K + k);
+        sum = four(four(four(four(sum, a.x, b.x), a.y, b.y), a.z, b.z), a.w, b.w);
+    }
+    y[size_t(row) * pitch + col] = __float2bfloat16(sum);
+}
+extern "C" __global__ __launch_bounds__(256) void product(const unsigned char *x, const unsigned char *weight, __nv_bfloat16 *y, int M, int N, int K)
+{
+    multiply(x, weight, y, blockIdx.x, M, N, K, N);
+}
