@@ -24,6 +24,7 @@ void addArchiveImport(CLI::App &group, Session &session);    ///< `lineage impor
 void addLineageExport(CLI::App &group, Session &session);    ///< `lineage export`
 void addCommentsCommand(CLI::App &group, Session &session);  ///< `lineage comments`
 void addExplainCommand(CLI::App &group, Session &session);   ///< `lineage explain`
+void addWalksCommand(CLI::App &group, Session &session);     ///< `lineage walks`
 void addGateCommands(CLI::App &app, Session &session);
 void addTuneCommand(CLI::App &group, Session &session); ///< `gate tune`
 void addSassCommand(CLI::App &app, Session &session);

@@ -252,6 +252,7 @@ void addLineageCommands(CLI::App &app, Session &session)
     addRoundtripCommand(*group, session);
     addExplainCommand(*group, session);
     addCommentsCommand(*group, session);
+    addWalksCommand(*group, session);
 
     const auto shown = std::make_shared<std::vector<std::string>>();
     const auto csv = std::make_shared<std::string>();
