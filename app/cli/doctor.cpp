@@ -4,12 +4,14 @@
 #include "app/version/version.h"
 
 #include "core/gate/references/installed.h"
+#include "core/gate/session/interpreter.h"
 #include "core/gate/session/sandbox.h"
 #include "core/gate/triton/tritoncompiler.h"
 #include "core/llm/curlprobe.h"
 #include "core/llm/network/secrets.h"
 #include "core/llm/prices.h"
 #include "core/pool/gateclient.h"
+#include "core/process/childprocess.h"
 #include "core/process/isolation.h"
 #include "core/trial/analysis/ceilingstore.h"
 #include "core/trial/analysis/figuretext.h"
@@ -31,6 +33,8 @@ using nlohmann::json;
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr double interpreterSeconds = 20;
 
 enum class Health { Ok, Missing, Problem };
 
@@ -122,6 +126,27 @@ Check checkTriton()
                 versions->text() + ": Triton candidates compile, with or without a GPU.",
                 {}};
     return {"triton", Health::Missing, versions.error().error.message, {}};
+}
+
+/// What definitions and references in Python need.
+Check checkNumpy()
+{
+    const std::string python = gate::pythonInterpreter();
+    process::ChildOptions options;
+    options.command = {python, "-B", "-c",
+                       "import sys, numpy; print(f'{numpy.__version__}, Python {sys.version.split()[0]}')"};
+    if (auto child = process::ChildProcess::start(options)) {
+        const auto status = child->wait(process::Deadline::in(interpreterSeconds));
+        if (status && status->ok())
+            return {"numpy",
+                    Health::Ok,
+                    fmt::format("numpy {}: operators can be defined over its arrays.",
+                                gate::lastLine(child->standardOutput().text)),
+                    {}};
+    }
+    return {"numpy", Health::Missing,
+            "'" + python + "' has no numpy, so definitions over numpy arrays cannot be run.",
+            "Install Debian's python3-numpy, or let KLINEAGE_PYTHON name a Python that has it."};
 }
 
 /// The gate answers for drivers, in its own process.
@@ -284,7 +309,7 @@ int doctor(const Session &session)
     const auto add = [&](std::vector<Check> more) { checks.insert(checks.end(), more.begin(), more.end()); };
     add(checkDevices());
     add(checkCeilings());
-    add({checkCudaHeaders(), checkNvidiaDriver(), checkNvrtc(), checkTriton(), checkCurl(),
+    add({checkCudaHeaders(), checkNvidiaDriver(), checkNvrtc(), checkTriton(), checkNumpy(), checkCurl(),
          checkIsolation()});
     add(checkKeys());
     add({checkPrices(session)});

@@ -243,12 +243,35 @@ struct Recorded {
     std::string problem;
 };
 
+/// The only one of the workload and platform, the one with the parent among its states, or the one that is named after the platform alone.
+const lineage::Lineage *lineageOf(const Workspace &workspace, const gate::Trial &trial)
+{
+    std::vector<const lineage::Lineage *> fitting;
+    for (const lineage::Lineage &lineage : workspace.lineages) {
+        if (lineage.workload == trial.workload && lineage.platform == trial.environment.platform)
+            fitting.push_back(&lineage);
+    }
+    if (fitting.size() == 1)
+        return fitting.front();
+    const lineage::Lineage *usual = workspace.findLineage(trial.workload + '/' + trial.environment.platform);
+    const auto hasParent = [&](const lineage::Lineage *lineage) {
+        return std::any_of(lineage->states.begin(), lineage->states.end(), [&](const lineage::State &state) {
+            const gate::Trial *own = lineage->trialOf(state);
+            return own && own->candidate == trial.parent;
+        });
+    };
+    if (usual && (trial.parent.empty() || hasParent(usual)))
+        return usual;
+    const auto found = std::find_if(fitting.begin(), fitting.end(), hasParent);
+    return found == fitting.end() ? usual : *found;
+}
+
 Recorded recordIn(const Workspace &workspace, const gate::Trial &trial, const std::string &candidateText)
 {
     Recorded recorded;
     recorded.wanted = true;
     const std::string key = trial.workload + '/' + trial.environment.platform;
-    const lineage::Lineage *lineage = workspace.findLineage(key);
+    const lineage::Lineage *lineage = lineageOf(workspace, trial);
     if (trial.environment.platform.empty()) {
         recorded.problem = "The trial reached no device, so it belongs to no platform and was not recorded.";
         return recorded;
@@ -259,7 +282,7 @@ Recorded recordIn(const Workspace &workspace, const gate::Trial &trial, const st
     }
     const Result<lineage::RecordOutcome> outcome = lineage::recordTrial(*lineage, trial, candidateText);
     if (outcome)
-        recorded.lineage = key;
+        recorded.lineage = lineage->key();
     else
         recorded.problem = outcome.error().message;
     return recorded;

@@ -223,7 +223,7 @@ int writeNew(const Session &session, const NewOptions &options, const workload::
                        {"directory", lineage->directory.string()},
                        {"trial", trial ? json(*trial) : json()}});
     else
-        std::printf("Began the lineage %s%s.\n", lineage->key().c_str(),
+        std::printf("Began the lineage %s in %s%s.\n", lineage->key().c_str(), lineage->directory.c_str(),
                     options.ungated ? "; its K00 is not gated yet" : "");
     return exitOk;
 }

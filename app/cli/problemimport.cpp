@@ -30,7 +30,8 @@ int importProblemsFrom(const Session &session, ProblemArguments arguments)
             return session.usage("'" + text + "' is no NAME=VALUE, as in --set M=512.");
         arguments.options.draft.values[text.substr(0, equals)] = text.substr(equals + 1);
     }
-    const Result<fs::path> root = session.workspaceRoot();
+    const Result<fs::path> root =
+        arguments.options.dryRun ? session.workspaceRoot() : session.workspaceToWrite();
     if (!root)
         return session.fail(root.error());
     const InterruptWatcher interrupt;

@@ -58,6 +58,23 @@ Result<std::filesystem::path> Session::workspaceRoot() const
     return tl::unexpected(error);
 }
 
+Result<std::filesystem::path> Session::workspaceToWrite() const
+{
+    std::error_code problem;
+    std::filesystem::path root = m_workspace;
+    if (root.empty()) {
+        const std::filesystem::path here = std::filesystem::current_path(problem);
+        root = findWorkspace(here).value_or(here);
+    }
+    for (const char *folder : {"workloads", "skills"}) {
+        std::filesystem::create_directories(root / folder, problem);
+        if (problem)
+            return klineage::fail(ErrorCode::Io, "Cannot make the folder '" + (root / folder).string()
+                                                     + "': " + problem.message() + ".");
+    }
+    return root;
+}
+
 Result<Workspace> Session::openWorkspace() const
 {
     const Result<std::filesystem::path> root = workspaceRoot();

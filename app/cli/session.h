@@ -37,6 +37,9 @@ public:
     /// --workspace, or the nearest one at or above the current folder, or above the program, or the installed example.
     [[nodiscard]] Result<std::filesystem::path> workspaceRoot() const;
     [[nodiscard]] Result<Workspace> openWorkspace() const;
+    /// For what is made anew: --workspace, or the nearest one at or above the current folder, or that folder, which becomes one: nothing is
+    /// written into a workspace that the program lies in, or that was installed. The folders of a workspace are made where they are missing.
+    [[nodiscard]] Result<std::filesystem::path> workspaceToWrite() const;
 
     /// Print the problem (JSON: {"error": {code, message, detail}}) and return the exit status.
     int fail(const Error &error) const;

@@ -64,8 +64,16 @@ std::string sizesText(const workload::Case &c)
     return text;
 }
 
+/// As a command line has to say it.
+std::string placeOption(const fs::path &root)
+{
+    std::error_code problem;
+    const auto found = findWorkspace(fs::current_path(problem));
+    return found && fs::equivalent(*found, root, problem) ? "" : " --workspace " + root.string();
+}
+
 void printNew(const NewWorkloadOptions &options, const workload::Workload &workload,
-              const std::vector<std::string> &notes)
+              const std::vector<std::string> &notes, const fs::path &root)
 {
     TextTable tensors({{"TENSOR"}, {"ROLE"}, {"SHAPE"}});
     for (const workload::Tensor &tensor : workload.tensors)
@@ -77,16 +85,17 @@ void printNew(const NewWorkloadOptions &options, const workload::Workload &workl
     std::printf("%s\n%s\n", tensors.text().c_str(), cases.text().c_str());
     for (const std::string &note : notes)
         std::printf("note: %s\n", note.c_str());
-    const char *const name = workload.name.c_str();
     std::printf("The oracle gives the same values twice, and outputs that take no work do not match them.\n");
     if (options.dryRun)
         return;
+    const std::string name = workload.name;
+    const std::string after = " --workload " + name + placeOption(root);
     std::printf(
-        "\nWrote the workload %s. Next:\n"
-        "  klineage-cli lineage new KERNEL.cu --workload %s --dry-run   # the plan that is proposed for a kernel of yours\n"
-        "  klineage-cli lineage new KERNEL.cu --workload %s             # gate it; it becomes K00\n"
+        "\nWrote the workload %s into %s. Next:\n"
+        "  klineage-cli lineage new KERNEL%s --dry-run   # the plan that is proposed for a kernel of yours, .cl or .cu\n"
+        "  klineage-cli lineage new KERNEL%s             # gate it; it becomes K00\n"
         "Content, tolerance and further cases are edited in workload.toml; `klineage-cli workload check %s` looks again.\n",
-        name, name, name, name);
+        name.c_str(), (root / "workloads" / name).c_str(), after.c_str(), after.c_str(), name.c_str());
 }
 
 int makeWorkload(const Session &session, NewWorkloadOptions options)
@@ -102,7 +111,7 @@ int makeWorkload(const Session &session, NewWorkloadOptions options)
         return session.usage(source.error().message);
     if (!files::isUtf8Text(*source))
         return session.usage("'" + options.file + "' is no text.");
-    const Result<fs::path> root = session.workspaceRoot();
+    const Result<fs::path> root = options.dryRun ? session.workspaceRoot() : session.workspaceToWrite();
     if (!root)
         return session.fail(root.error());
     const std::string name =
@@ -137,7 +146,7 @@ int makeWorkload(const Session &session, NewWorkloadOptions options)
                        {"notes", draft->notes},
                        {"written", !options.dryRun}});
     else
-        printNew(options, draft->workload, draft->notes);
+        printNew(options, draft->workload, draft->notes, *root);
     return exitOk;
 }
 

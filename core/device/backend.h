@@ -93,7 +93,7 @@ struct ModuleVariable {
 /// All of the buffers that candidates could keep something in and nobody else writes to: put back before each timed sample.
 struct Guards {
     std::vector<GuardedCopies> copies;
-    std::vector<FillRegion> slack;         ///< of buffers, between and behind what is used of them: refilled
+    std::vector<FillRegion> slack;         ///< of buffers, behind what is used of them: refilled
     std::vector<ModuleVariable> variables; ///< that no run may change, as they are now
 };
 
@@ -136,7 +136,8 @@ struct TimedRun {
     int around = 0; ///< sets that are looked at, from `first` on, if those are more than run
     /// Put into inputs after their content was made, and gone when it is made anew: contents whose results are known.
     std::vector<CopyRange> known{};
-    /// After so many runs `then` is put into inputs of sets whose turn is yet to come: what a run has done ahead for them is wrong now. 0: never.
+    /// After so many runs `then` is put into inputs of sets whose turn is yet to come, or has been: what a run has done
+    /// ahead for them, or puts off, is wrong now. 0: never.
     int midway = 0;
     std::vector<CopyRange> then{};
 

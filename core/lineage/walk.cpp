@@ -153,6 +153,9 @@ Result<Walk> readWalk(const fs::path &directory)
     if (!walk)
         return walk;
     walk->name = directory.filename().string();
+    if (const fs::path of = directory.parent_path().parent_path().filename(); of != walk->workload)
+        walk->notices.push_back("walk.toml names the workload '" + walk->workload + "', but lies in '"
+                                + of.string() + "'.");
     readTrials(*walk, directory / "trials.jsonl");
     checkTrials(*walk);
     return walk;
@@ -162,10 +165,11 @@ std::vector<Result<Walk>> readWalks(const fs::path &workloadDirectory)
 {
     std::vector<fs::path> folders;
     std::error_code none; // no folder: no walks
-    for (const fs::directory_entry &entry : fs::directory_iterator(workloadDirectory / "walks", none)) {
+    for (fs::directory_iterator entry(workloadDirectory / "walks", none), end; !none && entry != end;
+         entry.increment(none)) {
         std::error_code ignored;
-        if (entry.is_directory(ignored))
-            folders.push_back(entry.path());
+        if (entry->is_directory(ignored))
+            folders.push_back(entry->path());
     }
     std::sort(folders.begin(), folders.end());
     std::vector<Result<Walk>> walks;

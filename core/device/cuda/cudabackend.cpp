@@ -28,6 +28,9 @@ Status CudaBackend::open()
         return done;
     if (auto done = m_driver.check(m_driver.ctxSetCurrent(m_context), "make the CUDA context current"); !done)
         return done;
+    if (attribute(CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED) == 0)
+        return fail(ErrorCode::Unavailable,
+                    "Cannot time on this device: it does not map memory at chosen addresses.");
     // A kernel that allocates on the device's heap could keep things there from launch to launch, and no part of the L2 may be
     // set aside for it. Both are the least that the driver grants.
     m_driver.ctxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, 0);

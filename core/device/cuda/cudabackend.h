@@ -54,6 +54,7 @@ public:
     void release(BufferId buffer) override
     {
         m_contents.clear();
+        m_driver.streamSynchronize(m_stream.get()); // unmapping memory does not wait for who uses it
         m_held.eraseBuffer(buffer);
     }
     Status upload(BufferId buffer, std::size_t offset, std::span<const std::byte> image) override;
@@ -117,11 +118,11 @@ private:
     std::unique_ptr<counters::PcSampler> m_sampler;
     // Those further down use those further up, and are let go first.
     Stream m_stream;
-    ExecutableGraph m_split; ///< of the last sample with a change midway
     Event m_begin;
     Event m_end;
     std::string m_pciBusId;
     Holdings<Module, BufferMemory, Entry> m_held;
+    ExecutableGraph m_split; ///< of the last sample with a change midway
     /// How the inputs of a set are made, and what they hold now.
     struct Contents {
         std::vector<BlendJob> jobs;

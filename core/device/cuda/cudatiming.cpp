@@ -50,6 +50,10 @@ Result<CUgraphExec> CudaBackend::replay(Entry &entry, const TimedRun &run)
 /// With the change midway among its runs: no pause tells it from a sample that is timed, and no launch is the last before the change.
 Result<CUgraphExec> CudaBackend::splitGraph(Entry &entry, const std::vector<Part> &parts, const TimedRun &run)
 {
+    const bool copiesAlone =
+        std::all_of(run.then.begin(), run.then.end(), [](const CopyRange &range) { return range.with == 0; });
+    if (!copiesAlone)
+        return fail(ErrorCode::Internal, "Cannot change inputs midway: they are to be made of two contents.");
     auto graph = captureGraph(m_driver, m_stream.get(), [&]() -> Status {
         if (auto done = enqueueRuns(entry, parts.front().run); !done)
             return done;

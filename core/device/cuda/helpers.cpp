@@ -327,19 +327,18 @@ Status Helpers::refill(CUstream stream, const FillTable &table, std::uint32_t wo
             !done)
             return done;
     }
-    unsigned bytes = m_sharedBytes;
-    void *arguments[] = {&word, &bytes};
-    if (auto done =
-            launch(m_scrub, m_multiprocessors, 1, 1024, m_sharedBytes, stream, arguments, "klineage_scrub");
-        !done)
-        return done;
     CUdeviceptr used = m_room.get() + marksBytes();
     std::uint64_t usedBytes = m_roomBytes - marksBytes();
     void *wiped[] = {&used, &usedBytes, &word};
     if (auto done = launch(m_wipe, m_multiprocessors, 1, fillThreads, 0, stream, wiped, "klineage_wipe");
         !done)
         return done;
-    return flushCache(stream);
+    if (auto done = flushCache(stream); !done)
+        return done;
+    // Last, so that no register holds an address of the gate's own memory.
+    unsigned bytes = m_sharedBytes;
+    void *arguments[] = {&word, &bytes};
+    return launch(m_scrub, m_multiprocessors, 1, 1024, m_sharedBytes, stream, arguments, "klineage_scrub");
 }
 
 OutputTable::OutputTable(OutputSets outputs, const std::vector<std::vector<CUdeviceptr>> &addresses)

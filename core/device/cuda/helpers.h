@@ -174,7 +174,7 @@ private:
     std::vector<Guard> m_guards;
     std::vector<Region> m_slack;
     /// Two readings of the clocks, m_multiprocessors marks each; behind them what the gate's kernels are given and give, written anew by
-    /// the host for each use and wiped before each sample: a candidate may find it, and there is nothing to be found.
+    /// the host for each use and wiped before each sample: who finds it all the same finds nothing.
     ScatteredMemory m_room;
     std::size_t m_roomBytes = 0;
     ScatteredMemory m_other; ///< twice as much as the second-level cache holds, of nobody's

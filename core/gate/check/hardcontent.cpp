@@ -35,6 +35,9 @@ constexpr std::array rowOperators{"softmax_rows", "layernorm_rows",  "rmsnorm_ro
                                   "silu",         "sum_rows",        "cumsum_rows",  "sort_rows",
                                   "topk_rows",    "topk_sorted_rows"};
 
+constexpr std::array addingUp{"softmax_rows",     "layernorm_rows", "rmsnorm_rows",
+                              "add_rmsnorm_rows", "sum_rows",       "cumsum_rows"};
+
 constexpr std::array selections{"sort_rows", "topk_rows", "topk_sorted_rows"};
 constexpr int manyCopies = 32;
 
@@ -512,7 +515,8 @@ std::optional<workload::Case> longerRows(const workload::Workload &workload, std
     }
     longer.name = "longer rows";
     workload::Case drawn = drawCase(longer, seed);
-    drawn.stretch = static_cast<double>(drawn.axes.at(axis)) / static_cast<double>(longest);
+    if (contains(addingUp, workload.oracle))
+        drawn.stretch = static_cast<double>(drawn.axes.at(axis)) / static_cast<double>(longest);
     return drawn;
 }
 

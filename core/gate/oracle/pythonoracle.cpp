@@ -164,8 +164,13 @@ Result<json> OracleProcess::ask(const json &request, double limitSeconds, const 
     if (const auto error = answer->find("error"); error != answer->end() && error->is_string()) {
         const std::string text = error->get<std::string>().substr(0, 1000);
         const bool missing = text.starts_with("ModuleNotFoundError") || text.starts_with("ImportError");
-        return fail(missing ? ErrorCode::Unavailable : ErrorCode::InvalidInput,
-                    "The Python oracle failed: " + text + ".");
+        return fail(
+            missing ? ErrorCode::Unavailable : ErrorCode::InvalidInput,
+            "The Python oracle failed: " + text + "."
+                + (missing ? " '" + pythonInterpreter()
+                                 + "' has no such package: install it there (Debian: python3-numpy), or let "
+                                   "KLINEAGE_PYTHON name another Python."
+                           : ""));
     }
     if (answer->value("ok", json()) != true)
         return failed({ErrorCode::Protocol, "The Python oracle sent something that is no answer.", {}});

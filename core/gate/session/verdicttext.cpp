@@ -100,6 +100,9 @@ std::string mismatchHint(const OutputCheck &check)
         return "Only a few elements differ: look at the edges of tiles and at shapes that are no multiple of them.";
     if (check.largestError < 0.05)
         return "The error is small but everywhere: look at the precision of the accumulation.";
+    if (2 * check.mismatches > check.elements)
+        return "Most elements are off: check the formula, its constants and the order of the arguments first, then the indices of loads and "
+               "stores and barriers between writing and reading shared data.";
     return "Look at the indices of loads and stores, and for a missing barrier between writing and reading shared data.";
 }
 

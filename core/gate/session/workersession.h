@@ -119,7 +119,7 @@ public:
     /// A copy that the worker can no longer change; valid until the next call of this, or of clear().
     [[nodiscard]] WorkerResult<std::span<const std::byte>> download(BufferId buffer, std::size_t bytes,
                                                                     std::size_t offset = 0);
-    /// Whether buffers that are made together should be one: where making one takes longer than a message.
+    /// Whether buffers that are made together are one, with memory where they lie alone (scatter()): of devices that are not the host.
     [[nodiscard]] bool packsBuffers() const { return !kernel::traitsOf(m_device).isHost; }
     /// What another process needs to open a buffer; Unavailable where the device offers no such thing.
     [[nodiscard]] WorkerResult<std::string> share(BufferId buffer);

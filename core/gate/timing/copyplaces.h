@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// Where the copies of a tensor lie in their one buffer. Between them, before and behind there is no memory: who knows where one copy is does
+// Where the copies of a tensor lie in their one buffer. Between them, before and behind there is no memory, but for
+// the rest of the last page of each: who knows where one copy is does
 // not know where others are, and cannot look for them, because whoever reaches where nothing is is ended. Distances are drawn from what the
 // operating system knows, anew for each tensor and each trial.
 #pragma once

@@ -73,7 +73,7 @@ void changeMidway(Decoy &decoy, const TimedBuffers &buffers, const std::vector<s
             sample.then.push_back(change->then);
         }
     }
-    for (std::size_t i = 0; i < contents.size() && sample.then.size() < mostChanges + mostSpoilt; ++i) {
+    for (std::size_t i = 0; i < contents.size() && decoy.spoilt.size() < mostSpoilt; ++i) {
         const std::size_t set = (sample.first + order[i]) % buffers.count();
         if (order[i] >= midway)
             continue;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 namespace klineage::gate {
 
@@ -16,11 +17,21 @@ constexpr double mostColdOnDevice =
 constexpr std::size_t maxSets = 256;
 constexpr double longestRotationNs = 250e6;
 constexpr std::size_t hostBudgetBytes = std::size_t{512} << 20;
-constexpr std::size_t deviceBudgetBytes = std::size_t{4} << 30;
+constexpr double deviceBudgetBytes = 4.0 * (std::size_t{1} << 30);
+constexpr double deviceShare = 0.25; ///< of its memory, at most
 constexpr int hostPreparedLaunches = 1024;
 constexpr int devicePreparedLaunches = 16384;
 constexpr double shortRunNs = 150e3; ///< as the supervisor sees it, with the exchange around it
 constexpr double shortRuns = 48;
+
+/// What buffers of a device may take together.
+double deviceBudget(const TrialContext &context)
+{
+    const auto &facts = context.session.helloEnvironment().facts;
+    const auto memory = facts.find("memory_bytes");
+    const double bytes = memory == facts.end() ? 0 : std::strtod(memory->second.c_str(), nullptr);
+    return bytes > 0 ? std::min(deviceBudgetBytes, deviceShare * bytes) : deviceBudgetBytes;
+}
 
 } // namespace
 
@@ -43,16 +54,15 @@ std::size_t setCount(const PreparedCandidate &candidate, const CorrectnessResult
         for (const kernel::ResolvedBuffer &workspace : plan->workspaces) {
             const BufferLayout layout{workspace.name, BufferKind::Workspace, workspace.dtype,
                                       static_cast<std::size_t>(workspace.bytes())};
-            everything +=
-                host
-                    ? 0
-                    : static_cast<double>(placeBytes(layout.total())); // sets share them there (TimedBuffers)
+            // On a host sets share them (TimedBuffers).
+            everything += host ? 0 : static_cast<double>(placeBytes(layout.total()));
         }
         launches = std::max(launches, static_cast<double>(plan->launches.size()));
     }
     // Each launch is made ready once a set, and again for each block: a plan of hundreds would spend its time on that.
     const double ready = static_cast<double>(host ? hostPreparedLaunches : devicePreparedLaunches) / launches;
-    const double affordable = static_cast<double>(host ? hostBudgetBytes : deviceBudgetBytes) / everything;
+    const double affordable =
+        (host ? static_cast<double>(hostBudgetBytes) : deviceBudget(context)) / everything;
     const double quick = longestRotationNs / roughNs;
     const auto seeds = static_cast<double>(context.unseenSeeds.size());
     const double count = std::min(

@@ -81,14 +81,18 @@ WorkerResult<void> TimedBuffers::makePlaces(Family &family, std::size_t copies)
         return tl::unexpected(id.error());
     for (const std::size_t offset : drawn.offsets)
         family.copies.push_back({*id, offset});
-    if (!m_judge || !model().expected.onDevice || copies * total < DeviceJudge::leastBytes)
+    const bool isTensor =
+        family.layout.kind != BufferKind::Workspace; // of those only the zones are looked at
+    if (!m_judge || !isTensor || !model().expected.onDevice || copies * total < DeviceJudge::leastBytes)
         return {};
     const std::size_t room = roomFor(std::max(total, DeviceJudge::leastBytes));
     const auto tray = m_session.allocate(room);
     if (!tray)
         return tl::unexpected(tray.error());
-    family.tray = *tray;
     family.opened = m_judge->open(m_session, *tray, room, model());
+    if (!family.opened)
+        return m_session.release(*tray);
+    family.tray = *tray;
     m_slack.push_back({*tray, 0, room});
     return {};
 }
@@ -511,6 +515,21 @@ TimedBuffers::Spot TimedBuffers::spotOf(const BufferBinding &byte) const
     return {};
 }
 
+WorkerResult<bool> TimedBuffers::zonesAreWhole(const Family &family, const Place &place)
+{
+    const BufferLayout &layout = family.layout;
+    const std::size_t front = layout.offset();
+    const std::size_t behind = front + layout.bytes;
+    std::vector<std::byte> zones;
+    for (const auto &[begin, end] : {std::pair{std::size_t{0}, front}, {behind, layout.total()}}) {
+        const auto zone = m_session.download(place.buffer, end - begin, place.offset + begin);
+        if (!zone)
+            return tl::unexpected(zone.error());
+        zones.insert(zones.end(), zone->begin(), zone->end());
+    }
+    return !findZoneHit(layout, family.key, zones);
+}
+
 WorkerResult<std::optional<Finding>> TimedBuffers::inspect(std::size_t set, const std::string &side)
 {
     return inspect(set, side, contentOf(set), true);
@@ -535,6 +554,13 @@ WorkerResult<std::optional<Finding>> TimedBuffers::inspect(std::size_t set, cons
                 !copied)
                 return copied;
             if (m_judge->isRight(*family.opened, 0, family.layout, family.key, content))
+                return {};
+        }
+        if (!tensor) {
+            const auto whole = zonesAreWhole(family, place);
+            if (!whole)
+                return tl::unexpected(whole.error());
+            if (*whole)
                 return {};
         }
         const auto image = m_session.download(place.buffer, family.layout.total(), place.offset);

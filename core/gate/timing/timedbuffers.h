@@ -20,7 +20,7 @@ class TimedBuffers
 {
 public:
     /// Every set holds one of the contents as it is: for runs that nobody times. The session must outlive this. What the judge opens is
-    /// filled and looked at where it lies.
+    /// filled and looked at on the device, in a tray that a copy is brought to.
     TimedBuffers(WorkerSession &session, std::vector<CaseInstancePtr> contents, DeviceJudge *judge = nullptr);
     /// contents: at least one instance of the workload's timed case.
     /// hard: more of those, which are never mixed.
@@ -135,6 +135,7 @@ private:
     [[nodiscard]] std::size_t roomFor(std::size_t bytes) const;
     [[nodiscard]] WorkerResult<void> makePlaces(Family &family, std::size_t copies);
     [[nodiscard]] WorkerResult<BufferId> uploadZones(const Family &family);
+    [[nodiscard]] WorkerResult<bool> zonesAreWhole(const Family &family, const Place &place);
     /// Writes the first copy. content: an input's; empty: poison.
     [[nodiscard]] WorkerResult<void> writeFirst(const Family &family, std::span<const std::byte> content);
     [[nodiscard]] WorkerResult<Family> makeFamily(BufferLayout layout, std::span<const std::byte> content,
@@ -163,7 +164,7 @@ private:
     std::size_t m_audited = 0;                    ///< groups below this hold a seed's content as it is
     std::vector<std::size_t> m_group;             ///< set -> group of contents
     std::vector<Family> m_tensors;                ///< in the order of the instances' tensors
-    std::vector<FillRegion> m_slack;              ///< of the masters and the zones
+    std::vector<FillRegion> m_slack;              ///< of the masters, the zones and the trays
     std::vector<std::vector<BufferId>> m_masters; ///< [tensor][known content]: an input's content alone
     std::map<std::string, std::vector<Family>> m_workspaces; ///< by side
 };

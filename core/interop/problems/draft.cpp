@@ -219,6 +219,8 @@ private:
     {
         if (const Status counted = interop::countWork(m_workload); !counted)
             throw Unsayable{counted.error().message};
+        if (m_options.isCounted)
+            return;
         note(
             "The definition does not count operations: 'flops' is one for each element of an output, and 'bytes' all tensors once. Correct them "
             "in workload.toml, bytes above all where the operator reads only a part of an input.");

@@ -16,6 +16,7 @@ struct DraftOptions {
     std::map<std::string, std::string>
         values; ///< of axes and scalars, in place of the bindings' ("M" -> "512", "eps" -> "1e-6")
     std::size_t shapes = 3; ///< of the bindings that become cases; at least 1
+    bool isCounted = false; ///< the caller says the operations: no note of them
 };
 
 /// A word for a folder from any name: lower-case letters, digits, '_' and '-', at most 64; "problem" when nothing is left.

@@ -89,6 +89,7 @@ public:
         m_definition.description = said.value("description", std::string());
         DraftOptions options;
         options.values = m_values;
+        options.isCounted = true;
         Result<Draft> draft = draftOf(m_definition, {}, options);
         if (!draft)
             return draft;

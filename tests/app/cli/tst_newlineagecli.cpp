@@ -109,6 +109,20 @@ private slots:
         const auto lineage = lineage::readLineage(right.json["directory"].toString().toStdString());
         QVERIFY(lineage && lineage->notices.empty());
         QVERIFY(lineage->trialOf(lineage->states.front()));
+
+        // A next version is recorded where its parent is, though the lineage has a name of its own.
+        QFile first(QString::fromStdString((lineage->directory / lineage->states.front().file).string()));
+        QVERIFY(first.open(QIODevice::ReadOnly));
+        write("next.cl", first.readAll() + "// the next one\n");
+        QProcess process;
+        process.start(QString::fromStdString(klineage::test::programPath("/klineage-cli")),
+                      {"gate", "run", m_folder->filePath("next.cl"), "--workspace", m_folder->filePath("w"),
+                       "--workload", "silu", "--lineage", right.json["lineage"].toString(), "--parent", "K00",
+                       "--record", "--seeds", "1", "--rounds", "3", "--profile-seconds", "0.3", "--json"});
+        const Outcome next = outcomeOf(process);
+        QVERIFY2(next.status == 0, (next.out + next.err).constData());
+        QCOMPARE(next.json["recorded"]["lineage"].toString(), right.json["lineage"].toString());
+        QCOMPARE(lineage::readLineage(lineage->directory)->branches.size(), std::size_t{1});
     }
 
 private:

@@ -12,6 +12,8 @@ import sys
 import tempfile
 import time
 
+if len(sys.argv) != 3:
+    sys.exit(__doc__)
 if importlib.util.find_spec("mcp") is None:
     print(f"Skipped: {sys.executable} has no package 'mcp' (the official client). Install it into a virtual environment, "
           "python3 -m venv V && V/bin/pip install mcp, and configure with -DKLINEAGE_MCP_PYTHON=V/bin/python.")

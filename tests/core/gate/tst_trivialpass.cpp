@@ -169,7 +169,8 @@ void TestTrivialPass::workloadsOfTheRepository()
     const auto workload = workload::readWorkload(folder.toStdString());
     QVERIFY2(workload, workload ? "" : workload.error().message.c_str());
     if (workload->oracle == "python")
-        QSKIP("what a Python oracle expects is computed in a process of its own: klineage-cli workload check");
+        QSKIP(
+            "what a Python oracle expects is computed in a process of its own: klineage-cli workload check");
     const auto passes = passesOf(*workload);
     QVERIFY(!passes.empty());
     QVERIFY2(!passes.front(), passes.front().value_or("").c_str());

@@ -84,7 +84,8 @@ private slots:
     void tellsWhatDoesNotFit()
     {
         const QTemporaryDir folder;
-        const std::filesystem::path walks = std::filesystem::path(folder.path().toStdString()) / "walks";
+        const std::filesystem::path walks =
+            std::filesystem::path(folder.path().toStdString()) / "w" / "walks";
         QVERIFY(readWalks(walks.parent_path()).empty());
         std::filesystem::create_directories(walks / "one");
         std::ofstream(walks / "one" / "walk.toml") << text(state("K00", "77"), "");

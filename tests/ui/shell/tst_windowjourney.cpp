@@ -129,6 +129,28 @@ private slots:
         QVERIFY(real.hasFocus("lineage"));
     }
 
+    /// A whole name goes there, though another one has its letters at the beginnings of more words.
+    void aWholeNameIsGoneTo()
+    {
+        const RealWindow real;
+        QVERIFY(real.ready);
+        auto *open = real.window->findChild<QuickOpen *>();
+        for (const char *state : {"K08", "K02", "R07a"}) {
+            real.focus("lineage");
+            real.press(Qt::Key_P, Qt::ControlModifier);
+            QVERIFY(open && open->isVisible());
+            real.type(QStringLiteral("gemm/sm90/") + QLatin1String(state));
+            real.press(Qt::Key_Return);
+            QVERIFY(!open->isVisible());
+            QCOMPARE(real.row(), QString::fromLatin1(state));
+        }
+        real.press(Qt::Key_P, Qt::ControlModifier);
+        real.type(QStringLiteral("softmax/pocl"));
+        real.press(Qt::Key_Return);
+        QCOMPARE(real.window->selection()->lineageKey(), QStringLiteral("softmax/pocl"));
+        QCOMPARE(real.row(), QStringLiteral("K04"));
+    }
+
     void textGrowsAndShrinks()
     {
         const RealWindow real;

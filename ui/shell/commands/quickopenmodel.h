@@ -39,6 +39,7 @@ public:
 
 private:
     void rank();
+    [[nodiscard]] int nearnessOf(const QuickEntry &entry) const;
 
     std::vector<QuickEntry> m_entries;
     std::vector<int> m_shown; ///< indexes into m_entries
