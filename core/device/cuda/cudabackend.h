@@ -91,6 +91,7 @@ private:
     Result<std::vector<AddressSet>> addresses(const std::vector<BufferSet> &sets) const;
     Status enqueueRuns(Entry &entry, const TimedRun &run);
     Result<CUgraphExec> replay(Entry &entry, const TimedRun &run);
+    Result<ExecutableGraph> uploadedGraph(const std::function<Status()> &enqueue);
     /// Of a sample, enqueued at once.
     struct Part {
         TimedRun run;

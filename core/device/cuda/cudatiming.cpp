@@ -35,16 +35,24 @@ Result<CUgraphExec> CudaBackend::replay(Entry &entry, const TimedRun &run)
         if (replay.repeats == run.repeats && replay.first == first)
             return replay.graph.get();
     }
-    auto graph = captureGraph(m_driver, m_stream.get(), [&] { return enqueueRuns(entry, run); });
+    auto graph = uploadedGraph([&] { return enqueueRuns(entry, run); });
     if (!graph)
         return tl::unexpected(graph.error());
-    CUgraphExec made = entry.replays.emplace_back(Replay{first, run.repeats, std::move(*graph)}).graph.get();
-    // Uploaded, never replayed untimed: the sets may hold what is timed next already.
-    if (auto sent = m_driver.check(m_driver.graphUpload(made, m_stream.get()), "upload a graph"); !sent)
+    return entry.replays.emplace_back(Replay{first, run.repeats, std::move(*graph)}).graph.get();
+}
+
+/// Uploaded, never replayed untimed: the sets may hold what is timed next already.
+Result<ExecutableGraph> CudaBackend::uploadedGraph(const std::function<Status()> &enqueue)
+{
+    auto graph = captureGraph(m_driver, m_stream.get(), enqueue);
+    if (!graph)
+        return graph;
+    if (auto sent = m_driver.check(m_driver.graphUpload(graph->get(), m_stream.get()), "upload a graph");
+        !sent)
         return tl::unexpected(sent.error());
     if (auto done = m_driver.check(m_driver.streamSynchronize(m_stream.get()), "upload a graph"); !done)
         return tl::unexpected(done.error());
-    return made;
+    return graph;
 }
 
 /// With the change midway among its runs: no pause tells it from a sample that is timed, and no launch is the last before the change.
@@ -54,7 +62,7 @@ Result<CUgraphExec> CudaBackend::splitGraph(Entry &entry, const std::vector<Part
         std::all_of(run.then.begin(), run.then.end(), [](const CopyRange &range) { return range.with == 0; });
     if (!copiesAlone)
         return fail(ErrorCode::Internal, "Cannot change inputs midway: they are to be made of two contents.");
-    auto graph = captureGraph(m_driver, m_stream.get(), [&]() -> Status {
+    auto graph = uploadedGraph([&]() -> Status {
         if (auto done = enqueueRuns(entry, parts.front().run); !done)
             return done;
         if (auto done = enqueueCopies(run.then); !done)
@@ -64,11 +72,6 @@ Result<CUgraphExec> CudaBackend::splitGraph(Entry &entry, const std::vector<Part
     if (!graph)
         return tl::unexpected(graph.error());
     m_split = std::move(*graph);
-    if (auto sent = m_driver.check(m_driver.graphUpload(m_split.get(), m_stream.get()), "upload a graph");
-        !sent)
-        return tl::unexpected(sent.error());
-    if (auto done = m_driver.check(m_driver.streamSynchronize(m_stream.get()), "upload a graph"); !done)
-        return tl::unexpected(done.error());
     return m_split.get();
 }
 

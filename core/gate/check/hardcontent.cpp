@@ -58,6 +58,13 @@ bool isProduct(const std::string &oracle)
     return oracle.starts_with("matmul_");
 }
 
+/// That plays this role in the oracle.
+const workload::Tensor *tensorOf(const workload::Workload &workload, const std::string &role)
+{
+    const auto argument = workload.oracleArgs.find(role);
+    return argument == workload.oracleArgs.end() ? nullptr : workload.findTensor(argument->second);
+}
+
 bool hasKind(const workload::Workload &workload, const workload::Case &c, DistributionKind kind)
 {
     return std::any_of(workload.tensors.begin(), workload.tensors.end(), [&](const workload::Tensor &tensor) {
@@ -207,9 +214,7 @@ std::optional<workload::Case> unevenSequences(const workload::Workload &workload
 /// Weights so small, but for one token in sixteen, that a head whose gates are open keeps what it has over the whole length.
 std::optional<workload::Case> longMemory(const workload::Workload &workload)
 {
-    const auto beta = workload.oracleArgs.find("beta");
-    const workload::Tensor *weights =
-        beta == workload.oracleArgs.end() ? nullptr : workload.findTensor(beta->second);
+    const workload::Tensor *weights = tensorOf(workload, "beta");
     if (!weights)
         return std::nullopt;
     workload::Case hard = workload.cases.front();
@@ -224,12 +229,6 @@ std::optional<workload::Case> longMemory(const workload::Workload &workload)
     hard.distributions[weights->name] = all;
     hard.name += " (long memory)";
     return hard;
-}
-
-const workload::Tensor *tensorOf(const workload::Workload &workload, const std::string &role)
-{
-    const auto argument = workload.oracleArgs.find(role);
-    return argument == workload.oracleArgs.end() ? nullptr : workload.findTensor(argument->second);
 }
 
 /// One key in eight as the queries of such content are, queries as usual: who looks at queries, or at the first keys, does not see it.
@@ -388,9 +387,7 @@ std::optional<double> termsOf(const workload::Workload &workload)
         const auto terms = workload.tolerance.reduction->evaluateReal(workload.bindings(timed));
         return terms ? std::optional(*terms) : std::nullopt;
     }
-    const auto role = workload.oracleArgs.find("a");
-    const workload::Tensor *a =
-        role == workload.oracleArgs.end() ? nullptr : workload.findTensor(role->second);
+    const workload::Tensor *a = tensorOf(workload, "a");
     const auto shape =
         a ? workload.shapeOf(*a, timed) : Result<std::vector<std::int64_t>>(tl::unexpected(Error{}));
     return shape && !shape->empty() ? std::optional(static_cast<double>(shape->back())) : std::nullopt;

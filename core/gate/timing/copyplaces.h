@@ -17,6 +17,7 @@ struct CopyPlaces {
     std::size_t rangeBytes = 0; ///< of all, with what is empty
 };
 
+/// In whole pages, as a device hands memory out: what lies behind a buffer in its last page is nobody's.
 [[nodiscard]] std::size_t placeBytes(std::size_t copyBytes);
 /// Each lies in one of 127 pages, all of which but its own are empty.
 [[nodiscard]] CopyPlaces drawCopyPlaces(std::size_t copyBytes, std::size_t copies);

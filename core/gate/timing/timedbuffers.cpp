@@ -19,9 +19,6 @@ namespace klineage::gate {
 
 namespace {
 
-/// Memory is handed out in pieces of this size. What lies behind a buffer in its last piece is nobody's.
-constexpr std::size_t devicePieceBytes = std::size_t{2} << 20;
-
 constexpr std::size_t hostWorkspaceBytes = std::size_t{512} << 20; ///< of a side's
 
 /// Behind what is used of a buffer, from the next word on: that is how it is refilled.
@@ -57,8 +54,7 @@ TimedBuffers::TimedBuffers(WorkerSession &session, const workload::Workload &wor
 /// Of an allocation, so that all that can be reached of it is known.
 std::size_t TimedBuffers::roomFor(std::size_t bytes) const
 {
-    return m_session.packsBuffers() ? (bytes + devicePieceBytes - 1) / devicePieceBytes * devicePieceBytes
-                                    : bytes;
+    return m_session.packsBuffers() ? placeBytes(bytes) : bytes;
 }
 
 /// Room for so many of the family's copies.
