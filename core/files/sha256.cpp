@@ -111,4 +111,9 @@ std::string sha256Hex(std::string_view bytes)
     return text;
 }
 
+bool isSha256Hex(std::string_view text)
+{
+    return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
 } // namespace klineage::files

@@ -30,5 +30,7 @@ private:
 
 /// 64 lower-case hex digits.
 [[nodiscard]] std::string sha256Hex(std::string_view bytes);
+/// Whether a text looks like what that returns.
+[[nodiscard]] bool isSha256Hex(std::string_view text);
 
 } // namespace klineage::files

@@ -28,11 +28,6 @@ constexpr std::array commentKinds{CommentKind::Comment, CommentKind::Reply, Comm
                                   CommentKind::Reopen, CommentKind::Revert};
 constexpr std::size_t maxHashedBytes = std::size_t{16} << 20; // of a search for lines that moved
 
-bool isDigest(const std::string &text)
-{
-    return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
-}
-
 bool hasText(CommentKind kind)
 {
     return kind == CommentKind::Comment || kind == CommentKind::Reply;
@@ -106,7 +101,7 @@ int readLine(JsonReader &reader, const char *key, int least)
 std::string readDigest(JsonReader &reader, const char *key)
 {
     const std::string digest = reader.text(key, 64);
-    if (!isDigest(digest))
+    if (!files::isSha256Hex(digest))
         reader.refuse(key, "is no sha-256: 64 digits of 0-9 and a-f were expected");
     return digest;
 }

@@ -3,6 +3,7 @@
 
 #include "core/files/atomicfile.h"
 #include "core/files/jsonlines.h"
+#include "core/files/sha256.h"
 #include "core/files/tomlreader.h"
 
 #include <algorithm>
@@ -15,14 +16,6 @@ namespace fs = std::filesystem;
 using files::TomlTable;
 
 constexpr std::size_t maxTomlBytes = std::size_t{1} << 20;
-constexpr std::size_t shaDigits = 64;
-
-bool isSha256(std::string_view text)
-{
-    return text.size() == shaDigits && std::all_of(text.begin(), text.end(), [](char c) {
-               return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-           });
-}
 
 WalkState readState(const TomlTable &table, const std::vector<WalkState> &before)
 {
@@ -36,7 +29,7 @@ WalkState readState(const TomlTable &table, const std::vector<WalkState> &before
     if (table.has("id") && (!isStateId(state.id) || taken))
         table.fail("id", "'" + state.id
                              + "' is no id of its own; expected 1 to 32 letters, digits, '-' or '_', once.");
-    if (table.has("sha256") && !isSha256(state.sha256))
+    if (table.has("sha256") && !files::isSha256Hex(state.sha256))
         table.fail("sha256", "this is no sha-256; expected 64 hexadecimal digits in lower case.");
     return state;
 }

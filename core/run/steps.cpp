@@ -3,6 +3,7 @@
 
 #include "core/files/jsonreader.h"
 #include "core/files/jsontext.h"
+#include "core/files/sha256.h"
 
 #include <limits>
 
@@ -18,8 +19,7 @@ constexpr std::size_t maxList = 4096;
 std::string readSha(JsonReader &reader, const char *key)
 {
     std::string sha = reader.optionalText(key, 256);
-    const bool isSha = sha.size() == 64 && sha.find_first_not_of("0123456789abcdef") == std::string::npos;
-    if (!sha.empty() && !isSha)
+    if (!sha.empty() && !files::isSha256Hex(sha))
         reader.refuse(key, "is no sha-256; 64 lower-case hex digits were expected");
     return sha;
 }
