@@ -12,15 +12,31 @@ complain() { echo "$*" >&2; failed=yes; }
 "$root/resources/setup/install.sh" tests
 . "$root/resources/setup/build.sh"
 
+# Tests copy whole workspaces, which takes several times as long on a disk: in memory, where that may hold programs and has room.
+scratch=""
+if [ -z "${TMPDIR:-}" ] && [ "$(awk '/^MemAvailable:/ { print int($2 / 1048576) }' /proc/meminfo)" -ge 6 ]; then
+    scratch=$(mktemp -d /dev/shm/klineage-tests.XXXXXX 2>/dev/null) || scratch=""
+fi
+if [ -n "$scratch" ]; then
+    printf '#!/bin/sh\n' >"$scratch/runs" && chmod +x "$scratch/runs"
+    if "$scratch/runs" 2>/dev/null && [ "$(df -k --output=avail "$scratch" | tail -n 1)" -ge 4194304 ]; then
+        export TMPDIR="$scratch"
+    fi
+fi
+sanitized=""
+leave() {
+    [ -z "$sanitized" ] || kill "$sanitized"
+    [ -z "$scratch" ] || rm -rf "$scratch"
+}
+trap leave EXIT
+trap 'exit 130' INT TERM
+
 "$root/resources/setup/check-format.sh" || complain "The format check failed."
 
 # What the tests under the sanitizers wait for is time in which the release build goes on.
 echo "Building core under the sanitizers (log: build/asan/build.log) and testing it beside what follows (build/asan/test.log) ..."
 werror="-DKLINEAGE_WERROR=${KLINEAGE_WERROR:-OFF}"
 KLINEAGE_CMAKE_FLAGS="-DKLINEAGE_BUILD_TESTS=ON $werror"
-sanitized=""
-trap '[ -z "$sanitized" ] || kill "$sanitized"' EXIT
-trap 'exit 130' INT TERM
 if klineage_build asan; then
     ctest --preset asan >build/asan/test.log 2>&1 &
     sanitized=$!

@@ -33,7 +33,7 @@ PACKAGES = {
     "flashinfer": ("flashinfer-python",),
     "fla": ("flash-linear-attention", "fla-core"),
     "flash_qla": ("flash-qla",),
-    "fa3": ("flash-attn-3", "fa3-fwd"),
+    "fa3": ("flash-attn-3", "fa3-fwd", "tokenspeed-fa3"),
 }
 VERSION = 1
 OPERATOR_ENDS = ("_nt", "_nn", "_bias", "_nhwc", "_nchw", "_rows", "_cudnn", "_flash", "_varlen", "_even", "_causal", "_rule")
