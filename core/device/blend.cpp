@@ -81,6 +81,22 @@ void mix(const PieceSource &source, kernel::DType dtype, const std::byte *first,
     }
 }
 
+/// The elements of a piece from the `at`-th on, from as many others.
+void vary(const PieceSource &source, kernel::DType dtype, const std::byte *from, std::byte *out,
+          std::size_t at, std::size_t length)
+{
+    const std::size_t size = kernel::sizeOf(dtype);
+    Block x{};
+    for (std::size_t i = 0; i < length; i += block) {
+        const std::size_t count = std::min(block, length - i);
+        load(from + i * size, dtype, count, x);
+        const std::uint32_t salt = source.salt + static_cast<std::uint32_t>(at + i);
+        for (std::uint32_t j = 0; j < block; ++j)
+            x[j] *= offOf(salt, source.step, j);
+        store(x, count, dtype, out + (at + i) * size);
+    }
+}
+
 } // namespace
 
 std::uint64_t contentKey(std::uint64_t content, std::uint64_t key)
@@ -97,8 +113,13 @@ PieceSource sourceOf(const Blend &blend, std::size_t elements, std::size_t index
     PieceSource source;
     source.first = blend.unit * below(spread(at), places);
     source.second = blend.unit * below(spread(at + 1), places);
-    source.turn = blend.kind == Blend::Kind::Turned ? below(spread(at + 3), length) : 0;
+    const bool isVaried = blend.kind == Blend::Kind::Varied;
+    source.turn = isVaried || blend.kind == Blend::Kind::Turned ? below(spread(at + 3), length) : 0;
     source.ofSecond = (angle >> 63) != 0;
+    if (isVaried) {
+        source.salt = static_cast<std::uint32_t>(angle);
+        source.step = 0x1p-9f;
+    }
     if (isMix(blend.kind)) {
         // The tangent of half the angle, 1/4 to 3/4 in steps of 2^-20: t and t² are exact, so that every processor finds the same.
         const double t = static_cast<double>((1u << 18) + (angle & ((1u << 19) - 1))) * 0x1p-20;
@@ -128,6 +149,11 @@ void blendPieces(const Blend &blend, std::span<const std::byte> first, std::span
         }
         const std::byte *piece = (source.ofSecond ? second : first).data() + source.first * size;
         const std::size_t rest = length - source.turn;
+        if (blend.kind == Blend::Kind::Varied) {
+            vary(source, blend.dtype, piece + source.turn * size, target, 0, rest);
+            vary(source, blend.dtype, piece, target, rest, source.turn);
+            continue;
+        }
         std::memcpy(target, piece + source.turn * size, rest * size);
         std::memcpy(target + rest * size, piece, source.turn * size);
     }

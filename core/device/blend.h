@@ -21,6 +21,7 @@ struct Blend {
         Pieces, ///< each from one of the two
         Turned, ///< the same, and each piece is turned by a random number of elements: rows whose elements are of one kind
         FarMix, ///< Mix of elements that lie farther from zero than from each other
+        Varied, ///< Turned, and each element is off by up to a quarter, so that no row comes again; in f32, f16 or bf16
     };
     Kind kind = Kind::Mix;
     kernel::DType dtype = kernel::DType::F32;
@@ -35,21 +36,27 @@ struct Blend {
     return kind == Blend::Kind::Mix || kind == Blend::Kind::FarMix;
 }
 
+/// Elements are computed, not copied.
+[[nodiscard]] constexpr bool isComputed(Blend::Kind kind)
+{
+    return isMix(kind) || kind == Blend::Kind::Varied;
+}
+
 /// Where a piece comes from.
 struct PieceSource {
     std::size_t first = 0;  ///< element of the first content
     std::size_t second = 0; ///< mixed: element of the second content
-    std::size_t turn = 0;   ///< Turned
-    bool ofSecond = false;  ///< Pieces, Turned: from the second content, at `first`
+    std::size_t turn = 0;   ///< Turned, Varied
+    bool ofSecond = false;  ///< Pieces, Turned, Varied: from the second content, at `first`
     float c =
         1; ///< mixed: out = (c · x + s · y + shift) · offOf(), each operation rounded to single precision
     float s = 0;
     float shift = 0;
     std::uint32_t salt = 0;
-    float step = 0; ///< of offOf(): 2^-17; FarMix: 0, no element is near zero
+    float step = 0; ///< of offOf(): 2^-17; FarMix: 0, no element is near zero; Varied: 2^-9
 };
 
-/// What the i-th element of a piece is multiplied by, 1 ± 2^-10: else those near zero would lie on the steps of `shift`, by which such content
+/// What the i-th element of a piece is multiplied by, 1 ± 2^-10 where it is mixed: else those near zero would lie on the steps of `shift`, by which such content
 /// could be told from any other.
 [[nodiscard]] inline float offOf(std::uint32_t salt, float step, std::uint32_t i)
 {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/workload/workload.h"
 
+#include "core/workload/tolerance.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -40,6 +42,17 @@ Tolerance classTolerance(kernel::DType dtype)
     default:
         return set(0, 0, 0);
     }
+}
+
+Tolerance widestTolerance(const std::vector<Tensor> &tensors)
+{
+    Tolerance limits;
+    limits.relL2 = limits.rtol = limits.atol = 0;
+    for (const Tensor &tensor : tensors) {
+        if (tensor.role == Role::Output && classTolerance(tensor.dtype).relL2 >= limits.relL2)
+            limits = classTolerance(tensor.dtype);
+    }
+    return limits;
 }
 
 Case drawnAt(const Case &c, const std::map<std::string, std::uint64_t> &indices)

@@ -52,8 +52,11 @@ struct Distribution {
     double factor = 1;     ///< Not in files: of all that the above gives, a power of two
     /// Not in files, of an operand of a product: the terms of each sum come in pairs that cancel, but for this share of an element.
     double cancels = 0;
-    bool isSecond = false; ///< with `cancels`: of the two operands
-    bool sumsDown = false; ///< with `cancels`: the sum runs over the dimension before the last
+    bool isSecond = false;  ///< with `cancels`: of the two operands
+    bool sumsDown = false;  ///< with `cancels` and `spike`: the sum runs over the dimension before the last
+    std::int64_t terms = 0; ///< with these: after so many the same come again; 0: all of the dimension
+    /// Not in files, of an operand of a product: one term of each sum, the same for all of a case, is multiplied by it. 0: none is.
+    double spike = 0;
     /// Not in files. When there are some, each row is filled as one of these says (row i of every tensor of a case as the same one), and
     /// nothing else here counts.
     std::vector<Distribution> parts{};
@@ -62,6 +65,9 @@ struct Distribution {
     int drawing = 0; ///< with `pieces`: another one, other pieces
     bool copies =
         false; ///< with `pieces`: each is one element of its row at many places of it, whatever the parts say
+    /// With `parts`, of tensors [batch, token, head, …]: one of so many equal groups of heads is as the first part says, over a stretch of
+    /// tokens, and all else as the last one; the same stretch and group for all tensors of a case. 0: as above.
+    std::int64_t headGroups = 0;
 
     friend bool operator==(const Distribution &, const Distribution &) = default;
 };
@@ -94,6 +100,8 @@ struct Case {
     std::map<std::string, AxisRange> drawn;            ///< not in the timed case
     std::map<std::string, Distribution> distributions; ///< overrides by tensor name
     bool exact = false; ///< outputs must equal the oracle rounded to their type, whatever the tolerance
+    bool blended =
+        false; ///< Not in files: inputs that nothing is done to are made of two contents, as those of timed runs are
     double stretch =
         1; ///< sums are so many times as long as in any case of the file: all limits are multiplied by √stretch
 };

@@ -7,6 +7,7 @@
 #include "core/files/tomlentries.h"
 #include "core/files/utf8text.h"
 #include "core/kernel/readexpression.h"
+#include "core/workload/tolerance.h"
 #include "core/workload/workloadwords.h"
 
 #include <nlohmann/json.hpp>
@@ -357,16 +358,11 @@ private:
 
     void readTolerance()
     {
-        // The loosest class among the outputs, when nothing else is said.
-        Tolerance limits;
-        limits.relL2 = limits.rtol = limits.atol = 0;
-        bool hasOutput = false;
-        for (const Tensor &tensor : m_workload.tensors) {
-            hasOutput = hasOutput || tensor.role == Role::Output;
-            if (tensor.role == Role::Output && classTolerance(tensor.dtype).relL2 >= limits.relL2)
-                limits = classTolerance(tensor.dtype);
-        }
-        const Tolerance classLimits = limits;
+        const auto &tensors = m_workload.tensors;
+        const bool hasOutput = std::any_of(tensors.begin(), tensors.end(),
+                                           [](const Tensor &tensor) { return tensor.role == Role::Output; });
+        const Tolerance classLimits = widestTolerance(tensors); // when nothing else is said
+        Tolerance limits = classLimits;
         if (const std::optional<TomlTable> table = m_root.table("tolerance")) {
             limits.relL2 = notNegative(*table, "rel_l2", limits.relL2);
             limits.rtol = notNegative(*table, "rtol", limits.rtol);

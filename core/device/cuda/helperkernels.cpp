@@ -346,8 +346,12 @@ __device__ Source sourceOf(const Blend &blend, u64 index, u64 length)
     Source source = {};
     source.first = blend.unit * __umul64hi(spread(at), places);
     source.second = blend.unit * __umul64hi(spread(at + 1), places);
-    source.turn = blend.kind == 2 ? __umul64hi(spread(at + 3), length) : 0;
+    source.turn = blend.kind == 2 || blend.kind == 4 ? __umul64hi(spread(at + 3), length) : 0;
     source.ofSecond = unsigned(angle >> 63);
+    if (blend.kind == 4) {
+        source.salt = unsigned(angle);
+        source.step = 0x1p-9f;
+    }
     if (isMix(blend)) {
         const double t = double((1u << 18) + unsigned(angle & ((1u << 19) - 1))) / 1048576.0;
         const double square = __dmul_rn(t, t);
@@ -361,11 +365,24 @@ __device__ Source sourceOf(const Blend &blend, u64 index, u64 length)
     return source;
 }
 
-__device__ float mixed(const Source &source, float x, float y, u64 i)
+__device__ float offOf(const Source &source, u64 i)
 {
-    const float off = __fadd_rn(1.0f, (float((unsigned(i) + source.salt) * 167u & 255u) - 127.5f) * source.step);
-    return __fmul_rn(__fadd_rn(__fadd_rn(__fmul_rn(source.c, x), __fmul_rn(source.s, y)), source.shift), off);
+    return __fadd_rn(1.0f, (float((unsigned(i) + source.salt) * 167u & 255u) - 127.5f) * source.step);
 }
+
+struct Mixed {
+    const Source &source;
+    __device__ float operator()(float x, float y, u64 i) const
+    {
+        return __fmul_rn(__fadd_rn(__fadd_rn(__fmul_rn(source.c, x), __fmul_rn(source.s, y)), source.shift),
+                         offOf(source, i));
+    }
+};
+
+struct Varied {
+    const Source &source;
+    __device__ float operator()(float x, float, u64 i) const { return __fmul_rn(x, offOf(source, i)); }
+};
 
 template <typename Bits>
 __device__ void takePiece(const Blend &blend, const Source &source, u64 begin, u64 length)
@@ -376,31 +393,35 @@ __device__ void takePiece(const Blend &blend, const Source &source, u64 begin, u
         to[i] = from[i + source.turn < length ? i + source.turn : i + source.turn - length];
 }
 
-__device__ void mixPiece(const Blend &blend, const Source &source, u64 begin, u64 length)
+// The i-th element from the one that is so many places on, round the end, of the first, and the i-th of the second.
+template <typename Made>
+__device__ void makePiece(const Blend &blend, u64 first, u64 begin, u64 length, const Source &source, Made made)
 {
+    const u64 turn = source.turn;
     if (blend.elementKind == 0) {
-        const float *x = reinterpret_cast<const float *>(blend.first) + source.first;
+        const float *x = reinterpret_cast<const float *>(first) + source.first;
         const float *y = reinterpret_cast<const float *>(blend.second) + source.second;
         float *to = reinterpret_cast<float *>(blend.to) + begin;
         for (u64 i = threadIdx.x; i < length; i += blockDim.x)
-            to[i] = mixed(source, x[i], y[i], i);
+            to[i] = made(x[i + turn < length ? i + turn : i + turn - length], y[i], i);
         return;
     }
-    const unsigned short *x = reinterpret_cast<const unsigned short *>(blend.first) + source.first;
+    const unsigned short *x = reinterpret_cast<const unsigned short *>(first) + source.first;
     const unsigned short *y = reinterpret_cast<const unsigned short *>(blend.second) + source.second;
     unsigned short *to = reinterpret_cast<unsigned short *>(blend.to) + begin;
     for (u64 i = threadIdx.x; i < length; i += blockDim.x) {
+        const u64 at = i + turn < length ? i + turn : i + turn - length;
         if (blend.elementKind == 1) {
             float a, b;
-            asm("cvt.f32.f16 %0, %1;" : "=f"(a) : "h"(x[i]));
+            asm("cvt.f32.f16 %0, %1;" : "=f"(a) : "h"(x[at]));
             asm("cvt.f32.f16 %0, %1;" : "=f"(b) : "h"(y[i]));
             unsigned short bits;
-            asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(mixed(source, a, b, i)));
+            asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(made(a, b, i)));
             to[i] = bits;
         } else {
-            const float a = __uint_as_float(unsigned(x[i]) << 16);
+            const float a = __uint_as_float(unsigned(x[at]) << 16);
             const float b = __uint_as_float(unsigned(y[i]) << 16);
-            const unsigned bits = __float_as_uint(mixed(source, a, b, i));
+            const unsigned bits = __float_as_uint(made(a, b, i));
             to[i] = static_cast<unsigned short>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
         }
     }
@@ -421,7 +442,9 @@ extern "C" __global__ void __launch_bounds__(256) klineage_blend(const Blend *bl
         __syncthreads();
         const Source source = shared;
         if (isMix(blend))
-            mixPiece(blend, source, begin, length);
+            makePiece(blend, blend.first, begin, length, source, Mixed{source});
+        else if (blend.kind == 4)
+            makePiece(blend, source.ofSecond ? blend.second : blend.first, begin, length, source, Varied{source});
         else if (blend.elementKind == 8 + 1)
             takePiece<unsigned char>(blend, source, begin, length);
         else if (blend.elementKind == 8 + 2)

@@ -420,7 +420,7 @@ BlendJob blendJob(const CopyRange &range, CUdeviceptr to, CUdeviceptr from, CUde
             blend.key,
             blend.mean,
             static_cast<std::uint64_t>(blend.kind),
-            isMix(blend.kind) ? known : 8 + size};
+            isComputed(blend.kind) ? known : 8 + size};
 }
 
 Status Helpers::blend(CUstream stream, const std::vector<BlendJob> &jobs)

@@ -376,7 +376,7 @@ std::vector<CopyRange> decode(const json &in)
         range.with = decode<BufferId>(entry.at(5));
         const int kind = decode<int>(entry.at(6));
         const auto dtype = kernel::dtypeFromString(entry.at(7).get<std::string>());
-        if (range.with == 0 || kind < 0 || kind > static_cast<int>(Blend::Kind::FarMix) || !dtype)
+        if (range.with == 0 || kind < 0 || kind > static_cast<int>(Blend::Kind::Varied) || !dtype)
             throw std::invalid_argument("range");
         range.blend = {static_cast<Blend::Kind>(kind),     *dtype,
                        decode<std::uint64_t>(entry.at(8)), entry.at(9).get<double>(),

@@ -2,6 +2,8 @@
 #include "core/gate/check/inputs.h"
 
 #include "core/base/cipherrandom.h"
+#include "core/device/blend.h"
+#include "core/gate/check/blendfor.h"
 #include "core/gate/check/parallel.h"
 #include "core/gate/check/randomorder.h"
 
@@ -193,15 +195,11 @@ void fillPiece(std::span<float> out, std::uint64_t first, std::uint64_t rows, st
     }
 }
 
-constexpr double pairedMean =
-    0.5; ///< of equal elements; opposite ones have none, so that all together have the usual quarter
-constexpr float pairedDeviation = 0.968246f; ///< √(15/16): their squares then have the usual mean too
-
-/// What an element is of which the pair has drawn these.
-float paired(float own, float others, bool equal, bool isFirst, double share)
+/// What an element is of which the pair has drawn these. mean: of equal elements; opposite ones have none.
+float paired(float own, float others, bool equal, bool isFirst, double share, float mean)
 {
     if (equal) // nearly: equal bits would be seen at a glance
-        return static_cast<float>(pairedMean) + (isFirst ? own : others + static_cast<float>(share) * own);
+        return mean + (isFirst ? own : others + static_cast<float>(share) * own);
     return isFirst ? own : static_cast<float>(share) * own - others;
 }
 
@@ -210,19 +208,22 @@ void fillPaired(std::span<float> out, std::uint64_t first, std::uint64_t rowLeng
                 const Distribution &d, const Pairing &pairing, std::uint64_t seed, std::uint64_t stream)
 {
     CipherRandom random(seed, 2 * stream);
+    // So that all together have the usual mean, and their squares too.
+    const auto mean = static_cast<float>(2 * d.mean);
+    const auto deviation = static_cast<float>(std::sqrt(d.stddev * d.stddev - d.mean * d.mean));
     std::vector<float> own(rowLength);
     std::vector<float> others(rowLength);
     for (std::size_t begin = 0; begin < out.size(); begin += rowLength) {
         const std::uint64_t row = (first + begin) / rowLength;
-        fillNormal(own, row * rowLength, random, 0, pairedDeviation);
+        fillNormal(own, row * rowLength, random, 0, deviation);
         const std::size_t down = row % terms;
         if (d.sumsDown)
-            fillNormal(others, (row - down + pairing.partner[down]) * rowLength, random, 0, pairedDeviation);
+            fillNormal(others, (row - down + pairing.partner[down]) * rowLength, random, 0, deviation);
         for (std::size_t i = 0; i < rowLength; ++i) {
             const std::size_t term = d.sumsDown ? down : i;
             const float other = d.sumsDown ? others[i] : own[pairing.partner[i]];
             out[begin + i] = paired(own[i], other, pairing.equalInSecond[term] == d.isSecond,
-                                    pairing.isFirst[term], d.cancels);
+                                    pairing.isFirst[term], d.cancels, mean);
         }
     }
 }
@@ -256,6 +257,49 @@ void fillPatchwork(std::span<float> out, std::uint64_t first, std::uint64_t rows
     }
 }
 
+/// Of the terms of each sum one.
+void addSpike(std::span<float> out, std::uint64_t first, std::uint64_t rowLength, std::uint64_t terms,
+              const Distribution &d, std::uint64_t seed)
+{
+    constexpr std::uint64_t spikeStream = ownerStream + 2; // no tensor's
+    const std::uint64_t spiked = CipherRandom(seed, spikeStream).bits(0) % terms;
+    for (std::size_t i = 0; i < out.size(); ++i) {
+        const std::uint64_t row = (first + i) / rowLength;
+        if ((d.sumsDown ? row % terms : (first + i) % rowLength) == spiked)
+            out[i] *= static_cast<float>(d.spike);
+    }
+}
+
+/// See Distribution::headGroups. `out` begins with a row and ends with one.
+void fillStretch(std::span<float> out, std::uint64_t first, std::span<const std::int64_t> shape,
+                 const Distribution &d, std::uint64_t seed, std::uint64_t stream)
+{
+    constexpr std::uint64_t stretchStream = ownerStream + 3; // no tensor's
+    constexpr std::uint64_t mostHalvings = 4;
+    const auto rowLength = static_cast<std::uint64_t>(shape.back());
+    const auto tokens = static_cast<std::uint64_t>(shape[1]);
+    const auto heads = static_cast<std::uint64_t>(shape[2]);
+    std::uint64_t inner = 1;
+    for (std::size_t i = 3; i < shape.size(); ++i)
+        inner *= static_cast<std::uint64_t>(shape[i]);
+    const std::uint64_t rows = tokens * heads * inner * static_cast<std::uint64_t>(shape[0]) / rowLength;
+    CipherRandom random(seed, stretchStream);
+    const auto groups = std::min(static_cast<std::uint64_t>(d.headGroups), heads);
+    const std::uint64_t group = random.bits(0) % groups;
+    const std::uint64_t length = std::max<std::uint64_t>(1, tokens >> (1 + random.bits(1) % mostHalvings));
+    const std::uint64_t begin = random.bits(2) % (tokens - length + 1);
+    const std::size_t last = d.parts.size() - 1;
+    fillPiece(out, first, rows, rowLength, d.parts[last], seed, stream + partStreams * (last + 1));
+    std::vector<float> hard(out.size());
+    fillPiece(hard, first, rows, rowLength, d.parts.front(), seed, stream + partStreams);
+    for (std::size_t i = 0; i < out.size(); ++i) {
+        const std::uint64_t head = (first + i) / inner % heads;
+        const std::uint64_t token = (first + i) / (inner * heads) % tokens;
+        if (token - begin < length && head * groups / heads == group)
+            out[i] = hard[i];
+    }
+}
+
 /// Puts a piece of a row of `hard` into `row`.
 void putPiece(std::span<float> row, std::span<const float> hard, std::uint64_t count, std::uint64_t place)
 {
@@ -272,7 +316,7 @@ void putCopies(std::span<float> row, std::uint64_t count, CipherRandom random, s
         row[random.bits(i) % row.size()] = copied;
 }
 
-/// A piece is one element in some contents, half of a row in others, and what is between; all orders of magnitude alike. `out` begins with
+/// A piece is one element in some contents, nearly a whole row in others, and what is between; all orders of magnitude alike. `out` begins with
 /// a row and ends with one.
 void fillPieces(std::span<float> out, std::uint64_t first, std::uint64_t rows, std::uint64_t rowLength,
                 const Distribution &d, std::uint64_t seed, std::uint64_t stream)
@@ -283,7 +327,7 @@ void fillPieces(std::span<float> out, std::uint64_t first, std::uint64_t rows, s
     // The same for all tensors of a case.
     CipherRandom drawn(seed, pieceStreams + static_cast<std::uint64_t>(d.drawing));
     const std::uint64_t firstPart = drawn.bits(noRow) % d.parts.size();
-    const std::uint64_t most = std::max<std::uint64_t>(rowLength / 2, 1);
+    const std::uint64_t most = rowLength;
     std::vector<float> hard(rowLength);
     for (std::uint64_t piece = 0; piece < static_cast<std::uint64_t>(d.pieces); ++piece) {
         const auto bits = [&](std::uint64_t i) { return drawn.bits(4 * piece + i); };
@@ -378,11 +422,14 @@ void generate(HostTensor &tensor, const Distribution &distribution, std::uint64_
     // Whole rows a piece where rows matter, and an even number of them for the pairs of fillNormal().
     const std::size_t rows = 2 * tensor.rowLength();
     const bool isPaired = distribution.cancels != 0 && tensor.shape.size() > 1;
+    const bool isStretch =
+        distribution.headGroups > 0 && distribution.parts.size() > 1 && tensor.shape.size() > 2;
     const bool wholeRows =
         isPaired || distribution.kind == DistributionKind::UnitRows || !distribution.parts.empty();
-    const std::size_t terms = !isPaired || !distribution.sumsDown
-                                  ? tensor.rowLength()
-                                  : static_cast<std::size_t>(tensor.shape[tensor.shape.size() - 2]);
+    const bool isDown = distribution.sumsDown && tensor.shape.size() > 1;
+    const std::size_t terms = distribution.terms > 0 ? static_cast<std::size_t>(distribution.terms)
+                              : isDown ? static_cast<std::size_t>(tensor.shape[tensor.shape.size() - 2])
+                                       : tensor.rowLength();
     const Pairing pairing = isPaired ? pairingOf(terms, seed) : Pairing{};
     const std::size_t grain = wholeRows ? rows * std::max<std::size_t>(1, usualGrain / rows) : usualGrain;
     parallelRanges(count, grain, [&](std::size_t begin, std::size_t end) {
@@ -392,11 +439,40 @@ void generate(HostTensor &tensor, const Distribution &distribution, std::uint64_
                                                      : fillPatchwork;
         if (isPaired)
             fillPaired(values, begin, tensor.rowLength(), terms, distribution, pairing, seed, stream);
+        else if (isStretch)
+            fillStretch(values, begin, tensor.shape, distribution, seed, stream);
         else
             fill(values, begin, count / tensor.rowLength(), tensor.rowLength(), distribution, seed, stream);
+        if (distribution.spike != 0)
+            addSpike(values, begin, tensor.rowLength(), terms, distribution, seed);
         store(values, tensor.bytes.data() + begin * size, tensor.dtype);
     });
 }
+
+namespace {
+
+/// As what the timed runs hold is made: of what is there, and another content of its kind.
+void blendWithAnother(HostTensor &tensor, const Distribution &d, std::uint64_t seed, std::uint64_t stream)
+{
+    constexpr std::uint64_t otherSeed = 0x5851f42d4c957f2d;
+    const bool isPlain = d.parts.empty() && d.cancels == 0 && d.spike == 0;
+    std::optional<Blend> blend = isPlain ? blendFor(tensor, d) : std::nullopt;
+    if (!blend)
+        return;
+    blend->key = seed + stream;
+    HostTensor other = tensor;
+    generate(other, d, seed ^ otherSeed, stream);
+    RawBytes made;
+    made.resize(tensor.bytes.size());
+    const std::size_t pieces = pieceCount(*blend, tensor.elements());
+    parallelRanges(pieces, std::max<std::size_t>(1, usualGrain / blend->piece),
+                   [&](std::size_t begin, std::size_t end) {
+                       blendPieces(*blend, tensor.bytes, other.bytes, made, begin, end);
+                   });
+    tensor.bytes = std::move(made);
+}
+
+} // namespace
 
 Result<std::vector<HostTensor>> generateCase(const workload::Workload &workload, const workload::Case &c,
                                              std::uint64_t seed)
@@ -424,6 +500,8 @@ Result<std::vector<HostTensor>> generateCase(const workload::Workload &workload,
         if (distribution.kind == DistributionKind::Offsets)
             distribution.high = static_cast<double>(c.axes.at(distribution.end));
         generate(tensors[i], distribution, seed, i);
+        if (c.blended)
+            blendWithAnother(tensors[i], distribution, seed, i);
     }
     return tensors;
 }

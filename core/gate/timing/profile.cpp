@@ -185,7 +185,7 @@ Profiler::Step Profiler::checkReplay()
     const double allowed = launchNs * static_cast<double>(plan ? plan->launches.size() : 1);
     note("launched_one_by_one",
          durationText(median(launched), 3) + ", replayed " + durationText(median(replayed), 3));
-    if (std::abs(excess) > replayTolerance * median(replayed) && std::abs(excess) > allowed)
+    if (excess > replayTolerance * median(replayed) && excess > allowed)
         return tl::unexpected(
             ProfileEnd{replayVerdict(median(replayed), median(launched), m_where), Culprit::Candidate});
     return {};

@@ -3,9 +3,9 @@
 
 #include "core/base/cipherrandom.h"
 
+#include "core/gate/check/blendfor.h"
 #include "core/gate/check/parallel.h"
 #include "core/gate/check/randomorder.h"
-#include "core/gate/timing/blendfor.h"
 #include "core/gate/timing/copyplaces.h"
 
 #include <algorithm>

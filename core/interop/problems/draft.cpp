@@ -3,6 +3,7 @@
 
 #include "core/base/identifier.h"
 #include "core/base/listtext.h"
+#include "core/workload/tolerance.h"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -87,7 +88,7 @@ public:
         countWork();
         chooseCases();
         addOwnCases();
-        setTolerance();
+        m_workload.tolerance = workload::widestTolerance(m_workload.tensors);
         addOracle();
         for (const std::string &key : m_definition.unread)
             note("The key '" + key + "' is not taken over.");
@@ -388,17 +389,6 @@ private:
                           ? m_workload.cases[1].axes
                           : timed.axes;
         addSpreadCase(m_workload, std::move(spread), [](const Tensor &) { return true; });
-    }
-
-    void setTolerance()
-    {
-        workload::Tolerance limits;
-        limits.relL2 = limits.rtol = limits.atol = 0;
-        for (const Tensor &tensor : m_workload.tensors) {
-            if (tensor.role == Role::Output && workload::classTolerance(tensor.dtype).relL2 >= limits.relL2)
-                limits = workload::classTolerance(tensor.dtype);
-        }
-        m_workload.tolerance = limits;
     }
 
     void addOracle()

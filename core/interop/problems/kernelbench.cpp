@@ -3,6 +3,7 @@
 
 #include "core/base/identifier.h"
 #include "core/gate/oracle/pythonoracle.h"
+#include "core/workload/tolerance.h"
 
 #include <nlohmann/json.hpp>
 
@@ -68,13 +69,7 @@ public:
         addSpreadCase(m_workload, timed, [](const Tensor &tensor) {
             return kernel::isFloat(tensor.dtype) && tensor.description.empty();
         });
-        workload::Tolerance limits;
-        limits.relL2 = limits.rtol = limits.atol = 0;
-        for (const Tensor &tensor : m_workload.tensors) {
-            if (tensor.role == Role::Output && workload::classTolerance(tensor.dtype).relL2 >= limits.relL2)
-                limits = workload::classTolerance(tensor.dtype);
-        }
-        m_workload.tolerance = limits;
+        m_workload.tolerance = workload::widestTolerance(m_workload.tensors);
         m_notes.push_back(
             "It has the one shape that get_inputs() makes, so nothing is checked at another one.");
         m_notes.push_back(

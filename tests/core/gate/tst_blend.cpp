@@ -129,6 +129,37 @@ private slots:
         }
     }
 
+    /// Rows of few kinds come again turned; what is off in each element of its own does not, and what is not finite stays.
+    void variedRowsNeverComeAgain()
+    {
+        workload::Distribution masked;
+        masked.kind = workload::DistributionKind::NegInfinity;
+        for (const DType dtype : {DType::F32, DType::F16, DType::BF16}) {
+            const auto a = filled(dtype, {2, 64}, masked, 1);
+            const auto b = filled(dtype, {2, 64}, masked, 2);
+            const Blend blend{Blend::Kind::Varied, dtype, 5, 0, 64, 64};
+            std::set<double> sums;
+            for (std::uint64_t key = 0; key < 50; ++key) {
+                Blend own = blend;
+                own.key = key;
+                const auto values = valuesOf(blended(own, a, b), dtype);
+                for (std::size_t row = 0; row < 2; ++row) {
+                    double sum = 0;
+                    int finite = 0;
+                    for (std::size_t i = 0; i < 64; ++i) {
+                        const double value = values[64 * row + i];
+                        QVERIFY(!std::isnan(value));
+                        sum += std::isfinite(value) ? value : 0;
+                        finite += std::isfinite(value) ? 1 : 0;
+                    }
+                    QVERIFY(finite > 30 && finite < 64);
+                    sums.insert(sum);
+                }
+            }
+            QVERIFY(sums.size() > 90);
+        }
+    }
+
     void piecesAreOfTheirSources()
     {
         workload::Distribution bits;

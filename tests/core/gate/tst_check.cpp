@@ -241,7 +241,7 @@ void TestCheck::aHardRowMayBeAlone()
             last = i;
             ++count;
         }
-        QVERIFY(count > 0 && count <= 16 && last % 32 >= count - 1);
+        QVERIFY(count > 0 && count <= 32 && last % 32 >= count - 1);
         rows.insert(last / 32);
         single += count == 1 ? 1 : 0;
         extended += count >= 8 ? 1 : 0;

@@ -28,6 +28,16 @@ workload::Workload corpusWorkload(const char *name)
     return *read;
 }
 
+/// The content that has this in its name.
+workload::Case named(const workload::Workload &workload, std::uint64_t seed, const std::string &name)
+{
+    for (const workload::Case &content : hardContents(workload, seed)) {
+        if (content.name.find(name) != std::string::npos)
+            return content;
+    }
+    qFatal("no content %s", name.c_str());
+}
+
 const HostTensor &tensorOf(const CaseInstance &instance, const char *name)
 {
     for (const HostTensor &tensor : instance.tensors) {
@@ -103,18 +113,18 @@ private slots:
         const auto workload = corpusWorkload("small-sgemm");
         for (std::uint64_t seed = 0; seed < 8; ++seed) {
             const auto contents = hardContents(workload, seed);
-            QCOMPARE(contents.size(), std::size_t{2});
-            const auto &a = contents[0].distributions.at("a").parts;
-            const auto &b = contents[0].distributions.at("b").parts;
+            QCOMPARE(contents.size(), std::size_t{3});
+            const auto &a = contents[1].distributions.at("a").parts;
+            const auto &b = contents[1].distributions.at("b").parts;
             QCOMPARE(a.size(), std::size_t{2});
             QVERIFY(a[0].kind == workload::DistributionKind::Mixed);
             QVERIFY(a[1].kind == workload::DistributionKind::Normal);
             QCOMPARE(a[1].factor * b[1].factor, 1.0);
             QVERIFY(std::max(a[1].factor, b[1].factor) >= 0x1p17);
-            QVERIFY(!contents[0].exact);
-            QVERIFY(contents[1].exact);
-            QCOMPARE(contents[1].axes, workload.cases.front().axes);
-            QVERIFY(contents[1].distributions.at("a").kind == workload::DistributionKind::Integers);
+            QVERIFY(!contents[1].exact);
+            QVERIFY(contents[2].exact);
+            QCOMPARE(contents[2].axes, workload.cases.front().axes);
+            QVERIFY(contents[2].distributions.at("a").kind == workload::DistributionKind::Integers);
         }
     }
 
@@ -199,7 +209,7 @@ private slots:
         for (auto &tensor : workload.tensors)
             tensor.dtype = kernel::DType::F16;
         for (std::uint64_t seed = 0; seed < 8; ++seed)
-            QCOMPARE(hardContents(workload, seed).front().distributions.at("a").parts[1].factor, 1.0);
+            QCOMPARE(named(workload, seed, "mixed").distributions.at("a").parts[1].factor, 1.0);
     }
 
     /// Operands of eight bits are as large as they can be, or one of them is subnormal.
@@ -227,11 +237,21 @@ private slots:
         const auto workload =
             workload::readWorkload(std::filesystem::path(klineage::test::sourcePath()) / "workloads/fmha");
         QVERIFY(workload);
+        std::set<bool> even;
+        std::set<std::size_t> shares;
+        for (std::uint64_t seed = 0; seed < 40; ++seed) {
+            for (const auto &content : hardContents(*workload, seed)) {
+                const auto offsets = content.distributions.find("cu_seqlens_q");
+                even.insert(offsets == content.distributions.end() || offsets->second.even);
+            }
+            shares.insert(hardContents(*workload, seed)[1].distributions.at("k").parts.size());
+        }
+        QCOMPARE(even, (std::set<bool>{false, true}));      // their lengths say nothing
+        QCOMPARE(shares, (std::set<std::size_t>{16, 512})); // two of which are large
         const auto contents = hardContents(*workload, 1);
         QCOMPARE(contents.size(), std::size_t{2});
         const auto &distributions = contents.front().distributions;
         const auto &keys = contents[1].distributions.at("k").parts;
-        QCOMPARE(keys.size(), std::size_t{16}); // two of which are large
         for (std::size_t i = 0; i < 2; ++i)
             QVERIFY(keys[i] == distributions.at("q").parts[i]);
         for (std::size_t i = 2; i < keys.size(); ++i)
@@ -240,8 +260,6 @@ private slots:
         QCOMPARE(distributions.at("q").parts.size(), std::size_t{4});
         QVERIFY(distributions.at("q").parts[0].kind == workload::DistributionKind::Large);
         QVERIFY(distributions.at("q").parts[3].kind == workload::DistributionKind::Normal);
-        QVERIFY(distributions.at("cu_seqlens_q").parts.empty());
-        QVERIFY(!distributions.at("cu_seqlens_q").even);
     }
 
     /// One weight in sixteen is as usual: the others leave the state as it is.
@@ -250,13 +268,127 @@ private slots:
         const auto workload =
             workload::readWorkload(std::filesystem::path(klineage::test::sourcePath()) / "workloads/gdn");
         QVERIFY(workload);
-        const auto contents = hardContents(*workload, 1);
-        QCOMPARE(contents.size(), std::size_t{2});
-        QCOMPARE(contents[1].distributions.at("k").mean, 1.0);
-        const auto &beta = contents.front().distributions.at("beta").parts;
+        std::set<std::string> names;
+        for (std::uint64_t seed = 0; seed < 60; ++seed) {
+            const auto contents = hardContents(*workload, seed);
+            QCOMPARE(contents.size(), std::size_t{2}); // of so much work
+            for (const auto &content : contents) {
+                names.insert(content.name);
+                QVERIFY(content.blended);
+            }
+        }
+        QCOMPARE(names, (std::set<std::string>{"timed (alike keys)", "timed (alike keys), in a stretch",
+                                               "timed (large state)", "timed (long memory)",
+                                               "timed (long memory), in a stretch"}));
+        auto seed = std::uint64_t{0};
+        while (hardContents(*workload, seed).front().name != "timed (long memory)")
+            ++seed;
+        const workload::Case whole = hardContents(*workload, seed).front();
+        const auto &beta = whole.distributions.at("beta").parts;
         QCOMPARE(beta.size(), std::size_t{16});
         QCOMPARE(beta.front().mean, -5.0);
         QCOMPARE(beta.back().mean, 0.0);
+    }
+
+    /// One group of heads over a stretch of tokens, the same in all tensors of a case; all else as it was.
+    void aStretchIsOneOfManyHeads()
+    {
+        workload::Distribution zero;
+        zero.mean = zero.stddev = 0;
+        workload::Distribution d;
+        d.parts = {zero, workload::Distribution()};
+        d.headGroups = 2;
+        for (std::uint64_t seed = 0; seed < 20; ++seed) {
+            std::set<std::pair<std::int64_t, std::int64_t>> stretches;
+            for (const std::vector<std::int64_t> &shape :
+                 {std::vector<std::int64_t>{2, 64, 4}, std::vector<std::int64_t>{2, 64, 2, 8}}) {
+                HostTensor tensor;
+                tensor.dtype = kernel::DType::F32;
+                tensor.shape = shape;
+                generate(tensor, d, seed, shape.size());
+                const auto values = toFloats(tensor);
+                const std::size_t across = values.size() / 128;
+                const std::size_t half = across / 2;
+                std::int64_t first = -1;
+                std::int64_t count = 0;
+                std::int64_t group = -1;
+                for (std::size_t i = 0; i < 64 * across; ++i) {
+                    if (values[i] != 0)
+                        continue;
+                    const auto token = static_cast<std::int64_t>(i / across);
+                    const auto own = static_cast<std::int64_t>(i % across / half);
+                    QVERIFY(group == -1 || group == own);
+                    group = own;
+                    first = first == -1 ? token : first;
+                    ++count;
+                }
+                QVERIFY(count > 0 && count % static_cast<std::int64_t>(half) == 0);
+                stretches.insert({100 * group + first, count / static_cast<std::int64_t>(half)});
+            }
+            QCOMPARE(stretches.size(), std::size_t{1});
+        }
+    }
+
+    /// Of half precision, of a convolution and beside a bias sums cancel too; single precision adds them up as before.
+    void sumsCancelElsewhere_data()
+    {
+        QTest::addColumn<QString>("name");
+        QTest::addColumn<double>("smaller");
+        QTest::newRow("convolution") << "small-conv" << 4.0;
+        QTest::newRow("half precision") << "small-gemm" << 4.0;
+    }
+    void sumsCancelElsewhere()
+    {
+        QFETCH(QString, name);
+        QFETCH(double, smaller);
+        auto workload = corpusWorkload(name.toLatin1().constData());
+        for (auto &tensor : workload.tensors)
+            tensor.dtype = kernel::DType::F16;
+        const auto hard = makeInstance(workload, named(workload, 7, "cancelling"), 7).value();
+        const auto usual = makeInstance(workload, workload.cases.front(), 7).value();
+        const std::string out = workload.oracleArgs.at("out");
+        QVERIFY2(rootMeanSquare(usual->expected.at(out)) > smaller * rootMeanSquare(hard->expected.at(out)),
+                 qPrintable(QString::number(rootMeanSquare(hard->expected.at(out)))));
+    }
+
+    /// The same term in both operands, and in no other place.
+    void oneTermIsLarge()
+    {
+        const auto workload = corpusWorkload("small-sgemm");
+        const auto instance = makeInstance(workload, named(workload, 4, "one large term"), 4).value();
+        const auto a = toFloats(tensorOf(*instance, "a"));
+        const auto b = toFloats(tensorOf(*instance, "b"));
+        const auto terms = static_cast<std::size_t>(workload.cases.front().axes.at("K"));
+        std::set<std::size_t> large;
+        for (std::size_t i = 0; i < a.size(); ++i) {
+            if (std::abs(a[i]) > 100)
+                large.insert(i % terms);
+        }
+        QCOMPARE(large.size(), std::size_t{1});
+        const std::size_t across = b.size() / terms;
+        for (std::size_t i = 0; i < b.size(); ++i)
+            QVERIFY(std::abs(b[i]) < 100 || i / across == *large.begin());
+    }
+
+    /// What nothing is done to is made of two contents, as in timed runs; what is hard stays as it was drawn.
+    void theRestIsBlended()
+    {
+        const auto workload = corpusWorkload("small-sgemm");
+        workload::Case plain = named(workload, 4, "one large term");
+        plain.distributions.erase("b");
+        const auto blended = makeInstance(workload, plain, 4).value();
+        plain.blended = false;
+        const auto drawn = makeInstance(workload, plain, 4).value();
+        QVERIFY(tensorOf(*blended, "a").bytes == tensorOf(*drawn, "a").bytes);
+        QVERIFY(tensorOf(*blended, "b").bytes != tensorOf(*drawn, "b").bytes);
+        plain.blended = true;
+        QVERIFY(tensorOf(*makeInstance(workload, plain, 4).value(), "b").bytes
+                == tensorOf(*blended, "b").bytes);
+        double squares = 0;
+        const auto values = toFloats(tensorOf(*blended, "b"));
+        for (const float value : values)
+            squares += static_cast<double>(value) * value;
+        QVERIFY(std::abs(squares / static_cast<double>(values.size()) - 1.0625) < 0.1);
     }
 
     void rowsLongerThanAny()
@@ -301,7 +433,7 @@ private slots:
     void productsMayAddFirst()
     {
         const auto workload = corpusWorkload("small-sgemm");
-        const auto hard = makeInstance(workload, hardContents(workload, 3).front(), 3).value();
+        const auto hard = makeInstance(workload, named(workload, 3, "mixed"), 3).value();
         const auto usual = makeInstance(workload, workload.cases.front(), 3).value();
         QCOMPARE(usual->tolerance.atol, workload.toleranceFor(workload.cases.front())->atol);
         QVERIFY(hard->tolerance.atol > 2 * usual->tolerance.atol);

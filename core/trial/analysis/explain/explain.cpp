@@ -120,7 +120,9 @@ std::string keptBy(const NamedTrial &side)
         kept.emplace_back("hardware counters");
     if (!side.trial.hotspots.empty())
         kept.emplace_back("stall samples");
-    return "The trial of " + side.name + " kept " + (kept.empty() ? "no figures" : listed(kept)) + ".";
+    const bool isNamed = side.name != "this trial";
+    return (isNamed ? "The trial of " + side.name : std::string("This trial")) + " kept "
+           + (kept.empty() ? "no figures" : listed(kept)) + ".";
 }
 
 /// Why the trials are not divided; empty when they can be.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/gate/timing/blendfor.h"
+#include "core/gate/check/blendfor.h"
 
 #include <algorithm>
 #include <cmath>
@@ -35,7 +35,10 @@ std::optional<Blend> blendFor(const HostTensor &tensor, const workload::Distribu
     case DistributionKind::UnitRows: // what a row's elements have in common stays with them
     case DistributionKind::NegInfinity:
     case DistributionKind::Mixed:
-        blend.kind = Blend::Kind::Turned;
+        blend.kind = distribution.kind == DistributionKind::UnitRows || tensor.dtype == kernel::DType::F64
+                             || kernel::sizeOf(tensor.dtype) < 2
+                         ? Blend::Kind::Turned // their length is to stay; as above
+                         : Blend::Kind::Varied;
         blend.piece = blend.unit = tensor.rowLength();
         break;
     case DistributionKind::LogGates: // columns are of two kinds

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/gate/check/hardparts.h"
+
+#include <algorithm>
+
+namespace klineage::gate {
+
+using workload::Distribution;
+using workload::DistributionKind;
+
+const workload::Tensor *tensorOf(const workload::Workload &workload, const std::string &role)
+{
+    const auto argument = workload.oracleArgs.find(role);
+    return argument == workload.oracleArgs.end() ? nullptr : workload.findTensor(argument->second);
+}
+
+bool hasKind(const workload::Workload &workload, const workload::Case &c, DistributionKind kind)
+{
+    return std::any_of(workload.tensors.begin(), workload.tensors.end(), [&](const workload::Tensor &tensor) {
+        return tensor.role == workload::Role::Input && workload.distributionOf(tensor, c).kind == kind;
+    });
+}
+
+std::vector<const workload::Case *> hardCases(const workload::Workload &workload)
+{
+    const workload::Case &timed = workload.cases.front();
+    std::vector<const workload::Case *> cases;
+    for (const workload::Case &c : workload.cases) {
+        const bool differs = std::any_of(
+            workload.tensors.begin(), workload.tensors.end(), [&](const workload::Tensor &tensor) {
+                const Distribution &mine = workload.distributionOf(tensor, c);
+                return tensor.role == workload::Role::Input && mine.kind != DistributionKind::Offsets
+                       && !(mine == workload.distributionOf(tensor, timed));
+            });
+        if ((!c.exact || timed.exact) && differs)
+            cases.push_back(&c);
+    }
+    return cases;
+}
+
+void nameAfter(workload::Case &content, const std::vector<const workload::Case *> &cases)
+{
+    std::string names;
+    for (const workload::Case *c : cases)
+        names += (names.empty() ? "" : ", ") + c->name;
+    content.name += " (as " + names + ")";
+}
+
+} // namespace klineage::gate

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// Hard contents of products and convolutions.
+#include "core/base/cipherrandom.h"
+#include "core/gate/check/hardparts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace klineage::gate {
+
+namespace {
+
+using kernel::DType;
+using workload::Distribution;
+using workload::DistributionKind;
+
+constexpr int fewestOctaves = 17; // beyond what half precision has
+constexpr int mostOctaves = 24;
+constexpr double cancellingShare = 0x1p-5;
+constexpr double cancellingHalf = 0x1p-3; ///< where limits are those of half precision, which are finer
+
+/// Operands of eight bits as large as they can be, and one so small that most of it is subnormal; where the result has room for that.
+std::vector<workload::Case> scaledBytes(const workload::Workload &workload, std::uint64_t seed)
+{
+    constexpr double large = 0x1p7; // a few in ten thousand are cut off
+    constexpr double small = 0x1p-7;
+    const auto isByte = [&](const char *role) {
+        const workload::Tensor *operand = tensorOf(workload, role);
+        return operand && kernel::sizeOf(operand->dtype) == 1 && kernel::isFloat(operand->dtype);
+    };
+    const bool hasRoom =
+        std::none_of(workload.tensors.begin(), workload.tensors.end(), [](const auto &tensor) {
+            return tensor.role == workload::Role::Output
+                   && (tensor.dtype == DType::F16 || kernel::sizeOf(tensor.dtype) < 2);
+        });
+    if (!isByte("a") || !isByte("b") || !hasRoom)
+        return {};
+    std::vector<workload::Case> contents;
+    const auto add = [&](double first, double second, const char *what) {
+        workload::Case &hard = contents.emplace_back(workload.cases.front());
+        hard.name += what;
+        for (const auto &[role, factor] : {std::pair{"a", first}, {"b", second}}) {
+            const workload::Tensor *operand = tensorOf(workload, role);
+            hard.distributions[operand->name] = workload.distributionOf(*operand, workload.cases.front());
+            hard.distributions[operand->name].factor = factor;
+        }
+    };
+    add(large, large, " (large)");
+    CipherRandom random(seed, scaleStream);
+    if (random.bits(2) % 2 == 0)
+        add(small, large, " (a subnormal)");
+    else
+        add(large, small, " (b subnormal)");
+    return contents;
+}
+
+/// One operand times a power of two, the other divided by it; 1 where a tensor's type holds few of them.
+double factorOf(const workload::Workload &workload, const workload::Tensor &tensor, std::uint64_t seed,
+                bool other = false)
+{
+    if (!std::all_of(workload.tensors.begin(), workload.tensors.end(),
+                     [](const auto &each) { return holdsManyScales(each.dtype); }))
+        return 1;
+    CipherRandom random(seed, scaleStream);
+    const int octaves = fewestOctaves + static_cast<int>(random.bits(0) % (mostOctaves - fewestOctaves + 1));
+    const int first = (random.bits(1) % 2 == 0) != other ? octaves : -octaves;
+    for (const auto &[role, sign] : {std::pair{"a", 1}, {"b", -1}, {"data", 1}, {"weight", -1}}) {
+        const auto argument = workload.oracleArgs.find(role);
+        if (argument != workload.oracleArgs.end() && argument->second == tensor.name)
+            return std::exp2(sign * first);
+    }
+    return 1;
+}
+
+/// Half of the rows mixed; both operands times a power of two, so that their product is about what it was.
+std::optional<workload::Case> mixedOperands(const workload::Workload &workload, std::uint64_t seed)
+{
+    workload::Case hard = workload.cases.front();
+    std::vector<const workload::Case *> cases = hardCases(workload);
+    std::erase_if(cases,
+                  [&](const workload::Case *c) { return !hasKind(workload, *c, DistributionKind::Mixed); });
+    if (cases.empty())
+        return std::nullopt;
+    cases.resize(1);
+    nameAfter(hard, cases);
+    for (const workload::Tensor &tensor : workload.tensors) {
+        const Distribution &ordinary = workload.distributionOf(tensor, workload.cases.front());
+        if (tensor.role != workload::Role::Input || ordinary.kind == DistributionKind::Offsets)
+            continue;
+        Distribution all;
+        all.parts = {workload.distributionOf(tensor, *cases.front()), ordinary};
+        for (Distribution &part : all.parts)
+            part.factor = factorOf(workload, tensor, seed);
+        hard.distributions[tensor.name] = all;
+    }
+    return hard;
+}
+
+/// The two whose products are added up, and whether the sum runs down the second.
+struct Operands {
+    const workload::Tensor *first = nullptr;
+    const workload::Tensor *second = nullptr;
+    bool sumsDown = false;
+    std::int64_t terms = 0; ///< of a window's pixel, which come again for each; 0: of the whole sum
+
+    [[nodiscard]] bool has(const workload::Tensor &tensor) const
+    {
+        return &tensor == first || &tensor == second;
+    }
+};
+
+std::optional<Operands> operandsOf(const workload::Workload &workload)
+{
+    const bool isConvolution = workload.oracle == "conv2d_nhwc";
+    Operands operands{tensorOf(workload, isConvolution ? "data" : "a"),
+                      tensorOf(workload, isConvolution ? "weight" : "b"), workload.oracle != "matmul_nt"};
+    if (isConvolution && operands.first) {
+        const auto shape = workload.shapeOf(*operands.first, workload.cases.front());
+        if (!shape || shape->empty())
+            return std::nullopt;
+        operands.terms = shape->back();
+    }
+    const bool isComplete = operands.first && operands.second && operands.first->shape.size() > 1
+                            && operands.second->shape.size() > 1;
+    return isComplete ? std::optional(operands) : std::nullopt;
+}
+
+/// Sums whose terms cancel, but for a share of an element: they are so small that what a sum of fewer bits loses on the way shows in them. No
+/// element or row looks other than ordinary. What is added to the products is as much smaller. Of operands and results of 16 bits: single
+/// precision itself would lose too much of others.
+std::optional<workload::Case> cancellingSums(const workload::Workload &workload)
+{
+    const auto operands = operandsOf(workload);
+    if (!operands || operands->first == operands->second)
+        return std::nullopt;
+    workload::Case hard = workload.cases.front();
+    hard.name += " (cancelling)";
+    bool hasHalf = false;
+    for (const workload::Tensor &tensor : workload.tensors) {
+        Distribution d = workload.distributionOf(tensor, workload.cases.front());
+        if (tensor.role == workload::Role::Input && d.kind == DistributionKind::Offsets)
+            continue;
+        hasHalf = hasHalf || tensor.dtype == DType::F16;
+        const bool isNarrow = tensor.dtype == DType::F16 || tensor.dtype == DType::BF16;
+        if (tensor.role == workload::Role::Output ? !isNarrow : d.kind != DistributionKind::Normal)
+            return std::nullopt;
+        if (operands->has(tensor) && (!isNarrow || d.stddev <= std::abs(d.mean)))
+            return std::nullopt;
+    }
+    const double share = hasHalf ? cancellingHalf : cancellingShare;
+    for (const workload::Tensor &tensor : workload.tensors) {
+        Distribution d = workload.distributionOf(tensor, workload.cases.front());
+        if (tensor.role != workload::Role::Input || d.kind == DistributionKind::Offsets)
+            continue;
+        if (operands->has(tensor)) {
+            d.cancels = share;
+            d.isSecond = &tensor == operands->second;
+            d.sumsDown = d.isSecond && operands->sumsDown;
+            d.terms = operands->terms;
+        } else {
+            d.factor = share;
+        }
+        hard.distributions[tensor.name] = d;
+    }
+    return hard;
+}
+
+/// One term of each sum so large that half precision holds neither it nor the sum; all else ordinary. Who looks at a few terms does not see it.
+std::optional<workload::Case> oneLargeTerm(const workload::Workload &workload)
+{
+    constexpr double beyondHalf = 0x1p12; // of an element: a product is 2^24 times an ordinary one
+    constexpr double beyondBytes = 0x1p7;
+    const auto operands = operandsOf(workload);
+    if (!operands)
+        return std::nullopt;
+    const bool hasRoom =
+        std::none_of(workload.tensors.begin(), workload.tensors.end(), [](const auto &tensor) {
+            return tensor.role == workload::Role::Output && !holdsManyScales(tensor.dtype);
+        });
+    if (!hasRoom || (operands->first == operands->second && operands->sumsDown))
+        return std::nullopt;
+    workload::Case hard = workload.cases.front();
+    hard.name += " (one large term)";
+    for (const workload::Tensor *tensor : {operands->first, operands->second}) {
+        Distribution d = workload.distributionOf(*tensor, workload.cases.front());
+        const bool isByte = kernel::sizeOf(tensor->dtype) == 1;
+        if (d.kind != DistributionKind::Normal || !kernel::isFloat(tensor->dtype)
+            || (!isByte && !holdsManyScales(tensor->dtype)))
+            return std::nullopt;
+        d.spike = isByte ? beyondBytes : beyondHalf;
+        d.sumsDown = tensor == operands->second && operands->sumsDown;
+        d.terms = operands->terms;
+        hard.distributions[tensor->name] = d;
+    }
+    return hard;
+}
+
+/// Terms of a sum of the timed case; nothing where that is not known.
+std::optional<double> termsOf(const workload::Workload &workload)
+{
+    const workload::Case &timed = workload.cases.front();
+    if (workload.tolerance.reduction) {
+        const auto terms = workload.tolerance.reduction->evaluateReal(workload.bindings(timed));
+        return terms ? std::optional(*terms) : std::nullopt;
+    }
+    const workload::Tensor *a = tensorOf(workload, "a");
+    const auto shape =
+        a ? workload.shapeOf(*a, timed) : Result<std::vector<std::int64_t>>(tl::unexpected(Error{}));
+    return shape && !shape->empty() ? std::optional(static_cast<double>(shape->back())) : std::nullopt;
+}
+
+/// The largest of the powers of two up to which a type has all whole numbers; at most 2^12.
+double wholeUpTo(DType dtype)
+{
+    switch (dtype) {
+    case DType::BF16:
+        return 256;
+    case DType::F16:
+        return 2048;
+    default:
+        return 4096;
+    }
+}
+
+/// Whole numbers as large as they can be for sums of so many to be exact, and that times a power of two; where an exact case has such.
+std::optional<workload::Case> wholeNumbers(const workload::Workload &workload, std::uint64_t seed)
+{
+    const auto terms = termsOf(workload);
+    for (const workload::Case &c : workload.cases) {
+        if (!terms || !c.exact || !hasKind(workload, c, DistributionKind::Integers))
+            continue;
+        workload::Case hard = workload.cases.front();
+        hard.name += " (as " + c.name + ")";
+        hard.exact = true;
+        // Sums of so many random numbers stay below a third of this, with what adding rows first makes of them.
+        const double room = 0x1p24 / (16 * std::sqrt(*terms));
+        const double each = std::exp2(std::floor(0.5 * std::log2(room)));
+        double ofCase = 1;
+        double ofTypes = 1;
+        for (const workload::Tensor &tensor : workload.tensors) {
+            const Distribution &d = workload.distributionOf(tensor, c);
+            if (tensor.role != workload::Role::Input || tensor.shape.size() < 2)
+                continue;
+            ofCase *= std::max(std::abs(d.low), std::abs(d.high));
+            ofTypes *= std::min(each, wholeUpTo(tensor.dtype));
+        }
+        const bool wider = ofTypes > ofCase || ofCase > room;
+        for (const workload::Tensor &tensor : workload.tensors) {
+            if (tensor.role != workload::Role::Input)
+                continue;
+            Distribution d = workload.distributionOf(tensor, c);
+            // Tensor cores keep 14 bits of sums of eight-bit numbers: no more than the case itself can ask.
+            if (d.kind != DistributionKind::Integers || kernel::sizeOf(tensor.dtype) < 2)
+                return std::nullopt;
+            if (tensor.shape.size() > 1) { // an operand
+                if (wider) {
+                    d.high = std::min(each, wholeUpTo(tensor.dtype));
+                    d.low = -d.high;
+                }
+                d.factor = factorOf(workload, tensor, seed, true); // the other way round than mixed
+            }
+            hard.distributions[tensor.name] = d;
+        }
+        return hard;
+    }
+    return std::nullopt;
+}
+
+} // namespace
+
+bool holdsManyScales(DType dtype)
+{
+    return dtype == DType::F32 || dtype == DType::TF32 || dtype == DType::BF16 || dtype == DType::F64;
+}
+
+std::vector<workload::Case> hardProducts(const workload::Workload &workload, std::uint64_t seed)
+{
+    std::vector<workload::Case> contents;
+    for (std::optional<workload::Case> content :
+         {cancellingSums(workload), oneLargeTerm(workload), mixedOperands(workload, seed),
+          wholeNumbers(workload, seed)}) {
+        if (content)
+            contents.push_back(std::move(*content));
+    }
+    for (workload::Case &content : scaledBytes(workload, seed))
+        contents.push_back(std::move(content));
+    return contents;
+}
+
+} // namespace klineage::gate

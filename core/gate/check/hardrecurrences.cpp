@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// Hard contents of the delta rule: what is never forgotten, in all heads over the whole length, or in few over a part of it, which no look at
+// samples finds.
+#include "core/base/cipherrandom.h"
+#include "core/gate/check/hardcontent.h"
+#include "core/gate/check/hardparts.h"
+
+#include <utility>
+
+namespace klineage::gate {
+
+namespace {
+
+using workload::Distribution;
+using workload::DistributionKind;
+
+/// Key heads, each of which serves as many heads of values.
+std::int64_t keyHeads(const workload::Workload &workload)
+{
+    const workload::Tensor *keys = tensorOf(workload, "k");
+    if (!keys)
+        return 0;
+    const auto shape = workload.shapeOf(*keys, workload.cases.front());
+    return shape && shape->size() > 2 ? (*shape)[2] : 0;
+}
+
+/// What `hard` does to all of the tensors of these roles it does to one group of heads over a stretch of tokens, where no gate forgets either.
+std::optional<workload::Case> inAStretch(const workload::Workload &workload,
+                                         std::optional<workload::Case> hard, const std::string &role)
+{
+    const workload::Tensor *changed = tensorOf(workload, role);
+    const workload::Tensor *gates = tensorOf(workload, "g");
+    const std::int64_t groups = keyHeads(workload);
+    if (!hard || !changed || !gates || groups == 0)
+        return std::nullopt;
+    const workload::Case &timed = workload.cases.front();
+    Distribution open;
+    open.mean = open.stddev = 0;
+    const auto put = [&](const workload::Tensor &tensor, const Distribution &first) {
+        Distribution d;
+        d.parts = {first, workload.distributionOf(tensor, timed)};
+        d.headGroups = groups;
+        hard->distributions[tensor.name] = d;
+    };
+    const Distribution whole = hard->distributions.at(changed->name);
+    put(*changed, whole.parts.empty() ? whole : whole.parts.front());
+    put(*gates, open);
+    hard->name += ", in a stretch";
+    return hard;
+}
+
+/// Weights so small, but for one token in sixteen, that a head whose gates are open keeps what it has over the whole length.
+std::optional<workload::Case> longMemory(const workload::Workload &workload)
+{
+    const workload::Tensor *weights = tensorOf(workload, "beta");
+    if (!weights)
+        return std::nullopt;
+    workload::Case hard = workload.cases.front();
+    const Distribution &ordinary = workload.distributionOf(*weights, hard);
+    if (ordinary.kind != DistributionKind::Sigmoid)
+        return std::nullopt;
+    Distribution small = ordinary;
+    small.mean = -5;
+    Distribution all;
+    all.parts.assign(15, small);
+    all.parts.push_back(ordinary);
+    hard.distributions[weights->name] = all;
+    hard.name += " (long memory)";
+    return hard;
+}
+
+/// Keys that resemble each other: what lies across them is never corrected, and so kept over the whole length.
+std::optional<workload::Case> alikeKeys(const workload::Workload &workload)
+{
+    const workload::Tensor *keys = tensorOf(workload, "k");
+    if (!keys)
+        return std::nullopt;
+    workload::Case hard = workload.cases.front();
+    Distribution alike = workload.distributionOf(*keys, hard);
+    if (alike.kind != DistributionKind::UnitRows)
+        return std::nullopt;
+    alike.mean = 1;
+    hard.distributions[keys->name] = alike;
+    hard.name += " (alike keys)";
+    return hard;
+}
+
+/// The state and what is put into it, so large that half precision does not hold it. All is in proportion.
+std::optional<workload::Case> largeState(const workload::Workload &workload)
+{
+    constexpr double beyondHalf = 0x1p17;
+    workload::Case hard = workload.cases.front();
+    for (const char *role : {"initial_state", "v"}) {
+        const workload::Tensor *tensor = tensorOf(workload, role);
+        if (!tensor || !holdsManyScales(tensor->dtype))
+            return std::nullopt;
+        Distribution d = workload.distributionOf(*tensor, hard);
+        d.factor = beyondHalf;
+        hard.distributions[tensor->name] = d;
+    }
+    for (const workload::Tensor &tensor : workload.tensors) {
+        if (tensor.role == workload::Role::Output && !holdsManyScales(tensor.dtype))
+            return std::nullopt;
+    }
+    hard.name += " (large state)";
+    return hard;
+}
+
+} // namespace
+
+std::vector<workload::Case> hardRecurrences(const workload::Workload &workload, std::uint64_t seed)
+{
+    CipherRandom random(seed, scaleStream);
+    const bool little = isLittleWork(workload);
+    std::vector<workload::Case> contents;
+    const auto add = [&](std::optional<workload::Case> content) {
+        if (content)
+            contents.push_back(std::move(*content));
+    };
+    // Of much work one of both, as the seed has it.
+    const bool stretchedMemory = random.bits(3) % 2 == 0;
+    if (little || !stretchedMemory)
+        add(longMemory(workload));
+    if (little || stretchedMemory)
+        add(inAStretch(workload, longMemory(workload), "beta"));
+    const std::uint64_t other = random.bits(4) % 3;
+    if (little || other == 0)
+        add(alikeKeys(workload));
+    if (little || other == 1)
+        add(inAStretch(workload, alikeKeys(workload), "k"));
+    if (little || other == 2)
+        add(largeState(workload));
+    return contents;
+}
+
+} // namespace klineage::gate

@@ -1,0 +1,47 @@
+/*klineage
+surface = "cuda"
+
+[[launch]]
+kernel = "normalize"
+grid = ["ceil_div(R, 4)"]
+block = [32, 4]
+args = ["x", "gamma", "beta", "y", "int R", "int C"]
+*/
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Mean and squares in one pass, and once more about the mean where the row lies too far from zero for that.
+
+__device__ __forceinline__ float overWarp(float value)
+{
+    for (int lane = 16; lane > 0; lane /= 2)
+        value += __shfl_xor_sync(0xffffffffu, value, lane);
+    return value;
+}
+__device__ __forceinline__ float squaresAbout(const float *in, float mean, int C)
+{
+    float sum = 0;
+    for (int i = threadIdx.x; i < C; i += 32)
+        sum = fmaf(in[i] - mean, in[i] - mean, sum);
+    return overWarp(sum);
+}
+
+// A warp a row.
+extern "C" __global__ __launch_bounds__(128) void normalize(const float *x, const float *gamma, const float *beta, float *y, int R, int C)
+{
+    const int row = blockIdx.x * 4 + threadIdx.y;
+    if (row >= R)
+        return;
+    const float *in = x + size_t(row) * C;
+    float *out = y + size_t(row) * C;
+    float sum = 0, squares = 0;
+    for (int i = threadIdx.x; i < C; i += 32) {
+        sum += in[i];
+        squares = fmaf(in[i], in[i], squares);
+    }
+    const float mean = overWarp(sum) / C;
+    float variance = overWarp(squares) / C - mean * mean;
+    if (!(variance > 0.05f * mean * mean))
+        variance = squaresAbout(in, mean, C) / C;
+    const float scale = rsqrtf(variance + 1e-5f);
+    for (int i = threadIdx.x; i < C; i += 32)
+        out[i] = (in[i] - mean) * scale * gamma[i] + beta[i];
+}
