@@ -58,6 +58,7 @@ struct EditorPanel::OpenDraft {
     std::unique_ptr<QTextDocument> document;
     std::unique_ptr<DocumentHighlighter> highlighter;
     std::optional<gate::Trial> trial;
+    QString judged; ///< the text that the trial is of
     std::vector<Diagnostic> fromLog;
     bool isDirty = false; ///< not saved as it is
 };
@@ -227,11 +228,18 @@ void EditorPanel::showDraft(int)
         showMatchCount();
     }
     if (open && open->trial)
-        m_verdict->setTrial(*open->trial);
+        showTrial(*open);
     else
         m_verdict->clear();
     updateCommands();
     m_checkTimer->start();
+}
+
+/// Says so when the trial is of another text than the one that stands there.
+void EditorPanel::showTrial(const OpenDraft &open)
+{
+    m_verdict->setTrial(*open.trial);
+    m_verdict->setStale(open.draft.text != open.judged);
 }
 
 bool EditorPanel::openSelected()
@@ -272,6 +280,7 @@ void EditorPanel::onEdited()
     if (!open->fromLog.empty()) {
         open->fromLog.clear(); // its lines are no longer those of the text
     }
+    m_verdict->setStale(open->trial && open->draft.text != open->judged);
     updateTabText(m_tabs->currentIndex());
     updateCommands();
     m_checkTimer->start();
@@ -441,13 +450,14 @@ void EditorPanel::showVerdict(const gate::Trial &trial)
     if (!open)
         return;
     open->trial = trial;
+    open->judged = m_gatedText;
     // The log's lines are those of the text that was sent.
     const bool fits = trial.verdict.stage == gate::Stage::Compile && open->draft.text == m_gatedText;
     open->fromLog =
         fits ? diagnosticsFromLog(QString::fromStdString(trial.verdict.log)) : std::vector<Diagnostic>{};
     if (open != current())
         return; // shown when its tab is
-    m_verdict->setTrial(trial);
+    showTrial(*open);
     check();
 }
 

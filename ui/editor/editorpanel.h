@@ -72,6 +72,7 @@ private:
     void openDraftsOfWorkspace();
     void add(const Draft &draft);
     [[nodiscard]] OpenDraft *current() const;
+    void showTrial(const OpenDraft &open);
     [[nodiscard]] OpenDraft *gated() const; ///< the draft that was sent last; null when it is gone
     void showDraft(int index);
     void closeDraft(int index);

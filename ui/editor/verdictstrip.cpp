@@ -39,6 +39,7 @@ VerdictStrip::VerdictStrip(QWidget *parent)
     : QFrame(parent)
     , m_status(new ChipLabel(this))
     , m_change(new ChipLabel(this))
+    , m_stale(new ChipLabel(this))
     , m_line(new QLabel(this))
     , m_more(new QToolButton(this))
     , m_details(new QPlainTextEdit(this))
@@ -46,6 +47,10 @@ VerdictStrip::VerdictStrip(QWidget *parent)
     m_line->setTextFormat(Qt::PlainText);
     m_line->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
     m_line->installEventFilter(this);
+    m_stale->setObjectName(QStringLiteral("verdictStale"));
+    m_stale->setChip({tr("of an earlier text"), QStringLiteral("!"), Tone::Warn});
+    m_stale->setToolTip(tr("The code has changed since: gate it again for a verdict of what stands here."));
+    m_stale->hide();
     m_more->setText(tr("Details"));
     m_more->setToolTip(tr("All that the gate said: the whole sentence, its evidence, and what to try"));
     m_more->setObjectName(QStringLiteral("verdictDetails"));
@@ -74,6 +79,7 @@ VerdictStrip::VerdictStrip(QWidget *parent)
     connect(close, &QToolButton::clicked, this, &VerdictStrip::clear);
     auto *top = new QHBoxLayout;
     top->setSpacing(8);
+    top->addWidget(m_stale, 0, Qt::AlignVCenter);
     top->addWidget(m_status, 0, Qt::AlignVCenter);
     top->addWidget(m_change, 0, Qt::AlignVCenter);
     top->addWidget(m_line, 1);
@@ -109,8 +115,18 @@ void VerdictStrip::setTrial(const gate::Trial &trial)
         details << QString::fromStdString(verdict.hint);
     details << evidenceLines(verdict);
     m_line->setWordWrap(false);
+    m_isTrial = true;
     say(sentence, details.join(QLatin1Char('\n')));
     setAccessibleName(tr("Verdict: %1. %2").arg(m_status->chip().text, sentence));
+}
+
+void VerdictStrip::setStale(bool stale)
+{
+    stale = stale && m_isTrial;
+    m_stale->setVisible(stale);
+    for (QWidget *said :
+         {static_cast<QWidget *>(m_status), static_cast<QWidget *>(m_change), static_cast<QWidget *>(m_line)})
+        said->setEnabled(!stale);
 }
 
 void VerdictStrip::setRunning(const QString &text)
@@ -128,12 +144,14 @@ void VerdictStrip::setSentence(const Chip &status, const QString &text)
     m_status->setChip(status);
     m_change->setChip({});
     m_line->setWordWrap(true);
+    m_isTrial = false;
     say(text, {});
     setAccessibleName(tr("Verdict: %1. %2").arg(status.text, text));
 }
 
 void VerdictStrip::say(const QString &sentence, const QString &details)
 {
+    setStale(false);
     m_sentence = sentence;
     m_rest = details;
     m_more->setChecked(false);

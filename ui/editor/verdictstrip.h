@@ -25,6 +25,7 @@ public:
     void setTrial(const gate::Trial &trial);
     void setRunning(const QString &text); ///< while a trial is in flight
     void setFailure(const QString &text); ///< the gate itself could not run
+    void setStale(bool stale);            ///< a trial that is shown is of another text than the one above it
     void clear();                         ///< hides the strip
 
 protected:
@@ -38,9 +39,11 @@ private:
 
     ChipLabel *m_status;
     ChipLabel *m_change;
+    ChipLabel *m_stale;
     QLabel *m_line;
     QToolButton *m_more;
     QPlainTextEdit *m_details;
+    bool m_isTrial = false; ///< not a run in flight, nor a failure
     QString m_sentence;
     QString m_rest; ///< of the details
 };

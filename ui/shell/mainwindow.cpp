@@ -198,6 +198,8 @@ void MainWindow::connectPanels()
         Theme::setTextScale(*qApp, layout.textScale * m_textScale);
         m_centre->showPage(layout.centre);
         m_top->layoutSwitch()->setCurrentIndex(m_arranger->current());
+        if (isVisible())
+            QTimer::singleShot(0, this, [this, layout] { focusLayout(layout); });
         if (m_arranger->lastStateWasDamaged())
             m_problems->add({ProblemsModel::Severity::Notice,
                              {},

@@ -151,6 +151,7 @@ private:
     void cyclePanes(int by);
     void zoomPane();
     void exportFocused();
+    void focusLayout(const WindowLayout &layout);
     struct ReportSubject {
         QString title;
         QString name; ///< as report::findSubject() takes it; empty: nothing is in view

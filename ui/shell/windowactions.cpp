@@ -18,6 +18,7 @@
 #include "ui/shell/commands/quickopen.h"
 #include "ui/shell/docks/dockarranger.h"
 #include "ui/shell/docks/dockpanel.h"
+#include "ui/shell/docks/layouts.h"
 #include "ui/shell/exporter.h"
 #include "ui/shell/panels.h"
 #include "ui/shell/reportmaker.h"
@@ -284,6 +285,18 @@ void MainWindow::raisePanel(const QString &id)
         }
     }
     m_centre->showPage(id);
+}
+
+/// Keys and exports are about what a layout shows: its subject, or the middle when the pane that had the focus is gone.
+void MainWindow::focusLayout(const WindowLayout &layout)
+{
+    const QWidget *focused = focusedPanel();
+    if (m_centre->isWelcoming() || QApplication::activeModalWidget() || QApplication::activePopupWidget())
+        return;
+    if (!layout.subject.isEmpty())
+        showPanel(layout.subject);
+    else if (!focused || !focused->isVisible())
+        m_centre->pageWidget()->setFocus(Qt::OtherFocusReason);
 }
 
 void MainWindow::exportFocused()

@@ -93,6 +93,7 @@ QSize ChipLabel::sizeHint() const
 void ChipLabel::paintEvent(QPaintEvent *)
 {
     QPainter painter(this);
+    painter.setOpacity(isEnabled() ? 1 : 0.45); // what holds no longer
     paintChip(&painter, rect(), m_chip, font());
 }
 

@@ -5,7 +5,9 @@
 
 #include <QHeaderView>
 #include <QLabel>
+#include <QPushButton>
 #include <QTableView>
+#include <QVBoxLayout>
 
 namespace klineage::ui {
 
@@ -36,6 +38,21 @@ QLabel *makeMessageLabel(const QString &text)
     label->setMargin(16);
     label->setEnabled(false);
     return label;
+}
+
+QWidget *makeMessagePage(QLabel *text, QPushButton *button)
+{
+    text->setWordWrap(true);
+    text->setMargin(24);
+    text->setAlignment(Qt::AlignCenter);
+    button->setAutoDefault(false);
+    auto *page = new QWidget;
+    auto *column = new QVBoxLayout(page);
+    column->addStretch(1);
+    column->addWidget(text);
+    column->addWidget(button, 0, Qt::AlignHCenter);
+    column->addStretch(1);
+    return page;
 }
 
 } // namespace klineage::ui

@@ -5,6 +5,7 @@
 
 class QAbstractItemModel;
 class QLabel;
+class QPushButton;
 class QTableView;
 
 namespace klineage::ui {
@@ -15,5 +16,8 @@ namespace klineage::ui {
 
 /// What stands in the middle of a panel that has nothing else to show.
 [[nodiscard]] QLabel *makeMessageLabel(const QString &text = {});
+
+/// A page with a text in its middle and below it a button that mends what the text tells; takes both.
+[[nodiscard]] QWidget *makeMessagePage(QLabel *text, QPushButton *button);
 
 } // namespace klineage::ui

@@ -110,11 +110,15 @@ private slots:
             real.press(Qt::Key_Backspace);
         real.type(QStringLiteral("0.5f"));
         QVERIFY(desk.text()->toPlainText().contains(QLatin1String("exp(-v)) * 0.5f;")));
+        // The verdict that still stands there is not of this text.
+        const auto *stale = real.find<QWidget>("editor", QStringLiteral("verdictStale"));
+        QVERIFY(stale->isVisible());
         trial = desk.gateIt();
         QVERIFY(trial);
         QCOMPARE(gate::toString(trial->verdict.status), "wrong");
         QCOMPARE(trial->verdict.stage, gate::Stage::Correctness);
         const QString why = desk.verdict();
+        QVERIFY(!stale->isVisible());
         QVERIFY2(why.contains(QLatin1String("wrong")), qPrintable(why));
         static const QRegularExpression element(QStringLiteral("y\\[\\d+, \\d+\\]"));
         QVERIFY2(why.contains(element), qPrintable(why));

@@ -39,6 +39,28 @@ class TestKeysJourney : public UiTest
     Q_OBJECT
 
 private slots:
+    /// The layout of the story is about the story; who leaves it has a pane that takes keys.
+    void layoutsKeepTheKeys()
+    {
+        const RealWindow real(QStringLiteral("gemm/sm90/K05"));
+        QVERIFY(real.ready);
+        constexpr auto ctrlAlt = Qt::ControlModifier | Qt::AltModifier;
+        real.focus("lineage");
+        real.press(Qt::Key_4, ctrlAlt);
+        QTRY_VERIFY(real.hasFocus("story"));
+        real.press(Qt::Key_2, ctrlAlt);
+        QTRY_VERIFY(!real.hasFocus("story") && QApplication::focusWidget()
+                    && QApplication::focusWidget()->isVisible());
+        QTRY_VERIFY(real.hasFocus(real.window->centre()->page().toLatin1().constData()));
+        real.press(Qt::Key_F8); // a key of panes
+        QVERIFY(real.settle());
+        // What keeps its pane keeps the keys.
+        real.focus("library");
+        real.press(Qt::Key_1, ctrlAlt);
+        QVERIFY(real.settle());
+        QVERIFY(real.hasFocus("library"));
+    }
+
     /// Every letter that a button or the README names is a command: in the palette, in the list of keys, with its key.
     void everyPaintedKeyIsACommand_data()
     {

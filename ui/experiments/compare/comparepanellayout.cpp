@@ -106,19 +106,10 @@ void ComparePanel::layOut()
             view.descending = isDescending;
         });
     });
-    m_empty->setWordWrap(true);
-    m_empty->setMargin(24);
-    m_empty->setAlignment(Qt::AlignCenter);
     m_openButton = new QPushButton(tr("Open a folder of an experiment…"));
     m_openButton->setObjectName(QStringLiteral("openExperiment"));
-    m_openButton->setAutoDefault(false);
     connect(m_openButton, &QPushButton::clicked, this, &ComparePanel::openExperimentRequested);
-    m_emptyPage = new QWidget;
-    auto *empty = new QVBoxLayout(m_emptyPage);
-    empty->addStretch(1);
-    empty->addWidget(m_empty);
-    empty->addWidget(m_openButton, 0, Qt::AlignHCenter);
-    empty->addStretch(1);
+    m_emptyPage = makeMessagePage(m_empty, m_openButton);
     m_stack->addWidget(m_table);
     m_stack->addWidget(m_emptyPage);
 

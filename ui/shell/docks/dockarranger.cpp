@@ -3,9 +3,11 @@
 
 #include "ui/shell/docks/dockpanel.h"
 
+#include <QApplication>
 #include <QDataStream>
 #include <QLayout>
 #include <QMainWindow>
+#include <QPointer>
 
 #include <algorithm>
 #include <utility>
@@ -69,6 +71,12 @@ void DockArranger::apply(int layout)
 {
     if (layout < 0 || layout >= static_cast<int>(windowLayouts().size()) || layout == m_current)
         return;
+    const QPointer<QWidget> focused = QApplication::focusWidget();
+    const auto done = [&](const WindowLayout &shown) {
+        if (focused && focused->isVisible())
+            focused->setFocus(Qt::OtherFocusReason); // it was hidden meanwhile
+        emit applied(shown);
+    };
     unzoom();
     if (m_current >= 0)
         m_states[windowLayouts()[static_cast<std::size_t>(m_current)].id] = m_window->saveState(stateVersion);
@@ -79,14 +87,14 @@ void DockArranger::apply(int layout)
         if (m_window->restoreState(state, stateVersion)) {
             placeUnknown(state, wanted);
             updateTitles();
-            emit applied(wanted);
+            done(wanted);
             return;
         }
         m_lastStateWasDamaged = true;
         m_states.remove(wanted.id);
     }
     build(wanted);
-    emit applied(wanted);
+    done(wanted);
 }
 
 /// Docks that a state does not know, because it was saved before there was such a dock: a tab behind the front of their stack, as the

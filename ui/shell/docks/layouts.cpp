@@ -36,7 +36,7 @@ std::vector<WindowLayout> makeLayouts()
          .left = Stacks{{{"lineage"}, 1}},
          .right = Stacks{},
          .bottom = Stacks{{{"story", "trajectory", "profile"}, 1}},
-         .leftWidth = 520, .rightWidth = 0, .bottomHeight = 500, .centre = "diff", .textScale = 1.3},
+         .leftWidth = 520, .rightWidth = 0, .bottomHeight = 500, .centre = "diff", .subject = "story", .textScale = 1.3},
         {.id = "code", .name = layoutText("Code"),
          .left = Stacks{{{"lineage"}, 1}},
          .right = Stacks{},

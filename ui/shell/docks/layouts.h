@@ -24,7 +24,8 @@ struct WindowLayout {
     int leftWidth = 0;             ///< of a window 1600 × 1000; scaled with it
     int rightWidth = 0;
     int bottomHeight = 0;
-    QString centre;       ///< id of the centre page
+    QString centre;    ///< id of the centre page
+    QString subject{}; ///< id of the panel that has the focus when the layout is chosen; empty: where it is
     double textScale = 1; ///< on the person's own
 };
 
