@@ -25,8 +25,11 @@ if [ -n "$scratch" ]; then
 fi
 sanitized=""
 leave() {
-    [ -z "$sanitized" ] || kill "$sanitized"
-    [ -z "$scratch" ] || rm -rf "$scratch"
+    if [ -n "$sanitized" ]; then
+        kill "$sanitized" 2>/dev/null || true
+        wait "$sanitized" 2>/dev/null || true
+    fi
+    [ -z "$scratch" ] || rm -rf "$scratch" || true
 }
 trap leave EXIT
 trap 'exit 130' INT TERM

@@ -50,6 +50,14 @@ kernel::Bindings factsOf(const gate::Trial *trial, const std::string &platform)
     return facts;
 }
 
+/// As a document keeps it.
+QString asShown(QString text)
+{
+    return text.replace(QLatin1String("\r\n"), QLatin1String("\n"))
+        .replace(QLatin1Char('\r'), QLatin1Char('\n'))
+        .replace(QChar::Nbsp, QLatin1Char(' '));
+}
+
 } // namespace
 
 /// A draft with its document, so that each keeps its own undo history.
@@ -239,7 +247,7 @@ void EditorPanel::showDraft(int)
 void EditorPanel::showTrial(const OpenDraft &open)
 {
     m_verdict->setTrial(*open.trial);
-    m_verdict->setStale(open.draft.text != open.judged);
+    m_verdict->setStale(asShown(open.draft.text) != asShown(open.judged));
 }
 
 bool EditorPanel::openSelected()
@@ -280,7 +288,7 @@ void EditorPanel::onEdited()
     if (!open->fromLog.empty()) {
         open->fromLog.clear(); // its lines are no longer those of the text
     }
-    m_verdict->setStale(open->trial && open->draft.text != open->judged);
+    m_verdict->setStale(open->trial && asShown(open->draft.text) != asShown(open->judged));
     updateTabText(m_tabs->currentIndex());
     updateCommands();
     m_checkTimer->start();

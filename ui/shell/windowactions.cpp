@@ -287,15 +287,20 @@ void MainWindow::raisePanel(const QString &id)
     m_centre->showPage(id);
 }
 
-/// Keys and exports are about what a layout shows: its subject, or the middle when the pane that had the focus is gone.
+/// Keys and exports are about what a layout shows: its subject, where that is in front, or the middle when the pane that had the focus is gone.
 void MainWindow::focusLayout(const WindowLayout &layout)
 {
-    const QWidget *focused = focusedPanel();
-    if (m_centre->isWelcoming() || QApplication::activeModalWidget() || QApplication::activePopupWidget())
+    const bool isCurrent = windowLayouts()[static_cast<std::size_t>(m_arranger->current())].id == layout.id;
+    const QWidget *focus = QApplication::focusWidget();
+    if (!isCurrent || m_centre->isWelcoming() || QApplication::activeModalWidget()
+        || QApplication::activePopupWidget() || (focus && m_top->isAncestorOf(focus)))
         return;
-    if (!layout.subject.isEmpty())
+    const auto subject = std::find_if(m_docks.begin(), m_docks.end(), [&](const DockPanel *dock) {
+        return dock->isVisible() && dock->panel() == m_panels.value(layout.subject);
+    });
+    if (subject != m_docks.end())
         showPanel(layout.subject);
-    else if (!focused || !focused->isVisible())
+    else if (!focus || !focus->isVisible() || !focusedPanel())
         m_centre->pageWidget()->setFocus(Qt::OtherFocusReason);
 }
 

@@ -25,7 +25,7 @@ std::optional<Blend> blendFor(const HostTensor &tensor, const workload::Distribu
     switch (distribution.kind) {
     case DistributionKind::Normal:
     case DistributionKind::Large:
-        blend.mean = distribution.mean * (large ? distribution.scale : 1.0);
+        blend.mean = distribution.factor * distribution.mean * (large ? distribution.scale : 1.0);
         if (std::abs(distribution.mean) > distribution.stddev)
             blend.kind = Blend::Kind::FarMix;
         if (tensor.dtype == kernel::DType::F64 || kernel::sizeOf(tensor.dtype) < 2)

@@ -30,7 +30,8 @@ namespace klineage::gate {
 /// Widens the tolerance of content whose scales differ from row to row. Of a product: a correct order of operations that adds rows before it
 /// multiplies them (Strassen's, Winograd's) errs in proportion to the largest rows, not to the element's own, so that each element may
 /// be off by 2⁻²¹ (eight roundings of single precision) of max‖a's rows‖ · max‖b's columns‖. One and two levels of Strassen's stay
-/// within six; TF32 is at 2⁻¹¹/√K. Of rows with contents of several cases: the RMS of all says little of one, so atol is six times as much.
+/// within six; TF32 is at 2⁻¹¹/√K. Tensor cores keep 13 bits below the largest of a sum of eight-bit numbers: beside one large term relL2
+/// is at least 1e-2. Of rows with contents of several cases: the RMS of all says little of one, so atol is six times as much.
 void widenTolerance(const workload::Workload &workload, const workload::Case &c, CaseInstance &instance);
 
 } // namespace klineage::gate

@@ -13,6 +13,8 @@
 #include <cstring>
 #include <limits>
 #include <numbers>
+#include <optional>
+#include <utility>
 
 namespace klineage::gate {
 
@@ -257,45 +259,80 @@ void fillPatchwork(std::span<float> out, std::uint64_t first, std::uint64_t rows
     }
 }
 
-/// Of the terms of each sum one.
-void addSpike(std::span<float> out, std::uint64_t first, std::uint64_t rowLength, std::uint64_t terms,
-              const Distribution &d, std::uint64_t seed)
+/// Of the terms of each sum the large one.
+std::uint64_t spikedTerm(std::uint64_t terms, std::uint64_t seed)
 {
     constexpr std::uint64_t spikeStream = ownerStream + 2; // no tensor's
-    const std::uint64_t spiked = CipherRandom(seed, spikeStream).bits(0) % terms;
-    for (std::size_t i = 0; i < out.size(); ++i) {
-        const std::uint64_t row = (first + i) / rowLength;
-        if ((d.sumsDown ? row % terms : (first + i) % rowLength) == spiked)
-            out[i] *= static_cast<float>(d.spike);
-    }
+    return CipherRandom(seed, spikeStream).bits(0) % terms;
 }
 
-/// See Distribution::headGroups. `out` begins with a row and ends with one.
-void fillStretch(std::span<float> out, std::uint64_t first, std::span<const std::int64_t> shape,
-                 const Distribution &d, std::uint64_t seed, std::uint64_t stream)
+/// Terms of a sum that an operand has, with Distribution::cancels and spike.
+std::size_t termsOf(const HostTensor &tensor, const Distribution &d)
 {
-    constexpr std::uint64_t stretchStream = ownerStream + 3; // no tensor's
-    constexpr std::uint64_t mostHalvings = 4;
-    const auto rowLength = static_cast<std::uint64_t>(shape.back());
-    const auto tokens = static_cast<std::uint64_t>(shape[1]);
-    const auto heads = static_cast<std::uint64_t>(shape[2]);
-    std::uint64_t inner = 1;
-    for (std::size_t i = 3; i < shape.size(); ++i)
-        inner *= static_cast<std::uint64_t>(shape[i]);
-    const std::uint64_t rows = tokens * heads * inner * static_cast<std::uint64_t>(shape[0]) / rowLength;
-    CipherRandom random(seed, stretchStream);
-    const auto groups = std::min(static_cast<std::uint64_t>(d.headGroups), heads);
-    const std::uint64_t group = random.bits(0) % groups;
-    const std::uint64_t length = std::max<std::uint64_t>(1, tokens >> (1 + random.bits(1) % mostHalvings));
-    const std::uint64_t begin = random.bits(2) % (tokens - length + 1);
+    const bool isDown = d.sumsDown && tensor.shape.size() > 1;
+    return d.terms > 0 ? static_cast<std::size_t>(d.terms)
+           : isDown    ? static_cast<std::size_t>(tensor.shape[tensor.shape.size() - 2])
+                       : tensor.rowLength();
+}
+
+/// Which of them an element is of.
+std::size_t termAt(const HostTensor &tensor, const Distribution &d, std::size_t terms, std::size_t element)
+{
+    return d.sumsDown ? element / tensor.rowLength() % terms : element % tensor.rowLength();
+}
+
+/// One group of heads over a stretch of tokens; see Distribution::headGroups.
+class Stretch
+{
+public:
+    /// shape: [batch, token, head, …]
+    Stretch(std::span<const std::int64_t> shape, std::int64_t headGroups, std::uint64_t seed)
+        : m_tokens(static_cast<std::uint64_t>(shape[1]))
+        , m_heads(static_cast<std::uint64_t>(shape[2]))
+    {
+        constexpr std::uint64_t stretchStream = ownerStream + 3; // no tensor's
+        constexpr std::uint64_t mostHalvings = 4;
+        for (std::size_t i = 3; i < shape.size(); ++i)
+            m_inner *= static_cast<std::uint64_t>(shape[i]);
+        CipherRandom random(seed, stretchStream);
+        m_groups = std::min(static_cast<std::uint64_t>(headGroups), m_heads);
+        m_group = random.bits(0) % m_groups;
+        m_length = std::max<std::uint64_t>(1, m_tokens >> (1 + random.bits(1) % mostHalvings));
+        m_begin = random.bits(2) % (m_tokens - m_length + 1);
+    }
+
+    [[nodiscard]] bool has(std::uint64_t element) const
+    {
+        const std::uint64_t head = element / m_inner % m_heads;
+        const std::uint64_t token = element / (m_inner * m_heads) % m_tokens;
+        return token - m_begin < m_length && head * m_groups / m_heads == m_group;
+    }
+
+private:
+    std::uint64_t m_tokens;
+    std::uint64_t m_heads;
+    std::uint64_t m_inner = 1;
+    std::uint64_t m_groups = 1;
+    std::uint64_t m_group = 0;
+    std::uint64_t m_begin = 0;
+    std::uint64_t m_length = 1;
+};
+
+bool isStretched(const HostTensor &tensor, const Distribution &d)
+{
+    return d.headGroups > 0 && d.parts.size() > 1 && tensor.shape.size() > 2;
+}
+
+/// `out` begins with a row and ends with one.
+void fillStretch(std::span<float> out, std::uint64_t first, std::uint64_t rows, std::uint64_t rowLength,
+                 const Distribution &d, const Stretch &stretch, std::uint64_t seed, std::uint64_t stream)
+{
     const std::size_t last = d.parts.size() - 1;
     fillPiece(out, first, rows, rowLength, d.parts[last], seed, stream + partStreams * (last + 1));
     std::vector<float> hard(out.size());
     fillPiece(hard, first, rows, rowLength, d.parts.front(), seed, stream + partStreams);
     for (std::size_t i = 0; i < out.size(); ++i) {
-        const std::uint64_t head = (first + i) / inner % heads;
-        const std::uint64_t token = (first + i) / (inner * heads) % tokens;
-        if (token - begin < length && head * groups / heads == group)
+        if (stretch.has(first + i))
             out[i] = hard[i];
     }
 }
@@ -422,14 +459,15 @@ void generate(HostTensor &tensor, const Distribution &distribution, std::uint64_
     // Whole rows a piece where rows matter, and an even number of them for the pairs of fillNormal().
     const std::size_t rows = 2 * tensor.rowLength();
     const bool isPaired = distribution.cancels != 0 && tensor.shape.size() > 1;
-    const bool isStretch =
-        distribution.headGroups > 0 && distribution.parts.size() > 1 && tensor.shape.size() > 2;
     const bool wholeRows =
         isPaired || distribution.kind == DistributionKind::UnitRows || !distribution.parts.empty();
-    const bool isDown = distribution.sumsDown && tensor.shape.size() > 1;
-    const std::size_t terms = distribution.terms > 0 ? static_cast<std::size_t>(distribution.terms)
-                              : isDown ? static_cast<std::size_t>(tensor.shape[tensor.shape.size() - 2])
-                                       : tensor.rowLength();
+    const std::size_t terms = termsOf(tensor, distribution);
+    const bool isSpiked = distribution.spike != 0;
+    const std::uint64_t spiked = isSpiked ? spikedTerm(terms, seed) : 0;
+    const auto stretch =
+        isStretched(tensor, distribution)
+            ? std::optional<Stretch>(std::in_place, tensor.shape, distribution.headGroups, seed)
+            : std::nullopt;
     const Pairing pairing = isPaired ? pairingOf(terms, seed) : Pairing{};
     const std::size_t grain = wholeRows ? rows * std::max<std::size_t>(1, usualGrain / rows) : usualGrain;
     parallelRanges(count, grain, [&](std::size_t begin, std::size_t end) {
@@ -439,36 +477,58 @@ void generate(HostTensor &tensor, const Distribution &distribution, std::uint64_
                                                      : fillPatchwork;
         if (isPaired)
             fillPaired(values, begin, tensor.rowLength(), terms, distribution, pairing, seed, stream);
-        else if (isStretch)
-            fillStretch(values, begin, tensor.shape, distribution, seed, stream);
+        else if (stretch)
+            fillStretch(values, begin, count / tensor.rowLength(), tensor.rowLength(), distribution, *stretch,
+                        seed, stream);
         else
             fill(values, begin, count / tensor.rowLength(), tensor.rowLength(), distribution, seed, stream);
-        if (distribution.spike != 0)
-            addSpike(values, begin, tensor.rowLength(), terms, distribution, seed);
+        for (std::size_t i = 0; isSpiked && i < values.size(); ++i) {
+            if (termAt(tensor, distribution, terms, begin + i) == spiked)
+                values[i] *= static_cast<float>(distribution.spike);
+        }
         store(values, tensor.bytes.data() + begin * size, tensor.dtype);
     });
 }
 
 namespace {
 
-/// As what the timed runs hold is made: of what is there, and another content of its kind.
+/// As what the timed runs hold is made: of what is there, and another content of its kind. What is hard in few places is so there still.
 void blendWithAnother(HostTensor &tensor, const Distribution &d, std::uint64_t seed, std::uint64_t stream)
 {
     constexpr std::uint64_t otherSeed = 0x5851f42d4c957f2d;
-    const bool isPlain = d.parts.empty() && d.cancels == 0 && d.spike == 0;
-    std::optional<Blend> blend = isPlain ? blendFor(tensor, d) : std::nullopt;
+    const bool isStretch = isStretched(tensor, d);
+    Distribution plain = isStretch ? d.parts.back() : d;
+    plain.spike = 0;
+    std::optional<Blend> blend =
+        plain.parts.empty() && plain.cancels == 0 ? blendFor(tensor, plain) : std::nullopt;
     if (!blend)
         return;
     blend->key = seed + stream;
-    HostTensor other = tensor;
-    generate(other, d, seed ^ otherSeed, stream);
+    HostTensor first{tensor.name, tensor.role, tensor.dtype, tensor.shape, {}};
+    HostTensor second = first;
     RawBytes made;
     made.resize(tensor.bytes.size());
-    const std::size_t pieces = pieceCount(*blend, tensor.elements());
-    parallelRanges(pieces, std::max<std::size_t>(1, usualGrain / blend->piece),
+    if (isStretch || d.spike != 0)
+        generate(first, plain, seed, stream);
+    else
+        first.bytes = std::move(tensor.bytes);
+    generate(second, plain, seed ^ otherSeed, stream);
+    parallelRanges(pieceCount(*blend, tensor.elements()), std::max<std::size_t>(1, usualGrain / blend->piece),
                    [&](std::size_t begin, std::size_t end) {
-                       blendPieces(*blend, tensor.bytes, other.bytes, made, begin, end);
+                       blendPieces(*blend, first.bytes, second.bytes, made, begin, end);
                    });
+    const std::size_t size = kernel::sizeOf(tensor.dtype);
+    const auto stretch =
+        isStretch ? std::optional<Stretch>(std::in_place, tensor.shape, d.headGroups, seed) : std::nullopt;
+    const std::size_t terms = termsOf(tensor, d);
+    const std::uint64_t spiked = d.spike != 0 ? spikedTerm(terms, seed) : 0;
+    for (std::size_t i = 0; (stretch || d.spike != 0) && i < tensor.elements(); ++i) {
+        if (stretch && stretch->has(i))
+            std::memcpy(made.data() + i * size, tensor.bytes.data() + i * size, size);
+        else if (!stretch && termAt(tensor, d, terms, i) == spiked)
+            kernel::storeElement(made.data(), tensor.dtype, i,
+                                 d.spike * kernel::loadElement(made.data(), tensor.dtype, i));
+    }
     tensor.bytes = std::move(made);
 }
 

@@ -33,6 +33,20 @@ Qt::DockWidgetArea homeArea(const QString &id)
                                 : Qt::BottomDockWidgetArea;
 }
 
+/// Docks are hidden while they are arranged, which takes the focus away.
+class FocusKeeper
+{
+public:
+    void giveBack() const
+    {
+        if (m_focused && m_focused->isVisible())
+            m_focused->setFocus(Qt::OtherFocusReason);
+    }
+
+private:
+    QPointer<QWidget> m_focused = QApplication::focusWidget();
+};
+
 } // namespace
 
 DockArranger::DockArranger(QMainWindow *window, std::vector<DockPanel *> docks)
@@ -71,12 +85,7 @@ void DockArranger::apply(int layout)
 {
     if (layout < 0 || layout >= static_cast<int>(windowLayouts().size()) || layout == m_current)
         return;
-    const QPointer<QWidget> focused = QApplication::focusWidget();
-    const auto done = [&](const WindowLayout &shown) {
-        if (focused && focused->isVisible())
-            focused->setFocus(Qt::OtherFocusReason); // it was hidden meanwhile
-        emit applied(shown);
-    };
+    const FocusKeeper keeper;
     unzoom();
     if (m_current >= 0)
         m_states[windowLayouts()[static_cast<std::size_t>(m_current)].id] = m_window->saveState(stateVersion);
@@ -87,14 +96,16 @@ void DockArranger::apply(int layout)
         if (m_window->restoreState(state, stateVersion)) {
             placeUnknown(state, wanted);
             updateTitles();
-            done(wanted);
+            keeper.giveBack();
+            emit applied(wanted);
             return;
         }
         m_lastStateWasDamaged = true;
         m_states.remove(wanted.id);
     }
     build(wanted);
-    done(wanted);
+    keeper.giveBack();
+    emit applied(wanted);
 }
 
 /// Docks that a state does not know, because it was saved before there was such a dock: a tab behind the front of their stack, as the
@@ -156,7 +167,9 @@ void DockArranger::reset()
     m_unzoomed.clear();
     const WindowLayout &layout = windowLayouts()[static_cast<std::size_t>(m_current)];
     m_states.remove(layout.id);
+    const FocusKeeper keeper;
     build(layout);
+    keeper.giveBack();
     emit applied(layout);
 }
 
