@@ -97,8 +97,8 @@ void TestGateOpenCl::correctCandidate()
     QVERIFY2(trial->verdict.status == VerdictStatus::Correct, trial->verdict.message.c_str());
     QCOMPARE(trial->verdict.reason, std::string("ok"));
     QCOMPARE(stages, (std::vector<Stage>{Stage::Compile, Stage::Correctness, Stage::Profile}));
-    // One of each other case, three that the timed case is checked with, two that no launch has seen when it is timed.
-    QCOMPARE(trial->seeds.size(), std::size_t{7});
+    // One of each other case, four that the timed case is checked with, two that no launch has seen when it is timed.
+    QCOMPARE(trial->seeds.size(), std::size_t{8});
     QVERIFY(trial->latencyNs.low > 0 && trial->latencyNs.low <= trial->latencyNs.value
             && trial->latencyNs.value <= trial->latencyNs.high);
     QVERIFY(trial->achievedFlops > 0 && trial->achievedBytes > 0);
