@@ -161,8 +161,8 @@ private slots:
         QVERIFY(!real.record(first).standingReview());
         redo(real);
         QVERIFY(real.record(first).standingReview());
-        real.press(Qt::Key_Down, Qt::ControlModifier); // a person goes elsewhere
-        QTRY_VERIFY_WITH_TIMEOUT(real.card() != first, patienceMs);
+        library->chooseCard(second); // a person goes elsewhere; what was judged may be the last card by now
+        QCOMPARE(real.card(), second);
         undo(real);
         QVERIFY(real.record(first).standingReview());
     }
