@@ -38,7 +38,7 @@ void addRoundtrips(Document &document, const lineage::Lineage &lineage)
         document.blocks.emplace_back(Paragraph{record.error().message});
         return;
     }
-    const std::string last = lineage.states.back().id;
+    const std::string last = run::roundtripGoal(lineage, *record);
     document.blocks.emplace_back(Paragraph{
         "Authors who were given the first state alone, with the lineage's cards or without, came to these shares of the speed of "
         + last + ", each timed beside it in the same rounds. Recovered is what comes to "

@@ -522,13 +522,16 @@ void blendWithAnother(HostTensor &tensor, const Distribution &d, std::uint64_t s
         isStretch ? std::optional<Stretch>(std::in_place, tensor.shape, d.headGroups, seed) : std::nullopt;
     const std::size_t terms = termsOf(tensor, d);
     const std::uint64_t spiked = d.spike != 0 ? spikedTerm(terms, seed) : 0;
-    for (std::size_t i = 0; (stretch || d.spike != 0) && i < tensor.elements(); ++i) {
-        if (stretch && stretch->has(i))
-            std::memcpy(made.data() + i * size, tensor.bytes.data() + i * size, size);
-        else if (!stretch && termAt(tensor, d, terms, i) == spiked)
-            kernel::storeElement(made.data(), tensor.dtype, i,
-                                 d.spike * kernel::loadElement(made.data(), tensor.dtype, i));
-    }
+    const std::size_t hard = stretch || d.spike != 0 ? tensor.elements() : 0;
+    parallelRanges(hard, usualGrain, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i) {
+            if (stretch && stretch->has(i))
+                std::memcpy(made.data() + i * size, tensor.bytes.data() + i * size, size);
+            else if (!stretch && termAt(tensor, d, terms, i) == spiked)
+                kernel::storeElement(made.data(), tensor.dtype, i,
+                                     d.spike * kernel::loadElement(made.data(), tensor.dtype, i));
+        }
+    });
     tensor.bytes = std::move(made);
 }
 

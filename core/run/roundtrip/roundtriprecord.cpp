@@ -26,7 +26,7 @@ int rankOf(const std::string &arm)
 
 /// Of the trials that the log names, what a picture of it needs.
 Status addTrials(const fs::path &file, const std::stop_token &stop,
-                 const std::map<std::string, RoundtripTry *> &tries, std::vector<std::string> &notices)
+                 const std::map<std::string, RoundtripTry *> &tries, RoundtripRecord &record)
 {
     const Result<files::Lines> lines = files::readLines(file);
     if (!lines && lines.error().code == ErrorCode::NotFound)
@@ -39,7 +39,7 @@ Status addTrials(const fs::path &file, const std::stop_token &stop,
         const Result<gate::Trial> trial =
             gate::parseTrial(line.text, file.string() + ':' + std::to_string(line.number));
         if (!trial) {
-            notices.push_back("A trial was left out: " + trial.error().message);
+            record.notices.push_back("A trial was left out: " + trial.error().message);
             continue;
         }
         const auto found = tries.find(trial->id);
@@ -49,8 +49,10 @@ Status addTrials(const fs::path &file, const std::stop_token &stop,
         made.time = trial->time;
         made.device = trial->environment.device;
         const gate::Comparison *paired = trial->comparison("parent");
-        if (paired && paired->speedup.value > 0 && made.line.share)
+        if (paired && paired->speedup.value > 0 && made.line.share) {
             made.speedup = paired->speedup;
+            record.against = paired->subject;
+        }
     }
     return {};
 }
@@ -127,10 +129,19 @@ Result<RoundtripRecord> readRoundtripRecord(const fs::path &lineageDirectory, co
     }
     if (tries.empty())
         return record;
-    if (Status added = addTrials(roundtripFolder(lineageDirectory) / trialsName, stop, tries, record.notices);
-        !added)
+    if (Status added = addTrials(roundtripFolder(lineageDirectory) / trialsName, stop, tries, record); !added)
         return tl::unexpected(added.error());
     return record;
+}
+
+std::string roundtripGoal(const lineage::Lineage &lineage, const RoundtripRecord &record)
+{
+    for (const lineage::State &state : lineage.states) {
+        const gate::Trial *trial = lineage.trialOf(state);
+        if (trial && !record.against.empty() && trial->candidate == record.against)
+            return state.id;
+    }
+    return lineage.states.empty() ? "K*" : lineage.states.back().id;
 }
 
 std::string roundtripStamp(const fs::path &lineageDirectory)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/lineage/lineage.h"
 #include "core/run/roundtrip/roundtriplog.h"
 #include "core/trial/verdict.h"
 
@@ -34,7 +35,13 @@ struct RoundtripArm {
 struct RoundtripRecord {
     std::vector<RoundtripArm> arms;   ///< "full", "no-blocks", "none", then others in the order of the log
     std::vector<std::string> notices; ///< trials that could not be read
+    std::string
+        against; ///< sha-256 of the candidate that the newest of its trials was timed beside; empty: there is none
 };
+
+/// Id of the state that the trials were timed beside, which was the last one then; of the last one when no state's trial is of that text; "K*"
+/// when there are no states.
+[[nodiscard]] std::string roundtripGoal(const lineage::Lineage &lineage, const RoundtripRecord &record);
 
 /// Reads log and trials: some tens of milliseconds, for no UI thread. No arms when there is no log. Stopped, it is incomplete.
 [[nodiscard]] Result<RoundtripRecord> readRoundtripRecord(const std::filesystem::path &lineageDirectory,

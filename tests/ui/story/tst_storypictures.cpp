@@ -467,6 +467,11 @@ private slots:
                 continue;
             ++recorded;
             checkSound(picture);
+            // The state that they were timed beside, though a stronger one has come since.
+            const std::string goal = run::roundtripGoal(lineage, *record);
+            if (lineage.key() == "fmha/sm90")
+                QCOMPARE(goal, std::string("K14"));
+            QVERIFY(picture.x.title.contains(QString::fromStdString(goal)));
             std::set<std::pair<double, double>> places; // nothing hides another thing
             for (const PictureMark &mark : picture.marks)
                 places.insert({mark.at.x(), mark.at.y()});

@@ -130,7 +130,7 @@ class RoundtripDrawing
 public:
     RoundtripDrawing(const lineage::Lineage &lineage, const run::RoundtripRecord &record)
         : m_key(QLatin1String(roundtripKey) + utf8Text(lineage.key()))
-        , m_last(lineage.states.empty() ? QStringLiteral("K*") : utf8Text(lineage.states.back().id))
+        , m_last(utf8Text(run::roundtripGoal(lineage, record)))
         , m_record(record)
         , m_range(rangeOf(record))
     {
