@@ -1,0 +1,415 @@
+/*klineage
+surface = "cuda"
+
+[[tunable]]
+name = "BLOCKS"
+default = 8
+values = [4, 6, 8]
+
+[[tensormap]]
+name = "tm_a"
+tensor = "a"
+box = [1, 32, 1, 64]
+swizzle = "128B"
+
+[[launch]]
+kernel = "kkt_solve"
+grid = ["HQ", "ceil_div(T, 64)", "B"]
+block = [128]
+shared = "64 * 128 * 2 + 1024"
+args = ["k", "g", "beta", "tm_a", "int T", "int HV"]
+*/
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// The inverse triangular matrices of the gated delta rule: L[t][s] = beta[t] exp(G[t] - G[s]) k[t] . k[s] below the diagonal, with G the
+// sums of the log gates within the chunk, and the inverse of I + L. A block has one chunk of 64 tokens of all heads of a key head:
+// they differ in gates and weights alone, and share k · kᵀ, a product of matrices on the tensor cores.
+// What lies above the diagonal is neither computed nor read, and the blocks on and below it are dealt out evenly among the warps.
+//
+// The inverse is built from blocks: those of 16 × 16 on the diagonal by substitution, 16 steps long, then twice
+//   [A 0; B C]⁻¹ = [A⁻¹ 0; -C⁻¹ B A⁻¹ C⁻¹]
+// on the tensor cores in half precision: a key of unit length corrects by no more than what is there, so all entries lie within ±1,
+// where f16 has as many bits as tf32, takes half the room and half the instructions, and comes by ldmatrix.
+//
+// The matrices take the room of the keys, which are done with by then, and a thread has 64 registers: eight blocks fit a
+// multiprocessor, so that 1024 of them (4096 tokens, 16 key heads) run at once on 132.
+//
+// TMA writes the inverse in the background, in halves of 32 rows: the upper half as soon as warp 0 has it, the lower one, which warp 1
+// sends, at the end. Each of the two warps waits for its half to be read only before it writes there for the next head. The zeros above
+// the diagonal are staged once, for no head writes there.
+// Needs D == 128.
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+struct alignas(64) TensorMap {
+    unsigned long long words[16];
+};
+
+constexpr int D = 128, C = 64; // C tokens a chunk
+constexpr int PITCH = 20;      // of rows of the blocks on the diagonal, in single precision
+constexpr int BLOCK_PITCH = 16 * PITCH + 16;
+
+__device__ __forceinline__ unsigned sharedAddress(const void *pointer)
+{
+    return unsigned(__cvta_generic_to_shared(pointer));
+}
+
+// Where the chunk of 8 bf16 of a row lies in a tile of 64 rows: halves of 64 columns, 128 swizzled bytes a row.
+__device__ __forceinline__ unsigned place(int row, int chunk)
+{
+    return chunk / 8 * 8192 + row * 128 + (chunk % 8 ^ row % 8) * 16;
+}
+
+__device__ __forceinline__ void copyAsync16(unsigned to, const void *from, bool valid)
+{
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" :: "r"(to), "l"(from), "r"(valid ? 16 : 0) : "memory");
+}
+
+__device__ __forceinline__ void commitCopies()
+{
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+__device__ __forceinline__ void waitCopies()
+{
+    asm volatile("cp.async.wait_group 0;" ::: "memory");
+}
+
+// 64 keys to shared memory, zeros after `valid` rows; by 128 threads.
+__device__ __forceinline__ void copyKeys(unsigned to, const __nv_bfloat16 *from, size_t pitch, int valid)
+{
+    for (int i = threadIdx.x; i < C * 16; i += 128) {
+        const int row = i / 16, chunk = i % 16;
+        copyAsync16(to + place(row, chunk), from + (row < valid ? row * pitch : 0) + chunk * 8, row < valid);
+    }
+}
+
+// Four 8 × 8 matrices; lanes 8i … 8i+7 name the rows of matrix i.
+__device__ __forceinline__ void loadMatrices(unsigned (&to)[4], unsigned row)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"(row) : "memory");
+}
+
+// d += a · b, 16 × 16 times 16 × 8.
+__device__ __forceinline__ void multiply(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1)
+{
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+                 "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+__device__ __forceinline__ unsigned pack(float low, float high)
+{
+    const __nv_bfloat162 both = __floats2bfloat162_rn(low, high);
+    return reinterpret_cast<const unsigned &>(both);
+}
+
+// The sums of a chunk's log gates, and the weights; by one warp. Tokens after the last one neither decay nor correct.
+__device__ __forceinline__ void sumGates(float *sums, float *betas, const float *g, const float *beta, size_t pitch, int valid)
+{
+    const int lane = threadIdx.x % 32, t = 2 * lane;
+    const float even = t < valid ? g[t * pitch] : 0.0f, odd = t + 1 < valid ? g[(t + 1) * pitch] : 0.0f;
+    betas[t] = t < valid ? beta[t * pitch] : 0.0f;
+    betas[t + 1] = t + 1 < valid ? beta[(t + 1) * pitch] : 0.0f;
+    float sum = even + odd;
+    for (int step = 1; step < 32; step *= 2) {
+        const float other = __shfl_up_sync(~0u, sum, step);
+        sum += lane >= step ? other : 0.0f;
+    }
+    sums[t] = sum - odd;
+    sums[t + 1] = sum;
+}
+
+__device__ __forceinline__ unsigned packHalf(float low, float high)
+{
+    const __half2 both = __floats2half2_rn(low, high);
+    return reinterpret_cast<const unsigned &>(both);
+}
+
+__device__ __forceinline__ void loadMatricesTransposed(unsigned (&to)[4], unsigned row)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"(row) : "memory");
+}
+
+// d += a · b, 16 × 16 times 16 × 8, in half precision.
+__device__ __forceinline__ void multiplyHalf(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1)
+{
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+                 "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+// The same number, which the compiler does not know for the same: what follows from it is worked out where it is used, not kept.
+__device__ __forceinline__ int again(int x)
+{
+    asm volatile("" : "+r"(x));
+    return x;
+}
+
+// Where things lie in blocks of a tile with 128 swizzled bytes a row, which begin at multiples of 16 rows and 8 columns; from a number
+// that depends on the lane alone. For ldmatrix, the row that a lane names;
+__device__ __forceinline__ unsigned named(int lane)
+{
+    return lane % 16 * 128 + (lane / 16 ^ lane % 8) * 16;
+}
+
+// and the two numbers of the upper 8 rows that a lane has of a product.
+__device__ __forceinline__ unsigned held(int lane)
+{
+    return lane / 4 * 144 + lane % 4 * 4;
+}
+
+__device__ __forceinline__ unsigned inBlock(unsigned ofLane, int row, int column)
+{
+    return row * 128 + (ofLane ^ column * 2);
+}
+
+__device__ __forceinline__ void prefetchMap(const TensorMap *map)
+{
+    asm volatile("prefetch.tensormap [%0];" :: "l"(map) : "memory");
+}
+
+// What this thread has written to shared memory becomes visible to TMA, once a barrier has told the thread that calls it.
+__device__ __forceinline__ void showToTma()
+{
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+// 32 rows of an inverse from shared memory, in the background; those from T on are left out. By one thread.
+__device__ __forceinline__ void storeHalf(const TensorMap *map, unsigned from, int head, int token, int batch)
+{
+    asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%1, %2, %3, %4}], [%5];"
+                 :: "l"(map), "r"(0), "r"(head), "r"(token), "r"(batch), "r"(from) : "memory");
+    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+
+// Until the room of all that this thread has stored may be written again.
+__device__ __forceinline__ void waitStores()
+{
+    asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+}
+
+// Inverts the blocks of 16 × 16 on the diagonal, a thread for each column, into both tiles; by two warps, each of which first waits
+// for its own stores from `result`.
+__device__ __forceinline__ void invertDiagonal(const float *diagonal, unsigned char *entries, unsigned char *result, int thread)
+{
+    const int block = thread / 16, column = thread % 16;
+    const float *m = diagonal + block * BLOCK_PITCH;
+    float x[16];
+#pragma unroll
+    for (int i = 0; i < 16; ++i) {
+        float sum = i == column ? 1.0f : 0.0f;
+#pragma unroll
+        for (int k = 0; k < i; k += 4) {
+            const float4 row = *reinterpret_cast<const float4 *>(m + i * PITCH + k);
+            sum -= row.x * x[k];
+            sum -= k + 1 < i ? row.y * x[k + 1] : 0.0f;
+            sum -= k + 2 < i ? row.z * x[k + 2] : 0.0f;
+            sum -= k + 3 < i ? row.w * x[k + 3] : 0.0f;
+        }
+        x[i] = sum;
+    }
+    waitStores();
+    __syncwarp();
+#pragma unroll
+    for (int i = 0; i < 16; ++i) {
+        const unsigned at = block * 2048 + i * 128 + ((block * 32 + column * 2) ^ i % 8 * 16);
+        *reinterpret_cast<__half *>(entries + at) = __float2half_rn(x[i]);
+        *reinterpret_cast<__nv_bfloat16 *>(result + at) = __float2bfloat16_rn(x[i]);
+    }
+}
+
+// 16 × 16 of -C⁻¹ B A⁻¹, where A and C are SIZE × SIZE, A begins at `first`, and both are inverted already: the rows from
+// `row` of C on, the columns from `column` of A on. By one warp.
+template <int SIZE>
+__device__ __forceinline__ void mergeBlocks(float (&to)[2][4], unsigned entries, int first, int row, int column, int lane)
+{
+    const int second = first + SIZE;
+    const unsigned at = named(lane);
+    float product[SIZE / 16][2][4] = {};
+#pragma unroll
+    for (int k = 0; k < SIZE; k += 16) {
+        if (k > row)
+            continue; // C⁻¹ is zero there
+        unsigned left[4];
+        loadMatrices(left, entries + inBlock(at, second + row, second + k));
+#pragma unroll
+        for (int n = 0; n < SIZE; n += 16) {
+            unsigned right[4];
+            loadMatricesTransposed(right, entries + inBlock(at, second + k, first + n));
+            multiplyHalf(product[n / 16][0], left, right[0], right[1]);
+            multiplyHalf(product[n / 16][1], left, right[2], right[3]);
+        }
+    }
+#pragma unroll
+    for (int k = 0; k < SIZE; k += 16) {
+        if (k < column)
+            continue; // A⁻¹ is zero there
+        const float(&d)[2][4] = product[k / 16];
+        const unsigned left[4] = {packHalf(-d[0][0], -d[0][1]), packHalf(-d[0][2], -d[0][3]),
+                                  packHalf(-d[1][0], -d[1][1]), packHalf(-d[1][2], -d[1][3])};
+        unsigned right[4];
+        loadMatricesTransposed(right, entries + inBlock(at, first + k, first + column));
+        multiplyHalf(to[0], left, right[0], right[1]);
+        multiplyHalf(to[1], left, right[2], right[3]);
+    }
+}
+
+// Zeros in the blocks of 16 × 16 above the diagonal of a tile; by 128 threads.
+__device__ __forceinline__ void clearAbove(unsigned char *tile, int thread)
+{
+#pragma unroll
+    for (int block = 0; block < 3; ++block) { // of 16 rows
+        const int row = block * 16 + thread / 8, chunk = thread % 8;
+        if (chunk / 2 > block)
+            *reinterpret_cast<uint4 *>(tile + place(row, chunk)) = make_uint4(0, 0, 0, 0);
+    }
+}
+
+// Which blocks of 16 × 16 on and below the diagonal a warp computes, of ten in all: 2, 2, 3 and 3 of one row each, but for the
+// second one of warp 0, the last on the diagonal.
+__device__ __forceinline__ int blocksOf(int warp)
+{
+    return warp < 2 ? 2 : 3;
+}
+
+__device__ __forceinline__ int rowOf(int warp, int b)
+{
+    return warp == 0 && b == 1 ? 3 : warp;
+}
+
+__device__ __forceinline__ int columnOf(int warp, int b)
+{
+    return warp == 0 && b == 1 ? 3 : b;
+}
+
+extern "C" __global__ void __launch_bounds__(128, BLOCKS)
+    kkt_solve(const __nv_bfloat16 *__restrict__ k, const float *__restrict__ g, const float *__restrict__ beta,
+              const __grid_constant__ TensorMap inverses, int T, int HV)
+{
+    extern __shared__ unsigned char dynamicShared[];
+    __shared__ __align__(16) float sums[4][C], betas[4][C], diagonal[4 * BLOCK_PITCH];
+    unsigned char *tiles = dynamicShared + (1024 - sharedAddress(dynamicShared) % 1024) % 1024;
+    const unsigned ks = sharedAddress(tiles);
+    unsigned char *entries = tiles, *result = tiles + C * C * 2; // f16, and bf16: in place of k, when k is done with
+
+    const int keyHead = blockIdx.x, keyHeads = gridDim.x, chunk = blockIdx.y, batch = blockIdx.z;
+    const int ratio = HV / keyHeads; // heads of a key head
+    const int thread = threadIdx.x, lane = thread % 32, warp = __shfl_sync(~0u, thread / 32, 0);
+    const int valid = min(C, T - chunk * C);
+    const size_t token = size_t(batch) * T + chunk * C;
+
+    copyKeys(ks, k + (token * keyHeads + keyHead) * D, size_t(keyHeads) * D, valid);
+    commitCopies();
+    if (thread == 0)
+        prefetchMap(&inverses);
+    __syncwarp();
+
+    // A warp for each of the next four heads.
+    const auto sumNext = [&](int i) {
+        const size_t at = token * HV + keyHead * ratio + i + warp;
+        if (i + warp < ratio)
+            sumGates(sums[warp], betas[warp], g + at, beta + at, HV, valid);
+    };
+    sumNext(0);
+    waitCopies();
+    __syncthreads();
+
+    float products[3][2][4] = {}; // of k · kᵀ
+#pragma unroll
+    for (int step = 0; step < 8; ++step) {
+        unsigned left[4];
+        loadMatrices(left, ks + place(warp * 16 + lane % 16, 2 * step + lane / 16));
+#pragma unroll
+        for (int b = 0; b < 3; ++b) {
+            if (b >= blocksOf(warp))
+                continue;
+            if (warp == 0 && b == 1)
+                loadMatrices(left, ks + place(48 + lane % 16, 2 * step + lane / 16));
+            const int row = columnOf(warp, b) * 16 + lane / 16 * 8 + lane % 8;
+            unsigned right[4];
+            loadMatrices(right, ks + place(row, 2 * step + lane / 8 % 2));
+            multiply(products[b][0], left, right[0], right[1]);
+            multiply(products[b][1], left, right[2], right[3]);
+        }
+    }
+    __syncthreads(); // the keys become room for matrices
+    clearAbove(result, thread);
+    showToTma(); // the first barrier of the first head follows
+
+    for (int i = 0; i < ratio; ++i) {
+        const int head = keyHead * ratio + i;
+        const int thread = again(threadIdx.x), lane = thread % 32;
+        if (i > 0 && i % 4 == 0) {
+            sumNext(i);
+            __syncthreads();
+        }
+
+        const float *sum = sums[i % 4], *factor = betas[i % 4];
+#pragma unroll
+        for (int b = 0; b < 3; ++b) {
+            if (b >= blocksOf(warp))
+                continue;
+            const int row = rowOf(warp, b), column = columnOf(warp, b);
+#pragma unroll
+            for (int j = 0; j < 4; ++j) {
+                const int half = j % 2, t = row * 16 + half * 8 + lane / 4, s = column * 16 + j / 2 * 8 + lane % 4 * 2;
+                const float *d = products[b][j / 2] + 2 * half;
+                if (row == column) { // what is above the diagonal is never read
+                    *reinterpret_cast<float2 *>(diagonal + row * BLOCK_PITCH + t % 16 * PITCH + s % 16) =
+                        make_float2(factor[t] * expf(sum[t] - sum[s]) * d[0], factor[t] * expf(sum[t] - sum[s + 1]) * d[1]);
+                } else {
+                    *reinterpret_cast<unsigned *>(entries + inBlock(held(lane), row * 16 + half * 8, column * 16 + j / 2 * 8)) =
+                        packHalf(factor[t] * expf(sum[t] - sum[s]) * d[0], factor[t] * expf(sum[t] - sum[s + 1]) * d[1]);
+                }
+            }
+        }
+        __syncthreads();
+
+        if (warp < 2) {
+            // Warp 0 writes to the upper half of the result alone and warp 1 to the lower one, as they have sent them.
+            invertDiagonal(diagonal, entries, result, thread);
+            __syncwarp();
+            float block[2][4] = {}; // this warp's two blocks become one
+            mergeBlocks<16>(block, sharedAddress(entries), warp * 32, 0, 0, lane);
+            __syncwarp();
+#pragma unroll
+            for (int j = 0; j < 4; ++j) {
+                const float *d = block[j / 2] + j % 2 * 2;
+                const unsigned at = inBlock(held(lane), warp * 32 + 16 + j % 2 * 8, warp * 32 + j / 2 * 8);
+                *reinterpret_cast<unsigned *>(entries + at) = packHalf(d[0], d[1]);
+                *reinterpret_cast<unsigned *>(result + at) = pack(d[0], d[1]);
+            }
+            if (warp == 0) { // the upper half is complete
+                showToTma();
+                __syncwarp();
+                if (lane == 0)
+                    storeHalf(&inverses, sharedAddress(result), head, chunk * C, batch);
+                __syncwarp();
+            }
+        }
+        __syncthreads();
+
+        float block[2][4] = {};
+        mergeBlocks<32>(block, sharedAddress(entries), 0, warp / 2 * 16, warp % 2 * 16, lane);
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+            const float *d = block[j / 2] + j % 2 * 2;
+            const unsigned at = inBlock(held(lane), 32 + warp / 2 * 16 + j % 2 * 8, warp % 2 * 16 + j / 2 * 8);
+            *reinterpret_cast<unsigned *>(result + at) = pack(d[0], d[1]);
+        }
+        showToTma();
+        __syncthreads();
+        if (warp == 1 && valid > C / 2) { // the lower half
+            if (lane == 0)
+                storeHalf(&inverses, sharedAddress(result) + C / 2 * 128, head, chunk * C + C / 2, batch);
+            __syncwarp();
+        }
+    }
+    waitStores(); // the room is TMA's until it has read it
+}
