@@ -8,13 +8,13 @@
 #include "app/cli/texttable.h"
 
 #include "core/files/atomicfile.h"
-#include "core/files/jsonlines.h"
 #include "core/kernel/candidatetext.h"
 #include "core/kernel/outline/siblings.h"
 #include "core/lineage/record.h"
 #include "core/pool/gateclient.h"
 #include "core/pool/gatepool.h"
 #include "core/trial/analysis/analysis.h"
+#include "core/trial/trialfile.h"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -113,11 +113,10 @@ tl::expected<gate::Trial, int> findTrial(const Session &session, const Workspace
         return *trial;
     std::error_code none;
     for (const auto &run : fs::directory_iterator(workspace.root / "runs", none)) {
-        const auto lines = files::readLines(run.path() / "trials.jsonl");
-        for (const files::Line &line : lines ? lines->lines : std::vector<files::Line>()) {
-            const auto trial = gate::parseTrial(line.text, "trials.jsonl");
-            if (trial && trial->id == options.replay)
-                return *trial;
+        const auto file = gate::readTrialFile(run.path() / "trials.jsonl");
+        for (const gate::Trial &trial : file ? file->trials : std::vector<gate::Trial>()) {
+            if (trial.id == options.replay)
+                return trial;
         }
     }
     if (!isFileName(options.replay) && !fs::exists(options.replay, none))

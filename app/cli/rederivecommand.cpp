@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // `lineage rederive`: the steps of a lineage derived forward again, with authors and devices that meet only through files.
-#include "app/cli/batchrecord.h"
+#include "app/cli/byfiles.h"
 #include "app/cli/commands.h"
 #include "app/cli/texttable.h"
 
@@ -23,10 +23,10 @@ namespace {
 struct RederiveOptions {
     std::vector<std::string> lineages;
     std::string transition;
-    std::string ask;
-    std::string jobs;
-    std::vector<std::string> import; ///< the batch's output and the folder
+    FileWork work;
 };
+
+using Rows = std::vector<run::HandRow>;
 
 const char *const rederiveFooter =
     "--ask writes WORKLOAD-LINEAGE-STATE.prompt.md for each transition without a re-derivation: the simpler kernel and what is to be done,\n"
@@ -39,18 +39,14 @@ const char *const rederiveFooter =
 
 json handRowJson(const run::HandRow &row)
 {
-    return {{"lineage", row.lineage},
-            {"from", row.from},
-            {"to", row.to},
-            {"try", row.number},
-            {"outcome", row.outcome},
-            {"reason", row.reason},
-            {"share", row.share ? json(*row.share) : json()},
-            {"file", row.file.string()}};
+    json out = fileRowJson(row);
+    out["from"] = row.from;
+    out["to"] = row.to;
+    return out;
 }
 
 /// How many there are of each outcome.
-std::map<std::string, int> countsOf(const std::vector<run::HandRow> &rows)
+std::map<std::string, int> countsOf(const Rows &rows)
 {
     std::map<std::string, int> counts;
     for (const run::HandRow &row : rows)
@@ -58,7 +54,7 @@ std::map<std::string, int> countsOf(const std::vector<run::HandRow> &rows)
     return counts;
 }
 
-void printRows(std::FILE *out, const std::vector<run::HandRow> &rows)
+void printRows(std::FILE *out, const Rows &rows)
 {
     constexpr auto right = TextTable::Align::Right;
     TextTable table({{"LINEAGE"}, {"STATE"}, {"TRY", right}, {"OUTCOME"}, {"TIME", right}, {"REASON"}});
@@ -72,25 +68,19 @@ void printRows(std::FILE *out, const std::vector<run::HandRow> &rows)
     std::fprintf(out, "%s\n", counts.empty() ? "There are no transitions." : counts.c_str());
 }
 
-/// What a verb does with each lineage; its rows are added up.
-template <typename Each>
-tl::expected<std::vector<run::HandRow>, int> rowsOf(const Session &session, const RederiveOptions &options,
-                                                    const std::string &folder, Each &&each)
+tl::expected<Rows, int> rowsOf(const Session &session, const RederiveOptions &options,
+                               const std::string &folder,
+                               const std::function<Result<Rows>(const run::ByHand &)> &each)
 {
     const auto lineages = chooseLineages(session, options.lineages);
     if (!lineages)
         return tl::unexpected(lineages.error());
-    std::vector<run::HandRow> all;
-    for (const lineage::Lineage &lineage : *lineages) {
-        const Result<std::vector<run::HandRow>> rows = each(run::ByHand{lineage, folder, options.transition});
-        if (!rows)
-            return tl::unexpected(session.fail(rows.error()));
-        all.insert(all.end(), rows->begin(), rows->end());
-    }
-    return all;
+    return rowsOfEach<run::HandRow>(session, *lineages, [&](const lineage::Lineage &lineage) {
+        return each({lineage, folder, options.transition});
+    });
 }
 
-json report(const std::vector<run::HandRow> &rows)
+json report(const Rows &rows)
 {
     json out{{"transitions", json::array()}, {"counts", countsOf(rows)}};
     for (const run::HandRow &row : rows)
@@ -100,7 +90,7 @@ json report(const std::vector<run::HandRow> &rows)
 
 int ask(const Session &session, const RederiveOptions &options)
 {
-    const auto rows = rowsOf(session, options, options.ask, run::askByHand);
+    const auto rows = rowsOf(session, options, options.work.ask, run::askByHand);
     if (!rows)
         return rows.error();
     if (session.json())
@@ -112,42 +102,35 @@ int ask(const Session &session, const RederiveOptions &options)
 
 int printJobs(const Session &session, const RederiveOptions &options)
 {
-    std::vector<std::string> lines;
-    const auto rows = rowsOf(session, options, options.jobs,
-                             [&](const run::ByHand &work) -> Result<std::vector<run::HandRow>> {
-                                 Result<run::HandJobs> found = run::jobsByHand(work);
-                                 if (!found)
-                                     return tl::unexpected(found.error());
-                                 for (const lineage::RecordJob &job : found->jobs)
-                                     lines.push_back(lineage::writeRecordJob(job));
-                                 return std::move(found->rows);
-                             });
+    JobLines lines;
+    const auto rows =
+        rowsOf(session, options, options.work.jobs, [&](const run::ByHand &work) -> Result<Rows> {
+            Result<run::HandJobs> found = run::jobsByHand(work);
+            if (!found)
+                return tl::unexpected(found.error());
+            lines.add(found->jobs);
+            return std::move(found->rows);
+        });
     if (!rows)
         return rows.error();
     if (session.json()) {
         json out = report(*rows);
-        out["jobs"] = json::array();
-        for (const std::string &line : lines)
-            out["jobs"].push_back(json::parse(line));
+        out["jobs"] = lines.json();
         session.print(out);
         return exitOk;
     }
-    for (const std::string &line : lines)
-        std::printf("%s\n", line.c_str());
+    lines.print();
     printRows(stderr, *rows);
     return exitOk;
 }
 
 int importBatch(const Session &session, const RederiveOptions &options)
 {
-    const Result<BatchOutput> batch = readBatchOutput(options.import[0]);
+    const auto batch = readBatch(session, options.work.import[0]);
     if (!batch)
-        return batch.error().code == ErrorCode::NotFound ? session.usage(batch.error().message)
-                                                         : session.fail(batch.error());
-    std::vector<gate::Trial> trials;
-    for (const BatchRecord &record : batch->records)
-        trials.push_back(record.trial);
-    const auto rows = rowsOf(session, options, options.import[1],
+        return batch.error();
+    const std::vector<gate::Trial> trials = trialsOf(*batch);
+    const auto rows = rowsOf(session, options, options.work.import[1],
                              [&](const run::ByHand &work) { return run::judgeByHand(work, trials); });
     if (!rows)
         return rows.error();
@@ -161,19 +144,18 @@ int importBatch(const Session &session, const RederiveOptions &options)
         session.print(out);
     } else {
         printRows(stdout, *rows);
-        for (const std::string &problem : batch->problems)
-            std::fprintf(stderr, "klineage-cli: %s\n", problem.c_str());
+        printProblems(*batch);
     }
     return allAccepted ? exitOk : exitNegative;
 }
 
 int rederive(const Session &session, const RederiveOptions &options)
 {
-    if (!options.ask.empty())
+    if (!options.work.ask.empty())
         return ask(session, options);
-    if (!options.jobs.empty())
+    if (!options.work.jobs.empty())
         return printJobs(session, options);
-    if (!options.import.empty())
+    if (!options.work.import.empty())
         return importBatch(session, options);
     return session.usage("Say what to do with --ask, --jobs or --import.");
 }
@@ -189,13 +171,7 @@ void addRederiveCommand(CLI::App &group, Session &session)
     verb->footer(rederiveFooter);
     verb->add_option("lineages", options->lineages, "WORKLOAD/PLATFORM …")->required();
     verb->add_option("--transition", options->transition, "Only the step to this state, as in K05");
-    auto *ask = verb->add_option("--ask", options->ask, "Write prompts to this folder");
-    auto *jobs = verb->add_option("--jobs", options->jobs, "Read the replies in this folder, print jobs");
-    auto *import =
-        verb->add_option("--import", options->import, "OUT DIR: the batch's output, and the folder")
-            ->expected(2);
-    ask->excludes(jobs)->excludes(import);
-    jobs->excludes(import);
+    addFileWork(*verb, options->work);
 }
 
 } // namespace klineage::cli

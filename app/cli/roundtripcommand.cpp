@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // `lineage roundtrip`: whole lineages come to again from their first states, with cards and without, and what came of it.
-#include "app/cli/batchrecord.h"
+#include "app/cli/byfiles.h"
 #include "app/cli/commands.h"
 #include "app/cli/texttable.h"
 
@@ -26,9 +26,7 @@ struct RoundtripOptions {
     std::vector<std::string> lineages;
     std::vector<std::string> arms{"none", "no-blocks", "full"};
     int trials = 5;
-    std::string ask;
-    std::string jobs;
-    std::vector<std::string> import; ///< the batch's output and the folder
+    FileWork work;
 };
 
 const char *const roundtripFooter =
@@ -41,21 +39,17 @@ const char *const roundtripFooter =
     "….repair1.prompt.md with the verdict: one further try.\n"
     "Exit status of --import: 0 every trial that was judged is recovered, 1 something is not.";
 
-using Rows = std::vector<run::RoundtripRow>;
+using Tries = std::vector<run::RoundtripRow>;
 
 json rowJson(const run::RoundtripRow &row)
 {
-    return {{"lineage", row.lineage},
-            {"arm", row.arm},
-            {"trial", row.trial},
-            {"try", row.number},
-            {"outcome", row.outcome},
-            {"reason", row.reason},
-            {"share", row.share ? json(*row.share) : json()},
-            {"file", row.file.string()}};
+    json out = fileRowJson(row);
+    out["arm"] = row.arm;
+    out["trial"] = row.trial;
+    return out;
 }
 
-void printRows(std::FILE *out, const Rows &rows)
+void printTries(std::FILE *out, const Tries &rows)
 {
     constexpr auto right = TextTable::Align::Right;
     TextTable table(
@@ -117,26 +111,10 @@ int printRecorded(const Session &session, const std::vector<lineage::Lineage> &l
     return exitOk;
 }
 
-/// What a verb does with each lineage; its rows are added up.
-tl::expected<Rows, int> rowsOf(const Session &session, const Workspace &workspace,
-                               const std::vector<lineage::Lineage> &lineages, const RoundtripOptions &options,
-                               const std::string &folder,
-                               const std::function<Result<Rows>(const run::RoundtripWork &)> &each)
-{
-    Rows all;
-    for (const lineage::Lineage &lineage : lineages) {
-        const Result<Rows> rows = each({workspace, lineage, folder, options.arms, options.trials});
-        if (!rows)
-            return tl::unexpected(session.fail(rows.error()));
-        all.insert(all.end(), rows->begin(), rows->end());
-    }
-    return all;
-}
-
-int finish(const Session &session, const Rows &rows, std::FILE *out, json document)
+int finish(const Session &session, const Tries &rows, std::FILE *out, json document)
 {
     if (!session.json()) {
-        printRows(out, rows);
+        printTries(out, rows);
         return exitOk;
     }
     document["trials"] = json::array();
@@ -151,51 +129,47 @@ int roundtrip(const Session &session, const RoundtripOptions &options)
     const auto lineages = chooseLineages(session, options.lineages);
     if (!lineages)
         return lineages.error();
-    if (options.ask.empty() && options.jobs.empty() && options.import.empty())
+    if (options.work.isNothing())
         return printRecorded(session, *lineages);
     const auto workspace = session.openWorkspace();
     if (!workspace)
         return session.fail(workspace.error());
-    if (!options.ask.empty()) {
-        const auto rows = rowsOf(session, *workspace, *lineages, options, options.ask, run::askRoundtrips);
+    const auto rowsOf = [&](const std::string &folder,
+                            const std::function<Result<Tries>(const run::RoundtripWork &)> &each) {
+        return rowsOfEach<run::RoundtripRow>(session, *lineages, [&](const lineage::Lineage &lineage) {
+            return each({*workspace, lineage, folder, options.arms, options.trials});
+        });
+    };
+    if (!options.work.ask.empty()) {
+        const auto rows = rowsOf(options.work.ask, run::askRoundtrips);
         return rows ? finish(session, *rows, stdout, {}) : rows.error();
     }
-    if (!options.jobs.empty()) {
-        std::vector<std::string> lines;
-        const auto rows = rowsOf(session, *workspace, *lineages, options, options.jobs,
-                                 [&](const run::RoundtripWork &work) -> Result<Rows> {
-                                     Result<run::RoundtripJobs> found = run::roundtripJobs(work);
-                                     if (!found)
-                                         return tl::unexpected(found.error());
-                                     for (const lineage::RecordJob &job : found->jobs)
-                                         lines.push_back(lineage::writeRecordJob(job));
-                                     return std::move(found->rows);
-                                 });
+    if (!options.work.jobs.empty()) {
+        JobLines lines;
+        const auto rows = rowsOf(options.work.jobs, [&](const run::RoundtripWork &work) -> Result<Tries> {
+            Result<run::RoundtripJobs> found = run::roundtripJobs(work);
+            if (!found)
+                return tl::unexpected(found.error());
+            lines.add(found->jobs);
+            return std::move(found->rows);
+        });
         if (!rows)
             return rows.error();
-        json document{{"jobs", json::array()}};
-        for (const std::string &line : lines) {
-            document["jobs"].push_back(json::parse(line));
-            if (!session.json())
-                std::printf("%s\n", line.c_str());
-        }
-        return finish(session, *rows, stderr, std::move(document));
+        if (!session.json())
+            lines.print();
+        return finish(session, *rows, stderr, {{"jobs", lines.json()}});
     }
-    const Result<BatchOutput> batch = readBatchOutput(options.import[0]);
+    const auto batch = readBatch(session, options.work.import[0]);
     if (!batch)
-        return batch.error().code == ErrorCode::NotFound ? session.usage(batch.error().message)
-                                                         : session.fail(batch.error());
-    std::vector<gate::Trial> trials;
-    for (const BatchRecord &record : batch->records)
-        trials.push_back(record.trial);
-    const auto rows =
-        rowsOf(session, *workspace, *lineages, options, options.import[1],
-               [&](const run::RoundtripWork &work) { return run::judgeRoundtrips(work, trials); });
+        return batch.error();
+    const std::vector<gate::Trial> trials = trialsOf(*batch);
+    const auto rows = rowsOf(options.work.import[1], [&](const run::RoundtripWork &work) {
+        return run::judgeRoundtrips(work, trials);
+    });
     if (!rows)
         return rows.error();
     finish(session, *rows, stdout, {{"problems", batch->problems}});
-    for (const std::string &problem : batch->problems)
-        std::fprintf(stderr, "klineage-cli: %s\n", problem.c_str());
+    printProblems(*batch);
     const bool all = batch->problems.empty() && std::all_of(rows->begin(), rows->end(), [](const auto &row) {
                          return row.outcome == "recovered" || row.outcome == "waiting";
                      });
@@ -215,13 +189,7 @@ void addRoundtripCommand(CLI::App &group, Session &session)
     verb->add_option("--arms", options->arms, "Of none, no-blocks, full (all three), with commas")
         ->delimiter(',');
     verb->add_option("--trials", options->trials, "Of each arm (5)")->check(CLI::Range(1, 100));
-    auto *ask = verb->add_option("--ask", options->ask, "Write prompts to this folder");
-    auto *jobs = verb->add_option("--jobs", options->jobs, "Read the replies in this folder, print jobs");
-    auto *import =
-        verb->add_option("--import", options->import, "OUT DIR: the batch's output, and the folder")
-            ->expected(2);
-    ask->excludes(jobs)->excludes(import);
-    jobs->excludes(import);
+    addFileWork(*verb, options->work);
 }
 
 } // namespace klineage::cli

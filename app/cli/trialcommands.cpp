@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "app/cli/batchrecord.h"
+#include "app/cli/byfiles.h"
 #include "app/cli/commands.h"
 #include "app/cli/format.h"
 #include "app/cli/texttable.h"
@@ -121,10 +121,9 @@ int importTrials(const Session &session, const ImportOptions &options)
         return session.fail(workspace.error());
     if (!options.lineage.empty() && !workspace->findLineage(options.lineage))
         return session.unknownName("lineage", options.lineage, workspace->lineageKeys());
-    const Result<BatchOutput> batch = readBatchOutput(options.file);
+    const auto batch = readBatch(session, options.file);
     if (!batch)
-        return batch.error().code == ErrorCode::NotFound ? session.usage(batch.error().message)
-                                                         : session.fail(batch.error());
+        return batch.error();
     Importer importer(std::move(*workspace), options.lineage);
     for (const BatchRecord &record : batch->records)
         importer.add(record);

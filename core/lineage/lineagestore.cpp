@@ -5,8 +5,10 @@
 #include "core/kernel/candidatetext.h"
 #include "core/lineage/lineage.h"
 #include "core/trial/listing.h"
+#include "core/trial/trialfile.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -20,29 +22,11 @@ constexpr std::size_t maxTomlBytes = std::size_t{1} << 20;
 
 void readTrials(Lineage &lineage, const fs::path &path)
 {
-    Result<files::Lines> lines = files::readLines(path);
-    if (!lines) {
-        if (lines.error().code != ErrorCode::NotFound)
-            lineage.notices.push_back(lines.error().message);
-        return;
-    }
-    std::set<std::string> ids;
-    lineage.trials.reserve(lines->lines.size());
-    for (const files::Line &line : lines->lines) {
-        Result<gate::Trial> trial =
-            gate::parseTrial(line.text, path.string() + ':' + std::to_string(line.number));
-        if (!trial)
-            lineage.notices.push_back("A trial was left out: " + trial.error().message);
-        else if (!ids.insert(trial->id).second)
-            lineage.notices.push_back("Line " + std::to_string(line.number)
-                                      + " of trials.jsonl repeats trial " + trial->id + " and was left out.");
-        else
-            lineage.trials.push_back(std::move(*trial));
-    }
-    if (lines->tornTail)
-        lineage.notices.push_back(
-            "Line " + std::to_string(lines->tornTail->number)
-            + " of trials.jsonl was cut short, as by a kill while it was written, and was left out.");
+    Result<gate::TrialFile> file = gate::readTrialFile(path);
+    if (!file)
+        return lineage.notices.push_back(file.error().message);
+    lineage.trials = std::move(file->trials);
+    std::move(file->notices.begin(), file->notices.end(), std::back_inserter(lineage.notices));
 }
 
 /// Compares a named file with the trial that stands for it. Returns the file's sha-256, or nothing when it cannot be read.

@@ -2,11 +2,13 @@
 #include "core/lineage/walk.h"
 
 #include "core/files/atomicfile.h"
-#include "core/files/jsonlines.h"
 #include "core/files/sha256.h"
 #include "core/files/tomlreader.h"
+#include "core/trial/trialfile.h"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 namespace klineage::lineage {
 
@@ -59,22 +61,11 @@ bool areChained(const Walk &walk)
 
 void readTrials(Walk &walk, const fs::path &path)
 {
-    const Result<files::Lines> lines = files::readLines(path);
-    if (!lines) {
-        if (lines.error().code != ErrorCode::NotFound)
-            walk.notices.push_back(lines.error().message);
-        return;
-    }
-    for (const files::Line &line : lines->lines) {
-        Result<gate::Trial> trial =
-            gate::parseTrial(line.text, path.string() + ':' + std::to_string(line.number));
-        if (trial)
-            walk.trials.push_back(std::move(*trial));
-        else
-            walk.notices.push_back("A trial was left out: " + trial.error().message);
-    }
-    if (lines->tornTail)
-        walk.notices.push_back("The last line of trials.jsonl was cut short and was left out.");
+    Result<gate::TrialFile> file = gate::readTrialFile(path);
+    if (!file)
+        return walk.notices.push_back(file.error().message);
+    walk.trials = std::move(file->trials);
+    std::move(file->notices.begin(), file->notices.end(), std::back_inserter(walk.notices));
 }
 
 void checkTrials(Walk &walk)

@@ -68,6 +68,9 @@ struct Distribution {
     /// With `parts`, of tensors [batch, token, head, …]: one of so many equal groups of heads is as the first part says, over a stretch of
     /// tokens, and all else as the last one; the same stretch and group for all tensors of a case. 0: as above.
     std::int64_t headGroups = 0;
+    /// Not in files, of tensors whose rows are heads: what the elements of the last head are multiplied by, after all of the above.
+    double lastHead = 1;
+    double lift = 0; ///< Not in files: added to a part of one row in sixteen, after all of the above
 
     friend bool operator==(const Distribution &, const Distribution &) = default;
 };

@@ -54,6 +54,8 @@ std::optional<Blend> blendFor(const HostTensor &tensor, const workload::Distribu
         blend.kind = Blend::Kind::Pieces;
         break;
     }
+    if (distribution.lastHead != 1)
+        blend.piece = blend.unit = tensor.rowLength(); // a head stays where it is
     return blend;
 }
 

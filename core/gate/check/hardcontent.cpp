@@ -120,6 +120,7 @@ std::optional<workload::Case> allCases(const workload::Workload &workload)
             all.parts.push_back(low);
         }
         all.parts.insert(all.parts.end(), all.parts.size(), ordinary);
+        all.lift = ordinary.lift;
         hard.distributions[tensor.name] = all;
     }
     return hard;

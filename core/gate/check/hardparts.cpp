@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/gate/check/hardparts.h"
 
+#include "core/gate/check/standing.h"
+
 #include <algorithm>
 
 namespace klineage::gate {
@@ -30,7 +32,7 @@ std::vector<const workload::Case *> hardCases(const workload::Workload &workload
             workload.tensors.begin(), workload.tensors.end(), [&](const workload::Tensor &tensor) {
                 const Distribution &mine = workload.distributionOf(tensor, c);
                 return tensor.role == workload::Role::Input && mine.kind != DistributionKind::Offsets
-                       && !(mine == workload.distributionOf(tensor, timed));
+                       && !saysTheSame(mine, workload.distributionOf(tensor, timed));
             });
         if ((!c.exact || timed.exact) && differs)
             cases.push_back(&c);

@@ -41,6 +41,7 @@ std::optional<workload::Case> inAStretch(const workload::Workload &workload,
         Distribution d;
         d.parts = {first, workload.distributionOf(tensor, timed)};
         d.headGroups = groups;
+        d.lastHead = d.parts.back().lastHead;
         hard->distributions[tensor.name] = d;
     };
     const Distribution whole = hard->distributions.at(changed->name);
@@ -65,6 +66,7 @@ std::optional<workload::Case> longMemory(const workload::Workload &workload)
     Distribution all;
     all.parts.assign(15, small);
     all.parts.push_back(ordinary);
+    all.lastHead = ordinary.lastHead;
     hard.distributions[weights->name] = all;
     hard.name += " (long memory)";
     return hard;

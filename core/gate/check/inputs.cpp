@@ -6,6 +6,7 @@
 #include "core/gate/check/blendfor.h"
 #include "core/gate/check/parallel.h"
 #include "core/gate/check/randomorder.h"
+#include "core/gate/check/standing.h"
 
 #include <algorithm>
 #include <bit>
@@ -486,6 +487,7 @@ void generate(HostTensor &tensor, const Distribution &distribution, std::uint64_
             if (termAt(tensor, distribution, terms, begin + i) == spiked)
                 values[i] *= static_cast<float>(distribution.spike);
         }
+        applyStandingHardness(values, begin, tensor.rowLength(), distribution, seed, stream);
         store(values, tensor.bytes.data() + begin * size, tensor.dtype);
     });
 }
@@ -499,6 +501,8 @@ void blendWithAnother(HostTensor &tensor, const Distribution &d, std::uint64_t s
     const bool isStretch = isStretched(tensor, d);
     Distribution plain = isStretch ? d.parts.back() : d;
     plain.spike = 0;
+    plain.lastHead = d.lastHead;
+    plain.lift = d.lift;
     std::optional<Blend> blend =
         plain.parts.empty() && plain.cancels == 0 ? blendFor(tensor, plain) : std::nullopt;
     if (!blend)

@@ -7,6 +7,7 @@
 #include "core/files/sha256.h"
 #include "core/files/utctime.h"
 #include "core/gate/check/hardcontent.h"
+#include "core/gate/check/standing.h"
 #include "core/gate/check/trivialpass.h"
 #include "core/gate/counters/collect.h"
 #include "core/gate/oracle/devicejudge.h"
@@ -476,9 +477,10 @@ Supervisor::Supervisor(SupervisorOptions options)
 
 Supervisor::~Supervisor() = default;
 
-Result<Trial> Supervisor::gate(const GateJob &job, const std::stop_token &stop,
+Result<Trial> Supervisor::gate(const GateJob &asked, const std::stop_token &stop,
                                const ProgressCallback &progress)
 {
+    const GateJob job{withStandingHardness(asked.workload), asked.request};
     const GateRequest &request = job.request;
     if (request.seeds < 1 || request.seeds > mostSeeds || request.minRounds < 1
         || !(request.deadlineSeconds > 0) || !(request.profileSeconds >= 0) || !(request.targetHalfWidth > 0))

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/run/roundtrip/roundtriprecord.h"
 
-#include "core/files/jsonlines.h"
 #include "core/trial/shareof.h"
 #include "core/trial/trial.h"
+#include "core/trial/trialfile.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <system_error>
 
@@ -28,27 +29,18 @@ int rankOf(const std::string &arm)
 Status addTrials(const fs::path &file, const std::stop_token &stop,
                  const std::map<std::string, RoundtripTry *> &tries, RoundtripRecord &record)
 {
-    const Result<files::Lines> lines = files::readLines(file);
-    if (!lines && lines.error().code == ErrorCode::NotFound)
-        return {};
-    if (!lines)
-        return tl::unexpected(lines.error());
-    for (const files::Line &line : lines->lines) {
-        if (stop.stop_requested())
-            return {};
-        const Result<gate::Trial> trial =
-            gate::parseTrial(line.text, file.string() + ':' + std::to_string(line.number));
-        if (!trial) {
-            record.notices.push_back("A trial was left out: " + trial.error().message);
-            continue;
-        }
-        const auto found = tries.find(trial->id);
+    Result<gate::TrialFile> read = gate::readTrialFile(file, stop);
+    if (!read)
+        return tl::unexpected(read.error());
+    std::move(read->notices.begin(), read->notices.end(), std::back_inserter(record.notices));
+    for (const gate::Trial &trial : read->trials) {
+        const auto found = tries.find(trial.id);
         if (found == tries.end())
             continue;
         RoundtripTry &made = *found->second;
-        made.time = trial->time;
-        made.device = trial->environment.device;
-        const gate::Comparison *paired = trial->comparison("parent");
+        made.time = trial.time;
+        made.device = trial.environment.device;
+        const gate::Comparison *paired = trial.comparison("parent");
         if (paired && paired->speedup.value > 0 && made.line.share) {
             made.speedup = paired->speedup;
             record.against = paired->subject;

@@ -66,22 +66,22 @@ name = "tm_output"
 tensor = "output"
 dims = ["B", "T", "HV * D"]
 strides = ["T * HV * D", "HV * D"]
-box = [1, 64, 16]
-swizzle = "64B"
+box = [1, 64, 32]
+swizzle = "128B"
 
 [[launch]]
 kernel = "prepare"
 grid = ["HQ", "ceil_div(T, 64)", "B"]
 block = ["128"]
 shared = "2 * 64 * 128 * 2 + 1024"
-args = ["q", "k", "g", "beta", "scores", "factors", "int T", "int HV"]
+args = ["q", "k", "g", "beta", "scores", "factors", "int T", "int HV", "float rsqrt(D)"]
 
 [[launch]]
 kernel = "pass_state"
 grid = [2, "HV", "B"]
 block = ["160"]
-shared = "STAGES * (2 * 64 * 128 * 2 + 3 * 64 * 64 * 2 + 1024) + 64 * 64 * 4 + 1024"
-args = ["tm_q", "tm_k", "tm_v", "tm_a", "tm_scores", "factors", "initial_state", "tm_output", "final_state", "int T", "int HQ", "int HV", "float rsqrt(D)"]
+shared = "STAGES * (2 * 64 * 128 * 2 + 3 * 64 * 64 * 2 + 1024) + 2 * 64 * 64 * 4 + 1024"
+args = ["tm_q", "tm_k", "tm_v", "tm_a", "tm_scores", "tm_output", "factors", "initial_state", "final_state", "int T", "int HQ", "int HV", "float rsqrt(D)"]
 */
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
@@ -94,9 +94,8 @@ args = ["tm_q", "tm_k", "tm_v", "tm_a", "tm_scores", "factors", "initial_state",
 // In pass_state() a fifth warp has the copy engine fill a ring of chunks, ahead of the four that compute. These are one
 // warpgroup: wgmma takes 64 rows of Sᵀ, R or the updates from registers, and the tiles from shared memory once for all of them.
 // Only the way from one state to the next is waited for: what the state says about the outputs is computed while the vector
-// units work out R, and what the updates say about them while the next state is packed.
-// The outputs leave through shared memory and the copy engine, since stores straight from the registers touch four lines each,
-// and they do so one chunk later, while the first product with the next state is under way.
+// units work out R, and what the updates say about them while the next state is packed. The outputs are staged in shared memory
+// while the first product of the next chunk runs, two warps a tile of 32 columns, and the copy engine writes them from there.
 // Needs D == 128.
 
 #include <cuda_bf16.h>
@@ -233,6 +232,49 @@ __device__ __forceinline__ void copyBulk(unsigned to, const void *from, unsigned
                  :: "r"(to), "l"(from), "r"(bytes), "r"(barrier) : "memory");
 }
 
+// Starts the copy of one box of 64 rows of 32 outputs from shared memory; what lies outside of the tensor is not written.
+__device__ __forceinline__ void storeBox(unsigned from, const TensorMap &map, int column, int row, int outer)
+{
+    asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%1, %2, %3}], [%4];"
+                 :: "l"(&map), "r"(column), "r"(row), "r"(outer), "r"(from) : "memory");
+    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+
+// Waits until the copies that this thread started with storeBox() have read shared memory.
+__device__ __forceinline__ void waitStores()
+{
+    asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+}
+
+__device__ __forceinline__ void storeShared(unsigned to, float value)
+{
+    asm volatile("st.shared.f32 [%0], %1;" :: "r"(to), "f"(value) : "memory");
+}
+
+// Four outputs of this thread, two rows of the 8 in `group`, to a tile of 128 swizzled bytes a row: `to` is where the first one of
+// group 0 belongs, and bits 4 to 6 of it are where its row has put its 16 bytes. No two lanes use the same bank.
+__device__ __forceinline__ void stageOutputs(unsigned to, int group, const float *four)
+{
+#pragma unroll
+    for (int j = 0; j < 4; ++j)
+        storeShared((to ^ (j / 2 * 32 + j % 2 * 16)) + j % 2 * 128 + group * 1024, four[j]);
+}
+
+// Has the copy engine write a tile that two warps have staged, none if row < 0. Once the warps are past it, the tile sent before
+// is free, too.
+__device__ __forceinline__ void sendOutputs(unsigned tile, const TensorMap &map, int column, int row, int outer,
+                                            int barrier, bool sender)
+{
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); // what this thread staged, before the copy
+    if (sender)
+        waitStores();
+    __syncwarp();
+    asm volatile("bar.sync %0, 64;" :: "r"(barrier) : "memory");
+    if (sender && row >= 0)
+        storeBox(tile, map, column, row, outer);
+    __syncwarp();
+}
+
 __device__ __forceinline__ float exp2Fast(float x)
 {
     float y;
@@ -269,7 +311,7 @@ __device__ __forceinline__ void sumGates(float *sums, float *factors, const floa
 extern "C" __global__ void __launch_bounds__(128)
     prepare(const __nv_bfloat16 *__restrict__ q, const __nv_bfloat16 *__restrict__ k, const float *__restrict__ g,
             const float *__restrict__ beta, __nv_bfloat16 *__restrict__ scores, float *__restrict__ factors, int T,
-            int HV)
+            int HV, float scale)
 {
     extern __shared__ unsigned char dynamicShared[];
     __shared__ __align__(16) float sums[4][C];
@@ -325,8 +367,8 @@ extern "C" __global__ void __launch_bounds__(128)
             for (int j = 0; j < 4; ++j) {
                 const int t = warp * 16 + j / 2 * 8 + lane / 4, s = n * 16 + j % 2 * 8 + pair;
                 const float *d = blocks[n][j % 2] + j / 2 * 2;
-                const float low = s <= t ? exp2Fast(sum[t] - sum[s]) * d[0] : 0.0f;
-                const float high = s < t ? exp2Fast(sum[t] - sum[s + 1]) * d[1] : 0.0f;
+                const float low = s <= t ? scale * exp2Fast(sum[t] - sum[s]) * d[0] : 0.0f;
+                const float high = s < t ? scale * exp2Fast(sum[t] - sum[s + 1]) * d[1] : 0.0f;
                 *reinterpret_cast<unsigned *>(staged + place(t, s / 8) + lane % 4 * 4) = pack(low, high);
             }
         }
@@ -428,26 +470,6 @@ template <int COUNT> __device__ __forceinline__ void packOperands(unsigned (&to)
         to[i / 4][i % 4] = pack(from[2 * i], from[2 * i + 1]);
 }
 
-// Starts the copy of 64 rows of 16 numbers from shared memory, rows after the last one left out.
-__device__ __forceinline__ void storeBox(const TensorMap &map, int column, int row, int outer, unsigned from)
-{
-    asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%1, %2, %3}], [%4];\n"
-                 "cp.async.bulk.commit_group;"
-                 :: "l"(&map), "r"(column), "r"(row), "r"(outer), "r"(from) : "memory");
-}
-
-// Waits until the copy engine has read what this thread told it to store.
-__device__ __forceinline__ void waitStoresRead()
-{
-    asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
-}
-
-// Makes this thread's writes to shared memory visible to the copy engine and the tensor cores.
-__device__ __forceinline__ void fenceAsyncProxy()
-{
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-}
-
 // The factors of this thread's columns, in pairs.
 __device__ __forceinline__ void readFactors(float2 (&to)[8], const float *from)
 {
@@ -459,12 +481,14 @@ __device__ __forceinline__ void readFactors(float2 (&to)[8], const float *from)
 // A chunk in shared memory: tiles of 64 tokens, and the factors at the end.
 constexpr unsigned KS = 0, QS = C * D * 2, VS = 2 * QS, MATRIX = VS + C * C * 2, SCORES = MATRIX + C * C * 2;
 constexpr unsigned FACTORS = SCORES + C * C * 2, STAGE_BYTES = FACTORS + 4 * C * 4;
+// Behind the ring, two buffers of outputs in turn, each two tiles of 32 columns.
+constexpr unsigned OUTPUTS = STAGES * STAGE_BYTES, TILE_BYTES = C * 32 * 4, OUTPUT_BYTES = 2 * TILE_BYTES;
 
 extern "C" __global__ void __launch_bounds__(160, 1)
     pass_state(const __grid_constant__ TensorMap mapQ, const __grid_constant__ TensorMap mapK,
                const __grid_constant__ TensorMap mapV, const __grid_constant__ TensorMap mapMatrix,
-               const __grid_constant__ TensorMap mapScores, const float *__restrict__ factors,
-               const float *__restrict__ initial_state, const __grid_constant__ TensorMap mapOutput,
+               const __grid_constant__ TensorMap mapScores, const __grid_constant__ TensorMap mapOutput,
+               const float *__restrict__ factors, const float *__restrict__ initial_state,
                float *__restrict__ final_state, int T, int HQ, int HV, float scale)
 {
     extern __shared__ unsigned char dynamicShared[];
@@ -515,16 +539,16 @@ extern "C" __global__ void __launch_bounds__(160, 1)
     for (int i = 0; i < 64; ++i)
         state[i] = initial_state[stateAt + (i / 4 * 8 + pair + i % 2) * D + i % 4 / 2 * 8];
 
-    float *boxOut = reinterpret_cast<float *>(ring + STAGES * STAGE_BYTES) + warp * C * 16;
-    // Rows of 64 bytes, swizzled by the pair of rows: where this thread's two columns begin.
-    float *outAt[2];
-#pragma unroll
-    for (int i = 0; i < 2; ++i)
-        outAt[i] = boxOut + pair * 16 + ((lane / 16 + 2 * i) ^ lane % 4) * 4 + lane / 4 % 4;
     const int valueRow = lane / 16 * 8 + lane % 8, valueChunk = 2 * warp + lane / 8 % 2;
 
+    // The outputs: the tile of this pair of warps, where this thread's first one belongs in it, and who sends it.
+    const unsigned outputTile = sharedAddress(ring) + OUTPUTS + warp / 2 * TILE_BYTES;
+    const unsigned ownOutputs = outputTile + pair * 128 + ((warp % 2 * 4 + lane / 16) ^ pair) * 16 + lane / 4 % 4 * 4;
+    const int outputColumn = head * D + blockIdx.x * 64 + warp / 2 * 32, outputBarrier = 1 + warp / 2;
+    const bool sender = warp % 2 == 0 && lane == 0;
+
     unsigned left[8][4], rest[4][4], decayed[4][4];
-    float updates[32], out[32], leaving[32] = {};
+    float updates[32], out[32] = {}; // the first chunk stages the zeros, but does not send them
     packOperands(left, state);
 
     for (int chunk = 0; chunk < chunks; ++chunk) {
@@ -535,25 +559,16 @@ extern "C" __global__ void __launch_bounds__(160, 1)
         const float *gates = reinterpret_cast<const float *>(ring + stage * STAGE_BYTES + FACTORS);
         waitPhase(full + 8 * stage, chunk / STAGES % 2);
 
-        // Sᵀ times kᵀ. In its shadow the outputs of the chunk before leave, every warp's 16 columns by a copy of their own.
+        // Sᵀ times kᵀ, while the outputs of the chunk before are staged, and in its shadow times qᵀ.
+        const unsigned buffer = chunk % 2 * OUTPUT_BYTES;
         hold(left);
         fenceProducts();
 #pragma unroll
-        for (int step = 0; step < 8; ++step)
+        for (int step = 0; step < 8; ++step) {
             multiplyAlong(updates, left[step], ALONG + (tiles + (KS + step / 4 * 8192 + step % 4 * 32) / 16), step > 0);
+            stageOutputs(ownOutputs + buffer, step, out + 4 * step);
+        }
         commitProducts();
-        if (lane == 0)
-            waitStoresRead();
-        __syncwarp();
-#pragma unroll
-        for (int i = 0; i < 32; ++i)
-            outAt[i % 4 / 2][(i / 4 * 8 + i % 2) * 16] = leaving[i];
-        fenceAsyncProxy();
-        __syncwarp();
-        if (lane == 0 && chunk > 0)
-            storeBox(mapOutput, head * D + blockIdx.x * 64 + warp * 16, (chunk - 1) * C, batch, sharedAddress(boxOut));
-
-        // Then times qᵀ.
         hold(out);
         fenceProducts();
 #pragma unroll
@@ -588,7 +603,7 @@ extern "C" __global__ void __launch_bounds__(160, 1)
             rest[i / 2][i % 2 * 2 + 1] = pack(v[2] - both[i].x * u[2], v[3] - both[i].y * u[3]);
         }
 
-        // The updates; the state decays meanwhile.
+        // The updates; the outputs before leave and the state decays meanwhile.
         hold(rest);
         hold(updates);
         fenceProducts();
@@ -596,6 +611,7 @@ extern "C" __global__ void __launch_bounds__(160, 1)
         for (int step = 0; step < 4; ++step)
             multiplyAlong(updates, rest[step], ALONG + (tiles + (MATRIX + step * 32) / 16), step > 0);
         commitProducts();
+        sendOutputs(outputTile + buffer, mapOutput, outputColumn, (chunk - 1) * C, batch, outputBarrier, sender);
         const float forget = gates[4 * C - 1];
 #pragma unroll
         for (int i = 0; i < 64; ++i)
@@ -627,10 +643,11 @@ extern "C" __global__ void __launch_bounds__(160, 1)
         readFactors(decay, gates + 3 * C + pair);
 #pragma unroll
         for (int n = 0; n < 8; ++n) {
-            out[4 * n] *= decay[n].x;
-            out[4 * n + 1] *= decay[n].y;
-            out[4 * n + 2] *= decay[n].x;
-            out[4 * n + 3] *= decay[n].y;
+            const float2 factor = make_float2(scale * decay[n].x, scale * decay[n].y);
+            out[4 * n] *= factor.x;
+            out[4 * n + 1] *= factor.y;
+            out[4 * n + 2] *= factor.x;
+            out[4 * n + 3] *= factor.y;
         }
         hold(rest);
         hold(out);
@@ -649,25 +666,19 @@ extern "C" __global__ void __launch_bounds__(160, 1)
         __syncwarp();
         if (lane == 0)
             arrive(empty + 8 * stage);
-        // What leaves gets registers of its own: those of a product are out of reach while others run.
-#pragma unroll
-        for (int i = 0; i < 32; ++i)
-            leaving[i] = scale * out[i];
     }
-    if (lane == 0)
-        waitStoresRead();
-    __syncwarp();
+
+    // The outputs of the last chunk.
+    const unsigned buffer = chunks % 2 * OUTPUT_BYTES;
 #pragma unroll
-    for (int i = 0; i < 32; ++i)
-        outAt[i % 4 / 2][(i / 4 * 8 + i % 2) * 16] = leaving[i];
-    fenceAsyncProxy();
-    __syncwarp();
-    if (lane == 0) {
-        storeBox(mapOutput, head * D + blockIdx.x * 64 + warp * 16, (chunks - 1) * C, batch, sharedAddress(boxOut));
-        waitStoresRead(); // shared memory goes away with the block
-    }
+    for (int group = 0; group < 8; ++group)
+        stageOutputs(ownOutputs + buffer, group, out + 4 * group);
+    sendOutputs(outputTile + buffer, mapOutput, outputColumn, (chunks - 1) * C, batch, outputBarrier, sender);
 
 #pragma unroll
     for (int i = 0; i < 64; ++i)
         final_state[stateAt + (i / 4 * 8 + pair + i % 2) * D + i % 4 / 2 * 8] = state[i];
+
+    if (sender)
+        waitStores(); // shared memory stays until it has been read
 }

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/gate/check/standing.h"
+
+#include "core/base/cipherrandom.h"
+#include "core/gate/check/hardparts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace klineage::gate {
+
+namespace {
+
+using workload::Distribution;
+using workload::DistributionKind;
+
+constexpr double hardlyCorrected = 0x1p-6;
+constexpr double beyondExponentials = 200; ///< of single precision: e^89 is infinite
+constexpr double liftedShare = 1.0 / 16;
+constexpr std::uint64_t liftStreams = std::uint64_t{5} << 32; // no tensor's
+
+void rememberInOneHead(workload::Workload &workload)
+{
+    const workload::Tensor *gates = tensorOf(workload, "g");
+    const workload::Tensor *weights = tensorOf(workload, "beta");
+    workload::Case &timed = workload.cases.front();
+    if (!gates || !weights)
+        return;
+    Distribution open = workload.distributionOf(*gates, timed);
+    Distribution small = workload.distributionOf(*weights, timed);
+    if (open.kind != DistributionKind::LogGates || small.kind != DistributionKind::Sigmoid)
+        return;
+    open.lastHead = 0;
+    small.lastHead = hardlyCorrected;
+    timed.distributions[gates->name] = open;
+    timed.distributions[weights->name] = small;
+}
+
+void liftRows(workload::Workload &workload)
+{
+    workload::Case &timed = workload.cases.front();
+    for (const workload::Tensor &tensor : workload.tensors) {
+        Distribution lifted = workload.distributionOf(tensor, timed);
+        if (tensor.role != workload::Role::Input || lifted.kind != DistributionKind::Normal
+            || !holdsManyScales(tensor.dtype))
+            continue;
+        lifted.lift = beyondExponentials;
+        timed.distributions[tensor.name] = lifted;
+    }
+}
+
+/// Of a row, of which `values` are the elements from `column` on: at least an eighth from `place` on, and on from the row's begin. Less of
+/// it would be so large in the result that nothing else counts there.
+void liftPart(std::span<float> values, std::uint64_t column, std::uint64_t rowLength, std::uint64_t place,
+              double share, float lift)
+{
+    const auto length =
+        static_cast<std::uint64_t>(std::ceil((1 + 7 * share) / 8 * static_cast<double>(rowLength)));
+    const std::uint64_t begin = place % rowLength;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        if ((column + i + rowLength - begin) % rowLength < length)
+            values[i] += lift;
+    }
+}
+
+} // namespace
+
+workload::Workload withStandingHardness(workload::Workload workload)
+{
+    if (workload.oracle == "gated_delta_rule")
+        rememberInOneHead(workload);
+    else if (workload.oracle == "softmax_rows")
+        liftRows(workload);
+    return workload;
+}
+
+bool saysTheSame(Distribution one, Distribution other)
+{
+    one.lastHead = other.lastHead;
+    one.lift = other.lift;
+    return one == other;
+}
+
+void applyStandingHardness(std::span<float> values, std::uint64_t first, std::uint64_t rowLength,
+                           const Distribution &distribution, std::uint64_t seed, std::uint64_t stream)
+{
+    if (distribution.lastHead != 1) {
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            if ((first + i) % rowLength == rowLength - 1)
+                values[i] *= static_cast<float>(distribution.lastHead);
+        }
+    }
+    if (distribution.lift != 0) {
+        CipherRandom random(seed, liftStreams + stream);
+        for (std::size_t i = 0; i < values.size();) {
+            const std::uint64_t row = (first + i) / rowLength;
+            const std::uint64_t column = (first + i) % rowLength;
+            const auto count = std::min<std::size_t>(values.size() - i, rowLength - column);
+            if (random.uniform(3 * row) < liftedShare)
+                liftPart(values.subspan(i, count), column, rowLength, random.bits(3 * row + 1),
+                         random.uniform(3 * row + 2), static_cast<float>(distribution.lift));
+            i += count;
+        }
+    }
+}
+
+} // namespace klineage::gate
