@@ -5,6 +5,7 @@
 #include <cmath>
 #include <iterator>
 #include <numbers>
+#include <numeric>
 
 namespace klineage::gate {
 
@@ -176,6 +177,25 @@ Change decide(const Interval &speedup, std::size_t rounds, std::optional<double>
     if (speedup.high < 1.0 - threshold)
         return Change::Loss;
     return speedup.high <= 1.0 + leastChange ? Change::NoGain : Change::Undecided;
+}
+
+bool losesOnAverage(std::span<const double> other, std::span<const double> candidate, double deviations)
+{
+    constexpr double farBeyond = 1.5;
+    constexpr double fewest = 3;
+    const auto farOf = [](std::span<const double> values) {
+        const double limit = farBeyond * median(values);
+        return static_cast<double>(
+            std::count_if(values.begin(), values.end(), [&](double value) { return value > limit; }));
+    };
+    const auto meanOf = [](std::span<const double> values) {
+        return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+    };
+    if (other.empty() || candidate.empty() || meanOf(candidate) < meanOf(other))
+        return false;
+    const double own = farOf(candidate);
+    const double others = farOf(other);
+    return own >= fewest && own - others > deviations * std::sqrt(own + others);
 }
 
 double lookLevel(std::size_t look)

@@ -43,6 +43,11 @@ namespace klineage::gate {
 /// The interval should come from blockedMedian(): one over rounds alone does not see what placement does.
 [[nodiscard]] Change decide(const Interval &speedup, std::size_t rounds, std::optional<double> copySpread);
 
+/// Few of the candidate's samples take so long (beyond 1.5 times the median) that its mean is no less than the other's, and there are more of
+/// those than the other has by so many standard deviations of their number: the median alone does not say what it costs.
+[[nodiscard]] bool losesOnAverage(std::span<const double> other, std::span<const double> candidate,
+                                  double deviations);
+
 /// The look-th look (1, 2, …) at a comparison that is still growing may err at this level, so that all looks together err in 5 %:
 /// 0.05 · 6/(π² look²).
 [[nodiscard]] double lookLevel(std::size_t look);

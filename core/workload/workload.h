@@ -52,11 +52,15 @@ struct Distribution {
     double factor = 1;     ///< Not in files: of all that the above gives, a power of two
     /// Not in files, of an operand of a product: the terms of each sum come in pairs that cancel, but for this share of an element.
     double cancels = 0;
-    bool isSecond = false;  ///< with `cancels`: of the two operands
-    bool sumsDown = false;  ///< with `cancels` and `spike`: the sum runs over the dimension before the last
+    bool isSecond = false; ///< with `cancels` and `pair`: of the two operands
+    bool sumsDown =
+        false; ///< with `cancels`, `spike` and `pair`: the sum runs over the dimension before the last
     std::int64_t terms = 0; ///< with these: after so many the same come again; 0: all of the dimension
     /// Not in files, of an operand of a product: one term of each sum, the same for all of a case, is multiplied by it. 0: none is.
     double spike = 0;
+    /// Not in files, of an operand of a product: in one row in sixteen of the first one two terms are some so many times as large and cancel; the
+    /// second one has the same at both. 0: none.
+    double pair = 0;
     /// Not in files. When there are some, each row is filled as one of these says (row i of every tensor of a case as the same one), and
     /// nothing else here counts.
     std::vector<Distribution> parts{};

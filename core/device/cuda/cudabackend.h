@@ -15,7 +15,7 @@ namespace klineage::gate::cuda {
 struct Replay {
     std::size_t first = 0;
     int repeats = 0;
-    ExecutableGraph graph;
+    Graph captured;
 };
 
 struct Entry {
@@ -91,7 +91,7 @@ private:
     Result<std::vector<AddressSet>> addresses(const std::vector<BufferSet> &sets) const;
     Status enqueueRuns(Entry &entry, const TimedRun &run);
     Result<CUgraphExec> replay(Entry &entry, const TimedRun &run);
-    Result<ExecutableGraph> uploadedGraph(const std::function<Status()> &enqueue);
+    Result<CUgraphExec> launchable(const Graph &captured);
     /// Of a sample, enqueued at once.
     struct Part {
         TimedRun run;
@@ -123,7 +123,7 @@ private:
     Event m_end;
     std::string m_pciBusId;
     Holdings<Module, BufferMemory, Entry> m_held;
-    ExecutableGraph m_split; ///< of the last sample with a change midway
+    ExecutableGraph m_launched; ///< of the last sample
     /// How the inputs of a set are made, and what they hold now.
     struct Contents {
         std::vector<BlendJob> jobs;

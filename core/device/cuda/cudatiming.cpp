@@ -33,26 +33,30 @@ Result<CUgraphExec> CudaBackend::replay(Entry &entry, const TimedRun &run)
     const std::size_t first = run.first % entry.subject->setCount();
     for (const Replay &replay : entry.replays) {
         if (replay.repeats == run.repeats && replay.first == first)
-            return replay.graph.get();
+            return launchable(replay.captured);
     }
-    auto graph = uploadedGraph([&] { return enqueueRuns(entry, run); });
-    if (!graph)
-        return tl::unexpected(graph.error());
-    return entry.replays.emplace_back(Replay{first, run.repeats, std::move(*graph)}).graph.get();
+    auto captured = captureGraph(m_driver, m_stream.get(), [&] { return enqueueRuns(entry, run); });
+    if (!captured)
+        return tl::unexpected(captured.error());
+    return launchable(entry.replays.emplace_back(Replay{first, run.repeats, std::move(*captured)}).captured);
 }
 
-/// Uploaded, never replayed untimed: the sets may hold what is timed next already.
-Result<ExecutableGraph> CudaBackend::uploadedGraph(const std::function<Status()> &enqueue)
+/// For one sample alone. The parameters of a graph's launches lie in memory that kernels can write to: in a graph that is there for longer, a
+/// candidate could change its parent's, and count its own replays, by which it knows a sample whose graph is new. Uploaded, never replayed
+/// untimed: the sets may hold what is timed next already.
+Result<CUgraphExec> CudaBackend::launchable(const Graph &captured)
 {
-    auto graph = captureGraph(m_driver, m_stream.get(), enqueue);
+    m_launched = ExecutableGraph();
+    auto graph = instantiateGraph(m_driver, captured);
     if (!graph)
-        return graph;
+        return tl::unexpected(graph.error());
     if (auto sent = m_driver.check(m_driver.graphUpload(graph->get(), m_stream.get()), "upload a graph");
         !sent)
         return tl::unexpected(sent.error());
     if (auto done = m_driver.check(m_driver.streamSynchronize(m_stream.get()), "upload a graph"); !done)
         return tl::unexpected(done.error());
-    return graph;
+    m_launched = std::move(*graph);
+    return m_launched.get();
 }
 
 /// With the change midway among its runs: no pause tells it from a sample that is timed, and no launch is the last before the change.
@@ -62,17 +66,16 @@ Result<CUgraphExec> CudaBackend::splitGraph(Entry &entry, const std::vector<Part
         std::all_of(run.then.begin(), run.then.end(), [](const CopyRange &range) { return range.with == 0; });
     if (!copiesAlone)
         return fail(ErrorCode::Internal, "Cannot change inputs midway: they are to be made of two contents.");
-    auto graph = uploadedGraph([&]() -> Status {
+    const auto captured = captureGraph(m_driver, m_stream.get(), [&]() -> Status {
         if (auto done = enqueueRuns(entry, parts.front().run); !done)
             return done;
         if (auto done = enqueueCopies(run.then); !done)
             return done;
         return enqueueRuns(entry, parts.back().run);
     });
-    if (!graph)
-        return tl::unexpected(graph.error());
-    m_split = std::move(*graph);
-    return m_split.get();
+    if (!captured)
+        return tl::unexpected(captured.error());
+    return launchable(*captured);
 }
 
 /// The sample, or what comes before the change midway and what behind it where its runs are launched one by one.

@@ -82,8 +82,7 @@ Result<OpenedMemory> openMemory(const Driver &driver, const std::string &text)
     return OpenedMemory(driver, address);
 }
 
-Result<ExecutableGraph> captureGraph(const Driver &driver, CUstream stream,
-                                     const std::function<Status()> &enqueue)
+Result<Graph> captureGraph(const Driver &driver, CUstream stream, const std::function<Status()> &enqueue)
 {
     if (auto begun = driver.check(driver.streamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
                                   "capture a graph");
@@ -93,11 +92,16 @@ Result<ExecutableGraph> captureGraph(const Driver &driver, CUstream stream,
     // A capture is ended whatever was enqueued: the stream could do nothing else meanwhile.
     CUgraph captured = nullptr;
     const CUresult ended = driver.streamEndCapture(stream, &captured);
-    const Graph graph(driver, captured);
+    Graph graph(driver, captured);
     if (!enqueued)
         return tl::unexpected(enqueued.error());
     if (auto done = driver.check(ended, "capture a graph"); !done)
         return tl::unexpected(done.error());
+    return graph;
+}
+
+Result<ExecutableGraph> instantiateGraph(const Driver &driver, const Graph &graph)
+{
     return owned<ExecutableGraph, CUgraphExec>(driver, "instantiate a graph", [&](CUgraphExec *made) {
         return driver.graphInstantiate(made, graph.get(), 0);
     });

@@ -63,7 +63,8 @@ private:
 [[nodiscard]] Result<std::string> shareMemory(const Driver &driver, CUdeviceptr address);
 [[nodiscard]] Result<OpenedMemory> openMemory(const Driver &driver, const std::string &handle);
 /// What enqueue() puts on the stream, to be launched as a whole; it is not run.
-[[nodiscard]] Result<ExecutableGraph> captureGraph(const Driver &driver, CUstream stream,
-                                                   const std::function<Status()> &enqueue);
+[[nodiscard]] Result<Graph> captureGraph(const Driver &driver, CUstream stream,
+                                         const std::function<Status()> &enqueue);
+[[nodiscard]] Result<ExecutableGraph> instantiateGraph(const Driver &driver, const Graph &graph);
 
 } // namespace klineage::gate::cuda

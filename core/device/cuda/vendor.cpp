@@ -36,12 +36,15 @@ public:
     /// Milliseconds of the quickest replay.
     Result<float> measure(const std::function<Status()> &enqueue)
     {
-        const auto graph = captureGraph(m_driver, m_stream, [&] {
+        const auto captured = captureGraph(m_driver, m_stream, [&] {
             Status enqueued;
             for (int i = 0; i < runsAGraph && enqueued; ++i)
                 enqueued = enqueue();
             return enqueued;
         });
+        if (!captured)
+            return tl::unexpected(captured.error());
+        const auto graph = instantiateGraph(m_driver, *captured);
         if (!graph)
             return tl::unexpected(graph.error());
         float best = 0;

@@ -197,6 +197,54 @@ std::optional<workload::Case> oneLargeTerm(const workload::Workload &workload)
     return hard;
 }
 
+/// In one row in sixteen two terms that are far larger than all others and cancel: the sum is as usual, and what fewer bits lose on the way is
+/// of its own size. Neither results nor most rows say so. Of operands of 16 bits: what is left of others depends on the order of the sum.
+std::optional<workload::Case> largePairs(const workload::Workload &workload)
+{
+    constexpr double large = 0x1p11;
+    const auto operands = operandsOf(workload);
+    if (!operands || operands->first == operands->second)
+        return std::nullopt;
+    workload::Case hard = workload.cases.front();
+    hard.name += " (large pairs)";
+    for (const workload::Tensor *tensor : {operands->first, operands->second}) {
+        Distribution d = workload.distributionOf(*tensor, workload.cases.front());
+        const bool isNarrow = tensor->dtype == DType::F16 || tensor->dtype == DType::BF16;
+        if (d.kind != DistributionKind::Normal || !isNarrow)
+            return std::nullopt;
+        d.pair = large;
+        d.isSecond = tensor == operands->second;
+        d.sumsDown = d.isSecond && operands->sumsDown;
+        d.terms = operands->terms;
+        hard.distributions[tensor->name] = d;
+    }
+    return hard;
+}
+
+/// Both operands so small that half precision has few bits of an element, or none.
+std::optional<workload::Case> bothSmall(const workload::Workload &workload)
+{
+    constexpr double small = 0x1p-13;
+    const auto operands = operandsOf(workload);
+    if (!operands)
+        return std::nullopt;
+    workload::Case hard = workload.cases.front();
+    hard.name += " (both small)";
+    for (const workload::Tensor &tensor : workload.tensors) {
+        Distribution d = workload.distributionOf(tensor, workload.cases.front());
+        if (tensor.role == workload::Role::Input && d.kind == DistributionKind::Offsets)
+            continue;
+        if (!holdsManyScales(tensor.dtype)
+            || (tensor.role == workload::Role::Input && d.kind != DistributionKind::Normal))
+            return std::nullopt;
+        if (tensor.role != workload::Role::Input)
+            continue;
+        d.factor = operands->has(tensor) ? small : small * small; // what is added to the products too
+        hard.distributions[tensor.name] = d;
+    }
+    return hard;
+}
+
 /// Terms of a sum of the timed case; nothing where that is not known.
 std::optional<double> termsOf(const workload::Workload &workload)
 {
@@ -277,10 +325,15 @@ bool holdsManyScales(DType dtype)
 
 std::vector<workload::Case> hardProducts(const workload::Workload &workload, std::uint64_t seed)
 {
+    // Of the first there is most where there is little time: of either of those in which nothing looks hard.
+    std::optional<workload::Case> first = cancellingSums(workload);
+    std::optional<workload::Case> second = largePairs(workload);
+    if (CipherRandom(seed, scaleStream).bits(3) % 2 == 0)
+        std::swap(first, second);
     std::vector<workload::Case> contents;
     for (std::optional<workload::Case> content :
-         {cancellingSums(workload), oneLargeTerm(workload), mixedOperands(workload, seed),
-          wholeNumbers(workload, seed)}) {
+         {std::move(first), std::move(second), oneLargeTerm(workload), bothSmall(workload),
+          mixedOperands(workload, seed), wholeNumbers(workload, seed)}) {
         if (content)
             contents.push_back(std::move(*content));
     }

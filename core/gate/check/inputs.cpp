@@ -7,6 +7,7 @@
 #include "core/gate/check/parallel.h"
 #include "core/gate/check/randomorder.h"
 #include "core/gate/check/standing.h"
+#include "core/gate/check/terms.h"
 
 #include <algorithm>
 #include <bit>
@@ -260,26 +261,13 @@ void fillPatchwork(std::span<float> out, std::uint64_t first, std::uint64_t rows
     }
 }
 
-/// Of the terms of each sum the large one.
-std::uint64_t spikedTerm(std::uint64_t terms, std::uint64_t seed)
-{
-    constexpr std::uint64_t spikeStream = ownerStream + 2; // no tensor's
-    return CipherRandom(seed, spikeStream).bits(0) % terms;
-}
-
-/// Terms of a sum that an operand has, with Distribution::cancels and spike.
+/// Terms of a sum that an operand has, with Distribution::cancels.
 std::size_t termsOf(const HostTensor &tensor, const Distribution &d)
 {
     const bool isDown = d.sumsDown && tensor.shape.size() > 1;
     return d.terms > 0 ? static_cast<std::size_t>(d.terms)
            : isDown    ? static_cast<std::size_t>(tensor.shape[tensor.shape.size() - 2])
                        : tensor.rowLength();
-}
-
-/// Which of them an element is of.
-std::size_t termAt(const HostTensor &tensor, const Distribution &d, std::size_t terms, std::size_t element)
-{
-    return d.sumsDown ? element / tensor.rowLength() % terms : element % tensor.rowLength();
 }
 
 /// One group of heads over a stretch of tokens; see Distribution::headGroups.
@@ -463,8 +451,7 @@ void generate(HostTensor &tensor, const Distribution &distribution, std::uint64_
     const bool wholeRows =
         isPaired || distribution.kind == DistributionKind::UnitRows || !distribution.parts.empty();
     const std::size_t terms = termsOf(tensor, distribution);
-    const bool isSpiked = distribution.spike != 0;
-    const std::uint64_t spiked = isSpiked ? spikedTerm(terms, seed) : 0;
+    const LargeTerms large(tensor, distribution, seed);
     const auto stretch =
         isStretched(tensor, distribution)
             ? std::optional<Stretch>(std::in_place, tensor.shape, distribution.headGroups, seed)
@@ -483,9 +470,9 @@ void generate(HostTensor &tensor, const Distribution &distribution, std::uint64_
                         seed, stream);
         else
             fill(values, begin, count / tensor.rowLength(), tensor.rowLength(), distribution, seed, stream);
-        for (std::size_t i = 0; isSpiked && i < values.size(); ++i) {
-            if (termAt(tensor, distribution, terms, begin + i) == spiked)
-                values[i] *= static_cast<float>(distribution.spike);
+        for (std::size_t i = 0; large.any() && i < values.size(); ++i) {
+            if (const auto value = large.at(begin + i, values[i]))
+                values[i] = static_cast<float>(*value);
         }
         applyStandingHardness(values, begin, tensor.rowLength(), distribution, seed, stream);
         store(values, tensor.bytes.data() + begin * size, tensor.dtype);
@@ -500,7 +487,7 @@ void blendWithAnother(HostTensor &tensor, const Distribution &d, std::uint64_t s
     constexpr std::uint64_t otherSeed = 0x5851f42d4c957f2d;
     const bool isStretch = isStretched(tensor, d);
     Distribution plain = isStretch ? d.parts.back() : d;
-    plain.spike = 0;
+    plain.spike = plain.pair = 0;
     plain.lastHead = d.lastHead;
     plain.lift = d.lift;
     std::optional<Blend> blend =
@@ -512,7 +499,8 @@ void blendWithAnother(HostTensor &tensor, const Distribution &d, std::uint64_t s
     HostTensor second = first;
     RawBytes made;
     made.resize(tensor.bytes.size());
-    if (isStretch || d.spike != 0)
+    const LargeTerms large(tensor, d, seed);
+    if (isStretch || large.any())
         generate(first, plain, seed, stream);
     else
         first.bytes = std::move(tensor.bytes);
@@ -524,16 +512,15 @@ void blendWithAnother(HostTensor &tensor, const Distribution &d, std::uint64_t s
     const std::size_t size = kernel::sizeOf(tensor.dtype);
     const auto stretch =
         isStretch ? std::optional<Stretch>(std::in_place, tensor.shape, d.headGroups, seed) : std::nullopt;
-    const std::size_t terms = termsOf(tensor, d);
-    const std::uint64_t spiked = d.spike != 0 ? spikedTerm(terms, seed) : 0;
-    const std::size_t hard = stretch || d.spike != 0 ? tensor.elements() : 0;
+    const std::size_t hard = stretch || large.any() ? tensor.elements() : 0;
     parallelRanges(hard, usualGrain, [&](std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) {
             if (stretch && stretch->has(i))
                 std::memcpy(made.data() + i * size, tensor.bytes.data() + i * size, size);
-            else if (!stretch && termAt(tensor, d, terms, i) == spiked)
-                kernel::storeElement(made.data(), tensor.dtype, i,
-                                     d.spike * kernel::loadElement(made.data(), tensor.dtype, i));
+            else if (const auto value = stretch
+                                            ? std::nullopt
+                                            : large.at(i, kernel::loadElement(made.data(), tensor.dtype, i)))
+                kernel::storeElement(made.data(), tensor.dtype, i, *value);
         }
     });
     tensor.bytes = std::move(made);

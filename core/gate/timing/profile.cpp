@@ -296,6 +296,12 @@ Profiler::Step Profiler::compare(std::optional<double> spread)
             blockedMedian(pairedRatios(subject.ns, candidate.ns), m_state.blockEnds, 1, finalResamples);
         comparison.otherNs = median(subject.ns);
         comparison.change = decide(comparison.speedup, subject.ns.size(), spread);
+        if (comparison.change == Change::Gain
+            && losesOnAverage(subject.ns, candidate.ns, m_trial.surface.device().isHost ? 3.0 : 1.7)) {
+            comparison.change = Change::NoGain;
+            note("mean", "no gain over " + subject.name
+                             + " on average: few samples of the candidate take far longer than its others");
+        }
         m_trial.verdict.comparisons.push_back(std::move(comparison));
     }
     return {};
