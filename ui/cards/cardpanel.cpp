@@ -250,6 +250,11 @@ void CardPanel::edit()
     m_editor->text()->setFocus();
 }
 
+bool CardPanel::isEditing() const
+{
+    return m_stack->currentIndex() == EditorPage;
+}
+
 void CardPanel::refresh()
 {
     const skills::CardRecord *record = m_workspace->card(m_selection->card());

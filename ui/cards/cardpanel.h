@@ -41,6 +41,8 @@ public:
     /// Whether what came of the card is counted, or nobody has asked for it.
     [[nodiscard]] bool isUpToDate() const;
     [[nodiscard]] VerdictBar *verdicts() const { return m_bar; }
+    /// The card's fields are shown as text.
+    [[nodiscard]] bool isEditing() const;
 
 public slots:
     void approve();

@@ -22,6 +22,7 @@ public:
     void setSource(QTextDocument *document, DocumentHighlighter *highlighter);
     /// Wavy underlines and gutter marks.
     void setDiagnostics(std::vector<Diagnostic> diagnostics);
+    [[nodiscard]] const std::vector<Diagnostic> &diagnostics() const { return m_diagnostics; }
 
     /// Places of the text that a search found, of that many characters each; marked until there are others.
     void setMatches(std::vector<int> positions, int length);

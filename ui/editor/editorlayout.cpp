@@ -7,6 +7,7 @@
 #include "ui/models/selection.h"
 #include "ui/models/workspacemodel.h"
 #include "ui/style/keyedcommand.h"
+#include "ui/style/plainwidgets.h"
 
 #include <QHBoxLayout>
 #include <QLabel>
@@ -45,9 +46,7 @@ void EditorPanel::layOut()
     emptyLayout->addStretch(2);
 
     m_checkLine->setContentsMargins(10, 4, 10, 4);
-    m_checkLine->setTextFormat(Qt::PlainText);
     m_checkLine->setTextInteractionFlags(Qt::TextSelectableByMouse);
-    m_checkLine->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
     m_checkLine->setObjectName(QStringLiteral("planCheck"));
 
     auto *bottom = new QHBoxLayout;

@@ -11,6 +11,7 @@
 #include "ui/models/workspaceid.h"
 #include "ui/models/workspacemodel.h"
 #include "ui/style/icons.h"
+#include "ui/style/plainwidgets.h"
 #include "ui/style/theme.h"
 
 #include <QLabel>
@@ -91,7 +92,7 @@ EditorPanel::EditorPanel(WorkspaceModel *workspace, Selection *selection,
     , m_edit(new CodeEdit(this))
     , m_find(new FindBar(this, m_edit, QStringLiteral("editor"), tr("Find in the draft")))
     , m_empty(new QLabel(this))
-    , m_checkLine(new QLabel(this))
+    , m_checkLine(new ElidedLabel(this))
     , m_verdict(new VerdictStrip(this))
     , m_gate(new QPushButton(tr("Run through the gate"), this))
     , m_openButton(new QPushButton(this))
@@ -224,7 +225,7 @@ void EditorPanel::showDraft(int)
     m_tabs->setVisible(open);
     setFocusProxy(open ? static_cast<QWidget *>(m_edit) : m_emptyButton);
     m_edit->setSource(open ? open->document.get() : nullptr, open ? open->highlighter.get() : nullptr);
-    m_checkLine->clear();
+    m_checkLine->setWhole({});
     if (open) {
         QTextCursor cursor(open->document.get());
         cursor.setPosition(std::clamp(open->draft.cursor, 0, open->document->characterCount() - 1));
@@ -241,6 +242,13 @@ void EditorPanel::showDraft(int)
         m_verdict->clear();
     updateCommands();
     m_checkTimer->start();
+}
+
+std::pair<QString, QString> EditorPanel::texts() const
+{
+    const OpenDraft *open = current();
+    return open ? std::pair(asShown(open->draft.parentText), asShown(open->draft.text))
+                : std::pair<QString, QString>();
 }
 
 /// Says so when the trial is of another text than the one that stands there.
@@ -391,8 +399,8 @@ void EditorPanel::showCheck(const PlanCheck &check)
     m_edit->setDiagnostics(all);
     QPalette colors = palette();
     if (all.empty()) {
-        m_checkLine->setText(check.summary.isEmpty() ? tr("✓ The launch plan is valid")
-                                                     : tr("✓ Launch plan: %1").arg(check.summary));
+        m_checkLine->setWhole(check.summary.isEmpty() ? tr("✓ The launch plan is valid")
+                                                      : tr("✓ Launch plan: %1").arg(check.summary));
         colors.setColor(QPalette::WindowText, Theme::current().dim);
     } else {
         const Diagnostic &first = all.front();
@@ -400,11 +408,10 @@ void EditorPanel::showCheck(const PlanCheck &check)
                               : first.column == 0
                                   ? tr("line %1: ").arg(first.line)
                                   : QStringLiteral("%1:%2: ").arg(first.line).arg(first.column);
-        m_checkLine->setText(tr("✕ %1%2").arg(place, first.message));
+        m_checkLine->setWhole(tr("✕ %1%2").arg(place, first.message));
         colors.setColor(QPalette::WindowText, Theme::current().bad);
     }
     m_checkLine->setPalette(colors);
-    m_checkLine->setToolTip(m_checkLine->text());
 }
 
 void EditorPanel::requestGate()

@@ -10,6 +10,7 @@
 #include <QWidget>
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 class QAction;
@@ -23,6 +24,7 @@ class QTimer;
 namespace klineage::ui {
 
 class CodeEdit;
+class ElidedLabel;
 class FindBar;
 class Selection;
 class VerdictStrip;
@@ -52,6 +54,8 @@ public:
     void showVerdict(const gate::Trial &trial);
     void showFailure(const QString &text);
     void askForLine(); ///< and goes there
+    /// The cursor to the next (+1) or previous (-1) finding or change of the draft, round past the ends; message() says what it is.
+    void goToPlace(int by);
     /// Takes the current draft away, from the disk too.
     void discardDraft();
 
@@ -90,6 +94,16 @@ private:
     void goToMatch(int step);
     void showMatchCount();
 
+    // editorplaces.cpp
+    struct Place {
+        int line = 0; ///< 0-based
+        int column = 0;
+        QString says;
+    };
+    [[nodiscard]] std::vector<Place> places() const; ///< in the order of the text, one a line
+    /// What the draft was begun from, and what it is; both as a document keeps a text.
+    [[nodiscard]] std::pair<QString, QString> texts() const;
+
     WorkspaceModel *m_workspace;
     Selection *m_selection;
     std::filesystem::path
@@ -110,7 +124,7 @@ private:
     int m_findFrom = 0;            ///< where a search that is being typed begins
     bool m_hasMoreMatches = false; ///< than are marked
     QLabel *m_empty;
-    QLabel *m_checkLine;
+    ElidedLabel *m_checkLine;
     VerdictStrip *m_verdict;
     QPushButton *m_gate;
     QPushButton *m_openButton;

@@ -33,6 +33,15 @@ QStringList evidenceLines(const gate::Verdict &verdict)
     return lines;
 }
 
+/// A label breaks lines between words: of a word that no line holds, such as a path, the middle is left out.
+QString withFittingWords(const QString &text, const QFontMetrics &metrics, int width)
+{
+    QStringList words = text.split(QLatin1Char(' '));
+    for (QString &word : words)
+        word = metrics.elidedText(word, Qt::ElideMiddle, width);
+    return words.join(QLatin1Char(' '));
+}
+
 } // namespace
 
 VerdictStrip::VerdictStrip(QWidget *parent)
@@ -44,6 +53,7 @@ VerdictStrip::VerdictStrip(QWidget *parent)
     , m_more(new QToolButton(this))
     , m_details(new QPlainTextEdit(this))
 {
+    m_line->setObjectName(QStringLiteral("verdictLine"));
     m_line->setTextFormat(Qt::PlainText);
     m_line->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
     m_line->installEventFilter(this);
@@ -163,10 +173,13 @@ void VerdictStrip::say(const QString &sentence, const QString &details)
 void VerdictStrip::fit()
 {
     const QString first = m_sentence.section(QLatin1Char('\n'), 0, 0);
-    const QString shown =
-        m_line->wordWrap() ? first : m_line->fontMetrics().elidedText(first, Qt::ElideRight, m_line->width());
+    const QFontMetrics metrics = m_line->fontMetrics();
+    const int width = m_line->contentsRect().width();
+    const QString shown = m_line->wordWrap() ? withFittingWords(first, metrics, width)
+                                             : metrics.elidedText(first, Qt::ElideRight, width);
     const bool isWhole = shown == m_sentence;
     m_line->setText(m_more->isChecked() && !isWhole ? QString() : shown);
+    m_line->setAccessibleName(m_sentence);
     m_line->setToolTip(isWhole ? QString() : m_sentence);
     m_more->setVisible(!isWhole || !m_rest.isEmpty());
     QStringList details;

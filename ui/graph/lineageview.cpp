@@ -4,6 +4,7 @@
 #include "ui/graph/lineagedelegate.h"
 #include "ui/models/lineagemodel.h"
 #include "ui/models/viewed.h"
+#include "ui/style/currentrowkeeper.h"
 
 #include <QHeaderView>
 #include <QMouseEvent>
@@ -75,6 +76,7 @@ LineageView::LineageView(LineageModel *model, QWidget *parent)
     : QTableView(parent)
     , m_model(model)
     , m_delegate(new LineageDelegate(model, this))
+    , m_keeper(new CurrentRowKeeper(this))
 {
     setHorizontalHeader(new LineageHeader(m_delegate, this));
     setModel(model);
@@ -129,7 +131,10 @@ int LineageView::referenceWidth() const
 /// Widths come from the texts; the title takes the rest, and columns are left out until it can be read.
 void LineageView::arrange()
 {
-    verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 7);
+    if (const int height = fontMetrics().height() + 7; verticalHeader()->defaultSectionSize() != height) {
+        verticalHeader()->setDefaultSectionSize(height);
+        m_keeper->keepSoon();
+    }
     m_delegate->measure();
     spanFailures();
     const int available = viewport()->width() - m_delegate->titleLeft();
@@ -206,6 +211,13 @@ void LineageView::resizeEvent(QResizeEvent *event)
 {
     QTableView::resizeEvent(event);
     arrange();
+}
+
+/// Of rows that have just come, or have become higher, the scroll bar does not know yet.
+void LineageView::scrollTo(const QModelIndex &index, ScrollHint hint)
+{
+    updateGeometries();
+    QTableView::scrollTo(index, hint);
 }
 
 void LineageView::mouseMoveEvent(QMouseEvent *event)

@@ -5,6 +5,7 @@
 
 namespace klineage::ui {
 
+class CurrentRowKeeper;
 class LineageDelegate;
 class LineageModel;
 class Viewed;
@@ -28,6 +29,7 @@ public:
     void setViewed(const Viewed *viewed);
     /// Letters are commands here, not a search.
     void keyboardSearch(const QString &) override {}
+    void scrollTo(const QModelIndex &index, ScrollHint hint = EnsureVisible) override;
 
 signals:
     void rowHovered(int row); ///< -1: the mouse has left
@@ -46,6 +48,7 @@ private:
 
     LineageModel *m_model;
     LineageDelegate *m_delegate;
+    CurrentRowKeeper *m_keeper;
     int m_litRow = -1;
     bool m_baselineIsPinned = false;
 };

@@ -102,7 +102,7 @@ LibraryPanel::LibraryPanel(WorkspaceModel *workspace, Selection *selection, QWid
     m_later->setInterval(0);
     connect(m_later, &QTimer::timeout, this, &LibraryPanel::refresh);
     connect(workspace, &WorkspaceModel::cardChanged, m_later, qOverload<>(&QTimer::start));
-    connect(selection, &Selection::lineageChanged, this, &LibraryPanel::showSelection);
+    connect(selection, &Selection::lineageChanged, this, &LibraryPanel::showLineage);
     connect(selection, &Selection::cardChanged, this, &LibraryPanel::showSelection);
     refresh();
 }
@@ -190,6 +190,17 @@ void LibraryPanel::refresh()
     showSelection();
     m_tree->doItemsLayout();
     m_tree->verticalScrollBar()->setValue(scrolled);
+}
+
+void LibraryPanel::revealCard()
+{
+    if (m_later->isActive()) {
+        m_later->stop();
+        refresh();
+    }
+    const QModelIndex current = m_tree->currentIndex();
+    if (current.isValid() && LibraryModel::kindOf(current) == Kind::Card)
+        m_tree->scrollTo(current);
 }
 
 void LibraryPanel::setViewed(const Viewed *viewed)
@@ -333,6 +344,20 @@ void LibraryPanel::showSelection()
         m_filter->mapFromSource(m_model->find(Kind::Lineage, m_selection->lineageKey()));
     if (!wanted.isValid() || wanted == current)
         return;
+    m_tree->setCurrentIndex(wanted);
+    m_tree->scrollTo(wanted);
+}
+
+void LibraryPanel::showLineage()
+{
+    const QModelIndex wanted =
+        m_filter->mapFromSource(m_model->find(Kind::Lineage, m_selection->lineageKey()));
+    if (m_selection->isLookingUp() || !wanted.isValid()) {
+        showSelection();
+        return;
+    }
+    const QScopedValueRollback<bool> following(m_following, true);
+    m_choseCard = false;
     m_tree->setCurrentIndex(wanted);
     m_tree->scrollTo(wanted);
 }

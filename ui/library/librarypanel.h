@@ -45,6 +45,10 @@ public:
     [[nodiscard]] QString neighbourCard(const QString &card, int by) const;
     /// Makes a card the current row and selects it, as choosing it does.
     void chooseCard(const QString &card);
+    /// Where a card is the current row, scrolls to it; also when the list is about to be made anew.
+    void revealCard();
+    /// Makes the selected lineage the current row, and scrolls to it. A lineage that is looked up for a card leaves the list on the card.
+    void showLineage();
     /// Of several selected rows the current one alone stays selected.
     void unmark();
 

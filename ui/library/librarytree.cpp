@@ -2,6 +2,7 @@
 #include "ui/library/librarytree.h"
 
 #include "ui/models/librarymodel.h"
+#include "ui/style/currentrowkeeper.h"
 #include "ui/style/theme.h"
 
 #include <QMouseEvent>
@@ -31,6 +32,7 @@ LibraryTree::LibraryTree(QWidget *parent)
     setExpandsOnDoubleClick(false);
     setUniformRowHeights(true); // else a keystroke in the filter asks for the height of each of thousands
     setSelectionMode(QAbstractItemView::ExtendedSelection);
+    new CurrentRowKeeper(this);
 }
 
 void LibraryTree::selectAll()

@@ -576,8 +576,13 @@ bool MainWindow::event(QEvent *event)
 void MainWindow::showEvent(QShowEvent *event)
 {
     QMainWindow::showEvent(event);
-    if (!m_painted)
+    if (!m_painted) {
         m_workspace->hold();
+        // The focus is where it would be, had the layout been chosen by hand.
+        const WindowLayout &layout = windowLayouts()[static_cast<std::size_t>(m_arranger->current())];
+        if (!layout.subject.isEmpty())
+            QTimer::singleShot(0, this, [this, layout] { focusLayout(layout); });
+    }
     // Once the event loop runs, the window has the size that it will keep.
     QTimer::singleShot(0, m_arranger, &DockArranger::windowShown);
 }

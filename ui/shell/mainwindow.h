@@ -111,6 +111,8 @@ private:
     // windowkeys.cpp
     void buildPaneKeys();
     void buildRowKeys();
+    void connectWalk();
+    void walkChanges(int by);
     void connectReview();
     void followCard(const QString &name);
     [[nodiscard]] GoTo goTo();

@@ -9,6 +9,8 @@
 #include "ui/cards/cardreviewer.h"
 #include "ui/cards/verdictbar.h"
 #include "ui/diff/diffpanel.h"
+#include "ui/diff/view/diffview.h"
+#include "ui/editor/editorpanel.h"
 #include "ui/graph/lineagepanel.h"
 #include "ui/graph/lineageview.h"
 #include "ui/library/librarypanel.h"
@@ -24,6 +26,8 @@
 #include <QAbstractScrollArea>
 #include <QApplication>
 #include <QKeyEvent>
+
+#include <utility>
 
 namespace klineage::ui {
 
@@ -79,6 +83,7 @@ void MainWindow::buildRowKeys()
 void MainWindow::buildPaneKeys()
 {
     buildRowKeys();
+    connectWalk();
     QAction *viewed = addCommand("review.viewed", tr("Viewed, go on to the next"), QKeySequence(Qt::Key_V),
                                  [this] { markViewed(); });
     removeAction(viewed);
@@ -96,7 +101,10 @@ void MainWindow::buildPaneKeys()
         if (entry.isPaneWide())
             letters << entry.action;
         // What walks through the diff, or changes it, shows it.
-        if (entry.id().startsWith(QLatin1String("diff.")) && (entry.isPaneWide() || entry.isWindowWide()))
+        const bool walks =
+            entry.id() == QLatin1String("diff.nextHunk") || entry.id() == QLatin1String("diff.previousHunk");
+        if (!walks && entry.id().startsWith(QLatin1String("diff."))
+            && (entry.isPaneWide() || entry.isWindowWide()))
             connect(entry.action, &QAction::triggered, m_centre,
                     [this] { m_centre->showPage(QStringLiteral("diff")); });
     }
@@ -110,6 +118,41 @@ void MainWindow::buildPaneKeys()
         for (QWidget *view : viewsOf(panel(QLatin1String(id))))
             view->addActions(meant);
     }
+}
+
+/// One key for the next change, wherever the focus is.
+void MainWindow::connectWalk()
+{
+    const QWidget *diff = panel(QStringLiteral("diff"));
+    for (const auto &[id, by] : {std::pair("diff.nextHunk", 1), std::pair("diff.previousHunk", -1)}) {
+        QAction *walk = command(QLatin1String(id));
+        disconnect(walk, &QAction::triggered, diff, nullptr);
+        connect(walk, &QAction::triggered, this, [this, by = by] { walkChanges(by); });
+    }
+}
+
+/// In an editor that of what is edited; elsewhere that of the diff, which is shown. The focus stays where it is.
+void MainWindow::walkChanges(int by)
+{
+    const QWidget *focused = focusedPanel();
+    auto *editor = qobject_cast<EditorPanel *>(panel(QStringLiteral("editor")));
+    if (focused == editor && editor->draftCount() > 0) {
+        editor->goToPlace(by);
+        return;
+    }
+    auto *diff = qobject_cast<DiffPanel *>(panel(QStringLiteral("diff")));
+    const auto *card = qobject_cast<CardPanel *>(panel(QStringLiteral("card")));
+    if (focused == card && card->isEditing()) {
+        // Another step would be another card, and the end of the edit.
+        if (!(by > 0 ? diff->view()->goToNextHunk() : diff->view()->goToPreviousHunk()))
+            m_status->say(by > 0 ? tr("This is the last change of the step whose card is being edited.")
+                                 : tr("This is the first change of the step whose card is being edited."));
+    } else if (by > 0) {
+        diff->goToNextHunk();
+    } else {
+        diff->goToPreviousHunk();
+    }
+    m_centre->showPage(QStringLiteral("diff"));
 }
 
 void MainWindow::connectReview()
@@ -141,10 +184,15 @@ void MainWindow::connectReview()
             [this] { command(QStringLiteral("runs.admit"))->trigger(); });
     connect(card, &CardPanel::liftRequested, this,
             [this] { command(QStringLiteral("runs.lift"))->trigger(); });
-    // What is taken back is looked at.
-    connect(m_reviewer, &CardReviewer::undoing, this, [this, library](const QString &name) {
+    // What is taken back is looked at: it is selected, its panel is in front, and its row is in view where a verdict moves it to.
+    connect(m_reviewer, &CardReviewer::undoing, this, [this, library, card](const QString &name) {
         if (name != m_selection->card())
             library->chooseCard(name);
+        if (!shownPanels().contains(card))
+            raisePanel(QStringLiteral("card"));
+        connect(
+            m_reviewer, &CardReviewer::written, library, [library] { library->revealCard(); },
+            Qt::SingleShotConnection);
     });
 }
 
@@ -170,13 +218,15 @@ void MainWindow::followCard(const QString &name)
 /// The focus goes to what was gone to: the next key is meant for it.
 GoTo MainWindow::goTo()
 {
-    return {[this](const QString &lineage, const QString &row) {
+    auto *library = qobject_cast<LibraryPanel *>(panel(QStringLiteral("library")));
+    return {[this, library](const QString &lineage, const QString &row) {
                 m_selection->setLineage(lineage, row);
+                library->showLineage();
                 panel(QStringLiteral("lineage"))->setFocus(Qt::ShortcutFocusReason);
             },
-            [this](const QString &card) {
-                qobject_cast<LibraryPanel *>(panel(QStringLiteral("library")))->chooseCard(card);
-                panel(QStringLiteral("library"))->setFocus(Qt::ShortcutFocusReason);
+            [library](const QString &card) {
+                library->chooseCard(card);
+                library->setFocus(Qt::ShortcutFocusReason);
             }};
 }
 

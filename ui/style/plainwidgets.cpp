@@ -3,8 +3,8 @@
 
 #include "ui/style/columnscale.h"
 
+#include <QEvent>
 #include <QHeaderView>
-#include <QLabel>
 #include <QPushButton>
 #include <QTableView>
 #include <QVBoxLayout>
@@ -53,6 +53,39 @@ QWidget *makeMessagePage(QLabel *text, QPushButton *button)
     column->addWidget(button, 0, Qt::AlignHCenter);
     column->addStretch(1);
     return page;
+}
+
+ElidedLabel::ElidedLabel(QWidget *parent)
+    : QLabel(parent)
+{
+    setTextFormat(Qt::PlainText);
+    setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+}
+
+void ElidedLabel::setWhole(const QString &text)
+{
+    m_whole = text;
+    setToolTip(text);
+    setAccessibleName(text);
+    fit();
+}
+
+void ElidedLabel::fit()
+{
+    setText(fontMetrics().elidedText(m_whole, Qt::ElideRight, contentsRect().width()));
+}
+
+void ElidedLabel::resizeEvent(QResizeEvent *event)
+{
+    QLabel::resizeEvent(event);
+    fit();
+}
+
+void ElidedLabel::changeEvent(QEvent *event)
+{
+    QLabel::changeEvent(event);
+    if (event->type() == QEvent::FontChange)
+        fit();
 }
 
 } // namespace klineage::ui

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <QLabel>
 #include <QString>
 
 class QAbstractItemModel;
-class QLabel;
 class QPushButton;
 class QTableView;
 
@@ -19,5 +19,23 @@ namespace klineage::ui {
 
 /// A page with a text in its middle and below it a button that mends what the text tells; takes both.
 [[nodiscard]] QWidget *makeMessagePage(QLabel *text, QPushButton *button);
+
+/// A line that takes the room there is, and ends in "…" where that is too little; the whole text is its tool tip and its accessible text.
+class ElidedLabel : public QLabel
+{
+public:
+    explicit ElidedLabel(QWidget *parent = nullptr);
+
+    void setWhole(const QString &text);
+
+protected:
+    void resizeEvent(QResizeEvent *event) override;
+    void changeEvent(QEvent *event) override;
+
+private:
+    void fit();
+
+    QString m_whole;
+};
 
 } // namespace klineage::ui

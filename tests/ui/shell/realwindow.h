@@ -23,21 +23,23 @@ namespace klineage::ui {
 class RealWindow
 {
 public:
+    /// layout: as --layout chooses it, before the window is shown.
     explicit RealWindow(const QString &open = QStringLiteral("gemm/sm90/K05"),
-                        const QSize &size = {1600, 1000})
+                        const QSize &size = {1600, 1000}, const QString &layout = {})
     {
         CardReviewer::setAuthor(QStringLiteral("Grace Hopper")); // who has no name yet is asked
         const std::filesystem::path root = folder.path().toStdString();
         for (const char *part : {"workloads", "skills"})
             std::filesystem::copy(std::filesystem::path(klineage::test::sourcePath()) / part, root / part,
                                   std::filesystem::copy_options::recursive);
-        show(open, size);
+        show(open, size, layout);
     }
 
-    void show(const QString &open, const QSize &size)
+    void show(const QString &open, const QSize &size, const QString &layout = {})
     {
         window = std::make_unique<MainWindow>();
         window->resize(size);
+        window->applyLayout(layout);
         window->setWanted(open, {});
         window->show();
         window->openWorkspace(folder.path());

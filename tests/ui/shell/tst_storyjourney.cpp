@@ -2,6 +2,7 @@
 // The story in the real window: every key of it pressed, its pictures exported, two states of two lineages compared.
 #include "tests/ui/common/modal.h"
 #include "tests/ui/common/uitest.h"
+#include "tests/ui/common/writtentexts.h"
 #include "tests/ui/shell/realwindow.h"
 #include "ui/diff/view/diffview.h"
 #include "ui/profile/profilemodel.h"
@@ -9,6 +10,7 @@
 #include "ui/shell/exporter.h"
 #include "ui/story/picture/picturecanvas.h"
 #include "ui/story/picture/picturemodel.h"
+#include "ui/story/picture/picturepainter.h"
 #include "ui/story/storypanel.h"
 #include "ui/story/windows/comparewindow.h"
 #include "ui/story/windows/presenter.h"
@@ -157,6 +159,61 @@ private slots:
         // Another lineage: none is recorded, and it says how to make one.
         real.selection()->setLineage("softmax/pocl", "K01");
         QTRY_VERIFY(canvas->picture().message.contains("lineage roundtrip softmax/pocl --ask"));
+    }
+
+    /// On a small screen labels are left out or stand elsewhere: none on another one, none cut.
+    void noTextStandsOnAnother_data()
+    {
+        QTest::addColumn<QString>("layout");
+        QTest::addColumn<QString>("open");
+        QTest::addColumn<QSize>("size");
+        const QSize laptop(1366, 768);
+        QTest::newRow("demo") << "demo"
+                              << "gemm/sm90/K05" << laptop;
+        QTest::newRow("demo, many branches") << "demo"
+                                             << "fmha/sm90/K05" << laptop;
+        QTest::newRow("demo, roundtrips") << "demo"
+                                          << "conv2d-f16/sm90/K02" << laptop;
+        QTest::newRow("review") << "review"
+                                << "gemm/sm90/K05" << laptop;
+        QTest::newRow("review, roundtrips") << "review"
+                                            << "conv2d-f16/sm90/K02" << laptop;
+        QTest::newRow("smaller") << "review"
+                                 << "fmha/sm90/K05" << QSize(1100, 700);
+        QTest::newRow("large") << "demo"
+                               << "gemm/sm90/K05" << QSize(1600, 1000);
+    }
+
+    void noTextStandsOnAnother()
+    {
+        QFETCH(QString, layout);
+        QFETCH(QString, open);
+        QFETCH(QSize, size);
+        const RealWindow real(open, size, layout);
+        QVERIFY(real.ready);
+        QVERIFY(real.window->showStory(QStringLiteral("waterfall")));
+        const StoryPanel *story = storyOf(real);
+        const PictureCanvas *canvas = story->canvas();
+        real.focus("story");
+        for (const Qt::Key view :
+             {Qt::Key_1, Qt::Key_2, Qt::Key_3, Qt::Key_4, Qt::Key_5, Qt::Key_6, Qt::Key_7}) {
+            real.press(view);
+            QVERIFY(real.settle());
+            if (!canvas->picture().message.isEmpty())
+                continue;
+            for (const Qt::Key zoom : {Qt::Key_F, Qt::Key_Plus, Qt::Key_Plus}) {
+                real.press(zoom);
+                TextRecorder recorder(canvas->size());
+                QPainter painter(&recorder);
+                paintPicture(painter, canvas->picture(), canvas->view(),
+                             {canvas->size(), canvas->font(), canvas->selected(), -1, {}});
+                painter.end();
+                QVERIFY(!recorder.texts().empty());
+                const QString touching = touchingTexts(recorder.texts(), canvas->rect());
+                QVERIFY2(touching.isEmpty(),
+                         qPrintable(QStringLiteral("%1 %2").arg(char(view)).arg(touching)));
+            }
+        }
     }
 
     void aPresentationFromTheKeyboard()

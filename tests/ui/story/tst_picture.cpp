@@ -2,6 +2,7 @@
 // What all pictures of the story share: view, ticks, places of texts, canvas with its keys, map and table.
 #include "tests/ui/common/modal.h"
 #include "tests/ui/common/uitest.h"
+#include "tests/ui/common/writtentexts.h"
 #include "ui/story/picture/axisticks.h"
 #include "ui/story/picture/overviewmap.h"
 #include "ui/story/picture/paintparts.h"
@@ -330,6 +331,76 @@ private slots:
         picture.guides[3].at = picture.guides[2].at + 0.25;
         QVERIFY(!writtenTexts(picture, {600, 400}).contains(QStringLiteral("2 at first")));
         QVERIFY(writtenTexts(picture, {2000, 400}).contains(QStringLiteral("3 of 5 are whole, 2 at first")));
+    }
+
+    /// Random pictures at all sizes: texts that find no place are left out, and what the axes are named by stays.
+    void noTextStandsOnAnother()
+    {
+        std::mt19937 random(7);
+        const auto in = [&random](double low, double high) {
+            return std::uniform_real_distribution<double>(low, high)(random);
+        };
+        const auto words = [&](int most) {
+            QStringList all;
+            for (int i = 0; i <= static_cast<int>(in(0, most)); ++i)
+                all << QString(static_cast<int>(in(2, 12)), QChar(u'a' + static_cast<int>(in(0, 26))));
+            return all.join(u' ');
+        };
+        for (int i = 0; i < 150; ++i) {
+            Picture picture = row(3 + i % 12);
+            picture.y.kind = i % 3 == 0 ? PictureAxis::Kind::Ratio : PictureAxis::Kind::Latency;
+            picture.y.title = words(4);
+            picture.x.title = i % 2 == 0 ? words(4) : QString();
+            for (PictureAxis::Name &name : picture.x.names)
+                name.below = i % 4 == 0 ? QString() : words(1);
+            for (int j = 0; j < 5; ++j) {
+                picture.legend.push_back({words(5), {}, LegendEntry::Sign::Line, Qt::SolidLine, {}});
+                picture.guides.push_back({j % 2 == 0 ? Qt::Vertical : Qt::Horizontal,
+                                          j % 2 == 0 ? in(-0.5, picture.world.right()) : in(3, 6),
+                                          words(3),
+                                          {},
+                                          Qt::DashLine});
+            }
+            for (int j = 0; j < 30; ++j)
+                picture.texts.push_back({{in(-0.5, picture.world.right()), in(3, 6)},
+                                         {Qt::AlignTop, Qt::AlignRight, Qt::AlignLeft, Qt::AlignBottom},
+                                         {{words(3), {}, TextRun::Weight::Small, 2, 0}},
+                                         j % 2 == 0 ? 0 : 0.9,
+                                         j});
+            picture.areLabelled = i % 2 == 0;
+            const QSize size(static_cast<int>(in(120, 1400)), static_cast<int>(in(60, 600)));
+            const PictureLook look{size, QApplication::font(), -1, -1, {}};
+            PictureView view;
+            view.fit(picture.world, plotOf(picture, look));
+            TextRecorder recorder(size);
+            QPainter painter(&recorder);
+            paintPicture(painter, picture, view, look);
+            painter.end();
+            QVERIFY(!recorder.texts().empty());
+            const QString touching = touchingTexts(recorder.texts(), QRectF(QPointF(), size));
+            QVERIFY2(touching.isEmpty(), qPrintable(QStringLiteral("%1, %2x%3: %4")
+                                                        .arg(i)
+                                                        .arg(size.width())
+                                                        .arg(size.height())
+                                                        .arg(touching)));
+        }
+    }
+
+    /// Where the plot would become too low, the legend has fewer rows, and says that there is more of it.
+    void theLegendLeavesRoom()
+    {
+        Picture picture = row(5);
+        picture.y.title = QStringLiteral("Latency");
+        for (int i = 0; i < 8; ++i)
+            picture.legend.push_back({QStringLiteral("the entry of number %1").arg(i), {}});
+        QVERIFY(writtenTexts(picture, {400, 500}).contains(QStringLiteral("the entry of number 7")));
+        const auto low = writtenTexts(picture, {400, 150});
+        QVERIFY(low.contains(QStringLiteral("the entry of number 0")));
+        QVERIFY(!low.contains(QStringLiteral("the entry of number 7")));
+        QVERIFY(low.contains(QStringLiteral("…")));
+        QVERIFY(low.contains(QStringLiteral("K0")));
+        const PictureLook look{QSizeF(400, 150), QApplication::font(), -1, -1, {}};
+        QVERIFY(plotOf(picture, look).height() > 4 * QFontMetricsF(look.font).height());
     }
 
     /// Near, each mark is a glyph; far, thousands share pixels, and are still seen.

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
+#include <utility>
 
 namespace klineage::ui {
 
@@ -20,6 +22,7 @@ constexpr double leastLabelWidth = 30;  ///< of a column, for the labels of its 
 constexpr double widestHead = 46;       ///< that may reach over the column
 constexpr std::size_t mostLabels = 260; ///< of marks that are seen: of more none is labelled
 constexpr double twoLineWidth = 54;     ///< the same, for more than their first lines
+constexpr double textGap = 3;           ///< pixels between texts side by side
 
 struct TextLine {
     QString text;
@@ -143,6 +146,45 @@ QRectF placeBeside(const QPointF &point, const QSizeF &size, Qt::Alignment side,
     return {topLeft, size};
 }
 
+void takeText(TextPlaces &places, const QRectF &place)
+{
+    places.take(place.adjusted(-textGap, 0, textGap, 0));
+}
+
+/// Where marks are that texts may stand on.
+TextPlaces yieldingPlaces(const Picture &picture, const PictureView &view, double radius)
+{
+    constexpr std::size_t mostTaken = 4000;
+    TextPlaces places(view.plot().adjusted(-2, -2, 2, 2));
+    std::size_t taken = 0;
+    for (const PictureMark &mark : picture.marks) {
+        if (!mark.yields)
+            continue;
+        const QPointF at = view.toPixels(mark.at);
+        if (view.plot().contains(at) && ++taken <= mostTaken)
+            places.take({at.x() - radius, at.y() - radius, 2 * radius, 2 * radius});
+    }
+    return places;
+}
+
+/// The first side that is free, for a figure of a line rather one where it stands on no mark; none: empty.
+std::optional<std::pair<QRectF, Qt::Alignment>> freePlace(const PictureText &text, const QPointF &point,
+                                                          const QSizeF &size, const TextPlaces &places,
+                                                          const TextPlaces &yielding)
+{
+    std::optional<std::pair<QRectF, Qt::Alignment>> found;
+    for (const Qt::Alignment side : text.sides) {
+        const QRectF place = placeBeside(point, size, side, text.gap);
+        if (!places.isFree(place))
+            continue;
+        if (text.width > 0 || yielding.isFree(place))
+            return std::pair(place, side);
+        if (!found)
+            found.emplace(place, side);
+    }
+    return found;
+}
+
 /// Lines stand against the point where they are beside it, else in its middle.
 void paintBlock(QPainter &painter, const TextBlock &block, const QRectF &place, Qt::Alignment side)
 {
@@ -184,7 +226,7 @@ void paintLabel(QPainter &painter, const QString &label, const QPointF &at, doub
         const QRectF place = placeBeside(at, block.size, side, markRadius(font) + 1);
         if (!places.isFree(place))
             continue;
-        places.take(place);
+        takeText(places, place);
         paintBlock(painter, block, place, side);
         return;
     }
@@ -238,6 +280,7 @@ void paintTexts(QPainter &painter, const Picture &picture, const PictureView &vi
     if (order.size() > mostTexts)
         order.resize(mostTexts);
     std::vector<bool> isPlaced(picture.texts.size(), false);
+    const TextPlaces yielding = yieldingPlaces(picture, view, markRadius(font));
     for (const std::size_t i : order) {
         const PictureText &text = picture.texts[i];
         if (text.unless >= 0 && isPlaced[static_cast<std::size_t>(text.unless)]) {
@@ -247,16 +290,12 @@ void paintTexts(QPainter &painter, const Picture &picture, const PictureView &vi
         const TextBlock block = layOutBlock(text, text.width * view.xScale(), font);
         if (block.lines.empty())
             continue;
-        const QPointF point = view.toPixels(text.at);
-        for (const Qt::Alignment side : text.sides) {
-            const QRectF place = placeBeside(point, block.size, side, text.gap);
-            if (!places.isFree(place))
-                continue;
-            places.take(place);
-            paintBlock(painter, block, place, side);
-            isPlaced[i] = true;
-            break;
-        }
+        const auto found = freePlace(text, view.toPixels(text.at), block.size, places, yielding);
+        if (!found)
+            continue;
+        takeText(places, found->first);
+        paintBlock(painter, block, found->first, found->second);
+        isPlaced[i] = true;
     }
     if (picture.areLabelled)
         paintLabels(painter, picture, view, font, places);

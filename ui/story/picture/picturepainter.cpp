@@ -20,6 +20,7 @@ constexpr double signWidth = 22;    // of a legend entry, before its text
 constexpr double hatching = 6;      // pixels between the lines of a hollow bar
 constexpr double widestNames = 0.2; // of the width, for names of guides at the right
 constexpr double nameGap = 5;       // pixels between names of upright guides
+constexpr double leastPlot = 5;     // lines of text high, before a row of the legend
 
 using Weight = TextRun::Weight;
 
@@ -69,30 +70,6 @@ double guideNamesWidth(const Picture &picture, const PictureLook &look)
     return std::min(widest, look.size.width() * widestNames);
 }
 
-/// Places of the legend's entries below the title; the axis' title is before the first. Answers with the height of all rows.
-double layOutLegend(const Picture &picture, const PictureLook &look, std::vector<QRectF> *places)
-{
-    const QFontMetricsF metrics(weightedFont(look.font, Weight::Small));
-    const double height = metrics.height();
-    const double right = look.size.width() - headMargin;
-    double x =
-        headMargin
-        + (picture.y.title.isEmpty() ? 0 : metrics.horizontalAdvance(picture.y.title) + 3 * headMargin);
-    double y = 0;
-    for (const LegendEntry &entry : picture.legend) {
-        const double width =
-            std::min(signWidth + metrics.horizontalAdvance(entry.text) + 2 * headMargin, right - headMargin);
-        if (x + width > right && x > headMargin) {
-            x = headMargin;
-            y += height;
-        }
-        if (places)
-            places->push_back({x, y, width, height});
-        x += width;
-    }
-    return picture.legend.empty() && picture.y.title.isEmpty() ? 0 : y + height;
-}
-
 double bottomHeight(const Picture &picture, const QFont &font)
 {
     if (!hasX(picture))
@@ -108,23 +85,66 @@ double titleHeight(const PictureLook &look)
     return QFontMetricsF(look.font).height() + headMargin * 0.75;
 }
 
-/// Lines of text in a column beside the plot: none is written over another one.
-class ColumnOfTexts
+struct LegendLayout {
+    std::vector<QRectF>
+        places;        ///< of the entries, below the title; of those at the end that find no room none
+    QRectF more;       ///< where it says that there are others; empty: there are not
+    double height = 0; ///< of all rows
+};
+
+/// The axis' title is before the first entry. There is always one row, and more of them where the plot stays high enough.
+LegendLayout layOutLegend(const Picture &picture, const PictureLook &look)
+{
+    const QFontMetricsF metrics(weightedFont(look.font, Weight::Small));
+    const double height = metrics.height();
+    const double right = look.size.width() - headMargin;
+    const double room = look.size.height() - titleHeight(look) - bottomHeight(picture, look.font);
+    const double lastRow = std::max(0.0, std::floor(room / height - leastPlot) - 1) * height;
+    const double moreWidth = metrics.horizontalAdvance(QStringLiteral("…"));
+    LegendLayout layout;
+    double x =
+        headMargin
+        + (picture.y.title.isEmpty() ? 0 : metrics.horizontalAdvance(picture.y.title) + 3 * headMargin);
+    double y = 0;
+    for (const LegendEntry &entry : picture.legend) {
+        const double width =
+            std::min(signWidth + metrics.horizontalAdvance(entry.text) + 2 * headMargin, right - headMargin);
+        if (x + width > right && x > headMargin) {
+            if (y + height > lastRow + 0.5) {
+                layout.more = {std::min(x, right - moreWidth), y, moreWidth, height};
+                break;
+            }
+            x = headMargin;
+            y += height;
+        }
+        layout.places.push_back({x, y, width, height});
+        x += width;
+    }
+    layout.height = picture.legend.empty() && picture.y.title.isEmpty() ? 0 : y + height;
+    return layout;
+}
+
+/// What is written around the plot: a text that would stand on another one, or be cut, is left out.
+class TextsAround
 {
 public:
-    /// False: something is there.
-    bool take(double top, double height)
+    explicit TextsAround(const QSizeF &size)
+        : m_room(QRectF(QPointF(), size).adjusted(0, -1, 0, 1))
+    {}
+    [[nodiscard]] bool take(const QRectF &place)
     {
-        for (const double other : m_tops) {
-            if (std::abs(other - top) < height * 0.9)
-                return false;
-        }
-        m_tops.push_back(top);
+        // Lines may be as near as those of a paragraph.
+        const QRectF core = place.adjusted(0, place.height() * 0.1, 0, -place.height() * 0.1);
+        const auto touches = [&core](const QRectF &other) { return other.intersects(core); };
+        if (!m_room.contains(core) || std::any_of(m_taken.begin(), m_taken.end(), touches))
+            return false;
+        m_taken.push_back(core);
         return true;
     }
 
 private:
-    std::vector<double> m_tops;
+    QRectF m_room;
+    std::vector<QRectF> m_taken;
 };
 
 void paintGrid(QPainter &painter, const std::vector<AxisTick> &ticks, const PictureView &view)
@@ -139,41 +159,50 @@ void paintGrid(QPainter &painter, const std::vector<AxisTick> &ticks, const Pict
 }
 
 void paintYTicks(QPainter &painter, const std::vector<AxisTick> &ticks, const PictureView &view,
-                 const PictureLook &look)
+                 const PictureLook &look, TextsAround &around)
 {
     const QFont font = weightedFont(look.font, Weight::Small);
     const QFontMetricsF metrics(font);
-    ColumnOfTexts texts;
     painter.setFont(font);
     painter.setPen(Theme::current().dim);
     for (const AxisTick &tick : ticks) {
-        const double y = view.toPixels(QPointF(0, tick.at)).y();
-        if (!texts.take(y, metrics.height()))
-            continue;
-        painter.drawText(QPointF(view.plot().left() - 5 - metrics.horizontalAdvance(tick.text),
-                                 y + metrics.ascent() / 2 - 1.5),
-                         tick.text);
+        const double width = metrics.horizontalAdvance(tick.text);
+        const QPointF at(view.plot().left() - 5 - width,
+                         view.toPixels(QPointF(0, tick.at)).y() + metrics.ascent() / 2 - 1.5);
+        if (around.take({at.x(), at.y() - metrics.ascent(), width, metrics.height()}))
+            painter.drawText(at, tick.text);
     }
 }
 
 /// Names may be many; each is shown where it does not touch the one before.
 void paintXTicks(QPainter &painter, const std::vector<AxisTick> &ticks, const PictureView &view,
-                 const Picture &picture, const PictureLook &look)
+                 const Picture &picture, const PictureLook &look, TextsAround &around)
 {
     const QFont font = weightedFont(look.font, Weight::Small);
     const QFontMetricsF metrics(font);
     const double top = view.plot().bottom() + 3;
+    painter.setFont(font);
+    if (!picture.x.title.isEmpty()) {
+        const double width = metrics.horizontalAdvance(picture.x.title);
+        const QPointF at(std::clamp(view.plot().center().x() - width / 2, 2.0,
+                                    std::max(2.0, look.size.width() - width - 2)),
+                         look.size.height() - metrics.descent() - 3);
+        painter.setPen(Theme::current().dim);
+        const double above = at.y() - metrics.ascent();
+        // The names are more than what they are of.
+        if (above >= top + metrics.height() - 1 && around.take({at.x(), above, width, metrics.height()}))
+            painter.drawText(at, picture.x.title);
+    }
     double free = -1e9;
     double freeBelow = -1e9;
     const auto put = [&](const QString &text, double x, double y, double &until) {
         const double width = metrics.horizontalAdvance(text);
         const double left = std::clamp(x - width / 2, 2.0, std::max(2.0, look.size.width() - width - 2));
-        if (text.isEmpty() || left < until)
+        if (text.isEmpty() || left < until || !around.take({left, y, width, metrics.height()}))
             return;
         painter.drawText(QPointF(left, y + metrics.ascent()), text);
         until = left + width + 6;
     };
-    painter.setFont(font);
     for (const AxisTick &tick : ticks) {
         const double x = view.toPixels(QPointF(tick.at, 0)).x();
         painter.setPen(tick.below.isEmpty() ? Theme::current().dim : Theme::current().text);
@@ -181,12 +210,6 @@ void paintXTicks(QPainter &painter, const std::vector<AxisTick> &ticks, const Pi
         painter.setPen(Theme::current().dim);
         put(tick.below, x, top + metrics.height(), freeBelow);
     }
-    if (picture.x.title.isEmpty())
-        return;
-    painter.setPen(Theme::current().dim);
-    painter.drawText(QPointF(view.plot().center().x() - metrics.horizontalAdvance(picture.x.title) / 2,
-                             look.size.height() - metrics.descent() - 3),
-                     picture.x.title);
 }
 
 /// In pixels, the least between two level guides that have names.
@@ -227,47 +250,45 @@ QStringList fittedLines(const QString &text, const QFontMetricsF &metrics, doubl
     return lines;
 }
 
-void paintLevelName(QPainter &painter, const QStringList &lines, const QPointF &at, ColumnOfTexts &texts)
+void paintLevelName(QPainter &painter, const QStringList &lines, const QPointF &at, TextsAround &around)
 {
     const QFontMetricsF metrics(painter.font());
     double top = at.y() - static_cast<double>(lines.size()) / 2 * metrics.height();
     for (const QString &line : lines) {
-        if (!line.isEmpty() && texts.take(top, metrics.height()))
+        if (!line.isEmpty() && around.take({at.x(), top, metrics.horizontalAdvance(line), metrics.height()}))
             painter.drawText(QPointF(at.x(), top + metrics.ascent()), line);
         top += metrics.height();
     }
 }
 
-/// At the right of its guide, where another name is at the left of it, or else in the next row.
-void paintUprightName(QPainter &painter, const QString &name, double x, const QRectF &plot,
-                      std::vector<QRectF> &taken)
+/// At the right of its guide, or at the left of it, or in one of the next rows: where it stands on no other name.
+void paintUprightName(QPainter &painter, const QString &name, double x, const QRectF &plot, TextPlaces &names,
+                      TextPlaces &places)
 {
     const QFontMetricsF metrics(painter.font());
     const QSizeF size(metrics.horizontalAdvance(name), metrics.height());
-    const auto isFree = [&taken](const QRectF &place) {
-        const QRectF wide = place.adjusted(-nameGap, 0, nameGap, 0);
-        return std::none_of(taken.begin(), taken.end(),
-                            [&wide](const QRectF &other) { return other.intersects(wide); });
-    };
-    QRectF place(QPointF(x + 4, plot.top()), size);
-    const QRectF left(QPointF(x - 4 - size.width(), plot.top()), size);
-    if (!isFree(place) && left.left() >= plot.left() && isFree(left))
-        place = left;
-    while (!isFree(place) && place.bottom() + size.height() < plot.bottom())
-        place.translate(0, size.height());
-    taken.push_back(place);
-    painter.drawText(place.topLeft() + QPointF(0, metrics.ascent()), name);
+    for (double top = plot.top(); top + size.height() <= plot.bottom(); top += size.height()) {
+        for (const double left : {x + 4, x - 4 - size.width()}) {
+            const QRectF place(QPointF(left, top), size);
+            if (!names.isFree(place))
+                continue;
+            names.take(place.adjusted(-nameGap, 0, nameGap, 0));
+            places.take(place);
+            painter.drawText(place.topLeft() + QPointF(0, metrics.ascent()), name);
+            return;
+        }
+    }
 }
 
-void paintGuides(QPainter &painter, const Picture &picture, const PictureView &view, const PictureLook &look)
+void paintGuides(QPainter &painter, const Picture &picture, const PictureView &view, const PictureLook &look,
+                 TextsAround &around, TextPlaces &places)
 {
     const QFont font = weightedFont(look.font, Weight::Small);
     const QFontMetricsF metrics(font);
     const double width = guideNamesWidth(picture, look) + 1;
     const int most = static_cast<int>(guideDistance(picture, view) / metrics.height());
     const QRectF plot = view.plot();
-    ColumnOfTexts texts;
-    std::vector<QRectF> taken;
+    TextPlaces names(plot.adjusted(-2, -2, 2, 2));
     for (const PictureGuide &guide : picture.guides) {
         const QPointF at = view.toPixels(QPointF(guide.at, guide.at));
         const bool isLevel = guide.orientation == Qt::Horizontal;
@@ -281,9 +302,9 @@ void paintGuides(QPainter &painter, const Picture &picture, const PictureView &v
         painter.setPen(inkColor(guide.ink));
         if (isLevel)
             paintLevelName(painter, fittedLines(guide.name, metrics, width, most), {plot.right() + 5, at.y()},
-                           texts);
+                           around);
         else if (!guide.name.isEmpty())
-            paintUprightName(painter, guide.name, at.x(), plot, taken);
+            paintUprightName(painter, guide.name, at.x(), plot, names, places);
     }
 }
 
@@ -379,32 +400,37 @@ void paintSign(QPainter &painter, const LegendEntry &entry, const QRectF &place,
     }
 }
 
-void paintHead(QPainter &painter, const Picture &picture, const PictureLook &look)
+void paintHead(QPainter &painter, const Picture &picture, const PictureLook &look, TextsAround &around)
 {
     const QFontMetricsF metrics(look.font);
+    const double width = look.size.width() - 2 * headMargin;
     painter.setFont(look.font);
     painter.setPen(Theme::current().text);
     const QString caption = look.caption.isEmpty() ? picture.title : look.caption;
-    painter.drawText(QPointF(headMargin, headMargin * 0.5 + metrics.ascent()),
-                     metrics.elidedText(caption, Qt::ElideRight, look.size.width() - 2 * headMargin));
+    if (around.take({headMargin, headMargin * 0.5, width, metrics.height()}))
+        painter.drawText(QPointF(headMargin, headMargin * 0.5 + metrics.ascent()),
+                         metrics.elidedText(caption, Qt::ElideRight, width));
     const QFont small = weightedFont(look.font, Weight::Small);
     const QFontMetricsF smallMetrics(small);
-    std::vector<QRectF> places;
-    layOutLegend(picture, look, &places);
-    painter.setFont(small);
-    painter.setPen(Theme::current().dim);
+    const LegendLayout legend = layOutLegend(picture, look);
     const double top = titleHeight(look);
-    if (!picture.y.title.isEmpty())
-        painter.drawText(QPointF(headMargin, top + smallMetrics.ascent()), picture.y.title);
-    for (std::size_t i = 0; i < places.size(); ++i) {
-        const QRectF place = places[i].translated(0, top);
-        paintSign(painter, picture.legend[i], place, look.font);
+    const auto put = [&](const QString &text, const QRectF &place, const QColor &color) {
+        const QString fitted = smallMetrics.elidedText(text, Qt::ElideRight, place.width());
+        const double wide = smallMetrics.horizontalAdvance(fitted);
+        if (text.isEmpty() || !around.take({place.left(), place.top(), wide, place.height()}))
+            return;
         painter.setFont(small);
-        painter.setPen(Theme::current().text);
-        painter.drawText(QPointF(place.left() + signWidth, place.top() + smallMetrics.ascent()),
-                         smallMetrics.elidedText(picture.legend[i].text, Qt::ElideRight,
-                                                 place.width() - signWidth - headMargin));
+        painter.setPen(color);
+        painter.drawText(QPointF(place.left(), place.top() + smallMetrics.ascent()), fitted);
+    };
+    put(picture.y.title, {headMargin, top, width, smallMetrics.height()}, Theme::current().dim);
+    for (std::size_t i = 0; i < legend.places.size(); ++i) {
+        const QRectF place = legend.places[i].translated(0, top);
+        paintSign(painter, picture.legend[i], place, look.font);
+        put(picture.legend[i].text, place.adjusted(signWidth, 0, -headMargin, 0), Theme::current().text);
     }
+    if (!legend.more.isEmpty())
+        put(QStringLiteral("…"), legend.more.translated(0, top).adjusted(0, 0, 1, 0), Theme::current().text);
 }
 
 void paintMessage(QPainter &painter, const Picture &picture, const PictureLook &look)
@@ -441,7 +467,10 @@ QRectF plotOf(const Picture &picture, const PictureLook &look)
                             : headMargin + tickWidth(picture.y, look.font) + 5;
     const double names = guideNamesWidth(picture, look);
     const double right = names > 0 ? names + headMargin + 5 : headMargin * 1.5;
-    const double top = titleHeight(look) + layOutLegend(picture, look, nullptr) + headMargin * 0.5;
+    // Half of the uppermost tick's text stands above the plot.
+    const double top =
+        titleHeight(look) + layOutLegend(picture, look).height
+        + (picture.y.kind == PictureAxis::Kind::None ? headMargin * 0.5 : lineHeight(look.font) * 0.5);
     const double bottom = bottomHeight(picture, look.font);
     const QRectF plot(left, top, look.size.width() - left - right, look.size.height() - top - bottom);
     return {plot.topLeft(), plot.size().expandedTo(QSizeF(10, 10))};
@@ -466,21 +495,22 @@ void paintPicture(QPainter &painter, const Picture &picture, const PictureView &
     const double xPixels = plot.width() * std::max(0.0, view.seen().right() - from) / view.seen().width();
     const std::vector<AxisTick> xs =
         axisTicks(picture.x, from, view.seen().right(), xPixels, tickWidth(picture.x, look.font));
+    TextsAround around(look.size);
+    TextPlaces places(plot.adjusted(-2, -2, 2, 2));
+    paintHead(painter, picture, look, around);
     paintGrid(painter, ys, view);
-    paintGuides(painter, picture, view, look);
+    paintGuides(painter, picture, view, look, around, places);
     paintBars(painter, picture, view, look);
     paintLines(painter, picture, view);
     paintEdges(painter, picture, view);
     paintMarks(painter, picture, view, markRadius(look.font));
     paintRings(painter, picture, view, look);
     if (!picture.texts.empty() || picture.areLabelled) {
-        TextPlaces places(plot.adjusted(-2, -2, 2, 2));
         takePlaces(picture, view, markRadius(look.font), places);
         paintTexts(painter, picture, view, look.font, places);
     }
-    paintYTicks(painter, ys, view, look);
-    paintXTicks(painter, xs, view, picture, look);
-    paintHead(painter, picture, look);
+    paintYTicks(painter, ys, view, look, around);
+    paintXTicks(painter, xs, view, picture, look, around);
     painter.restore();
 }
 
