@@ -261,15 +261,6 @@ void fillPatchwork(std::span<float> out, std::uint64_t first, std::uint64_t rows
     }
 }
 
-/// Terms of a sum that an operand has, with Distribution::cancels.
-std::size_t termsOf(const HostTensor &tensor, const Distribution &d)
-{
-    const bool isDown = d.sumsDown && tensor.shape.size() > 1;
-    return d.terms > 0 ? static_cast<std::size_t>(d.terms)
-           : isDown    ? static_cast<std::size_t>(tensor.shape[tensor.shape.size() - 2])
-                       : tensor.rowLength();
-}
-
 /// One group of heads over a stretch of tokens; see Distribution::headGroups.
 class Stretch
 {

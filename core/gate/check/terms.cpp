@@ -17,17 +17,23 @@ constexpr std::uint64_t farthest = 64;
 
 } // namespace
 
+std::size_t termsOf(const HostTensor &tensor, const workload::Distribution &distribution)
+{
+    const bool isDown = distribution.sumsDown && tensor.shape.size() > 1;
+    return distribution.terms > 0 ? static_cast<std::size_t>(distribution.terms)
+           : isDown               ? static_cast<std::size_t>(tensor.shape[tensor.shape.size() - 2])
+                                  : tensor.rowLength();
+}
+
 LargeTerms::LargeTerms(const HostTensor &tensor, const workload::Distribution &distribution,
                        std::uint64_t seed)
     : m_d(distribution)
     , m_rowLength(tensor.rowLength())
-    , m_terms(m_rowLength)
+    , m_terms(termsOf(tensor, distribution))
     , m_seed(seed)
 {
-    if (m_d.terms > 0)
-        m_terms = static_cast<std::size_t>(m_d.terms);
-    else if (m_d.sumsDown && tensor.shape.size() > 1)
-        m_terms = static_cast<std::size_t>(tensor.shape[tensor.shape.size() - 2]);
+    if (!any())
+        return;
     CipherRandom random(seed, termStreams);
     m_first = random.bits(0) % m_terms;
     const std::uint64_t distance =

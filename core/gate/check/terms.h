@@ -9,6 +9,9 @@
 
 namespace klineage::gate {
 
+/// Terms of a sum of a product that an operand has (Distribution::terms and sumsDown).
+[[nodiscard]] std::size_t termsOf(const HostTensor &tensor, const workload::Distribution &distribution);
+
 /// Which terms of the sums of a product are large (Distribution::spike and pair), as an operand of it has them.
 class LargeTerms
 {
