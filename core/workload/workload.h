@@ -74,7 +74,7 @@ struct Distribution {
     std::int64_t headGroups = 0;
     /// Not in files, of tensors whose rows are heads: what the elements of the last head are multiplied by, after all of the above.
     double lastHead = 1;
-    double lift = 0; ///< Not in files: added to a part of one row in sixteen, after all of the above
+    double lift = 0; ///< Not in files: added to one row in sixteen, after all of the above
 
     friend bool operator==(const Distribution &, const Distribution &) = default;
 };

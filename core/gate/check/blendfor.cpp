@@ -54,8 +54,9 @@ std::optional<Blend> blendFor(const HostTensor &tensor, const workload::Distribu
         blend.kind = Blend::Kind::Pieces;
         break;
     }
-    if (distribution.lastHead != 1)
-        blend.piece = blend.unit = tensor.rowLength(); // a head stays where it is
+    if (distribution.lastHead != 1 || distribution.lift != 0)
+        blend.piece = blend.unit =
+            tensor.rowLength(); // a head stays where it is, and a row is lifted as a whole
     return blend;
 }
 

@@ -42,6 +42,9 @@ constexpr int manyCopies = 32;
 constexpr double farBelow = -200;
 constexpr std::array shiftInvariant{"softmax_rows"};
 
+constexpr double largePair =
+    0x1p12; ///< in half precision a score is off by half, in single by nothing that counts
+
 constexpr std::array attentionOperators{"attention_varlen", "attention_varlen_causal"};
 
 template <typename List>
@@ -188,6 +191,28 @@ std::optional<workload::Case> largeKeys(const workload::Workload &workload,
     return hard;
 }
 
+/// And of one query in sixteen two terms of each score are far larger than all others and cancel: such scores are as they would be without. Of
+/// operands of 16 bits.
+std::optional<workload::Case> withLargePairs(const workload::Workload &workload,
+                                             std::optional<workload::Case> hard)
+{
+    const workload::Tensor *queries = tensorOf(workload, "q");
+    const workload::Tensor *keys = tensorOf(workload, "k");
+    if (!hard || !queries || !keys)
+        return hard;
+    for (const workload::Tensor *tensor : {queries, keys}) {
+        if (tensor->dtype != DType::F16 && tensor->dtype != DType::BF16)
+            return hard;
+    }
+    for (const workload::Tensor *tensor : {queries, keys}) {
+        Distribution &d = hard->distributions[tensor->name];
+        d.pair = largePair;
+        d.isSecond = tensor == keys;
+    }
+    hard->name += ", large pairs";
+    return hard;
+}
+
 } // namespace
 
 std::vector<workload::Case> hardContents(const workload::Workload &workload, std::uint64_t seed)
@@ -212,7 +237,7 @@ std::vector<workload::Case> hardContents(const workload::Workload &workload, std
             return even ? hard : unevenSequences(workload, std::move(hard));
         };
         add(lengths(evenFirst, allCases(workload)));
-        add(largeKeys(workload, lengths(!evenFirst, allCases(workload)), fewFirst));
+        add(withLargePairs(workload, largeKeys(workload, lengths(!evenFirst, allCases(workload)), fewFirst)));
         if (isLittleWork(workload))
             add(largeKeys(workload, lengths(evenFirst, allCases(workload)), !fewFirst));
     } else if (workload.oracle == "gated_delta_rule") {

@@ -12,7 +12,8 @@ namespace klineage::gate {
 /// other. Of products and convolutions the sums cancel (operands of 16 bits), in few rows two large terms do, one term of each is far larger than all
 /// others, both operands are small, half of the rows
 /// are `mixed` and the operands 2^i and 2^-i as large, or all are whole numbers and the result is exact. Of the delta rule nothing is forgotten,
-/// in all heads or in one group of them for a while, or the state is large. What nothing is done to is made as the inputs of timed runs are.
+/// in all heads or in one group of them for a while, or the state is large, or small. Of few queries of attention two large terms of each score cancel, where keys are large.
+/// What nothing is done to is made as the inputs of timed runs are.
 /// Nothing where there is no such case, and for other operators, whose cases need not make sense at the timed
 /// length. seed: draws i.
 [[nodiscard]] std::vector<workload::Case> hardContents(const workload::Workload &workload,

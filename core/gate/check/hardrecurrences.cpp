@@ -6,6 +6,8 @@
 #include "core/gate/check/hardcontent.h"
 #include "core/gate/check/hardparts.h"
 
+#include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace klineage::gate {
@@ -14,6 +16,10 @@ namespace {
 
 using workload::Distribution;
 using workload::DistributionKind;
+
+constexpr double beyondHalf = 0x1p17;
+constexpr double manyElements = 64;   ///< of a key; as many directions are each met seldom
+constexpr double belowHalf = 0x1p-20; ///< of which half precision has four bits, where it has any
 
 /// Key heads, each of which serves as many heads of values.
 std::int64_t keyHeads(const workload::Workload &workload)
@@ -72,7 +78,7 @@ std::optional<workload::Case> longMemory(const workload::Workload &workload)
     return hard;
 }
 
-/// Keys that resemble each other: what lies across them is never corrected, and so kept over the whole length.
+/// Keys that resemble each other, the more the fewer their elements are: what lies across them is hardly corrected, and so kept over a long time.
 std::optional<workload::Case> alikeKeys(const workload::Workload &workload)
 {
     const workload::Tensor *keys = tensorOf(workload, "k");
@@ -82,30 +88,32 @@ std::optional<workload::Case> alikeKeys(const workload::Workload &workload)
     Distribution alike = workload.distributionOf(*keys, hard);
     if (alike.kind != DistributionKind::UnitRows)
         return std::nullopt;
-    alike.mean = 1;
+    const auto shape = workload.shapeOf(*keys, hard);
+    const double elements = shape && !shape->empty() ? static_cast<double>(shape->back()) : manyElements;
+    alike.mean = std::sqrt(std::max(1.0, manyElements / elements));
     hard.distributions[keys->name] = alike;
     hard.name += " (alike keys)";
     return hard;
 }
 
-/// The state and what is put into it, so large that half precision does not hold it. All is in proportion.
-std::optional<workload::Case> largeState(const workload::Workload &workload)
+/// The state and what is put into it, so large that half precision does not hold it, or so small. All is in proportion.
+std::optional<workload::Case> scaledState(const workload::Workload &workload, double factor,
+                                          const std::string &what)
 {
-    constexpr double beyondHalf = 0x1p17;
     workload::Case hard = workload.cases.front();
     for (const char *role : {"initial_state", "v"}) {
         const workload::Tensor *tensor = tensorOf(workload, role);
         if (!tensor || !holdsManyScales(tensor->dtype))
             return std::nullopt;
         Distribution d = workload.distributionOf(*tensor, hard);
-        d.factor = beyondHalf;
+        d.factor = factor;
         hard.distributions[tensor->name] = d;
     }
     for (const workload::Tensor &tensor : workload.tensors) {
         if (tensor.role == workload::Role::Output && !holdsManyScales(tensor.dtype))
             return std::nullopt;
     }
-    hard.name += " (large state)";
+    hard.name += " (" + what + ")";
     return hard;
 }
 
@@ -126,13 +134,15 @@ std::vector<workload::Case> hardRecurrences(const workload::Workload &workload, 
         add(longMemory(workload));
     if (little || stretchedMemory)
         add(inAStretch(workload, longMemory(workload), "beta"));
-    const std::uint64_t other = random.bits(4) % 3;
+    const std::uint64_t other = random.bits(4) % 4;
     if (little || other == 0)
         add(alikeKeys(workload));
     if (little || other == 1)
         add(inAStretch(workload, alikeKeys(workload), "k"));
     if (little || other == 2)
-        add(largeState(workload));
+        add(scaledState(workload, beyondHalf, "large state"));
+    if (little || other == 3)
+        add(scaledState(workload, belowHalf, "small state"));
     return contents;
 }
 

@@ -50,20 +50,6 @@ void liftRows(workload::Workload &workload)
     }
 }
 
-/// Of a row, of which `values` are the elements from `column` on: at least an eighth from `place` on, and on from the row's begin. Less of
-/// it would be so large in the result that nothing else counts there.
-void liftPart(std::span<float> values, std::uint64_t column, std::uint64_t rowLength, std::uint64_t place,
-              double share, float lift)
-{
-    const auto length =
-        static_cast<std::uint64_t>(std::ceil((1 + 7 * share) / 8 * static_cast<double>(rowLength)));
-    const std::uint64_t begin = place % rowLength;
-    for (std::size_t i = 0; i < values.size(); ++i) {
-        if ((column + i + rowLength - begin) % rowLength < length)
-            values[i] += lift;
-    }
-}
-
 } // namespace
 
 workload::Workload withStandingHardness(workload::Workload workload)
@@ -95,12 +81,10 @@ void applyStandingHardness(std::span<float> values, std::uint64_t first, std::ui
         CipherRandom random(seed, liftStreams + stream);
         for (std::size_t i = 0; i < values.size();) {
             const std::uint64_t row = (first + i) / rowLength;
-            const std::uint64_t column = (first + i) % rowLength;
-            const auto count = std::min<std::size_t>(values.size() - i, rowLength - column);
-            if (random.uniform(3 * row) < liftedShare)
-                liftPart(values.subspan(i, count), column, rowLength, random.bits(3 * row + 1),
-                         random.uniform(3 * row + 2), static_cast<float>(distribution.lift));
-            i += count;
+            const auto end = std::min<std::size_t>(values.size(), (row + 1) * rowLength - first);
+            const bool high = random.uniform(row) < liftedShare;
+            for (; i < end; ++i)
+                values[i] += high ? static_cast<float>(distribution.lift) : 0.0f;
         }
     }
 }
