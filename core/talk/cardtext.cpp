@@ -15,7 +15,7 @@ namespace klineage::policy {
 
 namespace {
 
-constexpr std::size_t mostIntentBytes = 42; // 72 cards in 6 KB
+constexpr std::size_t mostIntentBytes = 31; // 84 cards in 6 KB
 const std::set<std::string_view> everyGpuHas = {"gpu", "warps", "shared_memory"};
 
 std::string joined(const std::vector<std::string> &items)
