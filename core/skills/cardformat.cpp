@@ -29,11 +29,20 @@ void writeMeasured(TomlWriter &out, const Measured &measured)
     out.number("high", measured.high);
 }
 
+/// Of the key: a whole number that a double holds.
+double exactly(const TomlTable &table, const char *key, std::int64_t value)
+{
+    constexpr std::int64_t most = std::int64_t{1} << 53;
+    if (value < -most || value > most)
+        table.fail(key, std::to_string(value) + " is out of range; at most 2^53 either way.");
+    return static_cast<double>(value);
+}
+
 std::vector<double> readNumbers(const TomlTable &table, const char *key)
 {
     std::vector<double> values;
     for (const std::int64_t value : table.integers(key))
-        values.push_back(static_cast<double>(value));
+        values.push_back(exactly(table, key, value));
     return values;
 }
 
@@ -43,9 +52,9 @@ Parameter readParameter(const TomlTable &table, const ReadFigures &figures)
     parameter.name = table.string("name");
     parameter.text = table.string("text");
     parameter.values = readNumbers(table, "values");
-    parameter.preset = static_cast<double>(table.integer("default"));
+    parameter.preset = exactly(table, "default", table.integer("default"));
     for (const TomlTable &tried : table.tables("tried"))
-        parameter.tried.push_back({static_cast<double>(tried.integer("value")), figures(tried)});
+        parameter.tried.push_back({exactly(tried, "value", tried.integer("value")), figures(tried)});
     const auto isKnown = [&](double value) {
         return std::find(parameter.values.begin(), parameter.values.end(), value) != parameter.values.end();
     };

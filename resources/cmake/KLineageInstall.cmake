@@ -152,6 +152,7 @@ function(klineage_install)
         DESTINATION ${CMAKE_INSTALL_DATADIR}/klineage/workspace
         PATTERN ".*" EXCLUDE PATTERN "*.torn" EXCLUDE)
     install(FILES ${CMAKE_SOURCE_DIR}/resources/python/klineage.py DESTINATION ${CMAKE_INSTALL_DATADIR}/klineage/python)
+    install(DIRECTORY ${CMAKE_SOURCE_DIR}/resources/schemas DESTINATION ${CMAKE_INSTALL_DATADIR}/klineage)
     install(DIRECTORY ${CMAKE_SOURCE_DIR}/resources/agents DESTINATION ${CMAKE_INSTALL_DATADIR}/klineage)
     install(FILES ${CMAKE_SOURCE_DIR}/LICENSE ${CMAKE_SOURCE_DIR}/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
     if(TARGET klineage)

@@ -40,6 +40,7 @@ if [ "$purpose" = tests ]; then
 mold
 openssh-client
 openssh-server
+python3-jsonschema
 slurmctld
 slurmd
 slurm-client

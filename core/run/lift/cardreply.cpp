@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/run/lift/cardreply.h"
 
+#include "core/base/numbertext.h"
 #include "core/files/tomlreader.h"
 #include "core/run/admit/heldout.h"
 #include "core/skills/cardformat.h"
@@ -53,6 +54,8 @@ public:
         checkAll("trigger", m_card.triggers);
         for (const Claim &effect : m_card.effects)
             checkFigures(effect);
+        for (const skills::Parameter &parameter : m_card.parameters)
+            checkTried(parameter);
         if (!isWhole)
             return std::move(m_findings);
         for (const skills::LintFinding &finding : skills::lintCard(m_card, m_carrier, m_buildingBlock)) {
@@ -93,6 +96,22 @@ private:
                 m_findings.push_back("effect: '" + quantity.text
                                      + "' is no figure of the trials that it cites ("
                                      + joined(effect.evidence) + ").");
+        }
+    }
+
+    /// A figure is one of the value that the trial's candidate had.
+    void checkTried(const skills::Parameter &parameter)
+    {
+        for (const skills::TriedValue &tried : parameter.tried) {
+            const auto numbers = m_group.numbers.find(tried.measured.trial);
+            if (numbers == m_group.numbers.end())
+                continue;
+            const auto named = numbers->second.find(parameter.name);
+            if (named == numbers->second.end() || named->second.count(tried.value) == 0)
+                m_findings.push_back(
+                    "parameter " + parameter.name + ": trial " + tried.measured.trial + " says nothing of "
+                    + shortestText(tried.value) + ", since its kernel has no " + parameter.name
+                    + " of that value. Leave the tried value out, or take the kernel's name for it.");
         }
     }
 

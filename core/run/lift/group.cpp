@@ -182,7 +182,7 @@ private:
         }
         figures = figuresOf(*after, before);
         m_group.figures["trial:" + after->id] = figures;
-        addMeasured(*after);
+        addMeasured(*after, readText(lineage, member.to().file));
         text += "trial:" + after->id + ": " + figuresText(*after) + ".\n";
         for (const MetricChange &change :
              before ? metricChanges(*before, *after) : std::vector<MetricChange>())
@@ -195,8 +195,9 @@ private:
                     + factorText(comparison->speedup.value) + " of this kernel's speed.\n";
     }
 
-    void addMeasured(const gate::Trial &trial)
+    void addMeasured(const gate::Trial &trial, const std::string &candidate)
     {
+        m_group.numbers[trial.id] = namedNumbers(trial, candidate);
         std::vector<skills::Measured> &measured = m_group.measured[trial.id];
         for (const gate::Comparison &comparison : trial.verdict.comparisons) {
             const gate::Interval &speedup = comparison.speedup;
@@ -238,7 +239,7 @@ private:
         if (trial) {
             text += "trial:" + trial->id + ": " + figuresText(*trial) + ".\n";
             m_group.figures["trial:" + trial->id] = m_group.figures[citation];
-            addMeasured(*trial);
+            addMeasured(*trial, readText(lineage, attempt.file));
         }
         if (parent && attempt.category == m_group.category)
             text += fenced(diffText(readText(lineage, parent->file), readText(lineage, attempt.file), 3,

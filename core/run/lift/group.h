@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/run/lift/namednumbers.h"
 #include "core/run/lift/quantities.h"
 #include "core/skills/card.h"
 #include "core/workspace/workspace.h"
@@ -34,7 +35,9 @@ struct LiftGroup {
     std::vector<skills::Citation> rejected;      ///< the attempts
     std::map<skills::Citation, Figures> figures; ///< of everything that may be cited, trials included
     std::map<std::string, std::vector<skills::Measured>>
-        measured;         ///< what each trial that is shown was compared with, by its id
+        measured; ///< what each trial that is shown was compared with, by its id
+    std::map<std::string, NamedNumbers>
+        numbers;          ///< of the candidate of each trial that is shown, by its id; none: not known
     std::string stronger; ///< for the prompt: the kernel that the first transition ends in, whole
     skills::Scope scope;  ///< of the transitions: what a card of them claims
 };

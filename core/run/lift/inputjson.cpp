@@ -80,6 +80,18 @@ std::vector<skills::Measured> readMeasured(const std::string &trial, const json 
     return measured;
 }
 
+NamedNumbers readNamed(const json &value)
+{
+    JsonReader reader(value, {"numbers"});
+    NamedNumbers numbers;
+    for (const auto &entry : value.items()) {
+        const std::vector<double> values = readNumbers(reader, entry.key().c_str());
+        numbers[entry.key()] = {values.begin(), values.end()};
+    }
+    reader.finish();
+    return numbers;
+}
+
 LiftGroup readGroup(const json &value)
 {
     JsonReader reader(value, {"groups"});
@@ -100,6 +112,10 @@ LiftGroup readGroup(const json &value)
     if (const json *measured = reader.optionalObject("measured", maxItems)) {
         for (const auto &[trial, entries] : measured->items())
             group.measured[trial] = readMeasured(trial, entries);
+    }
+    if (const json *numbers = reader.optionalObject("numbers", maxItems)) {
+        for (const auto &[trial, named] : numbers->items())
+            group.numbers[trial] = readNamed(named);
     }
     group.scope = readScope(reader.require("scope"));
     reader.finish();
@@ -152,6 +168,9 @@ std::string writeLiftInput(const LiftInput &input)
                                            {"low", entry.low},
                                            {"high", entry.high}});
         }
+        json numbers = json::object();
+        for (const auto &[trial, named] : group.numbers)
+            numbers[trial] = named;
         out["groups"].push_back({{"category", group.category},
                                  {"locus", group.locus},
                                  {"signature", group.signature},
@@ -162,6 +181,7 @@ std::string writeLiftInput(const LiftInput &input)
                                  {"rejected", group.rejected},
                                  {"figures", figures},
                                  {"measured", measured},
+                                 {"numbers", numbers},
                                  {"stronger", group.stronger},
                                  {"scope", scopeJson(group.scope)}});
     }

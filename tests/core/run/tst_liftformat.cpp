@@ -19,8 +19,9 @@ std::string firstTrial(const std::string &prompt)
     return prompt.substr(begin, prompt.find(':', begin) - begin);
 }
 
-/// A whole card of format 2; the trial that its effect and its parameter name, and a feature that it needs.
-std::string reply2(const llm::Request &request, const std::string &trial, const std::string &feature = "cpu")
+/// A whole card of format 2; the trial that its effect and its parameter name, a feature that it needs, and a value that it says was tried.
+std::string reply2(const llm::Request &request, const std::string &trial, const std::string &feature = "cpu",
+                   const std::string &tried = "1")
 {
     const std::string evidence = "\nevidence = [\"" + firstCitation(request.messages[0].text) + "\"]\n";
     return block(
@@ -32,8 +33,8 @@ std::string reply2(const llm::Request &request, const std::string &trial, const 
             + "[[precondition]]\ntext = \"Rows are whole.\"\nwhen = \"row_elements % 4 == 0\"" + evidence
             + "[[trigger]]\ntext = \"There is much to do.\"\nwhen = \"flops > 1000\"" + evidence
             + "[[effect]]\ntext = \"It brings 2.0×.\"\ntrial = \"" + trial + "\"" + evidence
-            + "[[parameter]]\nname = \"TILE\"\ntext = \"Side of the tile.\"\nvalues = [8, 16]\ndefault = 16\n"
-            + "[[parameter.tried]]\nvalue = 16\ntrial = \"" + trial + "\"\n"
+            + "[[parameter]]\nname = \"opt_a\"\ntext = \"How much of it.\"\nvalues = [1, 2]\ndefault = 1\n"
+            + "[[parameter.tried]]\nvalue = " + tried + "\ntrial = \"" + trial + "\"\n"
             + "[[risk]]\nid = \"no-loop\"\ntext = \"Where there is none, nothing comes of it.\"" + evidence,
         "toml");
 }
@@ -84,26 +85,50 @@ private slots:
     {
         QTest::addColumn<QString>("trial");
         QTest::addColumn<QString>("feature");
+        QTest::addColumn<QString>("tried");
         QTest::newRow("a trial that was not shown") << "0123456789abcdef"
-                                                    << "cpu";
-        QTest::newRow("a feature without a name in the vocabulary") << QString() << "quantum";
+                                                    << "cpu"
+                                                    << "1";
+        QTest::newRow("a feature without a name in the vocabulary") << QString() << "quantum"
+                                                                    << "1";
+        QTest::newRow("a value that the trial's kernel has not") << QString() << "cpu"
+                                                                 << "2";
     }
 
     void whatCannotBeJudgedIsSentBack()
     {
         QFETCH(QString, trial);
         QFETCH(QString, feature);
+        QFETCH(QString, tried);
         LiftWorld world;
         world.settings.options["card_format"] = "2";
         world.addLineage("toy", {{"opt_a", "inner loop"}});
         BrainProvider author([&](const llm::Request &request) {
             const std::string named =
                 trial.isEmpty() ? firstTrial(request.messages[0].text) : trial.toStdString();
-            return reply2(request, named, feature.toStdString());
+            return reply2(request, named, feature.toStdString(), tried.toStdString());
         });
         QCOMPARE(codeOf(world.perform(lift, author)), std::string("complete"));
         QCOMPARE(world.story(), std::string("lift:failed"));
         QVERIFY(world.cards().empty());
+    }
+
+    /// Values are kept as doubles: what they do not hold would come back as another number.
+    void valuesAreThoseThatADoubleHolds()
+    {
+        LiftWorld world;
+        world.settings.options["card_format"] = "2";
+        world.addLineage("toy", {{"opt_a", "inner loop"}});
+        BrainProvider author([&](const llm::Request &request) {
+            return reply2(request, firstTrial(request.messages[0].text));
+        });
+        QCOMPARE(codeOf(world.perform(lift, author)), std::string("complete"));
+        std::string text = skills::writeCard(world.cards().front().card);
+        text.replace(text.find("values = [1, 2]"), 15, "values = [1, 9223372036854775807]");
+        const Result<skills::Card> card = skills::parseCard(text, "card.toml");
+        QVERIFY(!card);
+        QVERIFY2(card.error().message.find("out of range") != std::string::npos,
+                 card.error().message.c_str());
     }
 
     void aMergeAddsWhatOnlyFormat2Has()
