@@ -208,7 +208,8 @@ private:
     bool m_painted = false;
     bool m_revealed = false; ///< all panels are there, those behind tabs too
     bool m_reading = false;
-    bool m_triaging = false; ///< a card was chosen rather than a step: verdicts go on to the next one
+    bool m_triaging = false;      ///< a card was chosen rather than a step: verdicts go on to the next one
+    bool m_revealsUndone = false; ///< what is written next was asked for by an undo or a redo
 };
 
 } // namespace klineage::ui

@@ -8,6 +8,7 @@
 #include "ui/shell/devicemonitor.h"
 #include "ui/shell/problemsmodel.h"
 #include "ui/style/icons.h"
+#include "ui/style/plainwidgets.h"
 #include "ui/style/theme.h"
 
 #include <QHBoxLayout>
@@ -49,7 +50,7 @@ StatusLine::StatusLine(DeviceMonitor *devices, GateController *gate, ProblemsMod
     , m_problemsModel(problems)
     , m_devices(new QLabel)
     , m_pool(new QToolButton)
-    , m_message(new QLabel)
+    , m_message(new ElidedLabel)
     , m_problems(new QToolButton)
     , m_job(new QToolButton)
     , m_progress(new QProgressBar)
@@ -59,9 +60,8 @@ StatusLine::StatusLine(DeviceMonitor *devices, GateController *gate, ProblemsMod
     setSizeGripEnabled(false);
     m_devices->setTextFormat(Qt::RichText);
     m_devices->setAccessibleName(tr("Devices"));
-    m_message->setAccessibleName(tr("Message"));
     m_message->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
-    m_message->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+    showMessageText({});
     m_problems->setIcon(icon(QStringLiteral("problems")));
     m_problems->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
     m_progress->setFixedWidth(90);
@@ -93,7 +93,7 @@ StatusLine::StatusLine(DeviceMonitor *devices, GateController *gate, ProblemsMod
 
     m_messageTimer->setSingleShot(true);
     m_messageTimer->setInterval(messageMs);
-    connect(m_messageTimer, &QTimer::timeout, m_message, &QLabel::clear);
+    connect(m_messageTimer, &QTimer::timeout, this, [this] { showMessageText({}); });
     connect(m_problems, &QToolButton::clicked, this, &StatusLine::problemsRequested);
     connect(m_pool, &QToolButton::clicked, this, &StatusLine::poolRequested);
     connect(m_job, &QToolButton::clicked, this, [this] {
@@ -123,12 +123,16 @@ StatusLine::StatusLine(DeviceMonitor *devices, GateController *gate, ProblemsMod
 
 void StatusLine::say(const QString &message)
 {
-    // Of what does not fit, the beginning is seen.
-    const bool fits = m_message->fontMetrics().horizontalAdvance(message) <= m_message->width();
-    m_message->setAlignment((fits ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
-    m_message->setText(message);
-    m_message->setToolTip(message);
+    showMessageText(message);
     m_messageTimer->start();
+}
+
+/// What does not fit ends in dots, and is whole in the tool tip.
+void StatusLine::showMessageText(const QString &message)
+{
+    m_message->setWhole(message);
+    m_message->setAccessibleName(tr("Message"));
+    m_message->setAccessibleDescription(message);
 }
 
 void StatusLine::showDevices()

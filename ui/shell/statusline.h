@@ -13,6 +13,7 @@ class QToolButton;
 namespace klineage::ui {
 
 class DeviceMonitor;
+class ElidedLabel;
 class GateController;
 class GateDesk;
 class ProblemsModel;
@@ -41,6 +42,7 @@ signals:
     void poolRequested();
 
 private:
+    void showMessageText(const QString &message);
     void showDevices();
     void showProblems();
     void showJob(const QString &text);
@@ -55,7 +57,7 @@ private:
     ProblemsModel *m_problemsModel;
     QLabel *m_devices;
     QToolButton *m_pool;
-    QLabel *m_message;
+    ElidedLabel *m_message;
     QToolButton *m_problems;
     QToolButton *m_job;
     QProgressBar *m_progress;

@@ -190,10 +190,15 @@ void MainWindow::connectReview()
             library->chooseCard(name);
         if (!shownPanels().contains(card))
             raisePanel(QStringLiteral("card"));
-        connect(
-            m_reviewer, &CardReviewer::written, library, [library] { library->revealCard(); },
-            Qt::SingleShotConnection);
+        m_revealsUndone = true;
     });
+    connect(m_reviewer, &CardReviewer::written, library, [this, library] {
+        if (std::exchange(m_revealsUndone, false))
+            library->revealCard();
+    });
+    connect(m_reviewer, &CardReviewer::failed, this, [this] { m_revealsUndone = false; });
+    connect(m_reviewer, &CardReviewer::undoingComment, m_centre,
+            [this] { m_centre->showPage(QStringLiteral("diff")); });
 }
 
 /// A card is looked at with the step that it was lifted from.

@@ -7,6 +7,7 @@
 #include "ui/diff/diffpanel.h"
 #include "ui/diff/view/diffview.h"
 #include "ui/models/viewed.h"
+#include "ui/shell/centre.h"
 #include "ui/shell/commands/keymodel.h"
 #include "ui/style/theme.h"
 
@@ -162,12 +163,16 @@ private slots:
         real.focus("diff");
         real.press(Qt::Key_F8);
         say(real, QStringLiteral("of the code"));
+        // What is taken back is looked at, wherever one has gone meanwhile.
+        real.window->centre()->showPage(QStringLiteral("compare"));
+        real.focus("lineage");
         const QString card = real.card();
         const std::size_t reviews = real.record(card).reviews.size();
         QCOMPARE(real.record(card).reviews.back().reason, std::string("of the card"));
         real.press(Qt::Key_Z, Qt::ControlModifier);
         QVERIFY(real.written());
         QVERIFY(threads(real).empty());
+        QCOMPARE(real.window->centre()->page(), QStringLiteral("diff"));
         QCOMPARE(real.record(card).reviews.size(), reviews);
         real.press(Qt::Key_Z, Qt::ControlModifier);
         QVERIFY(real.written());

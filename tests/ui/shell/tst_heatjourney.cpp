@@ -40,7 +40,7 @@ struct HeatWindow : RealWindow {
     {
         for (const QLabel *label : window->findChildren<QLabel *>()) {
             if (label->accessibleName() == QLatin1String("Message"))
-                return label->text();
+                return label->toolTip(); // all of it
         }
         return {};
     }

@@ -87,7 +87,7 @@ private slots:
         QCOMPARE(real.row(), QString::fromStdString(where));
         bool isTold = false;
         for (const QLabel *label : real.window->statusBar()->findChildren<QLabel *>())
-            isTold = isTold || label->text().contains(QLatin1String("steps by what it gained"));
+            isTold = isTold || label->toolTip().contains(QLatin1String("steps by what it gained"));
         QVERIFY(isTold);
 
         // What it needs: the card of the step is there, with its preconditions.
