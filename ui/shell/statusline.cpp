@@ -60,6 +60,7 @@ StatusLine::StatusLine(DeviceMonitor *devices, GateController *gate, ProblemsMod
     setSizeGripEnabled(false);
     m_devices->setTextFormat(Qt::RichText);
     m_devices->setAccessibleName(tr("Devices"));
+    m_devices->setObjectName(QStringLiteral("devices"));
     m_message->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
     showMessageText({});
     m_problems->setIcon(icon(QStringLiteral("problems")));

@@ -216,7 +216,7 @@ private slots:
         QCOMPARE(outcome.json["roofline"]["points"].toArray().size(), 9);
         const QString text =
             QString::fromUtf8(runCli({"lineage", "explain", "gemm/sm90/K08", "--workspace", shipped}).out);
-        QVERIFY2(text.startsWith("K08 is 1.13"), qPrintable(text));
+        QVERIFY2(text.startsWith("K08 is 1.125"), qPrintable(text));
         QVERIFY(text.contains("95 % interval") && text.contains("of the difference"));
         QVERIFY(text.contains("Limited by") && text.contains("ROOFLINE"));
         const Outcome pinned = runCli(

@@ -282,8 +282,9 @@ private slots:
         real.focus("lineage");
         real.press(Qt::Key_V);
         QCOMPARE(real.row(), QStringLiteral("K04"));
+        const lineage::Lineage &gemm = *real.window->workspace()->lineage(QStringLiteral("gemm/sm90"));
         const QString key = Viewed::stepKey(QStringLiteral("gemm/sm90"), QStringLiteral("K05"),
-                                            QStringLiteral("6d72a49be32a70a6"));
+                                            QString::fromStdString(gemm.findState("K05")->trial));
         QVERIFY(real.window->viewed()->contains(key));
         Viewed again;
         again.setWorkspace(real.folder.path());

@@ -191,7 +191,7 @@ private slots:
     /// Without NVRTC a state whose trial kept nothing says why, and what to do; nothing waits.
     void withoutACompilerThePageSaysSo()
     {
-        const Window real("gemm/sm90/K05");
+        const Window real("linear/sm90/K05");
         QVERIFY(real.ready);
         real.machine()->setCompiler({klineage::test::programPath("/klineage-fakecompiler"), "none"});
         QVERIFY(real.open());
