@@ -25,6 +25,12 @@ struct CompiledLaunch {
     struct Map {
         std::vector<std::int64_t> box; ///< outermost first
         kernel::Swizzle swizzle = kernel::Swizzle::None;
+        /// Where the compiler makes it itself: of the tensor that this argument of the plan's is. Otherwise the plan has the map.
+        std::optional<std::size_t> argument{};
+        std::vector<std::string> dims{};    ///< of its own: expressions of the plan's, outermost first
+        std::vector<std::string> strides{}; ///< of its own: the same in elements, the innermost left out
+        kernel::L2Promotion promotion = kernel::L2Promotion::None; ///< of its own
+        kernel::TensorMapFill fill = kernel::TensorMapFill::Zero;  ///< of its own
     };
     std::string kernel;       ///< its name in the binary
     std::int64_t threads = 0; ///< in a block
@@ -33,7 +39,12 @@ struct CompiledLaunch {
         0;                     ///< of memory that each block has to itself, behind the first of `pointers`
     std::int64_t pointers = 0; ///< that it takes behind the plan's arguments; those to nothing may be null
     std::vector<Map> maps;     ///< one a tensor map among the arguments, in their order
+    /// What the kernel takes, where that is not the plan's arguments in their order: the places of those, and -1 - n for the map n.
+    std::optional<std::vector<std::int64_t>> takes{};
 };
+
+/// Texts of headers by the names that they are included by.
+using HeaderTexts = std::map<std::string, std::string>;
 
 /// What the compiler made of a candidate. A candidate that does not compile is a value, not an Error.
 struct CompileOutput {
@@ -161,7 +172,8 @@ struct TimedSample {
     double clockMhz = 0; ///< cycles over nanoseconds around the sample; 0: not known
     /// Of the outputs as the sample left them, launch by launch: [launch][output][tile]. Empty without fill word or setOutputs().
     std::vector<TilePrint> prints{};
-    /// CUDA: what the sample changed though none of its runs may: a byte of a buffer, or (buffer 0) the offset-th of Guards::variables.
+    /// CUDA: what the sample changed though none of its runs may: a byte of a buffer, or (buffer 0) the offset-th of Guards::variables, or,
+    /// where the offset is their number, memory that the driver keeps for itself.
     std::optional<BufferBinding> touched{};
 };
 
@@ -289,9 +301,10 @@ public:
 [[nodiscard]] Result<std::unique_ptr<Backend>> openOpenClBackend();
 [[nodiscard]] Result<std::unique_ptr<Backend>> openCudaBackend();
 
-/// NVRTC, in the compiler process: needs no device. target: "sm_90a". Never throws; loads libnvrtc at run time.
+/// NVRTC, in the compiler process: needs no device. target: "sm_90a". headers: of a language whose compiler wrote the source; what is not theirs is
+/// the toolkit's. Never throws; loads libnvrtc at run time.
 [[nodiscard]] Result<CompileOutput> compileCuda(const std::string &source, const std::string &name,
                                                 const std::map<std::string, std::int64_t> &tunables,
-                                                const std::string &target);
+                                                const std::string &target, const HeaderTexts &headers = {});
 
 } // namespace klineage::gate

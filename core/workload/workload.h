@@ -52,6 +52,7 @@ struct Distribution {
     double factor = 1;     ///< Not in files: of all that the above gives, a power of two
     /// Not in files, of an operand of a product: the terms of each sum come in pairs that cancel, but for this share of an element.
     double cancels = 0;
+    bool isNear = false;   ///< with `pair`: both terms are of the same sixteen
     bool isSecond = false; ///< with `cancels` and `pair`: of the two operands
     bool sumsDown =
         false; ///< with `cancels`, `spike` and `pair`: the sum runs over the dimension before the last
@@ -74,7 +75,8 @@ struct Distribution {
     std::int64_t headGroups = 0;
     /// Not in files, of tensors whose rows are heads: what the elements of the last head are multiplied by, after all of the above.
     double lastHead = 1;
-    double lift = 0; ///< Not in files: added to one row in sixteen, after all of the above
+    double lift =
+        0; ///< Not in files: about this is added to one row in sixteen, or taken from it, after all of the above
 
     friend bool operator==(const Distribution &, const Distribution &) = default;
 };

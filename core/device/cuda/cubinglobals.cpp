@@ -62,10 +62,17 @@ tl::unexpected<Error> tooLarge()
         "Its variables take more than 64 MiB. Memory is given as workspaces, which the plan asks for.");
 }
 
-/// Of the functions that the driver offers to kernels. What they hand out lasts from launch to launch, and nobody sees it.
-bool takesHeap(const std::string &function)
+/// What a kernel calls of the driver is no symbol of its module. Printing and failing leave nothing that it could find again; heaps (malloc(),
+/// free(), __cuda_syscall_aligned_malloc() under whatever name) hand out memory that lasts from launch to launch, and that nobody sees.
+Status checkCalled(const std::string &function)
 {
-    return function == "malloc" || function == "free";
+    if (function == "vprintf" || function == "__assertfail")
+        return {};
+    if (function.find("malloc") != std::string::npos || function.find("free") != std::string::npos)
+        return fail(ErrorCode::InvalidInput, "It takes memory from the device's heap, which is not "
+                                             "offered: the plan asks for workspaces.");
+    return fail(ErrorCode::InvalidInput,
+                "It calls " + function + ", which is neither in it nor among what kernels may call.");
 }
 
 /// Constant memory is memory like any other to who has its address. Bank 3 has what the source declares; the others are the driver's and
@@ -175,10 +182,11 @@ Result<std::vector<DeviceGlobal>> globalsOf(std::span<const std::byte> cubin)
             const auto symbol = reader.read<Elf64_Sym>(table.sh_offset + at);
             if (!symbol)
                 return broken();
-            if (forDevice && symbol->st_shndx == SHN_UNDEF && ELF64_ST_TYPE(symbol->st_info) == STT_FUNC
-                && takesHeap(reader.text((*sections)[table.sh_link], symbol->st_name).value_or("")))
-                return fail(ErrorCode::InvalidInput, "It takes memory from the device's heap, which is not "
-                                                     "offered: the plan asks for workspaces.");
+            if (forDevice && symbol->st_shndx == SHN_UNDEF && ELF64_ST_TYPE(symbol->st_info) == STT_FUNC) {
+                const auto called = reader.text((*sections)[table.sh_link], symbol->st_name);
+                if (auto checked = checkCalled(called.value_or("")); !checked)
+                    return tl::unexpected(checked.error());
+            }
             if (ELF64_ST_TYPE(symbol->st_info) != STT_OBJECT || symbol->st_shndx >= sections->size()
                 || !isWritable((*names)[symbol->st_shndx]) || symbol->st_size == 0)
                 continue;

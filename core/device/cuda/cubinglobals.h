@@ -23,7 +23,7 @@ struct DeviceGlobal {
 };
 
 /// Reads the ELF of a cubin: objects in the sections .nv.global, .nv.global.init and .nv.constant3. Works without CUDA. Fails on anything that is not
-/// a 64-bit little-endian ELF with sound tables, on more than 64 MiB of variables, and on calls of malloc() and free(): what these hand
+/// a 64-bit little-endian ELF with sound tables, on more than 64 MiB of variables, and on calls of what is not in it but printf() and assert(): what a heap hands
 /// out lasts from launch to launch, and is no symbol.
 [[nodiscard]] Result<std::vector<DeviceGlobal>> globalsOf(std::span<const std::byte> cubin);
 

@@ -6,6 +6,7 @@
 #include "core/device/cuda/vendor.h"
 
 #include <algorithm>
+#include <set>
 
 namespace klineage::gate {
 
@@ -107,6 +108,8 @@ Result<ModuleId> CudaBackend::load(std::span<const std::byte> binary, const std:
 void CudaBackend::unload(ModuleId module)
 {
     std::erase_if(m_variables, [&](const Variable &variable) { return variable.which.module == module; });
+    m_driverPieces.clear(); // until guards are set again
+    m_meetingPieces.clear();
     if (m_held.eraseModule(module))
         m_driver.ctxResetPersistingL2Cache();
 }
@@ -314,7 +317,31 @@ Status CudaBackend::setGuards(const Guards &guards)
         if (auto read = readGlobal(variable.module, variable.name, m_variables.back().held); !read)
             return read;
     }
+    m_driverPieces = besideVariables();
+    if (m_helpers.installed()) {
+        const auto pieces = m_helpers.driverPieces(m_stream.get());
+        if (!pieces)
+            return tl::unexpected(pieces.error());
+        m_driverPieces.insert(m_driverPieces.end(), pieces->parameters.begin(), pieces->parameters.end());
+        m_meetingPieces = pieces->meeting;
+    }
     return {};
+}
+
+/// The driver lays variables of all modules one behind the other, 256 bytes apart at least, in pieces of memory of which it hands out no part
+/// to anybody else. What lies between and behind them is nobody's, and lasts from launch to launch.
+std::vector<Region> CudaBackend::besideVariables() const
+{
+    constexpr std::uint64_t pieceBytes = ScatteredMemory::pageBytes;
+    std::set<std::uint64_t> pieces;
+    for (const Variable &variable : m_variables) {
+        pieces.insert(variable.address / pieceBytes);
+        pieces.insert((variable.address + variable.held.size() - 1) / pieceBytes);
+    }
+    std::vector<Region> regions;
+    for (const std::uint64_t piece : pieces)
+        regions.push_back({piece * pieceBytes, pieceBytes});
+    return regions;
 }
 
 Status CudaBackend::setContents(const std::vector<std::vector<CopyRange>> &sets)

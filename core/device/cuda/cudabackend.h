@@ -101,13 +101,16 @@ private:
     Result<CUgraphExec> splitGraph(Entry &entry, const std::vector<Part> &parts, const TimedRun &run);
     Status enqueueCopies(std::span<const CopyRange> ranges);
     Status makeContents(const TimedRun &run);
-    /// What the inputs of all sets add up to.
+    /// What the inputs of all sets add up to, and what there is of the driver's.
     struct InputSums {
         std::uint64_t key = 0;
         std::vector<Region> regions;
         std::vector<std::uint64_t> values;
+        std::vector<Region>
+            metRegions; ///< of a cooperative launch: m_meetingPieces, but for the highest bits
+        std::vector<std::uint64_t> met;
     };
-    Result<InputSums> inputSums(std::uint64_t key);
+    Result<InputSums> inputSums(std::uint64_t key, bool meets);
     Result<std::optional<BufferBinding>> changedInput(const InputSums &before, const TimedRun &run);
     /// What a sample changed that it may not.
     Result<std::optional<BufferBinding>> touched(const Entry &entry, const TimedRun &run);
@@ -138,6 +141,10 @@ private:
         std::vector<std::byte> held;
     };
     std::vector<Variable> m_variables;
+    /// Of the driver's memory what kernels can find, and no run may change: around variables, parameters and what blocks meet at.
+    std::vector<Region> m_driverPieces;
+    std::vector<Region> m_meetingPieces;
+    [[nodiscard]] std::vector<Region> besideVariables() const;
 };
 
 } // namespace klineage::gate::cuda

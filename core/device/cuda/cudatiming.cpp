@@ -15,6 +15,8 @@ namespace {
 
 constexpr double betweenReadingsNs = 10e6; ///< of the energy counter
 constexpr std::size_t smallVariableBytes = std::size_t{16} << 10;
+constexpr std::uint32_t butTheHighest =
+    0x7fffffff; ///< bits of a word: blocks that have met leave the other one turned
 
 } // namespace
 
@@ -151,7 +153,8 @@ Result<TimedSample> CudaBackend::time(const TimedRun &run)
         return tl::unexpected(put.error());
     const bool helped = m_helpers.installed();
     const bool watched = helped && run.fillWord != 0 && !subject.outputs.empty();
-    const auto before = watched ? inputSums(entropy()) : Result<InputSums>(InputSums());
+    const auto before =
+        watched ? inputSums(entropy(), subject.subject->meets()) : Result<InputSums>(InputSums());
     if (!before)
         return tl::unexpected(before.error());
     if (helped && run.fillWord != 0) {
@@ -203,16 +206,23 @@ Result<TimedSample> CudaBackend::time(const TimedRun &run)
     return sample;
 }
 
-Result<CudaBackend::InputSums> CudaBackend::inputSums(std::uint64_t key)
+Result<CudaBackend::InputSums> CudaBackend::inputSums(std::uint64_t key, bool meets)
 {
-    InputSums sums{key, {}, {}};
+    InputSums sums{key, {}, {}, {}, {}};
     for (const Contents &set : m_contents)
         sums.regions.insert(sums.regions.end(), set.inputs.begin(), set.inputs.end());
+    sums.regions.insert(sums.regions.end(), m_driverPieces.begin(), m_driverPieces.end());
+    std::vector<Region> &met = meets ? sums.metRegions : sums.regions;
+    met.insert(met.end(), m_meetingPieces.begin(), m_meetingPieces.end());
     sums.regions = m_helpers.cut(sums.regions);
     auto added = m_helpers.sums(m_stream.get(), sums.regions, key);
     if (!added)
         return tl::unexpected(added.error());
     sums.values = std::move(*added);
+    auto addedMet = m_helpers.sums(m_stream.get(), sums.metRegions, key, butTheHighest);
+    if (!addedMet)
+        return tl::unexpected(addedMet.error());
+    sums.met = std::move(*addedMet);
     return sums;
 }
 
@@ -234,9 +244,16 @@ Result<std::optional<BufferBinding>> CudaBackend::changedInput(const InputSums &
                                         && range.toOffset < place->offsetBytes + region.bytes
                                         && place->offsetBytes < range.toOffset + range.bytes;
                              });
+        if (!place)
+            return BufferBinding{0, m_variables.size()};
         if (!ours)
             return place;
     }
+    const auto met = m_helpers.sums(m_stream.get(), before.metRegions, before.key, butTheHighest);
+    if (!met)
+        return tl::unexpected(met.error());
+    if (*met != before.met)
+        return BufferBinding{0, m_variables.size()};
     return std::optional<BufferBinding>();
 }
 

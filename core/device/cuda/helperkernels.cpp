@@ -72,7 +72,8 @@ __device__ u64 spread(u64 x)
 }
 
 // What the bytes of each region add up to, with a key that nobody else knows.
-extern "C" __global__ void klineage_sum(const Region *regions, u64 key, u64 *sums)
+// mask: of the bits of each word that count.
+extern "C" __global__ void klineage_sum(const Region *regions, u64 key, unsigned mask, u64 *sums)
 {
     const Region region = regions[blockIdx.x];
     u64 sum = 0;
@@ -81,14 +82,14 @@ extern "C" __global__ void klineage_sum(const Region *regions, u64 key, u64 *sum
 #pragma unroll 4
         for (u64 i = threadIdx.x; i < region.bytes / 16; i += blockDim.x) {
             const uint4 is = in[i];
-            sum += spread(key + ((4 * i) << 32 | is.x)) + spread(key + ((4 * i + 1) << 32 | is.y))
-                   + spread(key + ((4 * i + 2) << 32 | is.z)) + spread(key + ((4 * i + 3) << 32 | is.w));
+            sum += spread(key + ((4 * i) << 32 | (is.x & mask))) + spread(key + ((4 * i + 1) << 32 | (is.y & mask)))
+                   + spread(key + ((4 * i + 2) << 32 | (is.z & mask))) + spread(key + ((4 * i + 3) << 32 | (is.w & mask)));
         }
     } else {
         const u64 words = region.bytes / 4;
         const unsigned *in = reinterpret_cast<const unsigned *>(region.address);
         for (u64 i = threadIdx.x; i < words; i += blockDim.x)
-            sum += spread(key + (i << 32 | in[i]));
+            sum += spread(key + (i << 32 | (in[i] & mask)));
         if (threadIdx.x < region.bytes % 4) {
             const u64 last = region.address + words * 4 + threadIdx.x;
             sum += spread(~key + (u64(threadIdx.x) << 32 | *reinterpret_cast<const unsigned char *>(last)));
@@ -234,6 +235,16 @@ extern "C" __global__ void klineage_probe(Mark *marks)
     marks[blockIdx.x].sm = sm;
     marks[blockIdx.x].cycles = cycles;
     marks[blockIdx.x].nanoseconds = nanoseconds;
+}
+
+// Where a parameter lies, and what blocks of a cooperative launch meet at.
+extern "C" __global__ void klineage_places(const __grid_constant__ u64 own, u64 *places)
+{
+    unsigned high, low;
+    asm volatile("mov.u32 %0, %%envreg1;" : "=r"(high));
+    asm volatile("mov.u32 %0, %%envreg2;" : "=r"(low));
+    places[0] = reinterpret_cast<u64>(&own);
+    places[1] = u64(high) << 32 | low;
 }
 
 // The same numbers as tilePrintOf() makes (core/device/tileprint.h). kind: see kindOf() in core/device/cuda/helpers.cpp.

@@ -95,6 +95,7 @@ Status Helpers::install(CUdevice device, std::span<const std::byte> cubin)
                                          {&m_scrubStack, "klineage_scrub_stack"},
                                          {&m_scrubDeep, "klineage_scrub_deep"},
                                          {&m_probe, "klineage_probe"},
+                                         {&m_places, "klineage_places"},
                                          {&m_print, "klineage_print"},
                                          {&m_flush, "klineage_flush"},
                                          {&m_unmark, "klineage_unmark"},
@@ -264,7 +265,7 @@ Result<CUdeviceptr> Helpers::touched(CUstream stream, std::vector<Region> region
 }
 
 Result<std::vector<std::uint64_t>> Helpers::sums(CUstream stream, const std::vector<Region> &regions,
-                                                 std::uint64_t key)
+                                                 std::uint64_t key, std::uint32_t mask)
 {
     std::vector<std::uint64_t> sums(regions.size(), 0);
     if (regions.empty())
@@ -279,7 +280,7 @@ Result<std::vector<std::uint64_t>> Helpers::sums(CUstream stream, const std::vec
     Status done = m_driver.toDevice(table, regions.data(), regionBytes, what);
     if (done)
         done = m_driver.toDevice(to, sums.data(), sumBytes, what);
-    void *arguments[] = {&table, &key, &to};
+    void *arguments[] = {&table, &key, &mask, &to};
     if (done)
         done = launch(m_sum, static_cast<unsigned>(regions.size()), 1, fillThreads, 0, stream, arguments,
                       "klineage_sum");

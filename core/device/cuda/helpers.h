@@ -120,9 +120,18 @@ public:
                                               std::uint32_t word, const std::vector<Held> &held);
     /// Long regions in pieces, of which there are enough to keep the device busy: what sums() wants.
     [[nodiscard]] std::vector<Region> cut(const std::vector<Region> &regions) const;
-    /// What the bytes of each region add up to, under a key. The stream has finished before and after.
+    /// What the words of each region add up to, under a key; of each the bits of `mask`. The stream has finished before and after.
     [[nodiscard]] Result<std::vector<std::uint64_t>> sums(CUstream stream, const std::vector<Region> &regions,
-                                                          std::uint64_t key);
+                                                          std::uint64_t key, std::uint32_t mask = ~0u);
+    /// Memory of the driver's that kernels find by where their parameters lie in a graph, and by what the blocks of a cooperative launch meet at,
+    /// in the pieces that it hands out of: of nobody's, it lasts from launch to launch. But for what a replay changes by itself. The stream
+    /// has finished before and after.
+    struct DriverPieces {
+        std::vector<Region> parameters; ///< that lie elsewhere
+        std::vector<Region>
+            meeting; ///< an honest cooperative launch leaves words here whose highest bit is another
+    };
+    [[nodiscard]] Result<DriverPieces> driverPieces(CUstream stream);
     /// What `count` launches over the sets from `first` on left in their outputs. The stream has finished before and after.
     [[nodiscard]] Result<std::vector<TilePrint>> look(CUstream stream, const OutputTable &table,
                                                       std::size_t first, std::size_t count,
@@ -164,6 +173,7 @@ private:
     CUfunction m_scrubStack = nullptr;
     CUfunction m_scrubDeep = nullptr;
     CUfunction m_probe = nullptr;
+    CUfunction m_places = nullptr;
     CUfunction m_print = nullptr;
     CUfunction m_blend = nullptr;
     CUfunction m_flush = nullptr;

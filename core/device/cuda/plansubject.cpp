@@ -58,6 +58,7 @@ public:
     std::size_t setCount() const override { return m_sets.size(); }
     std::vector<std::string> kernels() const override;
     std::size_t localBytes() const override;
+    bool meets() const override;
     std::vector<Metric> metrics() const override;
 
 private:
@@ -356,6 +357,12 @@ std::size_t PlanSubject::localBytes() const
     for (const PreparedLaunch &prepared : m_launches)
         most = std::max(most, localBytesOf(prepared));
     return most;
+}
+
+bool PlanSubject::meets() const
+{
+    return std::any_of(m_launches.begin(), m_launches.end(),
+                       [](const PreparedLaunch &prepared) { return prepared.launch.cooperative; });
 }
 
 std::vector<Metric> PlanSubject::metrics() const

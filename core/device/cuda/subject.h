@@ -40,6 +40,8 @@ public:
     [[nodiscard]] virtual std::string version() const { return {}; }
     /// The most local memory that a thread of it has, bytes.
     [[nodiscard]] virtual std::size_t localBytes() const { return 0; }
+    /// Blocks of a launch wait for each other (a cooperative launch).
+    [[nodiscard]] virtual bool meets() const { return false; }
     [[nodiscard]] virtual std::vector<Metric> metrics() const { return {}; }
 };
 

@@ -20,7 +20,7 @@ using kernel::DType;
 using workload::Distribution;
 using workload::DistributionKind;
 
-constexpr double littleFlops = 2e8;
+constexpr double littleFlops = 3e8;
 constexpr double littleBytes = 16e6;
 constexpr double normShare = 0x1p-21;
 constexpr double widerRows = 6;
@@ -38,9 +38,14 @@ constexpr std::array addingUp{"softmax_rows",     "layernorm_rows", "rmsnorm_row
 constexpr std::array selections{"sort_rows", "topk_rows", "topk_sorted_rows"};
 constexpr int manyCopies = 32;
 
-/// Rows that lie here as a whole: their exponentials are all zero in single precision, even 80 above.
-constexpr double farBelow = -200;
+/// Rows that lie so far below as a whole that their exponentials are all zero in single precision, or nearly; and rows that lie so many
+/// deviations from zero that a variance of one pass over squares is not exact. How far is drawn.
+constexpr double leastBelow = 88;
+constexpr double mostBelow = 300;
+constexpr double leastOffset = 12;
+constexpr double mostOffset = 100;
 constexpr std::array shiftInvariant{"softmax_rows"};
+constexpr std::array centring{"layernorm_rows"};
 
 constexpr double largePair =
     0x1p12; ///< in half precision a score is off by half, in single by nothing that counts
@@ -102,8 +107,23 @@ std::optional<double> largestProduct(const workload::Workload &workload, const C
     return std::sqrt(pixels * largestSquares(*data, false) * largestSquares(*weight, true));
 }
 
+/// Where rows of an operator whose results do not change with it lie besides; nothing: where its cases have them.
+std::optional<double> besides(const workload::Workload &workload, const Distribution &ordinary,
+                              std::uint64_t seed)
+{
+    if (ordinary.kind != DistributionKind::Normal)
+        return std::nullopt;
+    CipherRandom random(seed, scaleStream);
+    const double drawn = random.uniform(8);
+    if (contains(shiftInvariant, workload.oracle))
+        return -(leastBelow + (mostBelow - leastBelow) * drawn * drawn);
+    if (contains(centring, workload.oracle))
+        return ordinary.stddev * leastOffset * std::pow(mostOffset / leastOffset, drawn);
+    return std::nullopt;
+}
+
 /// Each row as one of the cases has it, or, about half of them, as the timed one.
-std::optional<workload::Case> allCases(const workload::Workload &workload)
+std::optional<workload::Case> allCases(const workload::Workload &workload, std::uint64_t seed)
 {
     workload::Case hard = workload.cases.front();
     const std::vector<const workload::Case *> cases = hardCases(workload);
@@ -117,10 +137,10 @@ std::optional<workload::Case> allCases(const workload::Workload &workload)
         Distribution all;
         for (const workload::Case *c : cases)
             all.parts.push_back(workload.distributionOf(tensor, *c));
-        if (Distribution low = ordinary;
-            contains(shiftInvariant, workload.oracle) && low.kind == DistributionKind::Normal) {
-            low.mean = farBelow;
-            all.parts.push_back(low);
+        if (const auto mean = besides(workload, ordinary, seed);
+            mean && (*mean < 0 || holdsManyScales(tensor.dtype))) {
+            all.parts.push_back(ordinary);
+            all.parts.back().mean = *mean;
         }
         all.parts.insert(all.parts.end(), all.parts.size(), ordinary);
         all.lift = ordinary.lift;
@@ -131,9 +151,9 @@ std::optional<workload::Case> allCases(const workload::Workload &workload)
 
 /// Few elements of few rows as the cases have them, or, of selections, alike: who looks at others, be it in all rows, does not see them.
 /// Where there is little work several such contents, the first of one piece.
-std::vector<workload::Case> fewHard(const workload::Workload &workload)
+std::vector<workload::Case> fewHard(const workload::Workload &workload, std::uint64_t seed)
 {
-    const std::optional<workload::Case> all = allCases(workload);
+    const std::optional<workload::Case> all = allCases(workload, seed);
     if (!all)
         return {};
     std::vector<workload::Case> contents;
@@ -191,25 +211,43 @@ std::optional<workload::Case> largeKeys(const workload::Workload &workload,
     return hard;
 }
 
-/// And of one query in sixteen two terms of each score are far larger than all others and cancel: such scores are as they would be without. Of
-/// operands of 16 bits.
-std::optional<workload::Case> withLargePairs(const workload::Workload &workload,
-                                             std::optional<workload::Case> hard)
+/// Of one query in sixteen two terms of each score are far larger than all others and cancel; all else is as usual, and so are the scores: who
+/// guards half precision by what is large in them, or in keys, sees nothing. Of operands of 16 bits.
+std::optional<workload::Case> largePairs(const workload::Workload &workload, bool near)
 {
-    const workload::Tensor *queries = tensorOf(workload, "q");
-    const workload::Tensor *keys = tensorOf(workload, "k");
-    if (!hard || !queries || !keys)
-        return hard;
-    for (const workload::Tensor *tensor : {queries, keys}) {
-        if (tensor->dtype != DType::F16 && tensor->dtype != DType::BF16)
-            return hard;
-    }
-    for (const workload::Tensor *tensor : {queries, keys}) {
-        Distribution &d = hard->distributions[tensor->name];
+    workload::Case hard = workload.cases.front();
+    for (const char *role : {"q", "k"}) {
+        const workload::Tensor *tensor = tensorOf(workload, role);
+        if (!tensor || (tensor->dtype != DType::F16 && tensor->dtype != DType::BF16))
+            return std::nullopt;
+        Distribution d = workload.distributionOf(*tensor, hard);
         d.pair = largePair;
-        d.isSecond = tensor == keys;
+        d.isNear = near;
+        d.isSecond = std::string_view(role) == "k";
+        hard.distributions[tensor->name] = d;
     }
-    hard->name += ", large pairs";
+    hard.name += near ? " (near large pairs)" : " (large pairs)";
+    return hard;
+}
+
+/// Queries on one side of zero and keys on the other: all scores of all queries are about so far below it.
+std::optional<workload::Case> scoresFarBelow(const workload::Workload &workload, double score)
+{
+    workload::Case hard = workload.cases.front();
+    double sign = 1;
+    for (const char *role : {"q", "k"}) {
+        const workload::Tensor *tensor = tensorOf(workload, role);
+        const auto shape = tensor ? workload.shapeOf(*tensor, hard) : Result<std::vector<std::int64_t>>();
+        if (!shape || shape->empty() || shape->back() < 1)
+            return std::nullopt;
+        Distribution d = workload.distributionOf(*tensor, hard);
+        if (d.kind != DistributionKind::Normal)
+            return std::nullopt;
+        d.mean = sign * std::sqrt(score / std::sqrt(static_cast<double>(shape->back())));
+        hard.distributions[tensor->name] = d;
+        sign = -1;
+    }
+    hard.name += " (scores far below)";
     return hard;
 }
 
@@ -226,8 +264,8 @@ std::vector<workload::Case> hardContents(const workload::Workload &workload, std
     if (isProduct(workload.oracle) || workload.oracle == "conv2d_nhwc") {
         contents = hardProducts(workload, seed);
     } else if (contains(rowOperators, workload.oracle)) {
-        add(allCases(workload));
-        for (workload::Case &content : fewHard(workload))
+        add(allCases(workload, seed));
+        for (workload::Case &content : fewHard(workload, seed))
             contents.push_back(std::move(content));
     } else if (contains(attentionOperators, workload.oracle)) {
         // Sequences as long as the timed ones in one of two contents, so that their lengths say nothing.
@@ -236,10 +274,21 @@ std::vector<workload::Case> hardContents(const workload::Workload &workload, std
         const auto lengths = [&](bool even, std::optional<workload::Case> hard) {
             return even ? hard : unevenSequences(workload, std::move(hard));
         };
-        add(lengths(evenFirst, allCases(workload)));
-        add(withLargePairs(workload, largeKeys(workload, lengths(!evenFirst, allCases(workload)), fewFirst)));
-        if (isLittleWork(workload))
-            add(largeKeys(workload, lengths(evenFirst, allCases(workload)), !fewFirst));
+        const bool pairs = random.bits(5) % 4 == 0;
+        const bool little = isLittleWork(workload);
+        add(lengths(evenFirst, allCases(workload, seed)));
+        if (little || !pairs)
+            add(largeKeys(workload, lengths(!evenFirst, allCases(workload, seed)), fewFirst));
+        if (little)
+            add(largeKeys(workload, lengths(evenFirst, allCases(workload, seed)), !fewFirst));
+        if (little || pairs)
+            add(largePairs(workload, !little && random.bits(7) % 2 == 0));
+        if (little) {
+            add(largePairs(workload, true));
+            // Where exponentials of single precision are nearly zero, and those of half precision.
+            for (const auto &[least, most] : {std::pair{80.0, 110.0}, {10.0, 25.0}})
+                add(scoresFarBelow(workload, least + (most - least) * random.uniform(8)));
+        }
     } else if (workload.oracle == "gated_delta_rule") {
         contents = hardRecurrences(workload, seed);
     }

@@ -10,9 +10,10 @@ namespace klineage::gate {
 /// content of one of the cases (those with an exact result left out where the timed case has none), or, about half of them, that of the timed
 /// one: who looks at some rows to know the others is wrong. Sequences are as long as the timed ones in one content and of unlike lengths in the
 /// other. Of products and convolutions the sums cancel (operands of 16 bits), in few rows two large terms do, one term of each is far larger than all
-/// others, both operands are small, half of the rows
+/// others, both operands are small, or one far smaller, half of the rows
 /// are `mixed` and the operands 2^i and 2^-i as large, or all are whole numbers and the result is exact. Of the delta rule nothing is forgotten,
-/// in all heads or in one group of them for a while, or the state is large, or small. Of few queries of attention two large terms of each score cancel, where keys are large.
+/// in all heads or in one group of them for a while, or the state is large, or small. Of few queries of attention two large terms of each score cancel, where all else is as usual,
+/// or all scores lie far below zero. How far, how large and where is drawn, so that no threshold lies between what is hard here and what is not.
 /// What nothing is done to is made as the inputs of timed runs are.
 /// Nothing where there is no such case, and for other operators, whose cases need not make sense at the timed
 /// length. seed: draws i.

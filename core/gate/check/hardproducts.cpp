@@ -2,9 +2,11 @@
 //
 // Hard contents of products and convolutions.
 #include "core/base/cipherrandom.h"
+#include "core/gate/check/hardcontent.h"
 #include "core/gate/check/hardparts.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -20,6 +22,7 @@ constexpr int fewestOctaves = 17; // beyond what half precision has
 constexpr int mostOctaves = 24;
 constexpr double cancellingShare = 0x1p-5;
 constexpr double cancellingHalf = 0x1p-3; ///< where limits are those of half precision, which are finer
+constexpr std::array cancellingLess{2.0, 4.0, 8.0}; ///< times that share; of half precision the first alone
 
 /// Operands of eight bits as large as they can be, and one so small that most of it is subnormal; where the result has room for that.
 std::vector<workload::Case> scaledBytes(const workload::Workload &workload, std::uint64_t seed)
@@ -129,14 +132,14 @@ std::optional<Operands> operandsOf(const workload::Workload &workload)
 
 /// Sums whose terms cancel, but for a share of an element: they are so small that what a sum of fewer bits loses on the way shows in them. No
 /// element or row looks other than ordinary. What is added to the products is as much smaller. Of operands and results of 16 bits: single
-/// precision itself would lose too much of others.
-std::optional<workload::Case> cancellingSums(const workload::Workload &workload)
+/// precision itself would lose too much of others. times: the share is so many times as large, as who looks for very small results does not see it.
+std::optional<workload::Case> cancellingSums(const workload::Workload &workload, double times)
 {
     const auto operands = operandsOf(workload);
     if (!operands || operands->first == operands->second)
         return std::nullopt;
     workload::Case hard = workload.cases.front();
-    hard.name += " (cancelling)";
+    hard.name += times > 1 ? " (cancelling less)" : " (cancelling)";
     bool hasHalf = false;
     for (const workload::Tensor &tensor : workload.tensors) {
         Distribution d = workload.distributionOf(tensor, workload.cases.front());
@@ -149,7 +152,8 @@ std::optional<workload::Case> cancellingSums(const workload::Workload &workload)
         if (operands->has(tensor) && (!isNarrow || d.stddev <= std::abs(d.mean)))
             return std::nullopt;
     }
-    const double share = hasHalf ? cancellingHalf : cancellingShare;
+    const double share =
+        hasHalf ? std::min(times, cancellingLess.front()) * cancellingHalf : times * cancellingShare;
     for (const workload::Tensor &tensor : workload.tensors) {
         Distribution d = workload.distributionOf(tensor, workload.cases.front());
         if (tensor.role != workload::Role::Input || d.kind == DistributionKind::Offsets)
@@ -197,15 +201,14 @@ std::optional<workload::Case> oneLargeTerm(const workload::Workload &workload)
     return hard;
 }
 
-/// Both operands so small that half precision has few bits of an element, or none.
-std::optional<workload::Case> bothSmall(const workload::Workload &workload)
+/// Both operands so small that half precision has few bits of an element, or none; or one of them alone, and far smaller.
+std::optional<workload::Case> smallOperands(const workload::Workload &workload, double first, double second)
 {
-    constexpr double small = 0x1p-13;
     const auto operands = operandsOf(workload);
     if (!operands)
         return std::nullopt;
     workload::Case hard = workload.cases.front();
-    hard.name += " (both small)";
+    hard.name += first < 1 && second < 1 ? " (both small)" : " (one small)";
     for (const workload::Tensor &tensor : workload.tensors) {
         Distribution d = workload.distributionOf(tensor, workload.cases.front());
         if (tensor.role == workload::Role::Input && d.kind == DistributionKind::Offsets)
@@ -215,7 +218,12 @@ std::optional<workload::Case> bothSmall(const workload::Workload &workload)
             return std::nullopt;
         if (tensor.role != workload::Role::Input)
             continue;
-        d.factor = operands->has(tensor) ? small : small * small; // what is added to the products too
+        const bool isFirst = &tensor == operands->first;
+        if (isFirst && operands->first == operands->second && first != second)
+            return std::nullopt;
+        d.factor = isFirst                       ? first
+                   : &tensor == operands->second ? second
+                                                 : first * second; // what is added to the products too
         hard.distributions[tensor.name] = d;
     }
     return hard;
@@ -238,7 +246,7 @@ std::optional<double> termsOf(const workload::Workload &workload)
 /// In one row in sixteen two terms that are far larger than all others and cancel: the sum is as usual, and what half precision loses on the way
 /// is many times what is allowed. Neither results nor most rows say so. As large as single precision bears, whatever lies between the two in
 /// the order of a sum: some multiple of √terms, to which results are in proportion. Of operands of 16 bits.
-std::optional<workload::Case> largePairs(const workload::Workload &workload)
+std::optional<workload::Case> largePairs(const workload::Workload &workload, bool near)
 {
     const auto operands = operandsOf(workload);
     const auto terms = termsOf(workload);
@@ -250,13 +258,14 @@ std::optional<workload::Case> largePairs(const workload::Workload &workload)
         });
     const double large = std::exp2(std::floor(std::log2((hasHalf ? 8 : 16) * std::sqrt(*terms))));
     workload::Case hard = workload.cases.front();
-    hard.name += " (large pairs)";
+    hard.name += near ? " (near large pairs)" : " (large pairs)";
     for (const workload::Tensor *tensor : {operands->first, operands->second}) {
         Distribution d = workload.distributionOf(*tensor, workload.cases.front());
         const bool isNarrow = tensor->dtype == DType::F16 || tensor->dtype == DType::BF16;
         if (d.kind != DistributionKind::Normal || !isNarrow)
             return std::nullopt;
         d.pair = large;
+        d.isNear = near;
         d.isSecond = tensor == operands->second;
         d.sumsDown = d.isSecond && operands->sumsDown;
         d.terms = operands->terms;
@@ -331,18 +340,34 @@ bool holdsManyScales(DType dtype)
 
 std::vector<workload::Case> hardProducts(const workload::Workload &workload, std::uint64_t seed)
 {
+    constexpr double small = 0x1p-13;
+    constexpr double farSmaller = 0x1p-20;
+    CipherRandom random(seed, scaleStream);
     // Of the first there is most where there is little time: of either of those in which nothing looks hard.
-    std::optional<workload::Case> first = cancellingSums(workload);
-    std::optional<workload::Case> second = largePairs(workload);
-    if (CipherRandom(seed, scaleStream).bits(3) % 2 == 0)
+    std::optional<workload::Case> first = cancellingSums(workload, 1);
+    const bool little = isLittleWork(workload);
+    const bool near = !little && random.bits(7) % 2 == 0;
+    std::optional<workload::Case> second = largePairs(workload, near);
+    if (random.bits(3) % 2 == 0)
         std::swap(first, second);
     std::vector<workload::Case> contents;
-    for (std::optional<workload::Case> content :
-         {std::move(first), std::move(second), oneLargeTerm(workload), bothSmall(workload),
-          mixedOperands(workload, seed), wholeNumbers(workload, seed)}) {
+    const auto add = [&](std::optional<workload::Case> content) {
         if (content)
             contents.push_back(std::move(*content));
+    };
+    add(std::move(first));
+    add(std::move(second));
+    if (little) {
+        add(largePairs(workload, true));
+        const double drawn = farSmaller / std::exp2(static_cast<double>(random.bits(5) % 4));
+        const bool ofFirst = random.bits(6) % 2 == 0;
+        add(cancellingSums(workload, cancellingLess.at(random.bits(4) % cancellingLess.size())));
+        add(smallOperands(workload, ofFirst ? drawn : 1, ofFirst ? 1 : drawn));
     }
+    add(oneLargeTerm(workload));
+    add(smallOperands(workload, small, small));
+    add(mixedOperands(workload, seed));
+    add(wholeNumbers(workload, seed));
     for (workload::Case &content : scaledBytes(workload, seed))
         contents.push_back(std::move(content));
     return contents;

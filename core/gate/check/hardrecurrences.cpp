@@ -97,11 +97,12 @@ std::optional<workload::Case> alikeKeys(const workload::Workload &workload)
 }
 
 /// The state and what is put into it, so large that half precision does not hold it, or so small. All is in proportion.
+/// valuesAlone: the state begins as usual.
 std::optional<workload::Case> scaledState(const workload::Workload &workload, double factor,
-                                          const std::string &what)
+                                          const std::string &what, bool valuesAlone = false)
 {
     workload::Case hard = workload.cases.front();
-    for (const char *role : {"initial_state", "v"}) {
+    for (const char *role : valuesAlone ? std::vector{"v"} : std::vector{"initial_state", "v"}) {
         const workload::Tensor *tensor = tensorOf(workload, role);
         if (!tensor || !holdsManyScales(tensor->dtype))
             return std::nullopt;
@@ -140,7 +141,9 @@ std::vector<workload::Case> hardRecurrences(const workload::Workload &workload, 
     if (little || other == 1)
         add(inAStretch(workload, alikeKeys(workload), "k"));
     if (little || other == 2)
-        add(scaledState(workload, beyondHalf, "large state"));
+        add(scaledState(workload, beyondHalf, "large state", !little && random.bits(5) % 2 == 0));
+    if (little)
+        add(scaledState(workload, beyondHalf, "large values", true));
     if (little || other == 3)
         add(scaledState(workload, belowHalf, "small state"));
     return contents;

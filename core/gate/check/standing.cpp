@@ -17,6 +17,9 @@ using workload::DistributionKind;
 
 constexpr double hardlyCorrected = 0x1p-6;
 constexpr double beyondExponentials = 200; ///< of single precision: e^89 is infinite
+// What a row is lifted by, in these: above or below, so that nobody guesses it.
+constexpr double leastLift = 0.46;
+constexpr double mostLift = 1.25;
 constexpr double liftedShare = 1.0 / 16;
 constexpr std::uint64_t liftStreams = std::uint64_t{5} << 32; // no tensor's
 
@@ -82,9 +85,11 @@ void applyStandingHardness(std::span<float> values, std::uint64_t first, std::ui
         for (std::size_t i = 0; i < values.size();) {
             const std::uint64_t row = (first + i) / rowLength;
             const auto end = std::min<std::size_t>(values.size(), (row + 1) * rowLength - first);
-            const bool high = random.uniform(row) < liftedShare;
+            const bool isLifted = random.uniform(3 * row) < liftedShare;
+            const double sign = random.bits(3 * row + 1) % 2 == 0 ? 1 : -1;
+            const double by = sign * (leastLift + (mostLift - leastLift) * random.uniform(3 * row + 2));
             for (; i < end; ++i)
-                values[i] += high ? static_cast<float>(distribution.lift) : 0.0f;
+                values[i] += isLifted ? static_cast<float>(by * distribution.lift) : 0.0f;
         }
     }
 }

@@ -12,7 +12,7 @@
 namespace klineage::gate {
 
 /// The workload with such places in its timed case. Of the delta rule the last head forgets nothing and is hardly corrected; of what does not
-/// change when a row is shifted, one row in sixteen lies so high that its exponentials are infinite: the whole of it, since what lies far below the maximum of its
+/// change when a row is shifted, one row in sixteen lies so high that its exponentials are infinite, or so low that they are zero, by an amount of its own: the whole of it, since what lies far below the maximum of its
 /// row has an exponential of zero, on which divisions take longer. Both cost a kernel that computes all of it nothing. Others are as they were.
 [[nodiscard]] workload::Workload withStandingHardness(workload::Workload workload);
 

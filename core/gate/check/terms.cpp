@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::uint64_t termStreams = (std::uint64_t{3} << 32) + 32; // no tensor's
 constexpr double pairShare = 1.0 / 16;
-// Far enough apart that few terms are added up on the way, and too far for a few of them to be added up at once.
+// Far enough apart that few terms are added up on the way, and too far for sixteen of them to be added up at once; or within such sixteen, what comes of
+// which looks as usual.
 constexpr std::uint64_t nearest = 17;
 constexpr std::uint64_t farthest = 64;
 
@@ -36,9 +37,14 @@ LargeTerms::LargeTerms(const HostTensor &tensor, const workload::Distribution &d
         return;
     CipherRandom random(seed, termStreams);
     m_first = random.bits(0) % m_terms;
-    const std::uint64_t distance =
-        m_terms > 2 * nearest ? nearest + random.bits(1) % (std::min(farthest, m_terms / 2) - nearest + 1)
-                              : std::max<std::uint64_t>(1, m_terms / 2);
+    std::uint64_t distance = std::max<std::uint64_t>(1, m_terms / 2);
+    if (m_terms > 2 * nearest && m_d.isNear) {
+        m_second = m_first ^ (1 + random.bits(1) % (nearest - 2)); // of the same aligned sixteen
+        if (m_second < m_terms)
+            return;
+    }
+    if (m_terms > 2 * nearest)
+        distance = nearest + random.bits(1) % (std::min(farthest, m_terms / 2) - nearest + 1);
     m_second = (m_first + distance) % m_terms;
 }
 

@@ -105,7 +105,8 @@ RoundResult Profiler::untouched(std::size_t subject, const TimedRun &run, const 
     if (sample.touched->buffer == 0) {
         const auto &variables = m_sides.variables();
         const std::size_t index = sample.touched->offsetBytes;
-        return end(globalVerdict(index < variables.size() ? variables[index].name : "", true, where));
+        return end(index < variables.size() ? globalVerdict(variables[index].name, true, where)
+                                            : strayVerdict("memory of the driver's", where));
     }
     const TimedBuffers::Spot spot = m_buffers.spotOf(*sample.touched);
     if (spot.name.empty())

@@ -184,6 +184,10 @@ void TestCubinGlobals::refusedModules_data()
     QTest::newRow("heap") << ""
                           << "float *kept = (float *)malloc(4 * i); kept[0] = i; y[0] = kept[i]; free(kept);"
                           << "heap";
+    QTest::newRow("heap, aligned")
+        << "extern \"C\" __device__ void *__cuda_syscall_aligned_malloc(size_t, size_t);"
+        << "y[0] = *(float *)__cuda_syscall_aligned_malloc(4 * i, 256);"
+        << "heap";
     QTest::newRow("large") << "__device__ float many[18 << 20];"
                            << "y[0] = many[i]++;"
                            << "64 MiB";

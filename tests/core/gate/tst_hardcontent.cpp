@@ -87,7 +87,7 @@ private slots:
             QVERIFY(hasFinite);
             masked += hasMask ? 1 : 0;
             large += isLarge ? 1 : 0;
-            const bool isLow = largest < -168; // 80 above that exponentials are no longer all zero
+            const bool isLow = largest < -60; // as a whole, by 88 at least
             low += isLow && !isLarge ? 1 : 0;
             ordinary += !hasMask && !isLarge && !isLow ? 1 : 0;
         }
@@ -115,7 +115,7 @@ private slots:
         const auto workload = corpusWorkload("small-sgemm");
         for (std::uint64_t seed = 0; seed < 8; ++seed) {
             const auto contents = hardContents(workload, seed);
-            QCOMPARE(contents.size(), std::size_t{4});
+            QCOMPARE(contents.size(), std::size_t{5});
             const workload::Case mixed = named(workload, seed, "mixed");
             const auto &a = mixed.distributions.at("a").parts;
             const auto &b = mixed.distributions.at("b").parts;
@@ -250,11 +250,14 @@ private slots:
             }
             const auto &keys = hardContents(*workload, seed)[1].distributions.at("k");
             shares.insert(keys.parts.size());
-            QVERIFY(keys.pair > 0 && keys.isSecond);
+            QCOMPARE(keys.pair > 0 && keys.isSecond, keys.parts.empty());
         }
-        QCOMPARE(even, (std::set<bool>{false, true}));      // their lengths say nothing
-        QCOMPARE(shares, (std::set<std::size_t>{16, 512})); // two of which are large
-        const auto contents = hardContents(*workload, 1);
+        QCOMPARE(even, (std::set<bool>{false, true}));         // their lengths say nothing
+        QCOMPARE(shares, (std::set<std::size_t>{0, 16, 512})); // large pairs alone, or two of them are large
+        std::uint64_t seed = 1;
+        while (hardContents(*workload, seed)[1].distributions.at("k").parts.empty())
+            ++seed;
+        const auto contents = hardContents(*workload, seed);
         QCOMPARE(contents.size(), std::size_t{2});
         const auto &distributions = contents.front().distributions;
         const auto &keys = contents[1].distributions.at("k").parts;
@@ -405,10 +408,11 @@ private slots:
     void scoresOfFewQueriesHaveLargePairs()
     {
         const auto workload = corpusWorkload("small-attention");
-        const auto instance = makeInstance(workload, named(workload, 5, "large pairs"), 5).value();
+        const auto instance = makeInstance(workload, named(workload, 5, "(large pairs"), 5).value();
         const auto queries = toFloats(tensorOf(*instance, "q"));
         const auto keys = toFloats(tensorOf(*instance, "k"));
         const std::size_t across = tensorOf(*instance, "q").rowLength();
+        QVERIFY(*std::max_element(keys.begin(), keys.end()) < 10); // nothing else is large
         std::size_t rows = 0;
         for (std::size_t row = 0; row < queries.size() / across; ++row) {
             std::vector<std::size_t> large;

