@@ -19,10 +19,10 @@ function(klineage_add_rooms base)
     endforeach()
 endfunction()
 
-# Heavy headers once a program family: `core` (JSON, TOML, containers), `ui` (Qt Widgets) and `tests` (Qt Test, JSON). The last is
-# there in unity builds too: of a small test's compile it is two thirds, and at -O0 GCC 12 does not warn falsely.
+# Heavy headers once a program family: `core` (JSON, TOML, containers), `ui` (Qt Widgets), `tests` (Qt Test, JSON) and `guitests` (both). Those of
+# tests are there in unity builds too: of a small test's compile they are two thirds, and at -O0 GCC 12 does not warn falsely.
 function(_klineage_precompile target family)
-    if(NOT KLINEAGE_PCH AND NOT (KLINEAGE_UNITY AND family STREQUAL "tests" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU"))
+    if(NOT KLINEAGE_PCH AND NOT (KLINEAGE_UNITY AND family MATCHES "tests$" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU"))
         return()
     endif()
     set(_owner klineage-pch-${family})
@@ -35,6 +35,11 @@ function(_klineage_precompile target family)
             _klineage_test_options(${_owner})
             target_precompile_headers(${_owner} PRIVATE ${CMAKE_SOURCE_DIR}/tests/enumcompare.h <nlohmann/json.hpp>
                 <tl/expected.hpp> <algorithm> <filesystem> <functional> <map> <memory> <optional> <string> <variant> <vector>)
+        elseif(family STREQUAL "guitests")
+            _klineage_test_options(${_owner})
+            target_link_libraries(${_owner} PRIVATE Qt6::Widgets)
+            target_precompile_headers(${_owner} PRIVATE <QtWidgets/QtWidgets> <QtTest/QtTest> <nlohmann/json.hpp> <tl/expected.hpp>
+                <algorithm> <filesystem> <functional> <map> <memory> <optional> <string> <variant> <vector>)
         elseif(family STREQUAL "ui")
             target_link_libraries(${_owner} PRIVATE Qt6::Widgets)
             target_precompile_headers(${_owner} PRIVATE <QtWidgets/QtWidgets> <memory> <optional> <string> <vector>)
@@ -177,7 +182,7 @@ function(klineage_add_test name)
     _klineage_moc(${name} ${ARG_SOURCES})
     if(ARG_GUI)
         target_link_libraries(${name} PRIVATE Qt6::Widgets)
-        _klineage_precompile(${name} ui)
+        _klineage_precompile(${name} guitests)
     else()
         _klineage_precompile(${name} tests)
         if(NOT TARGET klineage-pch-tests)

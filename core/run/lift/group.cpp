@@ -197,7 +197,8 @@ private:
 
     void addMeasured(const gate::Trial &trial, const std::string &candidate)
     {
-        m_group.numbers[trial.id] = namedNumbers(trial, candidate);
+        if (!candidate.empty()) // else nothing is known of them
+            m_group.numbers[trial.id] = namedNumbers(trial, candidate);
         std::vector<skills::Measured> &measured = m_group.measured[trial.id];
         for (const gate::Comparison &comparison : trial.verdict.comparisons) {
             const gate::Interval &speedup = comparison.speedup;

@@ -2,6 +2,7 @@
 // The library that ships: its cards, and the chains of them that roots get (tests/data/retrieval/chains.toml).
 #include "core/files/atomicfile.h"
 #include "core/files/tomlreader.h"
+#include "core/run/lift/namednumbers.h"
 #include "core/skills/admission.h"
 #include "core/skills/retrieval/chain.h"
 #include "core/skills/retrieval/similarity.h"
@@ -14,7 +15,6 @@
 #include <QTest>
 
 #include <algorithm>
-#include <regex>
 
 using namespace klineage;
 using namespace klineage::skills;
@@ -74,16 +74,10 @@ std::map<std::string, gate::Trial> shippedTrials()
 /// Whether the trial's candidate has the value: as a tunable, or as a constant of its source.
 bool isValueOf(const gate::Trial &trial, const std::string &name, double value)
 {
-    if (const auto tunable = trial.tunables.find(name); tunable != trial.tunables.end())
-        return static_cast<double>(tunable->second) == value;
     const fs::path file =
         source / "workloads" / trial.workload / "lineages" / trial.environment.platform / trial.file;
     const Result<std::string> text = files::readFile(file, 1 << 20);
-    if (!text)
-        return false;
-    const std::regex constant("\\b" + name + "\\b\\s*=?\\s*" + std::to_string(static_cast<long long>(value))
-                              + "\\b");
-    return std::regex_search(*text, constant);
+    return text && run::namedNumbers(trial, *text)[name].count(value) != 0;
 }
 
 CardRecord verifiedRecord(int format)
