@@ -144,6 +144,12 @@ json cardJson(const CardRecord &record)
     out["requires"] = featuresJson(card.requirements);
     out["conflicts"] = featuresJson(card.conflicts);
     out["evidence"] = card.evidence;
+    out["imported"] = card.imported ? json{{"form", card.imported->form},
+                                           {"origin", card.imported->origin},
+                                           {"name", card.imported->name},
+                                           {"license", card.imported->license},
+                                           {"sha256", card.imported->sha256}}
+                                    : json();
     out["carrier_file"] = card.carrierFile;
     out["carrier"] = record.carrier;
     out["building_block_file"] = card.buildingBlockFile;

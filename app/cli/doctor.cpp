@@ -6,6 +6,7 @@
 #include "core/gate/references/installed.h"
 #include "core/gate/session/interpreter.h"
 #include "core/gate/session/sandbox.h"
+#include "core/gate/triton/tilelangcompiler.h"
 #include "core/gate/triton/tritoncompiler.h"
 #include "core/llm/curlprobe.h"
 #include "core/llm/network/secrets.h"
@@ -117,15 +118,17 @@ Check checkNvrtc()
             "Install the CUDA toolkit (or its package cuda-nvrtc) or set CUDA_PATH."};
 }
 
-Check checkTriton()
+/// A language that is a package of Python's.
+template <typename Compiler>
+Check checkLanguage(const kernel::Language &language)
 {
-    const auto versions = gate::TritonCompiler().versions({});
+    const auto versions = Compiler().versions({});
     if (versions)
-        return {"triton",
+        return {language.word,
                 Health::Ok,
-                versions->text() + ": Triton candidates compile, with or without a GPU.",
+                versions->text() + ": " + language.name + " candidates compile, with or without a GPU.",
                 {}};
-    return {"triton", Health::Missing, versions.error().error.message, {}};
+    return {language.word, Health::Missing, versions.error().error.message, {}};
 }
 
 /// What definitions and references in Python need.
@@ -309,8 +312,10 @@ int doctor(const Session &session)
     const auto add = [&](std::vector<Check> more) { checks.insert(checks.end(), more.begin(), more.end()); };
     add(checkDevices());
     add(checkCeilings());
-    add({checkCudaHeaders(), checkNvidiaDriver(), checkNvrtc(), checkTriton(), checkNumpy(), checkCurl(),
-         checkIsolation()});
+    add({checkCudaHeaders(), checkNvidiaDriver(), checkNvrtc(),
+         checkLanguage<gate::TritonCompiler>(kernel::Surface::Triton.language()),
+         checkLanguage<gate::TilelangCompiler>(kernel::Surface::Tilelang.language()), checkNumpy(),
+         checkCurl(), checkIsolation()});
     add(checkKeys());
     add({checkPrices(session)});
     add(checkReferences());

@@ -14,6 +14,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 
@@ -31,6 +32,8 @@ const char *const workloadNewFooter =
     "Parameters with a number as default are numbers; several outputs are annotated as a tuple of such texts. The file becomes the\n"
     "oracle, reference.py, which runs in a confined process. It is run before anything is written: on the timed shape, on drawn ones\n"
     "and on rows of different scale; an oracle that is not deterministic, or whose outputs an output without work matches, is refused.\n"
+    "With --replace it stands in the place of a workload of that name: workload.toml and reference.py are copied to replaced-1 (or the next\n"
+    "number) in its folder, and its lineages stay, gated by the old definition.\n"
     "Example: klineage-cli workload new rmsnorm.py --size R=4096 --size C=1024 --flops '4 * R * C'\n"
     "Exit status: 0 it was written (with --dry-run: it could be), 1 what the function does was refused, 2 wrong usage, 3 the environment\n"
     "failed.";
@@ -41,7 +44,15 @@ struct NewWorkloadOptions {
     std::string title;
     std::vector<std::string> sizes;
     interop::FunctionOptions function;
+    bool replaces = false;
     bool dryRun = false;
+};
+
+/// What the new workload stands in the place of.
+struct Replaced {
+    bool isThere = false;
+    fs::path kept;                     ///< where the old files are now; empty when nothing was written
+    std::vector<std::string> lineages; ///< folders of lineages that were gated by the old ones
 };
 
 std::string shapeText(const workload::Tensor &tensor)
@@ -72,8 +83,34 @@ std::string placeOption(const fs::path &root)
     return found && fs::equivalent(*found, root, problem) ? "" : " --workspace " + root.string();
 }
 
+Replaced whatIsThere(const fs::path &folder)
+{
+    Replaced replaced;
+    std::error_code problem;
+    replaced.isThere = fs::exists(folder, problem);
+    for (fs::directory_iterator it(folder / "lineages", problem), end; !problem && it != end;
+         it.increment(problem))
+        replaced.lineages.push_back(it->path().filename().string());
+    std::sort(replaced.lineages.begin(), replaced.lineages.end());
+    return replaced;
+}
+
+void printReplaced(const Replaced &replaced, const std::string &name)
+{
+    if (!replaced.isThere)
+        return;
+    if (replaced.kept.empty())
+        std::printf("\nThe workload %s would be replaced.\n", name.c_str());
+    else
+        std::printf("\nWhat it replaces was kept in %s.\n", replaced.kept.c_str());
+    if (!replaced.lineages.empty())
+        std::printf(
+            "Its lineages (%s) were gated by the old definition; `klineage-cli lineage jobs %s/%s` gates one again.\n",
+            joined(replaced.lineages).c_str(), name.c_str(), replaced.lineages.front().c_str());
+}
+
 void printNew(const NewWorkloadOptions &options, const workload::Workload &workload,
-              const std::vector<std::string> &notes, const fs::path &root)
+              const std::vector<std::string> &notes, const fs::path &root, const Replaced &replaced)
 {
     TextTable tensors({{"TENSOR"}, {"ROLE"}, {"SHAPE"}});
     for (const workload::Tensor &tensor : workload.tensors)
@@ -86,6 +123,7 @@ void printNew(const NewWorkloadOptions &options, const workload::Workload &workl
     for (const std::string &note : notes)
         std::printf("note: %s\n", note.c_str());
     std::printf("The oracle gives the same values twice, and outputs that take no work do not match them.\n");
+    printReplaced(replaced, workload.name);
     if (options.dryRun)
         return;
     const std::string name = workload.name;
@@ -119,9 +157,11 @@ int makeWorkload(const Session &session, NewWorkloadOptions options)
     if (!options.name.empty() && name != options.name)
         return session.usage("'" + options.name
                              + "' is no name of a workload: it has lower-case letters, digits, '_' and '-'.");
-    std::error_code ignored;
-    if (fs::exists(*root / "workloads" / name, ignored))
-        return session.usage("There is a workload '" + name + "' already; --name gives another name.");
+    const fs::path folder = *root / "workloads" / name;
+    Replaced replaced = whatIsThere(folder);
+    if (replaced.isThere && !options.replaces)
+        return session.usage("There is a workload '" + name
+                             + "' already; --name gives another name, --replace puts this one in its place.");
 
     const InterruptWatcher interrupt;
     Result<interop::Draft> draft =
@@ -129,6 +169,12 @@ int makeWorkload(const Session &session, NewWorkloadOptions options)
     if (draft && !options.title.empty())
         draft->workload.title = options.title;
     Status proved = draft ? interop::prove(*draft, interrupt.token()) : Status(tl::unexpected(draft.error()));
+    if (proved && !options.dryRun && replaced.isThere) {
+        Result<fs::path> kept = interop::keepReplaced(folder);
+        if (!kept)
+            return session.fail(kept.error());
+        replaced.kept = std::move(*kept);
+    }
     if (proved && !options.dryRun)
         proved = interop::storeWorkload(*root / "workloads", draft->workload);
     if (!proved && proved.error().code == ErrorCode::InvalidInput) {
@@ -144,9 +190,11 @@ int makeWorkload(const Session &session, NewWorkloadOptions options)
                        {"workload", draft->workload.name},
                        {"toml", workload::writeWorkload(draft->workload)},
                        {"notes", draft->notes},
+                       {"kept", replaced.kept.empty() ? json() : json(replaced.kept.string())},
+                       {"lineages", replaced.lineages},
                        {"written", !options.dryRun}});
     else
-        printNew(options, draft->workload, draft->notes, *root);
+        printNew(options, draft->workload, draft->notes, *root, replaced);
     return exitOk;
 }
 
@@ -174,6 +222,9 @@ void addNewWorkload(CLI::App &group, Session &session)
                      "The same of what it returns, in order (repeatable)")
         ->allow_extra_args(false);
     verb->add_option("--flops", options->function.flops, "Operations of one run, over the axes: '4 * R * C'");
+    verb->add_flag(
+        "--replace", options->replaces,
+        "Put it in the place of the workload of that name, whose files are kept beside it in replaced-1");
     verb->add_flag("--dry-run", options->dryRun,
                    "Run the function, say what would be written, and write nothing");
 }

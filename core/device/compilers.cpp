@@ -11,7 +11,7 @@ namespace {
 constexpr std::array<Compiler, 1> all{{
     {"cuda",
      [](const CompileRequest &request) {
-         return compileCuda(request.source, request.name, request.tunables, request.target);
+         return compileCuda(request.source, request.name, request.tunables, request.target, request.headers);
      }},
 }};
 

@@ -19,6 +19,7 @@ struct CompileRequest {
     std::string target; ///< what the device's backend loads: "sm_90a"
     std::string
         launches{}; ///< of the plan, for a compiler that decides about them: JSON of the language's own
+    HeaderTexts headers{}; ///< that a source includes which a language's own compiler wrote, by name
 };
 
 /// Who turns a language into binaries. The function runs in the compiler process, needs no device and never throws; a source that

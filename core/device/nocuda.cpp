@@ -21,7 +21,8 @@ Result<std::unique_ptr<Backend>> openCudaBackend()
 }
 
 Result<CompileOutput> compileCuda(const std::string &, const std::string &,
-                                  const std::map<std::string, std::int64_t> &, const std::string &)
+                                  const std::map<std::string, std::int64_t> &, const std::string &,
+                                  const HeaderTexts &)
 {
     return notBuilt();
 }

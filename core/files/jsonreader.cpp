@@ -2,6 +2,7 @@
 #include "core/files/jsonreader.h"
 
 #include "core/base/suggest.h"
+#include "core/files/formatnumber.h"
 
 #include <fmt/core.h>
 
@@ -34,6 +35,17 @@ std::string whatItIs(const json &value)
     if (value.is_null())
         return "is null";
     return std::string(value.is_array() || value.is_object() ? "is an " : "is a ") + value.type_name();
+}
+
+constexpr const char *formatKey = "format";
+
+/// What a record says of its format; nothing where it says nothing.
+std::optional<std::string> formatTextOf(const json &record)
+{
+    const auto found = record.find(formatKey);
+    if (found == record.end())
+        return std::nullopt;
+    return found->is_string() ? found->get<std::string>() : found->dump();
 }
 
 /// Walks one line of JSON that a parser has already accepted.
@@ -176,6 +188,11 @@ JsonReader::JsonReader(const json &object, JsonPath path)
 {
     if (!object.is_object())
         refuseValue(m_path, nameOf(m_path) + ' ' + whatItIs(object) + "; an object was expected");
+    if (const auto written = m_path.empty() ? formatTextOf(object) : std::nullopt) {
+        std::string problem = formatProblem(parseFormatNumber(*written), written->substr(0, 64));
+        if (!problem.empty())
+            refuseValue({formatKey}, problem.substr(0, problem.size() - 1));
+    }
 }
 
 const json *JsonReader::find(const std::string &key)
@@ -254,8 +271,12 @@ const json *JsonReader::optionalObject(const std::string &key, std::size_t limit
 
 void JsonReader::finish() const
 {
+    const std::optional<std::string> written = m_path.empty() ? formatTextOf(m_object) : std::nullopt;
+    const std::optional<FormatNumber> format = written ? parseFormatNumber(*written) : std::nullopt;
+    const bool isNewer = format && format->minor > 0;
     for (const auto &item : m_object.items()) {
-        if (std::find(m_known.begin(), m_known.end(), item.key()) != m_known.end())
+        if (std::find(m_known.begin(), m_known.end(), item.key()) != m_known.end()
+            || (written && item.key() == formatKey) || (isNewer && PassedOver::add({{item.key()}, *written})))
             continue;
         const std::string shown = item.key().substr(0, 64);
         throw JsonFormatError{pathOf(item.key()),

@@ -126,6 +126,15 @@ Result<Candidate> readCandidate(const std::filesystem::path &path)
     return parseCandidate(*text, path.string());
 }
 
+std::optional<Surface> surfaceOfCandidate(const std::filesystem::path &path)
+{
+    const std::optional<Surface> named = surfaceOfFile(path);
+    if (!named)
+        return std::nullopt;
+    const Result<Candidate> candidate = readCandidate(path);
+    return candidate ? candidate->surface : *named;
+}
+
 std::vector<std::string> argumentTexts(const Launch &launch)
 {
     std::vector<std::string> args;

@@ -125,6 +125,8 @@ struct PlanComment {
 /// fileName is used in messages: "file:line:column: what, and what was expected".
 [[nodiscard]] Result<Candidate> parseCandidate(std::string_view text, const std::string &fileName);
 [[nodiscard]] Result<Candidate> readCandidate(const std::filesystem::path &path);
+/// The one that the file's plan names; that of its extension where no plan can be read. Nothing: no surface has the extension.
+[[nodiscard]] std::optional<Surface> surfaceOfCandidate(const std::filesystem::path &path);
 
 /// The arguments of a launch as they stand in `args`: "x", "int M", "local BM * 4".
 [[nodiscard]] std::vector<std::string> argumentTexts(const Launch &launch);

@@ -203,11 +203,16 @@ private:
         launch.stages = readOptionalExpression(table, "num_stages");
         launch.multiplesOf16 = readExpressions(table, "multiples_of_16", 0, maxEntries);
         for (const char *key : {"block", "cluster", "shared"}) {
-            if (!table.has(key))
-                continue;
-            table.fail(key, "'" + std::string(key) + "' is for the compiler of the surface '"
-                                + toString(m_surface)
-                                + "' to say; a launch has 'num_warps' and 'num_stages'.");
+            if (table.has(key))
+                table.fail(key, "'" + std::string(key) + "' is for the compiler of the surface '"
+                                    + toString(m_surface) + "' to say"
+                                    + (m_surface->takesHints ? "; a launch has 'num_warps' and 'num_stages'."
+                                                             : ", by the source."));
+        }
+        for (const char *key : {"num_warps", "num_stages", "multiples_of_16"}) {
+            if (table.has(key) && !m_surface->takesHints)
+                table.fail(key, "'" + std::string(key) + "' is not for the surface '" + toString(m_surface)
+                                    + "', whose source says such things.");
         }
     }
 

@@ -3,6 +3,7 @@
 
 #include "core/base/random.h"
 #include "core/base/suggest.h"
+#include "core/files/formatnumber.h"
 #include "core/files/jsonlines.h"
 #include "core/files/jsonreader.h"
 #include "core/files/jsontext.h"
@@ -323,6 +324,7 @@ std::vector<CommentEvent> readComments(const std::filesystem::path &lineageDirec
         return {};
     }
     std::vector<CommentEvent> events;
+    const files::PassedOver passedOver;
     for (const files::Line &line : lines->lines) {
         if (events.size() == maxCommentEvents) {
             notices.push_back("Line " + std::to_string(line.number)
@@ -337,6 +339,8 @@ std::vector<CommentEvent> readComments(const std::filesystem::path &lineageDirec
         else
             notices.push_back("A comment was left out: " + event.error().message);
     }
+    if (std::string sentence = passedOver.sentence("comments.jsonl"); !sentence.empty())
+        notices.push_back(std::move(sentence));
     if (lines->tornTail)
         notices.push_back(
             "Line " + std::to_string(lines->tornTail->number)

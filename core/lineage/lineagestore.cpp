@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/files/atomicfile.h"
+#include "core/files/formatnumber.h"
 #include "core/files/jsonlines.h"
+#include "core/files/keptkeys.h"
 #include "core/files/sha256.h"
 #include "core/kernel/candidatetext.h"
 #include "core/lineage/lineage.h"
+#include "core/lineage/rewrite.h"
 #include "core/trial/listing.h"
 #include "core/trial/trialfile.h"
 
@@ -106,10 +109,13 @@ Result<Lineage> readLineage(const fs::path &directory)
     const Result<std::string> text = files::readFile(path, maxTomlBytes);
     if (!text)
         return tl::unexpected(text.error());
+    const files::PassedOver passedOver;
     Result<Lineage> lineage = parseLineage(*text, path.string());
     if (!lineage)
         return lineage;
     lineage->directory = directory;
+    if (std::string sentence = passedOver.sentence("lineage.toml"); !sentence.empty())
+        lineage->notices.push_back(std::move(sentence));
     checkFolder(*lineage);
     readTrials(*lineage, directory / "trials.jsonl");
     lineage->comments = readComments(directory, lineage->notices);
@@ -137,6 +143,21 @@ Result<Lineage> readLineage(const fs::path &directory)
     }
     deriveBranches(*lineage, stateOfSha, shas, namedTrials);
     return lineage;
+}
+
+Status rewriteLineage(const fs::path &directory, const Lineage &lineage)
+{
+    const fs::path path = directory / "lineage.toml";
+    const Result<std::string> before = files::readFile(path, maxTomlBytes);
+    if (!before)
+        return tl::unexpected(before.error());
+    const files::PassedOver passedOver;
+    if (const Result<Lineage> old = parseLineage(*before, path.string()); !old)
+        return tl::unexpected(old.error());
+    const Result<std::string> text = files::withKeptKeys(*before, writeLineage(lineage), passedOver);
+    if (!text)
+        return fail(text.error().code, path.string() + ": " + text.error().message);
+    return files::writeFileAtomic(path, *text);
 }
 
 Status appendTrial(const fs::path &lineageDirectory, const gate::Trial &trial)

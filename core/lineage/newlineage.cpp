@@ -4,6 +4,7 @@
 #include "core/base/identifier.h"
 #include "core/files/atomicfile.h"
 #include "core/files/filehandle.h"
+#include "core/files/formatnumber.h"
 #include "core/files/sha256.h"
 
 #include <fcntl.h>
@@ -63,7 +64,7 @@ Status writeFolder(const fs::path &folder, const Lineage &lineage, const std::ve
         if (Status appended = appendTrial(folder, *trial); !appended)
             return appended;
     }
-    return files::writeFileAtomic(folder / "lineage.toml", writeLineage(lineage));
+    return files::writeFileAtomic(folder / "lineage.toml", files::withFormat(writeLineage(lineage)));
 }
 
 } // namespace

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/lineage/record.h"
 
-#include "core/files/atomicfile.h"
 #include "core/files/sha256.h"
 #include "core/kernel/candidatetext.h"
+#include "core/lineage/rewrite.h"
 
 #include <map>
 
@@ -111,8 +111,7 @@ Result<std::vector<std::string>> assignTrials(const std::filesystem::path &linea
     }
     if (changed.empty())
         return changed;
-    if (Status written = files::writeFileAtomic(lineageDirectory / "lineage.toml", writeLineage(*lineage));
-        !written)
+    if (Status written = rewriteLineage(lineageDirectory, *lineage); !written)
         return tl::unexpected(written.error());
     return changed;
 }

@@ -3,6 +3,7 @@
 
 #include "core/files/atomicfile.h"
 #include "core/lineage/record.h"
+#include "core/lineage/rewrite.h"
 
 #include <algorithm>
 
@@ -69,7 +70,7 @@ Status keepRederived(const std::filesystem::path &lineageDirectory, const std::s
         if (const auto recorded = recordTrial(*lineage, made, text); !recorded)
             return tl::unexpected(recorded.error());
     }
-    return files::writeFileAtomic(lineageDirectory / "lineage.toml", writeLineage(*lineage));
+    return rewriteLineage(lineageDirectory, *lineage);
 }
 
 } // namespace klineage::lineage

@@ -4,6 +4,7 @@
 #include "core/base/filelock.h"
 #include "core/files/atomicfile.h"
 #include "core/files/filehandle.h"
+#include "core/files/formatnumber.h"
 #include "core/files/sha256.h"
 #include "core/files/tomlwriter.h"
 #include "core/files/utctime.h"
@@ -134,7 +135,9 @@ Result<Journal> Journal::create(const fs::path &runsDirectory, const Settings &s
     if (!lock)
         return tl::unexpected(lock.error());
     d->lock = std::move(*lock);
-    if (Status written = files::writeFileAtomic(hidden / settingsFile, writeSettings(d->settings)); !written)
+    if (Status written =
+            files::writeFileAtomic(hidden / settingsFile, files::withFormat(writeSettings(d->settings)));
+        !written)
         return tl::unexpected(written.error());
     fs::rename(hidden, directory, problem);
     if (problem) {

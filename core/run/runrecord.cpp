@@ -3,6 +3,7 @@
 
 #include "core/base/filelock.h"
 #include "core/files/filehandle.h"
+#include "core/files/formatnumber.h"
 
 #include <algorithm>
 
@@ -42,6 +43,7 @@ Result<RunRecord> readRun(const fs::path &directory)
 {
     RunRecord run;
     run.directory = directory;
+    const files::PassedOver passedOver;
     Result<Settings> settings = readSettings(directory);
     if (!settings)
         return tl::unexpected(settings.error());
@@ -61,6 +63,8 @@ Result<RunRecord> readRun(const fs::path &directory)
     run.trials = std::move(*trials);
     run.ending = std::move(*ending);
     run.state = held ? "running" : run.ending.isOver() ? "finished" : "stopped";
+    if (std::string sentence = passedOver.sentence("The run"); !sentence.empty())
+        run.notices.push_back(std::move(sentence));
     const std::string folder = fs::weakly_canonical(directory).filename().string();
     if (!folder.empty() && folder != run.settings.id)
         run.notices.push_back("The folder '" + folder + "' holds the run '" + run.settings.id + "'.");

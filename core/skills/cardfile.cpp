@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/suggest.h"
+#include "core/files/formatnumber.h"
 #include "core/files/tomlreader.h"
 #include "core/files/tomlwriter.h"
 #include "core/skills/card.h"
@@ -56,6 +57,19 @@ void writeImported(files::TomlWriter &out, const Imported &imported)
     out.string("name", imported.name);
     out.string("license", imported.license);
     out.string("sha256", imported.sha256);
+}
+
+int readFormat(const TomlTable &root)
+{
+    const std::optional<files::TomlText> written = root.optionalText("format");
+    if (!written)
+        return 1;
+    const std::optional<files::FormatNumber> format = files::parseFormatNumber(written->text);
+    if (const std::string problem = files::formatProblem(format, written->text, 2); !problem.empty()) {
+        root.fail("format", problem);
+        return 1;
+    }
+    return static_cast<int>(format->major);
 }
 
 void checkNames(const TomlTable &root, const Card &card)
@@ -151,10 +165,7 @@ Result<Card> parseCard(std::string_view text, const std::string &fileName)
         return tl::unexpected(document.error());
     const TomlTable root = document->root();
     Card card;
-    const std::int64_t format = root.integer("format", 1);
-    if (format != 1 && format != 2)
-        root.fail("format", "the format is " + std::to_string(format) + "; this program reads 1 and 2.");
-    card.format = format == 2 ? 2 : 1;
+    card.format = readFormat(root);
     card.name = root.string("name");
     const std::int64_t revision = root.integer("revision", 1);
     if (revision < 1 || revision > std::numeric_limits<int>::max())

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/skills/revisions.h"
 
+#include "core/files/formatnumber.h"
+
 #include <utility>
 
 namespace klineage::skills {
@@ -10,6 +12,7 @@ std::vector<Revision> revisionsOf(const CardRecord &record)
     // An event that changed the text has the one it replaced, and made the revision that it names.
     std::vector<Revision> revisions;
     Revision next;
+    const files::PassedOver passedOver; // the notices of the card say it
     for (const Review &event : record.reviews) {
         if (event.before.empty())
             continue;

@@ -3,6 +3,7 @@
 #include "core/base/numbertext.h"
 #include "core/skills/admission.h"
 #include "core/skills/card.h"
+#include "core/skills/descriptionwords.h"
 #include "core/skills/retrieval.h"
 
 #include <fmt/core.h>
@@ -53,14 +54,13 @@ std::string shortened(std::string text, std::size_t maxBytes)
 std::string description(const Card &card, Life life)
 {
     // Said where an agent chooses, and never cut off.
-    const std::string standing =
-        life == Life::Hypothesis ? " A hypothesis: no roundtrip has admitted it yet." : "";
+    const std::string standing(life == Life::Hypothesis ? hypothesisWords : std::string_view());
     std::vector<std::string> conditions;
     for (const Claim &claim : card.preconditions)
         conditions.push_back(withoutStop(claim.text));
     std::string text = withoutStop(card.intent.text) + '.';
     if (!conditions.empty())
-        text += " Use when: " + joined(conditions, "; ") + '.';
+        text += std::string(useWhenWords) + joined(conditions, "; ") + '.';
     return shortened(text, maxDescriptionBytes - standing.size()) + standing;
 }
 

@@ -4,7 +4,9 @@
 
 #include "core/files/atomicfile.h"
 #include "core/files/filehandle.h"
+#include "core/files/formatnumber.h"
 #include "core/files/jsonlines.h"
+#include "core/files/keptkeys.h"
 #include "core/files/utctime.h"
 #include "core/skills/cardlock.h"
 #include "core/skills/logs.h"
@@ -49,6 +51,7 @@ void readLog(const fs::path &path, std::vector<Record> &records, std::vector<std
             notices.push_back(lines.error().message);
         return;
     }
+    const files::PassedOver passedOver;
     for (const files::Line &line : lines->lines) {
         Result<Record> record = parse(line.text, path.string() + ':' + std::to_string(line.number));
         if (record)
@@ -56,6 +59,8 @@ void readLog(const fs::path &path, std::vector<Record> &records, std::vector<std
         else
             notices.push_back("An event was left out: " + record.error().message);
     }
+    if (std::string sentence = passedOver.sentence(path.filename().string()); !sentence.empty())
+        notices.push_back(std::move(sentence));
     if (lines->tornTail)
         notices.push_back("Line " + std::to_string(lines->tornTail->number) + " of "
                           + path.filename().string()
@@ -83,10 +88,13 @@ Result<Loaded> load(const fs::path &directory)
     Result<std::string> text = files::readFile(path, maxCardBytes);
     if (!text)
         return tl::unexpected(text.error());
+    const files::PassedOver passedOver;
     Result<Card> card = parseCard(*text, path.string());
     if (!card)
         return tl::unexpected(card.error());
     Loaded loaded;
+    if (std::string sentence = passedOver.sentence("card.toml"); !sentence.empty())
+        loaded.record.notices.push_back(std::move(sentence));
     loaded.cardText = std::move(*text);
     CardRecord &record = loaded.record;
     record.card = std::move(*card);
@@ -184,6 +192,20 @@ Status checkRevertible(const CardRecord &record, const Review &target)
     return {};
 }
 
+/// Replaces card.toml; what the text before has that a newer format brought is kept.
+Status rewriteCard(const fs::path &directory, const std::string &before, const Card &card)
+{
+    const files::PassedOver passedOver;
+    std::string text = writeCard(card);
+    if (parseCard(before, "card.toml") && !passedOver.keys().empty()) {
+        Result<std::string> kept = files::withKeptKeys(before, text, passedOver);
+        if (!kept)
+            return fail(kept.error().code, (directory / "card.toml").string() + ": " + kept.error().message);
+        text = std::move(*kept);
+    }
+    return files::writeFileAtomic(directory / "card.toml", text);
+}
+
 /// Finishes or takes back what a kill interrupted. Afterwards the files agree. The lock is held.
 Status recover(const Loaded &loaded)
 {
@@ -191,10 +213,11 @@ Status recover(const Loaded &loaded)
     const fs::path &directory = loaded.record.directory;
     const Review *target =
         event.verdict == ReviewVerdict::Revert ? findReview(loaded.record, event.reverts) : nullptr;
+    const files::PassedOver passedOver; // rewriteCard() keeps what is there now
     Result<Card> restored = target ? parseCard(target->before, "card.toml") : fail(ErrorCode::NotFound, {});
     if (restored) {
         restored->revision = event.cardRevision;
-        return files::writeFileAtomic(directory / "card.toml", writeCard(*restored));
+        return rewriteCard(directory, loaded.cardText, *restored);
     }
     // The new text of an edit was never written anywhere.
     Review taken = newEvent(ReviewVerdict::Revert, "recovery", loaded.record.card.revision);
@@ -250,7 +273,7 @@ Result<CardRecord> replaceCard(const Session &session, const Review &event, cons
     const fs::path directory = session.loaded.record.directory;
     if (Status appended = appendReview(directory, event); !appended)
         return tl::unexpected(appended.error());
-    if (Status written = files::writeFileAtomic(directory / "card.toml", writeCard(card)); !written)
+    if (Status written = rewriteCard(directory, session.loaded.cardText, card); !written)
         return tl::unexpected(written.error());
     Result<Loaded> after = load(directory);
     if (!after)
@@ -349,6 +372,7 @@ Result<Review> CardStore::revert(const std::string &name, const std::string &rev
             return tl::unexpected(appended.error());
         return event;
     }
+    const files::PassedOver passedOver; // replaceCard() keeps what is there now
     Result<Card> restored = parseCard(target->before, "the text before event " + reviewId);
     if (!restored)
         return tl::unexpected(restored.error());

@@ -2,6 +2,7 @@
 #include "core/trial/batchfile.h"
 
 #include "core/files/atomicfile.h"
+#include "core/files/formatnumber.h"
 #include "core/files/jsonlines.h"
 #include "core/kernel/candidatetext.h"
 #include "core/trial/requestjson.h"
@@ -18,10 +19,17 @@ Result<BatchItem> readItem(const files::Line &line, const std::string &file, con
     const json in = json::parse(line.text, nullptr, false);
     if (!in.is_object())
         return fail(ErrorCode::InvalidInput, where + "expected a JSON object.");
+    if (in.contains("format")) {
+        const std::string written =
+            in["format"].is_string() ? in["format"].get<std::string>() : in["format"].dump();
+        if (const std::string problem = files::formatProblem(files::parseFormatNumber(written), written);
+            !problem.empty())
+            return fail(ErrorCode::InvalidInput, where + problem);
+    }
     BatchItem item;
     item.request = defaults;
-    if (auto settings =
-            protocol::readSettings(in, {"id", "workload", "candidate", "parent", "name"}, item.request);
+    if (auto settings = protocol::readSettings(
+            in, {"id", "workload", "candidate", "parent", "name", "format"}, item.request);
         !settings)
         return fail(ErrorCode::InvalidInput, where + settings.error().message);
     try {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/trial/trialfile.h"
 
+#include "core/files/formatnumber.h"
 #include "core/files/jsonlines.h"
 
 #include <set>
@@ -18,6 +19,7 @@ Result<TrialFile> readTrialFile(const std::filesystem::path &path, const std::st
         return tl::unexpected(lines.error());
     const std::string name = path.filename().string();
     std::set<std::string> ids;
+    const files::PassedOver passedOver;
     file.trials.reserve(lines->lines.size());
     for (const files::Line &line : lines->lines) {
         if (stop.stop_requested())
@@ -31,6 +33,8 @@ Result<TrialFile> readTrialFile(const std::filesystem::path &path, const std::st
         else
             file.trials.push_back(std::move(*trial));
     }
+    if (std::string sentence = passedOver.sentence(name); !sentence.empty())
+        file.notices.push_back(std::move(sentence));
     if (lines->tornTail)
         file.notices.push_back("Line " + std::to_string(lines->tornTail->number) + " of " + name
                                + " was cut short, as by a kill while it was written, and was left out.");

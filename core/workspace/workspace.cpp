@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/workspace/workspace.h"
 
+#include "core/files/formatnumber.h"
 #include "core/skills/store.h"
 #include "core/workspace/folders.h"
 
@@ -134,7 +135,11 @@ Result<Workspace> openWorkspace(const fs::path &root)
     Workspace workspace;
     workspace.root = root;
     for (const fs::path &folder : workloadFolders(root)) {
+        const files::PassedOver passedOver;
         Result<workload::Workload> workload = workload::readWorkload(folder);
+        if (std::string sentence = passedOver.sentence((folder / "workload.toml").string());
+            !sentence.empty())
+            workspace.problems.push_back({ErrorCode::InvalidInput, std::move(sentence), {}});
         if (workload)
             workspace.workloads.push_back(std::move(*workload));
         else

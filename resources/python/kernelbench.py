@@ -45,6 +45,7 @@ def run(*arguments):
         from torch.nn.utils.stateless import functional_call
     model = _klineage_model()
     names = list(_klineage_weights(model))
+    torch.seed()  # what forward() draws itself differs each time, so that it is found: no candidate could know it
     count = len(arguments) - len(names)
     results = functional_call(model, dict(zip(names, arguments[count:])), tuple(arguments[:count]))
     return results if isinstance(results, torch.Tensor) else tuple(results)

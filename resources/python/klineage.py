@@ -315,11 +315,23 @@ def _timed(trial: Trial | None) -> Trial | None:
     return trial if trial and trial.status == "correct" and trial.latency_ns and trial.latency_ns.value > 0 else None
 
 
-def _toml(path: Path) -> dict:
+def _check_format(raw: dict, newest: int = 1) -> None:
+    """ValueError where a document says a format that is none, or newer than this reader; newer minor ones only add keys."""
+    format = raw.get("format", 1)
+    major, _, minor = (format if isinstance(format, str) else repr(format)).partition(".")
+    if not major.isdecimal() or isinstance(format, float) or not (minor or "0").isdecimal() or int(major) < 1:
+        raise ValueError(f"{format!r} is no number of a format")
+    if int(major) > newest:
+        raise ValueError(f"the format is {format}; this reader knows those up to {newest}")
+
+
+def _toml(path: Path, newest: int = 1) -> dict:
     try:
         with open(path, "rb") as file:
-            return tomllib.load(file)
-    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+            raw = tomllib.load(file)
+        _check_format(raw, newest)
+        return raw
+    except (OSError, ValueError) as problem:  # of TOML and of text too
         raise ReadError(f"{path}: {problem}") from problem
 
 
@@ -339,6 +351,7 @@ def _json_lines(path: Path) -> tuple[list[dict], list[str]]:
             value = json.loads(line)
             if not isinstance(value, dict):
                 raise ValueError("it is no object")
+            _check_format(value)
             lines.append(value)
         except ValueError as problem:
             notices.append(f"{path.name}:{number}: left out: {problem}")
@@ -380,7 +393,7 @@ def _lineage(folder: Path) -> Lineage:
 
 
 def _card(folder: Path) -> Card:
-    raw = _toml(folder / "card.toml")
+    raw = _toml(folder / "card.toml", newest=2)
     verifications, notices = _json_lines(folder / "verification.jsonl")
     reviews, more = _json_lines(folder / "reviews.jsonl")
     carrier = folder / raw["carrier"] if raw.get("carrier") else None

@@ -39,6 +39,8 @@ QString titleOf(Kind kind)
         return ImportDialog::tr("Import problems");
     case Kind::Archive:
         return ImportDialog::tr("Import a search's archive");
+    case Kind::Operator:
+        return ImportDialog::tr("New operator from a Python function");
     }
     return {};
 }
@@ -60,6 +62,11 @@ QString sayingOf(Kind kind)
             "What a search of another system left behind becomes a lineage: a checkpoint of OpenEvolve, an SQLite file of ShinkaEvolve, a "
             "folder of AdaExplore's. The path to its best program becomes the states, other programs attempts. Its scores stand in titles "
             "and reasons and are no trials; nothing of it is run.");
+    case Kind::Operator:
+        return ImportDialog::tr(
+            "A Python function over numpy arrays, torch tensors or nested lists becomes a workload; its head says the shapes. It runs in a "
+            "confined process, with KLINEAGE_PYTHON or python3, before anything is written; one that is not deterministic, or whose outputs "
+            "take no work, is refused.");
     }
     return {};
 }
@@ -177,6 +184,7 @@ void ImportDialog::layOutNext()
 void ImportDialog::listen()
 {
     connect(m_form, &ImportForm::changed, this, &ImportDialog::updateButtons);
+    connect(m_form, &ImportForm::message, m_summary, &QLabel::setText);
     connect(m_form, &ImportForm::returnPressed, this, [this] { run(true); });
     connect(m_look, &QPushButton::clicked, this, [this] { run(true); });
     connect(m_import, &QPushButton::clicked, this, [this] { run(false); });
@@ -246,6 +254,14 @@ void ImportDialog::showElapsed()
 /// The report in a sentence.
 QString ImportDialog::said(const ImportReport &report) const
 {
+    if (m_kind == Kind::Operator) {
+        const ImportedEntry &entry = report.entries.front();
+        return entry.name.isEmpty() ? tr("Refused: %1").arg(entry.reason)
+               : m_isTrial
+                   ? tr("It would become the workload %1. Nothing was written.").arg(entry.name)
+                   : tr("It became the workload %1. A lineage of it begins with a kernel of yours, once this is closed.")
+                         .arg(entry.name);
+    }
     if (m_kind != Kind::Archive) {
         const QString counts = m_isTrial ? tr("%1 would come in, %2 would be skipped. Nothing was written.")
                                : m_kind == Kind::Cards ? tr("%1 imported as hypotheses, %2 skipped.")
@@ -270,16 +286,17 @@ QString ImportDialog::said(const ImportReport &report) const
 void ImportDialog::onEnded(const ImportReport &given, const QString &problem)
 {
     m_second.stop();
-    const ImportReport report = m_kind == Kind::Archive ? inWordsOfFields(given) : given;
+    const bool hasOptions = m_kind == Kind::Archive || m_kind == Kind::Operator;
+    const ImportReport report = hasOptions ? inWordsOfFields(given) : given;
     m_model->setReport(report, m_isTrial);
     m_table->resizeColumnsToContents();
     m_table->setColumnWidth(ImportModel::SourceColumn,
                             std::min(m_table->columnWidth(ImportModel::SourceColumn), 260));
     if (m_model->rowCount() > 0)
         m_table->selectRow(0);
-    m_summary->setText(problem.isEmpty()         ? said(report)
-                       : m_kind == Kind::Archive ? m_form->inWordsOfFields(problem)
-                                                 : problem);
+    m_summary->setText(problem.isEmpty() ? said(report)
+                       : hasOptions      ? m_form->inWordsOfFields(problem)
+                                         : problem);
     // What a stopped import wrote is there, too, though no report names it.
     m_hasImported = m_hasImported || (!m_isTrial && (report.imported > 0 || !problem.isEmpty()));
     if (m_kind == Kind::Archive && !m_isTrial && report.imported > 0)

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/begin/importform.h"
 
+#include "core/files/atomicfile.h"
 #include "core/interop/archives/importarchive.h"
 #include "core/kernel/surfaces/surface.h"
 #include "ui/style/choosefile.h"
 
+#include <QCheckBox>
 #include <QComboBox>
 #include <QFileInfo>
 #include <QFormLayout>
@@ -22,6 +24,19 @@ namespace klineage::ui {
 
 using Kind = ImportRunner::Kind;
 
+namespace {
+
+/// A whole operator, to be changed: what its head says are the shapes, what it returns is the definition.
+constexpr const char *operatorTemplate =
+    "import numpy as np\n\n\n"
+    "# Parameters that are annotated are inputs, \"type[extent, …]\"; those with a number as default are numbers.\n"
+    "# Several outputs are a tuple of such texts. torch tensors and nested lists do as well as numpy's arrays.\n"
+    "def run(x: \"f32[R, C]\", weight: \"f32[C]\", eps=1e-6) -> \"f32[R, C]\":\n"
+    "    \"\"\"Each row divided by its root mean square, times a weight.\"\"\"\n"
+    "    return x / np.sqrt((x * x).mean(axis=-1, keepdims=True) + eps) * weight\n";
+
+} // namespace
+
 ImportForm::ImportForm(QWidget *parent)
     : QWidget(parent)
     , m_form(new QFormLayout(this))
@@ -29,6 +44,7 @@ ImportForm::ImportForm(QWidget *parent)
     , m_fromRow(new QWidget)
     , m_folder(new QPushButton(tr("&Folder…")))
     , m_file(new QPushButton(tr("Fil&e…")))
+    , m_template(new QPushButton(tr("&Template…")))
     , m_origin(new QLineEdit)
     , m_license(new QLineEdit)
     , m_values(new QLineEdit)
@@ -38,8 +54,12 @@ ImportForm::ImportForm(QWidget *parent)
     , m_name(new QLineEdit)
     , m_platform(new QComboBox)
     , m_most(new QSpinBox)
+    , m_sizes(new QLineEdit)
+    , m_flops(new QLineEdit)
+    , m_replace(new QCheckBox)
 {
     layOut();
+    connect(m_template, &QPushButton::clicked, this, &ImportForm::writeTemplate);
     connect(m_folder, &QPushButton::clicked, this, [this] { choose(true); });
     connect(m_file, &QPushButton::clicked, this, [this] { choose(false); });
     connect(m_from, &QLineEdit::textChanged, this, &ImportForm::changed);
@@ -71,8 +91,6 @@ void ImportForm::layOut()
     for (const std::string &surface : kernel::surfaceNames())
         m_surface->addItem(QString::fromStdString(surface), QString::fromStdString(surface));
     m_name->setObjectName(QStringLiteral("import.name"));
-    m_name->setPlaceholderText(
-        tr("of the lineage, put after the platform; empty: what the system is called"));
     m_platform->setObjectName(QStringLiteral("import.platform"));
     m_platform->setEditable(true);
     m_platform->setInsertPolicy(QComboBox::NoInsert);
@@ -84,10 +102,19 @@ void ImportForm::layOut()
     m_most->setToolTip(
         tr("How many programs at most; besides the path to the best those with the best scores"));
 
+    m_sizes->setObjectName(QStringLiteral("import.sizes"));
+    m_sizes->setPlaceholderText(tr("of the axes where it is timed, as in R=4096 C=1024"));
+    m_flops->setObjectName(QStringLiteral("import.flops"));
+    m_flops->setPlaceholderText(
+        tr("operations of one run, as in 4 * R * C; empty: one for each element of an output"));
+    m_replace->setObjectName(QStringLiteral("import.replace"));
+    m_replace->setText(tr("the workload of that name, whose files are kept beside it"));
+    m_template->setToolTip(tr("Write an example of such a function into a file of yours, to be changed"));
+
     auto *from = new QHBoxLayout(m_fromRow);
     from->setContentsMargins(0, 0, 0, 0);
     from->addWidget(m_from, 1);
-    for (QPushButton *button : {m_folder, m_file}) {
+    for (QPushButton *button : {m_folder, m_file, m_template}) {
         button->setAutoDefault(false);
         from->addWidget(button);
     }
@@ -95,7 +122,7 @@ void ImportForm::layOut()
     setFocusProxy(m_from);
     m_form->setContentsMargins(0, 0, 0, 0);
     m_form->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
-    addRow(tr("F&rom"), m_fromRow, {Kind::Cards, Kind::Problems, Kind::Archive});
+    addRow(tr("F&rom"), m_fromRow, {Kind::Cards, Kind::Problems, Kind::Archive, Kind::Operator});
     addRow(tr("&Origin"), m_origin, {Kind::Cards});
     addRow(tr("Lice&nse"), m_license, {Kind::Cards});
     addRow(tr("&Values"), m_values, {Kind::Problems});
@@ -103,7 +130,10 @@ void ImportForm::layOut()
     addRow(tr("&Workload"), m_workload, {Kind::Archive});
     addRow(tr("S&urface"), m_surface, {Kind::Archive});
     addRow(tr("&Platform"), m_platform, {Kind::Archive});
-    addRow(tr("&Name"), m_name, {Kind::Archive});
+    addRow(tr("&Name"), m_name, {Kind::Archive, Kind::Operator});
+    addRow(tr("Si&zes"), m_sizes, {Kind::Operator});
+    addRow(tr("Fl&ops"), m_flops, {Kind::Operator});
+    addRow(tr("Re&place"), m_replace, {Kind::Operator});
     addRow(tr("Pro&grams"), m_most, {Kind::Archive});
 }
 
@@ -118,6 +148,13 @@ void ImportForm::addRow(const QString &label, QWidget *field, std::vector<Kind> 
 void ImportForm::begin(Kind kind, std::vector<ImportTarget> targets, const QString &workload)
 {
     m_kind = kind;
+    const bool isOperator = kind == Kind::Operator;
+    m_folder->setVisible(!isOperator);
+    m_template->setVisible(isOperator);
+    m_replace->setChecked(false);
+    m_name->setPlaceholderText(
+        isOperator ? tr("of the workload; empty: the file's")
+                   : tr("of the lineage, put after the platform; empty: what the system is called"));
     for (const Row &row : m_rows)
         m_form->setRowVisible(row.field,
                               std::find(row.kinds.begin(), row.kinds.end(), kind) != row.kinds.end());
@@ -163,6 +200,22 @@ void ImportForm::choose(bool isFolder)
         setFrom(path);
 }
 
+void ImportForm::writeTemplate()
+{
+    const QString path =
+        chooseFileToSave(this, tr("Write a template"), QStringLiteral("rms_rows"), tr("Python (*.py)"));
+    if (path.isEmpty())
+        return;
+    if (const Status written = files::writeFileAtomic(path.toStdString(), operatorTemplate); !written) {
+        emit message(QString::fromStdString(written.error().message));
+        return;
+    }
+    setFrom(path);
+    m_sizes->setText(QStringLiteral("R=4096 C=1024"));
+    m_flops->setText(QStringLiteral("4 * R * C"));
+    emit message(tr("Wrote %1. Change it in an editor of yours, and look.").arg(path));
+}
+
 bool ImportForm::isComplete() const
 {
     return !m_from->text().trimmed().isEmpty()
@@ -189,6 +242,14 @@ QStringList ImportForm::arguments(bool isTrial) const
             add(QStringLiteral("--set"), value);
         add(QStringLiteral("--shapes"), QString::number(m_shapes->value()));
         break;
+    case Kind::Operator:
+        for (const QString &size : m_sizes->text().split(QLatin1Char(' '), Qt::SkipEmptyParts))
+            add(QStringLiteral("--size"), size);
+        add(QStringLiteral("--flops"), m_flops->text().trimmed());
+        add(QStringLiteral("--name"), m_name->text().trimmed());
+        if (m_replace->isChecked())
+            arguments << QStringLiteral("--replace");
+        break;
     case Kind::Archive:
         add(QStringLiteral("--workload"), m_workload->currentText());
         add(QStringLiteral("--surface"), m_surface->currentData().toString());
@@ -205,7 +266,8 @@ QStringList ImportForm::arguments(bool isTrial) const
 QString ImportForm::inWordsOfFields(QString sentence) const
 {
     const std::pair<const char *, QWidget *> options[] = {
-        {"--surface", m_surface}, {"--platform", m_platform}, {"--most", m_most}};
+        {"--surface", m_surface}, {"--platform", m_platform}, {"--most", m_most}, {"--size", m_sizes},
+        {"--flops", m_flops},     {"--replace", m_replace},   {"--name", m_name}};
     for (const auto &[option, field] : options) {
         const auto *label = qobject_cast<const QLabel *>(m_form->labelForField(field));
         sentence.replace(QLatin1String(option),

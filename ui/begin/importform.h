@@ -7,6 +7,7 @@
 
 #include <vector>
 
+class QCheckBox;
 class QComboBox;
 class QFormLayout;
 class QLineEdit;
@@ -35,13 +36,14 @@ public:
     void setFrom(const QString &path);
     /// Whether there is something to import, and for what.
     [[nodiscard]] bool isComplete() const;
-    /// What stands after "import".
+    /// What stands after "import", or after "new" of an operator.
     [[nodiscard]] QStringList arguments(bool isTrial) const;
     /// A sentence of klineage-cli with the names of fields for those of options.
     [[nodiscard]] QString inWordsOfFields(QString sentence) const;
 
 signals:
     void changed();
+    void message(const QString &sentence);
     void returnPressed(); ///< in the field of what is imported
 
 private:
@@ -52,6 +54,7 @@ private:
     void layOut();
     void addRow(const QString &label, QWidget *field, std::vector<ImportRunner::Kind> kinds);
     void choose(bool isFolder);
+    void writeTemplate();
     void showPlatforms();
 
     ImportRunner::Kind m_kind = ImportRunner::Kind::Cards;
@@ -62,6 +65,7 @@ private:
     QWidget *m_fromRow;
     QPushButton *m_folder;
     QPushButton *m_file;
+    QPushButton *m_template;
     QLineEdit *m_origin;
     QLineEdit *m_license;
     QLineEdit *m_values;
@@ -71,6 +75,9 @@ private:
     QLineEdit *m_name;
     QComboBox *m_platform;
     QSpinBox *m_most;
+    QLineEdit *m_sizes;
+    QLineEdit *m_flops;
+    QCheckBox *m_replace;
 };
 
 } // namespace klineage::ui

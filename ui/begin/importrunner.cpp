@@ -4,6 +4,7 @@
 #include "ui/models/ownprogram.h"
 
 #include <QDir>
+#include <QFileInfo>
 #include <QJsonArray>
 #include <QJsonDocument>
 #include <QJsonObject>
@@ -27,6 +28,7 @@ const char *groupOf(ImportRunner::Kind kind)
     case ImportRunner::Kind::Archive:
         return "lineage";
     case ImportRunner::Kind::Problems:
+    case ImportRunner::Kind::Operator:
         break;
     }
     return "workload";
@@ -99,6 +101,29 @@ ImportReport parseImportReport(const QByteArray &json, const char *key, QString 
     return report;
 }
 
+ImportReport parseOperatorReport(const QByteArray &json, const QString &source, QString *problem)
+{
+    ImportReport report;
+    const QJsonObject object = QJsonDocument::fromJson(json).object();
+    if (!object.value(QLatin1String("ok")).isBool()) {
+        *problem = errorOf(object);
+        if (problem->isEmpty())
+            *problem = ImportRunner::tr("klineage-cli gave no report.");
+        return report;
+    }
+    problem->clear();
+    ImportedEntry entry;
+    entry.source = source;
+    entry.name = object.value(QLatin1String("workload")).toString();
+    entry.reason = object.value(QLatin1String("reason")).toString();
+    entry.notes = textsOf(object.value(QLatin1String("notes")));
+    if (const QString kept = object.value(QLatin1String("kept")).toString(); !kept.isEmpty())
+        entry.notes << ImportRunner::tr("What it replaces was kept in %1.").arg(kept);
+    report.imported = entry.name.isEmpty() ? 0 : 1;
+    report.entries.push_back(std::move(entry));
+    return report;
+}
+
 ImportRunner::ImportRunner(QObject *parent)
     : QObject(parent)
     , m_process(this)
@@ -125,6 +150,7 @@ void ImportRunner::start(Kind kind, const QString &workspace, const QStringList 
     if (isRunning())
         return;
     m_kind = kind;
+    m_source = QFileInfo(arguments.value(arguments.size() - 1)).fileName();
     m_isStopped = false;
     const QString program = ownProgram(QStringLiteral("klineage-cli"));
     if (program.isEmpty()) {
@@ -133,9 +159,11 @@ void ImportRunner::start(Kind kind, const QString &workspace, const QStringList 
     }
     // What goes on with an archive is told for a shell in any folder: from here none is in the workspace.
     m_process.setWorkingDirectory(kind == Kind::Archive ? QDir::rootPath() : QString());
-    m_process.start(program, QStringList{QStringLiteral("--workspace"), workspace, QStringLiteral("--json"),
-                                         QLatin1String(groupOf(kind)), QStringLiteral("import")}
-                                 + arguments);
+    m_process.start(program,
+                    QStringList{QStringLiteral("--workspace"), workspace, QStringLiteral("--json"),
+                                QLatin1String(groupOf(kind)),
+                                kind == Kind::Operator ? QStringLiteral("new") : QStringLiteral("import")}
+                        + arguments);
 }
 
 /// It is asked to end, so that the entry at hand is whole; if it does not, it is ended.
@@ -156,11 +184,14 @@ void ImportRunner::finish(int exitCode, QProcess::ExitStatus status)
     const QByteArray out = m_process.readAllStandardOutput();
     const QString said = QString::fromUtf8(m_process.readAllStandardError()).trimmed();
     QString problem;
-    const ImportReport report = parseImportReport(out, groupOf(m_kind), &problem);
+    const ImportReport report = m_kind == Kind::Operator ? parseOperatorReport(out, m_source, &problem)
+                                                         : parseImportReport(out, groupOf(m_kind), &problem);
     const bool isStopped = std::exchange(m_isStopped, false);
     const bool isWhole = m_kind == Kind::Archive; // a lineage is there or not; its report, too
     if (isStopped && isWhole && !problem.isEmpty())
         problem = tr("The import was stopped. A lineage is written whole or not at all.");
+    else if (isStopped && m_kind == Kind::Operator)
+        problem = tr("The import was stopped.");
     else if (isStopped && !isWhole)
         problem = tr("The import was stopped; what it had imported stays.");
     else if (status != QProcess::NormalExit)

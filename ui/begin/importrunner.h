@@ -36,6 +36,10 @@ struct ImportReport {
 /// in an entry, "card".
 [[nodiscard]] ImportReport parseImportReport(const QByteArray &json, const char *key, QString *problem);
 
+/// The same of what "workload new" prints, whose one entry is of `source`.
+[[nodiscard]] ImportReport parseOperatorReport(const QByteArray &json, const QString &source,
+                                               QString *problem);
+
 /// Imports by klineage-cli, so that the window and the command line do the same and say the same, and what a problem's Python does is done in
 /// another process. One at a time. Lives on the GUI thread.
 class ImportRunner : public QObject
@@ -43,12 +47,12 @@ class ImportRunner : public QObject
     Q_OBJECT
 
 public:
-    enum class Kind { Problems, Cards, Archive };
+    enum class Kind { Problems, Cards, Archive, Operator };
 
     explicit ImportRunner(QObject *parent = nullptr);
     ~ImportRunner() override; ///< ends what is running
 
-    /// arguments: what stands after "import". Of an archive their paths are absolute.
+    /// arguments: what stands after "import", or after "new" of an operator, where the last one is its file. Of an archive their paths are absolute.
     void start(Kind kind, const QString &workspace, const QStringList &arguments);
     void stop(); ///< what was imported so far stays; a lineage is imported whole or not at all
     [[nodiscard]] bool isRunning() const { return m_process.state() != QProcess::NotRunning; }
@@ -62,6 +66,7 @@ private:
 
     QProcess m_process;
     Kind m_kind = Kind::Cards;
+    QString m_source; ///< of an operator
     bool m_isStopped = false;
 };
 

@@ -59,19 +59,24 @@ WelcomePage::WelcomePage(QWidget *parent)
 
     m_column->addSpacing(8);
     m_column->addWidget(welcomeText(tr(
-        "Problems of other benchmarks become workloads, cards of other libraries hypotheses, and what a search of another system found a "
+        "A Python function or a problem of another benchmark becomes a workload, cards of other libraries become hypotheses, and "
+        "what a search of another system found a "
         "lineage of a workload, in an open workspace:")));
+    m_newOperator = new QPushButton(tr("New opera&tor from a Python function…"));
     m_importProblems = new QPushButton(tr("Import &problems…"));
     m_importCards = new QPushButton(tr("I&mport cards…"));
     m_importArchive = new QPushButton(tr("Import a search's &archive…"));
+    m_newOperator->setToolTip(tr("With a template to begin from"));
     m_importProblems->setToolTip(tr("FlashInfer Trace, SOL-ExecBench, KernelBench"));
     m_importCards->setToolTip(tr("SKILL.md and rich JSON of KLineage, skills of the Agent Skills standard"));
     m_importArchive->setToolTip(tr("Archives of OpenEvolve, ShinkaEvolve and AdaExplore"));
     auto *imports = new FlowLayout(6);
+    imports->addWidget(m_newOperator);
     imports->addWidget(m_importProblems);
     imports->addWidget(m_importCards);
     imports->addWidget(m_importArchive);
     m_column->addLayout(imports);
+    connect(m_newOperator, &QPushButton::clicked, this, &WelcomePage::newOperatorRequested);
     connect(m_importProblems, &QPushButton::clicked, this, &WelcomePage::importProblemsRequested);
     connect(m_importCards, &QPushButton::clicked, this, &WelcomePage::importCardsRequested);
     connect(m_importArchive, &QPushButton::clicked, this, &WelcomePage::importArchiveRequested);
@@ -136,6 +141,7 @@ void WelcomePage::setOffer(const Offer &offer)
             "The library of the installed program: its workloads, lineages and cards, to be changed freely.")
                          : tr("This program lies in no installation, so it has no example beside it."));
     m_begin->setEnabled(offer.canBegin);
+    m_newOperator->setEnabled(offer.canBegin);
     m_importProblems->setEnabled(offer.canBegin);
     m_importCards->setEnabled(offer.canBegin);
     m_importArchive->setEnabled(offer.canBegin);

@@ -34,6 +34,7 @@ signals:
     void createRequested(const QString &folder); ///< empty: ask for one
     void exampleRequested();
     void newLineageRequested();
+    void newOperatorRequested();
     void importProblemsRequested();
     void importCardsRequested();
     void importArchiveRequested();
@@ -48,6 +49,7 @@ private:
     QPushButton *m_create;
     QPushButton *m_example;
     QPushButton *m_begin;
+    QPushButton *m_newOperator;
     QPushButton *m_importProblems;
     QPushButton *m_importCards;
     QPushButton *m_importArchive;

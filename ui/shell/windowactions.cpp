@@ -165,7 +165,7 @@ void MainWindow::buildMenus()
     };
     add(menu, {"window.goTo", "window.palette"});
     menu->addSeparator();
-    add(menu, {"window.newLineage"});
+    add(menu, {"window.newLineage", "window.newOperator"});
     menu->addSeparator();
     add(menu, {"window.openWorkspace", "window.newWorkspace", "window.copyExample", "window.copyWorkspace",
                "window.importProblems", "window.importCards", "window.importArchive", "experiments.open",

@@ -56,6 +56,8 @@ void MainWindow::buildFirstActions()
     addCommand("window.newWorkspace", tr("New workspace from the template…"), {},
                [this] { createWorkspaceIn({}); });
     addCommand("window.copyExample", tr("Copy the example workspace…"), {}, [this] { copyExample(); });
+    addCommand("window.newOperator", tr("New operator from a Python function…"), {},
+               [this] { showImport(ImportRunner::Kind::Operator); });
     addCommand("window.importProblems", tr("Import problems…"), {},
                [this] { showImport(ImportRunner::Kind::Problems); });
     addCommand("window.importCards", tr("Import cards…"), {},
@@ -76,6 +78,7 @@ void MainWindow::connectFirst()
     connect(welcome, &WelcomePage::createRequested, this, &MainWindow::createWorkspaceIn);
     connect(welcome, &WelcomePage::exampleRequested, this, &MainWindow::copyExample);
     connect(welcome, &WelcomePage::newLineageRequested, this, [this] { beginLineage(); });
+    connect(welcome, &WelcomePage::newOperatorRequested, command("window.newOperator"), &QAction::trigger);
     connect(welcome, &WelcomePage::importProblemsRequested, command("window.importProblems"),
             &QAction::trigger);
     connect(welcome, &WelcomePage::importCardsRequested, command("window.importCards"), &QAction::trigger);

@@ -58,10 +58,12 @@ Result<Nvrtc> Nvrtc::load()
 constexpr std::size_t mostLog = std::size_t{1} << 20; ///< a candidate can have as much written as it likes
 
 std::vector<std::string> compileOptions(const std::map<std::string, std::int64_t> &tunables,
-                                        const std::string &target)
+                                        const std::string &target, bool isGenerated)
 {
     std::vector<std::string> options = {"--gpu-architecture=" + target, "--std=c++17", "-lineinfo",
                                         "--ptxas-options=-v"};
+    if (isGenerated) // nobody reads what is wrong with it, and its headers are written for nvcc
+        options.insert(options.end(), {"--device-as-default-execution-space", "--disable-warnings"});
     for (const std::string &folder : cuda::includeFolders())
         options.push_back("--include-path=" + folder);
     for (const auto &[name, value] : tunables)
@@ -113,9 +115,14 @@ struct Headers {
     std::vector<const char *> texts;
 };
 
-Headers headersBeside(const std::vector<std::string> &folders)
+/// own: come first, and live as long as what is returned.
+Headers headersBeside(const std::vector<std::string> &folders, const HeaderTexts &own)
 {
     Headers headers;
+    for (const auto &[name, text] : own) {
+        headers.names.push_back(name.c_str());
+        headers.texts.push_back(text.c_str());
+    }
     for (const cuda::StandardHeader &header : cuda::standardHeaders()) {
         const bool isThere = std::any_of(folders.begin(), folders.end(), [&](const std::string &folder) {
             std::error_code ignored;
@@ -152,9 +159,10 @@ std::string noteOf(const cuda::MissingNames &missing)
 }
 
 Result<CompileOutput> compileOnce(const Nvrtc &nvrtc, const std::string &source, const std::string &name,
-                                  const std::vector<std::string> &options, const std::string &target)
+                                  const std::vector<std::string> &options, const std::string &target,
+                                  const HeaderTexts &own)
 {
-    const Headers headers = headersBeside(cuda::includeFolders());
+    const Headers headers = headersBeside(cuda::includeFolders(), own);
     nvrtcProgram program = nullptr;
     if (const nvrtcResult result = nvrtc.createProgram(&program, source.c_str(), name.c_str(),
                                                        static_cast<int>(headers.names.size()),
@@ -185,7 +193,7 @@ Result<CompileOutput> compileOnce(const Nvrtc &nvrtc, const std::string &source,
 
 Result<CompileOutput> compileCuda(const std::string &source, const std::string &name,
                                   const std::map<std::string, std::int64_t> &tunables,
-                                  const std::string &target)
+                                  const std::string &target, const HeaderTexts &headers)
 {
     const auto nvrtc = Nvrtc::load();
     if (!nvrtc)
@@ -194,13 +202,13 @@ Result<CompileOutput> compileCuda(const std::string &source, const std::string &
     int minor = 0;
     nvrtc->version(&major, &minor);
 
-    const std::vector<std::string> options = compileOptions(tunables, target);
-    auto output = compileOnce(*nvrtc, source, name, options, target);
-    if (output && !output->ok) {
+    const std::vector<std::string> options = compileOptions(tunables, target, !headers.empty());
+    auto output = compileOnce(*nvrtc, source, name, options, target, headers);
+    if (output && !output->ok && headers.empty()) {
         // nvcc's users have these without a word: they came with cuda_runtime.h and the host compiler.
         const cuda::MissingNames missing = cuda::missingNames(output->log);
         if (!missing.isEmpty())
-            output = compileOnce(*nvrtc, source, name, withMissing(options, missing), target);
+            output = compileOnce(*nvrtc, source, name, withMissing(options, missing), target, headers);
         if (output && !missing.isEmpty())
             output->log = noteOf(missing) + output->log;
     }

@@ -53,14 +53,24 @@ json write(const CompileOutput &output)
                 {"compiler", output.compiler}};
     for (const CompiledLaunch &launch : output.launches) {
         json maps = json::array();
-        for (const CompiledLaunch::Map &map : launch.maps)
-            maps.push_back({{"box", map.box}, {"swizzle", static_cast<int>(map.swizzle)}});
-        out["launches"].push_back({{"kernel", launch.kernel},
-                                   {"threads", launch.threads},
-                                   {"shared", launch.sharedBytes},
-                                   {"scratch", launch.scratchBytes},
-                                   {"pointers", launch.pointers},
-                                   {"maps", std::move(maps)}});
+        for (const CompiledLaunch::Map &map : launch.maps) {
+            json &entry =
+                maps.emplace_back(json{{"box", map.box}, {"swizzle", static_cast<int>(map.swizzle)}});
+            if (map.argument)
+                entry.update({{"argument", *map.argument},
+                              {"dims", map.dims},
+                              {"strides", map.strides},
+                              {"promotion", static_cast<int>(map.promotion)},
+                              {"fill", static_cast<int>(map.fill)}});
+        }
+        json &entry = out["launches"].emplace_back(json{{"kernel", launch.kernel},
+                                                        {"threads", launch.threads},
+                                                        {"shared", launch.sharedBytes},
+                                                        {"scratch", launch.scratchBytes},
+                                                        {"pointers", launch.pointers},
+                                                        {"maps", std::move(maps)}});
+        if (launch.takes)
+            entry["takes"] = *launch.takes;
     }
     return out;
 }
@@ -257,12 +267,14 @@ std::vector<ListedInstruction> decode(const json &in)
 template <>
 CompiledLaunch decode(const json &in)
 {
-    const auto number = [&in](const char *key, std::int64_t most) {
-        const auto value = decode<std::int64_t>(in.at(key));
+    constexpr std::int64_t mostTaken = 128; // arguments of a plan's and maps together
+    const auto numberIn = [](const json &from, const char *key, std::int64_t most) {
+        const auto value = decode<std::int64_t>(from.at(key));
         if (value < 0 || value > most)
             throw std::out_of_range(key);
         return value;
     };
+    const auto number = [&](const char *key, std::int64_t most) { return numberIn(in, key, most); };
     CompiledLaunch launch;
     launch.kernel = in.at("kernel").get<std::string>();
     launch.threads = number("threads", 1024);
@@ -270,11 +282,24 @@ CompiledLaunch decode(const json &in)
     launch.scratchBytes = number("scratch", std::int64_t{1} << 20);
     launch.pointers = number("pointers", 8);
     for (const json &entry : in.at("maps")) {
-        const int swizzle = decode<int>(entry.at("swizzle"));
-        if (swizzle < 0 || swizzle > static_cast<int>(kernel::Swizzle::B128))
-            throw std::out_of_range("swizzle");
-        launch.maps.push_back(
-            {decode<std::vector<std::int64_t>>(entry.at("box")), static_cast<kernel::Swizzle>(swizzle)});
+        const auto word = [&](const char *key, auto last) {
+            return static_cast<decltype(last)>(numberIn(entry, key, static_cast<std::int64_t>(last)));
+        };
+        CompiledLaunch::Map &map = launch.maps.emplace_back();
+        map.box = decode<std::vector<std::int64_t>>(entry.at("box"));
+        map.swizzle = word("swizzle", kernel::Swizzle::B128);
+        if (!entry.contains("argument"))
+            continue;
+        map.argument = static_cast<std::size_t>(numberIn(entry, "argument", mostTaken));
+        map.dims = decode<std::vector<std::string>>(entry.at("dims"));
+        map.strides = decode<std::vector<std::string>>(entry.at("strides"));
+        map.promotion = word("promotion", kernel::L2Promotion::B256);
+        map.fill = word("fill", kernel::TensorMapFill::Nan);
+    }
+    if (const auto takes = in.find("takes"); takes != in.end()) {
+        launch.takes = decode<std::vector<std::int64_t>>(*takes);
+        if (std::ssize(*launch.takes) > mostTaken)
+            throw std::out_of_range("takes");
     }
     return launch;
 }

@@ -341,10 +341,13 @@ struct Compile : CompileRequest {
             std::tuple{Field("compile", &Reply::output), Field("bytes", &Reply::bytes)};
     };
     std::size_t room = 0;
-    static constexpr auto fields =
-        std::tuple{Field("language", &CompileRequest::language), Field("source", &CompileRequest::source),
-                   Field("name", &CompileRequest::name),         Field("tunables", &CompileRequest::tunables),
-                   Field("target", &CompileRequest::target),     Field("room", &Compile::room)};
+    static constexpr auto fields = std::tuple{Field("language", &CompileRequest::language),
+                                              Field("source", &CompileRequest::source),
+                                              Field("name", &CompileRequest::name),
+                                              Field("tunables", &CompileRequest::tunables),
+                                              Field("target", &CompileRequest::target),
+                                              Field("headers", &CompileRequest::headers),
+                                              Field("room", &Compile::room)};
 };
 
 } // namespace klineage::gate::protocol

@@ -15,7 +15,7 @@ BenchCase readCase(const files::TomlTable &table, const std::filesystem::path &d
     out.name = table.string("name");
     out.workload = directory / table.string("workload");
     out.candidate = directory / table.string("candidate");
-    if (const auto surface = kernel::surfaceOfFile(out.candidate))
+    if (const auto surface = kernel::surfaceOfCandidate(out.candidate))
         out.surface = *surface;
     else if (table.has("candidate"))
         table.fail("candidate", "'" + out.candidate.filename().string()

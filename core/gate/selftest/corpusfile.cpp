@@ -222,13 +222,14 @@ Result<Corpus> readCorpus(const std::filesystem::path &directory)
     if (!corpus)
         return corpus;
     corpus->directory = directory;
-    for (const CorpusEntry &entry : corpus->entries) {
+    for (CorpusEntry &entry : corpus->entries) {
         for (const std::string &file : {entry.file, entry.parent}) {
             if (auto there = requireFile(*corpus, file); !there)
                 return tl::unexpected(there.error());
         }
         if (const auto workload = corpus->workloadDirectory(entry.workload); !workload)
             return tl::unexpected(workload.error());
+        entry.surface = kernel::surfaceOfCandidate(directory / entry.file).value_or(entry.surface);
     }
     return corpus;
 }

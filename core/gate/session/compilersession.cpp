@@ -25,9 +25,37 @@ WorkerFailure machineFailure(const Error &error)
 
 } // namespace
 
+/// What such a language compiles is kept as its own, so nothing is kept here.
+class CompilerSession::Cuda : public LanguageProcess
+{
+public:
+    explicit Cuda(CompilerSession &session)
+        : m_session(session)
+    {}
+
+    [[nodiscard]] WorkerResult<std::string> version(const std::stop_token &stop) override
+    {
+        if (auto started = m_session.ensureStarted(stop); !started)
+            return tl::unexpected(started.error());
+        return m_session.compilerOf(kernel::Surface::Cuda.language().word);
+    }
+
+    [[nodiscard]] WorkerResult<CompileOutput> compile(const CompileRequest &request, double limitSeconds,
+                                                      const std::stop_token &stop) override
+    {
+        if (auto started = m_session.ensureStarted(stop); !started)
+            return tl::unexpected(started.error());
+        return m_session.ask(request, limitSeconds, stop);
+    }
+
+private:
+    CompilerSession &m_session;
+};
+
 CompilerSession::CompilerSession(std::vector<std::string> command, CompileCache cache)
     : m_command(std::move(command))
     , m_cache(std::move(cache))
+    , m_cuda(std::make_unique<Cuda>(*this))
 {}
 
 tl::unexpected<WorkerFailure> CompilerSession::end(const Error &error, double limitSeconds)
@@ -108,7 +136,7 @@ LanguageProcess *CompilerSession::processOf(const std::string &language)
     const auto known = m_processes.find(language);
     return known != m_processes.end()
                ? known->second.get()
-               : m_processes.emplace(language, makeLanguageProcess(language)).first->second.get();
+               : m_processes.emplace(language, makeLanguageProcess(language, *m_cuda)).first->second.get();
 }
 
 WorkerResult<CompileOutput> CompilerSession::ask(const CompileRequest &wanted, double limitSeconds,

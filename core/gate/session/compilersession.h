@@ -19,6 +19,8 @@ class CompilerSession
 public:
     /// command: program and arguments of the compiler process.
     CompilerSession(std::vector<std::string> command, CompileCache cache);
+    CompilerSession(const CompilerSession &) = delete;
+    CompilerSession &operator=(const CompilerSession &) = delete;
 
     /// A source that does not compile is a value (ok false). FailureKind::Unavailable when the language's compiler is missing;
     /// Timeout and Died are the candidate's doing.
@@ -32,6 +34,7 @@ private:
         process::FramePipe pipe;
         process::SharedMemory memory;
     };
+    class Cuda;
     [[nodiscard]] WorkerResult<void> ensureStarted(const std::stop_token &stop);
     /// The version of the language's compiler.
     [[nodiscard]] WorkerResult<std::string> compilerOf(const std::string &language);
@@ -45,6 +48,8 @@ private:
     CompileCache m_cache;
     std::unique_ptr<Process> m_process;
     std::map<std::string, Result<std::string>> m_compilers; ///< language -> version, or what is wrong
+    std::unique_ptr<LanguageProcess>
+        m_cuda; ///< the compiler process, as languages that write CUDA C++ see it
     std::map<std::string, std::unique_ptr<LanguageProcess>> m_processes; ///< language -> its own, or nullptr
     std::future<void> m_storing; ///< of the last program: the disk takes longer than many a compile
 };

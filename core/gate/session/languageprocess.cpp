@@ -2,6 +2,7 @@
 #include "core/gate/session/languageprocess.h"
 
 #include "core/gate/session/sandbox.h"
+#include "core/gate/triton/tilelangcompiler.h"
 #include "core/gate/triton/tritoncompiler.h"
 
 #include <csignal>
@@ -35,10 +36,12 @@ WorkerFailure compilerFailure(process::ChildProcess &child, const process::Frame
     return failure;
 }
 
-std::unique_ptr<LanguageProcess> makeLanguageProcess(std::string_view language)
+std::unique_ptr<LanguageProcess> makeLanguageProcess(std::string_view language, LanguageProcess &cuda)
 {
     if (language == kernel::Surface::Triton.language().word)
         return std::make_unique<TritonCompiler>();
+    if (language == kernel::Surface::Tilelang.language().word)
+        return std::make_unique<TilelangCompiler>(&cuda);
     return nullptr;
 }
 

@@ -26,7 +26,8 @@ public:
 [[nodiscard]] WorkerFailure compilerFailure(process::ChildProcess &child, const process::FramePipe &pipe,
                                             const Error &error, double limitSeconds);
 
-/// That of a language; nullptr where the compiler process compiles it.
-[[nodiscard]] std::unique_ptr<LanguageProcess> makeLanguageProcess(std::string_view language);
+/// That of a language; nullptr where the compiler process compiles it. cuda: the compiler process, for one that writes CUDA C++; outlives it.
+[[nodiscard]] std::unique_ptr<LanguageProcess> makeLanguageProcess(std::string_view language,
+                                                                   LanguageProcess &cuda);
 
 } // namespace klineage::gate

@@ -241,7 +241,7 @@ StageResult<kernel::ResolvedPlan> resolveFor(const PreparedCandidate &prepared, 
         bindings[name] = value;
     auto plan = kernel::resolvePlan(prepared.candidate, *tensors, bindings);
     if (plan && prepared.candidate.surface->compilerDecides) {
-        if (auto applied = applyDecisions(prepared.compiled.launches, bindings, *plan); !applied)
+        if (auto applied = applyDecisions(prepared.compiled.launches, *tensors, bindings, *plan); !applied)
             plan = tl::unexpected(applied.error());
     }
     auto large = plan ? tooLarge(*plan, *tensors, context) : std::nullopt;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/gate/triton/launches.h"
 
+#include "core/kernel/tensormaps.h"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -118,11 +120,11 @@ private:
                 return argument;
             arguments.push_back(std::move(*argument));
         }
-        return json{{"kernel", launch.kernel},
-                    {"arguments", std::move(arguments)},
-                    {"constants", m_constants},
-                    {"num_warps", *warps},
-                    {"num_stages", *stages}};
+        json said = {
+            {"kernel", launch.kernel}, {"arguments", std::move(arguments)}, {"constants", m_constants}};
+        if (m_candidate.surface->takesHints)
+            said.update({{"num_warps", *warps}, {"num_stages", *stages}});
+        return said;
     }
 
     Result<json> describe(const kernel::TensorArg &arg, const kernel::Launch &) const
@@ -159,7 +161,10 @@ private:
         const auto &multiples = launch.multiplesOf16;
         const bool multiple = std::find(multiples.begin(), multiples.end(), arg.value) != multiples.end();
         const bool whole = arg.type != kernel::ScalarType::Float32 && arg.type != kernel::ScalarType::Float64;
-        return json{{"type", tritonType(arg.type)}, {"multiple_of_16", multiple && whole}};
+        json said = {{"type", tritonType(arg.type)}, {"multiple_of_16", multiple && whole}};
+        if (!m_candidate.surface->takesHints)
+            said["value"] = arg.value.text();
+        return said;
     }
 
     Result<json> describe(const kernel::LocalArg &, const kernel::Launch &) const
@@ -167,9 +172,11 @@ private:
         return fail(ErrorCode::InvalidInput, "'local' is for OpenCL.");
     }
 
-    /// A kernel that is launched with other types or hints is another one, and needs another name.
+    /// A kernel that is launched with other types or hints is another one, and needs another name, where it has no types of its own.
     std::string entryOf(const std::string &kernel, const json &said)
     {
+        if (!m_candidate.surface->takesHints)
+            return kernel;
         auto &variants = m_variants[kernel];
         const std::string text = said.dump();
         const auto found = std::find(variants.begin(), variants.end(), text);
@@ -235,19 +242,94 @@ Status addScratch(const kernel::ResolvedLaunch &launch, const CompiledLaunch &de
     return {};
 }
 
-Status applyTo(kernel::ResolvedLaunch &launch, const CompiledLaunch &decided, std::int64_t mostShared,
+/// The map that a compiler made of the tensor that an argument of the plan's is.
+Result<kernel::ResolvedTensorMap> resolveMade(const CompiledLaunch::Map &made,
+                                              const kernel::ResolvedLaunch &launch,
+                                              const std::vector<kernel::ResolvedBuffer> &tensors,
+                                              const kernel::Bindings &bindings,
+                                              const kernel::ResolvedPlan &plan)
+{
+    const auto *pointer = *made.argument < launch.args.size()
+                              ? std::get_if<kernel::PointerValue>(&launch.args[*made.argument])
+                              : nullptr;
+    const kernel::ResolvedBuffer *buffer = nullptr;
+    for (const auto *list : {&tensors, &plan.workspaces}) {
+        for (const kernel::ResolvedBuffer &one : *list) {
+            if (pointer && one.name == pointer->buffer)
+                buffer = &one;
+        }
+    }
+    if (!buffer || made.dims.empty() || made.strides.size() + 1 != made.dims.size())
+        return fail(ErrorCode::InvalidInput, "its compiler makes a tensor map of nothing.");
+    kernel::TensorMap map;
+    map.name = buffer->name;
+    map.tensor = buffer->name;
+    map.swizzle = made.swizzle;
+    map.l2Promotion = made.promotion;
+    map.fill = made.fill;
+    for (const auto &[from, to] :
+         {std::pair{&made.dims, &map.dims}, std::pair{&made.strides, &map.strides}}) {
+        for (const std::string &text : *from) {
+            const auto expression = kernel::Expression::parse(text);
+            if (!expression)
+                return tl::unexpected(expression.error());
+            to->push_back(*expression);
+        }
+    }
+    for (const std::int64_t extent : made.box)
+        map.box.emplace_back(extent);
+    return kernel::resolveTensorMap(map, *buffer, bindings);
+}
+
+/// Those of a kernel that takes the plan's as its compiler says.
+Result<std::vector<kernel::ResolvedArg>> takenArguments(const CompiledLaunch &decided,
+                                                        const kernel::ResolvedLaunch &launch,
+                                                        const std::vector<kernel::ResolvedBuffer> &tensors,
+                                                        const kernel::Bindings &bindings,
+                                                        kernel::ResolvedPlan &plan)
+{
+    std::vector<kernel::ResolvedArg> args;
+    for (const std::int64_t place : *decided.takes) {
+        const auto index = static_cast<std::size_t>(place < 0 ? -(place + 1) : place);
+        if (place < 0 && index < decided.maps.size() && decided.maps[index].argument) {
+            auto map = resolveMade(decided.maps[index], launch, tensors, bindings, plan);
+            if (!map)
+                return tl::unexpected(map.error());
+            args.emplace_back(kernel::TensorMapValue{plan.tensorMaps.size()});
+            plan.tensorMaps.push_back(std::move(*map));
+        } else if (place >= 0 && index < launch.args.size()) {
+            args.push_back(launch.args[index]);
+        } else {
+            return fail(ErrorCode::InvalidInput, "its compiler says of an argument that is not there.");
+        }
+    }
+    return args;
+}
+
+Status applyTo(kernel::ResolvedLaunch &launch, const CompiledLaunch &decided,
+               const std::vector<kernel::ResolvedBuffer> &tensors, const kernel::Bindings &bindings,
                kernel::ResolvedPlan &plan)
 {
+    const auto fact = bindings.find("max_shared");
+    const auto *known = fact == bindings.end() ? nullptr : std::get_if<std::int64_t>(&fact->second);
+    const std::int64_t mostShared = known ? *known : std::int64_t{1} << 30;
     const auto refuse = [&](const std::string &why) {
         return fail(ErrorCode::InvalidInput, "Cannot launch " + launch.kernel + ": " + why);
     };
     if (decided.sharedBytes > mostShared)
         return refuse("it needs " + std::to_string(decided.sharedBytes)
                       + " bytes of shared memory a block, and the device has " + std::to_string(mostShared)
-                      + ". Use smaller tiles or fewer num_stages.");
+                      + ". Use smaller tiles or fewer stages.");
     if (decided.threads < 1)
         return refuse("its compiler says of no threads.");
     std::vector<kernel::ResolvedArg> args;
+    if (decided.takes) {
+        auto taken = takenArguments(decided, launch, tensors, bindings, plan);
+        if (!taken)
+            return refuse(taken.error().message);
+        args = std::move(*taken);
+        launch.args.clear();
+    }
     std::size_t maps = 0;
     for (const kernel::ResolvedArg &arg : launch.args) {
         const auto *value = std::get_if<kernel::TensorMapValue>(&arg);
@@ -301,18 +383,15 @@ Result<std::string> describeLaunchesOf(const kernel::Candidate &candidate, const
                       "lies in no workload's folder.");
 }
 
-Status applyDecisions(const std::vector<CompiledLaunch> &decisions, const kernel::Bindings &bindings,
+Status applyDecisions(const std::vector<CompiledLaunch> &decisions,
+                      const std::vector<kernel::ResolvedBuffer> &tensors, const kernel::Bindings &bindings,
                       kernel::ResolvedPlan &plan)
 {
-    const auto fact = bindings.find("max_shared");
-    const auto *shared = fact == bindings.end() ? nullptr : std::get_if<std::int64_t>(&fact->second);
     for (kernel::ResolvedLaunch &launch : plan.launches) {
         if (launch.index >= decisions.size())
             return fail(ErrorCode::InvalidInput,
                         "Cannot launch " + launch.kernel + ": its compiler says nothing about it.");
-        if (auto applied =
-                applyTo(launch, decisions[launch.index], shared ? *shared : std::int64_t{1} << 30, plan);
-            !applied)
+        if (auto applied = applyTo(launch, decisions[launch.index], tensors, bindings, plan); !applied)
             return applied;
     }
     return {};

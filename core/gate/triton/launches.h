@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// What Triton is told of a plan's launches, and what it decides about them. A kernel of Triton has no types: they are those of what the
-// plan passes. What the compiler may rely on follows from that too: every buffer begins at a multiple of 256 bytes, and a scalar is a
-// multiple of 16 where the plan says so, which every case is held to (kernel::resolvePlan()).
+// What the compilers of Triton and TileLang are told of a plan's launches, and what they decide about them. A kernel of Triton has no types:
+// they are those of what the plan passes. What the compiler may rely on follows from that too: every buffer begins at a multiple of 256 bytes,
+// and a scalar is a multiple of 16 where the plan says so, which every case is held to (kernel::resolvePlan()). A kernel of TileLang says its
+// types itself, and its compiler holds them against what the plan passes.
 #pragma once
 
 #include "core/device/backend.h"
@@ -16,7 +17,7 @@
 
 namespace klineage::gate {
 
-/// The launches as resources/python/tritoncompiler.py takes them, as JSON. InvalidInput: what the plan cannot say here, such as a box that
+/// The launches as resources/python/tritoncompiler.py and tilelangcompiler.py take them, as JSON. InvalidInput: what the plan cannot say here, such as a box that
 /// depends on a shape.
 [[nodiscard]] Result<std::string> describeLaunches(const kernel::Candidate &candidate,
                                                    const workload::Workload &workload,
@@ -29,9 +30,10 @@ namespace klineage::gate {
 
 /// Gives each launch of a resolved plan its threads, shared memory and maps, and the arguments that Triton's kernels take beside the plan's: behind
 /// a tensor map its extents and strides, and in the end pointers: to a workspace where they need memory of their own, as for tensor descriptors
-/// that a kernel makes, and to nothing where they do not. decisions: one a launch of
-/// the candidate. bindings: facts of the device.
+/// that a kernel makes, and to nothing where they do not. TileLang's kernels take some of the plan's, in the order that the compiler says, and maps
+/// that it made of the plan's tensors. decisions: one a launch of the candidate. tensors, bindings: what the plan was resolved with.
 [[nodiscard]] Status applyDecisions(const std::vector<CompiledLaunch> &decisions,
+                                    const std::vector<kernel::ResolvedBuffer> &tensors,
                                     const kernel::Bindings &bindings, kernel::ResolvedPlan &plan);
 
 } // namespace klineage::gate

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/interop/cards/foreigncard.h"
 #include "core/interop/cards/frontmatter.h"
+#include "core/skills/descriptionwords.h"
 
 #include <algorithm>
 #include <optional>
@@ -138,9 +139,16 @@ void addFrontClaims(std::vector<skills::Claim> &claims, const json &values, cons
         claims.push_back({text, {}});
 }
 
-/// The Agent Skills standard: what it is, and in the same text when to use it.
-void readDescription(const std::string &description, skills::Card &card)
+/// The Agent Skills standard: what it is, and in the same text when to use it. Of ours the words that the program put in are left out.
+void readDescription(std::string description, skills::Card &card)
 {
+    if (description.ends_with(skills::hypothesisWords))
+        description.resize(description.size() - skills::hypothesisWords.size());
+    if (const std::size_t at = description.find(skills::useWhenWords); at != std::string::npos && at > 0) {
+        card.intent.text = description.substr(0, at);
+        card.preconditions.push_back({description.substr(at + skills::useWhenWords.size()), {}});
+        return;
+    }
     const std::size_t at = description.find("Use when");
     card.intent.text = description.substr(0, at == 0 ? std::string::npos : at);
     card.intent.text.erase(card.intent.text.find_last_not_of(" \n") + 1);

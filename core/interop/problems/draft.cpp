@@ -434,9 +434,18 @@ std::string slugOf(const std::string &name)
 std::vector<workload::PythonArrays> arraysOf(const std::string &source)
 {
     using workload::PythonArrays;
-    if (hasWord(source, "torch"))
+    std::string imports; // a comment may speak of either
+    for (std::size_t at = 0; at < source.size();) {
+        const std::size_t end = std::min(source.find('\n', at), source.size());
+        const std::size_t begin = std::min(source.find_first_not_of(" \t", at), end);
+        const std::string line = source.substr(begin, end - begin);
+        if (line.starts_with("import ") || line.starts_with("from "))
+            imports += line.substr(0, line.find('#')) + '\n';
+        at = end + 1;
+    }
+    if (hasWord(imports, "torch"))
         return {PythonArrays::Torch};
-    if (hasWord(source, "numpy"))
+    if (hasWord(imports, "numpy"))
         return {PythonArrays::Numpy};
     return {PythonArrays::Torch, PythonArrays::Numpy, PythonArrays::Lists};
 }

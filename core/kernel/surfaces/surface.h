@@ -21,7 +21,7 @@
 
 namespace klineage::kernel {
 
-/// A language that kernels are written in, whether or not the gate can run it.
+/// A language that kernels are written in.
 struct Language {
     const char *word;        ///< "cuda": in scopes of cards
     const char *name;        ///< "CUDA C++", for people; the name of its syntax definition
@@ -52,18 +52,21 @@ struct SurfaceRow {
     const char *includes; ///< what a source may include, a sentence: the hint when it includes something else
     const Dialect *dialect = nullptr;  ///< nullptr: it is not like C, and its code is not looked into
     const char *planExample = nullptr; ///< the prompt that shows every key of a plan for it; nullptr: none
-    /// A launch says 'num_warps' and 'num_stages', and the compiler how many threads a block has, how much shared memory, and how tensor
-    /// maps are cut. It is told of the plan's launches and of the types of what they pass, which are none of the language's.
+    /// The compiler says how many threads a block has, how much shared memory, and how tensor maps are cut. It is told of the plan's
+    /// launches and of the types of what they pass, which are none of the language's.
     bool compilerDecides = false;
+    /// …and a launch gives it hints: 'num_warps', 'num_stages' and 'multiples_of_16'. Otherwise the source itself has what it needs.
+    bool takesHints = false;
 };
 
 /// A row of the table, by reference. Copies are free; two are equal when they are of the same row.
 class Surface
 {
 public:
-    static const Surface Cuda;   ///< CUDA C++
-    static const Surface Triton; ///< Triton, on the CUDA device
-    static const Surface OpenCl; ///< OpenCL C
+    static const Surface Cuda;     ///< CUDA C++
+    static const Surface Triton;   ///< Triton, on the CUDA device
+    static const Surface Tilelang; ///< TileLang, on the CUDA device
+    static const Surface OpenCl;   ///< OpenCL C
 
     /// OpenCL C, which runs on any machine.
     constexpr Surface() noexcept;
@@ -85,6 +88,7 @@ private:
 extern const SurfaceRow cudaRow;
 extern const SurfaceRow openClRow;
 extern const SurfaceRow tritonRow;
+extern const SurfaceRow tilelangRow;
 
 constexpr Surface::Surface() noexcept
     : m_row(&openClRow)
@@ -92,11 +96,12 @@ constexpr Surface::Surface() noexcept
 inline constexpr Surface Surface::Cuda{cudaRow};
 inline constexpr Surface Surface::OpenCl{openClRow};
 inline constexpr Surface Surface::Triton{tritonRow};
+inline constexpr Surface Surface::Tilelang{tilelangRow};
 
 [[nodiscard]] std::vector<Surface> allSurfaces();
 [[nodiscard]] const char *toString(Surface surface); ///< its language's word: "cuda", "opencl"
 [[nodiscard]] std::optional<Surface> surfaceFromString(std::string_view word);
-/// By the extension; nothing when no surface has it.
+/// By the extension; nothing when no surface has it. The first where several do: which of them a candidate is written in its plan says.
 [[nodiscard]] std::optional<Surface> surfaceOfFile(const std::filesystem::path &file);
 /// Whose word for a kernel the code has; the table's first when none has.
 [[nodiscard]] Surface surfaceOfCode(std::string_view code);
@@ -107,7 +112,7 @@ inline constexpr Surface Surface::Triton{tritonRow};
 [[nodiscard]] std::vector<std::string> surfaceNames();      ///< the words alone
 [[nodiscard]] std::vector<std::string> surfaceExtensions(); ///< ".cl", ".cu": sorted
 
-/// Those of the surfaces and others that cards can be about.
+/// Those that cards can be about.
 [[nodiscard]] std::vector<Language> allLanguages();
 [[nodiscard]] std::optional<Language> languageOfFile(
     const std::filesystem::path &file); ///< the first with its extension

@@ -41,16 +41,20 @@ const SurfaceRow tritonRow = {
     .compiledApart = true,
     .includes = "A Triton candidate can import triton and triton.language, and no other module.",
     .compilerDecides = true,
+    .takesHints = true,
+};
+
+const SurfaceRow tilelangRow = {
+    .language = {"tilelang", "TileLang", ".py", "python", "python", "\"\"\"", "\"\"\"", {}, "Python Kernels"},
+    .device = DeviceKind::Cuda,
+    .compiledApart = true,
+    .includes = "A TileLang candidate can import tilelang and tilelang.language, and no other module.",
+    .compilerDecides = true,
 };
 
 namespace {
 
-const std::array<const SurfaceRow *, 3> shippedRows = {&cudaRow, &openClRow, &tritonRow};
-
-/// Languages of cards that no surface runs yet.
-constexpr std::array<Language, 1> otherLanguages{{
-    {"tilelang", "TileLang", ".py", "python", "python", "\"\"\"", "\"\"\"", {}, "Python Kernels"},
-}};
+const std::array<const SurfaceRow *, 4> shippedRows = {&cudaRow, &openClRow, &tritonRow, &tilelangRow};
 
 std::vector<const SurfaceRow *> &rows()
 {
@@ -157,12 +161,7 @@ std::vector<std::string> surfaceExtensions()
 
 std::vector<Language> allLanguages()
 {
-    std::vector<Language> all = surfaceLanguages();
-    for (const Language &language : otherLanguages) {
-        if (!surfaceFromString(language.word))
-            all.push_back(language);
-    }
-    return all;
+    return surfaceLanguages();
 }
 
 std::optional<Language> languageOfFile(const std::filesystem::path &file)

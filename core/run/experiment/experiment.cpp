@@ -89,7 +89,7 @@ Status takeRoot(const StateName &root, const fs::path &workspace, Settings &sett
     if (isFileRoot(root)) {
         settings.subject = "workloads/" + root.workload + '/' + root.state;
         settings.platform = root.folder;
-        settings.surface = kernel::toString(*kernel::surfaceOfFile(root.state));
+        settings.surface = kernel::toString(*kernel::surfaceOfCandidate(folder / root.state));
         std::error_code ignored;
         if (fs::is_regular_file(folder / root.state, ignored))
             return {};

@@ -3,6 +3,7 @@
 
 #include "core/files/atomicfile.h"
 #include "core/lineage/lineage.h"
+#include "core/lineage/rewrite.h"
 
 #include <algorithm>
 #include <map>
@@ -201,8 +202,7 @@ Status linkTransitions(const std::filesystem::path &workspace, const std::string
         }
         if (!changed)
             continue;
-        if (Status written = files::writeFileAtomic(folder / "lineage.toml", lineage::writeLineage(*lineage));
-            !written)
+        if (Status written = lineage::rewriteLineage(folder, *lineage); !written)
             return written;
     }
     return {};

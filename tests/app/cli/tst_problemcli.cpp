@@ -6,6 +6,7 @@
 #include "tests/app/cli/rows.h"
 #include "tests/paths.h"
 
+#include <QDir>
 #include <QJsonArray>
 #include <QTemporaryDir>
 #include <QTest>
@@ -61,6 +62,7 @@ private slots:
     void verdicts();
     void whatIsSkippedIsSaid();
     void aFunctionToAVerdict();
+    void anotherFunctionInItsPlace();
     void functionsThatAreRefused_data();
     void functionsThatAreRefused();
 
@@ -170,7 +172,9 @@ void TestProblemCli::aFunctionToAVerdict()
     const Outcome done = run(made);
     QVERIFY2(done.status == 0, (done.out + done.err).constData());
     QVERIFY(QFile::exists(m_folder.filePath("workloads/leaky/reference.py")));
-    QCOMPARE(run(made).status, 2); // there is one already
+    const Outcome refused = run(made); // there is one already
+    QCOMPARE(refused.status, 2);
+    QVERIFY2(refused.err.contains("--replace"), refused.err.constData());
     const Outcome checked = run({"workload", "check", "leaky"});
     QVERIFY2(checked.status == 0, (checked.out + checked.err).constData());
     QVERIFY(files::writeFileAtomic(
@@ -185,6 +189,52 @@ void TestProblemCli::aFunctionToAVerdict()
     const Outcome gated =
         run({"lineage", "new", m_folder.filePath("leaky.cl"), "--workload", "leaky", "--name", "first"});
     QVERIFY2(gated.status == 0, (gated.out + gated.err).constData());
+}
+
+/// The old definition is kept, a function that is refused replaces nothing, and lineages stay.
+void TestProblemCli::anotherFunctionInItsPlace()
+{
+    const QString folder = m_folder.filePath("workloads/twice");
+    const auto function = [this](const char *factor) {
+        QVERIFY(
+            files::writeFileAtomic(m_folder.filePath("twice.py").toStdString(),
+                                   std::string("def run(x: \"f32[R, C]\") -> \"f32[R, C]\":\n    return [[")
+                                       + factor + " for v in map(float, row)] for row in x]\n"));
+    };
+    const auto textOf = [&folder](const QString &name) {
+        QFile file(folder + '/' + name);
+        return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray("nothing");
+    };
+    const QStringList made = {"workload", "new", m_folder.filePath("twice.py"), "--size", "R=16",
+                              "--size",   "C=24"};
+    function("2.0 * v");
+    const Outcome first = run(made + QStringList{"--replace"}); // nothing to replace
+    if (first.err.contains("It needs python3"))
+        QSKIP("There is no python3.");
+    QVERIFY2(first.status == 0, (first.out + first.err).constData());
+    QVERIFY(first.json["kept"].isNull());
+    QVERIFY(QDir(folder).mkpath("lineages/pocl"));
+    const QByteArray toml = textOf("workload.toml");
+    const QByteArray source = textOf("reference.py");
+
+    function("0.0 * v");
+    QCOMPARE(run(made + QStringList{"--replace"}).status, 1);
+    function("3.0 * v");
+    const Outcome dry = run(made + QStringList{"--replace", "--dry-run"});
+    QVERIFY2(dry.status == 0, (dry.out + dry.err).constData());
+    QCOMPARE(textOf("reference.py"), source);
+    QVERIFY(!QFile::exists(folder + "/replaced-1"));
+
+    const Outcome second = run(made + QStringList{"--replace"});
+    QVERIFY2(second.status == 0, (second.out + second.err).constData());
+    QCOMPARE(second.json["kept"].toString(), folder + "/replaced-1");
+    QCOMPARE(second.json["lineages"].toArray(), QJsonArray{"pocl"});
+    QVERIFY(textOf("reference.py").contains("3.0 * v"));
+    QCOMPARE(textOf("replaced-1/reference.py"), source);
+    QCOMPARE(textOf("replaced-1/workload.toml"), toml);
+    QCOMPARE(run(made + QStringList{"--replace"}).json["kept"].toString(), folder + "/replaced-2");
+    QCOMPARE(run({"workload", "check", "twice"}).status, 0);
+    QVERIFY(QDir(folder + "/lineages/pocl").exists());
 }
 
 void TestProblemCli::functionsThatAreRefused_data()

@@ -117,6 +117,16 @@ class Reader(unittest.TestCase):
             lineage = klineage.Workspace(root).lineage("softmax/pocl")
             self.assertGreaterEqual(len(lineage.notices), 4)
             self.assertTrue(lineage.states)
+            text = (copied / "lineage.toml").read_text(encoding="utf-8")
+            (copied / "lineage.toml").write_text('format = "1.7"\nseason = "autumn"\n' + text, encoding="utf-8")
+            (copied / "trials.jsonl").write_bytes(whole + b'{"format": 2}\n{"format": "1.x"}\n')
+            lineage = klineage.Workspace(root).lineage("softmax/pocl")
+            self.assertEqual(lineage.raw["season"], "autumn")
+            self.assertEqual(len(lineage.notices), 2)
+            for format in ("2", '"2.1"', "0", "1.1", '"new"', "true"):
+                (copied / "lineage.toml").write_text(f"format = {format}\n" + text, encoding="utf-8")
+                with self.assertRaises(klineage.ReadError):
+                    klineage.Workspace(root).lineage("softmax/pocl")
             (copied / "lineage.toml").write_text("workload = ")
             with self.assertRaises(klineage.ReadError):
                 klineage.Workspace(root).lineage("softmax/pocl")

@@ -48,8 +48,10 @@ SCHEMA_OF = {
     "subject.toml": "subject", "admission.toml": "admission", "prices.toml": "prices", "models.toml": "models", "cards.json": "cards",
     "trials.jsonl": "trial", "comments.jsonl": "comment", "reviews.jsonl": "review", "verification.jsonl": "verification",
     "steps.jsonl": "step", "transcript.jsonl": "exchange", "ledger.jsonl": "ledger", "rederived/log.jsonl": "rederived",
-    "roundtrip/log.jsonl": "roundtrip",
+    "roundtrip/log.jsonl": "roundtrip", "groups.json": "groups", "in.jsonl": "batch", "jobs.jsonl": "batch", "out.jsonl": "batchresult",
 }
+OWN_FORMAT = {"card": 2}  # formats other than 1 that are known
+NO_FORMAT = {"admission"}  # its key 'format' is the card's
 SHIPPED = ["workloads", "skills", "tests/data/experiments", "tests/data/runs"]
 
 
@@ -255,7 +257,7 @@ class Specimens:
     """Of each schema a few valid documents that together show each of its keys."""
 
     def __init__(self, schemas):
-        self.missing = {name.split(".")[0]: property_names(schema) for name, schema in schemas.items() if name != "common.schema.json"}
+        self.missing = {name.split(".")[0]: property_names(schema) - {"format"} for name, schema in schemas.items() if name != "common.schema.json"}
         self.kept = {name: [] for name in self.missing}
 
     def add(self, name, document):
@@ -310,9 +312,28 @@ def without(document, key):
     return {name: value for name, value in document.items() if name != key}
 
 
+def check_formats(validators, specimens, findings):
+    """Each document may say its format, as a number or a text; how many wrong ones were planted."""
+    planted = 0
+    for name, documents_of_it in specimens.kept.items():
+        if name in NO_FORMAT or not documents_of_it:
+            continue
+        document = documents_of_it[0]
+        major = document.get("format", 1)
+        newest = OWN_FORMAT.get(name, 1)
+        place = f"resources/schemas/{name}.schema.json: format"
+        for good in (major, str(major), f"{major}.0", f"{major}.3"):
+            findings += [f"{place} {good!r}: {message}" for message in findings_of(validators[name], {**document, "format": good})]
+        for bad in (newest + 1, 0, -1, True, 1.5, None, "", "x", "01", "1.", "1.01", f"{newest + 1}", f"{newest + 1}.0", [1]):
+            planted += 1
+            if validators[name].is_valid({**document, "format": bad}):
+                findings.append(f"{place} {bad!r} is not found")
+    return planted
+
+
 def check_mistakes(schemas, validators, specimens, findings):
     """How many mistakes were planted."""
-    planted = 0
+    planted = check_formats(validators, specimens, findings)
     for name, validator in validators.items():
         if name == "common":
             continue

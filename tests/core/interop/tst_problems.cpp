@@ -114,6 +114,7 @@ private slots:
     void whatTheReferenceDoesWrong();
     void descriptionsOfKernelBench();
     void aProblemOfKernelBench();
+    void arraysAreThoseThatAreImported();
     void slugs();
 };
 
@@ -491,6 +492,18 @@ void TestProblems::aProblemOfKernelBench()
     QVERIFY2(read, read ? "" : read.error().message.c_str());
     QVERIFY(read->findTensor("linear_weight") && read->findTensor("linear_bias"));
     QCOMPARE(read->python->declared, false);
+}
+
+void TestProblems::arraysAreThoseThatAreImported()
+{
+    using workload::PythonArrays;
+    const auto first = [](const char *source) { return arraysOf(source).front(); };
+    QVERIFY(first("import torch.nn as nn\n") == PythonArrays::Torch);
+    QVERIFY(first("def run(x):\n    from torch import nn\n    return x\n") == PythonArrays::Torch);
+    QVERIFY(first("# not torch\nimport numpy as np  # nor torch\n\"\"\"torch\"\"\"") == PythonArrays::Numpy);
+    QVERIFY(first("import numpy as np, torch") == PythonArrays::Torch);
+    QCOMPARE(arraysOf("# torch or numpy\ndef run(x):\n    return x\n").size(), std::size_t{3});
+    QCOMPARE(arraysOf("").size(), std::size_t{3});
 }
 
 void TestProblems::slugs()

@@ -179,7 +179,7 @@ void TestCandidate::messages_data()
         QTest::newRow(name) << from << to << message;
     };
     row("surface", "\"cuda\"", "\"cuba\"",
-        "k.cu:2:11: 'surface' is 'cuba'; expected one of 'cuda', 'opencl' or 'triton'; did you mean 'cuda'?");
+        "k.cu:2:11: 'surface' is 'cuba'; expected one of 'cuda', 'opencl', 'triton' or 'tilelang'; did you mean 'cuda'?");
     row("no surface", "surface = \"cuda\"", "", "k.cu:1:1: the key 'surface' is missing.");
     row("unknown key", "grid =", "gird =", "k.cu:29:1: the key 'gird' is unknown; did you mean 'grid'?");
     row("unknown table", "[[workspace]]", "[[workspaces]]",
@@ -227,7 +227,7 @@ void TestCandidate::messages_data()
         "args = [\"tm_x\", \"weight\", \"partial\", \"int M\", \"float rsqrt(K)\", \"ulong M * N\"]", "",
         "k.cu:26:1: the key 'args' is missing.");
     row("cuda only", "surface = \"cuda\"", "surface = \"opencl\"",
-        "k.cu:15:1: tensor maps are for the surface 'cuda' or 'triton' only.");
+        "k.cu:15:1: tensor maps are for the surface 'cuda', 'triton' or 'tilelang' only.");
     row("no TOML", "surface =", "surface", "k.cu:2:9: not TOML, *");
 }
 

@@ -236,6 +236,51 @@ private slots:
         QCOMPARE(*assignTrials(copy.lineage(), {"00000000000000d3"}), std::vector<std::string>{"K02"});
         QCOMPARE(mustRead(copy.lineage()).states[2].trial, std::string("00000000000000d3"));
     }
+
+    /// What a newer program wrote into the files is said, and is there after this one has rewritten lineage.toml.
+    void keysOfANewerFormatAreKept()
+    {
+        const WorkspaceCopy copy;
+        const std::filesystem::path path = copy.lineage() / "lineage.toml";
+        std::string text = readAll(path);
+        const std::size_t state = text.find("id = \"K02\"");
+        QVERIFY(state != std::string::npos);
+        text.insert(state, "mood = { sky = \"blue\" }\n");
+        QVERIFY(files::writeFileAtomic(path, "format = \"1.4\"\nseason = \"autumn\"\n" + text));
+        const std::string k01 = readAll(copy.lineage() / "K01.cl");
+        const std::string k02 = readAll(copy.lineage() / "K02.cl");
+        std::string line = gate::writeTrial(makeTrial("00000000000000d3", k02, k01));
+        line.insert(1, "\"format\":\"1.2\",\"moon\":[1],");
+        append(copy.lineage() / "trials.jsonl", line + '\n');
+
+        const Lineage lineage = mustRead(copy.lineage());
+        QVERIFY(anyNotice(
+            lineage,
+            "lineage.toml is of format 1.4, which is newer than this program: its keys 'season' and 'state[2].mood' are kept"));
+        QVERIFY(anyNotice(
+            lineage,
+            "trials.jsonl is of format 1.2, which is newer than this program: its key 'moon' is kept"));
+        QCOMPARE(*assignTrials(copy.lineage(), {"00000000000000d3"}), std::vector<std::string>{"K02"});
+        const std::string after = readAll(path);
+        QVERIFY(after.starts_with("format = \"1.4\"\nseason = \"autumn\"\nworkload = "));
+        QVERIFY2(after.find("[[state]]\nmood = { sky = \"blue\" }\nid = \"K02\"") != std::string::npos,
+                 after.c_str());
+        QVERIFY(after.find("trial = \"00000000000000d3\"") != std::string::npos);
+        QCOMPARE(mustRead(copy.lineage()).notices, lineage.notices);
+    }
+
+    void aNewerMajorFormatIsRefused()
+    {
+        const WorkspaceCopy copy;
+        const std::filesystem::path path = copy.lineage() / "lineage.toml";
+        QVERIFY(files::writeFileAtomic(path, "format = 2\n" + readAll(path)));
+        const Result<Lineage> lineage = readLineage(copy.lineage());
+        QVERIFY(!lineage);
+        QVERIFY2(lineage.error().message.ends_with(
+                     "lineage.toml:1:10: the format is 2; this program reads 1, a newer one is needed."),
+                 lineage.error().message.c_str());
+        QVERIFY(!assignTrials(copy.lineage(), {}));
+    }
 };
 
 QTEST_GUILESS_MAIN(TestLineageStore)

@@ -74,6 +74,50 @@ private slots:
         QCOMPARE(record.standingReview()->id, approved->id);
     }
 
+    /// What a newer program wrote into the card is said, and is there after an edit and after the edit was taken back.
+    void keysOfANewerFormatAreKept()
+    {
+        const WorkspaceCopy copy;
+        const CardStore store(copy.skills());
+        const std::filesystem::path path = mustRead(store).directory / "card.toml";
+        std::string text = *files::readFile(path, 1 << 20);
+        const std::string format = text.starts_with("format = 2\n") ? "2.1" : "1.1";
+        if (format == "2.1")
+            text.erase(0, text.find('\n') + 1);
+        const std::size_t scope = text.find("[scope]\n");
+        QVERIFY(scope != std::string::npos);
+        text.insert(scope + 8, "moods = [\"calm\"]\n");
+        text = "format = \"" + format + "\"\nauthor = \"Ada\"\n" + text;
+        QVERIFY(files::writeFileAtomic(path, text));
+        const auto said = [&store] {
+            const std::vector<std::string> notices = mustRead(store).notices;
+            return std::count_if(notices.begin(), notices.end(), [](const std::string &notice) {
+                return notice.find("its keys 'author' and 'scope.moods' are kept and not understood.")
+                       != std::string::npos;
+            });
+        };
+        QCOMPARE(said(), 1);
+        const auto keeps = [&path, &format] {
+            const std::string now = *files::readFile(path, 1 << 20);
+            return now.starts_with("format = \"" + format + "\"\nauthor = \"Ada\"\nname = ")
+                   && now.find("[scope]\nmoods = [\"calm\"]\n") != std::string::npos;
+        };
+        const std::string event = edit(store, "elsewhere");
+        QVERIFY2(keeps(), files::readFile(path, 1 << 20)->c_str());
+        QCOMPARE(said(), 1);
+        const Result<Review> back = store.revert(name, event, "Ada");
+        QVERIFY2(back, back ? "" : back.error().message.c_str());
+        QVERIFY(keeps());
+        QVERIFY(mustRead(store).card.locus != "elsewhere");
+
+        QVERIFY(files::writeFileAtomic(path, "format = 3\n" + text.substr(text.find('\n') + 1)));
+        const Result<CardRecord> refused = store.read(name);
+        QVERIFY(!refused);
+        QVERIFY2(refused.error().message.ends_with(
+                     "the format is 3; this program reads 1 and 2, a newer one is needed."),
+                 refused.error().message.c_str());
+    }
+
     void aCommentLeavesTheVerdictStanding()
     {
         const WorkspaceCopy copy;

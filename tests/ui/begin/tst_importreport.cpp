@@ -23,6 +23,35 @@ class TestImportReport : public UiTest
     Q_OBJECT
 
 private slots:
+    void whatNewSaysIsRead()
+    {
+        QString problem = QStringLiteral("before");
+        const ImportReport report = parseOperatorReport(
+            json(
+                "{'ok': true, 'workload': 'leaky', 'notes': ['It was not counted.'], 'kept': '/w/replaced-1'}"),
+            QStringLiteral("leaky.py"), &problem);
+        QVERIFY2(problem.isEmpty(), qPrintable(problem));
+        QCOMPARE(report.imported, 1);
+        QCOMPARE(report.entries.at(0).name, QStringLiteral("leaky"));
+        QCOMPARE(report.entries.at(0).source, QStringLiteral("leaky.py"));
+        QCOMPARE(report.entries.at(0).notes,
+                 QStringList({QStringLiteral("It was not counted."),
+                              QStringLiteral("What it replaces was kept in /w/replaced-1.")}));
+        const ImportReport refused =
+            parseOperatorReport(json("{'ok': false, 'workload': null, 'reason': 'It takes no work.'}"),
+                                QStringLiteral("a.py"), &problem);
+        QVERIFY(problem.isEmpty() && refused.imported == 0);
+        QCOMPARE(refused.entries.at(0).reason, QStringLiteral("It takes no work."));
+        for (const char *text : {"", "{", "[]", "{'ok': 1}", "{'entries': []}"}) {
+            QVERIFY2(parseOperatorReport(json(text), {}, &problem).entries.empty(), text);
+            QVERIFY2(!problem.isEmpty(), text);
+        }
+        QVERIFY(parseOperatorReport(json("{'error': {'message': 'There is one already.', 'detail': ''}}"), {},
+                                    &problem)
+                    .entries.empty());
+        QCOMPARE(problem, QStringLiteral("There is one already."));
+    }
+
     void aReportIsRead()
     {
         QString problem = QStringLiteral("before");

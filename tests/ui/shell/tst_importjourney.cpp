@@ -8,6 +8,7 @@
 #include "ui/begin/importdialog.h"
 #include "ui/begin/importmodel.h"
 
+#include <QCheckBox>
 #include <QClipboard>
 #include <QComboBox>
 #include <QDir>
@@ -175,6 +176,68 @@ private slots:
             });
         };
         QTRY_VERIFY(imported());
+    }
+
+    /// The template is written, looked at, and becomes a workload; another function is refused, then takes its place.
+    void aPythonFunctionBecomesAWorkload()
+    {
+        const RealWindow real(QStringLiteral("softmax/pocl/K02"));
+        QVERIFY(real.ready);
+        const QTemporaryDir folder;
+        const QString file = folder.filePath(QStringLiteral("scaled_rows.py"));
+        ImportDialog *dialog = openImport(real, QStringLiteral("new operator"));
+        QVERIFY(dialog);
+        choose(*dialog, Qt::Key_T, file);
+        QTRY_VERIFY(QFileInfo::exists(file));
+        QCOMPARE(dialog->findChild<QLineEdit *>(QStringLiteral("import.from"))->text(), file);
+        QVERIFY(!dialog->findChild<QLineEdit *>(QStringLiteral("import.sizes"))->text().isEmpty());
+        QVERIFY(takeKeys(*dialog));
+        look(*dialog);
+        if (dialog->summary().contains(QLatin1String("numpy"))
+            || dialog->summary().contains(QLatin1String("It needs python3")))
+            QSKIP("There is no python3 with numpy.");
+        QCOMPARE(dialog->summary(),
+                 QStringLiteral("It would become the workload scaled_rows. Nothing was written."));
+        const QString target = real.folder.filePath(QStringLiteral("workloads/scaled_rows"));
+        QVERIFY(!QFileInfo::exists(target));
+        press(*dialog, Qt::Key_Z, QStringLiteral("import.sizes"));
+        QTest::keyClick(QApplication::focusWidget(), Qt::Key_A, Qt::ControlModifier);
+        QTest::keyClicks(QApplication::focusWidget(), QStringLiteral("R=64 C=96"));
+        QTest::keyClick(dialog, Qt::Key_I, Qt::AltModifier);
+        QTRY_VERIFY2(dialog->summary().startsWith(QLatin1String("It became the workload scaled_rows.")),
+                     qPrintable(dialog->summary()));
+        QVERIFY(QFileInfo::exists(target + QStringLiteral("/reference.py")));
+
+        // There is one of that name now.
+        look(*dialog);
+        QVERIFY2(dialog->summary().contains(QLatin1String("the field Replace puts this one in its place")),
+                 qPrintable(dialog->summary()));
+        press(*dialog, Qt::Key_P,
+              QStringLiteral("import.replace")); // which ticks it, once it was seen to go down
+        QTRY_VERIFY(dialog->findChild<QCheckBox *>(QStringLiteral("import.replace"))->isChecked());
+        written(folder, QStringLiteral("scaled_rows.py"),
+                "import numpy as np\ndef run(x: 'f32[R, C]') -> 'f32[R, C]':\n    return 0 * x\n");
+        look(*dialog);
+        QVERIFY2(dialog->summary().startsWith(QLatin1String("Refused: "))
+                     && dialog->summary().contains(QLatin1String("takes no work")),
+                 qPrintable(dialog->summary()));
+        written(folder, QStringLiteral("scaled_rows.py"),
+                "import numpy as np\ndef run(x: 'f32[R, C]') -> 'f32[R, C]':\n    return 3 * x + 1\n");
+        QTest::keyClick(dialog, Qt::Key_I, Qt::AltModifier);
+        QTRY_VERIFY2(dialog->summary().startsWith(QLatin1String("It became the workload scaled_rows.")),
+                     qPrintable(dialog->summary()));
+        QVERIFY(QFileInfo::exists(target + QStringLiteral("/replaced-1/reference.py")));
+        const ImportReport report = dialog->model()->report();
+        QVERIFY(report.entries.size() == 1
+                && report.entries.front().source == QLatin1String("scaled_rows.py"));
+        QVERIFY(report.entries.front().notes.join(u' ').contains(QLatin1String("replaced-1")));
+        QTest::keyClick(dialog, Qt::Key_Escape);
+        const auto isThere = [&real] {
+            const auto &workloads = real.window->workspace()->workspace().workloads;
+            return std::any_of(workloads.begin(), workloads.end(),
+                               [](const workload::Workload &one) { return one.name == "scaled_rows"; });
+        };
+        QTRY_VERIFY(isThere());
     }
 
     /// Looked at, imported, opened, and gated by the commands that are copied.

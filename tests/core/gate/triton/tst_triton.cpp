@@ -2,29 +2,21 @@
 //
 // Triton as a surface: its plan, what its compiler is told and decides, and what a hostile source gets out of the compiler. What needs the
 // package triton is skipped where the Python that the gate uses has none (KLINEAGE_PYTHON names another one).
-#include "core/files/atomicfile.h"
-#include "core/gate/selftest/corpusfile.h"
-#include "core/gate/supervisor/supervisor.h"
-#include "core/gate/triton/launches.h"
 #include "core/gate/triton/tritoncompiler.h"
-#include "core/kernel/candidate.h"
-#include "tests/paths.h"
+#include "tests/core/gate/triton/languagefixture.h"
 
 #include <nlohmann/json.hpp>
-
-#include <QtTest>
 
 #include <elf.h>
 
 using namespace klineage;
 using namespace klineage::gate;
+using namespace klineage::test;
 using nlohmann::json;
 
 namespace {
 
-const std::string binaries = klineage::test::programPath();
-const std::filesystem::path corpusFolder =
-    std::filesystem::path(klineage::test::sourcePath()) / "tests/gate/corpus/triton";
+const std::filesystem::path corpusFolder = corpusOf("triton");
 
 const char *const productPlan = R"plan("""klineage
 surface = "triton"
@@ -102,37 +94,6 @@ args = { in = "x", out = "y" }
     return std::move(*workload);
 }
 
-kernel::Candidate parsed(const std::string &text)
-{
-    auto candidate = kernel::parseCandidate(text, "K00.py");
-    if (!candidate)
-        qFatal("%s", candidate.error().message.c_str());
-    return std::move(*candidate);
-}
-
-std::map<std::string, std::int64_t> tunablesOf(const kernel::Candidate &candidate)
-{
-    std::map<std::string, std::int64_t> tunables;
-    for (const kernel::Tunable &tunable : candidate.tunables)
-        tunables[tunable.name] = tunable.defaultValue;
-    return tunables;
-}
-
-std::string refusalOf(std::string text, const std::string &what, const std::string &with)
-{
-    const std::size_t at = text.find(what);
-    if (at == std::string::npos)
-        return "not found";
-    const auto candidate = kernel::parseCandidate(text.replace(at, what.size(), with), "K00.py");
-    return candidate ? "" : candidate.error().message;
-}
-
-std::string textOf(const std::filesystem::path &file)
-{
-    const auto text = files::readFile(file, kernel::maxCandidateBytes);
-    return text ? *text : std::string();
-}
-
 /// The compiler, if this machine has one; kept for all tests.
 TritonCompiler *triton(std::string &why)
 {
@@ -145,45 +106,12 @@ TritonCompiler *triton(std::string &why)
     return missing.empty() ? &compiler : nullptr;
 }
 
-/// What becomes of a text that is launched on a workload of the corpus.
-WorkerResult<CompileOutput> compiled(TritonCompiler &compiler, const std::string &text,
-                                     const workload::Workload &workload, double limitSeconds = 60)
-{
-    const kernel::Candidate candidate = parsed(text);
-    const auto tunables = tunablesOf(candidate);
-    const auto launches = describeLaunches(candidate, workload, tunables);
-    if (!launches)
-        qFatal("%s", launches.error().message.c_str());
-    return compiler.compile({"triton", text, "K00.py", tunables, "sm_90a", *launches}, limitSeconds, {});
-}
-
-workload::Workload corpusWorkload(const std::string &name)
-{
-    auto workload = workload::readWorkload(corpusFolder.parent_path() / "workloads" / name);
-    if (!workload)
-        qFatal("%s", workload.error().message.c_str());
-    return std::move(*workload);
-}
-
 /// Rows with what stands in for their kernel's body and for the module's beginning.
 std::string rowsText(const std::string &body, const std::string &head = {})
 {
     return "\"\"\"klineage\nsurface = \"triton\"\n[[launch]]\nkernel = \"softmax\"\ngrid = [\"R\"]\nargs = [\"x\", \"y\", \"int C\"]\n"
            "\"\"\"\nimport triton\nimport triton.language as tl\n"
            + head + "\n\n@triton.jit\ndef softmax(x, y, C):\n    " + body + "\n";
-}
-
-/// Of a candidate of the corpus, on a device whose worker is a fake.
-Result<Trial> supervisedTrial(const std::string &file)
-{
-    SupervisorOptions options;
-    options.workerCommand = {binaries + "/klineage-fakeworker", "memory"};
-    options.trustedKernel = false; // the fake computes nothing
-    GateJob job;
-    job.workload = corpusWorkload("small-softmax");
-    job.request.candidateText = textOf(corpusFolder / file);
-    job.request.candidateName = file;
-    return Supervisor(options).gate(job);
 }
 
 } // namespace
@@ -292,7 +220,7 @@ private slots:
             {"product", 256, 1000, 0, 2, {{{64, 16}, kernel::Swizzle::B32}}},
             {"rounds", 128, 0, 0, 2, {}},
             {"rounds__2", 128, 0, 384, 2, {}}};
-        QVERIFY(applyDecisions(decisions, bindings, *plan).has_value());
+        QVERIFY(applyDecisions(decisions, {}, bindings, *plan).has_value());
         const kernel::ResolvedLaunch &launch = plan->launches.front();
         QCOMPARE(launch.block[0], std::int64_t{256});
         QCOMPARE(launch.sharedBytes, std::int64_t{1000});
@@ -314,29 +242,15 @@ private slots:
         QCOMPARE(plan->workspaces.back().bytes(), std::int64_t{384});
         // What the device cannot give, and what was not said.
         decisions.front().sharedBytes = 1001;
-        const auto large = applyDecisions(decisions, bindings, *plan);
+        const auto large = applyDecisions(decisions, {}, bindings, *plan);
         QVERIFY(!large && large.error().message.find("1001 bytes of shared memory") != std::string::npos);
-        QVERIFY(!applyDecisions({}, bindings, *plan));
+        QVERIFY(!applyDecisions({}, {}, bindings, *plan));
     }
 
     void withoutTriton()
     {
-        const QByteArray before = qgetenv("KLINEAGE_PYTHON");
-        const bool was = qEnvironmentVariableIsSet("KLINEAGE_PYTHON");
-        qputenv("KLINEAGE_PYTHON", "/nowhere/python3");
-        const auto version = TritonCompiler().version({});
-        const auto trial = supervisedTrial("rows.py");
-        if (was)
-            qputenv("KLINEAGE_PYTHON", before);
-        else
-            qunsetenv("KLINEAGE_PYTHON");
-        QVERIFY(!version);
-        QCOMPARE(version.error().kind, FailureKind::Unavailable);
-        QVERIFY2(version.error().error.message.find("KLINEAGE_PYTHON") != std::string::npos,
-                 version.error().error.message.c_str());
-        QVERIFY(!trial);
-        QCOMPARE(trial.error().code, ErrorCode::Unavailable);
-        QVERIFY2(trial.error().message.starts_with("Cannot compile Triton: "), trial.error().message.c_str());
+        TritonCompiler compiler;
+        checkWithoutPython(compiler, corpusFolder, "Triton");
     }
 
     void kernelsBecomeOneModule()
@@ -444,35 +358,12 @@ private slots:
         QVERIFY2(output->ok == ok, output->log.c_str());
     }
 
-    void theCorpusIsCompiledAsExpected_data()
-    {
-        QTest::addColumn<QString>("file");
-        const auto corpus = readCorpus(corpusFolder);
-        if (!corpus)
-            QFAIL(corpus.error().message.c_str());
-        for (const CorpusEntry &entry : corpus->entries)
-            QTest::newRow(entry.file.c_str()) << QString::fromStdString(entry.file);
-    }
+    void theCorpusIsCompiledAsExpected_data() { corpusRows(corpusFolder); }
     void theCorpusIsCompiledAsExpected()
     {
         KLINEAGE_NEEDS_TRITON(compiler);
         QFETCH(QString, file);
-        const auto corpus = readCorpus(corpusFolder);
-        const auto entry =
-            std::find_if(corpus->entries.begin(), corpus->entries.end(),
-                         [&](const CorpusEntry &one) { return one.file == file.toStdString(); });
-        const bool refused = entry->stages == std::vector{Stage::Compile};
-        const bool hangs = entry->deadlineSeconds > 0 && refused;
-        const auto output = compiled(*compiler, textOf(corpusFolder / entry->file),
-                                     corpusWorkload(entry->workload), hangs ? 1.5 : 60);
-        if (!output) {
-            QVERIFY2(hangs && output.error().kind == FailureKind::Timeout,
-                     output.error().error.message.c_str());
-            return;
-        }
-        QVERIFY2(output->ok != refused, output->log.c_str());
-        for (const std::string &hidden : entry->hides)
-            QVERIFY(output->log.find(hidden) == std::string::npos);
+        checkCorpusEntry(*compiler, corpusFolder, file.toStdString());
     }
 
     void aProcessServesOneCandidate()
@@ -489,7 +380,7 @@ private slots:
     void theVerdictSaysIt()
     {
         KLINEAGE_NEEDS_TRITON(compiler);
-        const auto trial = supervisedTrial("reads-a-file.py");
+        const auto trial = supervisedTrial(corpusFolder, "reads-a-file.py");
         QVERIFY2(trial.has_value(), trial ? "" : trial.error().message.c_str());
         QCOMPARE(trial->verdict.status, VerdictStatus::CompileError);
         QVERIFY(trial->surface == kernel::Surface::Triton);
