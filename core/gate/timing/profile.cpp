@@ -30,6 +30,7 @@ constexpr int replayChecks = 5;
 constexpr int fewestReplayChecks = 2;
 constexpr double replayCheckNs = 250e6; ///< of each kind, beyond the fewest
 constexpr double replayTolerance = 0.05;
+constexpr const char *replayNote = "launched_one_by_one";
 constexpr double launchNs =
     8000; ///< what launching one by one may add for each launch of a run; 5.9 µs was seen of an honest kernel
 constexpr double energySeconds = 1.5;
@@ -156,10 +157,25 @@ Profiler::Step Profiler::checkClock(bool first)
 }
 
 /// Graph replay must not flatter: the same runs, launched one by one, have to take about as long.
+/// A difference that does not come again is noise: who is quick in graphs alone is so each time.
 Profiler::Step Profiler::checkReplay()
 {
+    constexpr int tries = 3;
     if (!m_candidate.candidate.surface.device().replaysRuns)
         return {};
+    Step checked;
+    for (int i = 0; i < tries; ++i) {
+        bool isSuspect = false;
+        checked = compareReplays(isSuspect);
+        if (!isSuspect)
+            break;
+    }
+    return checked;
+}
+
+/// isSuspect: runs take longer launched one by one, by more than launching explains.
+Profiler::Step Profiler::compareReplays(bool &isSuspect)
+{
     const TimedSubject &candidate = m_subjects.front();
     const double sampleNs = std::max(1.0, candidate.estimateNs * candidate.repeats);
     const int checks =
@@ -183,9 +199,10 @@ Profiler::Step Profiler::checkReplay()
     const double excess = median(launched) - median(replayed);
     const auto plan = resolveFor(m_candidate, m_context, timedCase());
     const double allowed = launchNs * static_cast<double>(plan ? plan->launches.size() : 1);
-    note("launched_one_by_one",
-         durationText(median(launched), 3) + ", replayed " + durationText(median(replayed), 3));
-    if (excess > replayTolerance * median(replayed) && excess > allowed)
+    std::erase_if(m_trial.verdict.evidence, [](const Evidence &said) { return said.name == replayNote; });
+    note(replayNote, durationText(median(launched), 3) + ", replayed " + durationText(median(replayed), 3));
+    isSuspect = excess > replayTolerance * median(replayed) && excess > allowed;
+    if (isSuspect)
         return tl::unexpected(
             ProfileEnd{replayVerdict(median(replayed), median(launched), m_where), Culprit::Candidate});
     return {};

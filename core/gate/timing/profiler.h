@@ -49,6 +49,7 @@ private:
     void decideStop(const process::Deadline &limit);
     std::optional<double> spread() const;
     Step checkReplay();
+    Step compareReplays(bool &isSuspect);
     Step measureEnergy();
     RoundState::Decoy decoy();
     RoundResult judgeDecoy(const Decoy &decoy, const TimedSample &sample);

@@ -139,7 +139,7 @@ private:
     bool m_failed = false;
 };
 
-/// How long twelve changes take here and now, so that the kills fall among them on slow and fast machines.
+/// How long twelve changes take here and now.
 std::chrono::microseconds timeOfTwelveChanges()
 {
     const WorkspaceCopy copy;
@@ -165,14 +165,17 @@ private slots:
         const WorkspaceCopy copy;
         const CardStore store(copy.skills());
         std::mt19937 random(std::random_device{}());
-        std::uniform_int_distribution<useconds_t> lifetimeUs(
-            0, static_cast<useconds_t>(2 * timeOfTwelveChanges().count()));
+        // So many changes, however long they take now, and then somewhere in the one or two that come next.
+        std::uniform_int_distribution<int> changes(0, 24);
+        std::uniform_int_distribution<useconds_t> moreUs(
+            0, static_cast<useconds_t>(timeOfTwelveChanges().count() / 6));
         Counts total;
         for (std::size_t round = 0; round < rounds; ++round) {
             const Counts before = countStrictly(copy);
             bool failed = false;
             Worker worker(copy);
-            ::usleep(lifetimeUs(random));
+            worker.waitForChanges(changes(random));
+            ::usleep(moreUs(random));
             const Counts finished = worker.kill(failed);
             QVERIFY2(!failed, "the child ended by itself or could not finish a change");
             total.events += finished.events;
