@@ -67,6 +67,15 @@ std::string withoutComments(std::string_view code)
     return out;
 }
 
+/// Where both say their families: a sign such as mma.sync shows in a plain product nothing of what attention is built of.
+bool isOfItsFamilies(const Target &target, const Card &card)
+{
+    const std::vector<std::string> &families = card.capability.families;
+    return families.empty() || target.families.empty()
+           || std::find_first_of(families.begin(), families.end(), target.families.begin(), target.families.end())
+                  != families.end();
+}
+
 } // namespace
 
 LineagePath pathOf(const lineage::Lineage &lineage)
@@ -162,9 +171,14 @@ void describeFeatures(Target &target, std::string_view code, const std::vector<C
     const auto isIn = [](const std::vector<Feature> &list, const Feature &feature) {
         return std::find(list.begin(), list.end(), feature) != list.end();
     };
-    std::vector<Feature> shown;
+    std::vector<const Card *> cards;
     for (const CardRecord &record : library) {
-        for (const Feature &feature : record.card.provides) {
+        if (isOfItsFamilies(target, record.card))
+            cards.push_back(&record.card);
+    }
+    std::vector<Feature> shown;
+    for (const Card *card : cards) {
+        for (const Feature &feature : card->provides) {
             if (!isIn(shown, feature) && vocabulary.showsFeature(bare, feature.name))
                 shown.push_back(feature);
         }
@@ -177,20 +191,19 @@ void describeFeatures(Target &target, std::string_view code, const std::vector<C
     // Until nothing is added: what is there rests on something.
     for (std::size_t before = 0; before != shown.size();) {
         before = shown.size();
-        for (const CardRecord &record : library) {
-            if (!provides(record.card))
+        for (const Card *card : cards) {
+            if (!provides(*card))
                 continue;
-            for (const Feature &feature : record.card.requirements) {
+            for (const Feature &feature : card->requirements) {
                 if (!isIn(shown, feature))
                     shown.push_back(feature);
             }
         }
     }
-    for (const CardRecord &record : library) {
+    for (const Card *card : cards) {
         std::vector<std::string> &actions = target.priorActions;
-        if (provides(record.card)
-            && std::find(actions.begin(), actions.end(), record.card.category) == actions.end())
-            actions.push_back(record.card.category);
+        if (provides(*card) && std::find(actions.begin(), actions.end(), card->category) == actions.end())
+            actions.push_back(card->category);
     }
     for (const Feature &feature : shown) {
         if (!isIn(target.features, feature))

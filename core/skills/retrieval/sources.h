@@ -24,7 +24,8 @@ void describe(Target &target, const workload::Workload &workload);
 /// Its identifiers, which anchors name.
 void describeCode(Target &target, std::string_view code);
 /// What the code shows of the library's features, and what these build on: features, and the categories of the cards that provide them,
-/// where the target does not have them yet. So a candidate file is as good a target as a state.
+/// where the target does not have them yet. So a candidate file is as good a target as a state. Cards of other families than the
+/// operator's (describe() it first) show nothing.
 void describeFeatures(Target &target, std::string_view code, const std::vector<CardRecord> &library);
 /// Its metrics, by their names; of several kernels the largest.
 void describeTrial(Target &target, const gate::Trial &trial);

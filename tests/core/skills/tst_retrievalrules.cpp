@@ -190,6 +190,22 @@ private slots:
         describeFeatures(halfWay, "cp.async.cg", library); // what is known is not said twice
         QCOMPARE(halfWay.features.size(), std::size_t{3});
     }
+
+    /// The same sign in another operator's code: a product that uses mma.sync has no softmax that the card of attention builds on.
+    void codeShowsNothingOfOtherFamilies()
+    {
+        CardRecord chain = card("chain", "w/sm90/K00");
+        chain.card.capability.families = {"attention"};
+        chain.card.requirements = {{"walk over the keys", "online_softmax"}};
+        chain.card.provides = {{"both products", "register_patches"}};
+        Target target = targetOf("w", "cuda", "sm90");
+        target.families = {"contraction"};
+        describeFeatures(target, "mma.sync", {chain});
+        QVERIFY(target.features.empty() && target.priorActions.empty());
+        target.families = {"contraction", "attention"};
+        describeFeatures(target, "mma.sync", {chain});
+        QCOMPARE(target.features.size(), std::size_t{2});
+    }
 };
 
 QTEST_GUILESS_MAIN(TestRetrievalRules)
