@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the compilers of kernel languages in Python have in common. The gate runs this text and a language's behind it, as one.
+"""What the compilers of kernel languages in Python have in common. messages.py stands before this text, and a language's own behind it.
 
-Runs as `python3 -c <this text>` in a confined process, with a stream socket as descriptor 3. A message is its length (4 bytes, little-endian) and
-that many bytes of JSON. It introduces itself, answers one request, and is ended: what a candidate did to it lasts for no other one.
+Runs in a confined process. It introduces itself, answers one request, and is ended: what a candidate did to it lasts for no other one.
 
   {"hello": "klineage-LANGUAGE", "version", …} or {"hello", "version", "error": "why the language is not there"}
   {"source", "name", "launches": [{"kernel", "entry", "arguments": [{"type": "*bf16", …}], "constants": {"BM": 128}, …}], …}
@@ -12,21 +11,13 @@ that many bytes of JSON. It introduces itself, answers one request, and is ended
 A candidate is text: a module of imports of its language, constants, and functions under the language's decorators. Names that lead out of
 the language are refused before it sees them. The confinement of the process is the wall behind that.
 """
-import sys
-
-sys.path = [folder for folder in sys.path if folder]  # nothing is imported from the current folder
-
 import ast
 import inspect
-import json
 import linecache
 import os
 import platform
 import re
-import socket
-import struct
 
-VERSION = 1
 REFUSED_NAMES = {"getattr", "hasattr", "setattr", "delattr", "eval", "exec", "compile", "open", "globals", "locals", "vars", "dir", "input",
                  "breakpoint", "type", "super", "object"}
 STATEMENTS = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.For, ast.While, ast.If, ast.Return, ast.Expr, ast.Pass, ast.Assert, ast.Break,
@@ -232,27 +223,9 @@ def answer(compiler, request):
     return {"ok": True, "log": f"{request['name']}:{line}:{column}: error: {text}\n"}
 
 
-def send(connection, message):
-    data = json.dumps(message).encode()
-    connection.sendall(struct.pack("<I", len(data)) + data)
-
-
-def receive(connection):
-    def exactly(count):
-        data = b""
-        while len(data) < count:
-            piece = connection.recv(count - len(data))
-            if not piece:
-                sys.exit(0)
-            data += piece
-        return data
-
-    return json.loads(exactly(struct.unpack("<I", exactly(4))[0]))
-
-
 def serve(language, make):
     """make: gives the compiler, which has hello() and compile(request)."""
-    connection = socket.socket(fileno=3)
+    connection = channel()
     hello = {"hello": f"klineage-{language}", "version": VERSION}
     try:
         compiler = make()

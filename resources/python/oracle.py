@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The oracle of a workload that brings its own, for the gate.
+"""The oracle of a workload that brings its own, for the gate. messages.py stands before this text.
 
-Runs as `python3 -c <this text>` in a confined process, with a stream socket as descriptor 3 and shared memory as descriptor 4. A message is its
-length (4 bytes, little-endian) and that many bytes of JSON. It introduces itself, then answers each request in turn:
+Runs in a confined process, with shared memory as descriptor 4. It introduces itself, then answers each request in turn:
 
   {"op": "load", "source", "arrays": "numpy" | "torch" | "lists"}  -> {"text": "torch 2.9.0, Python 3.11.2"}
       runs the source; its functions are called by what follows
@@ -14,17 +13,9 @@ length (4 bytes, little-endian) and that many bytes of JSON. It introduces itsel
 In the memory floating-point inputs are doubles, and integers are 64 bits wide; so are results of integers, which come as doubles. An answer is
 {"ok": true, ...} or {"error": "why"}.
 """
-import sys
-
-sys.path = [folder for folder in sys.path if folder]  # nothing is imported from the current folder
-
-import json
 import mmap
 import platform
-import socket
-import struct
 
-VERSION = 1
 ITEM = 8  # bytes of an element in the memory
 TORCH = {"f64": "float64", "f32": "float32", "tf32": "float32", "f16": "float16", "bf16": "bfloat16", "f8e4m3": "float8_e4m3fn",
          "f8e5m2": "float8_e5m2", "i64": "int64", "i32": "int32", "i16": "int16", "i8": "int8", "u32": "int64", "u8": "uint8"}
@@ -183,24 +174,6 @@ class Oracle:
         return {"value": self.function(request["function"])()}
 
 
-def send(connection, message):
-    data = json.dumps(message).encode()
-    connection.sendall(struct.pack("<I", len(data)) + data)
-
-
-def receive(connection):
-    def exactly(count):
-        data = b""
-        while len(data) < count:
-            piece = connection.recv(count - len(data))
-            if not piece:
-                sys.exit(0)
-            data += piece
-        return data
-
-    return json.loads(exactly(struct.unpack("<I", exactly(4))[0]))
-
-
 def why(problem):
     """The exception, and the line of the source where it was raised."""
     text = str(problem) or repr(problem)
@@ -216,7 +189,7 @@ def why(problem):
 
 
 def serve():
-    connection = socket.socket(fileno=3)
+    connection = channel()
     oracle = Oracle()
     send(connection, {"hello": "klineage-oracle", "version": VERSION})
     handlers = {"load": oracle.load, "run": oracle.run, "tell": oracle.tell}

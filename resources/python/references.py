@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Vendor routines of Python packages, for the gate.
+"""Vendor routines of Python packages, for the gate. messages.py stands before this text.
 
-Runs as `python3 -c <this text> PROVIDER` with a stream socket as descriptor 3 and shared memory as descriptor 4. A message is its length
-(4 bytes, little-endian) and that many bytes of JSON. It introduces itself, then answers each request in turn:
+Runs with the provider's name as argument, and shared memory as descriptor 4. It introduces itself, then answers each request in turn:
 
   {"op": "begin", "tensors": [{"name", "role", "dtype", "shape", "offset", "bytes"}], "memory": N, "sets": N}
       uploads the inputs' bytes from the memory, once for each set, and makes outputs
@@ -13,19 +12,12 @@ Runs as `python3 -c <this text> PROVIDER` with a stream socket as descriptor 3 a
 
 An answer is {"ok": true, ...} or {"error": "why"}. With `--versions` it prints which packages are installed, and ends.
 """
-import sys
-
-sys.path = [folder for folder in sys.path if folder]  # nothing is imported from the current folder
-
 import contextlib
 import importlib
 import importlib.metadata
-import json
 import math
 import mmap
 import os
-import socket
-import struct
 
 # Of each provider the packages that may bring it: the first that is installed tells the version.
 PACKAGES = {
@@ -35,7 +27,6 @@ PACKAGES = {
     "flash_qla": ("flash-qla",),
     "fa3": ("flash-attn-3", "fa3-fwd", "tokenspeed-fa3"),
 }
-VERSION = 1
 OPERATOR_ENDS = ("_nt", "_nn", "_bias", "_nhwc", "_nchw", "_rows", "_cudnn", "_flash", "_varlen", "_even", "_causal", "_rule")
 GRAPHS = 64  # most graphs that are kept
 EPSILON = 1e-5  # of normalizations
@@ -535,26 +526,8 @@ def package_version(provider):
         return "of unknown version"
 
 
-def send(connection, message):
-    data = json.dumps(message).encode()
-    connection.sendall(struct.pack("<I", len(data)) + data)
-
-
-def receive(connection):
-    def exactly(count):
-        data = b""
-        while len(data) < count:
-            piece = connection.recv(count - len(data))
-            if not piece:
-                sys.exit(0)
-            data += piece
-        return data
-
-    return json.loads(exactly(struct.unpack("<I", exactly(4))[0]))
-
-
 def serve(provider):
-    connection = socket.socket(fileno=3)
+    connection = channel()
     try:
         references = References(provider)
     except Exception as problem:  # whatever an import does wrong is an answer

@@ -17,6 +17,9 @@ OF_EXTRA = {"cuda", "libdevice"}
 MEMBERS = {"shape", "dtype", "type", "T", "element_ty", "scalar", "numel", "value", "strides", "block_shape", "primitive_bitwidth", "itemsize",
            "to", "load", "store", "gather", "scatter"}
 MOST_PTX_BYTES = 48 << 20
+#: what a module defines beside its kernel: texts to print, constants of the mathematics, functions that are not inlined
+DEFINED = re.compile(r"^\s*(?:\.(?:visible|weak)\s+)*(?:\.(?:global|const)\b[^=;\n]*?([\w$]+)\s*(?:\[[^\]\n]*\]\s*)*[=;]"
+                     r"|\.func\s+(?:\([^)]*\)\s*)?([\w$]+))", re.MULTILINE)
 
 
 class TritonReading(Reading):
@@ -175,12 +178,16 @@ def merged(pieces):
     if len(pieces) == 1:
         return pieces[0]
     head, bodies, files = [], [], {}
-    for piece in pieces:
+    for number, piece in enumerate(pieces):
         own = {number: path for number, path in re.findall(r'^\s*\.file\s+(\d+)\s+"([^"\n]*)"', piece, re.MULTILINE)}
         for path in own.values():
             files.setdefault(path, len(files) + 1)
         text = re.sub(r"^\s*\.section\s+\.debug_\w+\s*\{[^}]*\}", "", piece, flags=re.MULTILINE)
         text = re.sub(r"^(\s*\.loc\s+)(\d+)(\s+\d+\s+\d+)[^\n]*", lambda at: f"{at[1]}{files[own[at[2]]]}{at[3]}", text, flags=re.MULTILINE)
+        names = {name for found in DEFINED.findall(text) for name in found if name}
+        if number and names:  # modules name these alike
+            known = "|".join(re.escape(name) for name in names)
+            text = re.sub(rf"(?<![\w$%.])({known})(?![\w$])", rf"\1$${number}", text)
         kept = []
         for line in text.splitlines():
             word = line.strip()

@@ -81,14 +81,6 @@ std::vector<std::string> distinct(const std::vector<Language> &languages, Member
     return values;
 }
 
-std::vector<Language> surfaceLanguages()
-{
-    std::vector<Language> languages;
-    for (const SurfaceRow *row : rows())
-        languages.push_back(row->language);
-    return languages;
-}
-
 } // namespace
 
 std::vector<Surface> allSurfaces()
@@ -149,19 +141,22 @@ std::vector<std::pair<std::string, Surface>> surfaceWords()
 
 std::vector<std::string> surfaceNames()
 {
-    return distinct(surfaceLanguages(), &Language::word);
+    return distinct(allLanguages(), &Language::word);
 }
 
 std::vector<std::string> surfaceExtensions()
 {
-    std::vector<std::string> extensions = distinct(surfaceLanguages(), &Language::extension);
+    std::vector<std::string> extensions = distinct(allLanguages(), &Language::extension);
     std::sort(extensions.begin(), extensions.end());
     return extensions;
 }
 
 std::vector<Language> allLanguages()
 {
-    return surfaceLanguages();
+    std::vector<Language> languages;
+    for (const SurfaceRow *row : rows())
+        languages.push_back(row->language);
+    return languages;
 }
 
 std::optional<Language> languageOfFile(const std::filesystem::path &file)

@@ -1,0 +1,48 @@
+"""klineage
+surface = "triton"
+
+[[tunable]]                      # columns a step
+name = "BLOCK"
+default = 1024
+values = [256, 512, 1024, 2048]
+
+[[tunable]]
+name = "WARPS"
+default = 4
+values = [1, 2, 4, 8]
+
+[[launch]]
+kernel = "layernorm"
+grid = ["R"]
+num_warps = "WARPS"
+args = ["x", "gamma", "beta", "y", "int C"]
+"""
+# SPDX-License-Identifier: GPL-3.0-or-later
+#
+# y[R,C] = (x − mean) / √(variance + 1e-5) · gamma[C] + beta[C] over the rows of x, f32.
+#
+# Three walks over the row: for the mean, the variance and the result.
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def layernorm(x, gamma, beta, y, C, BLOCK: tl.constexpr):
+    x += tl.program_id(0) * C
+    y += tl.program_id(0) * C
+    columns = tl.arange(0, BLOCK)
+    total = tl.zeros((), tl.float32)
+    for begin in range(0, C, BLOCK):
+        total += tl.sum(tl.load(x + begin + columns, mask=begin + columns < C, other=0.0), 0)
+    mean = total / C
+    squares = tl.zeros((), tl.float32)
+    for begin in range(0, C, BLOCK):
+        inside = begin + columns < C
+        away = tl.where(inside, tl.load(x + begin + columns, mask=inside, other=0.0) - mean, 0.0)
+        squares += tl.sum(away * away, 0)
+    scale = 1.0 / tl.sqrt_rn(squares / C + 1e-5)
+    for begin in range(0, C, BLOCK):
+        inside = begin + columns < C
+        away = tl.load(x + begin + columns, mask=inside) - mean
+        shift = tl.load(beta + begin + columns, mask=inside)
+        tl.store(y + begin + columns, away * scale * tl.load(gamma + begin + columns, mask=inside) + shift, mask=inside)
