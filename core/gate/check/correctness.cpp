@@ -39,23 +39,24 @@ std::vector<CheckStep> stepsOf(const TrialContext &context)
     std::vector<workload::Case> hard =
         context.hardLast ? hardContents(workload, seed) : std::vector<workload::Case>();
     // Each takes the place of a seed, but for little work, where all of them take that of the last. The first of three, where nothing looks
-    // hard, is there whenever there are seeds for two.
+    // hard, is there whenever there are seeds for two. Of modest work the first two are, and one more.
     const bool little = isLittleWork(workload);
     const std::size_t room = context.timedSeeds.size() > 2 ? 2 : 1;
-    if (!little && hard.size() > room) {
-        const std::size_t other = room == 2 ? 1 + seed % (hard.size() - 1) : seed % hard.size();
-        hard[room - 1] = hard[other];
-        hard.resize(room);
+    const std::size_t sure = !isModestWork(workload) ? room - 1 : room;
+    const std::size_t replaced = std::min(hard.size(), little ? 1 : room);
+    if (!little && hard.size() > sure + 1) {
+        hard[sure] = hard[sure + seed % (hard.size() - sure)];
+        hard.resize(sure + 1);
     }
-    const std::size_t replaced = little ? std::min<std::size_t>(hard.size(), 1) : hard.size();
     steps.erase(steps.end() - static_cast<std::ptrdiff_t>(replaced), steps.end());
     const auto add = [&](workload::Case c, std::uint64_t own, bool isHard) {
         auto kept = std::make_shared<const workload::Case>(std::move(c));
         steps.push_back({kept.get(), own, false, true, kept, isHard});
     };
-    for (std::size_t i = 0; i < hard.size(); ++i)
-        add(std::move(hard[i]), little ? seed : context.timedSeeds[context.timedSeeds.size() - replaced + i],
-            true);
+    for (std::size_t i = 0; i < hard.size(); ++i) {
+        const std::size_t place = context.timedSeeds.size() - replaced + i;
+        add(std::move(hard[i]), little || i >= replaced ? seed : context.timedSeeds[place], true);
+    }
     if (auto longer = longerRows(workload, seed))
         add(std::move(*longer), seed, false);
     steps.back().last = true;

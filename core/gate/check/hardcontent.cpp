@@ -22,6 +22,8 @@ using workload::DistributionKind;
 
 constexpr double littleFlops = 3e8;
 constexpr double littleBytes = 16e6;
+constexpr double modestFlops = 1e10;
+constexpr double modestBytes = 128e6;
 constexpr double normShare = 0x1p-21;
 constexpr double widerRows = 6;
 constexpr double largestHalf = 65504;
@@ -61,6 +63,13 @@ bool contains(const List &list, std::string_view word)
 bool isProduct(const std::string &oracle)
 {
     return oracle.starts_with("matmul_");
+}
+
+bool isWithin(const workload::Workload &workload, double flops, double bytes)
+{
+    const kernel::Bindings bindings = workload.bindings(workload.cases.front());
+    return workload.flops.evaluateReal(bindings).value_or(0) <= flops
+           && workload.bytes.evaluateReal(bindings).value_or(0) <= bytes;
 }
 
 /// The largest of the sums of squares of the rows of a matrix (its last dimension), or of its columns (the one before), over all matrices.
@@ -337,9 +346,12 @@ std::optional<workload::Case> longerRows(const workload::Workload &workload, std
 
 bool isLittleWork(const workload::Workload &workload)
 {
-    const kernel::Bindings bindings = workload.bindings(workload.cases.front());
-    return workload.flops.evaluateReal(bindings).value_or(0) <= littleFlops
-           && workload.bytes.evaluateReal(bindings).value_or(0) <= littleBytes;
+    return isWithin(workload, littleFlops, littleBytes);
+}
+
+bool isModestWork(const workload::Workload &workload)
+{
+    return !isLittleWork(workload) && isWithin(workload, modestFlops, modestBytes);
 }
 
 bool overflows(const CaseInstance &instance)
@@ -372,7 +384,13 @@ void widenTolerance(const workload::Workload &workload, const workload::Case &c,
     });
     if (swallows)
         instance.tolerance.relL2 = std::max(instance.tolerance.relL2, besideALargeTerm);
-    if (!hasKind(workload, c, DistributionKind::Mixed))
+    const bool isLow = std::any_of(c.distributions.begin(), c.distributions.end(), [&](const auto &entry) {
+        const workload::Tensor *tensor = workload.findTensor(entry.first);
+        return tensor && tensor->dtype == DType::F32 && entry.second.kind == DistributionKind::Normal
+               && std::abs(entry.second.mean)
+                      < std::abs(workload.distributionOf(*tensor, workload.cases.front()).mean);
+    });
+    if (!isLow && !hasKind(workload, c, DistributionKind::Mixed))
         return;
     const auto largest = largestProduct(workload, instance);
     for (const auto &[name, expected] : instance.expected) {

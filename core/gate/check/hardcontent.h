@@ -9,7 +9,7 @@ namespace klineage::gate {
 /// them would do where there is no time for all. Of operators that treat rows one by one, and of the queries of attention, each row has the
 /// content of one of the cases (those with an exact result left out where the timed case has none), or, about half of them, that of the timed
 /// one: who looks at some rows to know the others is wrong. Sequences are as long as the timed ones in one content and of unlike lengths in the
-/// other. Of products and convolutions the sums cancel (operands of 16 bits), in few rows two large terms do, one term of each is far larger than all
+/// other. Of products and convolutions the sums cancel to a drawn share (operands of 16 and 8 bits) or their means are low, in few rows two large terms do, one term of each is far larger than all
 /// others, both operands are small, or one far smaller, half of the rows
 /// are `mixed` and the operands 2^i and 2^-i as large, or all are whole numbers and the result is exact. Of the delta rule nothing is forgotten,
 /// in all heads or in one group of them for a while, or the state is large, or small. Of few queries of attention two large terms of each score cancel, where all else is as usual,
@@ -27,10 +27,13 @@ namespace klineage::gate {
 /// The work of the timed case is so little that it can be checked once more.
 [[nodiscard]] bool isLittleWork(const workload::Workload &workload);
 
+/// It is more, but no more than that one more content can be checked.
+[[nodiscard]] bool isModestWork(const workload::Workload &workload);
+
 /// Some output of it goes beyond what its type can hold, as no case of the workload need do at this shape.
 [[nodiscard]] bool overflows(const CaseInstance &instance);
 
-/// Widens the tolerance of content whose scales differ from row to row. Of a product: a correct order of operations that adds rows before it
+/// Widens the tolerance of content whose scales differ from row to row, and of products of f32 whose means are low. Of a product: a correct order of operations that adds rows before it
 /// multiplies them (Strassen's, Winograd's) errs in proportion to the largest rows, not to the element's own, so that each element may
 /// be off by 2⁻²¹ (eight roundings of single precision) of max‖a's rows‖ · max‖b's columns‖. One and two levels of Strassen's stay
 /// within six; TF32 is at 2⁻¹¹/√K. Tensor cores keep 13 bits below the largest of a sum of eight-bit numbers: beside one large term relL2

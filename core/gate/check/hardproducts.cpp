@@ -20,9 +20,26 @@ using workload::DistributionKind;
 
 constexpr int fewestOctaves = 17; // beyond what half precision has
 constexpr int mostOctaves = 24;
-constexpr double cancellingShare = 0x1p-5;
-constexpr double cancellingHalf = 0x1p-3; ///< where limits are those of half precision, which are finer
-constexpr std::array cancellingLess{2.0, 4.0, 8.0}; ///< times that share; of half precision the first alone
+
+/// What is left of sums, in units of the root of their number, which is what independent terms about zero leave: as much as half precision loses in
+/// few of a chain's additions, in more, in most of them; beyond that are low means, up to nearly the usual ones.
+struct Shares {
+    double least, most;
+};
+struct ShareRanges {
+    Shares small, middle, much;
+};
+constexpr ShareRanges sharesOfBf16{{0x1p-5, 0x1p-4}, {0x1p-4, 0x1p-2}, {0x1p-2, 0.75}};
+/// Limits are those of half precision, which are finer: other arithmetic errs less in proportion.
+constexpr ShareRanges sharesOfHalf{{0x1p-3, 0x1p-2}, {0x1p-2, 0x1p-1}, {0x1p-1, 1}};
+constexpr double nearlyUsual = 0.8;
+constexpr double farFromUsual =
+    0.5; ///< three products of bf16's parts are within what is allowed beside usual means
+/// Tensor cores keep 13 bits behind the first one of the largest of a step's products and the sum. Of pairs that are of the same sixteen, and while what
+/// is left stays below the products, they lose an eighth of what an element may be off by, whatever the order of steps; sixteen or more products in
+/// half precision lose five to ten times as much as they do.
+constexpr Shares sharesOfBytes{1.0 / 12, 1.0 / 7};
+constexpr double mostLeftOfBytes = 8; ///< of the largest sum's root mean square
 
 /// Operands of eight bits as large as they can be, and one so small that most of it is subnormal; where the result has room for that.
 std::vector<workload::Case> scaledBytes(const workload::Workload &workload, std::uint64_t seed)
@@ -130,41 +147,108 @@ std::optional<Operands> operandsOf(const workload::Workload &workload)
     return isComplete ? std::optional(operands) : std::nullopt;
 }
 
-/// Sums whose terms cancel, but for a share of an element: they are so small that what a sum of fewer bits loses on the way shows in them. No
-/// element or row looks other than ordinary. What is added to the products is as much smaller. Of operands and results of 16 bits: single
-/// precision itself would lose too much of others. times: the share is so many times as large, as who looks for very small results does not see it.
-std::optional<workload::Case> cancellingSums(const workload::Workload &workload, double times)
+/// Terms of a sum of the timed case; nothing where that is not known.
+std::optional<double> termsOf(const workload::Workload &workload)
+{
+    const workload::Case &timed = workload.cases.front();
+    if (workload.tolerance.reduction) {
+        const auto terms = workload.tolerance.reduction->evaluateReal(workload.bindings(timed));
+        return terms ? std::optional(*terms) : std::nullopt;
+    }
+    const workload::Tensor *a = tensorOf(workload, "a");
+    const auto shape =
+        a ? workload.shapeOf(*a, timed) : Result<std::vector<std::int64_t>>(tl::unexpected(Error{}));
+    return shape && !shape->empty() ? std::optional(static_cast<double>(shape->back())) : std::nullopt;
+}
+
+/// How much sums leave (ShareRanges).
+enum class Remainder { Small, Middle, Much, LowMeans };
+
+Shares sharesOf(bool hasHalf, Remainder remainder)
+{
+    const ShareRanges &ranges = hasHalf ? sharesOfHalf : sharesOfBf16;
+    return remainder == Remainder::Small    ? ranges.small
+           : remainder == Remainder::Middle ? ranges.middle
+           : remainder == Remainder::Much   ? ranges.much
+                                            : Shares{1, 1};
+}
+
+/// All orders of magnitude alike.
+double drawnShare(const Shares &shares, double uniform)
+{
+    return shares.least * std::pow(shares.most / shares.least, uniform);
+}
+
+/// Sums whose terms cancel, but for a drawn share of what independent ones would leave: what a sum of fewer bits loses on the way shows in what is
+/// left, and who falls back where little is left does not know how much that is. No element or row looks other than ordinary. What is added to the
+/// products is as much smaller. Of operands of 16 or 8 bits and results of 16; of others, of which single precision itself would lose too much, means
+/// are low. Pairs lie anywhere in the sum, or, as the seed has it and always of bytes, near each other (pairingOf()).
+std::optional<workload::Case> cancellingSums(const workload::Workload &workload, Remainder remainder,
+                                             CipherRandom &random, std::uint64_t drawn)
 {
     const auto operands = operandsOf(workload);
     if (!operands || operands->first == operands->second)
         return std::nullopt;
     workload::Case hard = workload.cases.front();
-    hard.name += times > 1 ? " (cancelling less)" : " (cancelling)";
     bool hasHalf = false;
+    bool hasByte = false;
+    bool hasSingle = false;
     for (const workload::Tensor &tensor : workload.tensors) {
         Distribution d = workload.distributionOf(tensor, workload.cases.front());
         if (tensor.role == workload::Role::Input && d.kind == DistributionKind::Offsets)
             continue;
         hasHalf = hasHalf || tensor.dtype == DType::F16;
+        const bool isByte = tensor.dtype == DType::F8E4M3;
+        const bool isSingle = tensor.dtype == DType::F32;
         const bool isNarrow = tensor.dtype == DType::F16 || tensor.dtype == DType::BF16;
-        if (tensor.role == workload::Role::Output ? !isNarrow : d.kind != DistributionKind::Normal)
+        if (tensor.role == workload::Role::Output ? !isNarrow && !isSingle
+                                                  : d.kind != DistributionKind::Normal)
             return std::nullopt;
-        if (operands->has(tensor) && (!isNarrow || d.stddev <= std::abs(d.mean)))
+        if (operands->has(tensor) && ((!isNarrow && !isByte && !isSingle) || d.stddev <= std::abs(d.mean)))
+            return std::nullopt;
+        hasByte = hasByte || isByte;
+        hasSingle =
+            hasSingle || (isSingle && (operands->has(tensor) || tensor.role == workload::Role::Output));
+    }
+    if (hasByte && (hasHalf || hasSingle || remainder > Remainder::Middle))
+        return std::nullopt; // those limits are too fine for their tensor cores
+    if (hasSingle && remainder != Remainder::LowMeans)
+        return std::nullopt; // and these for sums of single precision, however they are ordered
+    const double means = workload.distributionOf(*operands->first, hard).mean
+                         * workload.distributionOf(*operands->second, hard).mean;
+    const double terms = termsOf(workload).value_or(1);
+    Shares shares = hasByte ? sharesOfBytes : sharesOf(hasHalf, remainder);
+    if (hasByte) {
+        shares.most = std::min(shares.most, mostLeftOfBytes / std::sqrt(terms));
+        if (shares.most < shares.least)
             return std::nullopt;
     }
-    const double share =
-        hasHalf ? std::min(times, cancellingLess.front()) * cancellingHalf : times * cancellingShare;
+    if (remainder == Remainder::LowMeans) {
+        if (means == 0)
+            return std::nullopt; // as they are
+        const double usual = std::sqrt(1 + terms * means * means);
+        shares.most = std::max(shares.least, (hasSingle ? farFromUsual : nearlyUsual) * usual);
+    }
+    const double share = drawnShare(shares, random.uniform(drawn));
+    const bool isNear = hasByte || random.bits(drawn + 1) % 2 == 0;
+    hard.name += remainder == Remainder::Small    ? " (cancelling)"
+                 : remainder == Remainder::Middle ? " (cancelling less)"
+                 : remainder == Remainder::Much   ? " (cancelling little)"
+                                                  : " (low means)";
     for (const workload::Tensor &tensor : workload.tensors) {
         Distribution d = workload.distributionOf(tensor, workload.cases.front());
         if (tensor.role != workload::Role::Input || d.kind == DistributionKind::Offsets)
             continue;
-        if (operands->has(tensor)) {
+        if (!operands->has(tensor)) {
+            d.factor = std::min(share, 1.0);
+        } else if (remainder == Remainder::LowMeans) { // of the products of means, and of what is about them
+            d.mean *= std::sqrt(std::sqrt((share * share - 1) / terms) / std::abs(means));
+        } else {
             d.cancels = share;
+            d.isNear = isNear;
             d.isSecond = &tensor == operands->second;
             d.sumsDown = d.isSecond && operands->sumsDown;
             d.terms = operands->terms;
-        } else {
-            d.factor = share;
         }
         hard.distributions[tensor.name] = d;
     }
@@ -227,20 +311,6 @@ std::optional<workload::Case> smallOperands(const workload::Workload &workload, 
         hard.distributions[tensor.name] = d;
     }
     return hard;
-}
-
-/// Terms of a sum of the timed case; nothing where that is not known.
-std::optional<double> termsOf(const workload::Workload &workload)
-{
-    const workload::Case &timed = workload.cases.front();
-    if (workload.tolerance.reduction) {
-        const auto terms = workload.tolerance.reduction->evaluateReal(workload.bindings(timed));
-        return terms ? std::optional(*terms) : std::nullopt;
-    }
-    const workload::Tensor *a = tensorOf(workload, "a");
-    const auto shape =
-        a ? workload.shapeOf(*a, timed) : Result<std::vector<std::int64_t>>(tl::unexpected(Error{}));
-    return shape && !shape->empty() ? std::optional(static_cast<double>(shape->back())) : std::nullopt;
 }
 
 /// In one row in sixteen two terms that are far larger than all others and cancel: the sum is as usual, and what half precision loses on the way
@@ -343,9 +413,19 @@ std::vector<workload::Case> hardProducts(const workload::Workload &workload, std
     constexpr double small = 0x1p-13;
     constexpr double farSmaller = 0x1p-20;
     CipherRandom random(seed, scaleStream);
-    // Of the first there is most where there is little time: of either of those in which nothing looks hard.
-    std::optional<workload::Case> first = cancellingSums(workload, 1);
+    constexpr std::uint64_t ofFirst = 16; // what each of the contents draws
+    constexpr std::uint64_t ofOthers = 32;
     const bool little = isLittleWork(workload);
+    // Of the first there is most where there is little time: of either of those in which nothing looks hard.
+    constexpr std::array remainders{Remainder::Small, Remainder::Middle, Remainder::Much, Remainder::Much,
+                                    Remainder::LowMeans};
+    const Remainder remainder = little ? Remainder::Small : remainders.at(random.bits(4) % remainders.size());
+    std::optional<workload::Case> first = cancellingSums(workload, remainder, random, ofFirst);
+    for (const Remainder other :
+         {Remainder::Small, Remainder::LowMeans}) { // some types have one of them alone
+        if (!first && (!little || other != Remainder::LowMeans))
+            first = cancellingSums(workload, other, random, ofFirst);
+    }
     const bool near = !little && random.bits(7) % 2 == 0;
     std::optional<workload::Case> second = largePairs(workload, near);
     if (random.bits(3) % 2 == 0)
@@ -360,9 +440,11 @@ std::vector<workload::Case> hardProducts(const workload::Workload &workload, std
     if (little) {
         add(largePairs(workload, true));
         const double drawn = farSmaller / std::exp2(static_cast<double>(random.bits(5) % 4));
-        const bool ofFirst = random.bits(6) % 2 == 0;
-        add(cancellingSums(workload, cancellingLess.at(random.bits(4) % cancellingLess.size())));
-        add(smallOperands(workload, ofFirst ? drawn : 1, ofFirst ? 1 : drawn));
+        const bool isFirst = random.bits(6) % 2 == 0;
+        add(cancellingSums(workload, Remainder::Middle, random, ofOthers));
+        add(cancellingSums(workload, Remainder::Much, random, ofOthers + 2));
+        add(cancellingSums(workload, Remainder::LowMeans, random, ofOthers + 4));
+        add(smallOperands(workload, isFirst ? drawn : 1, isFirst ? 1 : drawn));
     }
     add(oneLargeTerm(workload));
     add(smallOperands(workload, small, small));

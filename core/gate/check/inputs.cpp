@@ -10,6 +10,7 @@
 #include "core/gate/check/terms.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -199,12 +200,15 @@ void fillPiece(std::span<float> out, std::uint64_t first, std::uint64_t rows, st
     }
 }
 
-/// What an element is of which the pair has drawn these. mean: of equal elements; opposite ones have none.
+/// What an element is of which the pair has drawn these. mean: of equal elements; opposite ones have none. As large as others, whatever its share.
 float paired(float own, float others, bool equal, bool isFirst, double share, float mean)
 {
-    if (equal) // nearly: equal bits would be seen at a glance
-        return mean + (isFirst ? own : others + static_cast<float>(share) * own);
-    return isFirst ? own : static_cast<float>(share) * own - others;
+    if (isFirst)
+        return own + (equal ? mean : 0.0f);
+    const auto size = static_cast<float>(1 / std::sqrt(1 + share * share));
+    const float mine = static_cast<float>(share) * own;
+    // Nearly equal: equal bits would be seen at a glance.
+    return equal ? mean + size * (others + mine) : size * (mine - others);
 }
 
 /// Rows [first, …) of matrices of `terms` rows, or of which each row has the terms. One row after the other, whatever piece they are in.
@@ -234,6 +238,7 @@ void fillPaired(std::span<float> out, std::uint64_t first, std::uint64_t rowLeng
 
 constexpr std::uint64_t noRow = ~std::uint64_t{0};
 constexpr std::uint64_t ownerStream = std::uint64_t{3} << 32; // no tensor's
+constexpr std::uint64_t pairStream = ownerStream + 1;         // no tensor's
 constexpr std::uint64_t partStreams = 64;                     // apart from those of other tensors
 
 /// How many rows at the beginning all have the last, ordinary, distribution: none in half of the contents, up to half of them in the
@@ -410,21 +415,33 @@ std::size_t HostTensor::elements() const
     return count;
 }
 
-Pairing pairingOf(std::size_t terms, std::uint64_t seed)
+std::size_t pairWindow(const Distribution &distribution, kernel::DType dtype, std::uint64_t seed)
 {
-    constexpr std::uint64_t pairStream = (std::uint64_t{3} << 32) + 1; // no tensor's
+    constexpr std::array<std::size_t, 3> windows{16, 32, 64};
+    if (!distribution.isNear)
+        return 0;
+    CipherRandom random(seed, pairStream);
+    return kernel::sizeOf(dtype) == 1 ? windows.front() : windows.at(random.bits(noRow) % windows.size());
+}
+
+Pairing pairingOf(std::size_t terms, std::uint64_t seed, std::size_t window)
+{
     CipherRandom random(seed, pairStream);
     std::uint64_t counter = 0;
-    const auto order = randomOrder(terms, [&] { return random.bits(counter++); });
+    window = window == 0 ? terms : window;
     Pairing pairing{std::vector<std::size_t>(terms), std::vector<bool>(terms, true),
                     std::vector<bool>(terms)};
-    for (std::size_t i = 0; i < terms; i += 2) {
-        const std::size_t first = order[i];
-        const std::size_t second = order[std::min(i + 1, terms - 1)];
-        pairing.partner[first] = second;
-        pairing.partner[second] = first;
-        pairing.isFirst[second] = second == first;
-        pairing.equalInSecond[first] = pairing.equalInSecond[second] = random.bits(counter++) % 2 == 0;
+    for (std::size_t begin = 0; begin < terms; begin += window) {
+        const std::size_t count = std::min(window, terms - begin);
+        const auto order = randomOrder(count, [&] { return random.bits(counter++); });
+        for (std::size_t i = 0; i < count; i += 2) {
+            const std::size_t first = begin + order[i];
+            const std::size_t second = begin + order[std::min(i + 1, count - 1)];
+            pairing.partner[first] = second;
+            pairing.partner[second] = first;
+            pairing.isFirst[second] = second == first;
+            pairing.equalInSecond[first] = pairing.equalInSecond[second] = random.bits(counter++) % 2 == 0;
+        }
     }
     return pairing;
 }
@@ -447,7 +464,8 @@ void generate(HostTensor &tensor, const Distribution &distribution, std::uint64_
         isStretched(tensor, distribution)
             ? std::optional<Stretch>(std::in_place, tensor.shape, distribution.headGroups, seed)
             : std::nullopt;
-    const Pairing pairing = isPaired ? pairingOf(terms, seed) : Pairing{};
+    const Pairing pairing =
+        isPaired ? pairingOf(terms, seed, pairWindow(distribution, tensor.dtype, seed)) : Pairing{};
     const std::size_t grain = wholeRows ? rows * std::max<std::size_t>(1, usualGrain / rows) : usualGrain;
     parallelRanges(count, grain, [&](std::size_t begin, std::size_t end) {
         std::vector<float> values(end - begin);

@@ -29,14 +29,18 @@ struct HostTensor {
 };
 
 /// How the terms of a sum of so many are paired by a seed, for Distribution::cancels: term t and its partner are there once each, the partner of
-/// an odd one out is itself. Of a pair one operand has equal elements (of mean 1/2) and the other opposite ones; which, differs from pair to
+/// an odd one out is itself; window: both are of the same aligned so many; 0: of all. Of a pair one operand has equal elements (of mean 1/2) and the other opposite ones; which, differs from pair to
 /// pair, so that neither a row nor a part of it says whether it is paired.
 struct Pairing {
     std::vector<std::size_t> partner;
     std::vector<bool> isFirst;       ///< of its pair
     std::vector<bool> equalInSecond; ///< the second operand has the equal elements
 };
-[[nodiscard]] Pairing pairingOf(std::size_t terms, std::uint64_t seed);
+[[nodiscard]] Pairing pairingOf(std::size_t terms, std::uint64_t seed, std::size_t window = 0);
+
+/// The window of a distribution that cancels: 16, 32 or 64 as the seed has it where pairs are near, of eight bits always 16.
+[[nodiscard]] std::size_t pairWindow(const workload::Distribution &distribution, kernel::DType dtype,
+                                     std::uint64_t seed);
 
 /// Fills tensor.bytes: the same (seed, stream, distribution, dtype, shape) gives the same bytes on every machine with the same
 /// mathematical library and any number of threads. Multi-threaded.

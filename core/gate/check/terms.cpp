@@ -4,6 +4,7 @@
 #include "core/base/cipherrandom.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace klineage::gate {
 
@@ -11,10 +12,12 @@ namespace {
 
 constexpr std::uint64_t termStreams = (std::uint64_t{3} << 32) + 32; // no tensor's
 constexpr double pairShare = 1.0 / 16;
-// Far enough apart that few terms are added up on the way, and too far for sixteen of them to be added up at once; or within such sixteen, what comes of
-// which looks as usual.
+// Far enough apart that few terms are added up on the way, and too far for sixteen of them to be added up at once; or within two, four, eight or
+// sixteen that may be, what comes of which looks as usual: each row has one of these.
 constexpr std::uint64_t nearest = 17;
 constexpr std::uint64_t farthest = 64;
+constexpr std::uint64_t widest = 16;
+constexpr std::uint64_t widths = 4; ///< 2, 4, 8, 16
 
 } // namespace
 
@@ -36,35 +39,49 @@ LargeTerms::LargeTerms(const HostTensor &tensor, const workload::Distribution &d
     if (!any())
         return;
     CipherRandom random(seed, termStreams);
-    m_first = random.bits(0) % m_terms;
-    std::uint64_t distance = std::max<std::uint64_t>(1, m_terms / 2);
-    if (m_terms > 2 * nearest && m_d.isNear) {
-        m_second = m_first ^ (1 + random.bits(1) % (nearest - 2)); // of the same aligned sixteen
-        if (m_second < m_terms)
-            return;
+    if (m_terms > 2 * nearest && m_d.pair != 0 && m_d.isNear) {
+        const std::uint64_t blocks = m_terms / widest;
+        const std::uint64_t count = std::min(widths, blocks);
+        const std::uint64_t start = random.bits(0);
+        for (std::uint64_t i = 0; i < count; ++i) {
+            const std::uint64_t block = (start + i * (blocks / count)) % blocks;
+            const std::uint64_t width = std::uint64_t{2} << ((start + i) % widths);
+            const std::uint64_t first = block * widest + random.bits(2 * i + 2) % widest;
+            m_pairs.push_back({first, first ^ (1 + random.bits(2 * i + 3) % (width - 1))});
+        }
+        return;
     }
+    const std::uint64_t first = random.bits(0) % m_terms;
+    std::uint64_t distance = std::max<std::uint64_t>(1, m_terms / 2);
     if (m_terms > 2 * nearest)
         distance = nearest + random.bits(1) % (std::min(farthest, m_terms / 2) - nearest + 1);
-    m_second = (m_first + distance) % m_terms;
+    m_pairs.push_back({first, (first + distance) % m_terms});
 }
 
 std::optional<double> LargeTerms::at(std::size_t index, double value) const
 {
     const std::size_t term = m_d.sumsDown ? index / m_rowLength % m_terms : index % m_rowLength;
     if (m_d.spike != 0)
-        return term == m_first ? std::optional(m_d.spike * value) : std::nullopt;
-    if (m_d.pair == 0 || m_first == m_second || (term != m_first && term != m_second))
+        return term == m_pairs.front().first ? std::optional(m_d.spike * value) : std::nullopt;
+    const auto has = [&](const Pair &pair) {
+        return pair.first != pair.second && (term == pair.first || term == pair.second);
+    };
+    const auto pair = std::find_if(m_pairs.begin(), m_pairs.end(), has);
+    if (m_d.pair == 0 || pair == m_pairs.end())
         return std::nullopt;
     // The same for both terms: of a row of the first operand, of a column of the second.
     const std::uint64_t line = m_d.sumsDown ? index % m_rowLength : index / m_rowLength;
     CipherRandom random(m_seed, termStreams + (m_d.isSecond ? 2 : 1));
-    if (!m_d.isSecond && random.uniform(3 * line) >= pairShare)
+    if (!m_d.isSecond
+        && (random.uniform(4 * line) >= pairShare
+            || random.bits(4 * line + 3) % m_pairs.size()
+                   != static_cast<std::size_t>(std::distance(m_pairs.begin(), pair))))
         return std::nullopt;
-    const double sign = random.bits(3 * line + 1) % 2 == 0 ? 1 : -1;
-    const double size = sign * (0.5 + random.uniform(3 * line + 2));
+    const double sign = random.bits(4 * line + 1) % 2 == 0 ? 1 : -1;
+    const double size = sign * (0.5 + random.uniform(4 * line + 2));
     if (m_d.isSecond)
         return size;
-    return term == m_first ? m_d.pair * size : -m_d.pair * size;
+    return term == pair->first ? m_d.pair * size : -m_d.pair * size;
 }
 
 } // namespace klineage::gate

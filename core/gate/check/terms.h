@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 namespace klineage::gate {
 
@@ -27,8 +28,11 @@ private:
     std::size_t m_rowLength;
     std::size_t m_terms;
     std::uint64_t m_seed;
-    std::size_t m_first = 0;  ///< the term with a spike, or the first of the pair
-    std::size_t m_second = 0; ///< of the pair
+    struct Pair {
+        std::size_t first = 0; ///< or the term with a spike
+        std::size_t second = 0;
+    };
+    std::vector<Pair> m_pairs; ///< a row of the first operand has one of them
 };
 
 } // namespace klineage::gate

@@ -115,7 +115,7 @@ private slots:
         const auto workload = corpusWorkload("small-sgemm");
         for (std::uint64_t seed = 0; seed < 8; ++seed) {
             const auto contents = hardContents(workload, seed);
-            QCOMPARE(contents.size(), std::size_t{5});
+            QCOMPARE(contents.size(), std::size_t{6});
             const workload::Case mixed = named(workload, seed, "mixed");
             const auto &a = mixed.distributions.at("a").parts;
             const auto &b = mixed.distributions.at("b").parts;
@@ -155,9 +155,11 @@ private slots:
         const auto usual = makeInstance(workload, workload.cases.front(), 3).value();
         const double terms = static_cast<double>(workload.cases.front().axes.at("K"));
         const double rms = rootMeanSquare(instance->expected.at("y"));
-        QVERIFY2(rms > 0.7 * std::sqrt(terms / 2) / 32 && rms < 1.5 * std::sqrt(terms / 2) / 32,
+        const double share = hard.distributions.at("x").cancels;
+        QVERIFY(share >= 1.0 / 32 && share <= 1.0 / 16);
+        QVERIFY2(rms > 0.7 * std::sqrt(terms) * share && rms < 1.3 * std::sqrt(terms) * share,
                  qPrintable(QString::number(rms)));
-        QVERIFY(rootMeanSquare(usual->expected.at("y")) > 10 * rms);
+        QVERIFY(rootMeanSquare(usual->expected.at("y")) > 8 * rms);
         for (const char *name : {"x", "weight"}) {
             const HostTensor &tensor = tensorOf(*instance, name);
             double sum = 0;
@@ -168,7 +170,7 @@ private slots:
                 squares += static_cast<double>(value) * value;
             }
             const auto count = static_cast<double>(values.size());
-            QVERIFY2(std::abs(sum / count - 0.25) < 0.02, qPrintable(QString::number(sum / count)));
+            QVERIFY2(std::abs(sum / count - 0.25) < 0.08, qPrintable(QString::number(sum / count)));
             QVERIFY2(std::abs(squares / count - 1.0625) < 0.06, qPrintable(QString::number(squares / count)));
         }
         QVERIFY(tensorOf(*makeInstance(workload, hard, 3).value(), "weight").bytes
@@ -201,7 +203,8 @@ private slots:
         QVERIFY(workload);
         const auto contents = hardContents(*workload, 1);
         QVERIFY(contents.size() >= 2);
-        QCOMPARE(contents.front().name, std::string("timed (cancelling)"));
+        QVERIFY(contents.front().name.find("cancelling") != std::string::npos
+                || contents.front().name.find("low means") != std::string::npos);
         for (const auto &content : contents)
             QVERIFY(!content.distributions.contains("offsets"));
     }
