@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/editor/editorpanel.h"
 
+#include "core/files/sha256.h"
 #include "core/kernel/candidatetext.h"
 #include "core/lineage/step.h"
 #include "ui/editor/codeedit.h"
@@ -249,6 +250,26 @@ std::pair<QString, QString> EditorPanel::texts() const
     const OpenDraft *open = current();
     return open ? std::pair(asShown(open->draft.parentText), asShown(open->draft.text))
                 : std::pair<QString, QString>();
+}
+
+QString EditorPanel::parentRow() const
+{
+    const OpenDraft *open = current();
+    return open ? open->draft.parentRow : QString();
+}
+
+const gate::Trial *EditorPanel::parentTrial() const
+{
+    const OpenDraft *open = current();
+    const lineage::Lineage *lineage = open ? m_workspace->lineage(open->draft.lineageKey) : nullptr;
+    const auto row = lineage ? lineage::findRow(*lineage, open->draft.parentRow.toStdString()) : std::nullopt;
+    return row ? row->trial : nullptr;
+}
+
+bool EditorPanel::parentIsMeasured(const gate::Trial &trial) const
+{
+    const OpenDraft *open = current();
+    return open && files::sha256Hex(open->draft.parentText.toStdString()) == trial.candidate;
 }
 
 /// Says so when the trial is of another text than the one that stands there.

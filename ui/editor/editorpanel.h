@@ -56,6 +56,9 @@ public:
     void askForLine(); ///< and goes there
     /// The cursor to the next (+1) or previous (-1) finding or change of the draft, round past the ends; message() says what it is.
     void goToPlace(int by);
+    /// The cursor to the next (+1) or previous (-1) change of the draft in the order of the stall samples that the row's trial has on the
+    /// lines that it replaces, most first; message() says how many, or why there are none.
+    void goToSampled(int by);
     /// Takes the current draft away, from the disk too.
     void discardDraft();
 
@@ -101,8 +104,14 @@ private:
         QString says;
     };
     [[nodiscard]] std::vector<Place> places() const; ///< in the order of the text, one a line
+    void goTo(const Place &place);
     /// What the draft was begun from, and what it is; both as a document keeps a text.
     [[nodiscard]] std::pair<QString, QString> texts() const;
+    [[nodiscard]] QString parentRow() const;
+    [[nodiscard]] const gate::Trial *parentTrial()
+        const; ///< of the row that the draft was begun from, or null
+    [[nodiscard]] bool parentIsMeasured(
+        const gate::Trial &trial) const; ///< its text is what that trial is of
 
     WorkspaceModel *m_workspace;
     Selection *m_selection;

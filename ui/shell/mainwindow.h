@@ -16,6 +16,7 @@ class Centre;
 class DeviceMonitor;
 class DockArranger;
 class DockPanel;
+class EditorPanel;
 class GateController;
 class GateDesk;
 class KeyRing;
@@ -113,6 +114,8 @@ private:
     void buildRowKeys();
     void connectWalk();
     void walkChanges(int by);
+    void walkSamples(int by);
+    [[nodiscard]] EditorPanel *focusedDraft() const;
     void connectReview();
     void followCard(const QString &name);
     [[nodiscard]] GoTo goTo();

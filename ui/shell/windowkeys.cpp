@@ -27,6 +27,8 @@
 #include <QApplication>
 #include <QKeyEvent>
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace klineage::ui {
@@ -43,6 +45,23 @@ QList<QWidget *> viewsOf(QWidget *panel)
             views << child;
     }
     return views;
+}
+
+/// Commands that walk from change to change: what they walk through depends on where the focus is.
+struct Walk {
+    const char *id;
+    int by;
+    bool bySamples;
+};
+constexpr Walk walks[] = {{"diff.nextHunk", 1, false},
+                          {"diff.previousHunk", -1, false},
+                          {"diff.nextMoved", 1, true},
+                          {"diff.previousMoved", -1, true}};
+
+bool isWalk(const QString &id)
+{
+    return std::any_of(std::begin(walks), std::end(walks),
+                       [&id](const Walk &walk) { return id == QLatin1String(walk.id); });
 }
 
 /// As if the key had been pressed where the focus is.
@@ -101,9 +120,7 @@ void MainWindow::buildPaneKeys()
         if (entry.isPaneWide())
             letters << entry.action;
         // What walks through the diff, or changes it, shows it.
-        const bool walks =
-            entry.id() == QLatin1String("diff.nextHunk") || entry.id() == QLatin1String("diff.previousHunk");
-        if (!walks && entry.id().startsWith(QLatin1String("diff."))
+        if (!isWalk(entry.id()) && entry.id().startsWith(QLatin1String("diff."))
             && (entry.isPaneWide() || entry.isWindowWide()))
             connect(entry.action, &QAction::triggered, m_centre,
                     [this] { m_centre->showPage(QStringLiteral("diff")); });
@@ -124,19 +141,44 @@ void MainWindow::buildPaneKeys()
 void MainWindow::connectWalk()
 {
     const QWidget *diff = panel(QStringLiteral("diff"));
-    for (const auto &[id, by] : {std::pair("diff.nextHunk", 1), std::pair("diff.previousHunk", -1)}) {
-        QAction *walk = command(QLatin1String(id));
-        disconnect(walk, &QAction::triggered, diff, nullptr);
-        connect(walk, &QAction::triggered, this, [this, by = by] { walkChanges(by); });
+    for (const Walk &walk : walks) {
+        QAction *action = command(QLatin1String(walk.id));
+        disconnect(action, &QAction::triggered, diff, nullptr);
+        connect(action, &QAction::triggered, this, [this, walk] {
+            if (walk.bySamples)
+                walkSamples(walk.by);
+            else
+                walkChanges(walk.by);
+        });
     }
+}
+
+/// The draft that is being edited, or null.
+EditorPanel *MainWindow::focusedDraft() const
+{
+    auto *editor = qobject_cast<EditorPanel *>(panel(QStringLiteral("editor")));
+    return focusedPanel() == editor && editor->draftCount() > 0 ? editor : nullptr;
+}
+
+void MainWindow::walkSamples(int by)
+{
+    if (EditorPanel *editor = focusedDraft()) {
+        editor->goToSampled(by);
+        return;
+    }
+    auto *diff = qobject_cast<DiffPanel *>(panel(QStringLiteral("diff")));
+    if (by > 0)
+        diff->goToNextMoved();
+    else
+        diff->goToPreviousMoved();
+    m_centre->showPage(QStringLiteral("diff"));
 }
 
 /// In an editor that of what is edited; elsewhere that of the diff, which is shown. The focus stays where it is.
 void MainWindow::walkChanges(int by)
 {
     const QWidget *focused = focusedPanel();
-    auto *editor = qobject_cast<EditorPanel *>(panel(QStringLiteral("editor")));
-    if (focused == editor && editor->draftCount() > 0) {
+    if (EditorPanel *editor = focusedDraft()) {
         editor->goToPlace(by);
         return;
     }

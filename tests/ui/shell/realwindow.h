@@ -11,6 +11,7 @@
 #include "ui/shell/mainwindow.h"
 
 #include <QApplication>
+#include <QLabel>
 #include <QTemporaryDir>
 #include <QTest>
 
@@ -95,6 +96,16 @@ public:
     [[nodiscard]] bool written() const
     {
         return QTest::qWaitFor([this] { return !window->reviewer()->isBusy(); }, patienceMs);
+    }
+
+    /// What the status bar says, all of it.
+    [[nodiscard]] QString said() const
+    {
+        for (const QLabel *label : window->findChildren<QLabel *>()) {
+            if (label->accessibleName() == QLatin1String("Message"))
+                return label->toolTip();
+        }
+        return {};
     }
 
     QTemporaryDir folder;

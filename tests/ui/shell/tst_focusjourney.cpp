@@ -129,6 +129,84 @@ private slots:
         QVERIFY(real.hasFocus("lineage"));
     }
 
+    /// F7 in a draft goes through its changes, those of the lines with most samples first, and does not leave it.
+    void theMostSampledChangeOfADraft()
+    {
+        const RealWindow real(QStringLiteral("gemm/sm90/K05"));
+        QVERIFY(real.ready);
+        const lineage::Lineage *lineage = real.window->workspace()->lineage(QStringLiteral("gemm/sm90"));
+        const gate::Trial *trial = lineage::findRow(*lineage, "K05")->trial;
+        QVERIFY(trial && !trial->hotspots.empty());
+        const auto samplesOf = [trial](int line) {
+            qint64 here = 0;
+            for (const gate::Hotspot &spot : trial->hotspots)
+                here += spot.line == line ? spot.samples : 0;
+            return here;
+        };
+        real.focus("lineage");
+        real.press(Qt::Key_Return);
+        CodeEdit *edit = panelOf<EditorPanel>(real, "editor")->edit();
+        QVERIFY(edit->hasFocus());
+        const auto stays = [&] {
+            return edit->hasFocus() && real.window->centre()->page() == QLatin1String("editor");
+        };
+        real.press(Qt::Key_F7); // nothing differs yet
+        QVERIFY(stays());
+        QVERIFY2(real.said().contains(QStringLiteral("no change yet")), qPrintable(real.said()));
+
+        // A line without samples, and behind it the hottest one.
+        const int hottest = trial->hotspots.front().line;
+        int cold = hottest - 2;
+        while (cold > 0 && samplesOf(cold) > 0)
+            --cold;
+        QVERIFY(cold > 0 && hottest > 0);
+        for (const int line : {cold, hottest}) {
+            edit->goTo(edit->document()->findBlockByNumber(line - 1).position());
+            real.press(Qt::Key_End);
+            real.type(QStringLiteral(" // changed"));
+        }
+        real.press(Qt::Key_Home, Qt::ControlModifier);
+        real.press(Qt::Key_F7);
+        QVERIFY(stays());
+        QCOMPARE(edit->textCursor().blockNumber() + 1, hottest);
+        QVERIFY2(real.said().startsWith(QStringLiteral("Change 1 of 2 by samples, line %1: ").arg(hottest)),
+                 qPrintable(real.said()));
+        real.press(Qt::Key_F7);
+        QVERIFY(stays());
+        QCOMPARE(edit->textCursor().blockNumber() + 1, cold);
+        QVERIFY2(real.said().contains(QStringLiteral(": 0.0")), qPrintable(real.said()));
+        real.press(Qt::Key_F7);
+        QVERIFY2(real.said().contains(QStringLiteral("fewest samples")), qPrintable(real.said()));
+        QCOMPARE(edit->textCursor().blockNumber() + 1, cold);
+        real.press(Qt::Key_F7, Qt::ShiftModifier);
+        QVERIFY(stays());
+        QCOMPARE(edit->textCursor().blockNumber() + 1, hottest);
+        // From elsewhere it is the diff that is walked through.
+        real.focus("lineage");
+        real.press(Qt::Key_F7);
+        QCOMPARE(real.window->centre()->page(), QStringLiteral("diff"));
+        QVERIFY(real.hasFocus("lineage"));
+    }
+
+    /// Without samples it says so, and stays as well.
+    void aDraftWithoutSamples()
+    {
+        const RealWindow real(QStringLiteral("softmax/pocl/K02"));
+        QVERIFY(real.ready);
+        real.focus("lineage");
+        real.press(Qt::Key_Return);
+        const CodeEdit *edit = panelOf<EditorPanel>(real, "editor")->edit();
+        real.type(QStringLiteral("// first"));
+        real.press(Qt::Key_Return);
+        for (const auto modifier : {Qt::NoModifier, Qt::ShiftModifier}) {
+            real.press(Qt::Key_F7, modifier);
+            QVERIFY(edit->hasFocus());
+            QCOMPARE(real.window->centre()->page(), QStringLiteral("editor"));
+            QVERIFY2(real.said().startsWith(QStringLiteral("K02 has no stall samples")),
+                     qPrintable(real.said()));
+        }
+    }
+
     /// The fields of a card are edited beside the diff: it goes on, and the edit does not end where the step does.
     void theNextChangeBesideACard()
     {

@@ -10,7 +10,6 @@
 #include "ui/style/format.h"
 #include "ui/style/theme.h"
 
-#include <QLabel>
 #include <QScrollBar>
 
 #include <algorithm>
@@ -34,15 +33,6 @@ struct HeatWindow : RealWindow {
     [[nodiscard]] QString header(Side side) const
     {
         return panel()->findChildren<SideHeader *>()[int(side)]->heading().samples;
-    }
-    /// What the status bar says.
-    [[nodiscard]] QString said() const
-    {
-        for (const QLabel *label : window->findChildren<QLabel *>()) {
-            if (label->accessibleName() == QLatin1String("Message"))
-                return label->toolTip(); // all of it
-        }
-        return {};
     }
     [[nodiscard]] const gate::Trial &trial(Side side) const
     {
