@@ -7,6 +7,7 @@
 #include "core/base/numbertext.h"
 #include "core/files/atomicfile.h"
 #include "core/llm/author.h"
+#include "core/llm/cutoff.h"
 #include "core/llm/makeprovider.h"
 #include "core/llm/modelsettings.h"
 #include "core/process/scratchfolder.h"
@@ -218,7 +219,13 @@ void printReply(const Session &session, const llm::Exchange &exchange, const llm
                          : std::string("tokens unknown");
     std::fprintf(stderr, "%s: %s, $%.6f, %.1f s; stopped: %s\n", exchange.provider.c_str(), tokens.c_str(),
                  exchange.dollars, reply.seconds, toString(reply.stop));
-    if (reply.stop == llm::StopReason::MaxTokens)
+    if (llm::filledTheContext(reply, exchange.request.maxOutputTokens))
+        std::fprintf(
+            stderr,
+            "The reply was cut off after %lld tokens, before the limit of %d: with the prompt it fills what the "
+            "server takes. Give the server a longer context (llama.cpp: -c), or ask in fewer words.\n",
+            static_cast<long long>(reply.usage.output), exchange.request.maxOutputTokens);
+    else if (reply.stop == llm::StopReason::MaxTokens)
         std::fprintf(stderr, "The reply was cut off at %d tokens; allow more with --max-tokens.\n",
                      exchange.request.maxOutputTokens);
 }

@@ -2,6 +2,7 @@
 #include "core/run/activerun.h"
 
 #include "core/base/suggest.h"
+#include "core/llm/cutoff.h"
 #include "core/llm/modelsettings.h"
 #include "core/talk/prompt.h"
 
@@ -216,6 +217,13 @@ Status ActiveRun::checkOptions(std::vector<std::string> known) const
                                                      + didYouMean(name, known) + "; expected "
                                                      + quotedList(known) + '.');
     }
+    for (const GateOption &gateOption : {seedsOption, roundsOption, profileOption, deadlineOption}) {
+        if (const auto value = option(gateOption.name, gateOption.absent, gateOption.least, gateOption.most);
+            !value)
+            return tl::unexpected(value.error());
+    }
+    if (const Result<int> tokens = outputTokens(); !tokens)
+        return tl::unexpected(tokens.error());
     return {};
 }
 
@@ -223,6 +231,10 @@ std::string replyProblem(const llm::Reply &reply, int maxOutputTokens)
 {
     switch (reply.stop) {
     case llm::StopReason::MaxTokens:
+        if (llm::filledTheContext(reply, maxOutputTokens))
+            return "The reply was cut off after " + std::to_string(reply.usage.output)
+                   + " tokens, before the limit of " + std::to_string(maxOutputTokens)
+                   + ": with the question it fills what the server takes. It has to be whole, so be shorter.";
         return "The reply was cut off at " + std::to_string(maxOutputTokens)
                + " tokens; it has to be whole, so be shorter.";
     case llm::StopReason::Refusal:

@@ -53,6 +53,15 @@ std::string withStop(const std::string &sentence)
     return ends ? sentence : sentence + '.';
 }
 
+/// People give a base URL with /v1 or without; a path that begins with it comes behind both.
+std::string endpoint(const std::string &base, std::string_view path)
+{
+    constexpr std::string_view version = "/v1";
+    if (base.ends_with(version) && path.starts_with("/v1/"))
+        path.remove_prefix(version.size());
+    return base + std::string(path);
+}
+
 } // namespace
 
 HttpProvider::HttpProvider(std::unique_ptr<Dialect> dialect, BaseUrl url, NetworkOptions options)
@@ -104,6 +113,10 @@ Error HttpProvider::refusal(const HttpResult &result) const
         refused.detail = printable(std::string_view(result.errorBody).substr(0, 500));
     if (result.status == 401 || result.status == 403)
         refused.detail = std::string("Look at the key: ") + keyVariable(name(), m_url.isOwn) + ".";
+    if (result.status == 404 && !m_options.baseUrl.empty())
+        refused.detail =
+            "It was asked at " + endpoint(m_url.text, m_dialect->path())
+            + ". The base URL of most servers ends in /v1, and the model has to be one that it has.";
     return refused;
 }
 
@@ -151,8 +164,8 @@ tl::expected<Reply, ProviderFailure> HttpProvider::ask(const Request &request, s
     const Result<std::string> secret = key();
     if (!secret)
         return refuse(secret.error());
-    HttpRequest post{m_url.text + m_dialect->path(), m_dialect->headers(*secret), m_dialect->body(request),
-                     !m_url.isOwn};
+    HttpRequest post{endpoint(m_url.text, m_dialect->path()), m_dialect->headers(*secret),
+                     m_dialect->body(request), !m_url.isOwn};
     const auto began = std::chrono::steady_clock::now();
     const Deadline deadline = Deadline::in(m_options.retry.totalSeconds);
     for (int attempt = 1;; ++attempt) {

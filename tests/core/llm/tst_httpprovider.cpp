@@ -83,6 +83,29 @@ private slots:
     }
     void cleanup() { m_server.reset(); }
 
+    void baseUrlsEndInTheVersionOrNot()
+    {
+        for (const std::string end : {"", "/", "/v1", "/v1/"}) {
+            NetworkOptions options;
+            options.baseUrl = m_server->url() + end;
+            options.key = [](std::string_view) { return secret; };
+            const auto provider = HttpProvider::create(makeAnthropicDialect(), options);
+            QVERIFY((*provider)->ask(question("why?"), {}, {}));
+            QCOMPARE(m_script->seen.back().path, std::string("/v1/messages"));
+        }
+    }
+
+    void saysWhereItAskedInVain()
+    {
+        m_script->answers = {
+            refusal(404, R"({"error": {"type": "not_found_error", "message": "File Not Found"}})")};
+        const auto reply = make(false)->ask(question("why?"), {}, {});
+        QVERIFY(!reply);
+        const std::string &detail = reply.error().error.detail;
+        QVERIFY2(detail.find("asked at " + m_server->url() + "/v1/chat/completions") != std::string::npos,
+                 detail.c_str());
+    }
+
     void asks_data()
     {
         QTest::addColumn<bool>("anthropic");

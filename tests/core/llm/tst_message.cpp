@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/llm/cutoff.h"
 #include "core/llm/message.h"
 #include "tests/core/llm/scriptedprovider.h"
 
@@ -126,6 +127,21 @@ private slots:
         if (!checked)
             QVERIFY2(checked.error().message.find(message.toStdString()) != std::string::npos,
                      checked.error().message.c_str());
+    }
+
+    void aFullContextIsNoLimitOfTheReply()
+    {
+        Reply reply;
+        reply.stop = StopReason::MaxTokens;
+        reply.usage.output = 237; // of llama.cpp's server, whose context has 256 tokens
+        QVERIFY(filledTheContext(reply, 1000));
+        QVERIFY(!filledTheContext(reply, 237));
+        QVERIFY(!filledTheContext(reply, 240)); // servers count a few more or less
+        reply.usageKnown = false;
+        QVERIFY(!filledTheContext(reply, 1000));
+        reply.usageKnown = true;
+        reply.stop = StopReason::End;
+        QVERIFY(!filledTheContext(reply, 1000));
     }
 
     void replacesWhatIsNoText()

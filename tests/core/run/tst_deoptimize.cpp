@@ -543,6 +543,10 @@ private slots:
                                     << "repairs"
                                     << "many"
                                     << "expected a whole number from 0 to 1000";
+        QTest::newRow("bad limit, before anything is gated") << "wrong.cl"
+                                                             << "max_output_tokens"
+                                                             << "60"
+                                                             << "expected a whole number from 256";
         QTest::newRow("bad name") << "star.cl"
                                   << "name"
                                   << "../x"

@@ -274,40 +274,6 @@ private slots:
         QVERIFY(output->compiler.starts_with("triton "));
     }
 
-    void whatKernelsDefineIsTheirOwn()
-    {
-        KLINEAGE_NEEDS_TRITON(compiler);
-        // Constants of the mathematics, texts to print and functions that are not inlined have the same names in both modules.
-        std::string text;
-        for (const char *kernel : {"one", "two"})
-            text += std::string("[[launch]]\nkernel = \"") + kernel + "\"\ngrid = [1]\nargs = [\"x\", \"y\"]\n";
-        text = "\"\"\"klineage\nsurface = \"triton\"\n" + text + R"py("""
-import triton
-import triton.language as tl
-
-
-@triton.jit(noinline=True)
-def half(a):
-    return tl.rsqrt(a) * 0.5
-
-
-@triton.jit
-def one(x, y):
-    tl.device_print("one", tl.load(x))
-    tl.store(y, half(tl.load(x)))
-
-
-@triton.jit
-def two(x, y):
-    tl.device_print("the other", tl.load(x))
-    tl.store(y + 1, half(tl.load(x)) + tl.rsqrt(tl.load(x + 1)))
-)py";
-        const auto output = compiled(*compiler, text, corpusWorkload("small-softmax"));
-        QVERIFY2(output.has_value(), output ? "" : output.error().error.message.c_str());
-        QVERIFY2(output->ok, output->log.c_str());
-        QCOMPARE(output->launches.size(), std::size_t{2});
-    }
-
     void mapsAreCutByTheCompiler()
     {
         KLINEAGE_NEEDS_TRITON(compiler);
