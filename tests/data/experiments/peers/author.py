@@ -168,8 +168,6 @@ class Author:
 
     def is_new(self, genes):
         """A program that is not in view, and whose text is none of these either: some genes do not matter beside others."""
-        if not self.family.maker.valid(genes):
-            return False
         if self.texts is None:
             self.texts = {self.code(dict(key)) for key in self.prompt.seen}
         return self.code(genes) not in self.texts

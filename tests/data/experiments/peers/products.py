@@ -18,10 +18,6 @@ def genes_of(op, surface):
     return {name: list(values) for name, values in GENES.items()}
 
 
-def valid(genes):
-    return True
-
-
 def slips_of(op, surface, genes):
     slips = ["syntax", "name", "bound", "short", "plan", "vector"]
     if genes["stage"] != "0":

@@ -271,7 +271,8 @@ class Rows:
     def text(self):
         w, g, op = self.w, self.g, self.op
         tensors = {"softmax": ["x"], "rmsnorm": ["x", "gamma"], "layernorm": ["x", "gamma", "beta"]}[op]
-        who, rows = g["who"], g["rows"]
+        who = g["who"]
+        rows = min(int(g["rows"]), 32) if who == "warp" else g["rows"]  # a block of at most 1024 threads
         grid = f"ceil_div(R, {rows})" if who in ("item", "warp") else "R"
         block = {"item": f'"{rows}"', "warp": f'"32", "{rows}"'}.get(who, f'"{w.lanes}"')
         if "plan" in self.slips:
@@ -292,8 +293,10 @@ class Rows:
             if who != "warp":
                 size = 65536 if "shared" in self.slips else w.lanes
                 self.add(f"    {'__shared__' if w.cuda else 'local'} float buffer[{size}];")
-        self.add(f"    const int row = {index};", f"    if (row {'>' if 'bound' in self.slips else '>='} R)", "        return;",
-                 "    x += (size_t)row * C;", "    y += (size_t)row * C;")
+        self.add(f"    const int row = {index};")
+        if who in ("item", "warp"):
+            self.add(f"    if (row {'>' if 'bound' in self.slips else '>='} R)", "        return;")
+        self.add("    x += (size_t)row * C;", "    y += (size_t)row * C;")
         full = "C" if w.v == 1 else f"C % {w.v} == 0 ? C : 0" if w.cuda else f"C / {w.v} * {w.v}"
         if "align" in self.slips and w.v > 1:
             full = f"C / {w.v} * {w.v}" if w.cuda else f"(C + {w.v} - 1) / {w.v} * {w.v}"
@@ -330,14 +333,11 @@ def genes_of(op, surface):
     return genes
 
 
-def valid(genes):
-    """A block of at most 1024 threads."""
-    return genes["who"] != "warp" or int(genes["rows"]) <= 32
-
-
 def slips_of(op, surface, genes):
     """What can go wrong in the writing of this kernel."""
-    slips = ["syntax", "name", "bound", "short", "plan"]
+    slips = ["syntax", "name", "short", "plan"]
+    if genes["who"] in ("item", "warp"):
+        slips.append("bound")
     if genes["v"] != "1":
         slips += ["tail", "align"]
     if surface == "opencl":
