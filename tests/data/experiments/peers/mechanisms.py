@@ -35,8 +35,12 @@ class Run:
         self.populate()
 
     def read_prompts(self):
-        """The last message of each question."""
-        return [exchange["request"]["messages"][-1]["text"] for exchange in lines(self.folder / "transcript.jsonl")]
+        """The last message of each question. One that repeats an earlier request adds no message of its own."""
+        said = {}
+        for exchange in lines(self.folder / "transcript.jsonl"):
+            request = exchange["request"]
+            said[exchange["number"]] = request["messages"][-1]["text"] if request.get("messages") else said.get(request.get("after"), "")
+        return list(said.values())
 
     def populate(self):
         """Programs as the searches number them: the root, then each candidate that was gated and is not suspect, with its score."""
