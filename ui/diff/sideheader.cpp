@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/diff/sideheader.h"
 
+#include "ui/models/disturbancetext.h"
 #include "ui/style/fonts.h"
 #include "ui/style/format.h"
 #include "ui/style/icons.h"
@@ -17,6 +18,7 @@ namespace {
 
 constexpr int margin = 10;
 constexpr int gap = 8;
+constexpr int beforeBeside = 5;
 constexpr int samplesUp = 4;    // the second line is nearer to the first …
 constexpr int samplesBelow = 4; // … than to the edge
 
@@ -55,6 +57,8 @@ QString detailOf(const gate::Trial &trial)
         lines << headerText("Median %1, 95 % interval %2 to %3")
                      .arg(formatLatency(trial.latencyNs.value), formatLatency(trial.latencyNs.low),
                           formatLatency(trial.latencyNs.high));
+    for (const gate::Disturbance &disturbance : gate::disturbancesOf(trial))
+        lines << disturbanceInWords(disturbance);
     lines << headerText("%1, %2").arg(QString::fromStdString(trial.environment.device),
                                       QString::fromStdString(trial.time));
     lines.removeAll(QString());
@@ -97,6 +101,7 @@ SideHeading leftHeading(const lineage::RowRef &left, const lineage::RowRef &righ
         return heading;
     const QString own = heading.latency;
     heading.latency = formatLatency(paired->otherNs);
+    heading.beside = headerText("beside %1").arg(rowLabel(right));
     QStringList lines{heading.detail, headerText("%1 is what it took in the trial of %2, in the same rounds")
                                           .arg(heading.latency, rowLabel(right))};
     if (!own.isEmpty())
@@ -119,8 +124,13 @@ void SideHeader::setHeading(const SideHeading &heading)
     QStringList tips{heading.detail, heading.samples};
     tips.removeAll(QString());
     setToolTip(tips.join(u'\n'));
-    QStringList words{heading.label,       heading.title,   heading.status.text,
-                      heading.change.text, heading.latency, heading.samples};
+    QStringList words{heading.label,
+                      heading.title,
+                      heading.status.text,
+                      heading.change.text,
+                      heading.beside.isEmpty() ? heading.latency
+                                               : heading.latency + QLatin1Char(' ') + heading.beside,
+                      heading.samples};
     words.removeAll(QString());
     setAccessibleName(words.join(QStringLiteral(", ")));
     updateGeometry();
@@ -160,12 +170,21 @@ void SideHeader::paintEvent(QPaintEvent *)
         area.setHeight(lineHeight() - 1);
     }
 
-    // From the outside in: the latency never gives way, then the label, the chips, and the title takes what is left.
+    // From the outside in: the latency never gives way, then what it was timed beside, the label, the chips, and the title takes what
+    // is left.
     painter.setFont(font());
+    painter.setPen(theme.dim);
+    const int latencyWidth = fontMetrics().horizontalAdvance(m_heading.latency);
+    const int besideWidth = fontMetrics().horizontalAdvance(m_heading.beside);
+    const int labelWidth = QFontMetrics(strongFont()).horizontalAdvance(m_heading.label);
+    if (besideWidth > 0 && labelWidth + gap + latencyWidth + beforeBeside + besideWidth <= area.width()) {
+        painter.drawText(area, Qt::AlignRight | Qt::AlignVCenter, m_heading.beside);
+        area.setRight(area.right() - besideWidth - beforeBeside);
+    }
     painter.setPen(theme.text);
     painter.drawText(area, Qt::AlignRight | Qt::AlignVCenter, m_heading.latency);
     if (!m_heading.latency.isEmpty())
-        area.setRight(area.right() - fontMetrics().horizontalAdvance(m_heading.latency) - gap);
+        area.setRight(area.right() - latencyWidth - gap);
     if (m_heading.pinned) {
         const int size = fontMetrics().height();
         icon(QStringLiteral("pin"))

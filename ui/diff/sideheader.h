@@ -17,6 +17,7 @@ struct SideHeading {
     Chip status;         ///< "correct"; empty text: none
     Chip change;         ///< "gain 2.83× ± 0.1 %"
     QString latency;     ///< "12.0 µs"
+    QString beside;      ///< behind it: "beside K04", whose trial timed it; empty: its own
     QString detail;      ///< the verdict in words and where it was measured, as tool tip
     QString samples;     ///< below the rest: how many stall samples it has, or why none; empty: not asked for
     bool pinned = false; ///< the baseline
@@ -28,7 +29,7 @@ struct SideHeading {
 [[nodiscard]] SideHeading sideHeading(const lineage::RowRef &row, const lineage::RowRef *against);
 
 /// Of what stands at the left of `right`: where the two were timed in the same rounds, the latency is the one of these rounds, so that
-/// the two latencies and the change between them agree. The tool tip has its own trial's too.
+/// the two latencies and the change between them agree, and `beside` says so. The tool tip has its own trial's too.
 [[nodiscard]] SideHeading leftHeading(const lineage::RowRef &left, const lineage::RowRef &right);
 
 class SideHeader : public QWidget

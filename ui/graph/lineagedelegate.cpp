@@ -11,12 +11,20 @@
 
 #include <QPainter>
 
+#include <algorithm>
+
 namespace klineage::ui {
 
 namespace {
 
 constexpr int numberMargin = 8;
 constexpr int labelGap = 8;
+
+/// With its distance from the number.
+QString disturbedMark()
+{
+    return QStringLiteral("!\u2009");
+}
 
 bool isMain(const LineageRow &row)
 {
@@ -30,6 +38,15 @@ LineageDelegate::LineageDelegate(const LineageModel *model, LineageView *view)
     , m_model(model)
     , m_view(view)
 {}
+
+int LineageDelegate::markWidth() const
+{
+    const auto &rows = m_model->rows();
+    const bool isMarked = std::any_of(rows.begin(), rows.end(), [](const LineageRow &row) {
+        return row.isDisturbed && row.instead.isEmpty();
+    });
+    return isMarked ? m_view->fontMetrics().horizontalAdvance(disturbedMark()) : 0;
+}
 
 void LineageDelegate::measure()
 {
@@ -106,8 +123,11 @@ void LineageDelegate::paintStep(QPainter *painter, const QStyleOptionViewItem &o
         painter->setFont(option.font);
         painter->setPen(isMain(row) ? theme.text : theme.dim);
     }
-    painter->drawText(text, Qt::AlignVCenter | Qt::AlignLeft,
-                      option.fontMetrics.elidedText(row.title, Qt::ElideRight, text.width()));
+    // Of a branch's time the end tells it from others.
+    const bool isBranch = row.kind == lineage::TableRow::Kind::Branch;
+    painter->drawText(
+        text, Qt::AlignVCenter | Qt::AlignLeft,
+        option.fontMetrics.elidedText(row.title, isBranch ? Qt::ElideLeft : Qt::ElideRight, text.width()));
 }
 
 void LineageDelegate::paintNumber(QPainter *painter, const QStyleOptionViewItem &option,
@@ -131,6 +151,11 @@ void LineageDelegate::paintNumber(QPainter *painter, const QStyleOptionViewItem 
     if (index.column() == LineageModel::ReferenceColumn || !row.instead.isEmpty())
         text = option.fontMetrics.elidedText(text, Qt::ElideRight, place.width());
     painter->drawText(place, Qt::AlignVCenter | Qt::AlignRight, text);
+    if (index.column() == LineageModel::LatencyColumn && row.isDisturbed) {
+        painter->setPen(theme.warn);
+        const int left = option.fontMetrics.horizontalAdvance(text);
+        painter->drawText(place.adjusted(0, 0, -left, 0), Qt::AlignVCenter | Qt::AlignRight, disturbedMark());
+    }
 }
 
 } // namespace klineage::ui

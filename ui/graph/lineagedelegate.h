@@ -22,6 +22,8 @@ public:
 
     /// Where the titles start: one place for all rows, and for the header's word above them.
     [[nodiscard]] int titleLeft() const { return m_titleLeft; }
+    /// What the mark of a disturbed time takes beside the number; 0 where no row has it.
+    [[nodiscard]] int markWidth() const;
     /// To be called when labels or fonts have changed.
     void setViewed(const Viewed *viewed) { m_viewed = viewed; }
     void measure();

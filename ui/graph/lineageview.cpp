@@ -15,9 +15,10 @@ namespace klineage::ui {
 namespace {
 
 constexpr int cellPadding = 14;
-constexpr int gateWidth = 44;
+constexpr int leastGate = 44;
 constexpr int comfortableTitle = 120;
 constexpr int smallestTitle = 90;
+constexpr int shortTitle = 48; // a word; what the reference column has to leave
 constexpr int leastTitle = 30;
 constexpr int mostReferenceChars =
     13; ///< "vs cublaslt", "0.0006× torch"; of longer names the end is left out
@@ -114,7 +115,7 @@ int LineageView::contentWidth(int column) const
             width = std::max(width,
                              fontMetrics().horizontalAdvance(m_model->index(row, column).data().toString()));
     }
-    return width + cellPadding;
+    return width + cellPadding + (column == LineageModel::LatencyColumn ? m_delegate->markWidth() : 0);
 }
 
 /// Names of references may be as long as a title, which needs the place more: tooltips have them whole. Figures are never cut.
@@ -144,6 +145,9 @@ void LineageView::arrange()
         setColumnWidth(column, width);
         numbers += width;
     }
+    // Its word in the header, and three glyphs.
+    const int gateWidth = std::max(
+        leastGate, static_cast<LineageHeader *>(horizontalHeader())->wantedWidth(LineageModel::GateColumn));
     const bool showGate = available - numbers - gateWidth >= comfortableTitle;
     setColumnHidden(LineageModel::GateColumn, !showGate);
     if (showGate) {
@@ -160,10 +164,14 @@ void LineageView::arrange()
                                                                  : contentWidth(LineageModel::BaselineColumn);
     // A number that is cut off says something wrong; one that is left out says nothing.
     const int reference = referenceWidth();
-    const bool showReference = noReference == 0 && available - numbers >= leastTitle;
+    const bool showReference = noReference == 0 && available - numbers >= shortTitle;
     setColumnHidden(LineageModel::ReferenceColumn, !showReference);
     if (!showReference && noReference == 0)
         numbers -= reference;
+    const bool showChange = available - numbers >= leastTitle;
+    setColumnHidden(LineageModel::ChangeColumn, !showChange);
+    if (!showChange)
+        numbers -= contentWidth(LineageModel::ChangeColumn);
     setColumnWidth(LineageModel::StepColumn,
                    std::max(m_delegate->titleLeft() + leastTitle, viewport()->width() - numbers));
 }

@@ -187,10 +187,12 @@ QVariant LineageModel::headerData(int section, Qt::Orientation orientation, int 
         case GateColumn:
             return tr("Stages of the gate: compile, correctness, profile");
         case LatencyColumn:
-            return m_rows.device.isEmpty()
-                       ? tr("Median latency of the timed case")
-                       : tr("Median latency of the timed case on %1; what ran elsewhere says where")
-                             .arg(m_rows.device);
+            return (m_rows.device.isEmpty()
+                        ? tr("Median latency of the timed case")
+                        : tr("Median latency of the timed case on %1; what ran elsewhere says where")
+                              .arg(m_rows.device))
+                   + QLatin1Char('\n')
+                   + tr("! The machine was busy or its clock moved: the row's tool tip says how far.");
         case ChangeColumn:
             return tr("Change of latency against the parent, from paired rounds");
         case BaselineColumn:

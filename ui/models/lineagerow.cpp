@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/models/lineagerow.h"
 
+#include "ui/models/disturbancetext.h"
 #include "ui/models/viewed.h"
 
 #include <QCoreApplication>
@@ -68,6 +69,8 @@ QString verdictText(const TableRow &row, const QString &baseline)
         lines << lineageText("Latency %1 %2")
                      .arg(formatLatency(row.latencyNs->value),
                           formatHalfWidth(row.latencyNs->value, row.latencyNs->low, row.latencyNs->high));
+    for (const gate::Disturbance &disturbance : gate::disturbancesOf(*row.trial))
+        lines << disturbanceInWords(disturbance);
     if (row.speedupToParent)
         lines << lineageText("Speedup to %1, paired: %2")
                      .arg(QString::fromStdString(row.parent), speedupWithInterval(*row.speedupToParent));
@@ -112,6 +115,7 @@ void fillNumbers(LineageRow &shown, const TableRow &row, const LatencyUnit &unit
     if (row.latencyNs) {
         shown.latencyNs = row.latencyNs->value;
         shown.latency = formatInUnit(row.latencyNs->value, unit);
+        shown.isDisturbed = !gate::disturbancesOf(*row.trial).empty();
     }
     if (row.speedupToParent && row.speedupToParent->value > 0) {
         shown.stepSpeedup = row.speedupToParent->value;
@@ -141,13 +145,13 @@ QString insteadOfNumbers(const TableRow &row)
         .arg(row.latencyNs ? formatLatency(row.latencyNs->value) : verdict.word, device);
 }
 
-/// "tried 01-31 12:34": a branch has no name, so the time of its trial tells it from others.
+/// "01-31 12:34", behind "tried": a branch has no name, so the time of its trial tells it from others.
 QString branchTitle(const TableRow &row)
 {
-    if (!row.trial)
-        return lineageText("tried, no trial");
-    return lineageText("tried %1")
-        .arg(QString::fromStdString(row.trial->time).mid(5, 11).replace(QLatin1Char('T'), QLatin1Char(' ')));
+    return row.trial ? QString::fromStdString(row.trial->time)
+                           .mid(5, 11)
+                           .replace(QLatin1Char('T'), QLatin1Char(' '))
+                     : lineageText("no trial");
 }
 
 /// A run names no states: what was done tells them apart.
@@ -168,7 +172,7 @@ LineageRow makeRow(const lineage::Lineage &lineage, const TableRow &row, const L
     LineageRow shown;
     shown.kind = row.kind;
     shown.id = QString::fromStdString(row.id);
-    shown.label = row.kind == TableRow::Kind::Branch ? QString() : shown.id;
+    shown.label = row.kind == TableRow::Kind::Branch ? lineageText("tried") : shown.id;
     shown.title = row.kind == TableRow::Kind::Branch  ? branchTitle(row)
                   : row.kind == TableRow::Kind::State ? titleOf(lineage, row.title, row.step)
                                                       : QString::fromStdString(row.title);
@@ -243,7 +247,7 @@ bool operator==(const LineageRow &a, const LineageRow &b)
            && a.parent == b.parent && a.file == b.file && a.graph == b.graph && a.stages == b.stages
            && a.latency == b.latency && a.step == b.step && a.toBaseline == b.toBaseline
            && a.toReference == b.toReference && a.stepTone == b.stepTone && a.instead == b.instead
-           && a.tooltip == b.tooltip;
+           && a.isDisturbed == b.isDisturbed && a.tooltip == b.tooltip;
 }
 
 QString lineageLabel(const lineage::Lineage &lineage)

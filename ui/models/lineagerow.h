@@ -36,7 +36,7 @@ struct GraphCell {
 struct LineageRow {
     lineage::TableRow::Kind kind = lineage::TableRow::Kind::State;
     QString id;    ///< Selection row id
-    QString label; ///< "K03", "R03a", "branch"
+    QString label; ///< "K03", "R03a", "tried"
     QString title;
     QString parent;    ///< state id
     QString file;      ///< absolute path of the candidate
@@ -52,6 +52,7 @@ struct LineageRow {
     QString toBaseline;
     QString toReference;
     Tone stepTone = Tone::Neutral;
+    bool isDisturbed = false; ///< its times: the tool tip says by what
     QString instead; ///< of the numbers: "≠ wrong", "1.24 ms on AMD EPYC"; empty: there are numbers
     QString tooltip; ///< the verdict in whole sentences, with intervals
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/profile/profilemodel.h"
 
+#include "ui/models/disturbancetext.h"
 #include "ui/style/format.h"
 
 #include <QStringList>
@@ -49,6 +50,21 @@ QString tipOf(const ProfileRow &row)
     return lines.join(QLatin1Char('\n'));
 }
 
+bool isOfTheTime(const ProfileRow &row)
+{
+    return row.name == QLatin1String("latency") || row.name == QLatin1String("flops")
+           || row.name == QLatin1String("bytes");
+}
+
+/// What beside the kernel had a part in the times of a trial.
+QStringList disturbancesIn(const gate::Trial &trial, const QString &name)
+{
+    QStringList says;
+    for (const gate::Disturbance &disturbance : gate::disturbancesOf(trial))
+        says << QStringLiteral("%1: %2").arg(name, disturbanceInWords(disturbance));
+    return says;
+}
+
 } // namespace
 
 void ProfileModel::setSides(const gate::Trial *left, const QString &leftName, const gate::Trial *right,
@@ -59,12 +75,19 @@ void ProfileModel::setSides(const gate::Trial *left, const QString &leftName, co
     m_rightName = rightName;
     m_rows = profileDelta(left, right, paired);
     m_texts.clear();
+    QStringList disturbed;
+    if (right)
+        disturbed += disturbancesIn(*right, rightName);
+    if (left && !paired)
+        disturbed += disturbancesIn(*left, leftName);
     for (const ProfileRow &row : m_rows) {
         Texts texts;
         texts.left = row.left ? profileFigure(*row.left, row.unit) : QStringLiteral("–");
         texts.right = row.right ? profileFigure(*row.right, row.unit) : QStringLiteral("–");
         texts.change = changeText(row);
         texts.tip = tipOf(row);
+        if (!disturbed.isEmpty() && isOfTheTime(row))
+            texts.tip += QLatin1Char('\n') + disturbed.join(QLatin1Char('\n'));
         texts.bar = row.impact();
         m_texts.push_back(std::move(texts));
     }

@@ -4,6 +4,7 @@
 #include "core/lineage/step.h"
 #include "core/lineage/table.h"
 #include "core/trial/analysis/analysis.h"
+#include "ui/models/disturbancetext.h"
 #include "ui/models/selection.h"
 #include "ui/models/workspacemodel.h"
 #include "ui/plots/roofline/rooflineview.h"
@@ -302,6 +303,10 @@ void ProfilePanel::refresh()
                                            .arg(sideName(*step->left), QString::fromStdString(other), device)
                     : paired ? tr("against %1, paired · %2").arg(sideName(*step->left), device)
                              : tr("against %1, not paired · %2").arg(sideName(*step->left), device);
+    QStringList said;
+    for (const gate::Disturbance &disturbance : gate::disturbancesOf(*step->right.trial))
+        said << disturbanceInBrief(disturbance);
+    m_captionText = (said << m_captionText).join(QStringLiteral(" · "));
     makeRoom();
     ask(*lineage);
     if (m_tabs->currentIndex() == SamplesPage && step->right.trial->samples.empty())

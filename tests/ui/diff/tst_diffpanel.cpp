@@ -163,6 +163,9 @@ private slots:
         QCOMPARE(left.label, QStringLiteral("K00"));
         QVERIFY(left.change.text.isEmpty());
         QVERIFY(left.latency.contains(QStringLiteral("104"))); // in the rounds of K01
+        QCOMPARE(left.beside, QStringLiteral("beside K01"));
+        QVERIFY(right.beside.isEmpty()); // its own trial's
+        QVERIFY(headers[0]->accessibleName().contains(left.latency + QStringLiteral(" beside K01")));
         QVERIFY(left.detail.contains(QStringLiteral("trial of K01")));
         QVERIFY(left.detail.contains(QStringLiteral("own trial 100")));
         QCOMPARE(right.title, QStringLiteral("state 1"));
@@ -181,6 +184,7 @@ private slots:
         const auto headers = m_panel->findChildren<SideHeader *>();
         QCOMPARE(headers[0]->heading().label, QStringLiteral("K00"));
         QVERIFY(headers[0]->heading().pinned);
+        QVERIFY(headers[0]->heading().beside.isEmpty()); // not paired: each has its own trial's
         QVERIFY(headers[1]->heading().change.text.contains(QStringLiteral("4.00×"))); // 100 µs / 25 µs
         QCOMPARE(view()->hunkCount(), 3);
     }

@@ -131,6 +131,34 @@ private slots:
         QVERIFY(!model.index(0, ProfileModel::ChangeColumn).data().toString().contains(QStringLiteral("≈")));
     }
 
+    /// The tool tips of a time, and of what follows from it, say whose machine was busy.
+    void timesOfABusyMachineSaySo()
+    {
+        const auto quiet = trial(210, {{"registers", 40, "", "k"}});
+        auto busy = trial(100, {{"registers", 44, "", "k"}});
+        busy.surface = kernel::Surface::OpenCl;
+        busy.environment.facts = {{"load_1min", "5.19"}, {"cpu_threads", "2"}};
+        const gate::Comparison paired{"parent", "sha", {2.0, 1.9, 2.1}, 200, gate::Change::Gain};
+        const QString says = QStringLiteral("The machine was busy: a load of 5.2 on 2 threads");
+        ProfileModel model;
+        const auto tip = [&model](const char *name) {
+            for (int row = 0; row < model.rowCount(); ++row) {
+                if (model.rows()[static_cast<std::size_t>(row)].name == QLatin1String(name))
+                    return model.index(row, ProfileModel::RightColumn).data(Qt::ToolTipRole).toString();
+            }
+            return QString();
+        };
+        model.setSides(&quiet, QStringLiteral("K1"), &busy, QStringLiteral("K2"), &paired);
+        QVERIFY2(tip("latency").contains(QStringLiteral("K2: ! ") + says), qPrintable(tip("latency")));
+        QVERIFY(tip("flops").contains(says));
+        QVERIFY(!tip("registers").isEmpty() && !tip("registers").contains(says));
+        // The other side's own time takes part where nothing is paired.
+        model.setSides(&busy, QStringLiteral("K2"), &quiet, QStringLiteral("K3"), &paired);
+        QVERIFY(!tip("latency").contains(says));
+        model.setSides(&busy, QStringLiteral("K2"), &quiet, QStringLiteral("K3"));
+        QVERIFY(tip("latency").contains(QStringLiteral("K2: ! ") + says));
+    }
+
     /// Qt's views ask for the current row when one copies, also where there is none: nothing warns of it.
     void copyingWhereNoRowIsCurrentCopiesNothing()
     {

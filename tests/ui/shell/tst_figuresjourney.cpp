@@ -3,6 +3,7 @@
 #include "tests/ui/common/uitest.h"
 #include "tests/ui/shell/realwindow.h"
 #include "ui/diff/sideheader.h"
+#include "ui/graph/lineagedelegate.h"
 #include "ui/graph/lineageview.h"
 #include "ui/models/lineagemodel.h"
 #include "ui/plots/trajectorypanel.h"
@@ -19,6 +20,8 @@
 #include <QTableView>
 
 #include <qcustomplot.h>
+
+#include <algorithm>
 
 using namespace klineage;
 using namespace klineage::ui;
@@ -74,6 +77,71 @@ private slots:
             isHeading =
                 isHeading || header->heading().change.text.contains(formatSpeedup(paired.speedup.value));
         QVERIFY(isHeading);
+    }
+
+    /// What stands at the left of a step was timed beside its right side, which is not its own trial: the heading says which it is.
+    void aTimeSaysBesideWhatItWasTaken()
+    {
+        const RealWindow real(QStringLiteral("gemm/sm90/K08"));
+        QVERIFY(real.ready);
+        const lineage::Lineage &lineage = *real.window->workspace()->lineage(QStringLiteral("gemm/sm90"));
+        const gate::Comparison &paired = *lineage.trialOf(*lineage.findState("K08"))->comparison("parent");
+        const auto headers = real.window->panel(QStringLiteral("diff"))->findChildren<SideHeader *>();
+        QCOMPARE(headers.size(), 2);
+        QCOMPARE(headers[0]->heading().latency, formatLatency(paired.otherNs));
+        QCOMPARE(headers[0]->heading().beside, QStringLiteral("beside K08"));
+        QVERIFY(headers[1]->heading().beside.isEmpty());
+        // It is painted where there is room for it.
+        const QImage with = headers[0]->grab().toImage();
+        SideHeading plain = headers[0]->heading();
+        plain.beside.clear();
+        headers[0]->setHeading(plain);
+        QVERIFY(headers[0]->grab().toImage() != with);
+    }
+
+    /// Whose machine was busy is said in the profile as well, before the device; the workspace that ships has such trials.
+    void aBusyMachineIsSaid()
+    {
+        const RealWindow real(QStringLiteral("sgemm-bias/pocl/K01"));
+        QVERIFY(real.ready);
+        const auto *view = real.find<LineageView>("lineage");
+        QVERIFY(view->currentIndex()
+                    .data(Qt::ToolTipRole)
+                    .toString()
+                    .contains(QStringLiteral("The machine was busy: a load of 5.")));
+        const auto labels = real.window->panel(QStringLiteral("profile"))->findChildren<QLabel *>();
+        QVERIFY(std::any_of(labels.begin(), labels.end(), [](const QLabel *label) {
+            return label->toolTip().startsWith(QStringLiteral("! busy machine (load 5."));
+        }));
+    }
+
+    /// A branch is called after the time of its trial; none of it is cut.
+    void titlesOfBranchesAreWhole_data()
+    {
+        QTest::addColumn<QString>("key");
+        for (const char *key : {"fmha/sm90", "gemm/sm90", "sgemm/pocl"})
+            QTest::newRow(key) << key;
+    }
+
+    void titlesOfBranchesAreWhole()
+    {
+        QFETCH(QString, key);
+        const RealWindow real(key + QStringLiteral("/K00"));
+        QVERIFY(real.ready);
+        const auto *view = real.find<LineageView>("lineage");
+        const auto *model = qobject_cast<LineageModel *>(view->model());
+        const auto *delegate = qobject_cast<LineageDelegate *>(view->itemDelegate());
+        const int room = view->columnWidth(LineageModel::StepColumn) - delegate->titleLeft() - 4;
+        int branches = 0;
+        for (const LineageRow &row : model->rows()) {
+            if (row.kind != lineage::TableRow::Kind::Branch)
+                continue;
+            ++branches;
+            QCOMPARE(row.label, QStringLiteral("tried"));
+            QVERIFY2(view->fontMetrics().horizontalAdvance(row.title) <= room,
+                     qPrintable(QStringLiteral("%1 in %2 px").arg(row.title).arg(room)));
+        }
+        QVERIFY(branches > 0);
     }
 
     /// A trial of another device stands in the graph beside the recorded ones, and in no column and on no axis with them.
