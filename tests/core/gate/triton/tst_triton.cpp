@@ -274,6 +274,24 @@ private slots:
         QVERIFY(output->compiler.starts_with("triton "));
     }
 
+    void whatKernelsDefineIsTheirOwn()
+    {
+        KLINEAGE_NEEDS_TRITON(compiler);
+        // Constants of the mathematics, texts to print and functions that are not inlined have the same names in both modules.
+        std::string text = "\"\"\"klineage\nsurface = \"triton\"\n";
+        for (const std::string kernel : {"one", "two"})
+            text += "[[launch]]\nkernel = \"" + kernel + "\"\ngrid = [1]\nargs = [\"x\", \"y\"]\n";
+        text += "\"\"\"\nimport triton\nimport triton.language as tl\n"
+                "\n\n@triton.jit(noinline=True)\ndef half(a):\n    return tl.rsqrt(a) * 0.5\n";
+        for (const std::string kernel : {"one", "two"})
+            text += "\n\n@triton.jit\ndef " + kernel + "(x, y):\n    tl.device_print(\"" + kernel
+                    + "\", tl.load(x))\n    tl.store(y, half(tl.load(x)) + tl.rsqrt(tl.load(x + 1)))\n";
+        const auto output = compiled(*compiler, text, corpusWorkload("small-softmax"));
+        QVERIFY2(output.has_value(), output ? "" : output.error().error.message.c_str());
+        QVERIFY2(output->ok, output->log.c_str());
+        QCOMPARE(output->launches.size(), std::size_t{2});
+    }
+
     void mapsAreCutByTheCompiler()
     {
         KLINEAGE_NEEDS_TRITON(compiler);
