@@ -416,10 +416,12 @@ std::vector<workload::Case> hardProducts(const workload::Workload &workload, std
     constexpr std::uint64_t ofFirst = 16; // what each of the contents draws
     constexpr std::uint64_t ofOthers = 32;
     const bool little = isLittleWork(workload);
-    // Of the first there is most where there is little time: of either of those in which nothing looks hard.
-    constexpr std::array remainders{Remainder::Small, Remainder::Middle, Remainder::Much, Remainder::Much,
-                                    Remainder::LowMeans};
-    const Remainder remainder = little ? Remainder::Small : remainders.at(random.bits(4) % remainders.size());
+    const bool modest = isModestWork(workload);
+    // Of the first there is most where there is little time: of either of those in which nothing looks hard. Modest work has much in a
+    // content of its own.
+    constexpr std::array remainders{Remainder::Small, Remainder::Middle, Remainder::LowMeans, Remainder::Much,
+                                    Remainder::Much};
+    const Remainder remainder = little ? Remainder::Small : remainders.at(random.bits(4) % (modest ? 3 : 5));
     std::optional<workload::Case> first = cancellingSums(workload, remainder, random, ofFirst);
     for (const Remainder other :
          {Remainder::Small, Remainder::LowMeans}) { // some types have one of them alone
@@ -437,6 +439,8 @@ std::vector<workload::Case> hardProducts(const workload::Workload &workload, std
     };
     add(std::move(first));
     add(std::move(second));
+    if (modest)
+        add(cancellingSums(workload, Remainder::Much, random, ofOthers));
     if (little) {
         add(largePairs(workload, true));
         const double drawn = farSmaller / std::exp2(static_cast<double>(random.bits(5) % 4));
