@@ -72,7 +72,8 @@ bool isOfItsFamilies(const Target &target, const Card &card)
 {
     const std::vector<std::string> &families = card.capability.families;
     return families.empty() || target.families.empty()
-           || std::find_first_of(families.begin(), families.end(), target.families.begin(), target.families.end())
+           || std::find_first_of(families.begin(), families.end(), target.families.begin(),
+                                 target.families.end())
                   != families.end();
 }
 
