@@ -108,9 +108,10 @@ private slots:
 
     void streams()
     {
+        std::int64_t written = 4096;
         LoopbackServer server([&](const SeenRequest &request) {
             ServerAnswer answer;
-            answer.body = openAiStream("hello", {100, 0, 0, 5}, "length");
+            answer.body = openAiStream("hello", {100, 0, 0, written}, "length");
             answer.body.replace(answer.body.find("hel"), 3,
                                 request.body.value("top_k", 0) == 20 ? "HEL" : "hel");
             answer.pieceBytes = 7;
@@ -123,6 +124,9 @@ private slots:
         QVERIFY2(whole.status == 0, whole.err);
         QCOMPARE(whole.out, QByteArray("hello\n"));
         QVERIFY(whole.err.contains("cut off at 4096 tokens; allow more with --max-tokens"));
+        written = 5;
+        const Outcome full = runCli(ask, "why");
+        QVERIFY2(full.err.contains("cut off after 5 tokens, before the limit of 4096"), full.err);
         QCOMPARE(runCli(ask + QStringList{"--stream"}, "why").out, whole.out);
         QTemporaryDir folder;
         QVERIFY(QDir(folder.path()).mkpath("klineage"));
