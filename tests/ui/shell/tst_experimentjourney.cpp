@@ -126,10 +126,16 @@ private slots:
             if (!names.contains(run.experiment))
                 names << run.experiment;
         }
-        QCOMPARE(names.size(), QDir(recorded()).entryList(QDir::Dirs | QDir::NoDotAndDotDot).size());
+        int planned = 0;
+        int begun = 0;
+        for (const QFileInfo &folder : QDir(recorded()).entryInfoList(QDir::Dirs | QDir::NoDotAndDotDot)) {
+            planned += QFileInfo::exists(folder.filePath() + QStringLiteral("/experiment.toml"));
+            begun += QFileInfo::exists(folder.filePath() + QStringLiteral("/runs"));
+        }
+        QVERIFY(begun >= 3 && planned >= begun);
+        QCOMPARE(names.size(), begun);
         real.window->centre()->showPage(QStringLiteral("experiments"));
-        QTRY_COMPARE(static_cast<int>(experimentsOf(real)->store()->experiments().size()),
-                     static_cast<int>(names.size()));
+        QTRY_COMPARE(static_cast<int>(experimentsOf(real)->store()->experiments().size()), planned);
     }
 
     void whatIsNoneSaysSo()
