@@ -275,7 +275,7 @@ void TestGateClient::batchIsResumable()
     const fs::path out = path("resumed.jsonl");
     auto child = process::ChildProcess::start(batch(path("in.jsonl"), out));
     QVERIFY(child);
-    auto status = child->wait(process::Deadline::in(2 * patienceSeconds));
+    auto status = child->wait(process::Deadline::in(6 * patienceSeconds));
     QVERIFY(status);
     QCOMPARE(status->exitCode, 3); // c has no file
     auto lines = files::readLines(out);
@@ -290,7 +290,7 @@ void TestGateClient::batchIsResumable()
     writeText(path("missing.cl"), test::naive());
     child = process::ChildProcess::start(batch(path("in.jsonl"), out));
     QVERIFY(child);
-    status = child->wait(process::Deadline::in(2 * patienceSeconds));
+    status = child->wait(process::Deadline::in(6 * patienceSeconds));
     QVERIFY(status && status->ok());
     QVERIFY(child->standardError().text.find("1 done, 2 skipped") != std::string::npos);
     lines = files::readLines(out);
