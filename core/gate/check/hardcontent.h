@@ -27,7 +27,7 @@ namespace klineage::gate {
 /// The work of the timed case is so little that it can be checked once more.
 [[nodiscard]] bool isLittleWork(const workload::Workload &workload);
 
-/// It is more, but no more than that one more content can be checked.
+/// It is more, but no more than that some further contents can be checked.
 [[nodiscard]] bool isModestWork(const workload::Workload &workload);
 
 /// Some output of it goes beyond what its type can hold, as no case of the workload need do at this shape.
