@@ -343,6 +343,12 @@ std::size_t GateBoard::placeOf(Ticket ticket) const
     return found == m_queue.end() ? 0 : static_cast<std::size_t>(std::distance(m_queue.begin(), found)) + 1;
 }
 
+bool GateBoard::mayTake(std::size_t gate, Ticket ticket) const
+{
+    const auto found = m_queue.find(ticket);
+    return found != m_queue.end() && fit(m_gates[gate], found->second.need) != Fit::No;
+}
+
 std::string GateBoard::standFor(Ticket ticket) const
 {
     const auto found = m_queue.find(ticket);

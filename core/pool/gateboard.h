@@ -89,6 +89,8 @@ public:
     void closed(std::size_t gate, double now); ///< it was idle
 
     [[nodiscard]] std::size_t placeOf(Ticket ticket) const; ///< 1: next; 0: does not wait
+    /// It waits, and this gate may have what it needs.
+    [[nodiscard]] bool mayTake(std::size_t gate, Ticket ticket) const;
     [[nodiscard]] std::size_t waiting() const { return m_queue.size(); }
     [[nodiscard]] const std::vector<GateState> &gates() const { return m_gates; }
     /// What a trial that waits is told about the gates that are being started for it; empty: nothing is.

@@ -16,6 +16,7 @@ namespace {
 
 constexpr auto glance = std::chrono::seconds(1); ///< how often one who waits looks whether something is due
 constexpr std::size_t nearPlaces = 8;            ///< places in the queue that are told as they change
+constexpr std::size_t mostPrepared = 2;          ///< more than these a gate does not keep
 
 std::unique_ptr<GateLink> clientOf(const GateSpec &spec)
 {
@@ -27,6 +28,8 @@ std::unique_ptr<GateLink> clientOf(const GateSpec &spec)
 struct GatePool::Private {
     /// One who waits for a gate.
     struct Asker {
+        const GateRequest *request = nullptr; ///< outlives the wait
+        bool isPrepared = false;              ///< some gate knows of it
         std::condition_variable_any changed;
         std::optional<std::size_t> gate;
         std::optional<Error> refused;
@@ -79,6 +82,7 @@ struct GatePool::Private {
     [[nodiscard]] Result<std::size_t> awaitGate(GateBoard::Ticket ticket, Asker &asker,
                                                 const std::stop_token &stop,
                                                 const ProgressCallback &progress);
+    [[nodiscard]] std::vector<GateRequest> nextOnes(std::size_t gate);
     [[nodiscard]] Result<Trial> ask(const GateRequest &request, const std::stop_token &stop,
                                     const ProgressCallback &progress);
 };
@@ -208,10 +212,27 @@ Result<std::size_t> GatePool::Private::awaitGate(GateBoard::Ticket ticket, Asker
     }
 }
 
+/// Who waits behind one that has got this gate, and is not known to any yet: candidates to compile while that one is measured.
+std::vector<GateRequest> GatePool::Private::nextOnes(std::size_t gate)
+{
+    std::vector<GateRequest> next;
+    const std::scoped_lock lock(mutex);
+    for (const auto &[ticket, asker] : askers) {
+        if (asker->isPrepared || !board.mayTake(gate, ticket))
+            continue;
+        asker->isPrepared = true;
+        next.push_back(*asker->request);
+        if (next.size() == mostPrepared)
+            break;
+    }
+    return next;
+}
+
 Result<Trial> GatePool::Private::ask(const GateRequest &request, const std::stop_token &stop,
                                      const ProgressCallback &progress)
 {
     Asker asker;
+    asker.request = &request;
     GateBoard::Ticket ticket = 0;
     const Need need = needOf(request);
     {
@@ -233,6 +254,8 @@ Result<Trial> GatePool::Private::ask(const GateRequest &request, const std::stop
         const Result<std::size_t> gate = awaitGate(ticket, asker, stop, progress);
         if (!gate)
             return tl::unexpected(gate.error());
+        for (const GateRequest &next : nextOnes(*gate))
+            links[*gate]->prepare(next);
         Result<Trial> trial = links[*gate]->run(request, stop, progress);
         std::unique_ptr<GateLink> gone;
         const std::scoped_lock lock(mutex);

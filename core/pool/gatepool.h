@@ -25,7 +25,8 @@ struct PoolState {
 ///
 /// Thread contract: run() may be called from any number of threads; it blocks, and calls progress on the calling thread. Trials are begun
 /// in the order in which they were asked for, each on a gate that has what its request's place asks for; the wait, for a gate and for
-/// its start, is told as progress, and is not the trial's time. A gate that is lost while a trial runs on it is started anew, and the
+/// its start, is told as progress, and is not the trial's time. The next ones are told to the gate beforehand, so that it compiles them
+/// while it measures. A gate that is lost while a trial runs on it is started anew, and the
 /// trial is begun again, there or on another: of its two halves only one has a result.
 class GatePool
 {

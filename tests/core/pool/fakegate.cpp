@@ -51,6 +51,15 @@ std::vector<std::pair<std::string, int>> FakeGateFolder::begun() const
     return lines;
 }
 
+std::vector<std::string> FakeGateFolder::prepared() const
+{
+    std::vector<std::string> names;
+    std::ifstream told(m_folder / "prepared");
+    for (std::string name; told >> name;)
+        names.push_back(name);
+    return names;
+}
+
 GateRequest fakeRequest(const std::string &name)
 {
     GateRequest request;

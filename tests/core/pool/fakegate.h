@@ -28,6 +28,8 @@ public:
     void releaseOne() const { writeText(m_folder / "one", ""); }
     /// The name of each trial that was begun, and the process that began it.
     [[nodiscard]] std::vector<std::pair<std::string, int>> begun() const;
+    /// What it was told to compile beforehand, by name.
+    [[nodiscard]] std::vector<std::string> prepared() const;
     /// A program that is such a gate.
     [[nodiscard]] std::filesystem::path program() const { return m_folder / "fake gate"; }
 

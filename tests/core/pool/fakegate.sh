@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Speaks like `klineage-gate serve`, and judges nothing: fakegate.sh FOLDER serve. Every trial takes as long as FOLDER/hold is there (FOLDER/one
-# lets one go) and answers with FOLDER/trial.json; FOLDER/log has a line as it begins. FOLDER/die kills the gate instead, once.
+# lets one go) and answers with FOLDER/trial.json; FOLDER/log has a line as it begins, FOLDER/prepared one for each that it was told of
+# beforehand. FOLDER/die kills the gate instead, once.
 folder=$1
 printf '{"event":"hello","version":1,"gate":"fake"}\n'
 while read -r line; do
@@ -22,6 +23,9 @@ while read -r line; do
             else
                 printf '{"id":%s,"event":"result","trial":%s}\n' "$id" "$(cat "$folder/trial.json")"
             fi
+            ;;
+        *'"method":"prepare"'*)
+            printf '%s\n' "$line" | sed 's/.*"name":"\([^"]*\)".*/\1/' >>"$folder/prepared"
             ;;
         *'"method":"devices"'*)
             printf '{"id":%s,"event":"result","devices":[{"surface":"opencl","available":true,"name":"fake","detail":"","platform":"pocl"}]}\n' "$id"

@@ -20,6 +20,7 @@ class TestGatePool : public QObject
 private slots:
     void init();
     void inTheOrderOfAsking();
+    void theNextOnesAreCompiledMeanwhile();
     void whoWaitsIsToldOfComingNearer();
     void twoGatesWorkSideBySide();
     void aCancelledWaitLeavesTheQueue();
@@ -73,6 +74,24 @@ void TestGatePool::inTheOrderOfAsking()
         QCOMPARE(lines[i].first, "T" + std::to_string(i));
         QCOMPARE(lines[i].second, lines[0].second);
     }
+}
+
+/// A gate hears of two that wait before each of its trials, of each once, and of none that no longer waits.
+void TestGatePool::theNextOnesAreCompiledMeanwhile()
+{
+    GatePool pool({spec()});
+    m_gate->hold();
+    std::vector<std::unique_ptr<Asked>> asked;
+    askInTurn(pool, 5, asked);
+    QCOMPARE(asked.size(), std::size_t{5});
+    QVERIFY(m_gate->prepared().empty());
+    m_gate->releaseOne();
+    QTRY_COMPARE(m_gate->prepared(), (std::vector<std::string>{"T2", "T3"}));
+    m_gate->release();
+    for (const auto &each : asked)
+        QVERIFY(each->result());
+    QCOMPARE(m_gate->prepared(), (std::vector<std::string>{"T2", "T3", "T4"}));
+    QCOMPARE(m_gate->begun().size(), std::size_t{5});
 }
 
 void TestGatePool::whoWaitsIsToldOfComingNearer()

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The comparison in short, as Markdown: table.py [--into README.md] FOLDER… of experiments. With --into it stands at `<!-- peers: table -->` there.
+"""The comparison in short, as Markdown: table.py [--into README.md] FOLDER… of experiments. With --into it stands between
+`<!-- peers: table -->` and `<!-- peers: end -->` there.
 
 The gain of a run is that of its audit, paired with the root; a run whose best is the root, or that has no audit, counts as a failure and with 1.
 """
@@ -10,7 +11,7 @@ import sys
 
 from mechanisms import SHOWS, Run
 
-MARK = "<!-- peers: table -->"
+MARK, END = "<!-- peers: table -->", "<!-- peers: end -->"
 POLICIES = ["klineage", "generated-only", "greedy", "kernel-smith", "kernelpro", "adaexplore", "accelopt"]
 
 
@@ -52,11 +53,12 @@ def main():
                                         f"{100 * correct / max(gated, 1):.0f} %", "–" if seen is None else f"{seen} of {len(mine)}"]) + " |")
     text = "\n".join(lines)
     if into:
-        page = into.read_text()
-        if MARK not in page:
-            sys.exit(f"{into} has no line {MARK}.")
-        into.write_text(page.replace(MARK, "\n" + text + f"\n\nAudited gain over the root, paired: geometric mean of {len(runs)} runs' (least and largest of the "
-                                     "seeds); *correct* of the candidates that were gated.\n"))
+        before, mark, rest = into.read_text().partition(MARK)
+        _, end, after = rest.partition(END)
+        if not mark or not end:
+            sys.exit(f"{into} has no {MARK} with an {END} behind it.")
+        into.write_text(f"{before}{mark}\n\n{text}\n\nAudited gain over the root, paired: geometric mean of {len(runs)} runs' (least and largest of the seeds); *correct* of the "
+                        f"candidates that were gated.\n{end}{after}")
     else:
         print(text)
 
