@@ -1,0 +1,279 @@
+/*klineage
+surface = "cuda"
+
+[[launch]]
+kernel = "attention"
+grid = ["min(H, 16)", "ceil_div(T, 128) + B", "ceil_div(H, 16)"]
+block = ["256"]
+shared = "104448"
+args = ["tm_q", "tm_k", "tm_v", "cu_seqlens_q", "cu_seqlens_k", "output", "int B", "int H", "float rsqrt(D)"]
+[[tensormap]]
+name = "tm_q"
+tensor = "q"
+box = [128, 1, 64]
+swizzle = "128B"
+[[tensormap]]
+name = "tm_k"
+tensor = "k"
+box = [64, 1, 64]
+swizzle = "128B"
+[[tensormap]]
+name = "tm_v"
+tensor = "v"
+box = [64, 1, 64]
+swizzle = "128B"
+*/
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// Two warpgroups with 64 queries each, weights in registers, walk over keys and values, 64 at a time, in two buffers that
+// TMA fills while wgmma works on the other, and mask only the tiles on the diagonal; blocks go from heavy to light; still missing are
+// any overlap in a block of the softmax with the products, and more rows a warp for each fragment read from shared memory.
+
+#include <cuda_fp16.h>
+
+constexpr int D = 128;
+constexpr int BM = 128; // queries a block
+constexpr int BN = 64;  // keys a step
+constexpr int THREADS = 256;
+constexpr int LD = D; // halves a row of the tiles in shared memory: 64 of all rows, then the other 64, each swizzled by 128 bytes
+
+// Begins to copy ROWS rows of D halves to shared memory, zeros from row `rows` (at least 1) on.
+template <int ROWS>
+__device__ __forceinline__ void copyTile(__half *tile, const __half *source, int rows, size_t stride)
+{
+#pragma unroll
+    for (int i = 0; i < ROWS * (D / 8) / THREADS; ++i) {
+        const int chunk = i * THREADS + threadIdx.x;
+        const int row = chunk / (D / 8), column = chunk % (D / 8) * 8;
+        const bool valid = row < rows;
+        const __half *from = source + (valid ? row : 0) * stride + column;
+        const unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(tile + (column / 64 * ROWS + row) * 64 + ((column % 64) ^ (row % 8 * 8))));
+        const int bytes = valid ? 16 : 0; // the rest of the 16 is filled with zeros
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;\n" ::"r"(to), "l"(from), "r"(bytes) : "memory");
+    }
+}
+
+__device__ __forceinline__ void commit()
+{
+    asm volatile("cp.async.commit_group;\n" ::: "memory");
+}
+
+// All groups but the latest have arrived.
+__device__ __forceinline__ void waitAllButOne()
+{
+    asm volatile("cp.async.wait_group 1;\nfence.proxy.async.shared::cta;\n" ::: "memory");
+}
+
+struct alignas(64) TensorMap { unsigned long long opaque[16]; };
+__device__ __forceinline__ void arriveAt(unsigned barrier) { asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];\n" ::"r"(barrier) : "memory"); }
+__device__ __forceinline__ void waitFor(unsigned barrier, int parity) { asm volatile("{\n.reg .pred p;\nAGAIN:\nmbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n@!p bra AGAIN;\n}\n" ::"r"(barrier), "r"(parity) : "memory"); }
+// Thread 0 has TMA copy ROWS rows of D halves to shared memory, for the barrier to count; rows past the sequence are not zeros, but their weights are.
+template <int ROWS> __device__ __forceinline__ void loadTile(__half *tile, const TensorMap &map, int head, int row, unsigned barrier)
+{
+    if (threadIdx.x == 0)
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%5], %6;\ncp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], [%5];\ncp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%7], [%1, {%8, %3, %4}], [%5];\n" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(tile))), "l"(&map), "r"(0), "r"(head), "r"(row), "r"(barrier), "r"(ROWS * D * 2), "r"(static_cast<unsigned>(__cvta_generic_to_shared(tile + ROWS * 64))), "r"(64) : "memory");
+}
+
+__device__ __forceinline__ void ldmatrix(unsigned (&r)[4], const __half *p)
+{
+    const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(p));
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\n"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"(address)
+                 : "memory");
+}
+
+__device__ __forceinline__ void ldmatrixTransposed(unsigned (&r)[4], const __half *p)
+{
+    const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(p));
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];\n"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"(address)
+                 : "memory");
+}
+
+// c (16 x 8) += a (16 x 16) * b (16 x 8)
+__device__ __forceinline__ void mma(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1)
+{
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+                 "{%0, %1, %2, %3};\n"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+// The accumulators of wgmma: a warp has 16 x 8 of them side by side, each as mma.sync has it.
+#define ACC32 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define ACC64 "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define ROW(c, i) "+f"(c[i][0]), "+f"(c[i][1]), "+f"(c[i][2]), "+f"(c[i][3])
+#define EIGHT(c, i) ROW(c, i), ROW(c, i + 1), ROW(c, i + 2), ROW(c, i + 3), ROW(c, i + 4), ROW(c, i + 5), ROW(c, i + 6), ROW(c, i + 7)
+// Of a tile for wgmma: 128-byte swizzle, 1024 bytes from 8 rows to the next 8; BN rows (used for the values only) from 64 columns to the next 64.
+__device__ __forceinline__ unsigned long long descriptor(const __half *p) { return 1ull << 62 | 64ull << 32 | (BN * 8ull) << 16 | __cvta_generic_to_shared(p) >> 4; }
+
+__device__ __forceinline__ unsigned pack(float x, float y)
+{
+    const __half2 pair = __floats2half2_rn(x, y);
+    return *reinterpret_cast<const unsigned *>(&pair);
+}
+
+extern "C" __global__ __launch_bounds__(256, 2) void attention(const __grid_constant__ TensorMap q, const __grid_constant__ TensorMap k, const __grid_constant__ TensorMap v,
+                                                               const int *cuQ, const int *cuK, __half *out,
+                                                               int B, int H, float scale)
+{
+    extern __shared__ __align__(1024) unsigned char memory[];
+    __half *qs = reinterpret_cast<__half *>(memory);
+    __half *ks = qs + BM * LD;     // two buffers
+    __half *vs = ks + 2 * BN * LD; // two buffers
+
+    const float negInf = __int_as_float(0xff800000);
+
+    const int head = blockIdx.z * 16 + blockIdx.x;
+    if (head >= H)
+        return;
+
+    // Which sequence, and which 128 of its queries? The last ones of all sequences, with the most keys, come first, then those before
+    // them, and so on; what the longer sequences have more than the shortest one comes at the end, one sequence after the other.
+    int common = 0x7fffffff; // tiles that every sequence has
+    for (int i = 0; i < B; ++i)
+        common = min(common, (cuQ[i + 1] - cuQ[i] + BM - 1) / BM);
+    int tile = blockIdx.y, sequence = 0;
+    if (tile < common * B) {
+        sequence = tile % B;
+        tile = (cuQ[sequence + 1] - cuQ[sequence] + BM - 1) / BM - 1 - tile / B;
+    } else {
+        tile -= common * B;
+        for (; sequence < B; ++sequence) {
+            const int tiles = (cuQ[sequence + 1] - cuQ[sequence] + BM - 1) / BM - common;
+            if (tile < tiles) {
+                tile = tiles - 1 - tile;
+                break;
+            }
+            tile -= tiles;
+        }
+    }
+    if (sequence == B)
+        return;
+    const int firstQ = cuQ[sequence], m = cuQ[sequence + 1] - firstQ;
+    const int firstK = cuK[sequence], n = cuK[sequence + 1] - firstK;
+    const int q0 = tile * BM;
+    const int end = q0 + min(BM, m - q0) + n - m; // keys that the last query sees; may be negative, never more than n
+    const int steps = end > 0 ? (end + BN - 1) / BN : 0;
+
+    const size_t stride = size_t(H) * D;
+    out += (size_t(firstQ) + q0) * stride + size_t(head) * D;
+
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const int group = lane / 4, quad = lane % 4;
+    const float factor2 = scale * 1.4426950408889634f;
+
+
+    const unsigned bars = static_cast<unsigned>(__cvta_generic_to_shared(vs + 2 * BN * LD)); // barriers: of either buffer keys there, values there, all 8 warps done; queries there
+    if (threadIdx.x == 0)
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;\nmbarrier.init.shared::cta.b64 [%0 + 8], 1;\nmbarrier.init.shared::cta.b64 [%0 + 16], 1;\nmbarrier.init.shared::cta.b64 [%0 + 24], 1;\nmbarrier.init.shared::cta.b64 [%0 + 32], 8;\nmbarrier.init.shared::cta.b64 [%0 + 40], 8;\nmbarrier.init.shared::cta.b64 [%0 + 48], 1;\nfence.mbarrier_init.release.cluster;\nfence.proxy.async.shared::cta;\n" ::"r"(bars) : "memory");
+    if (steps > 0) {
+        loadTile<BM>(qs, q, head, firstQ + q0, bars + 48);
+        loadTile<BN>(ks, k, head, firstK, bars);
+        loadTile<BN>(vs, v, head, firstK, bars + 16);
+    }
+
+    __syncthreads();
+    if (steps > 0) waitFor(bars + 48, 0);
+
+    // Of each 16 x 8 accumulator a thread has columns quad * 2 and the next, of rows `group` (0, 1) and `group` + 8 (2, 3).
+    float result[D / 8][4] = {};
+    float largest[2] = {negInf, negInf}, sum[2] = {0.0f, 0.0f};
+    int limit[2]; // the keys before it are seen
+#pragma unroll
+    for (int h = 0; h < 2; ++h)
+        limit[h] = min(n, q0 + warp * 16 + group + 8 * h + 1 + n - m);
+    const int lowest = min(n, q0 + warp * 16 + 1 + n - m);   // of the warp's first row
+    const int highest = min(n, q0 + warp / 4 * 64 + 64 + n - m); // of its warpgroup's last one
+
+    for (int step = 0; step < steps; ++step) {
+        const int k0 = step * BN, buffer = step % 2;
+        if (step + 1 < steps) {
+            const int k1 = k0 + BN;
+            if (threadIdx.x == 0) waitFor(bars + 32 + (1 - buffer) * 8, ((step + 1) / 2 % 2) ^ 1); // at once for step 0
+            loadTile<BN>(ks + (1 - buffer) * BN * LD, k, head, firstK + k1, bars + (1 - buffer) * 8);
+            loadTile<BN>(vs + (1 - buffer) * BN * LD, v, head, firstK + k1, bars + 16 + (1 - buffer) * 8);
+        }
+        waitFor(bars + buffer * 8, step / 2 % 2); // the keys
+
+        if (k0 < highest) { // else all rows of this warp lie before these keys
+
+            float s[BN / 8][4]; // the first wgmma does not read it
+            asm volatile("wgmma.fence.sync.aligned;\n" ::: "memory");
+#pragma unroll
+            for (int d = 0; d < D / 16; ++d)
+                asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %34, 0;\nwgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {" ACC32 "}, %32, %33, p, 1, 1, 0, 0;\n}\n" : EIGHT(s, 0)
+                             : "l"(descriptor(qs + warp / 4 * 64 * 64) + (d / 4 * BM * 8 + d % 4 * 2)), "l"(descriptor(ks + buffer * BN * LD) + (d / 4 * BN * 8 + d % 4 * 2)), "r"(d));
+            asm volatile("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n" : EIGHT(s, 0) : : "memory");
+
+            if (k0 + BN > lowest) {
+#pragma unroll
+                for (int j = 0; j < BN / 8; ++j)
+#pragma unroll
+                    for (int c = 0; c < 4; ++c) {
+                        const int key = k0 + j * 8 + quad * 2 + c % 2;
+                        if (key >= limit[c / 2])
+                            s[j][c] = negInf;
+                    }
+            }
+
+#pragma unroll
+            for (int h = 0; h < 2; ++h) {
+                float top = negInf;
+#pragma unroll
+                for (int j = 0; j < BN / 8; ++j)
+                    top = fmaxf(top, fmaxf(s[j][2 * h], s[j][2 * h + 1]));
+                top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 1));
+                top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 2));
+                const float next = fmaxf(largest[h], top);
+                const float base = next == negInf ? 0.0f : next;
+                const float shrink = exp2f((largest[h] - base) * factor2);
+                largest[h] = next;
+                float part = 0.0f;
+#pragma unroll
+                for (int j = 0; j < BN / 8; ++j)
+#pragma unroll
+                    for (int c = 0; c < 2; ++c) {
+                        float &x = s[j][2 * h + c];
+                        x = exp2f((x - base) * factor2);
+                        part += x;
+                    }
+                sum[h] = sum[h] * shrink + part; // of this thread's keys only, until the end
+#pragma unroll
+                for (int j = 0; j < D / 8; ++j) {
+                    result[j][2 * h] *= shrink;
+                    result[j][2 * h + 1] *= shrink;
+                }
+            }
+
+            waitFor(bars + 16 + buffer * 8, step / 2 % 2); // the values
+#pragma unroll
+            for (int i = 0; i < BN / 16; ++i) {
+                // Two accumulators side by side are just the A operand for their 16 keys.
+                const unsigned a[4] = {pack(s[2 * i][0], s[2 * i][1]), pack(s[2 * i][2], s[2 * i][3]),
+                                       pack(s[2 * i + 1][0], s[2 * i + 1][1]), pack(s[2 * i + 1][2], s[2 * i + 1][3])};
+                asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %69, 0;\nwgmma.fence.sync.aligned;\nwgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {" ACC32 ", " ACC64 "}, {%64, %65, %66, %67}, %68, p, 1, 1, 1;\n}\n"
+                             : EIGHT(result, 0), EIGHT(result, 8) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(descriptor(vs + buffer * BN * LD) + i * 16 * 8), "r"(1));
+            }
+            asm volatile("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n" : EIGHT(result, 0), EIGHT(result, 8) : : "memory");
+        }
+        if (lane == 0) arriveAt(bars + 32 + buffer * 8); // this buffer may be filled again
+    }
+
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+        float total = sum[h];
+        total += __shfl_xor_sync(0xffffffffu, total, 1);
+        total += __shfl_xor_sync(0xffffffffu, total, 2);
+        const float inverse = total > 0.0f ? 1.0f / total : 0.0f;
+        const int row = warp * 16 + group + 8 * h;
+        if (q0 + row < m) {
+#pragma unroll
+            for (int j = 0; j < D / 8; ++j)
+                *reinterpret_cast<__half2 *>(out + row * stride + j * 8 + quad * 2) =
+                    __floats2half2_rn(result[j][2 * h] * inverse, result[j][2 * h + 1] * inverse);
+        }
+    }
+}
