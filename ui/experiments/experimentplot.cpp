@@ -41,6 +41,16 @@ double stripOf(const PolicyCurve &policy)
     return stripLow + stripStep * static_cast<double>(policy.series);
 }
 
+/// The failures' rows stand below zero, where no speedup is.
+class SpeedupTicker : public QCPAxisTicker
+{
+protected:
+    QVector<double> createTickVector(double tickStep, const QCPRange &range) override
+    {
+        return QCPAxisTicker::createTickVector(tickStep, {std::max(0.0, range.lower), range.upper});
+    }
+};
+
 QCPAxis *xAxisOf(QCPAxisRect *rect)
 {
     return rect->axis(QCPAxis::atBottom);
@@ -194,6 +204,8 @@ void ExperimentPlot::addRoot(const RootCurves &root, QCPAxisRect *rect, bool isL
         yAxisOf(rect)->setTicker(QSharedPointer<QCPAxisTickerLog>::create());
         yAxisOf(rect)->setNumberFormat(QStringLiteral("gb"));
         yAxisOf(rect)->setNumberPrecision(2);
+    } else {
+        yAxisOf(rect)->setTicker(QSharedPointer<SpeedupTicker>::create());
     }
     addGuides(root, rect);
     for (const PolicyCurve &policy : root.policies) {
@@ -398,7 +410,7 @@ void ExperimentPlot::resizeEvent(QResizeEvent *event)
 {
     QWidget::resizeEvent(event);
     if (m_columns != columnsFor(m_plot->size()) || m_isLow != (m_plot->height() < lowHeight)
-        || m_legendFits != legendFits())
+        || m_legendColumns != legendColumns())
         build();
 }
 

@@ -56,7 +56,7 @@ private:
     struct LegendEntry;
     using LegendRow = std::vector<LegendEntry>;
     void buildLegend();
-    [[nodiscard]] bool legendFits() const;
+    [[nodiscard]] std::size_t legendColumns() const;
     [[nodiscard]] std::vector<LegendRow> legendRows() const;
     void addRoot(const RootCurves &root, QCPAxisRect *rect, bool isLowest);
     void addGuides(const RootCurves &root, QCPAxisRect *rect);
@@ -74,7 +74,7 @@ private:
     bool m_logarithmic = false;
     int m_columns = 0;
     bool m_isLow = false;
-    bool m_legendFits = true;
+    std::size_t m_legendColumns = 0;
     QCustomPlot *m_plot;
     QLabel *m_caption;
 };

@@ -52,14 +52,38 @@ std::vector<std::vector<Entry>> joined(std::vector<std::vector<Entry>> rows)
     return rows;
 }
 
-} // namespace
-
-bool ExperimentPlot::legendFits() const
+/// A row of more entries than `most` goes on in the next.
+template <typename Entry>
+std::vector<std::vector<Entry>> wrapped(const std::vector<std::vector<Entry>> &rows, std::size_t most)
 {
-    return m_shown.empty() || legendWidth(joined(legendRows())) <= m_plot->width();
+    std::vector<std::vector<Entry>> result;
+    for (const std::vector<Entry> &row : rows) {
+        for (std::size_t i = 0; i < row.size(); ++i) {
+            if (i % most == 0)
+                result.emplace_back();
+            result.back().push_back(row[i]);
+        }
+    }
+    return result;
 }
 
-/// Lines and guides in one row and glyphs below them, or where that is too narrow each in its own.
+} // namespace
+
+/// How many entries a row has at most; 0: all that belongs together, side by side.
+std::size_t ExperimentPlot::legendColumns() const
+{
+    if (m_shown.empty() || legendWidth(joined(legendRows())) <= m_plot->width())
+        return 0;
+    const std::vector<LegendRow> rows = legendRows();
+    std::size_t most = 1;
+    for (const LegendRow &row : rows)
+        most = std::max(most, row.size());
+    while (most > 1 && legendWidth(wrapped(rows, most)) > m_plot->width())
+        --most;
+    return most;
+}
+
+/// Lines and guides in one row and glyphs below them; where that is too narrow each in its own, or in several.
 void ExperimentPlot::buildLegend()
 {
     const Theme &theme = Theme::current();
@@ -77,10 +101,12 @@ void ExperimentPlot::buildLegend()
     legend->setFont(captionFont());
     if (m_rects.empty())
         return;
-    m_legendFits = legendFits();
-    std::vector<LegendRow> rows = m_legendFits ? joined(legendRows()) : legendRows();
+    m_legendColumns = legendColumns();
+    std::vector<LegendRow> rows = m_legendColumns == 0 ? joined(legendRows()) : legendRows();
     if (m_isLow)
         rows.resize(1);
+    else if (m_legendColumns > 0)
+        rows = wrapped(rows, m_legendColumns);
     for (std::size_t row = 0; row < rows.size(); ++row) {
         for (std::size_t column = 0; column < rows[row].size(); ++column) {
             const LegendEntry &entry = rows[row][column];
