@@ -18,7 +18,9 @@ using workload::Distribution;
 using workload::DistributionKind;
 
 constexpr double beyondHalf = 0x1p17;
-constexpr double manyElements = 64;   ///< of a key; as many directions are each met seldom
+constexpr double manyElements = 64; ///< of a key; as many directions are each met seldom
+constexpr double tokensADirection =
+    4; ///< of a key's elements: keys so alike leave the most of what lies across them to the last token
 constexpr double belowHalf = 0x1p-20; ///< of which half precision has four bits, where it has any
 
 /// Key heads, each of which serves as many heads of values.
@@ -31,6 +33,14 @@ std::int64_t keyHeads(const workload::Workload &workload)
     return shape && shape->size() > 2 ? (*shape)[2] : 0;
 }
 
+/// Gates that forget nothing.
+Distribution openGates()
+{
+    Distribution open;
+    open.mean = open.stddev = 0;
+    return open;
+}
+
 /// What `hard` does to all of the tensors of these roles it does to one group of heads over a stretch of tokens, where no gate forgets either.
 std::optional<workload::Case> inAStretch(const workload::Workload &workload,
                                          std::optional<workload::Case> hard, const std::string &role)
@@ -41,8 +51,6 @@ std::optional<workload::Case> inAStretch(const workload::Workload &workload,
     if (!hard || !changed || !gates || groups == 0)
         return std::nullopt;
     const workload::Case &timed = workload.cases.front();
-    Distribution open;
-    open.mean = open.stddev = 0;
     const auto put = [&](const workload::Tensor &tensor, const Distribution &first) {
         Distribution d;
         d.parts = {first, workload.distributionOf(tensor, timed)};
@@ -52,7 +60,7 @@ std::optional<workload::Case> inAStretch(const workload::Workload &workload,
     };
     const Distribution whole = hard->distributions.at(changed->name);
     put(*changed, whole.parts.empty() ? whole : whole.parts.front());
-    put(*gates, open);
+    put(*gates, openGates());
     hard->name += ", in a stretch";
     return hard;
 }
@@ -78,7 +86,8 @@ std::optional<workload::Case> longMemory(const workload::Workload &workload)
     return hard;
 }
 
-/// Keys that resemble each other, the more the fewer their elements are: what lies across them is hardly corrected, and so kept over a long time.
+/// Keys that resemble each other, the more the fewer their elements and the more tokens there are: what lies across them is hardly corrected by
+/// weights as large as usual, and so kept over the whole length where no gate forgets it.
 std::optional<workload::Case> alikeKeys(const workload::Workload &workload)
 {
     const workload::Tensor *keys = tensorOf(workload, "k");
@@ -89,9 +98,13 @@ std::optional<workload::Case> alikeKeys(const workload::Workload &workload)
     if (alike.kind != DistributionKind::UnitRows)
         return std::nullopt;
     const auto shape = workload.shapeOf(*keys, hard);
-    const double elements = shape && !shape->empty() ? static_cast<double>(shape->back()) : manyElements;
-    alike.mean = std::sqrt(std::max(1.0, manyElements / elements));
+    const bool isKnown = shape && shape->size() > 1;
+    const double elements = isKnown ? static_cast<double>(shape->back()) : manyElements;
+    const double tokens = isKnown ? static_cast<double>((*shape)[1]) : 1;
+    alike.mean = std::sqrt(std::max({1.0, manyElements / elements, tokens / (tokensADirection * elements)}));
     hard.distributions[keys->name] = alike;
+    if (const workload::Tensor *gates = tensorOf(workload, "g"))
+        hard.distributions[gates->name] = openGates();
     hard.name += " (alike keys)";
     return hard;
 }

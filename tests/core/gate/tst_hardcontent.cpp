@@ -300,6 +300,14 @@ private slots:
         QCOMPARE(beta.size(), std::size_t{16});
         QCOMPARE(beta.front().mean, -5.0);
         QCOMPARE(beta.back().mean, 0.0);
+        // Keys of 128 that are alike enough to be kept over 4096 tokens, and no gate that forgets them.
+        while (hardContents(*workload, seed).back().name != "timed (alike keys)")
+            ++seed;
+        const workload::Case alike = hardContents(*workload, seed).back();
+        QCOMPARE(alike.distributions.at("k").mean, std::sqrt(4096 / (4.0 * 128)));
+        QCOMPARE(alike.distributions.at("g").mean, 0.0);
+        QCOMPARE(alike.distributions.at("g").stddev, 0.0);
+        QVERIFY(!alike.distributions.contains("beta"));
     }
 
     /// One group of heads over a stretch of tokens, the same in all tensors of a case; all else as it was.
