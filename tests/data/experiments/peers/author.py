@@ -45,7 +45,7 @@ CARD_WORDS = [
 class Family:
     def __init__(self, workload, surface):
         self.op, self.surface = workload, surface
-        self.maker = products if workload == "sgemm" else rows
+        self.maker = products if workload in products.KERNELS else rows
         self.genes = self.maker.genes_of(workload, surface)
         self.plain = {name: values[0] for name, values in self.genes.items()}
 
