@@ -1,0 +1,251 @@
+/*klineage
+surface = "cuda"
+
+[[launch]]
+kernel = "attention"
+grid = ["ceil_div(T, 128) + B", "H"]
+block = ["256"]
+shared = "104448"
+args = ["q", "k", "v", "cu_seqlens_q", "cu_seqlens_k", "output", "int B", "int H", "float rsqrt(D)"]
+*/
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// Eight warps with 16 queries each, queries and weights in registers, walk over keys and values, 64 at a time, in two buffers that
+// cp.async fills while mma.sync works on the other, and mask only the tiles on the diagonal; still missing are TMA and wgmma, any overlap
+// of the softmax with the products, more rows a warp for each fragment read from shared memory, and a balanced schedule of the blocks.
+
+#include <cuda_fp16.h>
+
+constexpr int D = 128;
+constexpr int BM = 128; // queries a block
+constexpr int BN = 64;  // keys a step
+constexpr int THREADS = 256;
+constexpr int LD = D + 8; // halves a row of the tiles in shared memory
+
+// Begins to copy ROWS rows of D halves to shared memory, zeros from row `rows` (at least 1) on.
+template <int ROWS>
+__device__ __forceinline__ void copyTile(__half *tile, const __half *source, int rows, size_t stride)
+{
+#pragma unroll
+    for (int i = 0; i < ROWS * (D / 8) / THREADS; ++i) {
+        const int chunk = i * THREADS + threadIdx.x;
+        const int row = chunk / (D / 8), column = chunk % (D / 8) * 8;
+        const bool valid = row < rows;
+        const __half *from = source + (valid ? row : 0) * stride + column;
+        const unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(tile + row * LD + column));
+        const int bytes = valid ? 16 : 0; // the rest of the 16 is filled with zeros
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;\n" ::"r"(to), "l"(from), "r"(bytes) : "memory");
+    }
+}
+
+__device__ __forceinline__ void commit()
+{
+    asm volatile("cp.async.commit_group;\n" ::: "memory");
+}
+
+// All groups but the latest have arrived.
+__device__ __forceinline__ void waitAllButOne()
+{
+    asm volatile("cp.async.wait_group 1;\n" ::: "memory");
+}
+
+__device__ __forceinline__ void ldmatrix(unsigned (&r)[4], const __half *p)
+{
+    const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(p));
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\n"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"(address)
+                 : "memory");
+}
+
+__device__ __forceinline__ void ldmatrixTransposed(unsigned (&r)[4], const __half *p)
+{
+    const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(p));
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];\n"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"(address)
+                 : "memory");
+}
+
+// c (16 x 8) += a (16 x 16) * b (16 x 8)
+__device__ __forceinline__ void mma(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1)
+{
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+                 "{%0, %1, %2, %3};\n"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+__device__ __forceinline__ unsigned pack(float x, float y)
+{
+    const __half2 pair = __floats2half2_rn(x, y);
+    return *reinterpret_cast<const unsigned *>(&pair);
+}
+
+extern "C" __global__ __launch_bounds__(256, 1) void attention(const __half *q, const __half *k, const __half *v,
+                                                               const int *cuQ, const int *cuK, __half *out,
+                                                               int B, int H, float scale)
+{
+    extern __shared__ __align__(16) unsigned char memory[];
+    __half *qs = reinterpret_cast<__half *>(memory);
+    __half *ks = qs + BM * LD;     // two buffers
+    __half *vs = ks + 2 * BN * LD; // two buffers
+
+    const float negInf = __int_as_float(0xff800000);
+
+    // Which sequence, and which 128 of its queries? The last ones, with the most keys, come first.
+    int tile = blockIdx.x, sequence = 0;
+    for (; sequence < B; ++sequence) {
+        const int tiles = (cuQ[sequence + 1] - cuQ[sequence] + BM - 1) / BM;
+        if (tile < tiles) {
+            tile = tiles - 1 - tile;
+            break;
+        }
+        tile -= tiles;
+    }
+    if (sequence == B)
+        return;
+    const int firstQ = cuQ[sequence], m = cuQ[sequence + 1] - firstQ;
+    const int firstK = cuK[sequence], n = cuK[sequence + 1] - firstK;
+    const int q0 = tile * BM;
+    const int end = q0 + min(BM, m - q0) + n - m; // keys that the last query sees; may be negative, never more than n
+    const int steps = end > 0 ? (end + BN - 1) / BN : 0;
+
+    const int head = blockIdx.y;
+    const size_t stride = size_t(H) * D;
+    q += (size_t(firstQ) + q0) * stride + size_t(head) * D;
+    out += (size_t(firstQ) + q0) * stride + size_t(head) * D;
+    k += size_t(firstK) * stride + size_t(head) * D;
+    v += size_t(firstK) * stride + size_t(head) * D;
+
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const int group = lane / 4, quad = lane % 4;
+    const float factor2 = scale * 1.4426950408889634f;
+
+    // Where this lane points ldmatrix to: 16 x 16 of an A operand or of a transposed B operand, and 16 keys x 16 of a B operand.
+    const int rowA = lane % 16, columnA = lane / 16 * 8;
+    const int rowB = lane % 8 + lane / 16 * 8, columnB = lane / 8 % 2 * 8;
+
+    copyTile<BM>(qs, q, m - q0, stride);
+    commit();
+    if (steps > 0) {
+        copyTile<BN>(ks, k, n, stride);
+        copyTile<BN>(vs, v, n, stride);
+    }
+    commit();
+
+    waitAllButOne();
+    __syncthreads();
+    unsigned query[D / 16][4];
+#pragma unroll
+    for (int d = 0; d < D / 16; ++d)
+        ldmatrix(query[d], qs + (warp * 16 + rowA) * LD + columnA + d * 16);
+
+    // Of each 16 x 8 accumulator a thread has columns quad * 2 and the next, of rows `group` (0, 1) and `group` + 8 (2, 3).
+    float result[D / 8][4] = {};
+    float largest[2] = {negInf, negInf}, sum[2] = {0.0f, 0.0f};
+    int limit[2]; // the keys before it are seen
+#pragma unroll
+    for (int h = 0; h < 2; ++h)
+        limit[h] = min(n, q0 + warp * 16 + group + 8 * h + 1 + n - m);
+    const int lowest = min(n, q0 + warp * 16 + 1 + n - m);   // of the warp's first row
+    const int highest = min(n, q0 + warp * 16 + 16 + n - m); // of its last one
+
+    for (int step = 0; step < steps; ++step) {
+        const int k0 = step * BN, buffer = step % 2;
+        if (step + 1 < steps) {
+            const int k1 = k0 + BN;
+            copyTile<BN>(ks + (1 - buffer) * BN * LD, k + size_t(k1) * stride, n - k1, stride);
+            copyTile<BN>(vs + (1 - buffer) * BN * LD, v + size_t(k1) * stride, n - k1, stride);
+        }
+        commit();
+        waitAllButOne();
+        __syncthreads();
+
+        if (k0 < highest) { // else all rows of this warp lie before these keys
+            const __half *kLane = ks + buffer * BN * LD + rowB * LD + columnB;
+            const __half *vLane = vs + buffer * BN * LD + rowA * LD + columnA;
+
+            float s[BN / 8][4] = {};
+#pragma unroll
+            for (int d = 0; d < D / 16; ++d)
+#pragma unroll
+                for (int j = 0; j < BN / 16; ++j) {
+                    unsigned b[4];
+                    ldmatrix(b, kLane + j * 16 * LD + d * 16);
+                    mma(s[2 * j], query[d], b[0], b[1]);
+                    mma(s[2 * j + 1], query[d], b[2], b[3]);
+                }
+
+            if (k0 + BN > lowest) {
+#pragma unroll
+                for (int j = 0; j < BN / 8; ++j)
+#pragma unroll
+                    for (int c = 0; c < 4; ++c) {
+                        const int key = k0 + j * 8 + quad * 2 + c % 2;
+                        if (key >= limit[c / 2])
+                            s[j][c] = negInf;
+                    }
+            }
+
+#pragma unroll
+            for (int h = 0; h < 2; ++h) {
+                float top = negInf;
+#pragma unroll
+                for (int j = 0; j < BN / 8; ++j)
+                    top = fmaxf(top, fmaxf(s[j][2 * h], s[j][2 * h + 1]));
+                top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 1));
+                top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 2));
+                const float next = fmaxf(largest[h], top);
+                const float base = next == negInf ? 0.0f : next;
+                const float shrink = exp2f((largest[h] - base) * factor2);
+                largest[h] = next;
+                float part = 0.0f;
+#pragma unroll
+                for (int j = 0; j < BN / 8; ++j)
+#pragma unroll
+                    for (int c = 0; c < 2; ++c) {
+                        float &x = s[j][2 * h + c];
+                        x = exp2f((x - base) * factor2);
+                        part += x;
+                    }
+                sum[h] = sum[h] * shrink + part; // of this thread's keys only, until the end
+#pragma unroll
+                for (int j = 0; j < D / 8; ++j) {
+                    result[j][2 * h] *= shrink;
+                    result[j][2 * h + 1] *= shrink;
+                }
+            }
+
+#pragma unroll
+            for (int i = 0; i < BN / 16; ++i) {
+                // Two accumulators side by side are just the A operand for their 16 keys.
+                const unsigned a[4] = {pack(s[2 * i][0], s[2 * i][1]), pack(s[2 * i][2], s[2 * i][3]),
+                                       pack(s[2 * i + 1][0], s[2 * i + 1][1]), pack(s[2 * i + 1][2], s[2 * i + 1][3])};
+#pragma unroll
+                for (int j = 0; j < D / 16; ++j) {
+                    unsigned b[4];
+                    ldmatrixTransposed(b, vLane + i * 16 * LD + j * 16);
+                    mma(result[2 * j], a, b[0], b[1]);
+                    mma(result[2 * j + 1], a, b[2], b[3]);
+                }
+            }
+        }
+        __syncthreads(); // before this buffer is filled again
+    }
+
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+        float total = sum[h];
+        total += __shfl_xor_sync(0xffffffffu, total, 1);
+        total += __shfl_xor_sync(0xffffffffu, total, 2);
+        const float inverse = total > 0.0f ? 1.0f / total : 0.0f;
+        const int row = warp * 16 + group + 8 * h;
+        if (q0 + row < m) {
+#pragma unroll
+            for (int j = 0; j < D / 8; ++j)
+                *reinterpret_cast<__half2 *>(out + row * stride + j * 8 + quad * 2) =
+                    __floats2half2_rn(result[j][2 * h] * inverse, result[j][2 * h + 1] * inverse);
+        }
+    }
+}
