@@ -44,9 +44,10 @@ CARD_WORDS = [
 
 class Family:
     def __init__(self, workload, surface):
-        self.op, self.surface = workload, surface
-        self.maker = products if workload in products.KERNELS else rows
-        self.genes = self.maker.genes_of(workload, surface)
+        self.op = re.sub(r"^heldout-|-[0-9x]+$", "", workload)
+        self.surface = surface
+        self.maker = products if self.op in products.KERNELS else rows
+        self.genes = self.maker.genes_of(self.op, surface)
         self.plain = {name: values[0] for name, values in self.genes.items()}
 
     def read(self, text):
