@@ -181,7 +181,7 @@ Change decide(const Interval &speedup, std::size_t rounds, std::optional<double>
 
 bool losesOnAverage(std::span<const double> other, std::span<const double> candidate, double deviations)
 {
-    constexpr double farBeyond = 1.5;
+    constexpr double farBeyond = 1.1;
     constexpr double fewest = 3;
     const auto farOf = [](std::span<const double> values) {
         const double limit = farBeyond * median(values);

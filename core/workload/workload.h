@@ -62,6 +62,14 @@ struct Distribution {
     /// Not in files, of an operand of a product: in one row in sixteen of the first one two terms are some so many times as large and cancel; the
     /// second one has the same at both. 0: none.
     double pair = 0;
+    /// Not in files, of an operand of a product: the terms of a sum come in blocks, and each element of a block is off by so much, up or down, so that a
+    /// sum grows and shrinks on the way and ends as it would without. 0: none is.
+    double drift = 0;
+    std::int64_t classRows =
+        0; ///< with `drift`, of a tensor that is both operands: so many rows are as of the first, then as many of the second
+    /// Not in files, of an operand of a product: one term in eight is times this power of two, up or down, in the first one, and divided by it in the
+    /// second. 0: none.
+    int termOctaves = 0;
     /// Not in files. When there are some, each row is filled as one of these says (row i of every tensor of a case as the same one), and
     /// nothing else here counts.
     std::vector<Distribution> parts{};

@@ -123,11 +123,13 @@ void LineageDelegate::paintStep(QPainter *painter, const QStyleOptionViewItem &o
         painter->setFont(option.font);
         painter->setPen(isMain(row) ? theme.text : theme.dim);
     }
-    // Of a branch's time the end tells it from others.
+    // Of a branch's "01-31 12:34" the time alone where there is no room for the day.
     const bool isBranch = row.kind == lineage::TableRow::Kind::Branch;
-    painter->drawText(
-        text, Qt::AlignVCenter | Qt::AlignLeft,
-        option.fontMetrics.elidedText(row.title, isBranch ? Qt::ElideLeft : Qt::ElideRight, text.width()));
+    QString title = row.title;
+    if (isBranch && option.fontMetrics.horizontalAdvance(title) > text.width())
+        title = title.section(QLatin1Char(' '), -1);
+    painter->drawText(text, Qt::AlignVCenter | Qt::AlignLeft,
+                      option.fontMetrics.elidedText(title, Qt::ElideRight, text.width()));
 }
 
 void LineageDelegate::paintNumber(QPainter *painter, const QStyleOptionViewItem &option,

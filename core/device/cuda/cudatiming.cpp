@@ -15,8 +15,8 @@ namespace {
 
 constexpr double betweenReadingsNs = 10e6; ///< of the energy counter
 constexpr std::size_t smallVariableBytes = std::size_t{16} << 10;
-constexpr std::uint32_t butTheHighest =
-    0x7fffffff; ///< bits of a word: blocks that have met leave the other one turned
+constexpr std::uint32_t haveMet =
+    0x80000000; ///< what blocks that have met every second time leave of a word; any other word is nobody's to change
 
 } // namespace
 
@@ -219,7 +219,7 @@ Result<CudaBackend::InputSums> CudaBackend::inputSums(std::uint64_t key, bool me
     if (!added)
         return tl::unexpected(added.error());
     sums.values = std::move(*added);
-    auto addedMet = m_helpers.sums(m_stream.get(), sums.metRegions, key, butTheHighest);
+    auto addedMet = m_helpers.sums(m_stream.get(), sums.metRegions, key, haveMet);
     if (!addedMet)
         return tl::unexpected(addedMet.error());
     sums.met = std::move(*addedMet);
@@ -249,7 +249,7 @@ Result<std::optional<BufferBinding>> CudaBackend::changedInput(const InputSums &
         if (!ours)
             return place;
     }
-    const auto met = m_helpers.sums(m_stream.get(), before.metRegions, before.key, butTheHighest);
+    const auto met = m_helpers.sums(m_stream.get(), before.metRegions, before.key, haveMet);
     if (!met)
         return tl::unexpected(met.error());
     if (*met != before.met)

@@ -72,24 +72,32 @@ __device__ u64 spread(u64 x)
 }
 
 // What the bytes of each region add up to, with a key that nobody else knows.
-// mask: of the bits of each word that count.
-extern "C" __global__ void klineage_sum(const Region *regions, u64 key, unsigned mask, u64 *sums)
+// resting: a word that is this becomes 0, and counts as 0; 0: none does.
+extern "C" __global__ void klineage_sum(const Region *regions, u64 key, unsigned resting, u64 *sums)
 {
     const Region region = regions[blockIdx.x];
     u64 sum = 0;
     if (inSixteens(region)) {
-        const uint4 *in = reinterpret_cast<const uint4 *>(region.address);
+        uint4 *in = reinterpret_cast<uint4 *>(region.address);
 #pragma unroll 4
         for (u64 i = threadIdx.x; i < region.bytes / 16; i += blockDim.x) {
-            const uint4 is = in[i];
-            sum += spread(key + ((4 * i) << 32 | (is.x & mask))) + spread(key + ((4 * i + 1) << 32 | (is.y & mask)))
-                   + spread(key + ((4 * i + 2) << 32 | (is.z & mask))) + spread(key + ((4 * i + 3) << 32 | (is.w & mask)));
+            uint4 is = in[i];
+            if (resting != 0 && (is.x == resting || is.y == resting || is.z == resting || is.w == resting)) {
+                is = make_uint4(is.x == resting ? 0 : is.x, is.y == resting ? 0 : is.y, is.z == resting ? 0 : is.z,
+                                is.w == resting ? 0 : is.w);
+                in[i] = is;
+            }
+            sum += spread(key + ((4 * i) << 32 | is.x)) + spread(key + ((4 * i + 1) << 32 | is.y))
+                   + spread(key + ((4 * i + 2) << 32 | is.z)) + spread(key + ((4 * i + 3) << 32 | is.w));
         }
     } else {
         const u64 words = region.bytes / 4;
-        const unsigned *in = reinterpret_cast<const unsigned *>(region.address);
-        for (u64 i = threadIdx.x; i < words; i += blockDim.x)
-            sum += spread(key + (i << 32 | (in[i] & mask)));
+        unsigned *in = reinterpret_cast<unsigned *>(region.address);
+        for (u64 i = threadIdx.x; i < words; i += blockDim.x) {
+            if (resting != 0 && in[i] == resting)
+                in[i] = 0;
+            sum += spread(key + (i << 32 | in[i]));
+        }
         if (threadIdx.x < region.bytes % 4) {
             const u64 last = region.address + words * 4 + threadIdx.x;
             sum += spread(~key + (u64(threadIdx.x) << 32 | *reinterpret_cast<const unsigned char *>(last)));
@@ -211,10 +219,6 @@ __device__ __forceinline__ void scrubLocal(unsigned word, unsigned never)
         stack[(i + word) % WORDS] = word;
     if (never)
         asm volatile("trap;" : : "r"(stack[word % WORDS]));
-}
-extern "C" __global__ void __launch_bounds__(1024, 2) klineage_scrub_local(unsigned word, unsigned never)
-{
-    scrubLocal<64>(word, never);
 }
 extern "C" __global__ void __launch_bounds__(1024, 2) klineage_scrub_stack(unsigned word, unsigned never)
 {

@@ -24,8 +24,7 @@ constexpr unsigned printThreads = 512;
 constexpr std::uint64_t leastPiece = std::uint64_t{16} << 10;
 constexpr std::uint64_t mostPiece = std::uint64_t{512} << 10;
 constexpr unsigned piecesPerMultiprocessor = 16;
-// Bytes that klineage_scrub_local and _stack overwrite for each thread; _deep does four times as much as the latter.
-constexpr std::size_t smallStack = 256;
+// Bytes that klineage_scrub_stack overwrites for each thread; _deep does four times as much.
 constexpr std::size_t usualStack = 4096;
 static_assert(mostLocalBytes == 4 * usualStack, "what a plan may have is what _deep overwrites");
 /// The device hands memory out in pieces of this size: no candidate's buffer lies in one of these.
@@ -91,7 +90,6 @@ Status Helpers::install(CUdevice device, std::span<const std::byte> cubin)
                                          {&m_sum, "klineage_sum"},
                                          {&m_wipe, "klineage_wipe"},
                                          {&m_scrub, "klineage_scrub"},
-                                         {&m_scrubLocal, "klineage_scrub_local"},
                                          {&m_scrubStack, "klineage_scrub_stack"},
                                          {&m_scrubDeep, "klineage_scrub_deep"},
                                          {&m_probe, "klineage_probe"},
@@ -265,7 +263,7 @@ Result<CUdeviceptr> Helpers::touched(CUstream stream, std::vector<Region> region
 }
 
 Result<std::vector<std::uint64_t>> Helpers::sums(CUstream stream, const std::vector<Region> &regions,
-                                                 std::uint64_t key, std::uint32_t mask)
+                                                 std::uint64_t key, std::uint32_t resting)
 {
     std::vector<std::uint64_t> sums(regions.size(), 0);
     if (regions.empty())
@@ -280,7 +278,7 @@ Result<std::vector<std::uint64_t>> Helpers::sums(CUstream stream, const std::vec
     Status done = m_driver.toDevice(table, regions.data(), regionBytes, what);
     if (done)
         done = m_driver.toDevice(to, sums.data(), sumBytes, what);
-    void *arguments[] = {&table, &key, &mask, &to};
+    void *arguments[] = {&table, &key, &resting, &to};
     if (done)
         done = launch(m_sum, static_cast<unsigned>(regions.size()), 1, fillThreads, 0, stream, arguments,
                       "klineage_sum");
@@ -320,11 +318,10 @@ Status Helpers::refill(CUstream stream, const FillTable &table, std::uint32_t wo
     if (localBytes > 0) {
         unsigned never = 0;
         void *arguments[] = {&word, &never};
-        CUfunction scrub = localBytes <= smallStack   ? m_scrubLocal
-                           : localBytes <= usualStack ? m_scrubStack
-                                                      : m_scrubDeep;
+        // Functions that call themselves go deeper than any attribute says.
+        CUfunction scrub = localBytes <= usualStack ? m_scrubStack : m_scrubDeep;
         if (auto done = launch(scrub, m_multiprocessors * m_blocksOf1024, 1, 1024, 0, stream, arguments,
-                               "klineage_scrub_local");
+                               "klineage_scrub_stack");
             !done)
             return done;
     }

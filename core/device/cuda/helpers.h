@@ -120,9 +120,10 @@ public:
                                               std::uint32_t word, const std::vector<Held> &held);
     /// Long regions in pieces, of which there are enough to keep the device busy: what sums() wants.
     [[nodiscard]] std::vector<Region> cut(const std::vector<Region> &regions) const;
-    /// What the words of each region add up to, under a key; of each the bits of `mask`. The stream has finished before and after.
+    /// What the words of each region add up to, under a key. Words that are `resting`, if that is not 0, become 0 and
+    /// count as 0. The stream has finished before and after.
     [[nodiscard]] Result<std::vector<std::uint64_t>> sums(CUstream stream, const std::vector<Region> &regions,
-                                                          std::uint64_t key, std::uint32_t mask = ~0u);
+                                                          std::uint64_t key, std::uint32_t resting = 0);
     /// Memory of the driver's that kernels find by where their parameters lie in a graph, and by what the blocks of a cooperative launch meet at,
     /// in the pieces that it hands out of: of nobody's, it lasts from launch to launch. But for what a replay changes by itself. The stream
     /// has finished before and after.
@@ -169,7 +170,6 @@ private:
     CUfunction m_sum = nullptr;
     CUfunction m_wipe = nullptr;
     CUfunction m_scrub = nullptr;
-    CUfunction m_scrubLocal = nullptr;
     CUfunction m_scrubStack = nullptr;
     CUfunction m_scrubDeep = nullptr;
     CUfunction m_probe = nullptr;

@@ -178,13 +178,37 @@ std::vector<workload::Case> fewHard(const workload::Workload &workload, std::uin
         }
     };
     const bool little = isLittleWork(workload);
+    const bool modest = isModestWork(workload);
     const auto cases = static_cast<int>(hardCases(workload).size());
-    for (const int pieces :
-         little ? std::vector{1, 1, cases, 2 * cases, 2 * cases, 4 * cases} : std::vector{1})
+    for (const int pieces : little   ? std::vector{1, 1, cases, 2 * cases, 2 * cases, 4 * cases}
+                            : modest ? std::vector{1, 4 * cases}
+                                     : std::vector{1})
         add(pieces, false, "in ");
-    for (int i = 0; little && contains(selections, workload.oracle) && i < 2; ++i)
+    const int ofCopies = little ? 2 : modest ? 1 : 0;
+    for (int i = 0; i < ofCopies && contains(selections, workload.oracle); ++i)
         add(manyCopies, true, "copies in ");
     return contents;
+}
+
+/// All rows at some distance from zero, which operators take off: what rounding leaves of squares that are taken about zero is many times what is
+/// allowed. The limits are those of ordinary rows.
+std::optional<workload::Case> rowsApart(const workload::Workload &workload, double least, double most,
+                                        double drawn)
+{
+    if (!contains(centring, workload.oracle))
+        return std::nullopt;
+    workload::Case hard = workload.cases.front();
+    for (const workload::Tensor &tensor : workload.tensors) {
+        Distribution d = workload.distributionOf(tensor, hard);
+        if (tensor.role != workload::Role::Input || tensor.shape.size() < 2)
+            continue;
+        if (d.kind != DistributionKind::Normal || !holdsManyScales(tensor.dtype))
+            return std::nullopt;
+        d.mean = d.stddev * least * std::pow(most / least, drawn);
+        hard.distributions[tensor.name] = d;
+    }
+    hard.name += " (rows apart)";
+    return hard;
 }
 
 std::optional<workload::Case> unevenSequences(const workload::Workload &workload,
@@ -276,6 +300,12 @@ std::vector<workload::Case> hardContents(const workload::Workload &workload, std
         add(allCases(workload, seed));
         for (workload::Case &content : fewHard(workload, seed))
             contents.push_back(std::move(content));
+        // Three where there is little work, each of another distance.
+        constexpr std::array distances{leastOffset, 22.0, 36.0, 60.0};
+        for (std::size_t i = 0; i + 1 < distances.size(); ++i) {
+            if (isLittleWork(workload) || random.bits(9) % (distances.size() - 1) == i)
+                add(rowsApart(workload, distances.at(i), distances.at(i + 1), random.uniform(10 + i)));
+        }
     } else if (contains(attentionOperators, workload.oracle)) {
         // Sequences as long as the timed ones in one of two contents, so that their lengths say nothing.
         const bool evenFirst = random.bits(3) % 2 == 0;
@@ -284,7 +314,7 @@ std::vector<workload::Case> hardContents(const workload::Workload &workload, std
             return even ? hard : unevenSequences(workload, std::move(hard));
         };
         const bool pairs = random.bits(5) % 4 == 0;
-        const bool little = isLittleWork(workload);
+        const bool little = isLittleWork(workload) || isModestWork(workload);
         add(lengths(evenFirst, allCases(workload, seed)));
         if (little || !pairs)
             add(largeKeys(workload, lengths(!evenFirst, allCases(workload, seed)), fewFirst));

@@ -344,6 +344,68 @@ std::optional<workload::Case> largePairs(const workload::Workload &workload, boo
     return hard;
 }
 
+/// Sums that grow and shrink in blocks and end as usual, of elements that look ordinary, so that what fewer bits lose on the way is some times as much as
+/// ever, and neither results nor a few elements say so. Of operands of 16 or 8 bits and results of 16; a tensor that is both operands has rows of
+/// either kind.
+std::optional<workload::Case> driftingSums(const workload::Workload &workload, CipherRandom &random,
+                                           std::uint64_t drawn)
+{
+    constexpr double offUsual = 1.5; // in deviations: 64 terms add up to eighteen times what they usually do
+    constexpr double offBytes = 1;   // whose tensor cores keep 13 bits of a sum
+    constexpr double fewestTerms = 64;
+    constexpr std::int64_t classRows = 16; // or up to eight times as many: no tile has both
+    const auto operands = operandsOf(workload);
+    if (!operands || termsOf(workload).value_or(0) < fewestTerms
+        || (operands->terms > 0 && static_cast<double>(operands->terms) < fewestTerms))
+        return std::nullopt;
+    workload::Case hard = workload.cases.front();
+    hard.name += " (drifting sums)";
+    const bool isBoth = operands->first == operands->second;
+    if (isBoth && operands->sumsDown)
+        return std::nullopt;
+    for (const workload::Tensor &tensor : workload.tensors) {
+        const bool isNarrow = tensor.dtype == DType::F16 || tensor.dtype == DType::BF16;
+        const bool isByte = tensor.dtype == DType::F8E4M3;
+        if (tensor.role == workload::Role::Output && !isNarrow)
+            return std::nullopt;
+        if (!operands->has(tensor))
+            continue;
+        Distribution d = workload.distributionOf(tensor, workload.cases.front());
+        if ((!isNarrow && !isByte) || d.kind != DistributionKind::Normal)
+            return std::nullopt;
+        d.drift = (isByte ? offBytes : offUsual) * d.stddev;
+        d.isSecond = !isBoth && &tensor == operands->second;
+        d.sumsDown = d.isSecond && operands->sumsDown;
+        d.terms = operands->terms;
+        d.classRows = isBoth ? classRows << (random.bits(drawn) % 4) : 0;
+        hard.distributions[tensor.name] = d;
+    }
+    return hard;
+}
+
+/// Few terms whose elements are so large in one operand and so small in the other that half precision has neither: their products are as usual.
+std::optional<workload::Case> scaledTerms(const workload::Workload &workload, CipherRandom &random,
+                                          std::uint64_t drawn)
+{
+    const auto operands = operandsOf(workload);
+    if (!operands || operands->first == operands->second)
+        return std::nullopt;
+    workload::Case hard = workload.cases.front();
+    hard.name += " (scaled terms)";
+    for (const workload::Tensor *tensor : {operands->first, operands->second}) {
+        Distribution d = workload.distributionOf(*tensor, workload.cases.front());
+        if (d.kind != DistributionKind::Normal || !holdsManyScales(tensor->dtype))
+            return std::nullopt;
+        d.termOctaves =
+            fewestOctaves + static_cast<int>(random.bits(drawn) % (mostOctaves - fewestOctaves + 1));
+        d.isSecond = tensor == operands->second;
+        d.sumsDown = d.isSecond && operands->sumsDown;
+        d.terms = operands->terms;
+        hard.distributions[tensor->name] = d;
+    }
+    return hard;
+}
+
 /// The largest of the powers of two up to which a type has all whole numbers; at most 2^12.
 double wholeUpTo(DType dtype)
 {
@@ -450,6 +512,12 @@ std::vector<workload::Case> hardProducts(const workload::Workload &workload, std
         add(cancellingSums(workload, Remainder::LowMeans, random, ofOthers + 4));
         add(smallOperands(workload, isFirst ? drawn : 1, isFirst ? 1 : drawn));
     }
+    const bool driftsOnly = !little && !modest && random.bits(8) % 2 == 0;
+    auto drifting = driftingSums(workload, random, ofOthers + 6);
+    if (little || modest || !driftsOnly || !drifting)
+        add(scaledTerms(workload, random, ofOthers + 7));
+    if (little || modest || driftsOnly)
+        add(std::move(drifting));
     add(oneLargeTerm(workload));
     add(smallOperands(workload, small, small));
     add(mixedOperands(workload, seed));

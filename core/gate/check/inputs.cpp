@@ -496,7 +496,8 @@ void blendWithAnother(HostTensor &tensor, const Distribution &d, std::uint64_t s
     constexpr std::uint64_t otherSeed = 0x5851f42d4c957f2d;
     const bool isStretch = isStretched(tensor, d);
     Distribution plain = isStretch ? d.parts.back() : d;
-    plain.spike = plain.pair = 0;
+    plain.spike = plain.pair = plain.drift = 0;
+    plain.termOctaves = 0;
     plain.lastHead = d.lastHead;
     plain.lift = d.lift;
     std::optional<Blend> blend =

@@ -3,7 +3,10 @@
 
 #include "core/base/cipherrandom.h"
 
+#include "core/gate/check/randomorder.h"
+
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 
 namespace klineage::gate {
@@ -12,6 +15,9 @@ namespace {
 
 constexpr std::uint64_t termStreams = (std::uint64_t{3} << 32) + 32; // no tensor's
 constexpr double pairShare = 1.0 / 16;
+constexpr double scaledShare = 1.0 / 8;
+constexpr std::size_t driftBlock =
+    64; ///< or twice as much: as many as are added up before somebody adds to a sum of more bits
 // Far enough apart that few terms are added up on the way, and too far for sixteen of them to be added up at once; or within two, four, eight or
 // sixteen that may be, what comes of which looks as usual: each row has one of these.
 constexpr std::uint64_t nearest = 17;
@@ -38,6 +44,10 @@ LargeTerms::LargeTerms(const HostTensor &tensor, const workload::Distribution &d
 {
     if (!any())
         return;
+    if (m_d.drift != 0 || m_d.termOctaves != 0) {
+        m_d.drift != 0 ? drawDrift() : drawOctaves();
+        return;
+    }
     CipherRandom random(seed, termStreams);
     if (m_terms > 2 * nearest && m_d.pair != 0 && m_d.isNear) {
         const std::uint64_t blocks = m_terms / widest;
@@ -58,9 +68,57 @@ LargeTerms::LargeTerms(const HostTensor &tensor, const workload::Distribution &d
     m_pairs.push_back({first, (first + distance) % m_terms});
 }
 
+/// Blocks of four kinds, as many of each: up in both operands, down in both, and up in one alone. What they add up to is nothing, and a row of either has
+/// as many of both.
+void LargeTerms::drawDrift()
+{
+    CipherRandom random(m_seed, termStreams + 3);
+    std::size_t length = driftBlock << (random.bits(0) % 2);
+    while (length > 1 && 8 * length > m_terms)
+        length /= 2;
+    const std::size_t blocks = m_terms / length / 4 * 4;
+    std::uint64_t counter = 1;
+    const auto order = randomOrder(blocks, [&] { return random.bits(counter++); });
+    m_first.assign(m_terms, 0);
+    m_second.assign(m_terms, 0);
+    for (std::size_t i = 0; i < blocks; ++i) {
+        const auto first = static_cast<float>(i % 4 < 2 ? m_d.drift : -m_d.drift);
+        const auto second = static_cast<float>(i % 2 == 0 ? m_d.drift : -m_d.drift);
+        for (std::size_t term = order[i] * length; term < (order[i] + 1) * length; ++term) {
+            m_first[term] = first;
+            m_second[term] = second;
+        }
+    }
+}
+
+void LargeTerms::drawOctaves()
+{
+    CipherRandom random(m_seed, termStreams + 4);
+    m_factors.assign(m_terms, 1);
+    for (std::size_t term = 0; term < m_terms; ++term) {
+        if (random.uniform(2 * term) >= scaledShare)
+            continue;
+        const bool isLarge = (random.bits(2 * term + 1) % 2 == 0) != m_d.isSecond;
+        m_factors[term] = std::ldexp(1.0F, isLarge ? m_d.termOctaves : -m_d.termOctaves);
+    }
+}
+
+std::size_t LargeTerms::termAt(std::size_t index) const
+{
+    const std::size_t term = m_d.sumsDown ? index / m_rowLength : index % m_rowLength;
+    return term % m_terms;
+}
+
 std::optional<double> LargeTerms::at(std::size_t index, double value) const
 {
-    const std::size_t term = m_d.sumsDown ? index / m_rowLength % m_terms : index % m_rowLength;
+    const std::size_t term = termAt(index);
+    if (m_d.drift != 0) {
+        const bool isOther =
+            m_d.classRows > 0 && index / m_rowLength / static_cast<std::size_t>(m_d.classRows) % 2 == 1;
+        return value + ((m_d.isSecond || isOther) ? m_second : m_first)[term];
+    }
+    if (m_d.termOctaves != 0)
+        return m_factors[term] == 1 ? std::nullopt : std::optional(m_factors[term] * value);
     if (m_d.spike != 0)
         return term == m_pairs.front().first ? std::optional(m_d.spike * value) : std::nullopt;
     const auto has = [&](const Pair &pair) {

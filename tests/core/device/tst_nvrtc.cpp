@@ -44,6 +44,31 @@ private slots:
     }
 
     /// What is said of mistakes is said once, and names the candidate's line.
+    void piecesOfTheStackAreRefused()
+    {
+        const std::string spelled =
+            "    asm volatile(\"{ .reg .u64 t; al\" \"loca.u64 t, %1, 16; cvta.local.u64 %0, t; }\" : "
+            "\"=l\"(to) : \"l\"(768ull));\n";
+        for (const std::string &how :
+             {spelled, std::string("    to = (unsigned long long)__builtin_alloca(n);\n")}) {
+            const auto compiled = compileCuda(
+                "extern \"C\" __global__ void f(int n, float *y)\n{\n    unsigned long long to;\n" + how
+                    + "    float *p = (float *)to;\n    p[n % 4] = y[0];\n    __syncthreads();\n"
+                      "    y[0] = p[n % 3];\n}\n",
+                "f.cu", {}, "sm_90a");
+            QVERIFY(compiled.has_value());
+            QVERIFY(!compiled->ok);
+            QVERIFY2(compiled->log.find("alloca") != std::string::npos, compiled->log.c_str());
+        }
+        // A name is none.
+        const auto named = compileCuda(
+            "struct A { __device__ static float alloca_u(float x) { return 2 * x; } };\n"
+            "extern \"C\" __global__ void my_alloca(float *y)\n{\n    y[0] = A::alloca_u(y[1]);\n}\n",
+            "f.cu", {}, "sm_90a");
+        QVERIFY(named.has_value());
+        QVERIFY2(named->ok, named->log.c_str());
+    }
+
     void mistakesAreToldOnce()
     {
         const auto compiled = compileCuda(

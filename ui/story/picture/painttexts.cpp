@@ -55,6 +55,18 @@ QStringList piecesOf(const QString &text)
     return pieces;
 }
 
+constexpr QChar brokenHere(0x200b); ///< zero width: behind a part of a name that goes on without a hyphen
+
+/// The last place of the first `most` letters behind which names are read in parts (mma.sync, row_max, tile/row); 0: there is none.
+qsizetype jointOf(const QString &piece, qsizetype most)
+{
+    for (qsizetype i = most; i > 1; --i) {
+        if (QStringLiteral("._/:").contains(piece[i - 1]))
+            return i;
+    }
+    return 0;
+}
+
 /// Pieces that are wider than a line, in parts that are not.
 QStringList narrowPieces(const QStringList &pieces, const QFontMetricsF &metrics, double width)
 {
@@ -65,9 +77,12 @@ QStringList narrowPieces(const QStringList &pieces, const QFontMetricsF &metrics
             qsizetype fits = piece.size() - leastPart;
             while (fits > leastPart && metrics.horizontalAdvance(piece.left(fits) + QLatin1Char('-')) > width)
                 --fits;
-            const QString part = piece.left(fits);
-            narrow << (part.endsWith(QLatin1Char('-')) ? part : part + QLatin1Char('-'));
-            piece.remove(0, fits);
+            const qsizetype joint = jointOf(piece, fits);
+            const QString part = piece.left(joint > 0 ? joint : fits);
+            narrow << (joint > 0                         ? part + brokenHere
+                       : part.endsWith(QLatin1Char('-')) ? part
+                                                         : part + QLatin1Char('-'));
+            piece.remove(0, part.size());
         }
         narrow << piece;
     }
@@ -76,7 +91,8 @@ QStringList narrowPieces(const QStringList &pieces, const QFontMetricsF &metrics
 
 QString joined(const QString &line, const QString &piece)
 {
-    return line.isEmpty() || line.endsWith(QLatin1Char('-')) ? line + piece : line + QLatin1Char(' ') + piece;
+    const bool goesOn = line.isEmpty() || line.endsWith(QLatin1Char('-')) || line.endsWith(brokenHere);
+    return goesOn ? line + piece : line + QLatin1Char(' ') + piece;
 }
 
 /// Words in lines of that width; what does not fit into the last one is elided.
