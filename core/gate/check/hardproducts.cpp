@@ -377,7 +377,9 @@ std::optional<workload::Case> driftingSums(const workload::Workload &workload, C
         d.isSecond = !isBoth && &tensor == operands->second;
         d.sumsDown = d.isSecond && operands->sumsDown;
         d.terms = operands->terms;
-        d.classRows = isBoth ? classRows << (random.bits(drawn) % 4) : 0;
+        if (const auto shape = workload.shapeOf(tensor, hard); isBoth && shape)
+            d.classRows = std::clamp<std::int64_t>((*shape)[shape->size() - 2] / 2, 1,
+                                                   classRows << (random.bits(drawn) % 4));
         hard.distributions[tensor.name] = d;
     }
     return hard;

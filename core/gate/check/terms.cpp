@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t termStreams = (std::uint64_t{3} << 32) + 32; // no tensor's
 constexpr double pairShare = 1.0 / 16;
-constexpr double scaledShare = 1.0 / 8;
+constexpr std::size_t scaledTerms = 8; ///< one in so many
 constexpr std::size_t driftBlock =
     64; ///< or twice as much: as many as are added up before somebody adds to a sum of more bits
 // Far enough apart that few terms are added up on the way, and too far for sixteen of them to be added up at once; or within two, four, eight or
@@ -94,12 +94,12 @@ void LargeTerms::drawDrift()
 void LargeTerms::drawOctaves()
 {
     CipherRandom random(m_seed, termStreams + 4);
+    std::uint64_t counter = 0;
+    const auto order = randomOrder(m_terms, [&] { return random.bits(counter++); });
     m_factors.assign(m_terms, 1);
-    for (std::size_t term = 0; term < m_terms; ++term) {
-        if (random.uniform(2 * term) >= scaledShare)
-            continue;
-        const bool isLarge = (random.bits(2 * term + 1) % 2 == 0) != m_d.isSecond;
-        m_factors[term] = std::ldexp(1.0F, isLarge ? m_d.termOctaves : -m_d.termOctaves);
+    for (std::size_t i = 0; i < std::max<std::size_t>(1, m_terms / scaledTerms); ++i) {
+        const bool isLarge = (random.bits(counter++) % 2 == 0) != m_d.isSecond;
+        m_factors[order[i]] = std::ldexp(1.0F, isLarge ? m_d.termOctaves : -m_d.termOctaves);
     }
 }
 
