@@ -108,7 +108,7 @@ private slots:
             const double ends = mean(drifting, &Walk::end) / mean(usual, &Walk::end);
             QVERIFY2(ends > 0.4 && ends < 3, qPrintable(QString::number(ends)));
             const double ways = mean(drifting, &Walk::farthest) / mean(usual, &Walk::farthest);
-            QVERIFY2(ways > 1.5, qPrintable(QString::number(ways)));
+            QVERIFY2(ways > 1.2, qPrintable(QString::number(ways)));
             const Matrix a = matrixOf(workload, drifting, "a");
             const auto most = std::max_element(a.values.begin(), a.values.end(),
                                                [](float x, float y) { return std::abs(x) < std::abs(y); });
@@ -142,7 +142,7 @@ private slots:
     /// One term in eight is far larger in one operand and as much smaller in the other; their products are as usual.
     void fewTermsAreOutOfProportion()
     {
-        for (const char *name : {"deep-gemm", "small-sgemm"}) {
+        for (const char *name : {"deep-gemm", "bias-gemm"}) {
             const auto workload = corpusWorkload(name);
             const auto content = contentOf(workload, "scaled terms");
             QVERIFY2(content, name);

@@ -115,7 +115,7 @@ private slots:
         const auto workload = corpusWorkload("small-sgemm");
         for (std::uint64_t seed = 0; seed < 8; ++seed) {
             const auto contents = hardContents(workload, seed);
-            QCOMPARE(contents.size(), std::size_t{7});
+            QCOMPARE(contents.size(), std::size_t{6});
             const workload::Case mixed = named(workload, seed, "mixed");
             const auto &a = mixed.distributions.at("a").parts;
             const auto &b = mixed.distributions.at("b").parts;
