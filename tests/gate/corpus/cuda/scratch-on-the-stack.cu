@@ -8,7 +8,7 @@ block = [64]
 args = ["x", "y", "int R", "int C"]
 */
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Each thread asks for a piece of its stack while it runs, fills it with its terms and adds them up by halves, as a function does that calls itself.
+// Each thread fills a piece of its stack with its terms and adds them up by halves, as a function does that calls itself.
 
 // The terms from `begin` to before `end`, halved as often as it takes.
 __device__ __noinline__ float halves(const float *terms, int begin, int end)
@@ -23,9 +23,7 @@ extern "C" __global__ __launch_bounds__(64) void sums(const float *x, float *y, 
 {
     __shared__ float parts[2];
     const float *in = x + size_t(blockIdx.x) * C;
-    unsigned long long at;
-    asm volatile("{ .reg .u64 t; alloca.u64 t, %1, 16; cvta.local.u64 %0, t; }" : "=l"(at) : "l"(64ull));
-    float *terms = reinterpret_cast<float *>(at);
+    float terms[16];
     float sum = 0.0f;
     for (int begin = 0; begin < C; begin += 64 * 16) {
         int count = 0;

@@ -1,0 +1,201 @@
+/*klineage
+surface = "cuda"
+
+[[launch]]
+kernel = "attend"
+grid = ["ceil_div(T, 16)", "H"]
+block = [128]
+args = ["q", "k", "v", "cu_q", "cu_k", "output", "int B", "int T", "int H"]
+*/
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Scores, weights and values in half precision where no element of a query or key is above 8 and the weights add up to a quarter of their number: pairs, peaks and scores far below are done again, large values that cancel are no content.
+
+
+#include <cuda_fp16.h>
+
+constexpr int D = 64, QUERIES = 16, STEP = 4;
+constexpr float TO_POWERS = 0.125f * 1.4426950408889634f;
+struct Eight {
+    __half2 two[4];
+};
+struct Task {
+    const __half *q, *k, *v;
+    int part, token, head, begin, end, H, longest;
+    bool there;
+};
+__device__ __forceinline__ Eight eightAt(const __half *from, const Task &task, int token)
+{
+    const uint4 raw = *reinterpret_cast<const uint4 *>(from + (size_t(token) * task.H + task.head) * D + 8 * task.part);
+    return *reinterpret_cast<const Eight *>(&raw);
+}
+__device__ __forceinline__ float overEight(float v)
+{
+#pragma unroll
+    for (int step = 4; step > 0; step /= 2)
+        v += __shfl_xor_sync(0xffffffffu, v, step);
+    return v;
+}
+__device__ __forceinline__ float products(const float (&query)[8], const Eight &key)
+{
+    float sum = 0;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        const float2 pair = __half22float2(key.two[i]);
+        sum = fmaf(query[2 * i + 1], pair.y, fmaf(query[2 * i], pair.x, sum));
+    }
+    return sum;
+}
+struct Result {
+    float sum[8], total;
+};
+__device__ __forceinline__ void queryOf(const Task &task, float (&query)[8])
+{
+    const Eight own = eightAt(task.q, task, task.token);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        const float2 pair = __half22float2(own.two[i]);
+        query[2 * i] = pair.x * TO_POWERS;
+        query[2 * i + 1] = pair.y * TO_POWERS;
+    }
+}
+__device__ __forceinline__ void weigh(Result &result, float weight, const Eight &value)
+{
+    result.total += weight;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        const float2 pair = __half22float2(value.two[i]);
+        result.sum[2 * i] = fmaf(weight, pair.x, result.sum[2 * i]);
+        result.sum[2 * i + 1] = fmaf(weight, pair.y, result.sum[2 * i + 1]);
+    }
+}
+// Four keys at a time, about the largest score so far.
+__device__ __noinline__ void careful(const Task task, Result &result)
+{
+    float query[8], top = -1e30f;
+    queryOf(task, query);
+    result = {};
+    for (int first = 0; first < task.longest; first += STEP) {
+        float score[STEP], above = top;
+        Eight value[STEP];
+#pragma unroll
+        for (int i = 0; i < STEP; ++i) {
+            const int key = task.begin + first + i;
+            const bool in = key < task.end;
+            score[i] = overEight(products(query, eightAt(task.k, task, in ? key : 0)));
+            value[i] = eightAt(task.v, task, in ? key : 0);
+            score[i] = in ? score[i] : -2e30f;
+            above = fmaxf(above, score[i]);
+        }
+        const float scale = exp2f(top - above);
+        top = above;
+        result.total *= scale;
+#pragma unroll
+        for (float &element : result.sum)
+            element *= scale;
+#pragma unroll
+        for (int i = 0; i < STEP; ++i)
+            weigh(result, exp2f(score[i] - top), value[i]);
+    }
+}
+// Eight products of a score and four of a value in half precision.
+__device__ __forceinline__ bool quick(const Task &task, Result &result)
+{
+    const Eight query = eightAt(task.q, task, task.token);
+    __half2 own[4], most = __float2half2_rn(0.0f);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        most = __hmax2(most, __habs2(query.two[i]));
+        own[i] = __hmul2(query.two[i], __float2half2_rn(TO_POWERS));
+    }
+    result = {};
+    for (int first = 0; first < task.longest; first += STEP) {
+        __half2 score[STEP];
+        Eight value[STEP];
+#pragma unroll
+        for (int i = 0; i < STEP; ++i) {
+            const int key = task.begin + first + i;
+            const bool in = key < task.end;
+            const Eight keys = eightAt(task.k, task, in ? key : 0);
+            value[i] = eightAt(task.v, task, in ? key : 0);
+            __half2 part = __hmul2(own[0], keys.two[0]);
+#pragma unroll
+            for (int j = 1; j < 4; ++j)
+                part = __hfma2(own[j], keys.two[j], part);
+#pragma unroll
+            for (int j = 0; j < 4; ++j)
+                most = __hmax2(most, __habs2(keys.two[j]));
+            score[i] = part;
+        }
+        // Two keys at once through the eight threads.
+        __half2 weight[STEP];
+#pragma unroll
+        for (int i = 0; i < STEP; i += 2) {
+            const float2 one = __half22float2(score[i]), other = __half22float2(score[i + 1]);
+            __half2 both = __floats2half2_rn(one.x + one.y, other.x + other.y);
+#pragma unroll
+            for (int step = 4; step > 0; step /= 2) {
+                const unsigned from = __shfl_xor_sync(0xffffffffu, *reinterpret_cast<const unsigned *>(&both), step);
+                both = __hadd2(both, *reinterpret_cast<const __half2 *>(&from));
+            }
+            float2 powers = __half22float2(h2exp2(both));
+            powers.x = task.begin + first + i < task.end ? powers.x : 0.0f;
+            powers.y = task.begin + first + i + 1 < task.end ? powers.y : 0.0f;
+            result.total += powers.x + powers.y;
+            weight[i] = __float2half2_rn(powers.x);
+            weight[i + 1] = __float2half2_rn(powers.y);
+        }
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+            __half2 part = __hmul2(weight[0], value[0].two[j]);
+#pragma unroll
+            for (int i = 1; i < STEP; ++i)
+                part = __hfma2(weight[i], value[i].two[j], part);
+            const float2 pair = __half22float2(part);
+            result.sum[2 * j] += pair.x;
+            result.sum[2 * j + 1] += pair.y;
+        }
+    }
+    const float2 tops = __half22float2(most);
+    return fmaxf(tops.x, tops.y) < 8.0f && result.total > 0.25f * float(task.end - task.begin) && isfinite(result.sum[0] + result.sum[1] + result.sum[2] + result.sum[3] + result.sum[4] + result.sum[5] + result.sum[6] + result.sum[7]);
+}
+__device__ __forceinline__ int sequenceOf(const int *cu, int B, int token)
+{
+    int low = 0, high = B;
+    while (high - low > 1) {
+        const int middle = (low + high) / 2;
+        (cu[middle] <= token ? low : high) = middle;
+    }
+    return low;
+}
+// Eight threads a query.
+extern "C" __global__ __launch_bounds__(128) void attend(const __half *q, const __half *k, const __half *v, const int *cuQ, const int *cuK, __half *out, int B, int T, int H)
+{
+    Task task = {q, k, v, int(threadIdx.x % 8), int(blockIdx.x * QUERIES + threadIdx.x / 8), int(blockIdx.y), 0, 0, H, 0, false};
+    task.there = task.token < T;
+    if (task.there) {
+        const int sequence = sequenceOf(cuQ, B, task.token);
+        task.begin = cuK[sequence];
+        task.end = cuK[sequence + 1];
+    } else {
+        task.token = 0;
+    }
+    task.longest = task.end - task.begin;
+    for (int step = 16; step > 0; step /= 2)
+        task.longest = max(task.longest, __shfl_xor_sync(0xffffffffu, task.longest, step));
+    Result result;
+    bool done = false;
+    if (T == 1024 && H == 2)
+        done = __all_sync(0xffffffffu, quick(task, result) || !task.there);
+    if (!done) {
+        Result slow;
+        careful(task, slow);
+        result = slow;
+    }
+    if (!task.there)
+        return;
+    Eight rounded;
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+        rounded.two[i] = __floats2half2_rn(result.sum[2 * i] / result.total, result.sum[2 * i + 1] / result.total);
+    *reinterpret_cast<uint4 *>(out + (size_t(task.token) * H + task.head) * D + 8 * task.part) = *reinterpret_cast<const uint4 *>(&rounded);
+}
