@@ -179,12 +179,11 @@ Change decide(const Interval &speedup, std::size_t rounds, std::optional<double>
     return speedup.high <= 1.0 + leastChange ? Change::NoGain : Change::Undecided;
 }
 
-bool losesOnAverage(std::span<const double> other, std::span<const double> candidate, double deviations)
+bool losesOnAverage(std::span<const double> other, std::span<const double> candidate, const FarSamples &far)
 {
-    constexpr double farBeyond = 1.1;
     constexpr double fewest = 3;
-    const auto farOf = [](std::span<const double> values) {
-        const double limit = farBeyond * median(values);
+    const auto farOf = [&far](std::span<const double> values) {
+        const double limit = far.beyond * median(values);
         return static_cast<double>(
             std::count_if(values.begin(), values.end(), [&](double value) { return value > limit; }));
     };
@@ -195,7 +194,7 @@ bool losesOnAverage(std::span<const double> other, std::span<const double> candi
         return false;
     const double own = farOf(candidate);
     const double others = farOf(other);
-    return own >= fewest && own - others > deviations * std::sqrt(own + others);
+    return own >= fewest && own - others > far.deviations * std::sqrt(own + others);
 }
 
 double lookLevel(std::size_t look)

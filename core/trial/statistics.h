@@ -43,10 +43,19 @@ namespace klineage::gate {
 /// The interval should come from blockedMedian(): one over rounds alone does not see what placement does.
 [[nodiscard]] Change decide(const Interval &speedup, std::size_t rounds, std::optional<double> copySpread);
 
-/// Few of the candidate's samples take so long (beyond 1.5 times the median) that its mean is no less than the other's, and there are more of
-/// those than the other has by so many standard deviations of their number: the median alone does not say what it costs.
+/// Which samples take far longer than others, and how many more of them say something.
+struct FarSamples {
+    double beyond = 1.5;   ///< of a side's median
+    double deviations = 3; ///< of their number, by which a candidate's are to be more than the other's
+};
+/// A processor's samples wander; a device's do not.
+inline constexpr FarSamples farOnHost{1.5, 3.0};
+inline constexpr FarSamples farOnDevice{1.1, 1.7};
+
+/// Some of the candidate's samples take so much longer that its mean is no less than the other's, and there are more of those than the other has: the
+/// median alone does not say what it costs.
 [[nodiscard]] bool losesOnAverage(std::span<const double> other, std::span<const double> candidate,
-                                  double deviations);
+                                  const FarSamples &far);
 
 /// The look-th look (1, 2, …) at a comparison that is still growing may err at this level, so that all looks together err in 5 %:
 /// 0.05 · 6/(π² look²).

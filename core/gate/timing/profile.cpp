@@ -314,7 +314,8 @@ Profiler::Step Profiler::compare(std::optional<double> spread)
         comparison.otherNs = median(subject.ns);
         comparison.change = decide(comparison.speedup, subject.ns.size(), spread);
         if (comparison.change == Change::Gain
-            && losesOnAverage(subject.ns, candidate.ns, m_trial.surface.device().isHost ? 3.0 : 1.7)) {
+            && losesOnAverage(subject.ns, candidate.ns,
+                              m_trial.surface.device().isHost ? farOnHost : farOnDevice)) {
             comparison.change = Change::NoGain;
             note("mean", "no gain over " + subject.name
                              + " on average: few samples of the candidate take far longer than its others");
