@@ -517,7 +517,7 @@ std::vector<workload::Case> hardProducts(const workload::Workload &workload, std
     }
     const bool driftsOnly = !little && !modest && random.bits(8) % 2 == 0;
     auto drifting = driftingSums(workload, random, ofOthers + 6);
-    if (little || modest || !driftsOnly || !drifting)
+    if (!driftsOnly || !drifting)
         add(scaledTerms(workload, random, ofOthers + 7));
     if (little || modest || driftsOnly)
         add(std::move(drifting));
