@@ -23,6 +23,8 @@ Status CudaBackend::open()
         return fail(ErrorCode::Unavailable, "Cannot find a CUDA device." + hint);
     if (auto done = m_driver.check(m_driver.deviceGet(&m_device, 0), "open CUDA device 0"); !done)
         return done;
+    // Room for local memory that has been taken once stays: graphs know where it is.
+    m_driver.devicePrimaryCtxSetFlags(m_device, CU_CTX_LMEM_RESIZE_TO_MAX);
     if (auto done =
             m_driver.check(m_driver.devicePrimaryCtxRetain(&m_context, m_device), "create a CUDA context");
         !done)
@@ -272,7 +274,10 @@ Status CudaBackend::setFills(SubjectId subject, const FillSets &fills)
             (fills[set][i].written ? written : others)[set].push_back((*placed)[i]);
     }
     (*found)->fills = FillTable(std::move(written), std::move(others));
-    return {};
+    (*found)->replays.clear();
+    if (auto done = m_helpers.overwriteStacks(m_stream.get(), 0, (*found)->subject->localBytes()); !done)
+        return done;
+    return m_driver.check(m_driver.streamSynchronize(m_stream.get()), "take room for local memory");
 }
 
 Result<std::vector<Region>> CudaBackend::regions(const std::vector<FillRegion> &wanted) const

@@ -24,6 +24,7 @@ namespace klineage::gate::cuda {
     X(deviceTotalMem, cuDeviceTotalMem, 3020) \
     X(deviceGetPCIBusId, cuDeviceGetPCIBusId, 4010) \
     X(devicePrimaryCtxRetain, cuDevicePrimaryCtxRetain, 7000) \
+    X(devicePrimaryCtxSetFlags, cuDevicePrimaryCtxSetFlags, 7000) \
     X(ctxSetCurrent, cuCtxSetCurrent, 4000) \
     X(ctxSynchronize, cuCtxSynchronize, 2000) \
     X(moduleLoadData, cuModuleLoadData, 2000) \

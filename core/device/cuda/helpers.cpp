@@ -291,6 +291,18 @@ Result<std::vector<std::uint64_t>> Helpers::sums(CUstream stream, const std::vec
     return sums;
 }
 
+Status Helpers::overwriteStacks(CUstream stream, std::uint32_t word, std::size_t localBytes) const
+{
+    if (localBytes == 0)
+        return {};
+    unsigned never = 0;
+    void *arguments[] = {&word, &never};
+    // Functions that call themselves go deeper than any attribute says.
+    CUfunction scrub = localBytes <= usualStack ? m_scrubStack : m_scrubDeep;
+    return launch(scrub, m_multiprocessors * m_blocksOf1024, 1, 1024, 0, stream, arguments,
+                  "klineage_scrub_stack");
+}
+
 Status Helpers::refill(CUstream stream, const FillTable &table, std::uint32_t word, std::size_t localBytes)
 {
     std::vector<Region> regions = table.all();
@@ -315,16 +327,8 @@ Status Helpers::refill(CUstream stream, const FillTable &table, std::uint32_t wo
         if (auto done = overGuards(m_guard, stream, at, m_guards.size(), 0); !done)
             return done;
     }
-    if (localBytes > 0) {
-        unsigned never = 0;
-        void *arguments[] = {&word, &never};
-        // Functions that call themselves go deeper than any attribute says.
-        CUfunction scrub = localBytes <= usualStack ? m_scrubStack : m_scrubDeep;
-        if (auto done = launch(scrub, m_multiprocessors * m_blocksOf1024, 1, 1024, 0, stream, arguments,
-                               "klineage_scrub_stack");
-            !done)
-            return done;
-    }
+    if (auto done = overwriteStacks(stream, word, localBytes); !done)
+        return done;
     CUdeviceptr used = m_room.get() + marksBytes();
     std::uint64_t usedBytes = m_roomBytes - marksBytes();
     void *wiped[] = {&used, &usedBytes, &word};

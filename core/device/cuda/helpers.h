@@ -114,6 +114,9 @@ public:
     /// with nothing of a candidate's. The stream has finished before.
     [[nodiscard]] Status refill(CUstream stream, const FillTable &table, std::uint32_t word,
                                 std::size_t localBytes);
+    /// Enqueues the overwriting of what threads have as local memory, as in refill(). The first time the driver takes room for it, and writes where
+    /// that is beside the parameters of graphs that it replays later: call it before any of them is watched.
+    [[nodiscard]] Status overwriteStacks(CUstream stream, std::uint32_t word, std::size_t localBytes) const;
     /// A byte of `regions`, of the guarded zones or of the slack that is not as refill() left it, or of `held` that is another; 0: none.
     /// The stream has finished before and after.
     [[nodiscard]] Result<CUdeviceptr> touched(CUstream stream, std::vector<Region> regions,
