@@ -182,6 +182,8 @@ Change decide(const Interval &speedup, std::size_t rounds, std::optional<double>
 bool losesOnAverage(std::span<const double> other, std::span<const double> candidate, const FarSamples &far)
 {
     constexpr double fewest = 3;
+    constexpr std::size_t mostStretches = 10;
+    constexpr double errors = 2;
     const auto farOf = [&far](std::span<const double> values) {
         const double limit = far.beyond * median(values);
         return static_cast<double>(
@@ -190,11 +192,26 @@ bool losesOnAverage(std::span<const double> other, std::span<const double> candi
     const auto meanOf = [](std::span<const double> values) {
         return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
     };
-    if (other.empty() || candidate.empty() || meanOf(candidate) < meanOf(other))
+    if (other.empty() || candidate.empty())
         return false;
     const double own = farOf(candidate);
     const double others = farOf(other);
-    return own >= fewest && own - others > far.deviations * std::sqrt(own + others);
+    if (own < fewest || own - others <= far.deviations * std::sqrt(own + others))
+        return false;
+    // How many there are is chance, of which stretches of time have more than others: as rough as the means of these say.
+    const std::size_t stretches = std::min(mostStretches, candidate.size());
+    std::vector<double> means;
+    for (std::size_t i = 0; i < stretches; ++i) {
+        const std::size_t begin = i * candidate.size() / stretches;
+        means.push_back(meanOf(candidate.subspan(begin, (i + 1) * candidate.size() / stretches - begin)));
+    }
+    const double mean = meanOf(means);
+    double squares = 0;
+    for (const double each : means)
+        squares += (each - mean) * (each - mean);
+    const auto count = static_cast<double>(stretches);
+    const double error = stretches > 1 ? std::sqrt(squares / (count - 1) / count) : 0;
+    return meanOf(candidate) + errors * error >= meanOf(other);
 }
 
 double lookLevel(std::size_t look)

@@ -45,15 +45,15 @@ namespace klineage::gate {
 
 /// Which samples take far longer than others, and how many more of them say something.
 struct FarSamples {
-    double beyond = 1.5;   ///< of a side's median
-    double deviations = 3; ///< of their number, by which a candidate's are to be more than the other's
+    double beyond = 1;     ///< of a side's median
+    double deviations = 0; ///< of their number, by which a candidate's are to be more than the other's
 };
 /// A processor's samples wander; a device's do not.
 inline constexpr FarSamples farOnHost{1.5, 3.0};
 inline constexpr FarSamples farOnDevice{1.1, 1.7};
 
-/// Some of the candidate's samples take so much longer that its mean is no less than the other's, and there are more of those than the other has: the
-/// median alone does not say what it costs.
+/// Some of the candidate's samples take so much longer that its mean is not certainly less than the other's (by two standard errors, from ten stretches
+/// of time), and there are more of those than the other has: the median alone does not say what it costs.
 [[nodiscard]] bool losesOnAverage(std::span<const double> other, std::span<const double> candidate,
                                   const FarSamples &far);
 

@@ -67,8 +67,8 @@ struct Distribution {
     double drift = 0;
     std::int64_t classRows =
         0; ///< with `drift`, of a tensor that is both operands: so many rows are as of the first, then as many of the second
-    /// Not in files, of an operand of a product: one term in eight is times this power of two, up or down, in the first one, and divided by it in the
-    /// second. 0: none.
+    /// Not in files, of an operand of a product: every second term is so many octaves smaller in one of the two, and up to 13 larger in the other. 0:
+    /// none.
     int termOctaves = 0;
     /// Not in files. When there are some, each row is filled as one of these says (row i of every tensor of a case as the same one), and
     /// nothing else here counts.
@@ -138,6 +138,8 @@ struct Tolerance {
     /// Empty: pointwise.
     std::optional<kernel::Expression> reduction;
     bool exact = false; ///< of a case: the other limits are 0 and the oracle is rounded to the output's type
+    /// Not in files: ‖out − oracle‖₂ / ‖oracle‖₂ as it was before results were rounded to their type (core/gate/check/comparison.h); 0: no limit.
+    double beforeRounding = 0;
 };
 
 /// The limits of the error class of an output of this type; integers must be exact. Table:

@@ -17,6 +17,7 @@ constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
 struct Partial {
     double errorSquares = 0;
     double expectedSquares = 0;
+    double unroundedSquares = 0;
     double largestError = 0;
     std::size_t finite = 0;
     std::size_t mismatches = 0;
@@ -64,7 +65,8 @@ struct Comparer {
     double absolute; ///< atol · RMS
     double relative;
     PoisonImage poison;
-    bool exact = false; ///< expected values are rounded to the type first
+    bool exact = false;     ///< expected values are rounded to the type first
+    bool unrounded = false; ///< errors before rounding are wanted
 
     void add(std::size_t i, Partial &partial) const
     {
@@ -75,6 +77,8 @@ struct Comparer {
             const double error = got - want;
             partial.errorSquares += error * error;
             partial.expectedSquares += want * want;
+            if (unrounded)
+                partial.unroundedSquares += squareBeforeRounding(got, want, dtype);
             partial.largestError = std::max(partial.largestError, std::abs(error));
             ok = std::abs(error) <= absolute + relative * std::abs(want);
         } else {
@@ -107,6 +111,7 @@ Partial compareAll(const Comparer &comparer)
     for (const Partial &partial : partials) {
         total.errorSquares += partial.errorSquares;
         total.expectedSquares += partial.expectedSquares;
+        total.unroundedSquares += partial.unroundedSquares;
         total.largestError = std::max(total.largestError, partial.largestError);
         total.mismatches += partial.mismatches;
         total.unwritten += partial.unwritten;
@@ -143,11 +148,28 @@ double relativeError(const ComparisonTotals &totals)
     return totals.errorSquares > 0 ? std::numeric_limits<double>::infinity() : 0.0;
 }
 
+double errorBeforeRounding(const ComparisonTotals &totals)
+{
+    return totals.expectedSquares > 0 ? std::sqrt(totals.unroundedSquares / totals.expectedSquares) : 0;
+}
+
+double squareBeforeRounding(double got, double want, kernel::DType dtype)
+{
+    const int bits = dtype == kernel::DType::BF16 ? 7 : dtype == kernel::DType::F16 ? 10 : 23;
+    const int least =
+        dtype == kernel::DType::F16 ? -14 : -126 + bits; // of what single precision has as it is
+    const int exponent = want == 0 ? least : std::max(std::ilogb(want), least);
+    const double distance = std::ldexp(1.0, exponent - bits);
+    const double excess = std::max(0.0, std::abs(got - want) - distance / 2);
+    return excess * std::max(2 * distance, excess);
+}
+
 bool holds(const ComparisonTotals &totals, kernel::DType dtype, std::size_t elements,
            const workload::Tolerance &tolerance)
 {
     const double slack = tolerance.exact ? 0 : roundingSlack(dtype, elements);
-    return totals.mismatches == 0 && relativeError(totals) <= tolerance.relL2 + slack;
+    return totals.mismatches == 0 && relativeError(totals) <= tolerance.relL2 + slack
+           && (tolerance.beforeRounding == 0 || errorBeforeRounding(totals) <= tolerance.beforeRounding);
 }
 
 double unitRoundoff(kernel::DType dtype)
@@ -190,14 +212,21 @@ OutputCheck compareOutput(std::span<const std::byte> out, kernel::DType dtype, s
     OutputCheck check;
     check.elements = expected.size();
     check.rms = rootMeanSquare(expected);
-    const Comparer comparer{out,    dtype,          expected, tolerance.atol * check.rms, tolerance.rtol,
-                            poison, tolerance.exact};
+    const Comparer comparer{out,
+                            dtype,
+                            expected,
+                            tolerance.atol * check.rms,
+                            tolerance.rtol,
+                            poison,
+                            tolerance.exact,
+                            tolerance.beforeRounding > 0};
     const Partial total = compareAll(comparer);
     check.mismatches = total.mismatches;
     check.unwritten = total.unwritten;
-    const ComparisonTotals totals{total.errorSquares, total.expectedSquares, total.largestError,
-                                  total.mismatches, total.first};
+    const ComparisonTotals totals{total.errorSquares, total.expectedSquares, total.unroundedSquares,
+                                  total.largestError, total.mismatches,      total.first};
     check.relativeL2 = relativeError(totals);
+    check.beforeRounding = errorBeforeRounding(totals);
     check.largestError = check.rms > 0 ? total.largestError / check.rms : total.largestError;
     if (total.mismatches > 0) {
         check.failure = OutputCheck::Failure::Element;
@@ -206,6 +235,8 @@ OutputCheck compareOutput(std::span<const std::byte> out, kernel::DType dtype, s
         check.got = load(out.data(), dtype, total.first);
     } else if (!holds(totals, dtype, check.elements, tolerance)) {
         check.failure = OutputCheck::Failure::RelativeL2;
+        if (check.relativeL2 <= tolerance.relL2 + roundingSlack(dtype, check.elements))
+            check.failure = OutputCheck::Failure::BeforeRounding;
     } else if (tolerance.rowSum > 0 && rowLength > 0) {
         checkRowSums(comparer, rowLength, tolerance.rowSum, check);
     }

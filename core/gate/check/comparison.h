@@ -16,10 +16,11 @@ using PoisonImage = std::span<const std::byte>;
 
 /// The outcome of comparing one output with the oracle; every element was looked at.
 struct OutputCheck {
-    enum class Failure { None, Element, RelativeL2, RowSum, Selection };
+    enum class Failure { None, Element, RelativeL2, BeforeRounding, RowSum, Selection };
     Failure failure = Failure::None;
-    double relativeL2 = 0; ///< ‖out − oracle‖₂ / ‖oracle‖₂; infinite when an error is
-    double rms = 0;        ///< of the oracle's finite elements
+    double relativeL2 = 0;     ///< ‖out − oracle‖₂ / ‖oracle‖₂; infinite when an error is
+    double beforeRounding = 0; ///< the same as it was before results were rounded
+    double rms = 0;            ///< of the oracle's finite elements
     std::size_t elements = 0;
     std::size_t mismatches = 0; ///< elements outside the tolerance
     std::size_t unwritten = 0;  ///< mismatches that still hold the poison
@@ -33,7 +34,7 @@ struct OutputCheck {
     [[nodiscard]] bool ok() const { return failure == Failure::None; }
 };
 
-/// Both metrics of the tolerance must hold: relative L2 (plus the type's unit roundoff over √elements: rounding does not average
+/// All metrics of the tolerance must hold: relative L2 (plus the type's unit roundoff over √elements: rounding does not average
 /// out in tiny outputs), and for each element |out − oracle| ≤ atol·RMS + rtol·|oracle|. NaN is
 /// expected only where the oracle is NaN, an infinity only the oracle's own. An exact tolerance takes nothing but the oracle rounded
 /// to the type. Multi-threaded.
@@ -45,13 +46,20 @@ struct OutputCheck {
 struct ComparisonTotals {
     double errorSquares = 0; ///< of what is finite on both sides
     double expectedSquares = 0;
+    double unroundedSquares = 0; ///< of the errors before results were rounded: see squareBeforeRounding()
     double largestError = 0;
     std::size_t mismatches = 0;
     std::size_t first = 0; ///< mismatch
 };
 /// ‖errors‖ / ‖expected‖; infinite when nothing was expected and something came, and when the largest error is.
 [[nodiscard]] double relativeError(const ComparisonTotals &totals);
-/// Whether both metrics hold; sums of rows, where there is a tolerance for them, are not among them.
+/// The same of the errors before results were rounded.
+[[nodiscard]] double errorBeforeRounding(const ComparisonTotals &totals);
+/// What one element adds to the squares of the errors that results had before they were rounded to nearest. A result that was off by δ is rounded to
+/// another number than the right one as often as |δ| to their distance u, and is then up to |δ| further off than rounding explains; so that of
+/// many, (u + u) times what rounding does not explain is δ² on average (below a distance). Few bits of a sum show in it that rounding hides.
+[[nodiscard]] double squareBeforeRounding(double got, double want, kernel::DType dtype);
+/// Whether all metrics hold; sums of rows, where there is a tolerance for them, are not among them.
 [[nodiscard]] bool holds(const ComparisonTotals &totals, kernel::DType dtype, std::size_t elements,
                          const workload::Tolerance &tolerance);
 

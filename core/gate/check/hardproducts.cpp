@@ -18,7 +18,7 @@ using kernel::DType;
 using workload::Distribution;
 using workload::DistributionKind;
 
-constexpr int fewestOctaves = 17; // beyond what half precision has
+constexpr int fewestOctaves = 17; // beyond what half precision has (of terms: of which it has few bits)
 constexpr int mostOctaves = 24;
 
 /// What is left of sums, in units of the root of their number, which is what independent terms about zero leave: as much as half precision loses in
@@ -385,7 +385,8 @@ std::optional<workload::Case> driftingSums(const workload::Workload &workload, C
     return hard;
 }
 
-/// Few terms whose elements are so large in one operand and so small in the other that half precision has neither: their products are as usual. Of bf16
+/// Every second term is large in one operand, though not for half precision, and so small in the other that half precision has few bits of it; their
+/// products are small, and sums as usual. What those bits were worth shows in results before they are rounded. Of bf16
 /// alone: in single precision rows may be added before they are multiplied (Strassen), which does not bear it.
 std::optional<workload::Case> scaledTerms(const workload::Workload &workload, CipherRandom &random,
                                           std::uint64_t drawn)
@@ -515,12 +516,12 @@ std::vector<workload::Case> hardProducts(const workload::Workload &workload, std
         add(cancellingSums(workload, Remainder::LowMeans, random, ofOthers + 4));
         add(smallOperands(workload, isFirst ? drawn : 1, isFirst ? 1 : drawn));
     }
-    const bool driftsOnly = !little && !modest && random.bits(8) % 2 == 0;
     auto drifting = driftingSums(workload, random, ofOthers + 6);
-    if (!driftsOnly || !drifting)
-        add(scaledTerms(workload, random, ofOthers + 7));
-    if (little || modest || driftsOnly)
-        add(std::move(drifting));
+    auto scaled = scaledTerms(workload, random, ofOthers + 7);
+    if (!little && !modest && drifting && scaled)
+        (random.bits(8) % 2 == 0 ? drifting : scaled).reset();
+    add(std::move(drifting));
+    add(std::move(scaled));
     add(oneLargeTerm(workload));
     add(smallOperands(workload, small, small));
     add(mixedOperands(workload, seed));

@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::uint64_t termStreams = (std::uint64_t{3} << 32) + 32; // no tensor's
 constexpr double pairShare = 1.0 / 16;
-constexpr std::size_t scaledTerms = 8; ///< one in so many
+constexpr std::size_t scaledTerms = 2; ///< one in so many
+constexpr int mostOctavesUp = 13;      ///< what is usual stays within half precision
 constexpr std::size_t driftBlock =
     64; ///< or twice as much: as many as are added up before somebody adds to a sum of more bits
 // Far enough apart that few terms are added up on the way, and too far for sixteen of them to be added up at once; or within two, four, eight or
@@ -99,7 +100,8 @@ void LargeTerms::drawOctaves()
     m_factors.assign(m_terms, 1);
     for (std::size_t i = 0; i < std::max<std::size_t>(1, m_terms / scaledTerms); ++i) {
         const bool isLarge = (random.bits(counter++) % 2 == 0) != m_d.isSecond;
-        m_factors[order[i]] = std::ldexp(1.0F, isLarge ? m_d.termOctaves : -m_d.termOctaves);
+        m_factors[order[i]] =
+            std::ldexp(1.0F, isLarge ? std::min(m_d.termOctaves, mostOctavesUp) : -m_d.termOctaves);
     }
 }
 

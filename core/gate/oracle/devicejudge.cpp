@@ -41,6 +41,7 @@ ComparisonTotals totalsOf(std::span<const ComparedBlock> blocks)
     for (const ComparedBlock &block : blocks) {
         totals.errorSquares += block.errorSquares;
         totals.expectedSquares += block.expectedSquares;
+        totals.unroundedSquares += block.unroundedSquares;
         totals.largestError = std::max(totals.largestError, block.largestError);
         if (block.mismatches > 0 && totals.mismatches == 0)
             totals.first = static_cast<std::size_t>(block.first);

@@ -17,6 +17,7 @@ namespace klineage::gate {
 struct ComparedBlock {
     double errorSquares = 0;
     double expectedSquares = 0;
+    double unroundedSquares = 0;
     double largestError = 0;
     std::int64_t mismatches = 0;
     std::int64_t first = 0;

@@ -133,6 +133,15 @@ Verdict mismatchVerdict(const Finding &finding, const Where &where)
                           + significantText(check.relativeL2, 6) + ", allowed is "
                           + significantText(finding.tolerance.relL2, 6) + " (" + placeOf(where) + ").";
         break;
+    case OutputCheck::Failure::BeforeRounding:
+        verdict.reason = "before_rounding";
+        verdict.evidence.push_back({"before_rounding", significantText(check.beforeRounding, 6)});
+        verdict.message = "Sums of " + finding.buffer + " lose too many bits: before results were rounded to "
+                          + "their type, their relative L2 error was "
+                          + significantText(check.beforeRounding, 3) + ", allowed is "
+                          + significantText(finding.tolerance.beforeRounding, 3) + " (" + placeOf(where)
+                          + ").";
+        break;
     case OutputCheck::Failure::RowSum:
         verdict.reason = "row_sum";
         verdict.message = "The row of " + finding.buffer + " that begins at " + finding.element + " sums to "

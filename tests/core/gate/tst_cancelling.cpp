@@ -259,8 +259,8 @@ private slots:
         QCOMPARE(widths.size(), std::size_t{4});
     }
 
-    /// Sums of so many products in half precision are wrong on some content of each seed, and right on usual content, where nobody would look;
-    /// whoever adds up as devices do is right on all, with room.
+    /// Sums of so many products in half precision are wrong on some content of each seed, and seem right on usual content but for what
+    /// rounding hides; whoever adds up as devices do is right on all, with room.
     void halfSumsAreWrong_data()
     {
         QTest::addColumn<QString>("name");
@@ -285,7 +285,10 @@ private slots:
         for (std::uint64_t seed = 0; seed < 4; ++seed) {
             const auto usual = makeInstance(workload, workload.cases.front(), seed).value();
             const OutputCheck seen = judge(workload, *usual, cheap);
-            QVERIFY(seen.failure == OutputCheck::Failure::None);
+            // Of 16 bits only what results were before they were rounded tells them there.
+            QVERIFY(
+                seen.failure
+                == (name == "small-fp8" ? OutputCheck::Failure::None : OutputCheck::Failure::BeforeRounding));
             for (const char *content : {"cancelling", "low means"}) {
                 for (const auto &hard : allNamed(workload, seed, content)) {
                     const auto instance = makeInstance(workload, hard, seed).value();

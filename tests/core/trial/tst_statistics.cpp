@@ -316,6 +316,13 @@ void TestStatistics::rareSamplesCountOnAverage()
         candidate[i] = 0.95 * other[i] * (i % 3 == 0 ? 1.4 : 1);
     QVERIFY(!losesOnAverage(other, candidate, farOnHost));
     QVERIFY(losesOnAverage(other, candidate, farOnDevice));
+    // At a stretch, and by chance less often than a third of the time: the mean is less, but nothing is certain of it.
+    candidate.assign(40, 0.95 * 1.34);
+    std::fill_n(candidate.begin() + 8, 4, 1.34 * 1.33);
+    QVERIFY(losesOnAverage(other, candidate, farOnDevice));
+    candidate.assign(40, 0.5 * 1.34); // of which it is
+    std::fill_n(candidate.begin() + 8, 4, 1.34);
+    QVERIFY(!losesOnAverage(other, candidate, farOnDevice));
 }
 
 void TestStatistics::looksShareOneLevel()

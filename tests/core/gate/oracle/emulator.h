@@ -52,4 +52,5 @@ void launchEmulated(int blocksX, int blocksY, int blocksZ, const Kernel &kernel)
 #define threadIdx klineage::test::emulatedThread
 #define blockIdx klineage::test::emulatedBlock
 #define __syncthreads() klineage::test::emulatedBarrier->arrive_and_wait()
+#define __float_as_uint(value) std::bit_cast<std::uint32_t>(static_cast<float>(value))
 #define __uint_as_float(bits) std::bit_cast<float>(static_cast<std::uint32_t>(bits))

@@ -168,7 +168,8 @@ void TestDeviceJudge::comparesAsTheCpuDoes()
     };
     set(5, -infinity, -infinity);
     set(6, notANumber, notANumber);
-    const workload::Tolerance tolerance{1e-2, 1e-2, 1e-3, 0, {}, {}};
+    workload::Tolerance tolerance{1e-2, 1e-2, 1e-3, 0, {}, {}};
+    tolerance.beforeRounding = 1;
     const auto check = [&](std::size_t mismatches, std::size_t first) {
         const OutputCheck cpu = compareOutput(out, type, 0, expected, tolerance);
         const double rms = rootMeanSquare(expected);
@@ -180,9 +181,16 @@ void TestDeviceJudge::comparesAsTheCpuDoes()
             QCOMPARE(cpu.index, first);
         }
         QVERIFY(isNear(relativeError(device), cpu.relativeL2));
+        QVERIFY(isNear(errorBeforeRounding(device), cpu.beforeRounding));
         QVERIFY(isNear(device.largestError / cpu.rms, cpu.largestError));
         QCOMPARE(holds(device, type, count, tolerance), cpu.ok());
     };
+    check(0, 0);
+    for (std::size_t i = 0; i < count;
+         i += 3) // 2^-10 off, as far as the type shows it; and what is smaller than its normal numbers
+        set(i == 6 ? 7 : i, expected[i == 6 ? 7 : i], expected[i == 6 ? 7 : i] * (1 + 0x1p-10));
+    set(9, 0x1p-30, 0);
+    set(10, 0, 0);
     check(0, 0);
     set(count - 1, 0.5, 0.6);
     check(1, count - 1);
@@ -196,10 +204,12 @@ void TestDeviceJudge::comparesAsTheCpuDoes()
 
 void TestDeviceJudge::totalsKnowTheFirstMismatch()
 {
-    const std::vector<ComparedBlock> found{{1, 2, 0.5, 0, 99}, {0, 4, 0.25, 3, 7}, {2, 1, 1.5, 1, 9}};
+    const std::vector<ComparedBlock> found{
+        {1, 2, 1, 0.5, 0, 99}, {0, 4, 0, 0.25, 3, 7}, {2, 1, 2, 1.5, 1, 9}};
     const ComparisonTotals totals = totalsOf(found);
     QCOMPARE(totals.errorSquares, 3.0);
     QCOMPARE(totals.expectedSquares, 7.0);
+    QCOMPARE(totals.unroundedSquares, 3.0);
     QCOMPARE(totals.largestError, 1.5);
     QCOMPARE(totals.mismatches, std::size_t{4});
     QCOMPARE(totals.first, std::size_t{7});
@@ -209,12 +219,12 @@ void TestDeviceJudge::holdsIsTheCpusDecision()
 {
     const workload::Tolerance tolerance{1e-3, 1, 1, 0, {}, {}};
     const std::size_t many = std::size_t{1} << 40; // where rounding averages out
-    QVERIFY(holds({0.99e-6, 1, 1, 0, 0}, DType::F16, many, tolerance));
-    QVERIFY(!holds({1.01e-6, 1, 1, 0, 0}, DType::F16, many, tolerance));
-    QVERIFY(!holds({0, 1, 1, 1, 0}, DType::F16, many, tolerance));
-    QVERIFY(holds({0, 0, 0, 0, 0}, DType::F16, many, tolerance));
-    QVERIFY(!holds({1e-30, 0, 0, 0, 0}, DType::F16, many, tolerance));
-    QVERIFY(!holds({notANumber, 1, 0, 0, 0}, DType::F16, many, tolerance));
+    QVERIFY(holds({0.99e-6, 1, 0, 1, 0, 0}, DType::F16, many, tolerance));
+    QVERIFY(!holds({1.01e-6, 1, 0, 1, 0, 0}, DType::F16, many, tolerance));
+    QVERIFY(!holds({0, 1, 0, 1, 1, 0}, DType::F16, many, tolerance));
+    QVERIFY(holds({0, 0, 0, 0, 0, 0}, DType::F16, many, tolerance));
+    QVERIFY(!holds({1e-30, 0, 0, 0, 0, 0}, DType::F16, many, tolerance));
+    QVERIFY(!holds({notANumber, 1, 0, 0, 0, 0}, DType::F16, many, tolerance));
 }
 
 void TestDeviceJudge::poisonsAsTheCpuDoes_data()

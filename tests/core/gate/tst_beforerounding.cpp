@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// What results were off by before they were rounded to their type: as it is, and of sums in half precision that rounding hides.
+#include "core/gate/check/caseinstance.h"
+#include "core/gate/check/comparison.h"
+#include "tests/paths.h"
+
+#include <QTest>
+
+#include <cmath>
+#include <filesystem>
+#include <random>
+#include <vector>
+
+using namespace klineage;
+using namespace klineage::gate;
+using kernel::DType;
+
+namespace {
+
+workload::Workload corpusWorkload(const char *name)
+{
+    const auto read = workload::readWorkload(std::filesystem::path(klineage::test::sourcePath())
+                                             / "tests/gate/corpus/workloads" / name);
+    if (!read)
+        qFatal("%s", read.error().message.c_str());
+    return *read;
+}
+
+double rounded(double value, DType dtype)
+{
+    std::byte bytes[8] = {};
+    kernel::storeElement(bytes, dtype, 0, value);
+    return kernel::loadElement(bytes, dtype, 0);
+}
+
+const HostTensor &named(const CaseInstance &instance, const std::string &name)
+{
+    for (const HostTensor &tensor : instance.tensors) {
+        if (tensor.name == name)
+            return tensor;
+    }
+    qFatal("no tensor %s", name.c_str());
+}
+
+/// y = x · weightᵀ, of which so many products at a time are added up in half precision (0: none) and the rest in single.
+OutputCheck checkOf(const CaseInstance &instance, std::size_t atOnce)
+{
+    const HostTensor &y = named(instance, "y");
+    const auto x = toFloats(named(instance, "x"));
+    const auto w = toFloats(named(instance, "weight"));
+    const std::size_t columns = y.rowLength();
+    const std::size_t rows = instance.expected.at("y").size() / columns;
+    const std::size_t terms = x.size() / rows;
+    std::vector<std::byte> out(rows * columns * kernel::sizeOf(y.dtype));
+    for (std::size_t i = 0; i < rows; ++i) {
+        for (std::size_t j = 0; j < columns; ++j) {
+            float sum = 0;
+            double half = 0;
+            for (std::size_t k = 0; k < terms; ++k) {
+                const double product = double(x[i * terms + k]) * w[j * terms + k];
+                if (atOnce == 0) {
+                    sum += static_cast<float>(product);
+                    continue;
+                }
+                half = rounded(half + product, DType::F16);
+                if ((k + 1) % atOnce == 0 || k + 1 == terms) {
+                    sum += static_cast<float>(half);
+                    half = 0;
+                }
+            }
+            kernel::storeElement(out.data(), y.dtype, i * columns + j, sum);
+        }
+    }
+    return compareOutput(out, y.dtype, columns, instance.expected.at("y"), instance.tolerance);
+}
+
+} // namespace
+
+class TestBeforeRounding : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    /// As large as they were, within a few per cent, whether they are far below the distance of two numbers or some of them.
+    void errorsAreWhatTheyWere()
+    {
+        std::mt19937_64 random(7);
+        std::normal_distribution<double> normal;
+        for (const DType dtype : {DType::BF16, DType::F16, DType::F32}) {
+            const double distance = 2 * unitRoundoff(dtype);
+            for (const double share : {1.0 / 64, 1.0 / 8, 4.0}) {
+                double were = 0;
+                double are = 0;
+                for (int i = 0; i < 200'000; ++i) {
+                    const double want = normal(random);
+                    const double off = share * distance * normal(random);
+                    were += off * off;
+                    are += squareBeforeRounding(rounded(want + off, dtype), want, dtype);
+                }
+                const double ratio = std::sqrt(are / were);
+                QVERIFY2(ratio > 0.8 && ratio < 1.25, qPrintable(QString("%1: %2").arg(share).arg(ratio)));
+            }
+        }
+    }
+
+    void whatIsRightIsOffByNothing()
+    {
+        std::mt19937_64 random(9);
+        std::normal_distribution<double> normal;
+        for (const DType dtype : {DType::BF16, DType::F16, DType::F32}) {
+            for (int i = 0; i < 20'000; ++i) {
+                const double want =
+                    static_cast<float>(std::ldexp(normal(random), i % 50 - 40)); // which is rounded once
+                QCOMPARE(squareBeforeRounding(rounded(want, dtype), want, dtype), 0.0);
+            }
+            QCOMPARE(squareBeforeRounding(0, 0, dtype), 0.0);
+        }
+    }
+
+    /// Beside usual contents, where no other metric tells sums of a few products in half precision from others.
+    void sumsInHalfPrecisionShow()
+    {
+        for (const char *name : {"deep-gemm", "half-gemm"}) {
+            workload::Workload workload = corpusWorkload(name);
+            workload::Case c = workload.cases.front();
+            c.axes = {{"M", 24}, {"N", 24}, {"K", 1024}};
+            const auto instance = makeInstance(workload, c, 11).value();
+            const OutputCheck single = checkOf(*instance, 0);
+            QVERIFY2(single.ok(), qPrintable(QString::number(std::log2(single.beforeRounding))));
+            QVERIFY2(single.beforeRounding < 0x1p-17,
+                     qPrintable(QString::number(std::log2(single.beforeRounding))));
+            for (const std::size_t atOnce : {4, 16, 64}) {
+                const OutputCheck half = checkOf(*instance, atOnce);
+                QVERIFY2(half.beforeRounding > 0x1p-14,
+                         qPrintable(QString::number(std::log2(half.beforeRounding))));
+                QVERIFY(!half.ok());
+                QVERIFY(std::string(name) == "half-gemm" || atOnce > 16
+                        || half.failure == OutputCheck::Failure::BeforeRounding);
+            }
+        }
+    }
+
+    /// Single precision, bytes, other operators and contents that are hard have no such limit.
+    void otherContentsHaveNoLimit()
+    {
+        const auto limitOf = [](const char *name, std::size_t which) {
+            const auto workload = corpusWorkload(name);
+            return makeInstance(workload, drawnAt(workload.cases.at(which), {}), 3)
+                .value()
+                ->tolerance.beforeRounding;
+        };
+        QCOMPARE(limitOf("small-sgemm", 0), 0.0);
+        QCOMPARE(limitOf("small-softmax", 0), 0.0);
+        QVERIFY(limitOf("deep-gemm", 1) > 0);
+        const auto workload = corpusWorkload("deep-gemm");
+        for (const workload::Case &c : workload.cases) {
+            const auto instance = makeInstance(workload, drawnAt(c, {}), 3).value();
+            QCOMPARE(instance->tolerance.beforeRounding > 0, c.distributions.empty());
+        }
+    }
+};
+
+QTEST_GUILESS_MAIN(TestBeforeRounding)
+#include "tst_beforerounding.moc"
