@@ -242,10 +242,7 @@ extern "C" __global__ void klineage_probe(Mark *marks)
 }
 
 // Where a parameter lies, and what blocks of a cooperative launch meet at.
-struct Wide { // as many parameters as any toolkit allows, nearly
-    u64 words[500];
-};
-extern "C" __global__ void klineage_places(const __grid_constant__ Wide own, u64 *places)
+extern "C" __global__ void klineage_places(const __grid_constant__ u64 own, u64 *places)
 {
     unsigned high, low;
     asm volatile("mov.u32 %0, %%envreg1;" : "=r"(high));
