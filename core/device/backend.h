@@ -54,6 +54,8 @@ struct CompileOutput {
         binary; ///< cubin, or the OpenCL program binary (may be empty when the backend keeps it)
     std::vector<Metric> metrics; ///< registers, static_shared, spills, binary_bytes, per kernel where known
     std::string compiler;        ///< "nvrtc 13.0", "pocl 3.1 (LLVM 15.0.6)"
+    bool usesLocal =
+        true; ///< CUDA: threads may write to memory of their own, in frames or at an address, whatever attributes say
     std::vector<CompiledLaunch>
         launches{}; ///< one a launch of the plan, where the compiler decides about them
 };

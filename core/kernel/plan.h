@@ -67,6 +67,7 @@ struct ResolvedPlan {
     std::vector<ResolvedBuffer> workspaces;
     std::vector<ResolvedTensorMap> tensorMaps;
     std::vector<ResolvedLaunch> launches;
+    bool usesLocal = true; ///< CUDA: threads may have memory of their own, though no attribute says so
 };
 
 /// How many warps a launch asks for, where the compiler decides about its threads: 1 to 32, a power of two. bindings: the tunables suffice.

@@ -5,13 +5,12 @@
 #include "core/device/cuda/headers/standardheaders.h"
 #include "core/device/cuda/library.h"
 #include "core/device/cuda/ptxaslog.h"
+#include "core/device/cuda/ptxwords.h"
 
 #include <nvrtc.h>
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
-#include <string_view>
 
 namespace klineage::gate {
 
@@ -111,23 +110,6 @@ std::vector<std::byte> ptxOf(const Nvrtc &nvrtc, nvrtcProgram program)
     return ptx;
 }
 
-/// Whether it takes pieces of the stack as it runs (alloca), by whatever spelling: no attribute of a kernel says how much, and what lies there lasts
-/// from sample to sample.
-bool takesFromTheStack(const std::vector<std::byte> &ptx)
-{
-    constexpr std::string_view instruction = "alloca.";
-    const std::string_view text(reinterpret_cast<const char *>(ptx.data()), ptx.size());
-    const auto isPartOfName = [](char c) {
-        return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$' || c == '%';
-    };
-    for (auto at = text.find(instruction); at != std::string_view::npos;
-         at = text.find(instruction, at + 1)) {
-        if (at == 0 || !isPartOfName(text[at - 1]))
-            return true;
-    }
-    return false;
-}
-
 /// Those that the toolkit has no file of its own for.
 struct Headers {
     std::vector<const char *> names;
@@ -201,11 +183,14 @@ Result<CompileOutput> compileOnce(const Nvrtc &nvrtc, const std::string &source,
         const bool isVirtual = target.rfind("compute_", 0) == 0;
         output.binary = isVirtual ? ptxOf(nvrtc, program) : cubinOf(nvrtc, program);
         output.ok = !output.binary.empty();
-        if (takesFromTheStack(isVirtual ? output.binary : ptxOf(nvrtc, program))) {
+        const auto ptx = isVirtual ? output.binary : ptxOf(nvrtc, program);
+        const cuda::LocalUse use = cuda::localUseOf({reinterpret_cast<const char *>(ptx.data()), ptx.size()});
+        output.usesLocal = use.any;
+        if (use.takesFromStack) {
             output.ok = false;
             output.log +=
-                "error: it takes a piece of the stack as it runs (alloca), which is not offered: what lies "
-                "there lasts from launch to launch. Use a local array, or a workspace of the plan.\n";
+                "error: it takes a piece of the stack as it runs (alloca, stacksave), which is not offered: "
+                "what lies there lasts from launch to launch. Use a local array, or a workspace of the plan.\n";
         }
         output.metrics = cuda::metricsFromPtxasLog(output.log);
         output.metrics.push_back({"binary_bytes", static_cast<double>(output.binary.size()), "B", ""});

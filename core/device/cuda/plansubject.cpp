@@ -80,6 +80,7 @@ private:
     std::vector<std::vector<CUtensorMap>> m_maps; ///< [set][map]
     std::vector<PreparedLaunch> m_launches;
     std::vector<ZeroFill> m_zeroFills;
+    bool m_usesLocal = true;
 };
 
 Result<CUdeviceptr> PlanSubject::addressOf(const std::string &name, std::size_t set) const
@@ -221,6 +222,7 @@ Status PlanSubject::prepare(CUmodule module, const kernel::ResolvedPlan &plan)
         return fail(ErrorCode::Internal, "Cannot prepare a plan without a buffer set.");
     if (auto encoded = encodeMaps(plan); !encoded)
         return encoded;
+    m_usesLocal = plan.usesLocal;
     for (const kernel::ResolvedBuffer &workspace : plan.workspaces) {
         if (workspace.init == kernel::WorkspaceInit::Zero)
             m_zeroFills.push_back({workspace.name, static_cast<std::size_t>(workspace.bytes())});
@@ -353,7 +355,7 @@ Status PlanSubject::checkLocal(const PreparedLaunch &prepared) const
 
 std::size_t PlanSubject::localBytes() const
 {
-    std::size_t most = 0;
+    std::size_t most = m_usesLocal ? 1 : 0; // frames, and what is written at an address, no attribute says
     for (const PreparedLaunch &prepared : m_launches)
         most = std::max(most, localBytesOf(prepared));
     return most;

@@ -50,7 +50,8 @@ json write(const CompileOutput &output)
     json out = {{"ok", output.ok},
                 {"log", output.log},
                 {"metrics", write(output.metrics)},
-                {"compiler", output.compiler}};
+                {"compiler", output.compiler},
+                {"uses_local", output.usesLocal}};
     for (const CompiledLaunch &launch : output.launches) {
         json maps = json::array();
         for (const CompiledLaunch::Map &map : launch.maps) {
@@ -312,6 +313,7 @@ CompileOutput decode(const json &in)
     output.log = in.at("log").get<std::string>();
     output.metrics = decode<std::vector<Metric>>(in.at("metrics"));
     output.compiler = in.at("compiler").get<std::string>();
+    output.usesLocal = in.value("uses_local", true);
     if (const auto launches = in.find("launches"); launches != in.end())
         output.launches = decode<std::vector<CompiledLaunch>>(*launches);
     return output;

@@ -121,7 +121,8 @@ json write(const kernel::ResolvedPlan &plan)
         launches.push_back(writeLaunch(launch));
     return {{"workspaces", std::move(workspaces)},
             {"tensormaps", std::move(maps)},
-            {"launches", std::move(launches)}};
+            {"launches", std::move(launches)},
+            {"uses_local", plan.usesLocal}};
 }
 
 template <>
@@ -141,6 +142,7 @@ kernel::ResolvedPlan decode(const json &in)
         plan.tensorMaps.push_back(readTensorMap(entry));
     for (const json &entry : in.at("launches"))
         plan.launches.push_back(readLaunch(entry));
+    plan.usesLocal = in.at("uses_local").get<bool>();
     return plan;
 }
 

@@ -12,32 +12,56 @@ namespace klineage::gate {
 
 namespace {
 
+/// Of one result; 0: not known.
+double termsOfSum(const workload::Workload &workload, const workload::Case &c)
+{
+    const bool isConvolution = workload.oracle == "conv2d_nhwc";
+    const workload::Tensor *tensor = tensorOf(workload, isConvolution ? "weight" : "a");
+    const auto shape = tensor ? workload.shapeOf(*tensor, c) : std::vector<std::int64_t>();
+    if (!shape || shape->empty())
+        return 0;
+    return static_cast<double>(isConvolution ? shape->front() : shape->back());
+}
+
+/// Whether sums of such elements are about as large as what is added up.
+bool isUsual(const workload::Distribution &d)
+{
+    if (d.kind != workload::DistributionKind::Normal && d.kind != workload::DistributionKind::Uniform)
+        return false;
+    return d.parts.empty() && d.cancels == 0 && d.spike == 0 && d.pair == 0 && d.drift == 0 && d.factor == 1
+           && d.lift == 0 && d.lastHead == 1;
+}
+
 /// How far off a product's results may be before they are rounded to their type, of contents whose sums are as large as what is added up. On an H200,
 /// sums in single precision, in tensor cores too, are off by 2^-16 of them at most and mostly by 2^-20; sums of as few as two or
-/// sixteen products in half precision by 2^-13.2 to 2^-11.5, wherever they are taken and whatever a guard would look for elsewhere. 0 where that
-/// says nothing: operands whose products are rounded themselves.
+/// sixteen products in half precision by 2^-13.2 to 2^-11.5, wherever they are taken and whatever a guard would look for elsewhere. What tensor cores cut
+/// off has one sign, so that it adds up where terms have one: more is allowed of very long sums. 0 where that says nothing: operands whose
+/// products are rounded themselves.
 double limitBeforeRounding(const workload::Workload &workload, const workload::Case &c)
 {
     constexpr double limit = 0x1p-15;
+    constexpr double usualTerms = 8192;
     constexpr std::array products{"matmul_nn", "matmul_nt", "matmul_grouped_nn", "conv2d_nhwc"};
-    const bool isUsual = !c.exact
-                         && std::all_of(c.distributions.begin(), c.distributions.end(),
-                                        [](const auto &entry) { return entry.second.termOctaves != 0; });
-    if (!isUsual || std::none_of(products.begin(), products.end(), [&](const char *name) {
+    if (c.exact || std::none_of(products.begin(), products.end(), [&](const char *name) {
             return workload.oracle == name;
         }))
         return 0;
+    bool hasSixteen = false;
     const bool fits =
         std::all_of(workload.tensors.begin(), workload.tensors.end(), [&](const workload::Tensor &tensor) {
             const auto &d = workload.distributionOf(tensor, c);
-            const bool isNarrow = tensor.dtype == kernel::DType::F16 || tensor.dtype == kernel::DType::BF16;
-            return tensor.role == workload::Role::Output ? kernel::isFloat(tensor.dtype)
-                   : d.kind == workload::DistributionKind::Offsets
-                       ? true
-                       : d.kind == workload::DistributionKind::Normal
-                             && (isNarrow || tensor.shape.size() == 1);
+            if (tensor.role == workload::Role::Output)
+                return kernel::isFloat(tensor.dtype);
+            if (d.kind == workload::DistributionKind::Offsets)
+                return true;
+            const bool isOperand = tensor.shape.size() > 1;
+            const bool isSixteen = tensor.dtype == kernel::DType::F16 || tensor.dtype == kernel::DType::BF16;
+            hasSixteen = hasSixteen || (isOperand && isSixteen);
+            return isUsual(d) && (!isOperand || isSixteen || tensor.dtype == kernel::DType::F8E4M3);
         });
-    return fits ? limit * std::sqrt(c.stretch) : 0;
+    return fits && hasSixteen
+               ? limit * std::sqrt(c.stretch) * std::max(1.0, termsOfSum(workload, c) / usualTerms)
+               : 0;
 }
 
 } // namespace

@@ -244,6 +244,8 @@ StageResult<kernel::ResolvedPlan> resolveFor(const PreparedCandidate &prepared, 
         if (auto applied = applyDecisions(prepared.compiled.launches, *tensors, bindings, *plan); !applied)
             plan = tl::unexpected(applied.error());
     }
+    if (plan)
+        plan->usesLocal = prepared.compiled.usesLocal;
     auto large = plan ? tooLarge(*plan, *tensors, context) : std::nullopt;
     if (plan && !large)
         return std::move(*plan);
