@@ -100,8 +100,10 @@ public:
         walkPaths();
         scanShapes();
         Retrieval out;
-        for (auto &[card, reasons] : m_taken)
-            out.taken.push_back({std::string(m_index.name(card)), scoreOf(card), std::move(reasons)});
+        for (auto &[card, reasons] : m_taken) {
+            const Score parts = scoreOf(card);
+            out.taken.push_back({std::string(m_index.name(card)), parts.sum(), std::move(reasons), parts});
+        }
         std::sort(out.taken.begin(), out.taken.end(), [](const Retrieved &a, const Retrieved &b) {
             return a.score != b.score ? a.score > b.score : a.card < b.card;
         });
@@ -125,34 +127,38 @@ private:
         return known == Kept;
     }
 
-    [[nodiscard]] double scoreOf(Id card) const
+    [[nodiscard]] Score scoreOf(Id card) const
     {
         const Shape &shape = m_index.shapes[m_index.shapeOfCard[card]];
+        const Contract &contract = m_index.contracts[shape.contract];
+        Score out;
+        out.workload = weights[0] * m_likeness.caseSet[shape.cases];
+        out.language = weights[1] * m_likeness.languageSet[shape.languages];
+        out.platform = weights[2] * m_likeness.platformSet[shape.platforms];
+        out.priorActions = weights[3] * m_likeness.priorChoice[shape.priors];
+        out.family = familyWeight * familyOf(shape);
+        // What orders the cards that were taken and would be too slow to ask of all.
+        if (!m_index.featureSets[contract.required].empty())
+            out.continuation = continuation;
+        if (const auto named = m_index.needSets[contract.families]; !named.empty()) {
+            if (m_likeness.languageSet[shape.languages] == 0) {
+                out.language += portability * weights[1];
+                out.platform += portability * weights[2];
+            }
+            if (const std::size_t all = m_target.families.size(); all > 0) {
+                const auto shared = std::count_if(named.begin(), named.end(), [&](Id family) {
+                    return m_likeness.needs[family] == Holds::Yes;
+                });
+                out.family = familyWeight
+                             * std::max(static_cast<double>(shared) / static_cast<double>(all),
+                                        m_likeness.familySet[shape.cases]);
+            }
+        }
         const auto path = std::lower_bound(m_steps.begin(), m_steps.end(), card,
                                            [](const PathStep &step, Id id) { return step.card < id; });
-        const Group &group = m_index.groups[m_index.groupOfShape[m_index.shapeOfCard[card]]];
-        return weighted(group) + ofShape(shape) + ofContract(shape, group)
-               + (path == m_steps.end() || path->card != card ? 0 : pathWeight * path->similarity);
-    }
-
-    /// What orders the cards that were taken and would be too slow to ask of all.
-    [[nodiscard]] double ofContract(const Shape &shape, const Group &group) const
-    {
-        const Contract &contract = m_index.contracts[shape.contract];
-        double out = m_index.featureSets[contract.required].empty() ? 0 : continuation;
-        const auto named = m_index.needSets[contract.families];
-        if (named.empty())
-            return out;
-        if (m_likeness.languageSet[group.languages] == 0)
-            out += portability * (weights[1] + weights[2]);
-        const std::size_t all = m_target.families.size();
-        if (all == 0)
-            return out;
-        const auto shared = std::count_if(named.begin(), named.end(),
-                                          [&](Id family) { return m_likeness.needs[family] == Holds::Yes; });
-        const double share = std::max(static_cast<double>(shared) / static_cast<double>(all),
-                                      m_likeness.familySet[shape.cases]);
-        return out + familyWeight * (share - 1); // all of it stands in the sum
+        if (path != m_steps.end() && path->card == card)
+            out.path = pathWeight * path->similarity;
+        return out;
     }
 
     /// What a group's shapes share of the score.
@@ -162,16 +168,20 @@ private:
         return weights[0] * parts[0] + weights[1] * parts[1] + weights[2] * parts[2];
     }
 
-    /// What is a shape's own. A card that names families is left out where they don't fit; one that names none is taken for what the
-    /// operators have that it was verified on.
+    /// A card that names families is left out where they don't fit; one that names none is taken for what the operators have that it
+    /// was verified on.
+    [[nodiscard]] double familyOf(const Shape &shape) const
+    {
+        if (!m_likeness.knowsFamilies)
+            return 0;
+        const bool namesThem = !m_index.needSets[m_index.contracts[shape.contract].families].empty();
+        return namesThem ? 1 : m_likeness.familySet[shape.cases];
+    }
+
+    /// What is a shape's own of the score.
     [[nodiscard]] double ofShape(const Shape &shape) const
     {
-        double family = 0;
-        if (m_likeness.knowsFamilies) {
-            const bool namesThem = !m_index.needSets[m_index.contracts[shape.contract].families].empty();
-            family = namesThem ? 1 : m_likeness.familySet[shape.cases];
-        }
-        return weights[3] * m_likeness.priorChoice[shape.priors] + familyWeight * family;
+        return weights[3] * m_likeness.priorChoice[shape.priors] + familyWeight * familyOf(shape);
     }
 
     /// The lists of one dimension. A shape goes to one of them, and which one is only asked when either wants it.
@@ -306,7 +316,7 @@ private:
         for (const auto &[card, reasons] : m_blocked) {
             auto broken = brokenRules(m_index, m_likeness, m_target,
                                       m_index.shapes[m_index.shapeOfCard[card]], m_options.hypotheses);
-            order.push_back({scoreOf(card) / (1.0 + static_cast<double>(broken.size())), card});
+            order.push_back({scoreOf(card).sum() / (1.0 + static_cast<double>(broken.size())), card});
             rules.emplace(card, std::move(broken));
         }
         std::sort(order.begin(), order.end(), [](const Near &a, const Near &b) {
