@@ -31,11 +31,13 @@ constexpr std::array weights{3.0, 0.5, 3.0, 1.0};
 constexpr double pathWeight = 0.6;
 constexpr double familyWeight = 5;
 
-/// What a card that says what it needs counts in another language or on another kind of device than it was verified on, of what it
-/// counts there.
-constexpr double portability = 0.7;
+/// What counts, of what it counts there, in another language or on another kind of device than a card was verified on: of the workload,
+/// and, of a card that says what it needs, of the language and the platform, where it is at least this for another generation too.
+constexpr double portability = 0.5;
 /// Of a card that goes on from something the code has.
 constexpr double continuation = 0.5;
+/// Of a card that provides what a better one of the result provides too: one of them is enough.
+constexpr double alternative = -1;
 
 struct Ranked {
     double similarity = 0;
@@ -100,13 +102,9 @@ public:
         walkPaths();
         scanShapes();
         Retrieval out;
-        for (auto &[card, reasons] : m_taken) {
-            const Score parts = scoreOf(card);
-            out.taken.push_back({std::string(m_index.name(card)), parts.sum(), std::move(reasons), parts});
-        }
-        std::sort(out.taken.begin(), out.taken.end(), [](const Retrieved &a, const Retrieved &b) {
-            return a.score != b.score ? a.score > b.score : a.card < b.card;
-        });
+        for (const auto &[card, parts] : ordered())
+            out.taken.push_back(
+                {std::string(m_index.name(card)), parts.sum(), std::move(m_taken[card]), parts});
         collectBlocked(out);
         return out;
     }
@@ -127,33 +125,89 @@ private:
         return known == Kept;
     }
 
-    [[nodiscard]] Score scoreOf(Id card) const
+    /// The cards that were taken, best first.
+    [[nodiscard]] std::vector<std::pair<Id, Score>> ordered() const
     {
-        const Shape &shape = m_index.shapes[m_index.shapeOfCard[card]];
-        const Contract &contract = m_index.contracts[shape.contract];
-        Score out;
-        out.workload = weights[0] * m_likeness.caseSet[shape.cases];
-        out.language = weights[1] * m_likeness.languageSet[shape.languages];
-        out.platform = weights[2] * m_likeness.platformSet[shape.platforms];
-        out.priorActions = weights[3] * m_likeness.priorChoice[shape.priors];
-        out.family = familyWeight * familyOf(shape);
-        // What orders the cards that were taken and would be too slow to ask of all.
-        if (!m_index.featureSets[contract.required].empty())
-            out.continuation = continuation;
-        if (const auto named = m_index.needSets[contract.families]; !named.empty()) {
-            if (m_likeness.languageSet[shape.languages] == 0) {
-                out.language += portability * weights[1];
-                out.platform += portability * weights[2];
-            }
-            if (const std::size_t all = m_target.families.size(); all > 0) {
-                const auto shared = std::count_if(named.begin(), named.end(), [&](Id family) {
-                    return m_likeness.needs[family] == Holds::Yes;
-                });
-                out.family = familyWeight
-                             * std::max(static_cast<double>(shared) / static_cast<double>(all),
-                                        m_likeness.familySet[shape.cases]);
+        std::vector<std::pair<Id, Score>> cards;
+        for (const auto &[card, reasons] : m_taken)
+            cards.emplace_back(card, scoreOf(card));
+        const auto better = [](const auto &a, const auto &b) { // by name where they are equal
+            const double first = a.second.sum();
+            const double second = b.second.sum();
+            return first != second ? first > second : a.first < b.first;
+        };
+        std::sort(cards.begin(), cards.end(), better);
+        std::vector<Id> seen;
+        for (auto &[card, parts] : cards) {
+            const Id provided = contractOf(card).provided;
+            if (std::find(seen.begin(), seen.end(), provided) != seen.end())
+                parts.alternative = alternative;
+            else if (!m_index.featureSets[provided].empty())
+                seen.push_back(provided);
+        }
+        std::sort(cards.begin(), cards.end(), better);
+        return cards;
+    }
+
+    [[nodiscard]] const Shape &shapeOf(Id card) const { return m_index.shapes[m_index.shapeOfCard[card]]; }
+    [[nodiscard]] const Contract &contractOf(Id card) const
+    {
+        return m_index.contracts[shapeOf(card).contract];
+    }
+
+    [[nodiscard]] static double ofWorkload(double workload, double platform)
+    {
+        return weights[0] * workload * (platform == 0 ? portability : 1);
+    }
+
+    /// What a workload on a platform counts.
+    static void setPlace(Score &score, double workload, double platform, bool saysNeeds)
+    {
+        score.workload = ofWorkload(workload, platform);
+        score.platform = weights[2] * (saysNeeds ? std::max(platform, portability) : platform);
+    }
+
+    /// A workload and a platform count together, where the card was verified on one of them on the other: softmax on a processor and a
+    /// product on a GPU are no softmax on a GPU.
+    void setBestPlace(Score &score, const Shape &shape, bool saysNeeds) const
+    {
+        const auto places = m_index.placeSets[shape.places];
+        if (places.empty())
+            setPlace(score, m_likeness.caseSet[shape.cases], m_likeness.platformSet[shape.platforms],
+                     saysNeeds);
+        for (const Id id : places) {
+            const auto [workload, platform] = m_index.places[id];
+            Score at;
+            setPlace(at, m_likeness.workload[workload], m_likeness.platform[platform], saysNeeds);
+            if (at.workload + at.platform > score.workload + score.platform) {
+                score.workload = at.workload;
+                score.platform = at.platform;
             }
         }
+    }
+
+    /// More than orders the cards of a dimension: what would be too slow to ask of all.
+    [[nodiscard]] Score scoreOf(Id card) const
+    {
+        const Shape &shape = shapeOf(card);
+        const Contract &contract = contractOf(card);
+        const auto named = m_index.needSets[contract.families];
+        Score out;
+        setBestPlace(out, shape, !named.empty());
+        out.language =
+            weights[1] * std::max(m_likeness.languageSet[shape.languages], named.empty() ? 0 : portability);
+        out.priorActions = weights[3] * m_likeness.priorChoice[shape.priors];
+        out.family = familyWeight * familyOf(shape);
+        if (const std::size_t all = m_target.families.size(); all > 0 && !named.empty()) {
+            const auto shared = std::count_if(named.begin(), named.end(), [&](Id family) {
+                return m_likeness.needs[family] == Holds::Yes;
+            });
+            out.family = familyWeight
+                         * std::max(static_cast<double>(shared) / static_cast<double>(all),
+                                    m_likeness.familySet[shape.cases]);
+        }
+        if (!m_index.featureSets[contract.required].empty())
+            out.continuation = continuation;
         const auto path = std::lower_bound(m_steps.begin(), m_steps.end(), card,
                                            [](const PathStep &step, Id id) { return step.card < id; });
         if (path != m_steps.end() && path->card == card)
@@ -165,7 +219,7 @@ private:
     [[nodiscard]] double weighted(const Group &group) const
     {
         const std::array<double, 3> parts = partsOf(group);
-        return weights[0] * parts[0] + weights[1] * parts[1] + weights[2] * parts[2];
+        return ofWorkload(parts[0], parts[2]) + weights[1] * parts[1] + weights[2] * parts[2];
     }
 
     /// A card that names families is left out where they don't fit; one that names none is taken for what the operators have that it

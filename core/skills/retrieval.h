@@ -49,10 +49,11 @@ struct Score {
     double family = 0;       ///< of the operator
     double continuation = 0; ///< it goes on from what the code has
     double path = 0;         ///< it is a step of a lineage
+    double alternative = 0;  ///< a better card provides the same
 
     [[nodiscard]] double sum() const
     {
-        return workload + language + platform + priorActions + family + continuation + path;
+        return workload + language + platform + priorActions + family + continuation + path + alternative;
     }
 };
 

@@ -87,6 +87,15 @@ LineagePath readPath(const TomlTable &table)
     return path;
 }
 
+/// Tags name the types of the inputs before those of the outputs, as tagsOf() does; the inputs of each of these workloads are of one type.
+std::vector<std::string> inputTypes(const std::vector<std::string> &tags)
+{
+    static const std::set<std::string, std::less<>> types{"f32", "bf16", "f16", "f8e4m3", "i32"};
+    const auto first =
+        std::find_if(tags.begin(), tags.end(), [](const std::string &tag) { return types.contains(tag); });
+    return first == tags.end() ? std::vector<std::string>() : std::vector{*first};
+}
+
 LabelledTarget readTarget(const TomlTable &table, const std::map<std::string, const Card *> &cards,
                           const std::vector<WorkloadTags> &workloads)
 {
@@ -95,7 +104,7 @@ LabelledTarget readTarget(const TomlTable &table, const std::map<std::string, co
     for (const WorkloadTags &workload : workloads) {
         if (workload.workload == out.target.workload) {
             out.target.families = Vocabulary::instance().familiesOf(workload.tags);
-            out.target.dtypes = workload.tags; // among them
+            out.target.dtypes = inputTypes(workload.tags);
             out.target.workloadTags = workload.tags;
         }
     }
@@ -153,7 +162,8 @@ std::string differences(const Score &early, const Score &late)
         {early.priorActions - late.priorActions, "prior actions"},
         {early.family - late.family, "family"},
         {early.continuation - late.continuation, "continuation"},
-        {early.path - late.path, "path"}};
+        {early.path - late.path, "path"},
+        {early.alternative - late.alternative, "alternative"}};
     std::sort(parts.begin(), parts.end(),
               [](const auto &a, const auto &b) { return std::abs(a.first) > std::abs(b.first); });
     std::vector<std::string> texts;
