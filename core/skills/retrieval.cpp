@@ -5,6 +5,7 @@
 // the second at what lies before the k-th card. Lineage paths are walked apart, because they name cards.
 #include "core/skills/retrieval.h"
 
+#include "core/skills/retrieval/needs.h"
 #include "core/skills/retrieval/query.h"
 
 #include <algorithm>
@@ -34,6 +35,8 @@ constexpr double familyWeight = 5;
 /// What counts, of what it counts there, in another language or on another kind of device than a card was verified on: of the workload,
 /// and, of a card that says what it needs, of the language and the platform, where it is at least this for another generation too.
 constexpr double portability = 0.5;
+/// Of a family that a card names and none of the workloads that it was verified on has.
+constexpr double unshownFamily = 0.5;
 /// Of a card that goes on from something the code has.
 constexpr double continuation = 0.5;
 /// Of a card that provides what a better one of the result provides too: one of them is enough.
@@ -186,6 +189,25 @@ private:
         }
     }
 
+    /// How many of the target's families a card names; one that no workload of its scope is of counts less.
+    [[nodiscard]] double namedShare(const Shape &shape, std::span<const Id> named) const
+    {
+        std::uint64_t shown = 0;
+        for (const Id workload : m_index.caseSets[shape.cases])
+            shown |= m_index.familiesOfWorkload[workload];
+        double share = 0;
+        for (const Id need : named) {
+            if (m_likeness.needs[need] != Holds::Yes)
+                continue;
+            const std::string_view name =
+                std::string_view(m_index.needs.text(need)).substr(std::string_view(needs::family).size());
+            const Id family = m_index.families.find(name);
+            const bool isShown = shown == 0 || (family != none && (shown & familyBit(family)) != 0);
+            share += isShown ? 1 : unshownFamily;
+        }
+        return share;
+    }
+
     /// More than orders the cards of a dimension: what would be too slow to ask of all.
     [[nodiscard]] Score scoreOf(Id card) const
     {
@@ -198,14 +220,10 @@ private:
             weights[1] * std::max(m_likeness.languageSet[shape.languages], named.empty() ? 0 : portability);
         out.priorActions = weights[3] * m_likeness.priorChoice[shape.priors];
         out.family = familyWeight * familyOf(shape);
-        if (const std::size_t all = m_target.families.size(); all > 0 && !named.empty()) {
-            const auto shared = std::count_if(named.begin(), named.end(), [&](Id family) {
-                return m_likeness.needs[family] == Holds::Yes;
-            });
+        if (const std::size_t all = m_target.families.size(); all > 0 && !named.empty())
             out.family = familyWeight
-                         * std::max(static_cast<double>(shared) / static_cast<double>(all),
+                         * std::max(namedShare(shape, named) / static_cast<double>(all),
                                     m_likeness.familySet[shape.cases]);
-        }
         if (!m_index.featureSets[contract.required].empty())
             out.continuation = continuation;
         const auto path = std::lower_bound(m_steps.begin(), m_steps.end(), card,

@@ -5,6 +5,8 @@
 
 #include <QTest>
 
+#include <cmath>
+
 using namespace klineage;
 using namespace klineage::skills;
 
@@ -216,6 +218,22 @@ private slots:
         QVERIFY(found.taken.empty());
         for (const Blocked &blocked : found.blocked)
             QCOMPARE(blocked.isThere, blocked.card == "stage");
+    }
+
+    /// A card that names more families than it was verified on is behind one that shows what it names.
+    void aFamilyThatNothingShowsCountsLess()
+    {
+        CardRecord wide = card("a-wide", "v/pocl/K00");
+        wide.card.capability.families = {"attention", "contraction", "reduction"};
+        CardRecord shown = card("b-shown", "u/pocl/K00");
+        shown.card.capability.families = {"attention", "contraction", "reduction"};
+        const RetrievalIndex index({wide, shown}, {}, {{"v", {"matmul"}}, {"u", {"attention", "softmax"}}});
+        Target target = targetOf("w", "opencl", "pocl");
+        target.families = {"attention", "contraction", "reduction"};
+        const Retrieval found = index.find(target);
+        QCOMPARE(names(found), (Names{"b-shown", "a-wide"}));
+        // What the operators have in common is a third; the other two families are claims.
+        QVERIFY(std::abs(found.taken[1].parts.family / found.taken[0].parts.family - 2.0 / 3) < 1e-9);
     }
 
     /// A card was verified on a workload on a platform, not on all of its workloads on all of its platforms.
