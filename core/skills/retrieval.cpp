@@ -5,6 +5,7 @@
 // the second at what lies before the k-th card. Lineage paths are walked apart, because they name cards.
 #include "core/skills/retrieval.h"
 
+#include "core/skills/retrieval/needs.h"
 #include "core/skills/retrieval/query.h"
 
 #include <algorithm>
@@ -31,11 +32,15 @@ constexpr std::array weights{3.0, 0.5, 3.0, 1.0};
 constexpr double pathWeight = 0.6;
 constexpr double familyWeight = 5;
 
-/// What a card that says what it needs counts in another language or on another kind of device than it was verified on, of what it
-/// counts there.
-constexpr double portability = 0.7;
+/// What counts, of what it counts there, in another language or on another kind of device than a card was verified on: of the workload,
+/// and, of a card that says what it needs, of the language and the platform, where it is at least this for another generation too.
+constexpr double portability = 0.5;
+/// Of a family that a card names and none of the workloads that it was verified on has.
+constexpr double unshownFamily = 0.5;
 /// Of a card that goes on from something the code has.
 constexpr double continuation = 0.5;
+/// Of a card that provides what a better one of the result provides too: one of them is enough.
+constexpr double alternative = -1;
 
 struct Ranked {
     double similarity = 0;
@@ -100,11 +105,9 @@ public:
         walkPaths();
         scanShapes();
         Retrieval out;
-        for (auto &[card, reasons] : m_taken)
-            out.taken.push_back({std::string(m_index.name(card)), scoreOf(card), std::move(reasons)});
-        std::sort(out.taken.begin(), out.taken.end(), [](const Retrieved &a, const Retrieved &b) {
-            return a.score != b.score ? a.score > b.score : a.card < b.card;
-        });
+        for (const auto &[card, parts] : ordered())
+            out.taken.push_back(
+                {std::string(m_index.name(card)), parts.sum(), std::move(m_taken[card]), parts});
         collectBlocked(out);
         return out;
     }
@@ -125,53 +128,132 @@ private:
         return known == Kept;
     }
 
-    [[nodiscard]] double scoreOf(Id card) const
+    /// The cards that were taken, best first.
+    [[nodiscard]] std::vector<std::pair<Id, Score>> ordered() const
     {
-        const Shape &shape = m_index.shapes[m_index.shapeOfCard[card]];
-        const auto path = std::lower_bound(m_steps.begin(), m_steps.end(), card,
-                                           [](const PathStep &step, Id id) { return step.card < id; });
-        const Group &group = m_index.groups[m_index.groupOfShape[m_index.shapeOfCard[card]]];
-        return weighted(group) + ofShape(shape) + ofContract(shape, group)
-               + (path == m_steps.end() || path->card != card ? 0 : pathWeight * path->similarity);
+        std::vector<std::pair<Id, Score>> cards;
+        for (const auto &[card, reasons] : m_taken)
+            cards.emplace_back(card, scoreOf(card));
+        const auto better = [](const auto &a, const auto &b) { // by name where they are equal
+            const double first = a.second.sum();
+            const double second = b.second.sum();
+            return first != second ? first > second : a.first < b.first;
+        };
+        std::sort(cards.begin(), cards.end(), better);
+        std::vector<Id> seen;
+        for (auto &[card, parts] : cards) {
+            const Id provided = contractOf(card).provided;
+            if (std::find(seen.begin(), seen.end(), provided) != seen.end())
+                parts.alternative = alternative;
+            else if (!m_index.featureSets[provided].empty())
+                seen.push_back(provided);
+        }
+        std::sort(cards.begin(), cards.end(), better);
+        return cards;
     }
 
-    /// What orders the cards that were taken and would be too slow to ask of all.
-    [[nodiscard]] double ofContract(const Shape &shape, const Group &group) const
+    [[nodiscard]] const Shape &shapeOf(Id card) const { return m_index.shapes[m_index.shapeOfCard[card]]; }
+    [[nodiscard]] const Contract &contractOf(Id card) const
     {
-        const Contract &contract = m_index.contracts[shape.contract];
-        double out = m_index.featureSets[contract.required].empty() ? 0 : continuation;
+        return m_index.contracts[shapeOf(card).contract];
+    }
+
+    [[nodiscard]] static double ofWorkload(double workload, double platform)
+    {
+        return weights[0] * workload * (platform == 0 ? portability : 1);
+    }
+
+    /// What a workload on a platform counts.
+    static void setPlace(Score &score, double workload, double platform, bool saysNeeds)
+    {
+        score.workload = ofWorkload(workload, platform);
+        score.platform = weights[2] * (saysNeeds ? std::max(platform, portability) : platform);
+    }
+
+    /// A workload and a platform count together, where the card was verified on one of them on the other: softmax on a processor and a
+    /// product on a GPU are no softmax on a GPU.
+    void setBestPlace(Score &score, const Shape &shape, bool saysNeeds) const
+    {
+        const auto places = m_index.placeSets[shape.places];
+        if (places.empty())
+            setPlace(score, m_likeness.caseSet[shape.cases], m_likeness.platformSet[shape.platforms],
+                     saysNeeds);
+        for (const Id id : places) {
+            const auto [workload, platform] = m_index.places[id];
+            Score at;
+            setPlace(at, m_likeness.workload[workload], m_likeness.platform[platform], saysNeeds);
+            if (at.workload + at.platform > score.workload + score.platform) {
+                score.workload = at.workload;
+                score.platform = at.platform;
+            }
+        }
+    }
+
+    /// How many of the target's families a card names; one that no workload of its scope is of counts less.
+    [[nodiscard]] double namedShare(const Shape &shape, std::span<const Id> named) const
+    {
+        std::uint64_t shown = 0;
+        for (const Id workload : m_index.caseSets[shape.cases])
+            shown |= m_index.familiesOfWorkload[workload];
+        double share = 0;
+        for (const Id need : named) {
+            if (m_likeness.needs[need] != Holds::Yes)
+                continue;
+            const std::string_view name =
+                std::string_view(m_index.needs.text(need)).substr(std::string_view(needs::family).size());
+            const Id family = m_index.families.find(name);
+            const bool isShown = shown == 0 || (family != none && (shown & familyBit(family)) != 0);
+            share += isShown ? 1 : unshownFamily;
+        }
+        return share;
+    }
+
+    /// More than orders the cards of a dimension: what would be too slow to ask of all.
+    [[nodiscard]] Score scoreOf(Id card) const
+    {
+        const Shape &shape = shapeOf(card);
+        const Contract &contract = contractOf(card);
         const auto named = m_index.needSets[contract.families];
-        if (named.empty())
-            return out;
-        if (m_likeness.languageSet[group.languages] == 0)
-            out += portability * (weights[1] + weights[2]);
-        const std::size_t all = m_target.families.size();
-        if (all == 0)
-            return out;
-        const auto shared = std::count_if(named.begin(), named.end(),
-                                          [&](Id family) { return m_likeness.needs[family] == Holds::Yes; });
-        const double share = std::max(static_cast<double>(shared) / static_cast<double>(all),
-                                      m_likeness.familySet[shape.cases]);
-        return out + familyWeight * (share - 1); // all of it stands in the sum
+        Score out;
+        setBestPlace(out, shape, !named.empty());
+        out.language =
+            weights[1] * std::max(m_likeness.languageSet[shape.languages], named.empty() ? 0 : portability);
+        out.priorActions = weights[3] * m_likeness.priorChoice[shape.priors];
+        out.family = familyWeight * familyOf(shape);
+        if (const std::size_t all = m_target.families.size(); all > 0 && !named.empty())
+            out.family = familyWeight
+                         * std::max(namedShare(shape, named) / static_cast<double>(all),
+                                    m_likeness.familySet[shape.cases]);
+        if (!m_index.featureSets[contract.required].empty())
+            out.continuation = continuation;
+        const auto path = std::lower_bound(m_steps.begin(), m_steps.end(), card,
+                                           [](const PathStep &step, Id id) { return step.card < id; });
+        if (path != m_steps.end() && path->card == card)
+            out.path = pathWeight * path->similarity;
+        return out;
     }
 
     /// What a group's shapes share of the score.
     [[nodiscard]] double weighted(const Group &group) const
     {
         const std::array<double, 3> parts = partsOf(group);
-        return weights[0] * parts[0] + weights[1] * parts[1] + weights[2] * parts[2];
+        return ofWorkload(parts[0], parts[2]) + weights[1] * parts[1] + weights[2] * parts[2];
     }
 
-    /// What is a shape's own. A card that names families is left out where they don't fit; one that names none is taken for what the
-    /// operators have that it was verified on.
+    /// A card that names families is left out where they don't fit; one that names none is taken for what the operators have that it
+    /// was verified on.
+    [[nodiscard]] double familyOf(const Shape &shape) const
+    {
+        if (!m_likeness.knowsFamilies)
+            return 0;
+        const bool namesThem = !m_index.needSets[m_index.contracts[shape.contract].families].empty();
+        return namesThem ? 1 : m_likeness.familySet[shape.cases];
+    }
+
+    /// What is a shape's own of the score.
     [[nodiscard]] double ofShape(const Shape &shape) const
     {
-        double family = 0;
-        if (m_likeness.knowsFamilies) {
-            const bool namesThem = !m_index.needSets[m_index.contracts[shape.contract].families].empty();
-            family = namesThem ? 1 : m_likeness.familySet[shape.cases];
-        }
-        return weights[3] * m_likeness.priorChoice[shape.priors] + familyWeight * family;
+        return weights[3] * m_likeness.priorChoice[shape.priors] + familyWeight * familyOf(shape);
     }
 
     /// The lists of one dimension. A shape goes to one of them, and which one is only asked when either wants it.
@@ -306,7 +388,7 @@ private:
         for (const auto &[card, reasons] : m_blocked) {
             auto broken = brokenRules(m_index, m_likeness, m_target,
                                       m_index.shapes[m_index.shapeOfCard[card]], m_options.hypotheses);
-            order.push_back({scoreOf(card) / (1.0 + static_cast<double>(broken.size())), card});
+            order.push_back({scoreOf(card).sum() / (1.0 + static_cast<double>(broken.size())), card});
             rules.emplace(card, std::move(broken));
         }
         std::sort(order.begin(), order.end(), [](const Near &a, const Near &b) {

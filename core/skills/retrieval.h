@@ -40,11 +40,28 @@ struct Reason {
     std::string text;      ///< one sentence: "verified on sgemm, the same workload"
 };
 
+/// What a card's place in the order is made of, weighted.
+struct Score {
+    double workload = 0;
+    double language = 0;
+    double platform = 0;
+    double priorActions = 0;
+    double family = 0;       ///< of the operator
+    double continuation = 0; ///< it goes on from what the code has
+    double path = 0;         ///< it is a step of a lineage
+    double alternative = 0;  ///< a better card provides the same
+
+    [[nodiscard]] double sum() const
+    {
+        return workload + language + platform + priorActions + family + continuation + path + alternative;
+    }
+};
+
 struct Retrieved {
     std::string card;
-    double score =
-        0; ///< weighted sum of the similarities over the dimensions and of the family, for the order only
+    double score = 0; ///< the sum of its parts, for the order only
     std::vector<Reason> reasons;
+    Score parts;
 };
 
 /// A card that a dimension took and a rule left out.

@@ -55,6 +55,13 @@ std::string spaced(std::string_view text)
     return out;
 }
 
+bool hasPhrase(const std::string &spacedText, const std::vector<std::string> &phrases)
+{
+    return std::any_of(phrases.begin(), phrases.end(), [&](const std::string &phrase) {
+        return spacedText.find(spaced(phrase)) != std::string::npos;
+    });
+}
+
 } // namespace
 
 const Vocabulary &Vocabulary::instance()
@@ -90,8 +97,12 @@ Vocabulary::Vocabulary()
     });
     for (const files::TomlTable &table : root.tables("part")) {
         const std::vector<std::string> oracles = table.strings("oracles");
-        m_parts[table.string("name")] = {table.strings("phrases"), std::set(oracles.begin(), oracles.end())};
+        const std::vector<std::string> without = table.strings("without");
+        m_parts[table.string("name")] = {table.strings("phrases"), std::set(oracles.begin(), oracles.end()),
+                                         std::set(without.begin(), without.end())};
     }
+    for (const files::TomlTable &table : root.tables("implied"))
+        m_implied[table.string("feature")] = table.strings("phrases");
     for (const files::TomlTable &table : root.tables("sign"))
         m_signs[table.string("feature")] = table.strings("code");
     [[maybe_unused]] const Status finished = document->finish();
@@ -164,12 +175,19 @@ std::vector<std::string> Vocabulary::partsIn(std::string_view featureAtLocus) co
     const std::string text = spaced(featureAtLocus);
     std::vector<std::string> found;
     for (const auto &[name, part] : m_parts) {
-        const bool any =
-            std::any_of(part.phrases.begin(), part.phrases.end(), [&](const std::string &phrase) {
-                return text.find(spaced(phrase)) != std::string::npos;
-            });
-        if (any)
+        if (hasPhrase(text, part.phrases))
             found.push_back(name);
+    }
+    return found;
+}
+
+std::vector<std::string> Vocabulary::impliedBy(std::string_view featureAtLocus) const
+{
+    const std::string text = spaced(featureAtLocus);
+    std::vector<std::string> found;
+    for (const auto &[feature, phrases] : m_implied) {
+        if (hasPhrase(text, phrases))
+            found.push_back(feature);
     }
     return found;
 }
@@ -177,7 +195,10 @@ std::vector<std::string> Vocabulary::partsIn(std::string_view featureAtLocus) co
 bool Vocabulary::hasPart(const std::vector<std::string> &words, std::string_view part) const
 {
     const auto found = m_parts.find(part);
-    return found != m_parts.end() && haveOne(wordsOf(words), found->second.oracles);
+    if (found == m_parts.end())
+        return false;
+    const std::set<std::string> all = wordsOf(words);
+    return haveOne(all, found->second.oracles) && !haveOne(all, found->second.without);
 }
 
 bool Vocabulary::showsFeature(std::string_view code, std::string_view feature) const

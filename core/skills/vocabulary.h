@@ -33,6 +33,9 @@ public:
     [[nodiscard]] std::vector<std::string> partsIn(std::string_view featureAtLocus) const;
     /// Whether an operator has the part, by the words of its oracle or its tags.
     [[nodiscard]] bool hasPart(const std::vector<std::string> &words, std::string_view part) const;
+    /// The features at their loci that a code has which has this one: "shared_tile at k-loop operand load" of
+    /// "tma_slabs at global-to-shared copy".
+    [[nodiscard]] std::vector<std::string> impliedBy(std::string_view featureAtLocus) const;
     /// Whether the code, without comments, shows the feature by one of its signs.
     [[nodiscard]] bool showsFeature(std::string_view code, std::string_view feature) const;
 
@@ -49,9 +52,12 @@ private:
     struct Part {
         std::vector<std::string> phrases;
         std::set<std::string> oracles;
+        std::set<std::string> without; ///< oracles that have one of the words, but not the part
     };
     std::map<std::string, Part, std::less<>> m_parts;
     std::map<std::string, std::vector<std::string>, std::less<>> m_signs; ///< of features
+    std::map<std::string, std::vector<std::string>, std::less<>>
+        m_implied; ///< by feature at its locus: phrases of what implies it
 };
 
 } // namespace klineage::skills

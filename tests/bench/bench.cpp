@@ -25,8 +25,9 @@ double rounded(double value)
 
 } // namespace
 
-Reporter::Reporter(Form form)
+Reporter::Reporter(Form form, bool withDetails)
     : m_form(form)
+    , m_withDetails(withDetails)
 {
     if (m_form == Form::Table)
         std::printf("%-30s %10s %10s %14s  %s\n", "what", "p50", "p95", "goal", "");
@@ -114,12 +115,22 @@ void Reporter::missing(const QString &name, const QString &why)
     print(name, {{}, {}, {}, {}, true, why});
 }
 
+void Reporter::detail(const QString &name, const QString &text) const
+{
+    if (!m_withDetails)
+        return;
+    const QJsonObject line{{QStringLiteral("name"), name}, {QStringLiteral("detail"), text}};
+    std::printf("%s\n", m_form == Form::Table
+                            ? qPrintable(QStringLiteral("  ") + text)
+                            : QJsonDocument(line).toJson(QJsonDocument::Compact).constData());
+}
+
 Group::Group(const char *groupName, const char *groupSummary, std::function<void(Reporter &)> runGroup,
-             bool partOfUi)
+             bool partOfAnother)
     : name(QString::fromUtf8(groupName))
     , summary(QString::fromUtf8(groupSummary))
     , run(std::move(runGroup))
-    , isPartOfUi(partOfUi)
+    , isPartOfAnother(partOfAnother)
 {
     all().push_back(this);
 }

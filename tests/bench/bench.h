@@ -14,7 +14,7 @@ class Reporter
 {
 public:
     enum class Form { Json, Table };
-    explicit Reporter(Form form = Form::Json);
+    explicit Reporter(Form form = Form::Json, bool withDetails = false);
 
     /// Of many samples: "value" and "p95" are what 95 % of them keep to, and that is held against the goal.
     void samplesAtMost(const QString &name, const std::vector<double> &samples, const QString &unit,
@@ -35,6 +35,9 @@ public:
     /// Something that could not be measured, and why: "value" is null and "ok" false.
     void missing(const QString &name, const QString &why);
 
+    /// What lies behind a figure, for reading: printed where it is asked for. {"name","detail"}
+    void detail(const QString &name, const QString &text) const;
+
     [[nodiscard]] int failures() const { return m_failures; }
 
 private:
@@ -50,6 +53,7 @@ private:
     void printRow(const QString &name, const Figure &figure, bool isMet) const;
 
     Form m_form;
+    bool m_withDetails;
     int m_failures = 0;
 };
 
@@ -58,10 +62,10 @@ struct Group {
     QString name;
     QString summary;
     std::function<void(Reporter &)> run; ///< on the GUI thread, with a QApplication
-    bool isPartOfUi = false;             ///< its rows are also those of the group "ui": "all" has them once
+    bool isPartOfAnother = false;        ///< its rows are also those of another group: "all" has them once
 
     Group(const char *groupName, const char *groupSummary, std::function<void(Reporter &)> runGroup,
-          bool partOfUi = false);
+          bool partOfAnother = false);
     [[nodiscard]] static std::vector<const Group *> &all();
 };
 

@@ -7,6 +7,7 @@
 #include "tests/core/skills/labelledset.h"
 #include "tests/paths.h"
 
+#include <array>
 #include <cstdio>
 #include <random>
 
@@ -224,13 +225,19 @@ void measureSpeed(Reporter &reporter, const LabelledSet &labelled, const Workspa
                     QStringLiteral("both at once, while the index is made"));
 }
 
-/// blind-a and blind-b are by people who had not seen the retrieval, and it was not changed because of the latter.
-void measureQuality(Reporter &reporter, const std::filesystem::path &folder, const std::string &file)
+/// A file of tests/data/retrieval, and whether retrieval may be changed because of what it shows.
+struct Set {
+    const char *name;
+    bool isKeptAside;
+};
+constexpr std::array sets{Set{"labels", false}, Set{"blind-a", false}, Set{"blind-b", true}};
+
+void measureQuality(Reporter &reporter, const std::filesystem::path &folder, const Set &set)
 {
-    const LabelledSet labelled = tests::readLabelledSet(folder, file + ".toml");
+    const LabelledSet labelled = tests::readLabelledSet(folder, std::string(set.name) + ".toml");
     const Figures figures =
         tests::measure(labelled, RetrievalIndex(labelled.library, labelled.paths, labelled.workloads));
-    const QString name = QStringLiteral("retrieval.%1.").arg(QString::fromStdString(file));
+    const QString name = QStringLiteral("retrieval.%1.").arg(QLatin1String(set.name));
     const QString note = QStringLiteral("%1 labelled targets, %2 cards")
                              .arg(static_cast<int>(labelled.targets.size()) - figures.bare)
                              .arg(labelled.library.size());
@@ -246,6 +253,28 @@ void measureQuality(Reporter &reporter, const std::filesystem::path &folder, con
                       QStringLiteral("cards that a target gets which has no relevant one; %1 of them")
                           .arg(figures.bare));
     }
+    if (set.isKeptAside) {
+        reporter.detail(
+            name + QStringLiteral("misranked"),
+            QStringLiteral("%1 cards came late; which ones is kept aside").arg(figures.misranked.size()));
+        return;
+    }
+    for (const tests::Misranked &one : figures.misranked) {
+        reporter.detail(name + QStringLiteral("misranked"),
+                        QStringLiteral("%1: %2 (%3) behind %4 (%5): %6")
+                            .arg(QString::fromStdString(one.title), QString::fromStdString(one.late))
+                            .arg(one.lateScore, 0, 'f', 2)
+                            .arg(QString::fromStdString(one.early))
+                            .arg(one.earlyScore, 0, 'f', 2)
+                            .arg(QString::fromStdString(one.why)));
+    }
+}
+
+void runLabels(Reporter &reporter)
+{
+    for (const Set &set : sets)
+        measureQuality(reporter, std::filesystem::path(klineage::test::sourcePath()) / "tests/data/retrieval",
+                       set);
 }
 
 void run(Reporter &reporter)
@@ -257,14 +286,13 @@ void run(Reporter &reporter)
                          QString::fromStdString(shipped.error().message));
         return;
     }
-    const LabelledSet labelled = tests::readLabelledSet(root / "tests/data/retrieval");
-    measureSpeed(reporter, labelled, *shipped);
-
-    for (const char *file : {"labels", "blind-a", "blind-b"})
-        measureQuality(reporter, root / "tests/data/retrieval", file);
+    measureSpeed(reporter, tests::readLabelledSet(root / "tests/data/retrieval"), *shipped);
+    runLabels(reporter);
 }
 
 const Group group("retrieval", "cards for a target out of 100,000, and how good they are", &run);
+const Group labels("labels", "how good the cards for labelled targets are: the end of retrieval, alone",
+                   &runLabels, true);
 
 } // namespace
 

@@ -24,8 +24,10 @@ int usage(std::FILE *to, int code)
 {
     std::fprintf(
         to,
-        "Usage: klineage-bench [--table] [--processor] GROUP... | all\n\nPrints one JSON line a figure, or a table of them; exits "
-        "with 1 when one misses its goal. --processor counts processor time, for a machine that is busy with other things.\n\nGroups:\n");
+        "Usage: klineage-bench [--table] [--processor] [--details] GROUP... | all\n\nPrints one JSON line a figure, or a table of them; exits "
+        "with 1 when one misses its goal. --processor counts processor time, for a machine that is busy with other things. "
+        "--details prints what lies behind some figures: of labels, each card that came late and what the score of an earlier one "
+        "has more of.\n\nGroups:\n");
     for (const bench::Group *group : sortedGroups())
         std::fprintf(to, "  %-12s %s\n", qPrintable(group->name), qPrintable(group->summary));
     return code;
@@ -49,6 +51,7 @@ int main(int argc, char **argv)
     QStringList names = QApplication::arguments().mid(1);
     if (names.removeAll(QStringLiteral("--processor")) > 0)
         bench::setClock(bench::Clock::Processor);
+    const bool withDetails = names.removeAll(QStringLiteral("--details")) > 0;
     const bool isTable = names.removeAll(QStringLiteral("--table")) > 0;
     if (names.isEmpty())
         return usage(stderr, 2);
@@ -62,7 +65,7 @@ int main(int argc, char **argv)
                                         [&](const auto *group) { return group->name == name; });
         if (name == QLatin1String("all")) {
             chosen = groups;
-            std::erase_if(chosen, [](const bench::Group *group) { return group->isPartOfUi; });
+            std::erase_if(chosen, [](const bench::Group *group) { return group->isPartOfAnother; });
         } else if (found == groups.end()) {
             std::fprintf(stderr, "There is no group %s.\n\n", qPrintable(name));
             return usage(stderr, 2);
@@ -71,7 +74,8 @@ int main(int argc, char **argv)
         }
     }
     ui::Theme::apply(application, ui::ThemeChoice::Light);
-    bench::Reporter reporter(isTable ? bench::Reporter::Form::Table : bench::Reporter::Form::Json);
+    bench::Reporter reporter(isTable ? bench::Reporter::Form::Table : bench::Reporter::Form::Json,
+                             withDetails);
     for (const bench::Group *group : chosen)
         group->run(reporter);
     return reporter.failures() > 0 ? 1 : 0;

@@ -6,6 +6,7 @@
 #include "core/kernel/candidate.h"
 #include "core/llm/makeprovider.h"
 #include "core/llm/modelsettings.h"
+#include "core/policy/newoptions.h"
 #include "core/run/deoptimize/walk.h"
 #include "core/run/lift/group.h"
 #include "core/run/runid.h"
@@ -116,17 +117,8 @@ void Starter::copyPlainParts()
         m_settings.options.try_emplace("card_format", "2");
     if (m_settings.kind == Kind::Materialize)
         m_settings.policy = m_request.policy;
-    // Said in the run, so that runs of earlier versions go on as they began.
-    if (m_settings.kind == Kind::Materialize) {
-        if (m_settings.policy == "klineage")
-            m_settings.options.emplace("card_text", "index");
-        if (m_settings.policy == "klineage" || m_settings.policy == "generated-only")
-            m_settings.options.emplace("moves", "own-first");
-        const auto known = policy::policyOptions(m_settings.policy);
-        if (std::find(known.begin(), known.end(), "prompt_bytes") != known.end())
-            m_settings.options.emplace("prompt_bytes", "40000");
-        m_settings.options.emplace("best", "paired");
-    }
+    if (m_settings.kind == Kind::Materialize)
+        m_settings.options.merge(policy::newOptions(m_settings.policy));
     for (const auto &[name, value] : m_request.author) {
         if (!value.empty())
             m_settings.author[name] = name == "transcript" ? absolutePath(value) : value;

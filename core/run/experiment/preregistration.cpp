@@ -26,6 +26,22 @@ Result<std::string> hashOf(const Experiment &experiment)
     return text ? Result<std::string>(files::sha256Hex(*text)) : tl::unexpected(text.error());
 }
 
+bool hasRuns(const Experiment &experiment)
+{
+    std::error_code ignored;
+    return fs::exists(experiment.directory / "runs", ignored);
+}
+
+std::map<std::string, policy::Options> newDefaults(const Experiment &experiment)
+{
+    std::map<std::string, policy::Options> defaults;
+    for (const std::string &entry : experiment.policies) {
+        const std::string policy = policyAndArm(entry).first;
+        defaults[policy] = policy::newOptions(policy);
+    }
+    return defaults;
+}
+
 } // namespace
 
 Result<std::optional<Preregistration>> readPreregistration(const Experiment &experiment)
@@ -43,6 +59,8 @@ Result<std::optional<Preregistration>> readPreregistration(const Experiment &exp
     Preregistration registered;
     registered.sha256 = document->root().string("sha256");
     registered.time = document->root().string("time");
+    for (const files::TomlTable &table : document->root().tables("defaults"))
+        registered.defaults[table.string("policy")] = table.stringMap("options");
     if (Status read = document->finish(); !read)
         return tl::unexpected(read.error());
     return registered;
@@ -65,13 +83,27 @@ Status preregister(const Experiment &experiment)
                 + (*before)->time
                 + "): a plan that is changed after the first result is a new experiment, in a folder of its own.");
     }
-    std::error_code ignored;
-    if (fs::exists(experiment.directory / "runs", ignored))
+    if (hasRuns(experiment))
         return {};
     files::TomlWriter out;
     out.string("sha256", *hash);
     out.string("time", files::nowUtc());
+    for (const auto &[policy, options] : newDefaults(experiment)) {
+        out.beginArrayTable("defaults");
+        out.string("policy", policy);
+        out.stringMap("options", options);
+    }
     return files::writeFileAtomic(fileOf(experiment), out.text());
+}
+
+Result<std::map<std::string, policy::Options>> defaultsOf(const Experiment &experiment)
+{
+    Result<std::optional<Preregistration>> before = readPreregistration(experiment);
+    if (!before)
+        return tl::unexpected(before.error());
+    if (*before)
+        return std::move((*before)->defaults);
+    return hasRuns(experiment) ? std::map<std::string, policy::Options>() : newDefaults(experiment);
 }
 
 } // namespace klineage::run

@@ -130,11 +130,16 @@ private:
 
 Result<ExperimentOutcome> runExperiment(const Experiment &experiment, const ExperimentDriver &driver)
 {
+    Result<std::map<std::string, policy::Options>> defaults = defaultsOf(experiment);
+    if (!defaults)
+        return tl::unexpected(defaults.error());
     std::vector<Settings> settings; // all of them are looked at before the first one costs anything
     for (const Cell &cell : cellsOf(experiment)) {
         Result<Settings> one = settingsOf(experiment, cell, driver.workspace);
         if (!one)
             return tl::unexpected(one.error());
+        const policy::Options &absent = (*defaults)[one->policy];
+        one->options.insert(absent.begin(), absent.end());
         settings.push_back(std::move(*one));
     }
     if (Status planned = preregister(experiment); !planned)

@@ -64,7 +64,8 @@ std::optional<std::vector<std::string>> actionsBefore(const PathsByLineage &path
 
 struct Verified {
     Scope scope;
-    std::vector<std::vector<std::string>> priors; ///< of each state
+    std::vector<std::pair<std::string, std::string>> places; ///< a workload on a platform
+    std::vector<std::vector<std::string>> priors;            ///< of each state
 };
 
 Verified verified(const CardRecord &record, const PathsByLineage &paths)
@@ -78,6 +79,7 @@ Verified verified(const CardRecord &record, const PathsByLineage &paths)
         const auto [workload, platform, state] = splitTarget(run.target);
         addOnce(out.scope.cases, workload);
         addOnce(out.scope.platforms, platform);
+        out.places.emplace_back(workload, platform);
         std::string_view language = languageOfPlatform(platform);
         if (language.empty() && record.card.scope.languages.size() == 1)
             language = record.card.scope.languages.front();
@@ -161,9 +163,9 @@ public:
     {
         m_index.tagsOfWorkload.resize(m_index.workloads.size(), none);
         m_index.familiesOfWorkload.resize(m_index.workloads.size(), 0);
-        for (Sets *sets :
-             {&m_index.caseSets, &m_index.languageSets, &m_index.platformSets, &m_index.actionSets,
-              &m_index.priorChoices, &m_index.featureSets, &m_index.tagSets, &m_index.needSets})
+        for (Sets *sets : {&m_index.caseSets, &m_index.languageSets, &m_index.platformSets,
+                           &m_index.placeSets, &m_index.actionSets, &m_index.priorChoices,
+                           &m_index.featureSets, &m_index.tagSets, &m_index.needSets})
             sets->close();
     }
 
@@ -174,6 +176,20 @@ private:
         for (const std::string &text : texts)
             ids.push_back(symbols.intern(normalized(text)));
         return sets.intern(std::move(ids));
+    }
+
+    Id internPlaces(const std::vector<std::pair<std::string, std::string>> &places)
+    {
+        std::vector<Id> ids;
+        for (const auto &[workload, platform] : places) {
+            const std::pair place(m_index.workloads.intern(normalized(workload)),
+                                  m_index.platforms.intern(normalized(platform)));
+            const auto [found, added] = m_places.emplace(place, static_cast<Id>(m_index.places.size()));
+            if (added)
+                m_index.places.push_back(place);
+            ids.push_back(found->second);
+        }
+        return m_index.placeSets.intern(std::move(ids));
     }
 
     Id internActions(const std::vector<std::string> &texts)
@@ -275,17 +291,22 @@ private:
         if (life == Life::Admitted)
             known = verified(record, m_paths);
         else
-            known = {record.card.scope, {record.card.scope.priorActions}};
+            known = {record.card.scope, {}, {record.card.scope.priorActions}};
         shape.cases = internAll(m_index.workloads, m_index.caseSets, known.scope.cases);
         shape.languages = internAll(m_index.languages, m_index.languageSets, known.scope.languages);
         shape.platforms = internAll(m_index.platforms, m_index.platformSets, known.scope.platforms);
+        std::sort(known.places.begin(), known.places.end());
+        known.places.erase(std::unique(known.places.begin(), known.places.end()), known.places.end());
+        if (known.places.size() == known.scope.cases.size() * known.scope.platforms.size())
+            known.places.clear();
+        shape.places = internPlaces(known.places);
         std::vector<Id> priors;
         for (const std::vector<std::string> &actions : known.priors)
             priors.push_back(internActions(actions));
         shape.priors = m_index.priorChoices.intern(std::move(priors));
         shape.contract = contractOf(record.card);
         shape.isBound = !known.scope.languages.empty() && isSilent(record.card);
-        const auto key = std::tuple(shape.cases, shape.languages, shape.platforms, shape.priors,
+        const auto key = std::tuple(shape.cases, shape.languages, shape.platforms, shape.places, shape.priors,
                                     shape.contract, shape.standing, shape.isBound);
         const auto [found, added] = m_shapes.emplace(key, static_cast<Id>(m_index.shapes.size()));
         if (added)
@@ -353,7 +374,8 @@ private:
     Index &m_index;
     PathsByLineage m_paths;
     std::map<Contract, Id> m_contracts;
-    std::map<std::tuple<Id, Id, Id, Id, Id, Standing, bool>, Id> m_shapes;
+    std::map<std::tuple<Id, Id, Id, Id, Id, Id, Standing, bool>, Id> m_shapes;
+    std::map<std::pair<Id, Id>, Id> m_places;
     std::vector<std::optional<std::vector<Id>>> m_spokenOf; ///< by feature: needs
 };
 

@@ -19,7 +19,9 @@ struct Shape {
     Id cases = 0;     ///< set of workloads
     Id languages = 0; ///< set of languages
     Id platforms = 0; ///< set of platforms
-    Id priors = 0;    ///< set of sets of actions: of each state it was verified in
+    Id places =
+        0; ///< set of places: what was verified where; none where it is all workloads on all platforms
+    Id priors = 0; ///< set of sets of actions: of each state it was verified in
     Id contract = 0;
     Standing standing = Standing::Hypothesis;
     bool isBound = false; ///< to its languages
@@ -68,9 +70,12 @@ struct Index {
     Symbols tags;
     Symbols needs; ///< "capability:sm_90a", "when:K % 8 == 0"
 
+    std::vector<std::pair<Id, Id>> places; ///< a workload on a platform
+
     Sets caseSets;
     Sets languageSets;
     Sets platformSets;
+    Sets placeSets;
     Sets actionSets;
     Sets priorChoices; ///< of actionSets
     Sets featureSets;

@@ -2,6 +2,7 @@
 #include "core/skills/retrieval/needs.h"
 #include "core/skills/retrieval/query.h"
 #include "core/skills/retrieval/similarity.h"
+#include "core/skills/vocabulary.h"
 
 #include <algorithm>
 #include <array>
@@ -152,9 +153,15 @@ Likeness::Likeness(const Index &index, const Target &target)
     priorChoice = bestOfSets(index.priorChoices, actionSet);
 
     features.resize(index.features.size(), 0);
+    settled.resize(index.features.size(), 0);
     for (const Feature &feature : target.features) {
-        if (const Id id = index.features.find(featureText(feature)); id != none)
-            features[id] = 1;
+        const std::string text = featureText(feature);
+        if (const Id id = index.features.find(text); id != none)
+            features[id] = settled[id] = 1;
+        for (const std::string &implied : Vocabulary::instance().impliedBy(text)) {
+            if (const Id id = index.features.find(implied); id != none)
+                settled[id] = 1;
+        }
     }
     needs = needsOf(index, target);
 }

@@ -18,12 +18,9 @@ constexpr double leastRelatedness = 0.1;
 
 bool isProvided(const Index &index, const Likeness &likeness, Id card)
 {
-    if (card == none)
-        return false;
-    const auto provided =
-        index.featureSets[index.contracts[index.shapes[index.shapeOfCard[card]].contract].provided];
-    return !provided.empty()
-           && std::all_of(provided.begin(), provided.end(), [&](Id f) { return likeness.features[f] != 0; });
+    return card != none
+           && retrieval::isProvided(index, likeness,
+                                    index.contracts[index.shapes[index.shapeOfCard[card]].contract]);
 }
 
 /// Counts of the target's actions by the index's numbers.

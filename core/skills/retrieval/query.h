@@ -24,6 +24,7 @@ struct Likeness {
     std::vector<double> priorChoice;
     std::vector<char> applied;   ///< by action: the target has it
     std::vector<char> features;  ///< by feature: the target has it
+    std::vector<char> settled;   ///< by feature: the target has it, or one that implies it
     std::size_t actionCount = 0; ///< different ones of the target
     std::vector<Holds> needs;    ///< by need
 };

@@ -97,7 +97,7 @@ bool isProvided(const Index &index, const Likeness &likeness, const Contract &co
 {
     const auto provided = index.featureSets[contract.provided];
     return !provided.empty() && std::all_of(provided.begin(), provided.end(), [&](Id feature) {
-        return likeness.features[feature] != 0;
+        return likeness.settled[feature] != 0;
     });
 }
 

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -53,15 +52,23 @@ public:
     {
         std::sort(members.begin(), members.end());
         members.erase(std::unique(members.begin(), members.end()), members.end());
-        const auto [found, added] = m_ids.emplace(members, static_cast<Id>(size()));
-        if (added) {
-            m_members.insert(m_members.end(), members.begin(), members.end());
-            m_ends.push_back(static_cast<Id>(m_members.size()));
+        std::uint64_t hash = 0;
+        for (const Id member : members)
+            hash = (hash ^ member) * 0x9e3779b97f4a7c15u;
+        const auto [first, last] = m_ids.equal_range(hash);
+        for (auto at = first; at != last; ++at) {
+            const std::span<const Id> known = (*this)[at->second];
+            if (std::equal(known.begin(), known.end(), members.begin(), members.end()))
+                return at->second;
         }
-        return found->second;
+        const Id id = static_cast<Id>(size());
+        m_members.insert(m_members.end(), members.begin(), members.end());
+        m_ends.push_back(static_cast<Id>(m_members.size()));
+        m_ids.emplace(hash, id);
+        return id;
     }
     /// No more intern() after this: frees what only that needs.
-    void close() { m_ids.clear(); }
+    void close() { m_ids = {}; }
 
     [[nodiscard]] std::span<const Id> operator[](Id id) const
     {
@@ -73,7 +80,7 @@ public:
 private:
     std::vector<Id> m_members;
     std::vector<Id> m_ends;
-    std::map<std::vector<Id>, Id> m_ids;
+    std::unordered_multimap<std::uint64_t, Id> m_ids; ///< by hash: the members are kept once
 };
 
 } // namespace klineage::skills::retrieval

@@ -179,10 +179,15 @@ private slots:
         Experiment plan;
         plan.name = "arms";
         plan.directory = folder.path();
+        plan.policies = {"klineage:none", "klineage:full", "greedy"};
         writeAll(folder.path() / "experiment.toml", "one");
         QVERIFY(!*readPreregistration(plan));
+        const auto defaults = *defaultsOf(plan);
+        QCOMPARE(defaults.size(), std::size_t{2});
+        QCOMPARE(defaults.at("klineage"), policy::newOptions("klineage"));
         QVERIFY(preregister(plan));
         QVERIFY((*readPreregistration(plan)).has_value());
+        QCOMPARE((*readPreregistration(plan))->defaults, defaults);
         QVERIFY(preregister(plan));
         writeAll(folder.path() / "experiment.toml", "two");
         const Status changed = preregister(plan);
@@ -191,9 +196,14 @@ private slots:
         writeAll(folder.path() / "preregistered.toml", "sha256 = 3\n");
         QVERIFY(!preregister(plan));
 
+        // A plan of before: its runs go on as they began.
+        writeAll(folder.path() / "preregistered.toml", "sha256 = \"3\"\ntime = \"then\"\n");
+        QVERIFY(defaultsOf(plan)->empty());
+
         // Runs of before: nothing is claimed about them.
         fs::remove(folder.path() / "preregistered.toml");
         fs::create_directories(folder.path() / "runs");
+        QVERIFY(defaultsOf(plan)->empty());
         QVERIFY(preregister(plan));
         QVERIFY(!*readPreregistration(plan));
     }

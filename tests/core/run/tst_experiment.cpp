@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/files/sha256.h"
+#include "core/run/experiment/preregistration.h"
 #include "core/run/experiment/results.h"
 #include "core/run/experiment/runcells.h"
 #include "tests/core/run/materializefixture.h"
@@ -211,6 +213,36 @@ private slots:
         QVERIFY(csv.contains("toy/pocl/K00,greedy,2,finished,complete,openblas,0.5,4,4,yes,1,0,0,2,0.004\n"));
         const QString trajectories = QString::fromStdString(trajectoriesCsv(results));
         QVERIFY(trajectories.contains("toy/pocl/K00,greedy,1,2,0.002,1,1,suggest,valid\n"));
+    }
+
+    /// A new plan asks as a new run does, in what it does not say; one that has begun goes on as it began.
+    void newPlansHaveTheDefaultsOfNewRuns()
+    {
+        Experiment experiment = *readExperiment(directory());
+        FunctionProvider provider(answer);
+        FakeGate fake(judgeByCode);
+        int ended = 0;
+        experiment.options["prompt_bytes"] = "20000";
+        QVERIFY(run(experiment, provider, fake, {}, ended));
+        for (const Cell &cell : cellsOf(experiment)) {
+            const Result<RunRecord> record = readRun(directory() / "runs" / cell.runId);
+            QVERIFY(record);
+            policy::Options expected = policy::newOptions(cell.policy);
+            expected["patience"] = "3";
+            expected["prompt_bytes"] = "20000";
+            QCOMPARE(record->settings.options, expected);
+        }
+
+        init();
+        experiment = *readExperiment(directory());
+        writeAll(directory() / "preregistered.toml",
+                 "sha256 = \"" + files::sha256Hex(text) + "\"\ntime = \"before\"\n");
+        QVERIFY(run(experiment, provider, fake, {}, ended));
+        for (const Cell &cell : cellsOf(experiment)) {
+            const Result<RunRecord> record = readRun(directory() / "runs" / cell.runId);
+            QVERIFY(record);
+            QCOMPARE(record->settings.options, experiment.options);
+        }
     }
 
     void severalAtATimeAskTheGateTogether()

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/core/skills/labelledset.h"
 
+#include "core/base/listtext.h"
+#include "core/base/numbertext.h"
 #include "core/files/atomicfile.h"
 #include "core/files/tomlreader.h"
 #include "core/skills/retrieval/similarity.h"
 #include "core/skills/vocabulary.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <stdexcept>
 
@@ -84,6 +87,15 @@ LineagePath readPath(const TomlTable &table)
     return path;
 }
 
+/// Tags name the types of the inputs before those of the outputs, as tagsOf() does; the inputs of each of these workloads are of one type.
+std::vector<std::string> inputTypes(const std::vector<std::string> &tags)
+{
+    static const std::set<std::string, std::less<>> types{"f32", "bf16", "f16", "f8e4m3", "i32"};
+    const auto first =
+        std::find_if(tags.begin(), tags.end(), [](const std::string &tag) { return types.contains(tag); });
+    return first == tags.end() ? std::vector<std::string>() : std::vector{*first};
+}
+
 LabelledTarget readTarget(const TomlTable &table, const std::map<std::string, const Card *> &cards,
                           const std::vector<WorkloadTags> &workloads)
 {
@@ -92,7 +104,7 @@ LabelledTarget readTarget(const TomlTable &table, const std::map<std::string, co
     for (const WorkloadTags &workload : workloads) {
         if (workload.workload == out.target.workload) {
             out.target.families = Vocabulary::instance().familiesOf(workload.tags);
-            out.target.dtypes = workload.tags; // among them
+            out.target.dtypes = inputTypes(workload.tags);
             out.target.workloadTags = workload.tags;
         }
     }
@@ -106,8 +118,8 @@ LabelledTarget readTarget(const TomlTable &table, const std::map<std::string, co
     }
     for (const std::string &name : table.strings("relevant"))
         out.relevant.insert(cards.at(name)->name);
-    out.title = out.target.workload + '/' + out.target.platform + " after " + std::to_string(applied.size())
-                + " steps";
+    out.title = out.target.workload + '/' + out.target.platform
+                + (applied.empty() ? " before any step" : " after " + joined(applied, ", "));
     return out;
 }
 
@@ -137,6 +149,51 @@ LabelledSet readLabelledSet(const std::filesystem::path &folder, const std::stri
     finish(labels);
     return set;
 }
+
+namespace {
+
+/// What an earlier card has more of than a later one.
+std::string differences(const Score &early, const Score &late)
+{
+    std::vector<std::pair<double, const char *>> parts{
+        {early.workload - late.workload, "workload"},
+        {early.language - late.language, "language"},
+        {early.platform - late.platform, "platform"},
+        {early.priorActions - late.priorActions, "prior actions"},
+        {early.family - late.family, "family"},
+        {early.continuation - late.continuation, "continuation"},
+        {early.path - late.path, "path"},
+        {early.alternative - late.alternative, "alternative"}};
+    std::sort(parts.begin(), parts.end(),
+              [](const auto &a, const auto &b) { return std::abs(a.first) > std::abs(b.first); });
+    std::vector<std::string> texts;
+    for (const auto &[difference, name] : parts) {
+        if (std::abs(difference) >= 0.005)
+            texts.push_back(std::string(name) + (difference > 0 ? " +" : " -")
+                            + fixedText(std::abs(difference), 2));
+    }
+    return texts.empty() ? "equal; by name" : joined(texts, ", ");
+}
+
+void addMisranked(std::vector<Misranked> &out, const LabelledTarget &labelled, const Retrieval &found)
+{
+    const std::size_t first = labelled.relevant.size();
+    const auto isRelevant = [&](const Retrieved &one) { return labelled.relevant.contains(one.card); };
+    const auto early = std::find_if_not(found.taken.begin(), found.taken.end(), isRelevant);
+    const Retrieved nothing; // where all that was taken is relevant
+    const Retrieved &before = early == found.taken.end() ? nothing : *early;
+    for (const std::string &name : labelled.relevant) {
+        const auto late = std::find_if(found.taken.begin(), found.taken.end(),
+                                       [&](const Retrieved &one) { return one.card == name; });
+        if (late == found.taken.end())
+            out.push_back({labelled.title, name, before.card, 0, before.score, "was not taken"});
+        else if (late - found.taken.begin() >= static_cast<std::ptrdiff_t>(first))
+            out.push_back({labelled.title, name, before.card, late->score, before.score,
+                           differences(before.parts, late->parts)});
+    }
+}
+
+} // namespace
 
 Figures measure(const LabelledSet &set, const RetrievalIndex &index)
 {
@@ -169,6 +226,7 @@ Figures measure(const LabelledSet &set, const RetrievalIndex &index)
         if (!found.taken.empty())
             figures.precision += share * static_cast<double>(hits) / static_cast<double>(found.taken.size());
         figures.taken += share * static_cast<double>(found.taken.size());
+        addMisranked(figures.misranked, labelled, found);
         for (const std::string &name : missed)
             figures.misses.push_back(labelled.title + ": " + name);
     }

@@ -28,6 +28,16 @@ struct LabelledSet {
 [[nodiscard]] LabelledSet readLabelledSet(const std::filesystem::path &folder,
                                           const std::string &file = "labels.toml");
 
+/// A relevant card that is not among the first, as many as are relevant, and the best card that lies before it and is not relevant.
+struct Misranked {
+    std::string title; ///< of the target
+    std::string late;
+    std::string early;
+    double lateScore = 0; ///< 0 of one that was not taken at all
+    double earlyScore = 0;
+    std::string why; ///< what the scores differ by, largest first: "platform +1.50, workload -0.30"
+};
+
 /// Means over the targets that have a relevant card, 0…1.
 struct Figures {
     double recallAt8 = 0;            ///< of the relevant cards, how many are among the first eight
@@ -38,6 +48,7 @@ struct Figures {
     int bare = 0;                    ///< targets without a relevant card
     double takenOfBare = 0;          ///< cards that one of those gets
     std::vector<std::string> misses; ///< "sgemm/pocl after 2 steps: unroll-k-loop"
+    std::vector<Misranked> misranked;
 };
 [[nodiscard]] Figures measure(const LabelledSet &set, const skills::RetrievalIndex &index);
 

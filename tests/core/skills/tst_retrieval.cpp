@@ -434,8 +434,10 @@ private slots:
                         platformSimilarity(scope.platforms[0], target.platform),
                         priorSimilarity(shared, own.size() - shared, 1 - shared)};
                     const double own1 = parts[static_cast<std::size_t>(dimension)];
+                    const double kind = parts[2] == 0 ? 0.5 : 1; // of device
                     if (own1 >= (dimension == 3 ? 0.5 : 0.2))
-                        order.emplace_back(-own1, -(3 * parts[0] + 0.5 * parts[1] + 3 * parts[2] + parts[3]),
+                        order.emplace_back(-own1,
+                                           -(3 * kind * parts[0] + 0.5 * parts[1] + 3 * parts[2] + parts[3]),
                                            record.card.name);
                 }
                 std::sort(order.begin(), order.end());
