@@ -39,10 +39,10 @@ std::vector<CheckStep> stepsOf(const TrialContext &context)
     std::vector<workload::Case> hard =
         context.hardLast ? hardContents(workload, seed) : std::vector<workload::Case>();
     // Each takes the place of a seed, but for little work, where all of them take that of the last. The first of three, where nothing looks
-    // hard, is there whenever there are seeds for two. Of modest work the first five are, and one more.
+    // hard, is there whenever there are seeds for two. Of modest work the first six are, and one more.
     const bool little = isLittleWork(workload);
     const std::size_t room = context.timedSeeds.size() > 2 ? 2 : 1;
-    const std::size_t sure = isModestWork(workload) ? room + 3 : room - 1;
+    const std::size_t sure = isModestWork(workload) ? room + 4 : room - 1;
     const std::size_t replaced = std::min(hard.size(), little ? 1 : room);
     if (!little && hard.size() > sure + 1) {
         hard[sure] = hard[sure + seed % (hard.size() - sure)];

@@ -224,6 +224,27 @@ std::optional<workload::Case> unevenSequences(const workload::Workload &workload
     return hard;
 }
 
+/// Keys and values that are small, all of them, and scores as usual: steps of a fixed size lose them.
+std::optional<workload::Case> smallKeysAndValues(const workload::Workload &workload)
+{
+    constexpr int octavesOfKeys = 5; // scores are as usual: queries are as much larger
+    constexpr int octavesOfValues = 6;
+    workload::Case hard = workload.cases.front();
+    for (const auto &[role, octaves] :
+         {std::pair{"q", octavesOfKeys}, {"k", -octavesOfKeys}, {"v", -octavesOfValues}}) {
+        const workload::Tensor *tensor = tensorOf(workload, role);
+        if (!tensor)
+            return std::nullopt;
+        Distribution d = workload.distributionOf(*tensor, hard);
+        if (d.kind != DistributionKind::Normal || kernel::sizeOf(tensor->dtype) < 2)
+            return std::nullopt;
+        d.factor = std::ldexp(1.0, octaves);
+        hard.distributions[tensor->name] = d;
+    }
+    hard.name += " (small keys and values)";
+    return hard;
+}
+
 /// One key in eight, or one in 256, as the queries of such content are, queries as usual: who looks at queries, or at the first keys, does not
 /// see it.
 std::optional<workload::Case> largeKeys(const workload::Workload &workload,
@@ -296,6 +317,11 @@ std::vector<workload::Case> hardContents(const workload::Workload &workload, std
     };
     if (isProduct(workload.oracle) || workload.oracle == "conv2d_nhwc") {
         contents = hardProducts(workload, seed);
+        for (std::size_t i = 0; i < contents.size();
+             ++i) { // groups as long as each other in one of two, nearly
+            if ((random.bits(13) >> (i % 64)) % 2 == 0)
+                contents[i] = *unevenSequences(workload, std::move(contents[i]));
+        }
     } else if (contains(rowOperators, workload.oracle)) {
         add(allCases(workload, seed));
         for (workload::Case &content : fewHard(workload, seed))
@@ -313,10 +339,13 @@ std::vector<workload::Case> hardContents(const workload::Workload &workload, std
         const auto lengths = [&](bool even, std::optional<workload::Case> hard) {
             return even ? hard : unevenSequences(workload, std::move(hard));
         };
-        const bool pairs = random.bits(5) % 4 == 0;
+        const bool pairs = random.bits(5) % 4 == 0; // of much work one of the three
+        const bool small = random.bits(5) % 4 == 1;
         const bool little = isLittleWork(workload) || isModestWork(workload);
         add(lengths(evenFirst, allCases(workload, seed)));
-        if (little || !pairs)
+        if (little || small)
+            add(smallKeysAndValues(workload));
+        if (little || (!pairs && !small))
             add(largeKeys(workload, lengths(!evenFirst, allCases(workload, seed)), fewFirst));
         if (little)
             add(largeKeys(workload, lengths(evenFirst, allCases(workload, seed)), !fewFirst));

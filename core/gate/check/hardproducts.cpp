@@ -32,6 +32,7 @@ struct ShareRanges {
 constexpr ShareRanges sharesOfBf16{{0x1p-5, 0x1p-4}, {0x1p-4, 0x1p-2}, {0x1p-2, 0.75}};
 /// Limits are those of half precision, which are finer: other arithmetic errs less in proportion.
 constexpr ShareRanges sharesOfHalf{{0x1p-3, 0x1p-2}, {0x1p-2, 0x1p-1}, {0x1p-1, 1}};
+constexpr double usualTerms = 8192;
 constexpr double nearlyUsual = 0.8;
 constexpr double farFromUsual =
     0.5; ///< three products of bf16's parts are within what is allowed beside usual means
@@ -228,6 +229,10 @@ std::optional<workload::Case> cancellingSums(const workload::Workload &workload,
             return std::nullopt; // as they are
         const double usual = std::sqrt(1 + terms * means * means);
         shares.most = std::max(shares.least, (hasSingle ? farFromUsual : nearlyUsual) * usual);
+    }
+    if (!hasByte && remainder != Remainder::LowMeans) { // what tensor cores cut off adds up in very long sums
+        const double longer = std::max(1.0, terms / usualTerms);
+        shares = {shares.least * longer, shares.most * longer};
     }
     const double share = drawnShare(shares, random.uniform(drawn));
     const bool isNear = hasByte || random.bits(drawn + 1) % 2 == 0;

@@ -87,8 +87,9 @@ std::optional<workload::Case> longMemory(const workload::Workload &workload)
 }
 
 /// Keys that resemble each other, the more the fewer their elements and the more tokens there are: what lies across them is hardly corrected by
-/// weights as large as usual, and so kept over the whole length where no gate forgets it.
-std::optional<workload::Case> alikeKeys(const workload::Workload &workload)
+/// weights as large as usual, and so kept over the whole length where no gate forgets it. eitherSign: along one direction or against it, so
+/// that they have no mean.
+std::optional<workload::Case> alikeKeys(const workload::Workload &workload, bool eitherSign)
 {
     const workload::Tensor *keys = tensorOf(workload, "k");
     if (!keys)
@@ -102,10 +103,18 @@ std::optional<workload::Case> alikeKeys(const workload::Workload &workload)
     const double elements = isKnown ? static_cast<double>(shape->back()) : manyElements;
     const double tokens = isKnown ? static_cast<double>((*shape)[1]) : 1;
     alike.mean = std::sqrt(std::max({1.0, manyElements / elements, tokens / (tokensADirection * elements)}));
-    hard.distributions[keys->name] = alike;
+    if (eitherSign) {
+        Distribution both;
+        both.parts = {alike, alike};
+        both.parts.back().mean = -alike.mean;
+        both.lastHead = alike.lastHead;
+        hard.distributions[keys->name] = both;
+    } else {
+        hard.distributions[keys->name] = alike;
+    }
     if (const workload::Tensor *gates = tensorOf(workload, "g"))
         hard.distributions[gates->name] = openGates();
-    hard.name += " (alike keys)";
+    hard.name += eitherSign ? " (keys alike but for the sign)" : " (alike keys)";
     return hard;
 }
 
@@ -149,10 +158,13 @@ std::vector<workload::Case> hardRecurrences(const workload::Workload &workload, 
     if (little || stretchedMemory)
         add(inAStretch(workload, longMemory(workload), "beta"));
     const std::uint64_t other = random.bits(4) % 4;
+    const bool eitherSign = random.bits(6) % 2 == 0;
     if (little || other == 0)
-        add(alikeKeys(workload));
+        add(alikeKeys(workload, eitherSign));
+    if (little)
+        add(alikeKeys(workload, !eitherSign));
     if (little || other == 1)
-        add(inAStretch(workload, alikeKeys(workload), "k"));
+        add(inAStretch(workload, alikeKeys(workload, false), "k"));
     if (little || other == 2)
         add(scaledState(workload, beyondHalf, "large state", !little && random.bits(5) % 2 == 0));
     if (little)

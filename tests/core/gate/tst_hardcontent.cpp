@@ -195,18 +195,29 @@ private slots:
         }
     }
 
-    /// Where groups begin is no content.
+    /// Where groups begin is no content, but how long they are is drawn in one of two.
     void offsetsStayWhatTheyAre()
     {
         const auto workload = workload::readWorkload(std::filesystem::path(klineage::test::sourcePath())
                                                      / "workloads/heldout-grouped-gemm-4");
         QVERIFY(workload);
-        const auto contents = hardContents(*workload, 1);
-        QVERIFY(contents.size() >= 2);
-        QVERIFY(contents.front().name.find("cancelling") != std::string::npos
-                || contents.front().name.find("low means") != std::string::npos);
-        for (const auto &content : contents)
-            QVERIFY(!content.distributions.contains("offsets"));
+        std::set<bool> uneven;
+        for (std::uint64_t seed = 1; seed < 5; ++seed) {
+            const auto contents = hardContents(*workload, seed);
+            QVERIFY(contents.size() >= 2);
+            QVERIFY(contents.front().name.find("cancelling") != std::string::npos
+                    || contents.front().name.find("low means") != std::string::npos);
+            for (const auto &content : contents) {
+                const auto offsets = content.distributions.find("offsets");
+                uneven.insert(offsets != content.distributions.end());
+                if (offsets == content.distributions.end())
+                    continue;
+                QVERIFY(offsets->second.kind == workload::DistributionKind::Offsets);
+                QVERIFY(!offsets->second.even);
+                QCOMPARE(offsets->second.end, std::string("T"));
+            }
+        }
+        QCOMPARE(uneven, (std::set<bool>{false, true}));
     }
 
     /// What half precision cannot hold is not asked of it.
@@ -246,15 +257,23 @@ private slots:
         QVERIFY(workload);
         std::set<bool> even;
         std::set<std::size_t> shares;
+        int smallOnes = 0;
         for (std::uint64_t seed = 0; seed < 40; ++seed) {
             for (const auto &content : hardContents(*workload, seed)) {
                 const auto offsets = content.distributions.find("cu_seqlens_q");
                 even.insert(offsets == content.distributions.end() || offsets->second.even);
             }
-            const auto &keys = hardContents(*workload, seed)[1].distributions.at("k");
+            const auto other = hardContents(*workload, seed)[1].distributions;
+            const auto &keys = other.at("k");
             shares.insert(keys.parts.size());
-            QCOMPARE(keys.pair > 0 && keys.isSecond, keys.parts.empty());
+            QCOMPARE((keys.pair > 0 && keys.isSecond) || keys.factor < 1, keys.parts.empty());
+            if (keys.factor < 1) { // scores are as usual, and values are small too
+                QCOMPARE(other.at("q").factor * keys.factor, 1.0);
+                QVERIFY(other.at("v").factor < 0.1);
+                ++smallOnes;
+            }
         }
+        QVERIFY(smallOnes > 2 && smallOnes < 25);
         QCOMPARE(even, (std::set<bool>{false, true}));         // their lengths say nothing
         QCOMPARE(shares, (std::set<std::size_t>{0, 16, 512})); // large pairs alone, or two of them are large
         std::uint64_t seed = 1;
@@ -290,8 +309,9 @@ private slots:
             }
         }
         QCOMPARE(names, (std::set<std::string>{"timed (alike keys)", "timed (alike keys), in a stretch",
-                                               "timed (large state)", "timed (long memory)",
-                                               "timed (long memory), in a stretch", "timed (small state)"}));
+                                               "timed (keys alike but for the sign)", "timed (large state)",
+                                               "timed (long memory)", "timed (long memory), in a stretch",
+                                               "timed (small state)"}));
         auto seed = std::uint64_t{0};
         while (hardContents(*workload, seed).front().name != "timed (long memory)")
             ++seed;
@@ -308,6 +328,12 @@ private slots:
         QCOMPARE(alike.distributions.at("g").mean, 0.0);
         QCOMPARE(alike.distributions.at("g").stddev, 0.0);
         QVERIFY(!alike.distributions.contains("beta"));
+        while (hardContents(*workload, seed).back().name != "timed (keys alike but for the sign)")
+            ++seed;
+        const auto signs = hardContents(*workload, seed).back().distributions.at("k").parts;
+        QCOMPARE(signs.size(), std::size_t{2});
+        QCOMPARE(signs[0].mean, alike.distributions.at("k").mean);
+        QCOMPARE(signs[1].mean, -signs[0].mean);
     }
 
     /// One group of heads over a stretch of tokens, the same in all tensors of a case; all else as it was.
