@@ -76,7 +76,9 @@ void EditorPanel::updateCommands()
 {
     const QString row = m_selection->row();
     const bool canOpen = !row.isEmpty() && m_workspace->lineage(m_selection->lineageKey());
-    const QString text = canOpen ? tr("Begin a draft from %1").arg(row) : tr("Begin a draft");
+    const QString text = !canOpen                                  ? tr("Begin a draft")
+                         : row.startsWith(QLatin1String("trial:")) ? tr("Begin a draft from this trial")
+                                                                   : tr("Begin a draft from %1").arg(row);
     for (QPushButton *button : {m_openButton, m_emptyButton}) {
         button->setText(text);
         button->setEnabled(canOpen);

@@ -80,6 +80,7 @@ StageResult<void> checkStep(const CheckStep &step, const CaseInstancePtr &instan
     Where where;
     where.subject = prepared.label;
     where.caseName = step.theCase->name;
+    where.shape = shapeText(*step.theCase);
     where.seed = step.seed;
     const auto failed = [&](const WorkerFailure &failure) -> tl::unexpected<TrialEnd> {
         if (failure.kind == FailureKind::Candidate)

@@ -36,6 +36,8 @@ void addPlace(Verdict &verdict, const Where &where)
 {
     if (!where.caseName.empty()) {
         verdict.evidence.push_back({"case", where.caseName});
+        if (!where.shape.empty())
+            verdict.evidence.push_back({"shape", where.shape});
         verdict.evidence.push_back({"seed", std::to_string(where.seed)});
     }
 }
@@ -244,6 +246,14 @@ Verdict crashVerdict(const WorkerFailure &failure, const Where &where)
 }
 
 } // namespace
+
+std::string shapeText(const workload::Case &c)
+{
+    std::string text;
+    for (const auto &[axis, extent] : c.axes)
+        text += (text.empty() ? "" : ", ") + axis + " = " + std::to_string(extent);
+    return text;
+}
 
 LogError firstError(const std::string &log, const std::string &name)
 {

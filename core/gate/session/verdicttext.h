@@ -20,7 +20,11 @@ struct Where {
     std::string caseName;
     std::uint64_t seed = 0;
     int launch = 0; ///< 1-based launch of the plan on this case; 0: not said
+    std::string shape = {}; ///< "C = 513, R = 33"
 };
+
+/// The axes of a case, as Where has them.
+[[nodiscard]] std::string shapeText(const workload::Case &c);
 
 /// What is wrong with an output of a timed launch.
 struct TimedFault {

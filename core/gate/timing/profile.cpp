@@ -57,6 +57,7 @@ Where whereOf(const TrialContext &context, const CorrectnessResult &correct)
     Where where;
     where.stage = Stage::Profile;
     where.caseName = context.job.workload.cases.front().name;
+    where.shape = shapeText(context.job.workload.cases.front());
     where.seed = correct.timed.front()->seed;
     return where;
 }
@@ -278,7 +279,10 @@ void Profiler::decideStop(const process::Deadline &limit)
     const std::size_t rounds = m_subjects.front().ns.size();
     const std::size_t blocks = m_state.blockEnds.size();
     const double width = blocks >= 2 ? widestHalfWidth(m_subjects, m_state) : 0;
-    const std::string text = "round " + std::to_string(rounds) + ", ±" + fixedText(100 * width, 2) + " %";
+    const std::string text = "round " + std::to_string(rounds) + ", ±" + fixedText(100 * width, 2) + " %"
+                             + (wanted.targetHalfWidth > 0 && !wanted.quick
+                                    ? ", until ±" + fixedText(100 * wanted.targetHalfWidth, 2) + " %"
+                                    : std::string());
     m_context.report(Stage::Profile,
                      std::min(1.0, 1.0 - limit.secondsLeft() / std::max(wanted.profileSeconds, 0.1)), text);
     const StopRule rule{wanted.minRounds, wanted.targetHalfWidth, wanted.quick, limit.passed(),

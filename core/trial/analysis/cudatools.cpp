@@ -26,6 +26,7 @@ constexpr double l1Percent = 30;        // KernelPro: L1 hit < 30 % (coalescing)
 constexpr double spillStall = 15;       // KernelPro: local loads and stores > 0 with long scoreboard > 15 %
 constexpr double conflictShare = 0.1;
 constexpr double tensorPercent = 50;
+constexpr double idlePercent = 0.05; // what a counter says of a pipe that nothing uses
 constexpr double issuePercent = 70;
 constexpr double l2Percent = 50;
 constexpr double rereads = 1.5;
@@ -225,7 +226,7 @@ Sentence tensorCores(const ToolScope &scope)
                         && scope.analysis.intensity > scope.analysis.ridge;
     if (!useful || active >= tensorPercent)
         return {};
-    if (active <= 0)
+    if (active < idlePercent)
         return "The tensor pipe is idle (threshold 50 % busy) though it would do " + scope.roof->peakName
                + " at " + formatFigure(scope.roof->peak / std::max(scope.roof->fp32, 1.0))
                + " times the rate of plain multiply-adds: the products are computed without tensor cores.";
