@@ -5,6 +5,7 @@
 #include "ui/models/lineagemodel.h"
 #include "ui/models/viewed.h"
 #include "ui/style/currentrowkeeper.h"
+#include "ui/style/plainwidgets.h"
 
 #include <QHeaderView>
 #include <QMouseEvent>
@@ -32,7 +33,7 @@ public:
         , m_delegate(delegate)
     {
         setSectionsClickable(false);
-        setHighlightSections(false);
+        makePlainHeader(this);
         setSectionResizeMode(QHeaderView::Fixed);
         setMinimumSectionSize(10);
     }
@@ -108,7 +109,7 @@ LineageView::LineageView(LineageModel *model, QWidget *parent)
 
 int LineageView::contentWidth(int column) const
 {
-    // The header's font and margins come from the style sheet.
+    // The header's margins come from the style sheet.
     int width = static_cast<LineageHeader *>(horizontalHeader())->wantedWidth(column) - cellPadding;
     for (int row = 0; row < m_model->rowCount(); ++row) {
         if (m_model->row(row).instead.isEmpty())

@@ -87,7 +87,7 @@ ProfilePanel::ProfilePanel(WorkspaceModel *workspace, Selection *selection, QWid
     m_table->setShowGrid(false);
     m_table->setFrameShape(QFrame::NoFrame);
     m_table->verticalHeader()->hide();
-    m_table->horizontalHeader()->setHighlightSections(false);
+    makePlainHeader(m_table->horizontalHeader());
     m_table->horizontalHeader()->setSectionResizeMode(QHeaderView::Fixed);
     m_table->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
 
