@@ -17,8 +17,8 @@ namespace {
 
 constexpr int cellPadding = 14;
 constexpr int leastGate = 44;
-constexpr int comfortableTitle = 120;
-constexpr int smallestTitle = 90;
+constexpr int comfortableTitle = 180;
+constexpr int smallestTitle = 150;
 constexpr int shortTitle = 48; // a word; what the reference column has to leave
 constexpr int leastTitle = 30;
 constexpr int mostReferenceChars =
@@ -169,7 +169,9 @@ void LineageView::arrange()
     setColumnHidden(LineageModel::ReferenceColumn, !showReference);
     if (!showReference && noReference == 0)
         numbers -= reference;
-    const bool showChange = available - numbers >= leastTitle;
+    // The time of a branch is the least that a title says.
+    const int time = fontMetrics().horizontalAdvance(QStringLiteral("00:00")) + cellPadding;
+    const bool showChange = available - numbers >= std::max(leastTitle, time);
     setColumnHidden(LineageModel::ChangeColumn, !showChange);
     if (!showChange)
         numbers -= contentWidth(LineageModel::ChangeColumn);
