@@ -10,6 +10,7 @@ void run(Reporter &reporter)
 {
     firstWindow(reporter);
     steps(reporter);
+    layoutSwitches(reporter);
     longDiff(reporter);
     highlighting(reporter);
     graphFrames(reporter);
@@ -17,7 +18,8 @@ void run(Reporter &reporter)
     filterKeys(reporter);
 }
 
-const Group group("ui", "all that the window promises: start, step, diff, graph, plots, filter", &run);
+const Group group("ui", "all that the window promises: start, step, layout, diff, graph, plots, filter",
+                  &run);
 
 } // namespace
 

@@ -11,13 +11,14 @@ namespace klineage::bench {
 inline constexpr int cardCount = 10'000;
 inline constexpr int stateCount = 300;
 
-void firstWindow(Reporter &reporter);  ///< benchstartup.cpp
-void steps(Reporter &reporter);        ///< benchsteps.cpp
-void longDiff(Reporter &reporter);     ///< benchdiff.cpp
-void highlighting(Reporter &reporter); ///< benchhighlight.cpp
-void graphFrames(Reporter &reporter);  ///< benchgraph.cpp
-void plotFrames(Reporter &reporter);   ///< benchplots.cpp
-void filterKeys(Reporter &reporter);   ///< benchfilter.cpp
+void firstWindow(Reporter &reporter);    ///< benchstartup.cpp
+void steps(Reporter &reporter);          ///< benchsteps.cpp
+void layoutSwitches(Reporter &reporter); ///< benchlayouts.cpp
+void longDiff(Reporter &reporter);       ///< benchdiff.cpp
+void highlighting(Reporter &reporter);   ///< benchhighlight.cpp
+void graphFrames(Reporter &reporter);    ///< benchgraph.cpp
+void plotFrames(Reporter &reporter);     ///< benchplots.cpp
+void filterKeys(Reporter &reporter);     ///< benchfilter.cpp
 
 /// A card that was never written, the i-th of many: categories, platforms and reviews take turns.
 [[nodiscard]] skills::CardRecord syntheticCard(int i);

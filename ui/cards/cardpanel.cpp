@@ -96,6 +96,7 @@ CardPanel::CardPanel(WorkspaceModel *workspace, Selection *selection, CardReview
     QFont bold = font();
     bold.setWeight(QFont::DemiBold);
     m_title->setFont(bold);
+    m_title->setWordWrap(true); // at its hyphens
     m_title->setTextInteractionFlags(Qt::TextSelectableByMouse);
 
     m_page->setOpenLinks(false);

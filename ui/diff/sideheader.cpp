@@ -204,8 +204,9 @@ void SideHeader::paintEvent(QPaintEvent *)
         shown.push_back(chip);
         chips += chipSize(*chip, captionFont()).width() + 6;
     }
-    // What was compared is correct: the change says both where there is room for one.
-    if (shown.size() == 2 && chips > area.width() && m_heading.status.tone == Tone::Good) {
+    // What was compared is correct: the change says both where there is room for one. Half a word says nothing.
+    if (chips > area.width() && m_heading.status.tone == Tone::Good && !shown.empty()
+        && shown.front() == &m_heading.status) {
         chips -= chipSize(*shown.front(), captionFont()).width() + 6;
         shown.erase(shown.begin());
     }

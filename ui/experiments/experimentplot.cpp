@@ -22,6 +22,7 @@ namespace klineage::ui {
 
 namespace {
 
+constexpr const char *wholeName = "wholeName"; ///< property of a title
 constexpr double hitPixels = 11.0;
 constexpr double stripLow = 0.03; // of the axis' height: where failures stand, a row a policy
 constexpr double stripStep = 0.045;
@@ -86,6 +87,8 @@ ExperimentPlot::ExperimentPlot(QWidget *parent)
     layout->setSpacing(0);
     layout->addWidget(m_plot, 1);
     layout->addWidget(m_caption);
+    spareAxes(m_plot);
+    connect(m_plot, &QCustomPlot::afterLayout, this, &ExperimentPlot::fitTitles);
     connect(m_plot, &QCustomPlot::mouseMove, this,
             [this](QMouseEvent *event) { showCaption(hitAt(event->pos())); });
     connect(m_plot, &QCustomPlot::mousePress, this, [this](QMouseEvent *event) {
@@ -169,8 +172,9 @@ void ExperimentPlot::build()
         const int column = static_cast<int>(i) % m_columns;
         // Where many are small the title names the reference, and the axis needs no room for it.
         const bool isLabelled = m_shown.size() <= mostLabelled || root.reference.isEmpty();
-        auto *title = new QCPTextElement(
-            m_plot, isLabelled ? root.root : tr("%1 over %2").arg(root.root, root.reference), strongFont());
+        const QString name = isLabelled ? root.root : tr("%1 over %2").arg(root.root, root.reference);
+        auto *title = new QCPTextElement(m_plot, name, strongFont());
+        title->setProperty(wholeName, name);
         title->setTextColor(Theme::current().text);
         title->setMargins(QMargins(0, 6, 0, 2));
         auto *rect = new QCPAxisRect(m_plot);
@@ -397,6 +401,15 @@ void ExperimentPlot::showCaption(const Hit &hit)
             text += QStringLiteral(" · ") + formatSpeedup(hit.point->speedup);
     }
     m_caption->setText(text);
+}
+
+/// Names of roots begin and end alike: the middle of what is too long is left out.
+void ExperimentPlot::fitTitles()
+{
+    for (QCPTextElement *title : m_plot->findChildren<QCPTextElement *>())
+        title->setText(QFontMetrics(title->font())
+                           .elidedText(title->property(wholeName).toString(), Qt::ElideMiddle,
+                                       title->outerRect().width()));
 }
 
 void ExperimentPlot::changeEvent(QEvent *event)

@@ -46,6 +46,7 @@ protected:
     void resizeEvent(QResizeEvent *event) override;
 
 private:
+    void fitTitles();
     struct Hit {
         const PolicyCurve *policy = nullptr;
         const SeedCurve *seed = nullptr;

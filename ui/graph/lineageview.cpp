@@ -5,6 +5,7 @@
 #include "ui/models/lineagemodel.h"
 #include "ui/models/viewed.h"
 #include "ui/style/currentrowkeeper.h"
+#include "ui/style/plainwidgets.h"
 
 #include <QHeaderView>
 #include <QMouseEvent>
@@ -16,8 +17,8 @@ namespace {
 
 constexpr int cellPadding = 14;
 constexpr int leastGate = 44;
-constexpr int comfortableTitle = 120;
-constexpr int smallestTitle = 90;
+constexpr int comfortableTitle = 180;
+constexpr int smallestTitle = 150;
 constexpr int shortTitle = 48; // a word; what the reference column has to leave
 constexpr int leastTitle = 30;
 constexpr int mostReferenceChars =
@@ -32,7 +33,7 @@ public:
         , m_delegate(delegate)
     {
         setSectionsClickable(false);
-        setHighlightSections(false);
+        makePlainHeader(this);
         setSectionResizeMode(QHeaderView::Fixed);
         setMinimumSectionSize(10);
     }
@@ -108,7 +109,7 @@ LineageView::LineageView(LineageModel *model, QWidget *parent)
 
 int LineageView::contentWidth(int column) const
 {
-    // The header's font and margins come from the style sheet.
+    // The header's margins come from the style sheet.
     int width = static_cast<LineageHeader *>(horizontalHeader())->wantedWidth(column) - cellPadding;
     for (int row = 0; row < m_model->rowCount(); ++row) {
         if (m_model->row(row).instead.isEmpty())
@@ -168,7 +169,9 @@ void LineageView::arrange()
     setColumnHidden(LineageModel::ReferenceColumn, !showReference);
     if (!showReference && noReference == 0)
         numbers -= reference;
-    const bool showChange = available - numbers >= leastTitle;
+    // The time of a branch is the least that a title says.
+    const int time = fontMetrics().horizontalAdvance(QStringLiteral("00:00")) + cellPadding;
+    const bool showChange = available - numbers >= std::max(leastTitle, time);
     setColumnHidden(LineageModel::ChangeColumn, !showChange);
     if (!showChange)
         numbers -= contentWidth(LineageModel::ChangeColumn);

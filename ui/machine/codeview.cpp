@@ -3,6 +3,7 @@
 
 #include "ui/machine/codedelegate.h"
 #include "ui/machine/codemodel.h"
+#include "ui/style/plainwidgets.h"
 
 #include <QHeaderView>
 #include <QScopedValueRollback>
@@ -37,7 +38,7 @@ CodeView::CodeView(QWidget *parent)
     verticalHeader()->setSectionResizeMode(QHeaderView::Fixed);
     verticalHeader()->setMinimumSectionSize(1);
     verticalHeader()->setDefaultSectionSize(codeRowHeight());
-    horizontalHeader()->setHighlightSections(false);
+    makePlainHeader(horizontalHeader());
     horizontalHeader()->setSectionResizeMode(QHeaderView::Fixed);
     horizontalHeader()->setMinimumSectionSize(1);
 }

@@ -5,6 +5,7 @@
 
 #include <QApplication>
 
+#include <algorithm>
 #include <array>
 
 #include <qcustomplot.h>
@@ -37,6 +38,32 @@ QFont plotFont()
     QFont small = QApplication::font();
     small.setPointSizeF(small.pointSizeF() * 0.9);
     return small;
+}
+
+/// As many numbers as have room apart, and a name that is not cut; what does not fit is not seen. It keeps its place: an axis must not
+/// change the room that decides of the other one. True: the axis has changed.
+bool spareAxis(QCPAxis *axis, const QRect &plot)
+{
+    constexpr int mostTicks = 5;
+    constexpr double linesApart = 1.4;
+    constexpr double lettersApart = 5;
+    const QFontMetrics metrics(axis->tickLabelFont());
+    const bool isAcross = axis->orientation() == Qt::Horizontal;
+    const QRect rect = axis->axisRect()->rect();
+    const double apart = isAcross ? lettersApart * metrics.averageCharWidth() : linesApart * metrics.height();
+    const int ticks = static_cast<int>((isAcross ? rect.width() : rect.height()) / apart);
+    const int half = metrics.horizontalAdvance(axis->label()) / 2;
+    const int middle = isAcross ? rect.center().x() : rect.center().y();
+    const bool isCut = middle - half < 0 || middle + half > (isAcross ? plot.width() : plot.height());
+    const auto inkIf = [](bool isSeen) { return isSeen ? Theme::current().dim : QColor(Qt::transparent); };
+    const int wanted = std::clamp(ticks, 2, mostTicks);
+    if (axis->ticker()->tickCount() == wanted && axis->labelColor() == inkIf(!isCut)
+        && axis->tickLabelColor() == inkIf(ticks >= 2))
+        return false;
+    axis->ticker()->setTickCount(wanted);
+    axis->setLabelColor(inkIf(!isCut));
+    axis->setTickLabelColor(inkIf(ticks >= 2));
+    return true;
 }
 
 } // namespace
@@ -75,6 +102,19 @@ void stylePlot(QCustomPlot *plot, const QPalette &palette)
     plot->legend->setBorderPen(QPen(theme.border, 0));
     plot->legend->setTextColor(theme.text);
     plot->legend->setFont(small);
+}
+
+void spareAxes(QCustomPlot *plot)
+{
+    QObject::connect(plot, &QCustomPlot::afterLayout, plot, [plot] {
+        bool hasChanged = false;
+        for (QCPAxisRect *rect : plot->axisRects()) {
+            for (QCPAxis *axis : rect->axes())
+                hasChanged = spareAxis(axis, plot->viewport()) || hasChanged;
+        }
+        if (hasChanged)
+            plot->replot(QCustomPlot::rpQueuedReplot);
+    });
 }
 
 void spanWidthAtOne(QCPItemLine *line)

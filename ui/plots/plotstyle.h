@@ -21,6 +21,9 @@ void stylePlot(QCustomPlot *plot, const QPalette &palette);
 /// The same for the axes of one of several rectangles of a plot.
 void styleAxes(QCPAxisRect *rect);
 
+/// From now on axes of a low or narrow plot leave out numbers that would stand on each other, and names that would be cut.
+void spareAxes(QCustomPlot *plot);
+
 /// A line across the axes at 1×.
 void spanWidthAtOne(QCPItemLine *line);
 

@@ -91,6 +91,7 @@ RunTrajectoryPanel::RunTrajectoryPanel(RunStore *store, QWidget *parent)
     m_caption->position->setCoords(0.005, 0.0);
     m_caption->setPositionAlignment(Qt::AlignLeft | Qt::AlignTop);
 
+    spareAxes(m_plot);
     connect(m_plot, &QCustomPlot::mouseMove, this,
             [this](QMouseEvent *event) { showCaption(hitAt(event->pos())); });
     connect(m_plot, &QCustomPlot::mousePress, this, [this](QMouseEvent *event) {

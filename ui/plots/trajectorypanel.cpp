@@ -61,6 +61,7 @@ TrajectoryPanel::TrajectoryPanel(WorkspaceModel *workspace, Selection *selection
     m_caption->position->setCoords(0.01, 0.0);
     m_caption->setPositionAlignment(Qt::AlignLeft | Qt::AlignTop);
 
+    spareAxes(m_plot);
     connect(m_plot, &QCustomPlot::mouseMove, this, [this](QMouseEvent *event) {
         const int point = pointAt(event->pos());
         m_selection->setHovered(point < 0 ? QString()

@@ -15,6 +15,7 @@
 #include "ui/profile/why/explainpage.h"
 #include "ui/profile/why/launchpage.h"
 #include "ui/style/chip.h"
+#include "ui/style/fonts.h"
 #include "ui/style/plainwidgets.h"
 #include "ui/style/status.h"
 
@@ -71,6 +72,7 @@ ProfilePanel::ProfilePanel(WorkspaceModel *workspace, Selection *selection, QWid
     m_tabs->setObjectName(QStringLiteral("profileViews"));
     m_tabs->setDrawBase(false);
     m_tabs->setExpanding(false);
+    m_tabs->setFont(captionFont());
     m_tabs->setFocusPolicy(Qt::StrongFocus); // who clicks a view exports that one
     m_tabs->setAccessibleName(tr("Profile views"));
     m_caption->setEnabled(false);
@@ -87,7 +89,7 @@ ProfilePanel::ProfilePanel(WorkspaceModel *workspace, Selection *selection, QWid
     m_table->setShowGrid(false);
     m_table->setFrameShape(QFrame::NoFrame);
     m_table->verticalHeader()->hide();
-    m_table->horizontalHeader()->setHighlightSections(false);
+    makePlainHeader(m_table->horizontalHeader());
     m_table->horizontalHeader()->setSectionResizeMode(QHeaderView::Fixed);
     m_table->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
 

@@ -2,6 +2,7 @@
 #include "ui/runs/poolpanel.h"
 
 #include "ui/runs/gatedesk.h"
+#include "ui/style/plainwidgets.h"
 
 #include <QHeaderView>
 #include <QLabel>
@@ -134,7 +135,7 @@ PoolPanel::PoolPanel(GateDesk *desk, QWidget *parent)
     table->setWordWrap(false);
     table->setTabKeyNavigation(false);
     table->verticalHeader()->hide();
-    table->horizontalHeader()->setHighlightSections(false);
+    makePlainHeader(table->horizontalHeader());
     table->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
     table->horizontalHeader()->setSectionResizeMode(PoolModel::StateColumn, QHeaderView::Stretch);
     m_summary->setTextInteractionFlags(Qt::TextSelectableByMouse);

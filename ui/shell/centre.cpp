@@ -131,6 +131,12 @@ bool Centre::isWelcoming() const
     return m_whole->currentIndex() == 1;
 }
 
+QSize Centre::minimumSizeHint() const
+{
+    constexpr int mostLines = 17;
+    return QWidget::minimumSizeHint().boundedTo({QWIDGETSIZE_MAX, mostLines * fontMetrics().height()});
+}
+
 void Centre::paintEvent(QPaintEvent *)
 {
     const Theme &theme = Theme::current();

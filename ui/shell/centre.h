@@ -49,6 +49,9 @@ public:
     /// Above the pages, hidden at first.
     [[nodiscard]] GuideBar *guide() const { return m_guide; }
 
+    /// No page, seen or not, takes the docks their height in a low window.
+    [[nodiscard]] QSize minimumSizeHint() const override;
+
 protected:
     void paintEvent(QPaintEvent *event) override;
 

@@ -3,6 +3,7 @@
 
 #include "ui/shell/problemsmodel.h"
 #include "ui/style/columnscale.h"
+#include "ui/style/plainwidgets.h"
 
 #include <QHeaderView>
 #include <QLabel>
@@ -29,7 +30,7 @@ ProblemsPanel::ProblemsPanel(ProblemsModel *problems, QWidget *parent)
     m_table->setFrameShape(QFrame::NoFrame);
     m_table->verticalHeader()->hide();
     m_table->verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 7);
-    m_table->horizontalHeader()->setHighlightSections(false);
+    makePlainHeader(m_table->horizontalHeader());
     m_table->horizontalHeader()->setSectionResizeMode(ProblemsModel::MessageColumn, QHeaderView::Stretch);
     m_table->setColumnWidth(ProblemsModel::WhereColumn, 190);
     new ColumnScale(m_table);

@@ -18,6 +18,8 @@ namespace klineage::ui {
 
 namespace {
 
+constexpr int keyGap = 8;
+
 /// Looks like a field, opens the go-to list: text at the left, its key at the right.
 class GoToButton : public QPushButton
 {
@@ -26,6 +28,7 @@ public:
     void setKey(const QString &key)
     {
         m_key = key;
+        setToolTip(QStringLiteral("%1 (%2)").arg(text(), key));
         update();
     }
 
@@ -43,8 +46,13 @@ protected:
             .paint(&painter, QRect(inner.left(), inner.center().y() - 6, 13, 13), Qt::AlignCenter,
                    QIcon::Normal);
         painter.setPen(theme.dim);
-        painter.drawText(inner.adjusted(21, 0, 0, 0), Qt::AlignVCenter | Qt::AlignLeft, text());
+        const QRect words = inner.adjusted(21, 0, 0, 0);
+        painter.drawText(words, Qt::AlignVCenter | Qt::AlignLeft,
+                         fontMetrics().elidedText(text(), Qt::ElideRight, words.width()));
         painter.setFont(captionFont());
+        if (fontMetrics().horizontalAdvance(text()) + painter.fontMetrics().horizontalAdvance(m_key) + keyGap
+            > words.width())
+            return; // the tool tip has the key too
         painter.setPen(theme.faint);
         painter.drawText(inner, Qt::AlignVCenter | Qt::AlignRight, m_key);
     }

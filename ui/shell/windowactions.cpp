@@ -85,7 +85,7 @@ void MainWindow::buildActions()
                [this] { setWindowState(windowState() ^ Qt::WindowFullScreen); });
     const auto scaleText = [this](double by) {
         m_textScale = by == 0 ? 1 : m_textScale * by;
-        Theme::setTextScale(*qApp, m_textScale);
+        Theme::setTextScale(m_textScale);
         m_textScale = textScale();
     };
     addCommand("window.largerText", tr("Larger text"), key(QKeySequence::ZoomIn), [=] { scaleText(1.1); });

@@ -2,6 +2,7 @@
 #include "ui/style/plainwidgets.h"
 
 #include "ui/style/columnscale.h"
+#include "ui/style/fonts.h"
 
 #include <QEvent>
 #include <QHeaderView>
@@ -25,9 +26,17 @@ QTableView *makePlainTable(QAbstractItemModel *model, const QString &name)
     table->setFrameShape(QFrame::NoFrame);
     table->verticalHeader()->hide();
     table->verticalHeader()->setDefaultSectionSize(table->fontMetrics().height() + 8);
-    table->horizontalHeader()->setHighlightSections(false);
+    makePlainHeader(table->horizontalHeader());
     new ColumnScale(table);
     return table;
+}
+
+void makePlainHeader(QHeaderView *header)
+{
+    header->setHighlightSections(false);
+    for (QWidget *part : {static_cast<QWidget *>(header),
+                          header->viewport()}) // under a style sheet neither follows the other
+        part->setFont(captionFont());
 }
 
 QLabel *makeMessageLabel(const QString &text)

@@ -5,6 +5,7 @@
 #include <QString>
 
 class QAbstractItemModel;
+class QHeaderView;
 class QPushButton;
 class QTableView;
 
@@ -13,6 +14,9 @@ namespace klineage::ui {
 /// A table of rows to be read and chosen, one at a time: no grid, no frame, no editing; Tab leaves it. Columns
 /// keep their width in proportion to the text.
 [[nodiscard]] QTableView *makePlainTable(QAbstractItemModel *model, const QString &name);
+
+/// The names of columns: smaller than what is in them, and the same whichever cell is current.
+void makePlainHeader(QHeaderView *header);
 
 /// What stands in the middle of a panel that has nothing else to show.
 [[nodiscard]] QLabel *makeMessageLabel(const QString &text = {});

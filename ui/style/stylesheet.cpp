@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/style/stylesheet.h"
 
-#include "ui/style/fonts.h"
 #include "ui/style/theme.h"
 
 #include <QFile>
-#include <QRegularExpression>
 
 static void initThemeResources()
 {
@@ -42,13 +40,6 @@ QString styleSheet(const Theme &theme)
     };
     for (const auto &[name, color] : roles)
         text.replace(QLatin1String(name), color.name());
-    static const QRegularExpression points(QStringLiteral("font-size: ([0-9.]+)pt"));
-    qsizetype at = 0;
-    for (auto match = points.match(text, at); match.hasMatch(); match = points.match(text, at)) {
-        const QString scaled = QString::number(match.capturedView(1).toDouble() * textScale(), 'f', 2);
-        text.replace(match.capturedStart(1), match.capturedLength(1), scaled);
-        at = match.capturedStart(1) + scaled.size();
-    }
     return text;
 }
 

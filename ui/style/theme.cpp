@@ -6,11 +6,14 @@
 
 #include <QApplication>
 #include <QPalette>
+#include <QPointer>
 #include <QStyle>
 #include <QStyleFactory>
 #include <QStyleHints>
+#include <QWidget>
 
 #include <utility>
+#include <vector>
 
 namespace klineage::ui {
 
@@ -188,16 +191,35 @@ void Theme::setSheet(QApplication &application)
         application.setStyleSheet(styleSheet(current()));
 }
 
-void Theme::setTextScale(QApplication &application, double scale)
+/// To each widget by itself: Qt tells the widgets of a font with the style sheet alone, and to read that anew costs a hundred times as much.
+void Theme::setTextScale(double scale)
 {
     const double before = textScale();
     ui::setTextScale(scale);
     if (textScale() == before || !currentTheme)
         return;
-    setSheet(
-        application); // a font that is set before the event loop runs comes to widgets with a sheet alone
     QApplication::setFont(interfaceFont());
-    application.setStyleSheet(styleSheet(*currentTheme));
+    struct Told {
+        QPointer<QWidget> widget;
+        double ownPoints; ///< 0: it has no size of its own
+    };
+    std::vector<Told> all;
+    for (QWidget *widget : QApplication::allWidgets()) {
+        const bool isOwn = widget->testAttribute(Qt::WA_SetFont)
+                           && (widget->font().resolveMask() & QFont::SizeResolved) != 0;
+        all.push_back({widget, isOwn ? widget->font().pointSizeF() : 0});
+    }
+    for (const Told &told : all) {
+        if (!told.widget)
+            continue;
+        if (told.ownPoints > 0) {
+            QFont font = told.widget->font();
+            font.setPointSizeF(told.ownPoints * textScale() / before);
+            told.widget->setFont(font);
+        }
+        QEvent change(QEvent::ApplicationFontChange);
+        QCoreApplication::sendEvent(told.widget, &change);
+    }
 }
 
 QPalette Theme::palette() const

@@ -57,7 +57,7 @@ struct Theme {
     static void setSheet(QApplication &application);
     [[nodiscard]] static ThemeChoice choice();
     /// All text of the application by a factor; 1 as designed. After apply().
-    static void setTextScale(QApplication &application, double scale);
+    static void setTextScale(double scale);
 
     [[nodiscard]] QPalette palette() const;
 };

@@ -3,6 +3,7 @@
 #include "tests/ui/common/sample.h"
 #include "tests/ui/common/uitest.h"
 #include "ui/graph/graphpainter.h"
+#include "ui/graph/lineagedelegate.h"
 #include "ui/graph/lineagepanel.h"
 #include "ui/graph/lineageview.h"
 #include "ui/models/lineagemodel.h"
@@ -11,14 +12,18 @@
 #include "ui/style/theme.h"
 
 #include <QApplication>
+#include <QBuffer>
 #include <QClipboard>
 #include <QHeaderView>
 #include <QImage>
 #include <QPainter>
+#include <QRegularExpression>
 #include <QSignalSpy>
+#include <QSvgGenerator>
 #include <QTest>
 
 #include <cstdlib>
+#include <functional>
 #include <memory>
 
 using namespace klineage;
@@ -33,6 +38,23 @@ QImage painted(const LineageRow &row, bool isCurrent)
     QPainter painter(&image);
     paintGraphCell(&painter, QRectF(image.rect()), row, isCurrent);
     return image;
+}
+
+/// The texts that something paints.
+QStringList writtenBy(const std::function<void(QPainter *)> &paint)
+{
+    QBuffer file;
+    QSvgGenerator generator;
+    generator.setOutputDevice(&file);
+    generator.setSize({1000, 100});
+    QPainter painter(&generator);
+    paint(&painter);
+    painter.end();
+    static const QRegularExpression text(QStringLiteral("<text [^>]*>([^<]*)</text>"));
+    QStringList texts;
+    for (const QRegularExpressionMatch &match : text.globalMatch(QString::fromUtf8(file.data())))
+        texts << match.captured(1).trimmed();
+    return texts;
 }
 
 } // namespace
@@ -198,6 +220,44 @@ private slots:
         QVERIFY(!shown.view->isColumnHidden(LineageModel::LatencyColumn));
         if (width >= 700)
             QVERIFY(!shown.view->isColumnHidden(LineageModel::ReferenceColumn));
+    }
+
+    /// A date that is cut says something wrong: where there is no room for the day, the time stands alone, and the change gives way to it.
+    void aBranchKeepsItsTime()
+    {
+        Workspace workspace = sampleWorkspace();
+        for (gate::Trial &trial : workspace.lineages.front().trials)
+            trial.time = "2026-01-31T12:34:56.000Z";
+        Shown shown;
+        shown.workspace.setWorkspace(workspace);
+        const auto *model = qobject_cast<const LineageModel *>(shown.view->model());
+        int branch = 0;
+        while (branch < model->rowCount() && model->row(branch).kind != lineage::TableRow::Kind::Branch)
+            ++branch;
+        QVERIFY(branch < model->rowCount());
+        const QString whole = model->row(branch).title;
+        const QString time = whole.section(u' ', -1);
+        QVERIFY2(whole.contains(u' ') && time.contains(u':'), qPrintable(whole));
+        auto *delegate = qobject_cast<LineageDelegate *>(shown.view->itemDelegate());
+        bool wasShort = false;
+        for (int room = shown.view->fontMetrics().horizontalAdvance(time) + 10; room < 200; room += 5) {
+            const QStringList written = writtenBy([&](QPainter *painter) {
+                QStyleOptionViewItem option;
+                option.initFrom(shown.view);
+                option.rect = QRect(0, 0, delegate->titleLeft() + room, 24);
+                delegate->paint(painter, option, model->index(branch, LineageModel::StepColumn));
+            });
+            QVERIFY2(written.contains(whole) != written.contains(time), qPrintable(written.join(u'|')));
+            wasShort = wasShort || written.contains(time);
+        }
+        QVERIFY(wasShort);
+        for (int width = 180; width < 500; width += 4) {
+            shown.panel->resize(width, 400);
+            if (!shown.view->isColumnHidden(LineageModel::ChangeColumn))
+                QVERIFY2(shown.view->columnWidth(LineageModel::StepColumn) - delegate->titleLeft()
+                             > shown.view->fontMetrics().horizontalAdvance(time),
+                         qPrintable(QString::number(width)));
+        }
     }
 
     void nodesDifferInShapeAndTheCurrentOneHasARing()

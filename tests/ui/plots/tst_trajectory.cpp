@@ -2,11 +2,14 @@
 #include "tests/patience.h"
 #include "ui/models/selection.h"
 #include "ui/models/workspacemodel.h"
+#include "ui/plots/plotstyle.h"
 #include "ui/plots/trajectorypanel.h"
 #include "ui/style/format.h"
 
 #include <QSignalSpy>
 #include <QTest>
+
+#include <cmath>
 
 #include <qcustomplot.h>
 
@@ -63,6 +66,46 @@ private slots:
         QCOMPARE(trajectory.points[2].row, QStringLiteral("R01a"));
         QCOMPARE(trajectory.points[3].row, QStringLiteral("K02"));
         QCOMPARE(trajectory.reference, QStringLiteral("openblas"));
+    }
+
+    /// However low or narrow it is, no number stands on another, and no name is cut.
+    void axesAreSpared()
+    {
+        QCustomPlot plot;
+        plot.xAxis->setRange(0, 35);
+        plot.yAxis->setRange(0, 1.3);
+        plot.xAxis->setLabel(QStringLiteral("Trial on a device with a long name, in the order recorded"));
+        plot.yAxis->setLabel(QStringLiteral("Speedup over a library"));
+        stylePlot(&plot, QPalette());
+        spareAxes(&plot);
+        plot.show();
+        for (const QSize size :
+             {QSize(900, 600), QSize(260, 90), QSize(120, 400), QSize(400, 60), QSize(900, 600)}) {
+            plot.resize(size);
+            plot.replot();
+            QTest::qWait(10);
+            const QFontMetrics metrics(plot.yAxis->tickLabelFont());
+            for (QCPAxis *axis : {plot.xAxis, plot.yAxis}) {
+                const bool isAcross = axis == plot.xAxis;
+                const bool isNumbered = axis->tickLabelColor().alpha() > 0;
+                const QVector<double> ticks = isNumbered ? axis->tickVector() : QVector<double>();
+                for (qsizetype i = 1; i < ticks.size(); ++i) {
+                    const double apart =
+                        std::abs(axis->coordToPixel(ticks[i]) - axis->coordToPixel(ticks[i - 1]));
+                    const int room = isAcross ? metrics.horizontalAdvance(axis->tickVectorLabels().value(i))
+                                              : metrics.ascent();
+                    QVERIFY2(apart > room, qPrintable(QStringLiteral("%1 x %2: %3 of %4")
+                                                          .arg(size.width())
+                                                          .arg(size.height())
+                                                          .arg(apart)
+                                                          .arg(room)));
+                }
+                const bool isLong =
+                    metrics.horizontalAdvance(axis->label()) > (isAcross ? size.width() : size.height());
+                QVERIFY(!isLong || axis->labelColor().alpha() == 0);
+                QVERIFY(size.width() < 900 || (isNumbered && axis->labelColor().alpha() == 255));
+            }
+        }
     }
 
     void failuresArePointsAtZero()

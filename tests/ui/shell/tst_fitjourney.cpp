@@ -16,6 +16,7 @@
 #include <QDockWidget>
 #include <QHeaderView>
 #include <QLineEdit>
+#include <QTabBar>
 #include <QTableView>
 #include <QToolButton>
 
@@ -165,6 +166,34 @@ private slots:
                 QCOMPARE(real.window->size(), size);
             }
         }
+    }
+
+    /// A screen of 1366 x 768 at 1.5: what is below the centre has a height in which a plot can be read.
+    void lowWindowsKeepTheirDocks()
+    {
+        const RealWindow real(QStringLiteral("gemm/sm90/K05"), {911, 512});
+        QVERIFY(real.ready);
+        for (const char *layout : {"run", "review"}) {
+            real.window->applyLayout(QLatin1String(layout));
+            std::as_const(*real.window->actions())
+                .find(QStringLiteral("panel.trajectory"))
+                ->action->trigger();
+            settleAll(real);
+            const int height = real.window->panel(QStringLiteral("trajectory"))->height();
+            QVERIFY2(height >= 140,
+                     qPrintable(QStringLiteral("%1: %2").arg(QLatin1String(layout)).arg(height)));
+        }
+    }
+
+    /// In the narrowest dock that it comes in on a screen of 1366 x 768.
+    void profileTabsAreWhole()
+    {
+        const RealWindow real(QStringLiteral("gemm/sm90/K05"), {1366, 768});
+        QVERIFY(real.ready);
+        const auto *tabs = real.find<QTabBar>("profile", QStringLiteral("profileViews"));
+        QVERIFY(tabs);
+        for (int i = 0; i + 1 < tabs->count(); ++i)
+            QVERIFY2(tabs->tabRect(i).right() <= tabs->width(), qPrintable(tabs->tabText(i)));
     }
 
     void rowsOfControlsWrap()

@@ -104,6 +104,46 @@ class TestPicture : public UiTest
     Q_OBJECT
 
 private slots:
+    /// A name that is wider than its lines goes on behind a dot, an underscore or a slash, and is hyphenated where it has none.
+    void namesBreakAtTheirJoints()
+    {
+        Picture picture = row(3);
+        const auto linesOf = [&](const QString &name) {
+            picture.texts.clear();
+            PictureText text;
+            text.at = {1.0, 4.5};
+            text.sides = {Qt::AlignRight};
+            text.runs = {{QStringLiteral("2×"), {Ink::Role::Text}},
+                         {name, {Ink::Role::Text}, TextRun::Weight::Plain, 6}};
+            text.width = 0.4;
+            picture.texts.push_back(text);
+            QStringList lines;
+            const QMap<QString, QPointF> written = writtenTexts(picture, {600, 400});
+            for (auto line = written.begin(); line != written.end(); ++line) {
+                QString part = line.key();
+                part.remove(QChar(0x200b));
+                if (part.size() > 2 && (name.contains(part) || part.endsWith(QLatin1Char('-'))))
+                    lines << part;
+            }
+            std::sort(lines.begin(), lines.end(), [&](const QString &a, const QString &b) {
+                return name.indexOf(a.chopped(1)) < name.indexOf(b.chopped(1));
+            });
+            return lines;
+        };
+        for (const QString &name :
+             {QStringLiteral("rowmax_warpsum_exchanged"), QStringLiteral("kernels/softmax/launched"),
+              QStringLiteral("mmasync.aligned.rowcolumn")}) {
+            const QStringList lines = linesOf(name);
+            QVERIFY2(lines.size() > 1, qPrintable(lines.join(u'|')));
+            QCOMPARE(lines.join(QString()), name);
+            for (const QString &line : lines.first(lines.size() - 1))
+                QVERIFY2(QStringLiteral("._/").contains(line.back()), qPrintable(lines.join(u'|')));
+        }
+        const QStringList unjoined = linesOf(QStringLiteral("maximaofrowsexchangedbywarps"));
+        QVERIFY2(unjoined.size() > 1 && unjoined.front().endsWith(QLatin1Char('-')),
+                 qPrintable(unjoined.join(u'|')));
+    }
+
     void zoomKeepsWhatIsAtTheCursor()
     {
         std::mt19937 random(3);

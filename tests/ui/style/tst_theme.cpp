@@ -4,18 +4,26 @@
 #include "ui/style/chip.h"
 #include "ui/style/fonts.h"
 #include "ui/style/icons.h"
+#include "ui/style/plainwidgets.h"
 #include "ui/style/segmentedswitch.h"
 #include "ui/style/stylesheet.h"
 #include "ui/style/theme.h"
 
 #include <QFontInfo>
 #include <QFontMetrics>
+#include <QHeaderView>
+#include <QLabel>
 #include <QPalette>
+#include <QPlainTextEdit>
 #include <QSet>
 #include <QSignalSpy>
+#include <QTableView>
 #include <QTest>
+#include <QVBoxLayout>
 
+#include <cmath>
 #include <iterator>
+#include <vector>
 
 using namespace klineage;
 using namespace klineage::ui;
@@ -31,7 +39,24 @@ private slots:
     void digitsAreTabular();
     void iconsAreTheirThemesColour();
     void switchTakesKeysAndClicks();
+    void textScalesWithoutItsStyle();
 };
+
+namespace {
+
+/// Counts how often a widget is styled anew.
+class StyleCounter : public QObject
+{
+public:
+    bool eventFilter(QObject *, QEvent *event) override
+    {
+        count += event->type() == QEvent::StyleChange ? 1 : 0;
+        return false;
+    }
+    int count = 0;
+};
+
+} // namespace
 
 void ThemeTest::textCanBeRead()
 {
@@ -111,6 +136,44 @@ void ThemeTest::iconsAreTheirThemesColour()
     QCOMPARE(image.pixelColor(16, 16), Theme::current().text);
     // The application's own has colours of its own, also where Qt has no plugin for SVG files.
     QCOMPARE(applicationIcon().pixmap(64, 64).toImage().pixelColor(32, 6), QColor(0x20, 0x2a, 0x3b));
+}
+
+/// All text follows, whatever set its size, in windows that are shown and in those that are not; and goes back to what it was.
+void ThemeTest::textScalesWithoutItsStyle()
+{
+    QWidget shown;
+    auto *column = new QVBoxLayout(&shown);
+    auto *plain = new QLabel(QStringLiteral("plain"));
+    auto *strong = new QLabel(QStringLiteral("strong"));
+    strong->setFont(strongFont());
+    auto *code = new QPlainTextEdit;
+    code->setFont(codeFont());
+    auto *table = new QTableView;
+    makePlainHeader(table->horizontalHeader());
+    QLabel hidden(QStringLiteral("hidden"));
+    hidden.setFont(captionFont());
+    const std::vector<QWidget *> widgets{
+        plain, strong, code, table->horizontalHeader(), table->horizontalHeader()->viewport(), &hidden};
+    for (QWidget *widget : {static_cast<QWidget *>(plain), static_cast<QWidget *>(strong),
+                            static_cast<QWidget *>(code), static_cast<QWidget *>(table)})
+        column->addWidget(widget);
+    shown.show();
+    QVERIFY(QTest::qWaitForWindowExposed(&shown));
+    std::vector<double> before;
+    StyleCounter styled;
+    for (QWidget *widget : widgets) {
+        before.push_back(widget->font().pointSizeF());
+        widget->installEventFilter(&styled);
+    }
+    QVERIFY(before[3] < before[0] && before[3] == before[4]);
+    for (const double scale : {1.3, 0.8, 1.0}) {
+        Theme::setTextScale(scale);
+        for (std::size_t i = 0; i < widgets.size(); ++i)
+            QVERIFY2(std::abs(widgets[i]->font().pointSizeF() - scale * before[i]) < 0.01,
+                     qPrintable(QStringLiteral("%1 at %2").arg(i).arg(scale)));
+        QVERIFY(strong->font().weight() == QFont::DemiBold && code->font().family() == codeFont().family());
+    }
+    QCOMPARE(styled.count, 0);
 }
 
 void ThemeTest::switchTakesKeysAndClicks()

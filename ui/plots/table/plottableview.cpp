@@ -2,6 +2,7 @@
 #include "ui/plots/table/plottableview.h"
 
 #include "ui/style/columnscale.h"
+#include "ui/style/plainwidgets.h"
 
 #include <QHeaderView>
 #include <QScopedValueRollback>
@@ -21,7 +22,7 @@ PlotTableView::PlotTableView(QWidget *parent)
     setTabKeyNavigation(false);
     verticalHeader()->hide();
     verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 8);
-    horizontalHeader()->setHighlightSections(false);
+    makePlainHeader(horizontalHeader());
     new ColumnScale(this);
     connect(selectionModel(), &QItemSelectionModel::currentRowChanged, this,
             [this](const QModelIndex &current) {

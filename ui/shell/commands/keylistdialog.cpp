@@ -4,6 +4,7 @@
 #include "ui/models/fuzzyfilter.h"
 #include "ui/shell/commands/actionregistry.h"
 #include "ui/shell/commands/keymodel.h"
+#include "ui/style/plainwidgets.h"
 
 #include <QHBoxLayout>
 #include <QHeaderView>
@@ -53,7 +54,7 @@ void KeyListDialog::layOut()
     m_table->horizontalHeader()->setSectionResizeMode(KeyModel::CommandColumn, QHeaderView::Stretch);
     m_table->setColumnWidth(KeyModel::KeyColumn, 150);
     m_table->setColumnWidth(KeyModel::ScopeColumn, 160);
-    m_table->horizontalHeader()->setHighlightSections(false);
+    makePlainHeader(m_table->horizontalHeader());
     m_note->setWordWrap(true);
     m_note->setForegroundRole(QPalette::PlaceholderText);
     m_key->setAccessibleName(tr("New key"));

@@ -30,6 +30,9 @@ QuickOpen::QuickOpen(QWidget *window)
 {
     hide();
     m_field->setObjectName(QStringLiteral("paletteField"));
+    QFont large = m_field->font();
+    large.setPointSizeF(large.pointSizeF() * 1.18);
+    m_field->setFont(large);
     m_list->setModel(m_model);
     m_list->setItemDelegate(new QuickOpenDelegate(m_model, m_list));
     m_list->setUniformItemSizes(true);

@@ -19,6 +19,8 @@ namespace {
 constexpr int stateVersion = 1;
 constexpr double designWidth = 1600;
 constexpr double designHeight = 1000;
+constexpr double leastBottom = 200;
+constexpr double mostShareOfBottom = 0.4;
 
 /// Where the first layout has a dock.
 Qt::DockWidgetArea homeArea(const QString &id)
@@ -228,7 +230,7 @@ void DockArranger::placeArea(Qt::DockWidgetArea area, const std::vector<DockStac
 /// The design's sizes, scaled to the window: narrow windows keep the proportions.
 void DockArranger::resize(const WindowLayout &layout)
 {
-    const double across = std::min(1.25, m_window->width() / designWidth);
+    const double across = std::min(1.4, m_window->width() / designWidth);
     const double down = std::min(1.5, m_window->height() / designHeight);
     const auto sizes = [this](const std::vector<DockStack> &stacks, int extent, Qt::Orientation orientation,
                               double length) {
@@ -253,7 +255,9 @@ void DockArranger::resize(const WindowLayout &layout)
     sizes(layout.left, static_cast<int>(layout.leftWidth * across), Qt::Horizontal, m_window->height() - 80);
     sizes(layout.right, static_cast<int>(layout.rightWidth * across), Qt::Horizontal,
           m_window->height() - 80);
-    sizes(layout.bottom, static_cast<int>(layout.bottomHeight * down), Qt::Vertical,
+    // A plot needs a height of its own, up to some share of a low window.
+    const double lowest = std::min(leastBottom, m_window->height() * mostShareOfBottom);
+    sizes(layout.bottom, static_cast<int>(std::max(layout.bottomHeight * down, lowest)), Qt::Vertical,
           m_window->width() - (layout.leftWidth + layout.rightWidth) * across);
 }
 

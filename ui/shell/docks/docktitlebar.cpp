@@ -40,13 +40,6 @@ void DockTitleBar::setPanel(QWidget *panel)
         m_row->addWidget(corner);
 }
 
-bool DockTitleBar::event(QEvent *event)
-{
-    if (event->type() == QEvent::ApplicationFontChange)
-        m_title->setFont(strongFont());
-    return QWidget::event(event);
-}
-
 void DockTitleBar::setLit(bool lit)
 {
     m_isLit = lit;

@@ -28,7 +28,6 @@ public:
     static constexpr int barHeight = 29;
 
 protected:
-    bool event(QEvent *event) override;
     void paintEvent(QPaintEvent *event) override;
     void contextMenuEvent(QContextMenuEvent *event) override;
 
