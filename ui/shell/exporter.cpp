@@ -28,6 +28,7 @@ namespace klineage::ui {
 namespace {
 
 constexpr char notExportedProperty[] = "notExported";
+constexpr char paperProperty[] = "paper"; // a QSize: the least that it needs to be read
 constexpr QSize smallestPaper(960, 480);
 constexpr int highestPaper = 4000;
 
@@ -55,7 +56,12 @@ public:
                 m_hidden << child;
             }
         }
-        panel.resize(m_size.expandedTo(smallestPaper));
+        QSize paper = smallestPaper;
+        for (const QWidget *child : panel.findChildren<QWidget *>()) {
+            if (child->isVisibleTo(&panel))
+                paper = paper.expandedTo(child->property(paperProperty).toSize());
+        }
+        panel.resize(m_size.expandedTo(paper));
         activateLayouts();
         // A table leaves with all of its rows.
         if (const QAbstractItemView *table = visibleTable(panel))
