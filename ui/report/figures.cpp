@@ -26,6 +26,7 @@ namespace klineage::ui {
 namespace {
 
 constexpr QSize figureSize(1040, 400);
+constexpr QSize waterfallSize(1040, 560); // the first steps, often the largest, have their titles above them
 constexpr int readingLimitMs = 30000;
 
 void layOut(QWidget &widget, const QSize &size)
@@ -54,7 +55,7 @@ QByteArray chainSvg(const lineage::Lineage &lineage)
 {
     PictureCanvas canvas(QStringLiteral("report"));
     canvas.setPicture(waterfall(chainOf(lineage)));
-    return svgElement(canvas, figureSize);
+    return svgElement(canvas, waterfallSize);
 }
 
 QByteArray roundtripSvg(const lineage::Lineage &lineage)
