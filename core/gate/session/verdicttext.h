@@ -19,7 +19,7 @@ struct Where {
     std::string subject = "candidate"; ///< "candidate" or "parent"
     std::string caseName;
     std::uint64_t seed = 0;
-    int launch = 0; ///< 1-based launch of the plan on this case; 0: not said
+    int launch = 0;         ///< 1-based launch of the plan on this case; 0: not said
     std::string shape = {}; ///< "C = 513, R = 33"
 };
 

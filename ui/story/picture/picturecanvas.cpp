@@ -35,8 +35,9 @@ PictureCanvas::PictureCanvas(const QString &name, QWidget *parent)
 {
     setFocusPolicy(Qt::StrongFocus);
     setMouseTracking(true);
-    setBackgroundRole(QPalette::Base);     // what texts stand on, in a report too
-    setProperty("paper", QSize(1800, 1000)); // as large as it leaves the window: titles have room that a dock has not
+    setBackgroundRole(QPalette::Base); // what texts stand on, in a report too
+    setProperty("paper",
+                QSize(1800, 1000)); // as large as it leaves the window: titles have room that a dock has not
     setAutoFillBackground(true);
     addCommand(name + QStringLiteral(".fit"), tr("Fit the picture"), Qt::Key_F, [this] { fit(); });
     addCommand(name + QStringLiteral(".zoomIn"), tr("Zoom into the picture"), Qt::Key_Plus,
