@@ -3,29 +3,20 @@
 // What results were off by before they were rounded to their type: as it is, and of sums in half precision that rounding hides.
 #include "core/gate/check/caseinstance.h"
 #include "core/gate/check/comparison.h"
-#include "tests/paths.h"
+#include "tests/core/gate/corpusworkload.h"
 
 #include <QTest>
 
 #include <cmath>
-#include <filesystem>
 #include <random>
 #include <vector>
 
 using namespace klineage;
 using namespace klineage::gate;
+using klineage::test::corpusWorkload;
 using kernel::DType;
 
 namespace {
-
-workload::Workload corpusWorkload(const char *name)
-{
-    const auto read = workload::readWorkload(std::filesystem::path(klineage::test::sourcePath())
-                                             / "tests/gate/corpus/workloads" / name);
-    if (!read)
-        qFatal("%s", read.error().message.c_str());
-    return *read;
-}
 
 double rounded(double value, DType dtype)
 {

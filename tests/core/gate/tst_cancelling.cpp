@@ -5,31 +5,22 @@
 #include "core/gate/check/comparison.h"
 #include "core/gate/check/hardcontent.h"
 #include "core/gate/check/roles.h"
-#include "tests/paths.h"
+#include "tests/core/gate/corpusworkload.h"
 
 #include <QTest>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <set>
 
 using namespace klineage;
 using namespace klineage::gate;
+using klineage::test::corpusWorkload;
 
 namespace {
-
-workload::Workload corpusWorkload(const char *name)
-{
-    const auto read = workload::readWorkload(std::filesystem::path(klineage::test::sourcePath())
-                                             / "tests/gate/corpus/workloads" / name);
-    if (!read)
-        qFatal("%s", read.error().message.c_str());
-    return *read;
-}
 
 /// The contents that have this in their name.
 std::vector<workload::Case> allNamed(const workload::Workload &workload, std::uint64_t seed,

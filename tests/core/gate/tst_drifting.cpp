@@ -2,30 +2,21 @@
 //
 // Contents of products whose sums grow and shrink on the way, or of which few terms are out of proportion, and end as usual; and rows apart from zero.
 #include "core/gate/check/hardcontent.h"
-#include "tests/paths.h"
+#include "tests/core/gate/corpusworkload.h"
 
 #include <QTest>
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <numeric>
 #include <set>
 #include <vector>
 
 using namespace klineage;
 using namespace klineage::gate;
+using klineage::test::corpusWorkload;
 
 namespace {
-
-workload::Workload corpusWorkload(const char *name)
-{
-    const auto read = workload::readWorkload(std::filesystem::path(klineage::test::sourcePath())
-                                             / "tests/gate/corpus/workloads" / name);
-    if (!read)
-        qFatal("%s", read.error().message.c_str());
-    return *read;
-}
 
 std::optional<workload::Case> contentOf(const workload::Workload &workload, const std::string &name,
                                         std::uint64_t seed = 3)

@@ -4,6 +4,7 @@
 #include "core/gate/check/hardcontent.h"
 
 #include "core/gate/check/comparison.h"
+#include "tests/core/gate/corpusworkload.h"
 #include "tests/paths.h"
 
 #include <QTest>
@@ -18,17 +19,9 @@
 
 using namespace klineage;
 using namespace klineage::gate;
+using klineage::test::corpusWorkload;
 
 namespace {
-
-workload::Workload corpusWorkload(const char *name)
-{
-    const auto read = workload::readWorkload(std::filesystem::path(klineage::test::sourcePath())
-                                             / "tests/gate/corpus/workloads" / name);
-    if (!read)
-        qFatal("%s", read.error().message.c_str());
-    return *read;
-}
 
 /// The content that has this in its name.
 workload::Case named(const workload::Workload &workload, std::uint64_t seed, const std::string &name)

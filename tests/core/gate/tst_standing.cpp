@@ -7,27 +7,18 @@
 #include "core/gate/check/hardcontent.h"
 #include "core/gate/check/inputs.h"
 #include "core/gate/check/roles.h"
-#include "tests/paths.h"
+#include "tests/core/gate/corpusworkload.h"
 
 #include <QTest>
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 
 using namespace klineage;
 using namespace klineage::gate;
+using klineage::test::corpusWorkload;
 
 namespace {
-
-workload::Workload corpusWorkload(const char *name)
-{
-    const auto read = workload::readWorkload(std::filesystem::path(klineage::test::sourcePath())
-                                             / "tests/gate/corpus/workloads" / name);
-    if (!read)
-        qFatal("%s", read.error().message.c_str());
-    return *read;
-}
 
 const HostTensor &named(const std::vector<HostTensor> &tensors, const std::string &name)
 {

@@ -7,6 +7,7 @@
 #include "core/gate/supervisor/supervisor.h"
 #include "core/gate/triton/launches.h"
 #include "core/kernel/candidate.h"
+#include "tests/core/gate/corpusworkload.h"
 #include "tests/paths.h"
 
 #include <QtTest>
@@ -42,14 +43,6 @@ inline std::string textOf(const std::filesystem::path &file)
 {
     const auto text = files::readFile(file, kernel::maxCandidateBytes);
     return text ? *text : std::string();
-}
-
-inline workload::Workload corpusWorkload(const std::string &name)
-{
-    auto workload = workload::readWorkload(corpusOf("workloads") / name);
-    if (!workload)
-        qFatal("%s", workload.error().message.c_str());
-    return std::move(*workload);
 }
 
 /// What becomes of a text that is launched on a workload, with its tunables' defaults.
