@@ -119,7 +119,7 @@ void TestGateOpenCl::comparedWithItsParentAndTheReference()
     GateJob job = test::quickJob(test::naive());
     // So much more work, with the same result, that it shows on a busy machine too.
     job.request.parentText = test::naive(
-        "c[row * N + col] = sum;", "for (int r = 0; r < 400; ++r) { float t = 0; for (int k = 0; k < K; ++k) "
+        "c[row * N + col] = sum;", "for (int r = 0; r < 40; ++r) { float t = 0; for (int k = 0; k < K; ++k) "
                                    "t += a[row * K + k] * b[k * N + col]; sum += 1e-30f * t; }");
     const auto trial = gate(job);
     QVERIFY2(trial, trial ? "" : trial.error().message.c_str());
@@ -141,12 +141,12 @@ void TestGateOpenCl::aQuickTrialEndsWhenItIsDecided()
 {
     GateJob job = test::quickJob(test::naive());
     job.request.parentText = test::naive(
-        "c[row * N + col] = sum;", "for (int r = 0; r < 400; ++r) { float t = 0; for (int k = 0; k < K; ++k) "
+        "c[row * N + col] = sum;", "for (int r = 0; r < 40; ++r) { float t = 0; for (int k = 0; k < K; ++k) "
                                    "t += a[row * K + k] * b[k * N + col]; sum += 1e-30f * t; }");
     job.request.withReference = false;
     job.request.quick = true;
-    job.request.minRounds = 3000; // neither of these two ends it
-    job.request.targetHalfWidth = 1e-9;
+    job.request.minRounds = 60;         // ten a block
+    job.request.targetHalfWidth = 1e-9; // which does not end it
     job.request.profileSeconds = 30;
     const auto trial = gate(job);
     QVERIFY2(trial, trial ? "" : trial.error().message.c_str());
@@ -325,13 +325,13 @@ void TestGateOpenCl::aReferencesTimeIsNotTheCandidates()
     // A package that takes longer than the candidate may: some compile for minutes.
     const QTemporaryDir folder;
     const auto python = std::filesystem::path(folder.path().toStdString()) / "python";
-    std::ofstream(python) << "#!/bin/sh\nsleep 31\nexit 1\n";
+    std::ofstream(python) << "#!/bin/sh\nsleep 21\nexit 1\n";
     std::filesystem::permissions(python, std::filesystem::perms::owner_all);
     const QByteArray before = qgetenv("KLINEAGE_PYTHON");
     qputenv("KLINEAGE_PYTHON", python.c_str());
     GateJob job = test::quickJob(test::naive());
     job.workload.references.front().provider = "torch";
-    job.request.deadlineSeconds = 30;
+    job.request.deadlineSeconds = 20;
     const auto trial = gate(job);
     before.isEmpty() ? qunsetenv("KLINEAGE_PYTHON") : qputenv("KLINEAGE_PYTHON", before);
     QVERIFY(trial);

@@ -6,6 +6,7 @@
 #include "core/device/holdings.h"
 #include "core/device/opencl/cachelines.h"
 #include "core/device/opencl/guardedmemory.h"
+#include "core/device/opencl/hostview.h"
 #include "core/device/opencl/inputs.h"
 #include "core/device/opencl/program.h"
 #include "core/device/opencl/scrub.h"
@@ -14,7 +15,7 @@
 #include "core/process/isolation.h"
 
 #include <algorithm>
-#include <array>
+#include <cstring>
 #include <optional>
 #include <set>
 #include <utility>
@@ -35,6 +36,8 @@ struct Entry {
 struct Places {
     std::span<std::byte> pages;
     std::span<std::byte> slack; ///< in front of it
+
+    [[nodiscard]] std::span<std::byte> room() const { return pages.subspan(slack.size()); }
 };
 
 /// A NaN in every floating-point type, as what outputs are filled with.
@@ -96,7 +99,9 @@ private:
     Status makeContents(const TimedRun &run);
     Status coolInputs(const TimedRun &run);
     Status takeOutOfCaches(const CopyRange &range);
-    Status blend(cl_mem to, cl_mem from, cl_mem with, const CopyRange &range);
+    Result<HostView> view(BufferId buffer, std::size_t offset, std::size_t bytes, cl_map_flags access) const;
+    Status copyOne(cl_mem to, cl_mem from, const CopyRange &range);
+    Status blend(const CopyRange &range) const;
     Status addPrints(const OutputSets &outputs, std::size_t set, std::uint32_t word,
                      std::vector<TilePrint> &prints);
 
@@ -312,12 +317,14 @@ Status OpenClBackend::refill(const Entry &subject, const TimedRun &run)
             const auto target = m_held.memory(region.buffer, region.offsetBytes + region.bytes);
             if (!target)
                 return tl::unexpected(target.error());
-            // The longest piece of the word that the size is a multiple of.
-            const std::size_t piece = region.bytes % 4 == 0 ? 4 : region.bytes % 2 == 0 ? 2 : 1;
-            if (auto done =
-                    check(m_api.clEnqueueFillBuffer(m_queue.get(), *target, &run.fillWord, piece,
-                                                    region.offsetBytes, region.bytes, 0, nullptr, nullptr),
-                          "refill a buffer");
+            if (const auto places = m_places.find(region.buffer); places != m_places.end()) {
+                fill(places->second.room().subspan(region.offsetBytes, region.bytes), run.fillWord);
+                continue;
+            }
+            if (auto done = check(m_api.clEnqueueFillBuffer(m_queue.get(), *target, &run.fillWord,
+                                                            fillPiece(region.bytes), region.offsetBytes,
+                                                            region.bytes, 0, nullptr, nullptr),
+                                  "refill a buffer");
                 !done)
                 return done;
         }
@@ -368,22 +375,28 @@ Status OpenClBackend::putKnown(std::span<const CopyRange> ranges)
         if (auto taken = takeOutOfCaches(range); !taken)
             return taken;
     }
-    return check(m_api.clFinish(m_queue.get()), "look at a content");
+    return {};
+}
+
+/// When nothing is enqueued that could still write there.
+Result<HostView> OpenClBackend::view(BufferId buffer, std::size_t offset, std::size_t bytes,
+                                     cl_map_flags access) const
+{
+    const auto memory = m_held.memory(buffer, offset + bytes);
+    if (!memory)
+        return tl::unexpected(memory.error());
+    const auto places = m_places.find(buffer);
+    return places != m_places.end() ? HostView(places->second.room().subspan(offset, bytes))
+                                    : HostView::mapped(m_api, m_queue.get(), *memory, offset, bytes, access);
 }
 
 /// What the range fills.
 Status OpenClBackend::takeOutOfCaches(const CopyRange &range)
 {
-    const auto buffer = m_held.memory(range.to, range.toOffset + range.bytes);
-    if (!buffer)
-        return tl::unexpected(buffer.error());
-    cl_int code = CL_SUCCESS;
-    void *mapped = m_api.clEnqueueMapBuffer(m_queue.get(), *buffer, CL_TRUE, CL_MAP_READ, range.toOffset,
-                                            range.bytes, 0, nullptr, nullptr, &code);
-    if (auto done = check(code, "look at a content"); !done)
-        return done;
-    leaveCaches({static_cast<const std::byte *>(mapped), range.bytes});
-    m_api.clEnqueueUnmapMemObject(m_queue.get(), *buffer, mapped, 0, nullptr, nullptr);
+    const auto filled = view(range.to, range.toOffset, range.bytes, CL_MAP_READ);
+    if (!filled)
+        return tl::unexpected(filled.error());
+    leaveCaches(filled->bytes());
     return {};
 }
 
@@ -395,15 +408,8 @@ Status OpenClBackend::copy(std::span<const CopyRange> ranges)
     if (auto let = m_inputs.letWrite(ranges, true); !let)
         return let;
     const auto enqueued = m_held.copyEach(
-        ranges,
-        [this](cl_mem to, cl_mem from, const CopyRange &range) {
-            return check(m_api.clEnqueueCopyBuffer(m_queue.get(), from, to, range.fromOffset, range.toOffset,
-                                                   range.bytes, 0, nullptr, nullptr),
-                         "copy between buffers");
-        },
-        [this](cl_mem to, cl_mem from, cl_mem with, const CopyRange &range) {
-            return blend(to, from, with, range);
-        });
+        ranges, [this](cl_mem to, cl_mem from, const CopyRange &range) { return copyOne(to, from, range); },
+        [this](cl_mem, cl_mem, cl_mem, const CopyRange &range) { return blend(range); });
     if (!enqueued)
         return enqueued;
     if (auto done = check(m_api.clFinish(m_queue.get()), "copy between buffers"); !done)
@@ -411,37 +417,31 @@ Status OpenClBackend::copy(std::span<const CopyRange> ranges)
     return m_inputs.letWrite(ranges, false);
 }
 
-/// In memory that is mapped, which on a processor is the buffers themselves.
-Status OpenClBackend::blend(cl_mem to, cl_mem from, cl_mem with, const CopyRange &range)
+Status OpenClBackend::copyOne(cl_mem to, cl_mem from, const CopyRange &range)
 {
-    struct Mapped {
-        cl_mem buffer = nullptr;
-        std::size_t offset = 0;
-        cl_map_flags access = CL_MAP_READ;
-        void *memory = nullptr;
-    };
-    std::array<Mapped, 3> all{Mapped{from, range.fromOffset}, Mapped{with, range.fromOffset},
-                              Mapped{to, range.toOffset, CL_MAP_WRITE_INVALIDATE_REGION}};
-    cl_int code = CL_SUCCESS;
-    for (Mapped &one : all) {
-        if (code == CL_SUCCESS)
-            one.memory = m_api.clEnqueueMapBuffer(m_queue.get(), one.buffer, CL_TRUE, one.access, one.offset,
-                                                  range.bytes, 0, nullptr, nullptr, &code);
-    }
-    if (code == CL_SUCCESS) {
-        const auto bytesOf = [&](const Mapped &one) {
-            return std::span(static_cast<std::byte *>(one.memory), range.bytes);
-        };
-        const std::size_t elements = range.bytes / kernel::sizeOf(range.blend.dtype);
-        blendPieces(range.blend, bytesOf(all[0]), bytesOf(all[1]), bytesOf(all[2]), 0,
-                    pieceCount(range.blend, elements));
-        leaveCaches(bytesOf(all[2]));
-    }
-    for (const Mapped &one : all) {
-        if (one.memory)
-            m_api.clEnqueueUnmapMemObject(m_queue.get(), one.buffer, one.memory, 0, nullptr, nullptr);
-    }
-    return check(code, "make the content of a buffer");
+    const auto source = m_places.find(range.from);
+    const auto target = m_places.find(range.to);
+    if (source == m_places.end() || target == m_places.end())
+        return check(m_api.clEnqueueCopyBuffer(m_queue.get(), from, to, range.fromOffset, range.toOffset,
+                                               range.bytes, 0, nullptr, nullptr),
+                     "copy between buffers");
+    std::memmove(target->second.room().data() + range.toOffset,
+                 source->second.room().data() + range.fromOffset, range.bytes);
+    return {};
+}
+
+Status OpenClBackend::blend(const CopyRange &range) const
+{
+    const auto first = view(range.from, range.fromOffset, range.bytes, CL_MAP_READ);
+    const auto second = view(range.with, range.fromOffset, range.bytes, CL_MAP_READ);
+    const auto made = view(range.to, range.toOffset, range.bytes, CL_MAP_WRITE_INVALIDATE_REGION);
+    if (!first || !second || !made)
+        return tl::unexpected(!first ? first.error() : !second ? second.error() : made.error());
+    const std::size_t elements = range.bytes / kernel::sizeOf(range.blend.dtype);
+    blendPieces(range.blend, first->bytes(), second->bytes(), made->bytes(), 0,
+                pieceCount(range.blend, elements));
+    leaveCaches(made->bytes());
+    return {};
 }
 
 Status OpenClBackend::rebind(SubjectId subject, const std::vector<BufferSet> &sets)
@@ -495,7 +495,7 @@ Status OpenClBackend::coolInputs(const TimedRun &run)
         if (auto taken = takeOutOfCaches(input); !taken)
             return taken;
     }
-    return check(m_api.clFinish(m_queue.get()), "look at a content");
+    return {};
 }
 
 Status OpenClBackend::setOutputs(SubjectId subject, const OutputSets &outputs)
@@ -510,25 +510,17 @@ Status OpenClBackend::setOutputs(SubjectId subject, const OutputSets &outputs)
 Status OpenClBackend::addPrints(const OutputSets &outputs, std::size_t set, std::uint32_t word,
                                 std::vector<TilePrint> &prints)
 {
-    for (std::size_t output = 0; output < outputs.layouts.size(); ++output) {
-        const TileLayout &layout = outputs.layouts[output];
-        const BufferBinding &binding = outputs.sets[set][output];
+    for (std::size_t i = 0; i < outputs.layouts.size(); ++i) {
+        const TileLayout &layout = outputs.layouts[i];
+        const BufferBinding &binding = outputs.sets[set][i];
         const std::size_t bytes = layout.bytes();
-        const auto buffer = m_held.memory(binding.buffer, binding.offsetBytes + bytes);
-        if (!buffer)
-            return tl::unexpected(buffer.error());
-        cl_int code = CL_SUCCESS;
-        void *mapped = m_api.clEnqueueMapBuffer(m_queue.get(), *buffer, CL_TRUE, CL_MAP_READ,
-                                                binding.offsetBytes, bytes, 0, nullptr, nullptr, &code);
-        if (auto done = check(code, "look at an output"); !done)
-            return done;
+        const auto output = view(binding.buffer, binding.offsetBytes, bytes, CL_MAP_READ);
+        if (!output)
+            return tl::unexpected(output.error());
         for (std::size_t first = 0; first < layout.elements; first += layout.tileElements)
-            prints.push_back(tilePrintOf(static_cast<const std::byte *>(mapped), layout.dtype, first,
+            prints.push_back(tilePrintOf(output->bytes().data(), layout.dtype, first,
                                          std::min(layout.tileElements, layout.elements - first), outputs.key,
                                          word));
-        code = m_api.clEnqueueUnmapMemObject(m_queue.get(), *buffer, mapped, 0, nullptr, nullptr);
-        if (auto done = check(code, "look at an output"); !done)
-            return done;
     }
     return {};
 }
@@ -577,8 +569,6 @@ Result<TimedSample> OpenClBackend::time(const TimedRun &run)
                 !looked)
                 return tl::unexpected(looked.error());
         }
-        if (auto done = check(m_api.clFinish(m_queue.get()), "look at an output"); !done)
-            return tl::unexpected(done.error());
     }
     return sample;
 }

@@ -54,9 +54,10 @@ Result<Scrub> Scrub::make(const Device &device, cl_context context)
     scrub.m_program = std::move(*program);
     cl_int code = CL_SUCCESS;
     scrub.m_kernel = Kernel(api, api.clCreateKernel(scrub.m_program.get(), "klineage_scrub", &code));
+    cl_int none = 0;
     if (code == CL_SUCCESS)
-        scrub.m_arrived =
-            Memory(api, api.clCreateBuffer(context, CL_MEM_READ_WRITE, sizeof(cl_int), nullptr, &code));
+        scrub.m_arrived = Memory(api, api.clCreateBuffer(context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR,
+                                                         sizeof none, &none, &code));
     if (code == CL_SUCCESS)
         scrub.m_places =
             Memory(api, api.clCreateBuffer(context, CL_MEM_READ_WRITE,
@@ -76,16 +77,16 @@ Status Scrub::run(cl_command_queue queue, std::uint32_t word, std::size_t localB
     const std::size_t bytes =
         std::min(m_device->localBytes, std::max(localBytes, sizeof word)) / sizeof word * sizeof word;
     const auto count = static_cast<cl_uint>(bytes / sizeof word);
-    const cl_int none = 0;
-    cl_int code =
-        api.clEnqueueFillBuffer(queue, arrived, &none, sizeof none, 0, sizeof none, 0, nullptr, nullptr);
+    cl_int code = CL_SUCCESS;
     const cl_mem places = m_places.get();
-    const std::array<std::pair<std::size_t, const void *>, 5> arguments{
+    m_until += static_cast<cl_uint>(m_device->computeUnits);
+    const std::array<std::pair<std::size_t, const void *>, 6> arguments{
         std::pair{sizeof arrived, static_cast<const void *>(&arrived)},
         {bytes, nullptr},
         {sizeof count, &count},
         {sizeof word, &word},
-        {sizeof places, &places}};
+        {sizeof places, &places},
+        {sizeof m_until, &m_until}};
     for (cl_uint i = 0; code == CL_SUCCESS && i < arguments.size(); ++i)
         code = api.clSetKernelArg(m_kernel.get(), i, arguments[i].first, arguments[i].second);
     const std::size_t one = 1;

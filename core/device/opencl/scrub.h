@@ -10,7 +10,8 @@
 namespace klineage::gate::opencl {
 
 /// Overwrites what earlier launches left outside of buffers: local memory, and where private memory lies, to the depth of 256 KiB; what is
-/// deeper in the stacks of a processor's threads is given back to the system. One work-group a compute unit does, and waits for the others (for as long as a few hundred microseconds at most), so that none does the work of two.
+/// deeper in the stacks of a processor's threads is given back to the system. One work-group a compute unit does, and waits for the others (for
+/// as long as a few hundred microseconds at most), so that none does the work of two.
 class Scrub
 {
 public:
@@ -27,8 +28,9 @@ private:
     const Device *m_device = nullptr; ///< outlives it
     Program m_program;
     Kernel m_kernel;
-    Memory m_arrived;                                              ///< one counter
-    Memory m_places;                                               ///< where each work-group's stack was
+    Memory m_arrived;    ///< one counter, of all runs
+    cl_uint m_until = 0; ///< what it is when all of this run have arrived; it may come round
+    Memory m_places;     ///< where each work-group's stack was
     std::vector<std::pair<std::uint64_t, std::uint64_t>> m_stacks; ///< as they were when this was made
 };
 

@@ -7,10 +7,10 @@ namespace klineage::gate::opencl {
 /// are given at once on any device that runs them one after another.
 inline constexpr const char *scrubSource = R"cl(
 __kernel void klineage_scrub(__global volatile int *arrived, __local volatile uint *cells, uint count, uint word,
-                             __global ulong *places)
+                             __global ulong *places, int until)
 {
     atomic_inc(arrived);
-    for (int i = 0; i < 20000 && *arrived < (int)get_num_groups(0); ++i)
+    for (int i = 0; i < 20000 && *arrived - until < 0; ++i)
         ;
     for (uint i = 0; i < count; ++i)
         cells[i] = word;

@@ -14,7 +14,9 @@ namespace {
 constexpr double cacheMultiple = 5;
 constexpr double mostColdOnDevice =
     96; ///< other memory is brought into the cache before each sample there, and none has a set twice
-constexpr std::size_t maxSets = 256;
+constexpr std::size_t mostSetsOnHost =
+    64; ///< inputs are taken out of its caches before each sample, however few sets there are
+constexpr std::size_t mostSetsOnDevice = 256;
 constexpr double longestRotationNs = 250e6;
 constexpr std::size_t hostBudgetBytes = std::size_t{512} << 20;
 constexpr double deviceBudgetBytes = 4.0 * (std::size_t{1} << 30);
@@ -67,7 +69,8 @@ std::size_t setCount(const PreparedCandidate &candidate, const CorrectnessResult
     const auto seeds = static_cast<double>(context.unseenSeeds.size());
     const double count = std::min(
         {std::max(wanted, seeds), std::max(quick, seeds), std::max(ready, seeds), std::max(affordable, 1.0)});
-    return std::clamp<std::size_t>(static_cast<std::size_t>(count), 1, maxSets);
+    return std::clamp<std::size_t>(static_cast<std::size_t>(count), 1,
+                                   host ? mostSetsOnHost : mostSetsOnDevice);
 }
 
 } // namespace klineage::gate
