@@ -12,17 +12,6 @@ namespace klineage::gate {
 
 namespace {
 
-/// Of one result; 0: not known.
-double termsOfSum(const workload::Workload &workload, const workload::Case &c)
-{
-    const bool isConvolution = workload.oracle == "conv2d_nhwc";
-    const workload::Tensor *tensor = tensorOf(workload, isConvolution ? "weight" : "a");
-    const auto shape = tensor ? workload.shapeOf(*tensor, c) : std::vector<std::int64_t>();
-    if (!shape || shape->empty())
-        return 0;
-    return static_cast<double>(isConvolution ? shape->front() : shape->back());
-}
-
 /// Whether sums of such elements are about as large as what is added up.
 bool isUsual(const workload::Distribution &d)
 {
@@ -40,7 +29,6 @@ bool isUsual(const workload::Distribution &d)
 double limitBeforeRounding(const workload::Workload &workload, const workload::Case &c)
 {
     constexpr double limit = 0x1p-15;
-    constexpr double usualTerms = 8192;
     constexpr std::array products{"matmul_nn", "matmul_nt", "matmul_grouped_nn", "conv2d_nhwc"};
     if (c.exact || std::none_of(products.begin(), products.end(), [&](const char *name) {
             return workload.oracle == name;
@@ -59,9 +47,9 @@ double limitBeforeRounding(const workload::Workload &workload, const workload::C
             hasSixteen = hasSixteen || (isOperand && isSixteen);
             return isUsual(d) && (!isOperand || isSixteen || tensor.dtype == kernel::DType::F8E4M3);
         });
-    return fits && hasSixteen
-               ? limit * std::sqrt(c.stretch) * std::max(1.0, termsOfSum(workload, c) / usualTerms)
-               : 0;
+    return fits && hasSixteen ? limit * std::sqrt(c.stretch)
+                                    * std::max(1.0, termsOfSum(workload, c).value_or(0) / usualTerms)
+                              : 0;
 }
 
 } // namespace

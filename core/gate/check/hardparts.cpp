@@ -16,6 +16,21 @@ const workload::Tensor *tensorOf(const workload::Workload &workload, const std::
     return argument == workload.oracleArgs.end() ? nullptr : workload.findTensor(argument->second);
 }
 
+std::optional<double> termsOfSum(const workload::Workload &workload, const workload::Case &c)
+{
+    if (workload.tolerance.reduction) {
+        const auto terms = workload.tolerance.reduction->evaluateReal(workload.bindings(c));
+        return terms ? std::optional(*terms) : std::nullopt;
+    }
+    const bool isConvolution = workload.oracle == "conv2d_nhwc";
+    const workload::Tensor *tensor = tensorOf(workload, isConvolution ? "weight" : "a");
+    const auto shape =
+        tensor ? workload.shapeOf(*tensor, c) : Result<std::vector<std::int64_t>>(tl::unexpected(Error{}));
+    if (!shape || shape->empty())
+        return std::nullopt;
+    return static_cast<double>(isConvolution ? shape->front() : shape->back());
+}
+
 bool hasKind(const workload::Workload &workload, const workload::Case &c, DistributionKind kind)
 {
     return std::any_of(workload.tensors.begin(), workload.tensors.end(), [&](const workload::Tensor &tensor) {

@@ -4,6 +4,7 @@
 #include "core/workload/workload.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,12 @@ inline constexpr std::uint64_t scaleStream = ~std::uint64_t{1};
 /// Some input of the case is filled so.
 [[nodiscard]] bool hasKind(const workload::Workload &workload, const workload::Case &c,
                            workload::DistributionKind kind);
+
+/// Terms of one result of the case's: as the tolerance counts them, or by the shape of an operand; nothing where neither says it.
+[[nodiscard]] std::optional<double> termsOfSum(const workload::Workload &workload, const workload::Case &c);
+
+/// What limits and contents are set for; of more, errors of one sign add up.
+inline constexpr double usualTerms = 8192;
 
 /// Cases whose inputs are filled otherwise than the timed one's, offsets aside.
 [[nodiscard]] std::vector<const workload::Case *> hardCases(const workload::Workload &workload);

@@ -32,7 +32,6 @@ struct ShareRanges {
 constexpr ShareRanges sharesOfBf16{{0x1p-5, 0x1p-4}, {0x1p-4, 0x1p-2}, {0x1p-2, 0.75}};
 /// Limits are those of half precision, which are finer: other arithmetic errs less in proportion.
 constexpr ShareRanges sharesOfHalf{{0x1p-3, 0x1p-2}, {0x1p-2, 0x1p-1}, {0x1p-1, 1}};
-constexpr double usualTerms = 8192;
 constexpr double nearlyUsual = 0.8;
 constexpr double farFromUsual =
     0.5; ///< three products of bf16's parts are within what is allowed beside usual means
@@ -148,20 +147,6 @@ std::optional<Operands> operandsOf(const workload::Workload &workload)
     return isComplete ? std::optional(operands) : std::nullopt;
 }
 
-/// Terms of a sum of the timed case; nothing where that is not known.
-std::optional<double> termsOf(const workload::Workload &workload)
-{
-    const workload::Case &timed = workload.cases.front();
-    if (workload.tolerance.reduction) {
-        const auto terms = workload.tolerance.reduction->evaluateReal(workload.bindings(timed));
-        return terms ? std::optional(*terms) : std::nullopt;
-    }
-    const workload::Tensor *a = tensorOf(workload, "a");
-    const auto shape =
-        a ? workload.shapeOf(*a, timed) : Result<std::vector<std::int64_t>>(tl::unexpected(Error{}));
-    return shape && !shape->empty() ? std::optional(static_cast<double>(shape->back())) : std::nullopt;
-}
-
 /// How much sums leave (ShareRanges).
 enum class Remainder { Small, Middle, Much, LowMeans };
 
@@ -217,7 +202,7 @@ std::optional<workload::Case> cancellingSums(const workload::Workload &workload,
         return std::nullopt; // and these for sums of single precision, however they are ordered
     const double means = workload.distributionOf(*operands->first, hard).mean
                          * workload.distributionOf(*operands->second, hard).mean;
-    const double terms = termsOf(workload).value_or(1);
+    const double terms = termsOfSum(workload, workload.cases.front()).value_or(1);
     Shares shares = hasByte ? sharesOfBytes : sharesOf(hasHalf, remainder);
     if (hasByte) {
         shares.most = std::min(shares.most, mostLeftOfBytes / std::sqrt(terms));
@@ -324,7 +309,7 @@ std::optional<workload::Case> smallOperands(const workload::Workload &workload, 
 std::optional<workload::Case> largePairs(const workload::Workload &workload, bool near)
 {
     const auto operands = operandsOf(workload);
-    const auto terms = termsOf(workload);
+    const auto terms = termsOfSum(workload, workload.cases.front());
     if (!operands || operands->first == operands->second || !terms)
         return std::nullopt;
     const bool hasHalf =
@@ -360,7 +345,7 @@ std::optional<workload::Case> driftingSums(const workload::Workload &workload, C
     constexpr double fewestTerms = 64;
     constexpr std::int64_t classRows = 16; // or up to eight times as many: no tile has both
     const auto operands = operandsOf(workload);
-    if (!operands || termsOf(workload).value_or(0) < fewestTerms
+    if (!operands || termsOfSum(workload, workload.cases.front()).value_or(0) < fewestTerms
         || (operands->terms > 0 && static_cast<double>(operands->terms) < fewestTerms))
         return std::nullopt;
     workload::Case hard = workload.cases.front();
@@ -431,7 +416,7 @@ double wholeUpTo(DType dtype)
 /// Whole numbers as large as they can be for sums of so many to be exact, and that times a power of two; where an exact case has such.
 std::optional<workload::Case> wholeNumbers(const workload::Workload &workload, std::uint64_t seed)
 {
-    const auto terms = termsOf(workload);
+    const auto terms = termsOfSum(workload, workload.cases.front());
     for (const workload::Case &c : workload.cases) {
         if (!terms || !c.exact || !hasKind(workload, c, DistributionKind::Integers))
             continue;
