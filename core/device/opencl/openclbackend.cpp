@@ -5,6 +5,7 @@
 #include "core/base/random.h"
 #include "core/device/holdings.h"
 #include "core/device/opencl/cachelines.h"
+#include "core/device/opencl/fills.h"
 #include "core/device/opencl/guardedmemory.h"
 #include "core/device/opencl/hostview.h"
 #include "core/device/opencl/inputs.h"
@@ -17,7 +18,6 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
-#include <set>
 #include <utility>
 
 namespace klineage::gate {
@@ -28,7 +28,7 @@ using namespace opencl;
 
 struct Entry {
     std::unique_ptr<Subject> subject;
-    FillSets fills;
+    Fills fills;
     OutputSets outputs;
 };
 
@@ -91,7 +91,7 @@ public:
 
 private:
     Result<std::vector<RegionSet>> regions(const std::vector<BufferSet> &sets) const;
-    Status refill(const Entry &subject, const TimedRun &run);
+    Status refill(const std::vector<FillRegion> &regions, std::uint32_t word);
     void clearSlack(BufferId buffer, const Places &places) const;
     Status scrub(std::size_t localBytes = 0);
     Status scrubBetween(const Subject &subject);
@@ -305,29 +305,25 @@ Status OpenClBackend::run(SubjectId subject, std::size_t set)
                  : (*found)->subject->run({set}, {}).map([](double) {});
 }
 
-/// What of the sets that the run concerns is to be filled, each once: sets may share a workspace.
-Status OpenClBackend::refill(const Entry &subject, const TimedRun &run)
+/// Nothing of it is left in a processor's caches, so that no side chooses how cold another's outputs are by what is filled behind them.
+Status OpenClBackend::refill(const std::vector<FillRegion> &regions, std::uint32_t word)
 {
-    const std::size_t count = subject.subject->setCount();
-    std::set<std::pair<BufferId, std::size_t>> filled;
-    for (std::size_t i = 0; i < run.setsConcerned(count); ++i) {
-        for (const FillRegion &region : subject.fills[(run.first + i) % count]) {
-            if (!filled.emplace(region.buffer, region.offsetBytes).second)
-                continue;
-            const auto target = m_held.memory(region.buffer, region.offsetBytes + region.bytes);
-            if (!target)
-                return tl::unexpected(target.error());
-            if (const auto places = m_places.find(region.buffer); places != m_places.end()) {
-                fill(places->second.room().subspan(region.offsetBytes, region.bytes), run.fillWord);
-                continue;
-            }
-            if (auto done = check(m_api.clEnqueueFillBuffer(m_queue.get(), *target, &run.fillWord,
-                                                            fillPiece(region.bytes), region.offsetBytes,
-                                                            region.bytes, 0, nullptr, nullptr),
-                                  "refill a buffer");
-                !done)
-                return done;
+    for (const FillRegion &region : regions) {
+        const auto target = m_held.memory(region.buffer, region.offsetBytes + region.bytes);
+        if (!target)
+            return tl::unexpected(target.error());
+        Status done;
+        if (const auto places = m_places.find(region.buffer); places != m_places.end()) {
+            const auto bytes = places->second.room().subspan(region.offsetBytes, region.bytes);
+            fill(bytes, word);
+            leaveCaches(bytes);
+        } else {
+            done = check(m_api.clEnqueueFillBuffer(m_queue.get(), *target, &word, fillPiece(region.bytes),
+                                                   region.offsetBytes, region.bytes, 0, nullptr, nullptr),
+                         "refill a buffer");
         }
+        if (!done)
+            return done;
     }
     return {};
 }
@@ -461,7 +457,7 @@ Status OpenClBackend::setFills(SubjectId subject, const FillSets &fills)
     const auto found = m_held.subjectToFill(subject, fills);
     if (!found)
         return tl::unexpected(found.error());
-    (*found)->fills = fills;
+    (*found)->fills.set(fills);
     return {};
 }
 
@@ -541,7 +537,7 @@ Result<TimedSample> OpenClBackend::time(const TimedRun &run)
     if (auto put = run.known.empty() ? Status() : putKnown(run.known); !put)
         return tl::unexpected(put.error());
     if (run.fillWord != 0 && !subject.fills.empty()) {
-        if (auto filled = refill(subject, run); !filled)
+        if (auto filled = refill(subject.fills.before(run), run.fillWord); !filled)
             return tl::unexpected(filled.error());
     }
     if (auto cooled = run.fillWord != 0 ? coolInputs(run) : Status(); !cooled)
@@ -555,6 +551,13 @@ Result<TimedSample> OpenClBackend::time(const TimedRun &run)
         if (++finished == run.midway && run.isSplit()) {
             if (auto put = putKnown(run.then); !put)
                 return put;
+        }
+        if (subject.fills.areShared()) {
+            if (auto done = check(m_api.clFinish(m_queue.get()), "finish the kernel"); !done)
+                return done;
+            const auto used = subject.fills.between(run, static_cast<std::size_t>(finished));
+            if (auto filled = refill(used, run.fillWord); !filled)
+                return filled;
         }
         return scrubBetween(*subject.subject);
     };

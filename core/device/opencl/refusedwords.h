@@ -3,10 +3,11 @@
 
 namespace klineage::gate::opencl {
 
-/// Words that mean something else in a candidate: inline assembly, and attributes that place code or start it when it is loaded, declarations of what is elsewhere; and what the
-/// compiler offers to move the stack pointer, to leave a function by another way, or to change what the processor does for whoever runs on
-/// the thread next: rounding, exceptions, flags, segments, keys; and the thread's own memory; what
-/// differs from one compilation of a source to the next; and what silences the diagnostics that refuse the rest.
+/// Words that mean something else in a candidate: inline assembly, and attributes that place code or start it when it is loaded,
+/// declarations of what is elsewhere; what the compiler offers to move the stack pointer, to leave a function by another way, to change
+/// what the processor does for whoever runs on the thread next (rounding, exceptions, flags, segments, keys), or to read what the last
+/// one left in registers and flags; the thread's own memory; what differs from one compilation of a source to the next; and what
+/// silences the diagnostics that refuse the rest.
 inline constexpr const char *refusedWords[] = {
     "asm",
     "__asm",
@@ -40,6 +41,20 @@ inline constexpr const char *refusedWords[] = {
     "__builtin_call_with_static_chain",
     "__builtin_set_flt_rounds",
     "__builtin_ia32_ldmxcsr",
+    "__builtin_ia32_stmxcsr",
+    "__builtin_ia32_fxsave",
+    "__builtin_ia32_fxsave64",
+    "__builtin_ia32_xsave",
+    "__builtin_ia32_xsave64",
+    "__builtin_ia32_xsavec",
+    "__builtin_ia32_xsavec64",
+    "__builtin_ia32_xsaveopt",
+    "__builtin_ia32_xsaveopt64",
+    "__builtin_ia32_xsaves",
+    "__builtin_ia32_xsaves64",
+    "__builtin_ia32_xgetbv",
+    "__builtin_ia32_readeflags_u32",
+    "__builtin_ia32_readeflags_u64",
     "__builtin_ia32_fxrstor",
     "__builtin_ia32_fxrstor64",
     "__builtin_ia32_xrstor",

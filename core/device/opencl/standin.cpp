@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/device/opencl/standin.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstring>
 #include <dlfcn.h>
+#include <link.h>
 #include <mutex>
 #include <numeric>
+#include <span>
 #include <sys/mman.h>
+#include <unistd.h>
 #include <utility>
 
 namespace klineage::gate::opencl {
@@ -61,6 +65,28 @@ constexpr std::array<GroupFunction, mostStandIns> tableOf(std::index_sequence<in
 }
 constexpr auto standIns = tableOf(std::make_index_sequence<mostStandIns>());
 
+/// Whatever of the library with this function can be written becomes read-only: a kernel's own has no variables, but a page for the jumps
+/// to others, which would outlast every launch and be shared by all threads.
+int closeLibrary(dl_phdr_info *library, std::size_t /*bytes*/, void *function)
+{
+    const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+    const auto address = reinterpret_cast<std::uintptr_t>(function);
+    const auto beginOf = [&](const ElfW(Phdr) & part) { return library->dlpi_addr + part.p_vaddr; };
+    const std::span parts(library->dlpi_phdr, library->dlpi_phnum);
+    const bool isProgram = library->dlpi_name[0] == '\0';
+    const bool isIt = !isProgram && std::any_of(parts.begin(), parts.end(), [&](const ElfW(Phdr) & part) {
+        return part.p_type == PT_LOAD && address >= beginOf(part) && address - beginOf(part) < part.p_memsz;
+    });
+    for (const ElfW(Phdr) & part : parts) {
+        if (!isIt || part.p_type != PT_LOAD || (part.p_flags & PF_W) == 0)
+            continue;
+        const std::uintptr_t begin = beginOf(part) / page * page;
+        const std::uintptr_t end = (beginOf(part) + part.p_memsz + page - 1) / page * page;
+        ::mprotect(reinterpret_cast<void *>(begin), end - begin, PROT_READ);
+    }
+    return isIt ? 1 : 0;
+}
+
 std::mutex mutex;
 std::size_t used = 0;
 bool isSealed = false;
@@ -79,6 +105,7 @@ void *standIn(const char *name, void *found) noexcept
     }
     if (used == mostStandIns || isSealed)
         return nullptr; // PoCL gives up then, which is better than running what was to be compiled only
+    ::dl_iterate_phdr(closeLibrary, found);
     functions[used] = function;
     return reinterpret_cast<void *>(standIns[used++]);
 }

@@ -16,7 +16,10 @@ constexpr std::size_t piecesAtLeast = 16; ///< of a tensor that has so many elem
 std::optional<Blend> blendFor(const HostTensor &tensor, const workload::Distribution &distribution)
 {
     using workload::DistributionKind;
-    if (tensor.role != workload::Role::Input || !kernel::isFloat(tensor.dtype))
+    // Whole numbers that are drawn one by one have no order of their own.
+    const bool isDrawn =
+        distribution.kind == DistributionKind::Integers || distribution.kind == DistributionKind::Bits;
+    if (tensor.role != workload::Role::Input || (!kernel::isFloat(tensor.dtype) && !isDrawn))
         return std::nullopt;
     Blend blend;
     blend.dtype = tensor.dtype;

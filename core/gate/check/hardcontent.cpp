@@ -49,6 +49,7 @@ constexpr double mostOffset = 100;
 constexpr std::array shiftInvariant{"softmax_rows"};
 constexpr std::array centring{"layernorm_rows"};
 
+constexpr double largeValues = 0x1p5;
 constexpr double largePair =
     0x1p12; ///< in half precision a score is off by half, in single by nothing that counts
 
@@ -211,6 +212,29 @@ std::optional<workload::Case> rowsApart(const workload::Workload &workload, doub
     return hard;
 }
 
+/// Results that are small without exception, by how far below zero elements lie: what is lost of them does not hide behind large ones.
+std::optional<workload::Case> smallResults(const workload::Workload &workload, double drawn)
+{
+    constexpr double least = 7;
+    constexpr double most = 22;
+    if (workload.oracle != "silu")
+        return std::nullopt;
+    workload::Case hard = workload.cases.front();
+    for (const workload::Tensor &tensor : workload.tensors) {
+        Distribution d = workload.distributionOf(tensor, hard);
+        if (!holdsManyScales(tensor.dtype)
+            || (tensor.role == workload::Role::Input && d.kind != DistributionKind::Normal))
+            return std::nullopt;
+        if (tensor.role != workload::Role::Input)
+            continue;
+        d.mean = -(least + (most - least) * drawn);
+        d.stddev = 0.5;
+        hard.distributions[tensor.name] = d;
+    }
+    hard.name += " (small results)";
+    return hard;
+}
+
 std::optional<workload::Case> unevenSequences(const workload::Workload &workload,
                                               std::optional<workload::Case> hard)
 {
@@ -280,6 +304,11 @@ std::optional<workload::Case> largePairs(const workload::Workload &workload, boo
         d.isSecond = std::string_view(role) == "k";
         hard.distributions[tensor->name] = d;
     }
+    if (const workload::Tensor *values = tensorOf(workload, "v")) { // which are large there too
+        Distribution d = workload.distributionOf(*values, hard);
+        d.factor *= largeValues;
+        hard.distributions[values->name] = d;
+    }
     hard.name += near ? " (near large pairs)" : " (large pairs)";
     return hard;
 }
@@ -326,6 +355,7 @@ std::vector<workload::Case> hardContents(const workload::Workload &workload, std
         add(allCases(workload, seed));
         for (workload::Case &content : fewHard(workload, seed))
             contents.push_back(std::move(content));
+        add(smallResults(workload, random.uniform(14)));
         // Three where there is little work, each of another distance.
         constexpr std::array distances{leastOffset, 22.0, 36.0, 60.0};
         for (std::size_t i = 0; i + 1 < distances.size(); ++i) {

@@ -69,6 +69,8 @@ std::vector<workload::Case> scaledBytes(const workload::Workload &workload, std:
     };
     add(large, large, " (large)");
     CipherRandom random(seed, scaleStream);
+    const double between = std::exp2(1 + static_cast<double>(random.bits(3) % 6));
+    add(between, between, " (larger)");
     if (random.bits(2) % 2 == 0)
         add(small, large, " (a subnormal)");
     else
@@ -303,6 +305,42 @@ std::optional<workload::Case> smallOperands(const workload::Workload &workload, 
     return hard;
 }
 
+/// One operand as small as weights often are, by a drawn power of two: what is kept in steps of one size for usual elements has few bits of it.
+/// Half precision keeps normal ones. Results are as much smaller, and what is added to them.
+std::optional<workload::Case> smallOperand(const workload::Workload &workload, CipherRandom &random,
+                                           std::uint64_t drawn)
+{
+    constexpr int least = 3;
+    constexpr int mostOfHalf = 6;
+    constexpr int most = 12;
+    const auto operands = operandsOf(workload);
+    if (!operands || operands->first == operands->second)
+        return std::nullopt;
+    int octaves = most;
+    for (const workload::Tensor &tensor : workload.tensors) {
+        if (kernel::isFloat(tensor.dtype) && !holdsManyScales(tensor.dtype))
+            octaves = mostOfHalf;
+        if (kernel::isFloat(tensor.dtype) && kernel::sizeOf(tensor.dtype) < 2)
+            return std::nullopt; // scaledBytes() has these
+    }
+    octaves = least + static_cast<int>(random.bits(drawn) % static_cast<std::uint64_t>(octaves - least + 1));
+    const workload::Tensor *small = random.bits(drawn + 1) % 4 == 0 ? operands->first : operands->second;
+    workload::Case hard = workload.cases.front();
+    hard.name += " (one operand 2^-" + std::to_string(octaves) + ")";
+    for (const workload::Tensor &tensor : workload.tensors) {
+        Distribution d = workload.distributionOf(tensor, workload.cases.front());
+        if (tensor.role != workload::Role::Input || d.kind == DistributionKind::Offsets)
+            continue;
+        if (d.kind != DistributionKind::Normal)
+            return std::nullopt;
+        if (operands->has(tensor) && &tensor != small)
+            continue;
+        d.factor = std::ldexp(1.0, -octaves);
+        hard.distributions[tensor.name] = d;
+    }
+    return hard;
+}
+
 /// In one row in sixteen two terms that are far larger than all others and cancel: the sum is as usual, and what half precision loses on the way
 /// is many times what is allowed. Neither results nor most rows say so. As large as single precision bears, whatever lies between the two in
 /// the order of a sum: some multiple of √terms, to which results are in proportion. Of operands of 16 bits.
@@ -514,6 +552,7 @@ std::vector<workload::Case> hardProducts(const workload::Workload &workload, std
     add(std::move(scaled));
     add(oneLargeTerm(workload));
     add(smallOperands(workload, small, small));
+    add(smallOperand(workload, random, ofOthers + 8));
     add(mixedOperands(workload, seed));
     add(wholeNumbers(workload, seed));
     for (workload::Case &content : scaledBytes(workload, seed))

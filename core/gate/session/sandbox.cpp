@@ -99,6 +99,8 @@ process::ChildOptions workerSandbox(kernel::DeviceKind device, const std::filesy
         const char *path = std::getenv("PATH");
         options.environment.emplace_back("PATH", std::string("/usr/bin:/bin") + (path && *path ? ":" : "")
                                                      + (path ? path : ""));
+        // What PoCL opens has its jumps bound at once, so that nothing of it has to be written later (standin.cpp).
+        options.environment.emplace_back("LD_BIND_NOW", "1");
     }
     // Its own, because a kernel on the CPU can write to it: what one candidate left must not be another one's program.
     std::error_code ignored;

@@ -385,6 +385,7 @@ tl::expected<void, ProfileEnd> Profiler::run(const ProfileRequest &request)
         // a few long ones. Where the sets are small a sample is a whole rotation nevertheless: what is refilled for a few of them would
         // still be in the cache.
         m_state.sampleNs = hostSampleNs;
+        m_state.copyApart = true;
         if (CheckedSet::tensorBytes(*m_correct.timed.front()) >= largeSetBytes)
             m_state.rotationNs = hostSampleNs;
     } else {
@@ -428,6 +429,7 @@ tl::expected<void, ProfileEnd> Profiler::run(const ProfileRequest &request)
         if (auto added = m_sides.addParent(); !added)
             return added;
     }
+    m_state.mostRuns = m_buffers.mostRuns();
     if (auto measured = measure(); !measured)
         return measured;
     return finish();

@@ -123,9 +123,11 @@ std::vector<Sample> roundOf(std::vector<TimedSubject> &subjects, RoundState &sta
     std::vector<Sample> samples;
     for (int half = 0; half < 2; ++half) {
         const std::uint64_t content = drawContent();
+        const std::uint64_t ofCopy = state.copyApart ? drawContent() : content;
         int most = 0;
         for (const std::size_t subject : order) {
-            samples.push_back({subject, runOn(subjects[subject], state, content)});
+            const bool isCopy = subjects[subject].name == "copy";
+            samples.push_back({subject, runOn(subjects[subject], state, isCopy ? ofCopy : content)});
             most = std::max(most, subjects[subject].repeats);
         }
         state.visited += static_cast<std::size_t>(most);

@@ -38,6 +38,9 @@ using RoundResult = tl::expected<void, RoundFailure>;
 /// What the rounds of all blocks share.
 struct RoundState {
     std::size_t sets = 1;     ///< buffer sets of every subject
+    std::size_t mostRuns = 0; ///< of a sample; 0: as many as there are sets
+    bool copyApart =
+        false; ///< the copy runs on contents of its own: nothing that it leaves is of use to the candidate
     double sampleNs = 200e3;  ///< length of a sample that is no whole rotation
     double rotationNs = 50e6; ///< a rotation that is quicker is one sample: one graph then serves them all
     double slowRotationNs = 50e6;       ///< the same of a side that is several times slower than the fastest

@@ -20,6 +20,7 @@ namespace klineage::gate {
 namespace {
 
 constexpr std::size_t hostWorkspaceBytes = std::size_t{512} << 20; ///< of a side's
+constexpr std::size_t hostRefillBytes = 256u << 20;                ///< of shared workspaces, within a sample
 
 /// Behind what is used of a buffer, from the next word on: that is how it is refilled.
 FillRegion slackOf(BufferId buffer, std::size_t usedBytes, std::size_t roomBytes)
@@ -207,6 +208,19 @@ WorkerResult<void> TimedBuffers::allocateWorkspaces(const std::string &side, con
         families.push_back(std::move(*family));
     }
     return {};
+}
+
+std::size_t TimedBuffers::mostRuns() const
+{
+    std::size_t fewest = m_sets;
+    std::size_t shared = 0; // bytes
+    for (const auto &[side, families] : m_workspaces) {
+        for (const Family &family : families) {
+            fewest = std::min(fewest, family.copies.size());
+            shared += family.copies.size() < m_sets ? family.layout.bytes : 0;
+        }
+    }
+    return shared == 0 ? m_sets : fewest + hostRefillBytes / shared;
 }
 
 std::optional<Blend> TimedBuffers::blendOf(std::size_t tensor, std::size_t set) const

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // What stands between PoCL and a candidate: the functions that it calls, and the memory that it gets.
+#include "core/device/opencl/fills.h"
 #include "core/device/opencl/guardedmemory.h"
 #include "core/device/opencl/standin.h"
 
@@ -8,6 +9,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <dlfcn.h>
 #include <set>
 #include <sys/wait.h>
 #include <tuple>
@@ -62,6 +64,42 @@ class TestStandIn : public QObject
 {
     Q_OBJECT
 private slots:
+    /// What a kernel could keep there would outlast every launch.
+    void nobodyWritesToAKernelsLibrary()
+    {
+        void *library = ::dlopen(qgetenv("KLINEAGE_KERNEL_STUB").constData(), RTLD_NOW | RTLD_LOCAL);
+        QVERIFY2(library, library ? "" : ::dlerror());
+        auto *room = static_cast<std::byte *>(::dlsym(library, "klineage_stub_room"));
+        QVERIFY(room);
+        QCOMPARE(signalOfWriting(room), 0);
+        void *function = ::dlsym(library, "_pocl_kernel_stub_workgroup");
+        QVERIFY(function);
+        QVERIFY(standIn("_pocl_kernel_stub_workgroup", function) != function);
+        QCOMPARE(signalOfWriting(room), SIGSEGV);
+        QCOMPARE(*room, std::byte{1});
+    }
+
+    /// Three sets, of which the first and the last have a workspace together.
+    void whatIsSharedIsFilledBetweenRuns()
+    {
+        using namespace klineage::gate;
+        Fills fills;
+        QVERIFY(fills.empty() && !fills.areShared());
+        fills.set({{{1, 0, 8}, {9, 0, 64}}, {{1, 256, 8}, {9, 256, 64}}, {{1, 512, 8}, {9, 0, 64}}});
+        QVERIFY(fills.areShared());
+        TimedRun run;
+        run.first = 1;
+        run.repeats = 3;
+        QCOMPARE(fills.before(run).size(), std::size_t{5});
+        QVERIFY(fills.between(run, 1).empty());
+        const auto again = fills.between(run, 2);
+        QCOMPARE(again.size(), std::size_t{1});
+        QCOMPARE(again.front().buffer, BufferId{9});
+        QCOMPARE(again.front().offsetBytes, std::size_t{0});
+        fills.set({{{1, 0, 8}}, {{1, 256, 8}}});
+        QVERIFY(!fills.areShared() && fills.between(run, 1).empty());
+    }
+
     void groupsChangePlaces()
     {
         const std::vector<Group> usual = launch();

@@ -108,7 +108,7 @@ private slots:
         const auto workload = corpusWorkload("small-sgemm");
         for (std::uint64_t seed = 0; seed < 8; ++seed) {
             const auto contents = hardContents(workload, seed);
-            QCOMPARE(contents.size(), std::size_t{6});
+            QCOMPARE(contents.size(), std::size_t{7});
             const workload::Case mixed = named(workload, seed, "mixed");
             const auto &a = mixed.distributions.at("a").parts;
             const auto &b = mixed.distributions.at("b").parts;
@@ -123,6 +123,10 @@ private slots:
             QVERIFY(contents.back().distributions.at("a").kind == workload::DistributionKind::Integers);
             const workload::Case small = named(workload, seed, "both small");
             QCOMPARE(small.distributions.at("a").factor * small.distributions.at("b").factor, 0x1p-26);
+            const workload::Case one = named(workload, seed, "one operand");
+            QCOMPARE(one.distributions.contains("a"), !one.distributions.contains("b"));
+            const double factor = one.distributions.begin()->second.factor;
+            QVERIFY(factor <= 0x1p-3 && factor >= 0x1p-12);
         }
     }
 
