@@ -40,7 +40,7 @@ namespace {
 constexpr int headerMargin = 8;
 constexpr int leastBar = 48;
 constexpr int leastName = 84;   // of a chip's neighbour
-constexpr int nameLetters = 20; // "Effective bandwidth"
+constexpr int headlineRows = 3; // latency and the two rates of it, which stand first
 constexpr int leastCaption = 150;
 
 } // namespace
@@ -182,7 +182,11 @@ void ProfilePanel::fitColumns()
     const int change = wanted(ProfileModel::ChangeColumn);
     const int right = wanted(ProfileModel::RightColumn);
     const int room = m_table->viewport()->width() - change - right;
-    const int least = std::min(names, m_table->fontMetrics().averageCharWidth() * nameLetters);
+    int least = 0;
+    for (int row = 0; row < std::min(headlineRows, m_model->rowCount()); ++row)
+        least = std::max(least, m_table->fontMetrics().horizontalAdvance(
+                                    m_model->index(row, ProfileModel::MetricColumn).data().toString()));
+    least = std::min(names, least + headerMargin);
     const bool showLeft = room >= left + least;
     const bool showBars = showLeft && room >= least + left + leastBar;
     m_table->setColumnHidden(ProfileModel::LeftColumn, !showLeft);

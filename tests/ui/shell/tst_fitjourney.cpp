@@ -6,6 +6,7 @@
 #include "ui/library/facetbar.h"
 #include "ui/library/librarypanel.h"
 #include "ui/models/libraryfilter.h"
+#include "ui/profile/profilemodel.h"
 #include "ui/shell/centre.h"
 #include "ui/shell/docks/layouts.h"
 #include "ui/shell/topbar.h"
@@ -323,11 +324,12 @@ private slots:
             const QString name = index.data().toString();
             names << name;
             const int margin = 2 * (table->style()->pixelMetric(QStyle::PM_FocusFrameHMargin) + 1);
-            if (row < 8)
+            if (row < 3) // latency and its two rates
                 QVERIFY2(table->fontMetrics().horizontalAdvance(name) + margin <= table->columnWidth(0),
                          qPrintable(name));
         }
         QVERIFY(names.contains(QStringLiteral("Effective bandwidth")));
+        QCOMPARE(table->isColumnHidden(ProfileModel::LeftColumn), size.width() < 1600);
         real.selection()->setLineage(QStringLiteral("fmha-gqa/sm90"), QStringLiteral("K00"));
         settleAll(real);
         const auto *lineage = real.find<LineageView>("lineage");

@@ -20,7 +20,7 @@ std::vector<WindowLayout> makeLayouts()
         {.id = "review", .name = layoutText("Review"),
          .left = Stacks{{{"library"}, 36}, {{"lineage"}, 64}},
          .right = Stacks{{{"card"}, 1}},
-         .bottom = Stacks{{{"profile", "machine", "story"}, 53}, {{"trajectory", "runs", "console", "problems"}, 47}},
+         .bottom = Stacks{{{"profile", "machine", "story"}, 52}, {{"trajectory", "runs", "console", "problems"}, 48}},
          .leftWidth = 436, .rightWidth = 346, .bottomHeight = 270, .centre = "diff"},
         {.id = "curate", .name = layoutText("Curate"),
          .left = Stacks{{{"library"}, 58}, {{"lineage"}, 42}},

@@ -228,7 +228,9 @@ std::optional<PlacedBlock> freePlace(const PictureText &text, const TextBlock &b
             const QRectF place = placeBeside(point, block.size, side, text.gap + further);
             if (!places.isFree(place))
                 continue;
-            if (yielding.isFree(place))
+            // A title at the left would stand above the step before.
+            const bool isAstray = found && text.width > 0 && (side & Qt::AlignLeft);
+            if (yielding.isFree(place) && !isAstray)
                 return PlacedBlock{block, place, side};
             if (!found)
                 found = PlacedBlock{block, place, side};
