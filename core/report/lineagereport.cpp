@@ -7,6 +7,7 @@
 #include "core/report/parts.h"
 #include "core/report/subjectreports.h"
 #include "core/trial/analysis/analysis.h"
+#include "core/trial/analysis/explain/rooflinepath.h"
 
 #include <algorithm>
 
@@ -272,8 +273,11 @@ void addFindings(Document &document, const Lineage &lineage)
         if (!isTimed(trial))
             continue;
         const gate::Analysis analysis = gate::analyse(*trial);
-        if (&state == &lineage.states.back() && !analysis.classification.reason.empty())
+        if (&state == &lineage.states.back() && !analysis.classification.reason.empty()) {
             bestReason = state.id + ": " + analysis.classification.reason;
+            if (const std::string both = gate::bothIntensities(*trial); !both.empty())
+                bestReason += ' ' + both;
+        }
         for (const gate::ToolFinding &finding : analysis.findings)
             table.rows.push_back(
                 {state.id, finding.tool, finding.kernel.empty() ? nothing : finding.kernel, finding.text});

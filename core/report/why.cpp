@@ -6,6 +6,7 @@
 #include "core/report/parts.h"
 #include "core/report/report.h"
 #include "core/trial/analysis/explain/explaintext.h"
+#include "core/trial/analysis/explain/rooflinepath.h"
 #include "core/why/whystep.h"
 
 #include <algorithm>
@@ -129,13 +130,15 @@ void addRoofline(Document &document, const lineage::Lineage &lineage)
     if (!path.missing.empty() || path.points.empty())
         return;
     const bool isCounted = path.bytes == gate::RooflineBytes::Counted;
+    const gate::Trial *bestTrial = lineage.trialOf(lineage.states.back());
+    const std::string both = bestTrial ? gate::bothIntensities(*bestTrial) : std::string();
     document.blocks.emplace_back(Heading{"Roofline"});
     document.blocks.emplace_back(Figure{
         rooflineFigure, std::string("Operations a byte against operations a second, both logarithmic; ")
                             + (isCounted ? "bytes as counted in device memory."
                                          : "bytes are the fewest that the workload needs.")
-                            + " Ceilings are those of " + path.device + ", as recorded with "
-                            + path.ceilingsOf + '.'});
+                            + (both.empty() ? "" : ' ' + best + ": " + both) + " Ceilings are those of "
+                            + path.device + ", as recorded with " + path.ceilingsOf + '.'});
     Table states{{{"State"}, {"FLOP/B", true}, {"Rate", true}, {"Of its roof", true}, {"Roof"}}, {}};
     states.data.columns = {"state",      "flop_per_byte", "flop_per_second",
                            "latency_ns", "share_of_roof", "roof"};

@@ -23,6 +23,7 @@
 #include <QScrollBar>
 #include <QStackedWidget>
 #include <QTimer>
+#include <QToolButton>
 #include <QVBoxLayout>
 
 namespace klineage::ui {
@@ -42,6 +43,7 @@ LibraryPanel::LibraryPanel(WorkspaceModel *workspace, Selection *selection, QWid
     , m_delegate(new LibraryDelegate(this))
     , m_filterField(new QLineEdit)
     , m_facets(new FacetBar(m_filter))
+    , m_toReview(new QToolButton(this))
     , m_stack(new QStackedWidget)
     , m_tree(new LibraryTree)
     , m_empty(new QLabel)
@@ -132,6 +134,17 @@ void LibraryPanel::buildCommands()
     addAction(facets);
     addAction(command(QStringLiteral("library.clearFilter"), tr("Show the whole library again"),
                       QKeySequence(Qt::Key_Escape), [this] { clearFilter(); }));
+    QAction *first = command(QStringLiteral("library.firstToReview"), tr("Open the first card to review"), {},
+                             [this] { openFirstToReview(); });
+    first->setShortcutContext(Qt::WindowShortcut);
+    addAction(first);
+    m_toReview->setObjectName(QStringLiteral("titleBarSubtitle"));
+    m_toReview->setAutoRaise(true);
+    m_toReview->setCursor(Qt::PointingHandCursor);
+    m_toReview->setFocusPolicy(Qt::TabFocus);
+    m_toReview->setToolTip(first->text());
+    m_toReview->hide();
+    connect(m_toReview, &QToolButton::clicked, first, &QAction::trigger);
     m_tree->addActions(
         {command(QStringLiteral("library.selectAndGoOn"), tr("Select this card too, and go on"),
                  QKeySequence(Qt::Key_Space), [this] { m_tree->goOn(true); }),
@@ -184,6 +197,8 @@ void LibraryPanel::refresh()
     m_model->refresh(m_workspace->workspace());
     const QModelIndex toReview = m_model->find(Kind::Section, QStringLiteral("to-review"));
     setWindowTitle(toReview.isValid() ? tr("%1 to review").arg(m_model->rowCount(toReview)) : QString());
+    m_toReview->setText(windowTitle());
+    m_toReview->setVisible(toReview.isValid() && m_toReview->parentWidget() != this);
     applyFilter(m_filterField->text());
     if (onCard)
         showCard(m_selection->card());
@@ -250,6 +265,33 @@ void LibraryPanel::chooseCard(const QString &card)
     m_choseCard = true;
     m_selection->setCard(card);
     emit cardChosen(card);
+}
+
+void LibraryPanel::openFirstToReview()
+{
+    const QModelIndex section = m_model->find(Kind::Section, QStringLiteral("to-review"));
+    if (!section.isValid())
+        return;
+    if (!m_filter->mapFromSource(section).isValid())
+        m_filterField->clear();
+    const QModelIndex first = m_filter->index(0, 0, m_filter->mapFromSource(section));
+    m_tree->expand(first.parent());
+    chooseCard(first.data(LibraryModel::KeyRole).toString());
+    m_tree->setFocus(Qt::ShortcutFocusReason);
+}
+
+void LibraryPanel::setCardsFirst(bool first)
+{
+    if (first == m_filter->cardsFirst())
+        return;
+    m_filter->setCardsFirst(first);
+    if (first) {
+        m_tree->scrollToTop();
+        showCard(m_selection->card());
+    } else if (!m_choseCard) {
+        markLineage(true);
+    }
+    m_tree->scrollTo(m_tree->currentIndex());
 }
 
 void LibraryPanel::applyFilter(const QString &pattern)
@@ -332,34 +374,54 @@ void LibraryPanel::choose(const QModelIndex &proxyIndex)
     }
 }
 
-/// Marks the selected lineage, unless the current row is the selected card.
+/// Marks the selected lineage, unless the current row is the selected card. Where cards come first, marks the selected card, unless a
+/// lineage was chosen here.
 void LibraryPanel::showSelection()
 {
-    const QScopedValueRollback<bool> following(m_following, true);
     const QModelIndex current = m_tree->currentIndex();
-    if (current.isValid() && LibraryModel::kindOf(current) == Kind::Card
-        && current.data(LibraryModel::KeyRole).toString() == m_selection->card())
+    const bool onCard = current.isValid() && LibraryModel::kindOf(current) == Kind::Card;
+    const QString key = current.data(LibraryModel::KeyRole).toString();
+    if (onCard && key == m_selection->card())
         return;
+    const bool choseLineage = m_tree->hasFocus() && !onCard && key == m_selection->lineageKey();
+    const QModelIndex card = m_filter->mapFromSource(m_model->find(Kind::Card, m_selection->card()));
+    if (m_filter->cardsFirst() && card.isValid() && !choseLineage) {
+        showCard(m_selection->card());
+        m_tree->scrollTo(card);
+        return;
+    }
+    markLineage(!m_filter->cardsFirst());
+}
+
+/// Makes the selected lineage the current row, where it is shown.
+void LibraryPanel::markLineage(bool scroll)
+{
+    const QScopedValueRollback<bool> following(m_following, true);
     const QModelIndex wanted =
         m_filter->mapFromSource(m_model->find(Kind::Lineage, m_selection->lineageKey()));
-    if (!wanted.isValid() || wanted == current)
+    if (!wanted.isValid() || wanted == m_tree->currentIndex())
         return;
+    const int scrolled = m_tree->verticalScrollBar()->value();
     m_tree->setCurrentIndex(wanted);
-    m_tree->scrollTo(wanted);
+    if (scroll)
+        m_tree->scrollTo(wanted);
+    else
+        m_tree->verticalScrollBar()->setValue(scrolled);
 }
 
 void LibraryPanel::showLineage()
 {
-    const QModelIndex wanted =
-        m_filter->mapFromSource(m_model->find(Kind::Lineage, m_selection->lineageKey()));
-    if (m_selection->isLookingUp() || !wanted.isValid()) {
+    const bool isShown =
+        m_filter->mapFromSource(m_model->find(Kind::Lineage, m_selection->lineageKey())).isValid();
+    if (m_selection->isLookingUp() || !isShown) {
         showSelection();
         return;
     }
-    const QScopedValueRollback<bool> following(m_following, true);
     m_choseCard = false;
-    m_tree->setCurrentIndex(wanted);
-    m_tree->scrollTo(wanted);
+    if (m_filter->cardsFirst())
+        showSelection();
+    else
+        markLineage(true);
 }
 
 bool LibraryPanel::eventFilter(QObject *watched, QEvent *event)

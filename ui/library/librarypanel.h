@@ -12,6 +12,7 @@ class QLabel;
 class QLineEdit;
 class QStackedWidget;
 class QTimer;
+class QToolButton;
 
 namespace klineage::ui {
 
@@ -26,7 +27,7 @@ class WorkspaceModel;
 
 /// Workloads with their lineages, and the cards by state of review, under a live filter whose text has the facets in it. Choosing a row
 /// sets the Selection, several cards its marked ones, and the row of what is selected elsewhere is shown. The window title of the panel
-/// says what is left to review.
+/// says what is left to review; the button of that text, "titleBarSubtitle", may be moved into the title bar of whatever holds the panel.
 class LibraryPanel : public QWidget
 {
     Q_OBJECT
@@ -49,6 +50,10 @@ public:
     void revealCard();
     /// Makes the selected lineage the current row, and scrolls to it. A lineage that is looked up for a card leaves the list on the card.
     void showLineage();
+    /// For a curator: sections of cards come before the workloads, and the row that follows the selection is the one of its card.
+    void setCardsFirst(bool first);
+    /// Chooses the first card that waits for a review; where the filter shows none of them, it is cleared.
+    void openFirstToReview();
     /// Of several selected rows the current one alone stays selected.
     void unmark();
 
@@ -70,6 +75,7 @@ private:
     void applyFilter(const QString &pattern);
     void choose(const QModelIndex &proxyIndex);
     void showSelection();
+    void markLineage(bool scroll);
     void showCard(const QString &card);
     void restoreExpansion();
 
@@ -80,6 +86,7 @@ private:
     LibraryDelegate *m_delegate;
     QLineEdit *m_filterField;
     FacetBar *m_facets;
+    QToolButton *m_toReview; ///< "84 to review"
     QStackedWidget *m_stack;
     LibraryTree *m_tree;
     QLabel *m_empty;

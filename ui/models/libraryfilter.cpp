@@ -35,6 +35,22 @@ void LibraryFilter::setQuery(const QString &text)
     invalidate();
 }
 
+void LibraryFilter::setCardsFirst(bool first)
+{
+    m_cardsFirst = first;
+    sort(first ? 0 : -1);
+}
+
+bool LibraryFilter::lessThan(const QModelIndex &left, const QModelIndex &right) const
+{
+    const auto isOfCards = [this](const QModelIndex &section) {
+        return m_library->facets(m_library->index(0, 0, section)) != nullptr;
+    };
+    if (!left.parent().isValid() && isOfCards(left) != isOfCards(right))
+        return isOfCards(left);
+    return left.row() < right.row();
+}
+
 bool LibraryFilter::collect(const QModelIndex &parent, bool isBelowKept, Match match)
 {
     bool any = false;

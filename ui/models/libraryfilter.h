@@ -29,6 +29,9 @@ public:
     /// Also when the text is as before: the rows may be others by now.
     void setQuery(const QString &text);
     [[nodiscard]] const CardQuery &query() const { return m_query; }
+    /// Sections of cards before the workloads; within a section nothing moves.
+    void setCardsFirst(bool first);
+    [[nodiscard]] bool cardsFirst() const { return m_cardsFirst; }
     [[nodiscard]] bool isFiltering() const { return m_isFiltering; }
 
     struct Cards {
@@ -41,6 +44,7 @@ public:
 
 protected:
     bool filterAcceptsRow(int row, const QModelIndex &parent) const override;
+    bool lessThan(const QModelIndex &left, const QModelIndex &right) const override;
 
 private:
     enum class Match { Words, Letters };
@@ -56,6 +60,7 @@ private:
     CardQuery m_query;
     QStringList m_words;
     bool m_isFiltering = false;
+    bool m_cardsFirst = false;
     Match m_match = Match::Words;
     Cards m_cards;
     std::unordered_set<const void *> m_kept; ///< rows of the library, by what its indexes point at

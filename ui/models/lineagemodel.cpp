@@ -17,6 +17,12 @@ std::vector<QString> idsOf(const std::vector<LineageRow> &rows)
     return ids;
 }
 
+/// "fa3" of "fa3/attention_varlen": the tool tip has the whole name.
+QString shortReference(const QString &name)
+{
+    return name.section(QLatin1Char('/'), 0, 0);
+}
+
 QVariant optionalNumber(const std::optional<double> &number)
 {
     return number ? QVariant(*number) : QVariant();
@@ -234,7 +240,7 @@ QVariant LineageModel::headerData(int section, Qt::Orientation orientation, int 
     case BaselineColumn:
         return m_rows.baseline.isEmpty() ? tr("≈ vs K0") : tr("≈ vs %1").arg(m_rows.baseline);
     case ReferenceColumn:
-        return m_rows.reference.isEmpty() ? tr("vendor") : tr("vs %1").arg(m_rows.reference);
+        return m_rows.reference.isEmpty() ? tr("vendor") : tr("vs %1").arg(shortReference(m_rows.reference));
     default:
         return {};
     }

@@ -59,9 +59,11 @@ Chip chipOf(gate::BoundBy bound)
     return {};
 }
 
-QString findingsHtml(const gate::Analysis &analysis)
+QString findingsHtml(const gate::Analysis &analysis, const std::string &intensities)
 {
     QString html = QStringLiteral("<p>%1</p>").arg(escaped(analysis.classification.reason));
+    if (!intensities.empty())
+        html += QStringLiteral("<p>%1</p>").arg(dimmed(escaped(intensities)));
     for (const gate::ToolFinding &finding : analysis.findings) {
         const QString of = finding.kernel.empty()
                                ? QString()

@@ -4,6 +4,7 @@
 #include "core/lineage/step.h"
 #include "core/lineage/table.h"
 #include "core/trial/analysis/analysis.h"
+#include "core/trial/analysis/explain/rooflinepath.h"
 #include "ui/models/disturbancetext.h"
 #include "ui/models/selection.h"
 #include "ui/models/workspacemodel.h"
@@ -38,7 +39,8 @@ namespace {
 
 constexpr int headerMargin = 8;
 constexpr int leastBar = 48;
-constexpr int leastName = 84;
+constexpr int leastName = 84;   // of a chip's neighbour
+constexpr int headlineRows = 3; // latency and the two rates of it, which stand first
 constexpr int leastCaption = 150;
 
 } // namespace
@@ -87,6 +89,7 @@ ProfilePanel::ProfilePanel(WorkspaceModel *workspace, Selection *selection, QWid
     m_table->setSelectionBehavior(QAbstractItemView::SelectRows);
     m_table->setEditTriggers(QAbstractItemView::NoEditTriggers);
     m_table->setShowGrid(false);
+    m_table->setTextElideMode(Qt::ElideMiddle);
     m_table->setFrameShape(QFrame::NoFrame);
     m_table->verticalHeader()->hide();
     makePlainHeader(m_table->horizontalHeader());
@@ -160,7 +163,8 @@ void ProfilePanel::makeRoom()
     fitColumns();
 }
 
-/// Numbers are never cut off: the metrics' names are elided first, then bars go below the changes, then the left side's numbers give way.
+/// Numbers are never cut off, nor are the names of metrics that most trials have: bars go below the changes, then the left side's numbers
+/// give way. Longer names are elided in their middle.
 void ProfilePanel::fitColumns()
 {
     QHeaderView *header = m_table->horizontalHeader();
@@ -178,8 +182,13 @@ void ProfilePanel::fitColumns()
     const int change = wanted(ProfileModel::ChangeColumn);
     const int right = wanted(ProfileModel::RightColumn);
     const int room = m_table->viewport()->width() - change - right;
-    const bool showLeft = room >= left + leastName;
-    const bool showBars = showLeft && room >= leastName + left + leastBar;
+    int least = 0;
+    for (int row = 0; row < std::min(headlineRows, m_model->rowCount()); ++row)
+        least = std::max(least, m_table->fontMetrics().horizontalAdvance(
+                                    m_model->index(row, ProfileModel::MetricColumn).data().toString()));
+    least = std::min(names, least + headerMargin);
+    const bool showLeft = room >= left + least;
+    const bool showBars = showLeft && room >= least + left + leastBar;
     m_table->setColumnHidden(ProfileModel::LeftColumn, !showLeft);
     m_table->setColumnHidden(ProfileModel::BarColumn, !showBars);
     m_change->setBarBelow(!showBars);
@@ -225,7 +234,7 @@ void ProfilePanel::fillView(const lineage::Lineage &lineage, const gate::Trial &
         m_roofline->setView(rooflineOf(lineage, m_selection->row()));
         break;
     case FindingsPage:
-        m_findings->setHtml(findingsHtml(analysis));
+        m_findings->setHtml(findingsHtml(analysis, gate::bothIntensities(trial)));
         break;
     case SamplesPage:
         m_samples->setTrial(&trial);

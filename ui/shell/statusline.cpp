@@ -11,6 +11,7 @@
 #include "ui/style/plainwidgets.h"
 #include "ui/style/theme.h"
 
+#include <QEvent>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QProgressBar>
@@ -120,6 +121,22 @@ StatusLine::StatusLine(DeviceMonitor *devices, GateController *gate, ProblemsMod
     showDevices();
     showProblems();
     showJob({});
+    keepHeight();
+}
+
+/// As high as a button, whether one is shown or not: what comes and goes here moves nothing in the window.
+void StatusLine::keepHeight()
+{
+    constexpr int aroundText = 4; // of a button
+    constexpr int aroundLine = 5; // of a status bar
+    setFixedHeight(fontMetrics().height() + aroundText + aroundLine);
+}
+
+void StatusLine::changeEvent(QEvent *event)
+{
+    QStatusBar::changeEvent(event);
+    if (event->type() == QEvent::FontChange || event->type() == QEvent::StyleChange)
+        keepHeight();
 }
 
 void StatusLine::say(const QString &message)

@@ -41,7 +41,11 @@ signals:
     void runsRequested();
     void poolRequested();
 
+protected:
+    void changeEvent(QEvent *event) override;
+
 private:
+    void keepHeight();
     void showMessageText(const QString &message);
     void showDevices();
     void showProblems();

@@ -7,6 +7,7 @@
 #include "ui/style/segmentedswitch.h"
 #include "ui/style/theme.h"
 
+#include <QEvent>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QMenu>
@@ -14,11 +15,16 @@
 #include <QPushButton>
 #include <QToolButton>
 
+#include <algorithm>
+
 namespace klineage::ui {
 
 namespace {
 
 constexpr int keyGap = 8;
+constexpr int usualGoTo = 250;
+constexpr int leastGoTo = 110;    // the beginning of what it says
+constexpr int mostWorkspace = 24; // average letters of a folder's name
 
 /// Looks like a field, opens the go-to list: text at the left, its key at the right.
 class GoToButton : public QPushButton
@@ -65,6 +71,7 @@ private:
 
 TopBar::TopBar(QWidget *parent)
     : QWidget(parent)
+    , m_name(new QLabel(QStringLiteral("KLineage")))
     , m_workspace(new QToolButton)
     , m_readOnly(new QToolButton)
     , m_workspaceMenu(new QMenu(this))
@@ -79,8 +86,7 @@ TopBar::TopBar(QWidget *parent)
     m_layouts->setAccessibleName(tr("Window layout"));
     connect(m_layouts, &SegmentedSwitch::chosen, this, &TopBar::layoutChosen);
 
-    auto *name = new QLabel(QStringLiteral("KLineage"));
-    name->setFont(strongFont());
+    m_name->setFont(strongFont());
     m_workspace->setPopupMode(QToolButton::InstantPopup);
     m_workspace->setMenu(m_workspaceMenu);
     m_workspace->setFocusPolicy(Qt::TabFocus);
@@ -93,7 +99,7 @@ TopBar::TopBar(QWidget *parent)
     m_readOnly->setFocusPolicy(Qt::TabFocus);
     m_readOnly->hide();
     connect(m_readOnly, &QToolButton::clicked, this, &TopBar::copyRequested);
-    m_goTo->setMinimumWidth(250);
+    m_goTo->setMinimumWidth(usualGoTo);
     m_goTo->setFixedHeight(27);
     m_goTo->setMaximumWidth(400);
     m_goTo->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Fixed);
@@ -108,7 +114,7 @@ TopBar::TopBar(QWidget *parent)
     auto *row = new QHBoxLayout(this);
     row->setContentsMargins(14, 7, 8, 7);
     row->setSpacing(8);
-    row->addWidget(name);
+    row->addWidget(m_name);
     row->addWidget(m_workspace);
     row->addWidget(m_readOnly);
     row->addSpacing(18);
@@ -121,13 +127,45 @@ TopBar::TopBar(QWidget *parent)
 
 void TopBar::setWorkspaceName(const QString &name, const QString &path)
 {
-    m_workspace->setText((name.isEmpty() ? tr("no workspace") : name) + QStringLiteral(" ▾"));
+    m_workspaceName = name.isEmpty() ? tr("no workspace") : name;
     m_workspace->setToolTip(path);
+    makeRoom();
+}
+
+/// The menu stays in the window: the field gives way first, then the program's name, which the window's title has too.
+void TopBar::makeRoom()
+{
+    m_workspace->setText(
+        m_workspace->fontMetrics().elidedText(m_workspaceName, Qt::ElideMiddle,
+                                              m_workspace->fontMetrics().averageCharWidth() * mostWorkspace)
+        + QStringLiteral(" ▾"));
+    m_goTo->setMinimumWidth(0);
+    m_name->show();
+    layout()->invalidate();
+    const int others = layout()->minimumSize().width();
+    const int room = width() - others;
+    m_name->setVisible(room >= leastGoTo);
+    m_goTo->setMinimumWidth(std::clamp(room, leastGoTo, usualGoTo));
+}
+
+void TopBar::resizeEvent(QResizeEvent *event)
+{
+    QWidget::resizeEvent(event);
+    makeRoom();
+}
+
+void TopBar::changeEvent(QEvent *event)
+{
+    QWidget::changeEvent(event);
+    // Once the parts have the new font too.
+    if (event->type() == QEvent::FontChange || event->type() == QEvent::StyleChange)
+        QMetaObject::invokeMethod(this, &TopBar::makeRoom, Qt::QueuedConnection);
 }
 
 void TopBar::setReadOnly(bool readOnly)
 {
     m_readOnly->setVisible(readOnly);
+    makeRoom();
 }
 
 void TopBar::setGoToKey(const QString &key)

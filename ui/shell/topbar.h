@@ -3,6 +3,7 @@
 
 #include <QWidget>
 
+class QLabel;
 class QMenu;
 class QPushButton;
 class QToolButton;
@@ -33,7 +34,15 @@ signals:
     void goToRequested();
     void copyRequested();
 
+protected:
+    void resizeEvent(QResizeEvent *event) override;
+    void changeEvent(QEvent *event) override;
+
 private:
+    void makeRoom();
+
+    QLabel *m_name;
+    QString m_workspaceName;
     QToolButton *m_workspace;
     QToolButton *m_readOnly;
     QMenu *m_workspaceMenu;

@@ -18,6 +18,7 @@
 #include "ui/models/viewed.h"
 #include "ui/models/workspacemodel.h"
 #include "ui/shell/centre.h"
+#include "ui/shell/docks/dockarranger.h"
 #include "ui/shell/statusline.h"
 #include "ui/story/storypanel.h"
 #include "ui/style/format.h"
@@ -204,6 +205,11 @@ void MainWindow::connectReview()
     library->setViewed(m_viewed);
     qobject_cast<LineagePanel *>(panel(QStringLiteral("lineage")))->view()->setViewed(m_viewed);
     connect(library, &LibraryPanel::cardChosen, this, &MainWindow::followCard);
+    connect(m_arranger, &DockArranger::applied, library,
+            [library](const WindowLayout &layout) { library->setCardsFirst(layout.cardsFirst); });
+    connect(command(QStringLiteral("library.firstToReview")), &QAction::triggered, this, [this, library] {
+        library->isVisible() ? raisePanel(QStringLiteral("card")) : showPanel(QStringLiteral("card"));
+    });
     connect(card, &CardPanel::message, m_status, &StatusLine::say);
     auto *diff = qobject_cast<DiffPanel *>(panel(QStringLiteral("diff")));
     connect(diff, &DiffPanel::commentGiven, m_reviewer, &CardReviewer::comment);

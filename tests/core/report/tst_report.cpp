@@ -307,6 +307,15 @@ private slots:
         QVERIFY(head != rows.end());
         QVERIFY((head + 1)->at(3).endsWith(" %"));
         QVERIFY(rowOf(rows, "bf16"));
+        // Findings count the fewest bytes: both figures stand beside the picture and in what the profiles say.
+        const auto best =
+            std::find_if(head, rows.end(), [](const QStringList &row) { return row.value(0) == "K10"; });
+        QVERIFY(best != rows.end());
+        const QString counted = best->at(1);
+        const QString text = QString::fromStdString(report::asMarkdown(document));
+        QVERIFY(text.count("by the bytes that were counted in device memory " + counted + " FLOP/B") >= 1);
+        QVERIFY(text.contains("1365 FLOP/B against a measured ridge"));
+        QVERIFY(text.contains("By the fewest bytes that the workload needs it has 1365 FLOP/B"));
         QVERIFY(!QString::fromStdString(report::asMarkdown(reportOf(hostile(), "toy/pocl")))
                      .contains("Roofline"));
     }

@@ -6,16 +6,20 @@
 #include "ui/library/facetbar.h"
 #include "ui/library/librarypanel.h"
 #include "ui/models/libraryfilter.h"
+#include "ui/profile/profilemodel.h"
 #include "ui/shell/centre.h"
 #include "ui/shell/docks/layouts.h"
+#include "ui/shell/topbar.h"
 #include "ui/story/storypanel.h"
 #include "ui/story/windows/presenter.h"
 #include "ui/style/fonts.h"
+#include "ui/style/theme.h"
 
 #include <QComboBox>
 #include <QDockWidget>
 #include <QHeaderView>
 #include <QLineEdit>
+#include <QStatusBar>
 #include <QTabBar>
 #include <QTableView>
 #include <QToolButton>
@@ -232,6 +236,109 @@ private slots:
         real.type(QStringLiteral("platform:sm90 family:reduction verdict:none")); // bold ones are wider
         settleAll(real);
         QCOMPARE(cut(*library->facets()), QStringList());
+    }
+
+    /// On a screen of 1366 x 768 at 1.5, with larger text too.
+    void facetsOfTheInboxAreWhole()
+    {
+        const RealWindow real(QStringLiteral("gemm/sm90/K05"), {911, 512}, QStringLiteral("curate"));
+        QVERIFY(real.ready);
+        auto *library = qobject_cast<LibraryPanel *>(real.window->panel(QStringLiteral("library")));
+        for (const double scale : {1.0, 1.25, 1.5}) {
+            Theme::setTextScale(scale);
+            settleAll(real);
+            const QStringList missed = cut(*library->facets());
+            Theme::setTextScale(1);
+            QCOMPARE(missed, QStringList());
+        }
+    }
+
+    void theMenuStaysInTheWindow_data()
+    {
+        QTest::addColumn<QSize>("size");
+        QTest::newRow("1600x1000") << QSize(1600, 1000);
+        QTest::newRow("1366x768") << QSize(1366, 768);
+        QTest::newRow("1366x768 at 1.5") << QSize(911, 512);
+    }
+
+    void theMenuStaysInTheWindow()
+    {
+        QFETCH(QSize, size);
+        const RealWindow real(QStringLiteral("gemm/sm90/K05"), size);
+        QVERIFY(real.ready);
+        auto *top = real.window->findChild<TopBar *>();
+        top->setWorkspaceName(QStringLiteral("a-workspace-whose-folder-has-a-long-name"), {});
+        top->setReadOnly(true);
+        for (const WindowLayout &layout : windowLayouts()) {
+            real.window->applyLayout(layout.id);
+            settleAll(real);
+            for (const QWidget *part : top->findChildren<QWidget *>(Qt::FindDirectChildrenOnly)) {
+                if (part->isVisible() && !part->isWindow())
+                    QVERIFY2(top->rect().contains(part->geometry()),
+                             qPrintable(QStringLiteral("%1: %2").arg(layout.id, part->accessibleName())));
+            }
+        }
+    }
+
+    void theStatusBarKeepsItsHeight()
+    {
+        const RealWindow real;
+        QVERIFY(real.ready);
+        const QWidget *bar = real.window->statusBar();
+        for (const char *layout : {"review", "demo"}) {
+            real.window->applyLayout(QLatin1String(layout));
+            settleAll(real);
+            const int before = bar->height();
+            const QRect centre = real.window->centralWidget()->geometry();
+            for (auto *part : bar->findChildren<QToolButton *>()) {
+                const bool wasHidden = part->isHidden();
+                part->setText(QStringLiteral("1 problem"));
+                for (const bool shown : {true, false}) {
+                    part->setVisible(shown);
+                    settleAll(real);
+                    QCOMPARE(bar->height(), before);
+                    QCOMPARE(real.window->centralWidget()->geometry(), centre);
+                }
+                part->setHidden(wasHidden);
+            }
+        }
+    }
+
+    void namesComeFirst_data()
+    {
+        QTest::addColumn<QSize>("size");
+        QTest::newRow("1600x1000") << QSize(1600, 1000);
+        QTest::newRow("1366x768") << QSize(1366, 768);
+    }
+
+    /// Of metrics in the profile, and of what a lineage is compared with.
+    void namesComeFirst()
+    {
+        QFETCH(QSize, size);
+        const RealWindow real(QStringLiteral("gemm/sm90/K05"), size);
+        QVERIFY(real.ready);
+        const auto *table = real.find<QTableView>("profile");
+        QStringList names;
+        for (int row = 0; row < table->model()->rowCount(); ++row) {
+            const QModelIndex index = table->model()->index(row, 0);
+            const QString name = index.data().toString();
+            names << name;
+            const int margin = 2 * (table->style()->pixelMetric(QStyle::PM_FocusFrameHMargin) + 1);
+            if (row < 3) // latency and its two rates
+                QVERIFY2(table->fontMetrics().horizontalAdvance(name) + margin <= table->columnWidth(0),
+                         qPrintable(name));
+        }
+        QVERIFY(names.contains(QStringLiteral("Effective bandwidth")));
+        QCOMPARE(table->isColumnHidden(ProfileModel::LeftColumn), size.width() < 1600);
+        real.selection()->setLineage(QStringLiteral("fmha-gqa/sm90"), QStringLiteral("K00"));
+        settleAll(real);
+        const auto *lineage = real.find<LineageView>("lineage");
+        const QAbstractItemModel *model = lineage->model();
+        const int reference = model->columnCount() - 1;
+        QCOMPARE(model->headerData(reference, Qt::Horizontal).toString(), QStringLiteral("vs fa3"));
+        QVERIFY(model->headerData(reference, Qt::Horizontal, Qt::ToolTipRole)
+                    .toString()
+                    .contains(QLatin1String("fa3/attention")));
     }
 };
 

@@ -4,6 +4,7 @@
 #include "tests/ui/shell/realwindow.h"
 #include "ui/library/facetbar.h"
 #include "ui/library/librarypanel.h"
+#include "ui/models/libraryfilter.h"
 #include "ui/models/librarymodel.h"
 
 #include <QLabel>
@@ -35,6 +36,59 @@ class TestTriageJourney : public UiTest
     Q_OBJECT
 
 private slots:
+    /// Who curates sees cards without scrolling, and the title's number leads to the first that waits.
+    void curateBeginsWithTheCards()
+    {
+        const RealWindow real(QStringLiteral("gemm/sm90/K05"), {1366, 768}, QStringLiteral("curate"));
+        QVERIFY(real.ready);
+        auto *tree = real.find<QTreeView>("library");
+        const auto section = [tree] {
+            return tree->model()->index(0, 0).data(LibraryModel::KeyRole).toString();
+        };
+        QCOMPARE(section(), QStringLiteral("to-review"));
+        // The row that follows the selection is the card's, and in sight.
+        QCOMPARE(tree->currentIndex().data(LibraryModel::KeyRole).toString(), real.card());
+        QVERIFY(tree->viewport()->rect().contains(tree->visualRect(tree->currentIndex()).center()));
+        real.selection()->setRow(QStringLiteral("K08"));
+        QVERIFY(real.settle());
+        QCOMPARE(tree->currentIndex().data(LibraryModel::KeyRole).toString(), real.card());
+        // Who is on a lineage's row stays there.
+        tree->setFocus();
+        const auto *library = qobject_cast<LibraryPanel *>(real.window->panel(QStringLiteral("library")));
+        const QModelIndex lineage = library->filter()->mapFromSource(
+            library->model()->find(LibraryModel::Kind::Lineage, QStringLiteral("softmax/sm90")));
+        tree->setCurrentIndex(lineage);
+        QVERIFY(real.settle());
+        QCOMPARE(real.selection()->lineageKey(), QStringLiteral("softmax/sm90"));
+        QCOMPARE(tree->currentIndex().data(LibraryModel::KeyRole).toString(), QStringLiteral("softmax/sm90"));
+
+        real.window->applyLayout(QStringLiteral("review"));
+        QVERIFY(real.settle());
+        QCOMPARE(section(), QStringLiteral("workloads"));
+        QCOMPARE(tree->currentIndex().data(LibraryModel::KeyRole).toString(), QStringLiteral("softmax/sm90"));
+    }
+
+    void theNumberToReviewOpensTheFirst()
+    {
+        const RealWindow real;
+        QVERIFY(real.ready);
+        auto *link = real.window->findChild<QToolButton *>(QStringLiteral("titleBarSubtitle"));
+        QVERIFY(link && link->isVisible());
+        QCOMPARE(link->text(), real.window->panel(QStringLiteral("library"))->windowTitle());
+        auto *field = real.find<QLineEdit>("library", QStringLiteral("filterField"));
+        field->setText(QStringLiteral("qqzzxx"));
+        QTest::mouseClick(link, Qt::LeftButton);
+        QVERIFY(real.settle());
+        QCOMPARE(field->text(), QString());
+        const auto *tree = real.find<QTreeView>("library");
+        const QModelIndex current = tree->currentIndex();
+        QCOMPARE(current.parent().data(LibraryModel::KeyRole).toString(), QStringLiteral("to-review"));
+        QCOMPARE(current.row(), 0);
+        QCOMPARE(real.card(), current.data(LibraryModel::KeyRole).toString());
+        QVERIFY(tree->viewport()->rect().contains(tree->visualRect(current).center()));
+        QVERIFY(real.hasFocus("library"));
+    }
+
     /// The bar of the inbox: 28 cards with verdicts, keyboard only, in at most 90 keys with all that leads there.
     void twentyEightCardsAreReviewedWithinNinetyKeys()
     {

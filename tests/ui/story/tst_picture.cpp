@@ -144,6 +144,48 @@ private slots:
                  qPrintable(unjoined.join(u'|')));
     }
 
+    /// A word that is a little wider than its column stays whole where nothing is beside it.
+    void wordsReachOverTheirColumn()
+    {
+        Picture picture = row(3);
+        PictureText text;
+        text.at = {1.0, 4.5};
+        text.sides = {Qt::AlignRight};
+        text.runs = {{QStringLiteral("2×"), {Ink::Role::Text}},
+                     {QStringLiteral("persistent blocks"), {Ink::Role::Text}, TextRun::Weight::Plain, 6}};
+        const PictureLook look{{600, 400}, QApplication::font(), -1, -1, {}};
+        PictureView view;
+        view.fit(picture.world, plotOf(picture, look));
+        text.width =
+            0.85 * QFontMetricsF(look.font).horizontalAdvance(QStringLiteral("persistent")) / view.xScale();
+        picture.texts = {text};
+        QVERIFY(writtenTexts(picture, look.size).contains(QStringLiteral("persistent")));
+        picture.texts.front().width *= 0.65; // too narrow for that: between syllables
+        const QStringList parts = writtenTexts(picture, look.size).keys();
+        QVERIFY2(parts.contains(QStringLiteral("per-")), qPrintable(parts.join(u'|')));
+    }
+
+    /// Marks that texts may stand on are left in sight where a text has another place.
+    void textsLeaveMarksInSight()
+    {
+        Picture picture = row(3);
+        const PictureLook look{{600, 400}, QApplication::font(), -1, -1, {}};
+        PictureView view;
+        view.fit(picture.world, plotOf(picture, look));
+        PictureText text;
+        text.at = {1.0, 4.5};
+        text.sides = {Qt::AlignTop, Qt::AlignBottom};
+        text.runs = {{QStringLiteral("label"), {Ink::Role::Text}}};
+        text.width = 0.9;
+        picture.texts = {text};
+        const double free = writtenTexts(picture, look.size).value(QStringLiteral("label")).y();
+        QPointF covered = view.toPixels(text.at) - QPointF(0, 12);
+        picture.marks.push_back({view.toUnits(covered), Glyph::Branch, {}, -1, true});
+        const double moved = writtenTexts(picture, look.size).value(QStringLiteral("label")).y();
+        QVERIFY2(moved > view.toPixels(text.at).y() && free < view.toPixels(text.at).y(),
+                 qPrintable(QStringLiteral("%1 %2").arg(free).arg(moved)));
+    }
+
     void zoomKeepsWhatIsAtTheCursor()
     {
         std::mt19937 random(3);

@@ -34,8 +34,13 @@ DockTitleBar::DockTitleBar(const QString &title, QDockWidget *dock)
 
 void DockTitleBar::setPanel(QWidget *panel)
 {
-    m_subtitle->setText(panel->windowTitle());
-    connect(panel, &QWidget::windowTitleChanged, m_subtitle, &QLabel::setText);
+    if (auto *link = panel->findChild<QWidget *>(QStringLiteral("titleBarSubtitle"))) {
+        m_row->insertWidget(m_row->indexOf(m_subtitle), link); // which leaves the rest to the label
+        link->setHidden(panel->windowTitle().isEmpty());
+    } else {
+        m_subtitle->setText(panel->windowTitle());
+        connect(panel, &QWidget::windowTitleChanged, m_subtitle, &QLabel::setText);
+    }
     if (auto *corner = panel->findChild<QWidget *>(QStringLiteral("titleBarCorner")))
         m_row->addWidget(corner);
 }

@@ -19,7 +19,7 @@ class DockTitleBar : public QWidget
 public:
     DockTitleBar(const QString &title, QDockWidget *dock);
 
-    /// Follows the panel's window title and takes its child named "titleBarCorner".
+    /// Follows the panel's window title, or takes its child named "titleBarSubtitle" for that; takes its child named "titleBarCorner".
     void setPanel(QWidget *panel);
     void setLit(bool lit); ///< its panel has the focus
     QSize sizeHint() const override;

@@ -26,7 +26,8 @@ struct WindowLayout {
     int bottomHeight = 0;
     QString centre;    ///< id of the centre page
     QString subject{}; ///< id of the panel that has the focus when the layout is chosen; empty: where it is
-    double textScale = 1; ///< on the person's own
+    double textScale = 1;    ///< on the person's own
+    bool cardsFirst = false; ///< in the library
 };
 
 /// Review, Curate, Run, Demo, Code.

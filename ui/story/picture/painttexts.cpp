@@ -36,6 +36,7 @@ struct TextLine {
 struct TextBlock {
     std::vector<TextLine> lines;
     QSizeF size;
+    bool isBroken = false; ///< within a word, or its end is left out
 };
 
 /// Words, and the parts of names that are joined by hyphens.
@@ -57,14 +58,32 @@ QStringList piecesOf(const QString &text)
 
 constexpr QChar brokenHere(0x200b); ///< zero width: behind a part of a name that goes on without a hyphen
 
-/// The last place of the first `most` letters behind which names are read in parts (mma.sync, row_max, tile/row); 0: there is none.
+/// The last place of the first `most` letters behind which names are read in parts (mma.sync, row_max, tile/row, m64n256|k16); 0: there is
+/// none.
 qsizetype jointOf(const QString &piece, qsizetype most)
 {
     for (qsizetype i = most; i > 1; --i) {
-        if (QStringLiteral("._/:").contains(piece[i - 1]))
+        if (QStringLiteral("._/:").contains(piece[i - 1])
+            || (i > 2 && i < piece.size() && piece[i - 1].isDigit() && piece[i].isLetter()))
             return i;
     }
     return 0;
+}
+
+/// Where a word of `least` to `most` letters of it may end in a hyphen: between consonants, else behind a vowel, else where the line ends.
+qsizetype syllableOf(const QString &word, qsizetype least, qsizetype most)
+{
+    const auto isVowel = [&word](qsizetype i) {
+        return QStringLiteral("aeiouy").contains(word[i].toLower());
+    };
+    for (const bool afterVowel : {false, true}) {
+        for (qsizetype i = most; i >= least; --i) {
+            if (i + 1 < word.size() && !isVowel(i) && isVowel(i + 1) && isVowel(i - 1) == afterVowel
+                && (afterVowel || (i > 1 && isVowel(i - 2))))
+                return i;
+        }
+    }
+    return most;
 }
 
 /// Pieces that are wider than a line, in parts that are not.
@@ -78,7 +97,7 @@ QStringList narrowPieces(const QStringList &pieces, const QFontMetricsF &metrics
             while (fits > leastPart && metrics.horizontalAdvance(piece.left(fits) + QLatin1Char('-')) > width)
                 --fits;
             const qsizetype joint = jointOf(piece, fits);
-            const QString part = piece.left(joint > 0 ? joint : fits);
+            const QString part = piece.left(joint > 0 ? joint : syllableOf(piece, leastPart, fits));
             narrow << (joint > 0                         ? part + brokenHere
                        : part.endsWith(QLatin1Char('-')) ? part
                                                          : part + QLatin1Char('-'));
@@ -122,13 +141,22 @@ QStringList wrapped(const QString &text, const QFontMetricsF &metrics, double wi
     return lines;
 }
 
-TextBlock layOutBlock(const PictureText &text, double width, const QFont &font)
+/// Whether lines of a text have a hyphen that it has not, or not all of it.
+bool isBrokenIn(const QString &text, const QStringList &lines)
+{
+    QString whole = lines.join(QString());
+    whole.remove(brokenHere).remove(QLatin1Char(' '));
+    return whole != QString(text).remove(QLatin1Char(' '));
+}
+
+/// column: what says which runs are shown; a block may be wider.
+TextBlock layOutBlock(const PictureText &text, double width, double column, const QFont &font)
 {
     TextBlock block;
     double height = 0;
     double widest = 0;
     for (const TextRun &run : text.runs) {
-        if (run.text.isEmpty() || (text.width > 0 && width < run.least))
+        if (run.text.isEmpty() || (text.width > 0 && column < run.least))
             continue;
         const QFont own = weightedFont(font, run.weight);
         const QFontMetricsF metrics(own);
@@ -137,6 +165,7 @@ TextBlock layOutBlock(const PictureText &text, double width, const QFont &font)
             return {};
         const QStringList lines =
             text.width > 0 ? wrapped(run.text, metrics, width, run.mostLines) : QStringList{run.text};
+        block.isBroken = block.isBroken || (text.width > 0 && isBrokenIn(run.text, lines));
         for (const QString &line : lines) {
             const double wide = metrics.horizontalAdvance(line);
             block.lines.push_back({line, own, inkColor(run.ink), wide, metrics.height(), metrics.ascent()});
@@ -183,22 +212,51 @@ TextPlaces yieldingPlaces(const Picture &picture, const PictureView &view, doubl
     return places;
 }
 
-/// The first side that is free, for a figure of a line rather one where it stands on no mark; none: empty.
-std::optional<std::pair<QRectF, Qt::Alignment>> freePlace(const PictureText &text, const QPointF &point,
-                                                          const QSizeF &size, const TextPlaces &places,
-                                                          const TextPlaces &yielding)
+struct PlacedBlock {
+    TextBlock block;
+    QRectF place;
+    Qt::Alignment side;
+};
+
+/// The first side that is free and where it stands on no mark, near the point or a mark's height from it; else the first that is free.
+std::optional<PlacedBlock> freePlace(const PictureText &text, const TextBlock &block, const QPointF &point,
+                                     const TextPlaces &places, const TextPlaces &yielding, double radius)
 {
-    std::optional<std::pair<QRectF, Qt::Alignment>> found;
-    for (const Qt::Alignment side : text.sides) {
-        const QRectF place = placeBeside(point, size, side, text.gap);
-        if (!places.isFree(place))
-            continue;
-        if (text.width > 0 || yielding.isFree(place))
-            return std::pair(place, side);
-        if (!found)
-            found.emplace(place, side);
+    std::optional<PlacedBlock> found;
+    for (const double further : {0.0, 2 * radius + 2}) {
+        for (const Qt::Alignment side : text.sides) {
+            const QRectF place = placeBeside(point, block.size, side, text.gap + further);
+            if (!places.isFree(place))
+                continue;
+            // A title at the left would stand above the step before.
+            const bool isAstray = found && text.width > 0 && (side & Qt::AlignLeft);
+            if (yielding.isFree(place) && !isAstray)
+                return PlacedBlock{block, place, side};
+            if (!found)
+                found = PlacedBlock{block, place, side};
+        }
     }
     return found;
+}
+
+/// Where words would be broken it may reach over its column, if that is free.
+std::optional<PlacedBlock> placedBlock(const PictureText &text, double width, const QFont &font,
+                                       const QPointF &point, const TextPlaces &places,
+                                       const TextPlaces &yielding, double radius)
+{
+    const TextBlock block = layOutBlock(text, width, width, font);
+    if (block.lines.empty())
+        return {};
+    if (block.isBroken) {
+        for (const double wider : {1.25, 1.5}) {
+            const TextBlock whole = layOutBlock(text, wider * width, width, font);
+            if (whole.isBroken)
+                continue;
+            if (auto placed = freePlace(text, whole, point, places, yielding, radius))
+                return placed;
+        }
+    }
+    return freePlace(text, block, point, places, yielding, radius);
 }
 
 /// Lines stand against the point where they are beside it, else in its middle.
@@ -237,7 +295,8 @@ void paintLabel(QPainter &painter, const QString &label, const QPointF &at, doub
     }
     const double head =
         QFontMetricsF(weightedFont(font, TextRun::Weight::Strong)).horizontalAdvance(lines.front());
-    const TextBlock block = layOutBlock(text, std::max(width, std::min(head + 1, widestHead)), font);
+    const double wide = std::max(width, std::min(head + 1, widestHead));
+    const TextBlock block = layOutBlock(text, wide, wide, font);
     for (const Qt::Alignment side : {Qt::AlignTop, Qt::AlignBottom}) {
         const QRectF place = placeBeside(at, block.size, side, markRadius(font) + 1);
         if (!places.isFree(place))
@@ -296,21 +355,20 @@ void paintTexts(QPainter &painter, const Picture &picture, const PictureView &vi
     if (order.size() > mostTexts)
         order.resize(mostTexts);
     std::vector<bool> isPlaced(picture.texts.size(), false);
-    const TextPlaces yielding = yieldingPlaces(picture, view, markRadius(font));
+    const double radius = markRadius(font);
+    const TextPlaces yielding = yieldingPlaces(picture, view, radius);
     for (const std::size_t i : order) {
         const PictureText &text = picture.texts[i];
         if (text.unless >= 0 && isPlaced[static_cast<std::size_t>(text.unless)]) {
             isPlaced[i] = true; // what would stand instead of this one need not either
             continue;
         }
-        const TextBlock block = layOutBlock(text, text.width * view.xScale(), font);
-        if (block.lines.empty())
-            continue;
-        const auto found = freePlace(text, view.toPixels(text.at), block.size, places, yielding);
+        const auto found = placedBlock(text, text.width * view.xScale(), font, view.toPixels(text.at), places,
+                                       yielding, radius);
         if (!found)
             continue;
-        takeText(places, found->first);
-        paintBlock(painter, block, found->first, found->second);
+        takeText(places, found->place);
+        paintBlock(painter, found->block, found->place, found->side);
         isPlaced[i] = true;
     }
     if (picture.areLabelled)

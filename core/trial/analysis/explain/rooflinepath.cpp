@@ -147,6 +147,18 @@ RooflinePath rooflinePath(const std::vector<ChainedTrial> &chain, std::string_vi
     return path;
 }
 
+std::string bothIntensities(const Trial &trial)
+{
+    const double operations = trial.achievedFlops * trial.latencyNs.value * 1e-9;
+    const double counted = countedBytes(trial);
+    const double least = leastBytes(trial);
+    if (!(operations > 0) || counted <= 0 || least <= 0)
+        return {};
+    return "By the fewest bytes that the workload needs it has " + formatFigure(operations / least)
+           + " FLOP/B, by the bytes that were counted in device memory " + formatFigure(operations / counted)
+           + " FLOP/B.";
+}
+
 RoofAbove roofAbove(const RooflinePath &path, double intensity)
 {
     const RooflineCeiling *bandwidth = nullptr;

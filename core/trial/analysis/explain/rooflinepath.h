@@ -43,6 +43,9 @@ struct RooflinePath {
     std::string missing;              ///< why there is no picture: whole sentences; empty when there is one
 };
 
+/// A sentence with both of a trial's intensities, as a roofline may draw another one than its findings speak of; empty without counted bytes.
+[[nodiscard]] std::string bothIntensities(const Trial &trial);
+
 /// The roof over an intensity.
 struct RoofAbove {
     const RooflineCeiling *ceiling = nullptr; ///< of the path; nullptr: none was measured

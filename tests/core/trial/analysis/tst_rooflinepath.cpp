@@ -103,6 +103,15 @@ private slots:
         QVERIFY(none.missing.find("what its device can do at most") != std::string::npos);
     }
 
+    void bothIntensitiesOfATrial()
+    {
+        QCOMPARE(bothIntensities(trialOf(200, 4e6)),
+                 std::string(
+                     "By the fewest bytes that the workload needs it has 100 FLOP/B, by the bytes that were "
+                     "counted in device memory 25 FLOP/B."));
+        QVERIFY(bothIntensities(trialOf(200, 0)).empty());
+    }
+
     void aWorkloadWithoutOperationsSaysSo()
     {
         Trial moves = trialOf(100, 0);
