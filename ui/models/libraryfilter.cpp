@@ -9,13 +9,23 @@
 
 namespace klineage::ui {
 
+namespace {
+
+constexpr std::size_t mostAnswers = 256; // of 10 KB each where there are 10,000 cards
+
+} // namespace
+
 LibraryFilter::LibraryFilter(LibraryModel *library, QObject *parent)
     : QSortFilterProxyModel(parent)
     , m_library(library)
 {
     setSourceModel(library);
     // Until the next query: rows of a new structure are not those that were kept.
-    connect(library, &QAbstractItemModel::modelAboutToBeReset, this, [this] { m_isFiltering = false; });
+    connect(library, &QAbstractItemModel::modelAboutToBeReset, this, [this] {
+        m_isFiltering = false;
+        m_answers.clear();
+    });
+    connect(library, &QAbstractItemModel::dataChanged, this, [this] { m_answers.clear(); });
 }
 
 void LibraryFilter::setQuery(const QString &text)
@@ -24,11 +34,15 @@ void LibraryFilter::setQuery(const QString &text)
     m_words = QString::fromStdString(m_query.text).toLower().split(QLatin1Char(' '), Qt::SkipEmptyParts);
     m_isFiltering = !m_words.isEmpty() || m_query.hasFacets();
     m_match = Match::Words;
+    m_looks = 0;
+    if (!m_isFiltering || m_answers.size() > mostAnswers)
+        m_answers.clear();
     for (const Match match : {Match::Words, Match::Letters}) {
         m_kept.clear();
         m_cards = {};
         m_match = match;
-        if (collect({}, false, match) || m_words.isEmpty())
+        ask(match);
+        if (collect({}, false) || m_words.isEmpty())
             break;
     }
     // As a change of the layout: thousands of rows that come and go one by one would take a view seconds.
@@ -51,15 +65,61 @@ bool LibraryFilter::lessThan(const QModelIndex &left, const QModelIndex &right) 
     return left.row() < right.row();
 }
 
-bool LibraryFilter::collect(const QModelIndex &parent, bool isBelowKept, Match match)
+/// The parts of the query, each with what is known of it.
+void LibraryFilter::ask(Match match)
+{
+    m_row = 0;
+    m_wordParts.clear();
+    m_facetParts.clear();
+    for (const QString &word : m_words)
+        m_wordParts.push_back(
+            {word, answersTo((match == Match::Words ? QStringLiteral("w:") : QStringLiteral("l:")) + word)});
+    for (const Facet facet : allFacets) {
+        const std::vector<std::string> &wanted = m_query.of(facet);
+        if (wanted.empty())
+            continue;
+        QString part = QStringLiteral("%1:").arg(static_cast<int>(facet));
+        for (std::size_t i = 0; i < wanted.size(); ++i)
+            part += (i == 0 ? QString() : QStringLiteral(",")) + QString::fromStdString(wanted[i]);
+        m_facetParts.push_back({facet, facet == Facet::Viewed ? nullptr : answersTo(part)});
+    }
+}
+
+/// A part with one more letter keeps no row that it did not keep without.
+LibraryFilter::Answers *LibraryFilter::answersTo(const QString &part)
+{
+    const auto [held, isNew] = m_answers.try_emplace(part);
+    const auto shorter = isNew ? m_answers.find(part.chopped(1)) : m_answers.end();
+    if (shorter != m_answers.end()) {
+        held->second = shorter->second;
+        std::replace(held->second.begin(), held->second.end(), Answer::Yes, Answer::Unknown);
+    }
+    return &held->second;
+}
+
+template <typename Find>
+bool LibraryFilter::look(Answers &answers, std::size_t row, const Find &find)
+{
+    if (answers.size() <= row)
+        answers.resize(row + 1, Answer::Unknown);
+    Answer &answer = answers[row];
+    if (answer == Answer::Unknown) {
+        ++m_looks;
+        answer = find() ? Answer::Yes : Answer::No;
+    }
+    return answer == Answer::Yes;
+}
+
+bool LibraryFilter::collect(const QModelIndex &parent, bool isBelowKept)
 {
     bool any = false;
     const int rows = m_library->rowCount(parent);
     for (int row = 0; row < rows; ++row) {
         const QModelIndex index = m_library->index(row, 0, parent);
+        const std::size_t number = m_row++;
         const bool isCard = m_library->facets(index) != nullptr;
-        const bool isKept = !m_isFiltering || isBelowKept || keeps(index, match);
-        const bool hasKept = !isCard && collect(index, isKept && m_isFiltering, match);
+        const bool isKept = !m_isFiltering || isBelowKept || keeps(index, number);
+        const bool hasKept = !isCard && collect(index, isKept && m_isFiltering);
         m_cards.all += isCard ? 1 : 0;
         m_cards.shown += isCard && isKept ? 1 : 0;
         if (m_isFiltering && (isKept || hasKept))
@@ -77,17 +137,26 @@ bool LibraryFilter::hasText(const QModelIndex &index, Match match) const
     });
 }
 
-bool LibraryFilter::keeps(const QModelIndex &index, Match match) const
+bool LibraryFilter::keeps(const QModelIndex &index, std::size_t row)
 {
-    if (m_query.hasFacets()) {
+    if (!m_facetParts.empty()) {
         const CardFacets *facets = m_library->facets(index);
-        const bool fits = facets && std::all_of(allFacets.begin(), allFacets.end(), [&](Facet facet) {
-                              return m_query.of(facet).empty() || accepts(index, *facets, facet);
-                          });
+        const bool fits =
+            facets && std::all_of(m_facetParts.begin(), m_facetParts.end(), [&](const FacetPart &part) {
+                const auto find = [&] { return accepts(index, *facets, part.facet); };
+                return part.answers ? look(*part.answers, row, find) : find();
+            });
         if (!fits)
             return false;
     }
-    return m_words.isEmpty() ? m_query.hasFacets() : hasText(index, match);
+    if (m_wordParts.empty())
+        return !m_facetParts.empty();
+    const QString &text = m_library->searchText(index);
+    return !text.isEmpty() && std::all_of(m_wordParts.begin(), m_wordParts.end(), [&](const WordPart &part) {
+        return look(*part.answers, row, [&] {
+            return m_match == Match::Words ? text.contains(part.word) : hasLettersInOrder(part.word, text);
+        });
+    });
 }
 
 bool LibraryFilter::accepts(const QModelIndex &index, const CardFacets &facets, Facet facet) const

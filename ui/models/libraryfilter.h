@@ -8,6 +8,7 @@
 
 #include <map>
 #include <unordered_set>
+#include <vector>
 
 namespace klineage::ui {
 
@@ -41,6 +42,8 @@ public:
     [[nodiscard]] Cards cards() const { return m_cards; }
     /// The words that cards have under a facet, each with how many cards there are that the rest of the query keeps.
     [[nodiscard]] std::map<std::string, int> counts(Facet facet) const;
+    /// How many texts and facets the last query had to read: what an earlier one of the same typing has found out is not read again.
+    [[nodiscard]] int looks() const { return m_looks; }
 
 protected:
     bool filterAcceptsRow(int row, const QModelIndex &parent) const override;
@@ -48,8 +51,15 @@ protected:
 
 private:
     enum class Match { Words, Letters };
-    bool collect(const QModelIndex &parent, bool isBelowKept, Match match);
-    [[nodiscard]] bool keeps(const QModelIndex &index, Match match) const;
+    enum class Answer : char { Unknown, No, Yes };
+    using Answers =
+        std::vector<Answer>; ///< whether a part of a query keeps a row; by row, as collect() comes to them
+    bool collect(const QModelIndex &parent, bool isBelowKept);
+    void ask(Match match);
+    [[nodiscard]] Answers *answersTo(const QString &part);
+    [[nodiscard]] bool keeps(const QModelIndex &index, std::size_t row);
+    template <typename Find>
+    bool look(Answers &answers, std::size_t row, const Find &find);
     [[nodiscard]] bool hasText(const QModelIndex &index, Match match) const;
     [[nodiscard]] bool accepts(const QModelIndex &index, const CardFacets &facets, Facet facet) const;
     [[nodiscard]] std::vector<std::string> wordsOf(const QModelIndex &index, const CardFacets &facets,
@@ -63,6 +73,20 @@ private:
     bool m_cardsFirst = false;
     Match m_match = Match::Words;
     Cards m_cards;
+    std::map<QString, Answers>
+        m_answers; ///< to the parts of this query and of those before it, since nothing was typed
+    struct WordPart {
+        QString word;
+        Answers *answers;
+    };
+    struct FacetPart {
+        Facet facet;
+        Answers *answers; ///< nullptr: what was viewed changes while the query stays
+    };
+    std::vector<WordPart> m_wordParts;
+    std::vector<FacetPart> m_facetParts;
+    std::size_t m_row = 0;
+    int m_looks = 0;
     std::unordered_set<const void *> m_kept; ///< rows of the library, by what its indexes point at
 };
 

@@ -10,10 +10,12 @@
 
 namespace klineage::ui {
 
-/// A row of the library with its texts. Owned by its parent.
+/// A row of the library with its texts. Owned by its parent. What a search through thousands of them reads comes first.
 struct LibraryModel::Node {
     Kind kind = Kind::Section;
+    int row = 0;
     QString key;
+    std::vector<std::unique_ptr<Node>> children;
     QString title;
     QString value;
     Tone valueTone = Tone::Neutral;
@@ -23,8 +25,6 @@ struct LibraryModel::Node {
     CardFacets facets; ///< cards only; `viewed` is left out
     Chip chip;
     Node *parent = nullptr;
-    int row = 0;
-    std::vector<std::unique_ptr<Node>> children;
 
     Node *add(Kind childKind, QString childKey, QString childTitle);
     [[nodiscard]] bool hasShapeOf(const Node &other) const; ///< same rows, whatever they say

@@ -195,7 +195,6 @@ void MainWindow::connectPanels()
     });
     connect(m_arranger, &DockArranger::applied, this, [this](const WindowLayout &layout) {
         m_centre->show(); // another layout ends a zoom
-        Theme::setTextScale(layout.textScale * m_textScale);
         m_centre->showPage(layout.centre);
         m_top->layoutSwitch()->setCurrentIndex(m_arranger->current());
         if (isVisible())

@@ -108,6 +108,50 @@ private slots:
         filter.setQuery({});
     }
 
+    /// What an earlier key found out is kept, and says what one who begins with the whole query finds.
+    void aKeyReadsOnlyWhatItMayChange()
+    {
+        LibraryModel model;
+        model.refresh(m_shipped);
+        LibraryFilter typed(&model);
+        const auto sameAsFresh = [&] {
+            LibraryFilter fresh(&model);
+            fresh.setQuery(QString::fromStdString(m_typed));
+            return fresh.cards().shown == typed.cards().shown && fresh.cards().all == typed.cards().all
+                   && fresh.rowCount() == typed.rowCount();
+        };
+        QRandomGenerator random(5);
+        for (const char *query : {"tile shared k-loop", "life:hypo,admitted lint:errors platform:sm90",
+                                  "tlshrd", "row needs:tma,warps x"}) {
+            const std::string whole = query;
+            std::size_t length = 0;
+            while (length < whole.size()) {
+                length = std::min(whole.size(), length + 1);
+                if (length > 2 && random.bounded(4) == 0)
+                    length -= 2;
+                m_typed = whole.substr(0, length);
+                typed.setQuery(QString::fromStdString(m_typed));
+                QVERIFY2(sameAsFresh(), m_typed.c_str());
+            }
+            Workspace fewer = m_shipped; // what was found out of other rows does not count
+            fewer.cards.resize(fewer.cards.size() / 2);
+            model.refresh(fewer);
+            typed.setQuery(QString::fromStdString(m_typed));
+            QVERIFY2(sameAsFresh(), m_typed.c_str());
+            model.refresh(m_shipped);
+            typed.setQuery({});
+        }
+        typed.setQuery(QStringLiteral("platform:sm9"));
+        const int all = typed.looks();
+        const int left = typed.cards().shown;
+        QVERIFY(all > left && left > 0);
+        typed.setQuery(QStringLiteral("platform:sm90"));
+        QCOMPARE(typed.looks(), left);
+        typed.setQuery(QStringLiteral("platform:sm9"));
+        QCOMPARE(typed.looks(), 0);
+        QCOMPARE(typed.cards().shown, left);
+    }
+
     /// What a facet's menu says of a word is what is left when the word is chosen, beside what is chosen of the other facets.
     void facetsCountWhatTheyLeave()
     {
@@ -289,6 +333,7 @@ private slots:
     }
 
 private:
+    std::string m_typed;
     Workspace m_shipped;
 };
 

@@ -11,8 +11,11 @@
 #include "ui/runs/gatecontroller.h"
 #include "ui/runs/runstore.h"
 #include "ui/shell/centre.h"
+#include "ui/shell/docks/layouts.h"
+#include "ui/shell/latepanel.h"
 #include "ui/shell/mainwindow.h"
 #include "ui/shell/session.h"
+#include "ui/style/fonts.h"
 #include "ui/style/theme.h"
 
 #include <QApplication>
@@ -105,6 +108,63 @@ private slots:
         QCOMPARE(atFirst.join(QLatin1Char(' ')),
                  QStringLiteral("library lineage diff card profile trajectory"));
         QCOMPARE(soon.size(), 11);
+    }
+
+    /// Text of another size comes before the panels are moved: the other way about all of them would be laid out twice.
+    void panelsTakeTheirPlaceWithTheTextOfTheirLayout()
+    {
+        class Watcher : public QObject
+        {
+        public:
+            bool eventFilter(QObject *, QEvent *event) override
+            {
+                if (event->type() == QEvent::Resize)
+                    scales << textScale();
+                return false;
+            }
+            QList<double> scales;
+        };
+        for (const WindowLayout &layout : windowLayouts()) {
+            QVERIFY(m_window->applyLayout(QStringLiteral("review")));
+            QTRY_VERIFY(m_window->isSettled());
+            Watcher watcher;
+            for (QDockWidget *dock : m_window->findChildren<QDockWidget *>())
+                dock->installEventFilter(&watcher);
+            m_window->centralWidget()->installEventFilter(&watcher);
+            QVERIFY(m_window->applyLayout(layout.id));
+            QTRY_VERIFY(m_window->isSettled());
+            QVERIFY(layout.id == QLatin1String("review") || !watcher.scales.isEmpty());
+            for (const double scale : std::as_const(watcher.scales))
+                QCOMPARE(scale, layout.textScale);
+        }
+        QVERIFY(m_window->applyLayout(QStringLiteral("review")));
+    }
+
+    /// A dock or page gives its panel a height; to be asked for one has a panel lay out all its text once more.
+    void aPanelIsNotAskedForItsHeight()
+    {
+        class Panel : public QWidget
+        {
+        public:
+            [[nodiscard]] QSize minimumSizeHint() const override { return {40, 30}; }
+            [[nodiscard]] bool hasHeightForWidth() const override { return true; }
+            [[nodiscard]] int heightForWidth(int) const override
+            {
+                ++asked;
+                return 50;
+            }
+            mutable int asked = 0;
+        };
+        auto *panel = new Panel;
+        LatePanel late(panel, QMargins(1, 2, 3, 4));
+        late.resize(200, 100);
+        late.show();
+        QCOMPARE(late.minimumSizeHint(), QSize(4, 6)); // it is not there yet
+        late.reveal();
+        QTRY_COMPARE(panel->geometry(), QRect(1, 2, 196, 94));
+        QCOMPARE(late.minimumSizeHint(), QSize(44, 36));
+        QVERIFY(!late.hasHeightForWidth());
+        QCOMPARE(panel->asked, 0);
     }
 
     void aPanelThatIsAskedForIsThereAtOnce()

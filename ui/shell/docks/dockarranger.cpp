@@ -94,6 +94,7 @@ void DockArranger::apply(int layout)
     m_current = layout;
     const WindowLayout &wanted = windowLayouts()[static_cast<std::size_t>(layout)];
     m_lastStateWasDamaged = false;
+    emit applying(wanted);
     if (const QByteArray state = m_states.value(wanted.id); !state.isEmpty()) {
         if (m_window->restoreState(state, stateVersion)) {
             placeUnknown(state, wanted);
@@ -170,6 +171,7 @@ void DockArranger::reset()
     const WindowLayout &layout = windowLayouts()[static_cast<std::size_t>(m_current)];
     m_states.remove(layout.id);
     const FocusKeeper keeper;
+    emit applying(layout);
     build(layout);
     keeper.giveBack();
     emit applied(layout);

@@ -48,6 +48,9 @@ public:
     void windowShown();
 
 signals:
+    /// What is shown has been kept; nothing has been moved for the other layout yet. What changes the size of panels comes here, so that
+    /// they are laid out once.
+    void applying(const klineage::ui::WindowLayout &layout);
     void applied(const klineage::ui::WindowLayout &layout);
 
 private:
