@@ -150,9 +150,7 @@ void LineageDelegate::paintNumber(QPainter *painter, const QStyleOptionViewItem 
     painter->setPen(color);
     const QRect place = option.rect.adjusted(2, 0, -numberMargin, 0);
     QString text = index.data().toString();
-    if (!row.instead.isEmpty()) // the end tells devices apart, the beginning is the figure
-        text = option.fontMetrics.elidedText(text, Qt::ElideMiddle, place.width());
-    else if (index.column() == LineageModel::ReferenceColumn)
+    if (index.column() == LineageModel::ReferenceColumn || !row.instead.isEmpty())
         text = option.fontMetrics.elidedText(text, Qt::ElideRight, place.width());
     painter->drawText(place, Qt::AlignVCenter | Qt::AlignRight, text);
     if (index.column() == LineageModel::LatencyColumn && row.isDisturbed) {

@@ -140,7 +140,7 @@ ProfilePanel::ProfilePanel(WorkspaceModel *workspace, Selection *selection, QWid
 }
 
 /// The tabs stay whole; what they are about stands below them where there is no room for it beside them. What bounds the kernel is left
-/// out where that is not enough, the findings say it too.
+/// out where that is not enough, the findings say it too; then the middle of the words, of which the end tells devices apart.
 void ProfilePanel::makeRoom()
 {
     const int whole = width() - 2 * headerMargin;
@@ -156,7 +156,7 @@ void ProfilePanel::makeRoom()
     m_caption->setVisible(!m_captionText.isEmpty());
     m_caption->setText(rest < leastName
                            ? QString()
-                           : m_caption->fontMetrics().elidedText(m_captionText, Qt::ElideRight, rest));
+                           : m_caption->fontMetrics().elidedText(m_captionText, Qt::ElideMiddle, rest));
     m_caption->setToolTip(m_captionText);
     fitColumns();
 }

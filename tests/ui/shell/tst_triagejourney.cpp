@@ -5,6 +5,7 @@
 #include "ui/library/facetbar.h"
 #include "ui/library/librarypanel.h"
 #include "ui/models/librarymodel.h"
+#include "ui/shell/devicemonitor.h"
 
 #include <QLabel>
 #include <QLineEdit>
@@ -74,6 +75,32 @@ private slots:
             judged += record.standingReview() ? 1 : 0;
         QCOMPARE(judged, wanted);
         QTRY_COMPARE(cardsShown(*tree), waiting - wanted); // what was judged has left the inbox
+    }
+
+    /// As the status bar's devices say, which the gate reports.
+    void lineagesThatRunHereAreMarked()
+    {
+        const RealWindow real(QStringLiteral("softmax/pocl/K02"));
+        QVERIFY(real.ready);
+        const auto *library = qobject_cast<LibraryPanel *>(real.window->panel(QStringLiteral("library")));
+        QVERIFY(QTest::qWaitFor([&real] { return real.window->devices()->hasAnswer(); }, patienceMs));
+        int marked = 0;
+        for (const lineage::Lineage &lineage : real.window->workspace()->workspace().lineages) {
+            QString device;
+            for (const gate::DeviceInfo &info : real.window->devices()->devices()) {
+                if (info.available && info.kind == lineage.surface->device
+                    && info.platform == lineage.platform)
+                    device = QString::fromStdString(info.name);
+            }
+            const QModelIndex row =
+                library->model()->find(LibraryModel::Kind::Lineage, QString::fromStdString(lineage.key()));
+            QCOMPARE(row.data(LibraryModel::RunsHereRole).toString(), device);
+            QCOMPARE(row.data(Qt::ToolTipRole).toString().contains(QLatin1String("Runs on this machine")),
+                     !device.isEmpty());
+            marked += device.isEmpty() ? 0 : 1;
+        }
+        if (marked == 0)
+            QSKIP("Nothing runs on this machine.");
     }
 
     /// What a filter finds is seen, however far the list had been scrolled.
