@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // The whole gate on a real OpenCL device, with candidates that are right, wrong and hostile.
+#include "core/gate/session/deviceturn.h"
 #include "core/gate/supervisor/supervisor.h"
 #include "core/trial/statistics.h"
 
@@ -58,6 +59,7 @@ private slots:
     void verdicts();
     void wrongElementIsNamed();
     void compileErrorHasALine();
+    void compileErrorsNeedNoTurn();
     void endlessLoopAndThenAFreshWorker();
     void zeroedWorkspace();
     void badParentIsSaid();
@@ -229,6 +231,50 @@ void TestGateOpenCl::compileErrorHasALine()
     QVERIFY(trial->verdict.log.find("undeclared") != std::string::npos);
     QVERIFY2(evidence(*trial, "source").find("undeclared") != std::string::npos, trial->verdict.log.c_str());
     QVERIFY(trial->verdict.message.find("line") != std::string::npos);
+}
+
+// Who waits for a trial hears at once that it does not compile, and not when the device is free.
+void TestGateOpenCl::compileErrorsNeedNoTurn()
+{
+    const QTemporaryDir folder;
+    SupervisorOptions options = test::realWorker();
+    options.turnDirectory = folder.path().toStdString();
+    Supervisor gate(options);
+    std::optional<DeviceTurn> another(std::in_place);
+    QVERIFY(another->take(options.turnDirectory, "opencl", 0, {}) == DeviceTurn::Outcome::Had);
+
+    for (const char *store : {"c[row * N + col] = undeclared;", "c[row * N + col] = sum"}) {
+        GateJob job = test::quickJob(test::naive(store));
+        const auto inTurn = m_supervisor.gate(job);
+        job.request.quick = true;
+        const auto trial = gate.gate(job);
+        QVERIFY2(trial, trial ? "" : trial.error().message.c_str());
+        QVERIFY(inTurn);
+        QCOMPARE(trial->verdict.status, VerdictStatus::CompileError);
+        QCOMPARE(trial->verdict.message, inTurn->verdict.message);
+        QCOMPARE(trial->verdict.log, inTurn->verdict.log);
+        QCOMPARE(trial->environment.device, inTurn->environment.device);
+        QVERIFY(trial->stages.compile > 0);
+    }
+
+    // Where nobody waits, no compiler disturbs what is timed.
+    std::stop_source stop;
+    const auto stopped = gate.gate(test::quickJob(test::naive("c[row * N + col] = undeclared;")),
+                                   stop.get_token(), [&](const GateProgress &) { stop.request_stop(); });
+    QVERIFY(!stopped);
+    QCOMPARE(stopped.error().code, ErrorCode::Cancelled);
+
+    // One that compiles waits for its turn.
+    GateJob job = test::quickJob(test::naive());
+    job.request.quick = true;
+    bool waited = false;
+    const auto trial = gate.gate(job, {}, [&](const GateProgress &progress) {
+        waited = waited || progress.text.find("waiting") != std::string::npos;
+        another.reset();
+    });
+    QVERIFY2(trial, trial ? "" : trial.error().message.c_str());
+    QVERIFY(waited);
+    QVERIFY2(trial->verdict.status == VerdictStatus::Correct, trial->verdict.message.c_str());
 }
 
 void TestGateOpenCl::endlessLoopAndThenAFreshWorker()

@@ -400,6 +400,12 @@ void CardPanel::compareRevisions()
     m_compare->diff()->setFocus();
 }
 
+void CardPanel::showFields()
+{
+    if (!isEditing())
+        m_tabs->setCurrentIndex(FieldsTab);
+}
+
 void CardPanel::followLink(const QString &link)
 {
     if (link.startsWith(QLatin1String("card:"))) {

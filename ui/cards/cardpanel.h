@@ -51,7 +51,9 @@ public slots:
     void comment();
     void edit();
     void compareRevisions(); ///< of the card, side by side
-    void askAuthor();        ///< the name that is written into the history
+    void
+    showFields(); ///< the first page, where nothing is edited: the next card is looked at for another reason
+    void askAuthor(); ///< the name that is written into the history
 
 signals:
     /// A verdict on the card, the last one of several, was handed over to be written: the next card may be shown.

@@ -14,6 +14,7 @@
 #include <QPushButton>
 #include <QStackedWidget>
 #include <QTabBar>
+#include <QToolButton>
 #include <QVBoxLayout>
 
 namespace klineage::ui {
@@ -29,6 +30,8 @@ void EditorPanel::layOut()
     m_tabs->setAccessibleName(tr("Drafts"));
     setKeyedToolTip(m_gate, tr("Compile, check and time this draft against the row it was begun from"),
                     m_gateAction);
+    setKeyedToolTip(m_verdict->again(),
+                    tr("Gate the same text again, with up to 30 s of timing instead of 10"), m_gateAction);
 
     m_empty->setAlignment(Qt::AlignCenter);
     m_empty->setWordWrap(true);
@@ -49,6 +52,17 @@ void EditorPanel::layOut()
     m_checkLine->setTextInteractionFlags(Qt::TextSelectableByMouse);
     m_checkLine->setObjectName(QStringLiteral("planCheck"));
 
+    m_elsewhere->setObjectName(QStringLiteral("draftElsewhere"));
+    m_elsewhere->setBackgroundRole(QPalette::AlternateBase);
+    m_elsewhere->setAutoFillBackground(true);
+    m_elsewhere->hide();
+    m_elsewhereShow->setAutoRaise(true);
+    m_elsewhereShow->setFocusPolicy(Qt::StrongFocus);
+    auto *elsewhere = new QHBoxLayout(m_elsewhere);
+    elsewhere->setContentsMargins(10, 2, 6, 2);
+    elsewhere->addWidget(m_elsewhereText, 1);
+    elsewhere->addWidget(m_elsewhereShow);
+
     auto *bottom = new QHBoxLayout;
     bottom->setContentsMargins(0, 4, 8, 4);
     bottom->addWidget(m_checkLine, 1);
@@ -58,6 +72,7 @@ void EditorPanel::layOut()
     auto *editLayout = new QVBoxLayout(editPage);
     editLayout->setContentsMargins(0, 0, 0, 0);
     editLayout->setSpacing(0);
+    editLayout->addWidget(m_elsewhere);
     editLayout->addWidget(m_find);
     editLayout->addWidget(m_edit, 1);
     editLayout->addWidget(m_verdict);
@@ -70,6 +85,41 @@ void EditorPanel::layOut()
     layout->setSpacing(0);
     layout->addWidget(m_tabs);
     layout->addWidget(m_pages, 1);
+}
+
+bool EditorPanel::isElsewhere(const Draft &draft) const
+{
+    return !m_selection->lineageKey().isEmpty() && draft.lineageKey != m_selection->lineageKey();
+}
+
+/// Library, lineage, diff and card are then not about what is edited.
+void EditorPanel::markElsewhere()
+{
+    for (int i = 0; i < draftCount(); ++i)
+        updateTabText(i);
+    const QString row = parentRow();
+    const QString lineage = parentLineage();
+    const QString shown = m_selection->lineageKey();
+    const bool elsewhere = !shown.isEmpty() && !lineage.isEmpty() && lineage != shown;
+    m_elsewhere->setVisible(elsewhere);
+    m_edit->setAccessibleName(
+        elsewhere ? tr("Draft from %1 of %2, which is not the lineage that is shown").arg(row, lineage)
+                  : tr("Draft from %1").arg(row));
+    if (!elsewhere)
+        return;
+    m_elsewhereText->setWhole(
+        tr("↗ This draft is of %1; what is shown beside it is of %2.").arg(lineage, shown));
+    m_elsewhereShow->setText(tr("Show %1").arg(lineage));
+    m_elsewhereShow->setToolTip(tr("Shows %1 of %2, from which the draft was begun").arg(row, lineage));
+    m_elsewhereShow->setEnabled(m_workspace->lineage(lineage));
+}
+
+void EditorPanel::showDraftsRow()
+{
+    const QString row = parentRow();
+    const QString lineage = parentLineage();
+    m_selection->setLineage(lineage, row);
+    m_edit->setFocus();
 }
 
 void EditorPanel::updateCommands()

@@ -32,6 +32,8 @@ namespace klineage::ui {
 
 namespace {
 
+constexpr double longerSeconds = 30; ///< of timing, where the usual ones left the answer open
+
 /// What a recorded trial knows about the device, for expressions of the plan; what it does not, the platform's name may.
 kernel::Bindings factsOf(const gate::Trial *trial, const std::string &platform)
 {
@@ -92,6 +94,9 @@ EditorPanel::EditorPanel(WorkspaceModel *workspace, Selection *selection,
     , m_pages(new QStackedWidget(this))
     , m_edit(new CodeEdit(this))
     , m_find(new FindBar(this, m_edit, QStringLiteral("editor"), tr("Find in the draft")))
+    , m_elsewhere(new QWidget(this))
+    , m_elsewhereText(new ElidedLabel(m_elsewhere))
+    , m_elsewhereShow(new QToolButton(m_elsewhere))
     , m_empty(new QLabel(this))
     , m_checkLine(new ElidedLabel(this))
     , m_verdict(new VerdictStrip(this))
@@ -115,13 +120,19 @@ EditorPanel::EditorPanel(WorkspaceModel *workspace, Selection *selection,
         std::swap(m_open[static_cast<std::size_t>(from)], m_open[static_cast<std::size_t>(to)]);
     });
     connect(m_gate, &QPushButton::clicked, this, &EditorPanel::requestGate);
+    connect(m_verdict->again(), &QToolButton::clicked, this, &EditorPanel::requestGate);
     connect(m_openButton, &QPushButton::clicked, this, &EditorPanel::openSelected);
     connect(m_emptyButton, &QPushButton::clicked, this, &EditorPanel::openSelected);
     connect(m_selection, &Selection::rowChanged, this, &EditorPanel::updateCommands);
-    connect(m_selection, &Selection::lineageChanged, this, &EditorPanel::updateCommands);
+    connect(m_selection, &Selection::lineageChanged, this, [this] {
+        updateCommands();
+        markElsewhere();
+    });
+    connect(m_elsewhereShow, &QToolButton::clicked, this, &EditorPanel::showDraftsRow);
     connect(m_workspace, &WorkspaceModel::loaded, this, [this] {
         openDraftsOfWorkspace();
         updateCommands();
+        markElsewhere();
         m_checkTimer->start();
     });
     if (!draftDirectory.empty())
@@ -212,11 +223,16 @@ void EditorPanel::updateTabText(int index)
 {
     const Draft &draft = m_open[static_cast<std::size_t>(index)]->draft;
     const bool changed = draft.text != draft.parentText;
-    m_tabs->setTabText(index, changed ? tr("Draft of %1 · %2 •").arg(draft.parentRow, draft.lineageKey)
-                                      : tr("Draft of %1 · %2").arg(draft.parentRow, draft.lineageKey));
-    m_tabs->setTabToolTip(index, changed
-                                     ? tr("Changed. Saved as a draft; no file of the workspace is touched.")
-                                     : tr("The same as %1 so far.").arg(draft.parentRow));
+    const bool elsewhere = isElsewhere(draft);
+    const QString text = changed ? tr("Draft of %1 · %2 •").arg(draft.parentRow, draft.lineageKey)
+                                 : tr("Draft of %1 · %2").arg(draft.parentRow, draft.lineageKey);
+    m_tabs->setTabText(index, elsewhere ? QStringLiteral("↗ ") + text : text);
+    QString tip = changed ? tr("Changed. Saved as a draft; no file of the workspace is touched.")
+                          : tr("The same as %1 so far.").arg(draft.parentRow);
+    if (elsewhere)
+        tip += QLatin1Char('\n')
+               + tr("Of %1, another lineage than the one that is shown.").arg(draft.lineageKey);
+    m_tabs->setTabToolTip(index, tip);
 }
 
 void EditorPanel::showDraft(int)
@@ -231,8 +247,8 @@ void EditorPanel::showDraft(int)
         QTextCursor cursor(open->document.get());
         cursor.setPosition(std::clamp(open->draft.cursor, 0, open->document->characterCount() - 1));
         m_edit->setTextCursor(cursor);
-        m_edit->setAccessibleName(tr("Draft from %1").arg(open->draft.parentRow));
     }
+    markElsewhere();
     if (m_find->isVisible() && open) {
         (void)search();
         showMatchCount();
@@ -256,6 +272,12 @@ QString EditorPanel::parentRow() const
 {
     const OpenDraft *open = current();
     return open ? open->draft.parentRow : QString();
+}
+
+QString EditorPanel::parentLineage() const
+{
+    const OpenDraft *open = current();
+    return open ? open->draft.lineageKey : QString();
 }
 
 const gate::Trial *EditorPanel::parentTrial() const
@@ -435,6 +457,14 @@ void EditorPanel::showCheck(const PlanCheck &check)
     m_checkLine->setPalette(colors);
 }
 
+/// The text that stands there was gated, and is neither faster nor slower than its parent for certain.
+bool EditorPanel::isLeftOpen(const OpenDraft &open) const
+{
+    const gate::Comparison *comparison = open.trial ? open.trial->comparison("parent") : nullptr;
+    return comparison && comparison->change == gate::Change::Undecided
+           && asShown(open.draft.text) == asShown(open.judged);
+}
+
 void EditorPanel::requestGate()
 {
     const OpenDraft *open = current();
@@ -454,6 +484,8 @@ void EditorPanel::requestGate()
     request.candidateName = open->draft.fileName.toStdString();
     request.parentText = open->draft.parentText.toStdString();
     request.quick = true; // one waits for it
+    if (isLeftOpen(*open))
+        request.profileSeconds = longerSeconds;
     m_gatedId = open->draft.id;
     m_gatedText = open->draft.text;
     emit gateRequested(request, open->draft.lineageKey, open->draft.parentRow);

@@ -20,6 +20,7 @@ class QStackedWidget;
 class QTabBar;
 class QTextDocument;
 class QTimer;
+class QToolButton;
 
 namespace klineage::ui {
 
@@ -47,7 +48,7 @@ public:
     /// Begins a draft from a row; false, with message(), when its file cannot be read.
     bool openRow(const QString &lineageKey, const QString &row);
     bool openSelected();
-    /// Asks the gate to judge the current draft.
+    /// Asks the gate to judge the current draft; for longer, where its last trial left open whether the same text is faster.
     void requestGate();
     /// What the gate is doing with the draft that was sent last, what it found, or why it could not run.
     void showRunning(const QString &text);
@@ -80,6 +81,7 @@ private:
     void add(const Draft &draft);
     [[nodiscard]] OpenDraft *current() const;
     void showTrial(const OpenDraft &open);
+    [[nodiscard]] bool isLeftOpen(const OpenDraft &open) const;
     [[nodiscard]] OpenDraft *gated() const; ///< the draft that was sent last; null when it is gone
     void showDraft(int index);
     void closeDraft(int index);
@@ -89,6 +91,9 @@ private:
     void showCheck(const PlanCheck &check);
     void updateCommands();
     void updateTabText(int index);
+    [[nodiscard]] bool isElsewhere(const Draft &draft) const; ///< of another lineage than the window shows
+    void markElsewhere();
+    void showDraftsRow();
 
     // editorfind.cpp
     void makeCommands();
@@ -108,6 +113,7 @@ private:
     /// What the draft was begun from, and what it is; both as a document keeps a text.
     [[nodiscard]] std::pair<QString, QString> texts() const;
     [[nodiscard]] QString parentRow() const;
+    [[nodiscard]] QString parentLineage() const;
     [[nodiscard]] const gate::Trial *parentTrial()
         const; ///< of the row that the draft was begun from, or null
     [[nodiscard]] bool parentIsMeasured(
@@ -132,6 +138,9 @@ private:
     QAction *m_gateAction = nullptr;
     int m_findFrom = 0;            ///< where a search that is being typed begins
     bool m_hasMoreMatches = false; ///< than are marked
+    QWidget *m_elsewhere;          ///< above a draft of another lineage than the one that is shown
+    ElidedLabel *m_elsewhereText;
+    QToolButton *m_elsewhereShow;
     QLabel *m_empty;
     ElidedLabel *m_checkLine;
     VerdictStrip *m_verdict;

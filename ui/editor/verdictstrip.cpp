@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/editor/verdictstrip.h"
 
+#include "ui/models/undecidedtext.h"
 #include "ui/style/chip.h"
 #include "ui/style/format.h"
 #include "ui/style/icons.h"
@@ -50,6 +51,7 @@ VerdictStrip::VerdictStrip(QWidget *parent)
     , m_change(new ChipLabel(this))
     , m_stale(new ChipLabel(this))
     , m_line(new QLabel(this))
+    , m_again(new QToolButton(this))
     , m_more(new QToolButton(this))
     , m_details(new QPlainTextEdit(this))
 {
@@ -61,6 +63,10 @@ VerdictStrip::VerdictStrip(QWidget *parent)
     m_stale->setChip({tr("of an earlier text"), QStringLiteral("!"), Tone::Warn});
     m_stale->setToolTip(tr("The code has changed since: gate it again for a verdict of what stands here."));
     m_stale->hide();
+    m_again->setText(tr("Again"));
+    m_again->setObjectName(QStringLiteral("verdictAgain"));
+    m_again->setFocusPolicy(Qt::StrongFocus);
+    m_again->hide();
     m_more->setText(tr("Details"));
     m_more->setToolTip(tr("All that the gate said: the whole sentence, its evidence, and what to try"));
     m_more->setObjectName(QStringLiteral("verdictDetails"));
@@ -93,6 +99,7 @@ VerdictStrip::VerdictStrip(QWidget *parent)
     top->addWidget(m_status, 0, Qt::AlignVCenter);
     top->addWidget(m_change, 0, Qt::AlignVCenter);
     top->addWidget(m_line, 1);
+    top->addWidget(m_again);
     top->addWidget(m_more);
     top->addWidget(close);
     auto *layout = new QVBoxLayout(this);
@@ -108,11 +115,13 @@ void VerdictStrip::setTrial(const gate::Trial &trial)
     const gate::Verdict &verdict = trial.verdict;
     m_status->setChip(chipOf(statusStyle(verdict.status)));
     Chip change;
+    QString whyOpen;
     if (const gate::Comparison *comparison = trial.comparison("parent")) {
         change = chipOf(statusStyle(comparison->change));
         const gate::Interval &speedup = comparison->speedup;
         change.text += QStringLiteral(" %1 %2").arg(
             formatSpeedup(speedup.value), formatHalfWidth(speedup.value, speedup.low, speedup.high));
+        whyOpen = undecidedText(trial, *comparison);
     }
     m_change->setChip(change);
     QString sentence = QString::fromStdString(verdict.message);
@@ -120,12 +129,15 @@ void VerdictStrip::setTrial(const gate::Trial &trial)
         sentence = tr("%1 on %2. %3")
                        .arg(formatLatency(trial.latencyNs.value),
                             QString::fromStdString(trial.environment.device), sentence);
+    if (!whyOpen.isEmpty()) // what there is to do about it stands first: the end of the line may be cut
+        sentence = whyOpen + QLatin1Char(' ') + sentence;
     QStringList details;
     if (!verdict.hint.empty())
         details << QString::fromStdString(verdict.hint);
     details << evidenceLines(verdict);
     m_line->setWordWrap(false);
     m_isTrial = true;
+    m_isOpen = !whyOpen.isEmpty();
     say(sentence, details.join(QLatin1Char('\n')));
     setAccessibleName(tr("Verdict: %1. %2").arg(m_status->chip().text, sentence));
 }
@@ -134,6 +146,7 @@ void VerdictStrip::setStale(bool stale)
 {
     stale = stale && m_isTrial;
     m_stale->setVisible(stale);
+    m_again->setVisible(m_isOpen && !stale);
     for (QWidget *said :
          {static_cast<QWidget *>(m_status), static_cast<QWidget *>(m_change), static_cast<QWidget *>(m_line)})
         said->setEnabled(!stale);
@@ -155,6 +168,7 @@ void VerdictStrip::setSentence(const Chip &status, const QString &text)
     m_change->setChip({});
     m_line->setWordWrap(true);
     m_isTrial = false;
+    m_isOpen = false;
     say(text, {});
     setAccessibleName(tr("Verdict: %1. %2").arg(status.text, text));
 }

@@ -15,7 +15,7 @@ struct Chip;
 class ChipLabel;
 
 /// What the gate said about the draft, in one line below the code: chips and the sentence, as much of it as fits. The whole sentence,
-/// its evidence and the hint are folded away; unfolded, they scroll.
+/// its evidence and the hint are folded away; unfolded, they scroll. What is undecided says why first, and may be gated again.
 class VerdictStrip : public QFrame
 {
     Q_OBJECT
@@ -27,6 +27,10 @@ public:
     void setFailure(const QString &text); ///< the gate itself could not run
     void setStale(bool stale);            ///< a trial that is shown is of another text than the one above it
     void clear();                         ///< hides the strip
+    [[nodiscard]] QToolButton *again() const
+    {
+        return m_again;
+    } ///< seen where the trial left open what it was asked
 
 protected:
     bool eventFilter(QObject *watched, QEvent *event) override;
@@ -41,9 +45,11 @@ private:
     ChipLabel *m_change;
     ChipLabel *m_stale;
     QLabel *m_line;
+    QToolButton *m_again;
     QToolButton *m_more;
     QPlainTextEdit *m_details;
     bool m_isTrial = false; ///< not a run in flight, nor a failure
+    bool m_isOpen = false;  ///< a trial that is undecided against its parent
     QString m_sentence;
     QString m_rest; ///< of the details
 };

@@ -93,6 +93,21 @@ int LibraryDelegate::paintViewed(QPainter *painter, const QRect &rect, const QMo
     return width + sideMargin;
 }
 
+/// A dot behind the name, as the status bar has before a device, where there is room for it.
+void LibraryDelegate::paintRunsHere(QPainter *painter, const QRect &rect)
+{
+    constexpr double radius = 2.5;
+    constexpr int gap = 7;
+    if (rect.width() < gap + 2 * radius)
+        return;
+    painter->save();
+    painter->setRenderHint(QPainter::Antialiasing);
+    painter->setPen(Qt::NoPen);
+    painter->setBrush(Theme::current().good);
+    painter->drawEllipse(QPointF(rect.left() + gap + radius, rect.center().y() + 1), radius, radius);
+    painter->restore();
+}
+
 void LibraryDelegate::paint(QPainter *painter, const QStyleOptionViewItem &option,
                             const QModelIndex &index) const
 {
@@ -108,7 +123,10 @@ void LibraryDelegate::paint(QPainter *painter, const QStyleOptionViewItem &optio
         painter->setFont(option.font);
         painter->setPen(theme.text);
         const QRect rect = option.rect.adjusted(2, 0, -sideMargin - right - mark, 0);
-        drawMatched(painter, rect, index.data().toString(), m_pattern);
+        const QString title = index.data().toString();
+        drawMatched(painter, rect, title, m_pattern);
+        if (!index.data(LibraryModel::RunsHereRole).toString().isEmpty())
+            paintRunsHere(painter, rect.adjusted(painter->fontMetrics().horizontalAdvance(title), 0, 0, 0));
     }
     painter->restore();
 }

@@ -24,6 +24,7 @@ public:
 
 private:
     void paintSection(QPainter *painter, const QStyleOptionViewItem &option, const QModelIndex &index) const;
+    static void paintRunsHere(QPainter *painter, const QRect &rect);
     int paintViewed(QPainter *painter, const QRect &rect, const QModelIndex &index) const;
     int paintRight(QPainter *painter, const QStyleOptionViewItem &option, const QModelIndex &index) const;
 

@@ -56,7 +56,10 @@ LibraryPanel::LibraryPanel(WorkspaceModel *workspace, Selection *selection, QWid
     m_filterField->setToolTip(FacetBar::help());
     m_filterField->setClearButtonEnabled(true);
     m_filterField->installEventFilter(this);
-    connect(m_filterField, &QLineEdit::textChanged, this, &LibraryPanel::applyFilter);
+    connect(m_filterField, &QLineEdit::textChanged, this, [this](const QString &pattern) {
+        applyFilter(pattern);
+        showFirstMatch();
+    });
     connect(m_facets, &FacetBar::toggled, this, [this](Facet facet, const QString &word) {
         m_filterField->setText(
             QString::fromStdString(toggled(m_filterField->text().toStdString(), facet, word.toStdString())));
@@ -229,6 +232,13 @@ void LibraryPanel::setViewed(const Viewed *viewed)
     });
 }
 
+void LibraryPanel::setDevices(const std::vector<gate::DeviceInfo> &devices)
+{
+    m_model->setDevices(devices);
+    if (m_workspace->isLoaded())
+        refresh();
+}
+
 /// Makes the card the current row, where it is shown, without choosing it.
 void LibraryPanel::showCard(const QString &card)
 {
@@ -321,6 +331,15 @@ void LibraryPanel::applyFilter(const QString &pattern)
     else
         showEmpty(pattern.trimmed());
     m_stack->setCurrentWidget(m_empty);
+}
+
+/// Of a filter that has just been typed the list begins with what it found; without one it goes back to what is looked at.
+void LibraryPanel::showFirstMatch()
+{
+    if (m_filter->isFiltering())
+        m_tree->scrollToTop();
+    else if (m_tree->currentIndex().isValid())
+        m_tree->scrollTo(m_tree->currentIndex());
 }
 
 void LibraryPanel::showEmpty(const QString &pattern)

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/trial/request.h"
+
 #include <QKeySequence>
 #include <QSet>
 #include <QWidget>
 
 #include <functional>
+#include <vector>
 
 class QAction;
 class QLabel;
@@ -38,6 +41,8 @@ public:
     [[nodiscard]] LibraryModel *model() const { return m_model; }
     /// Marks what was viewed. Not owned; outlives the panel.
     void setViewed(const Viewed *viewed);
+    /// Marks the lineages that run on what this machine has.
+    void setDevices(const std::vector<gate::DeviceInfo> &devices);
     [[nodiscard]] QLineEdit *filterField() const { return m_filterField; }
     [[nodiscard]] FacetBar *facets() const { return m_facets; }
     [[nodiscard]] const LibraryFilter *filter() const { return m_filter; }
@@ -73,6 +78,7 @@ private:
     void showMarked();
     void showEmpty(const QString &pattern);
     void applyFilter(const QString &pattern);
+    void showFirstMatch();
     void choose(const QModelIndex &proxyIndex);
     void showSelection();
     void markLineage(bool scroll);

@@ -32,7 +32,7 @@ LibraryModel::~LibraryModel() = default;
 
 void LibraryModel::refresh(const Workspace &workspace)
 {
-    std::unique_ptr<Node> fresh = makeLibrary(workspace, *m_facets);
+    std::unique_ptr<Node> fresh = makeLibrary(workspace, *m_facets, m_devices);
     if (!fresh->hasShapeOf(*m_root)) {
         beginResetModel();
         m_root = std::move(fresh);
@@ -47,6 +47,7 @@ void LibraryModel::refresh(const Workspace &workspace)
         held.search = updated.search;
         held.tooltip = updated.tooltip;
         held.viewedKey = updated.viewedKey;
+        held.runsHere = updated.runsHere;
         held.facets = updated.facets;
         held.chip = updated.chip;
         for (std::size_t i = 0; i < held.children.size(); ++i)
@@ -122,6 +123,8 @@ QVariant LibraryModel::data(const QModelIndex &index, int role) const
     case Qt::ToolTipRole:
         return node->tooltip;
     case Qt::AccessibleDescriptionRole:
+        if (!node->runsHere.isEmpty())
+            return tr("%1, runs on this machine: %2").arg(node->value, node->runsHere);
         return node->chip.text.isEmpty() ? node->value : node->chip.text;
     case KindRole:
         return static_cast<int>(node->kind);
@@ -133,6 +136,8 @@ QVariant LibraryModel::data(const QModelIndex &index, int role) const
         return static_cast<int>(node->valueTone);
     case ViewedKeyRole:
         return node->viewedKey;
+    case RunsHereRole:
+        return node->runsHere;
     case ChipRole:
         return QVariant::fromValue(node->chip);
     default:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/trial/request.h"
 #include "ui/style/chip.h"
 
 #include <QAbstractItemModel>
@@ -30,6 +31,7 @@ public:
         ValueToneRole,           ///< int of Tone
         ChipRole,                ///< Chip of a card
         ViewedKeyRole,           ///< what Viewed calls it; cards only
+        RunsHereRole, ///< device of this machine that runs it, "" where there is none; lineages only
     };
 
     /// Of an index of this model or of a proxy over it.
@@ -42,6 +44,8 @@ public:
     ~LibraryModel() override;
 
     void refresh(const Workspace &workspace);
+    /// What this machine has, as its gate says; for the next refresh().
+    void setDevices(const std::vector<gate::DeviceInfo> &devices) { m_devices = devices; }
     [[nodiscard]] QModelIndex find(Kind kind, const QString &key) const;
     /// Of a card's index of this model (not of a proxy), else nullptr. `viewed` is left out.
     [[nodiscard]] const CardFacets *facets(const QModelIndex &index) const;
@@ -63,6 +67,7 @@ private:
 
     std::unique_ptr<Node> m_root;
     std::unique_ptr<FacetCache> m_facets;
+    std::vector<gate::DeviceInfo> m_devices;
 };
 
 } // namespace klineage::ui

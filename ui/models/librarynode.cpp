@@ -73,6 +73,19 @@ void fillBest(Node &node, const lineage::Lineage &lineage)
     }
 }
 
+/// The device that runs the lineage's kernels; empty: there is none here, or nobody has asked yet.
+QString deviceFor(const lineage::Lineage &lineage, const std::vector<gate::DeviceInfo> &devices)
+{
+    const auto found =
+        std::find_if(devices.begin(), devices.end(), [&lineage](const gate::DeviceInfo &device) {
+            return device.available && device.kind == lineage.surface->device
+                   && (device.platform.empty() || device.platform == lineage.platform);
+        });
+    return found == devices.end() ? QString()
+           : found->name.empty()  ? QString::fromUtf8(kernel::traitsOf(found->kind).name)
+                                  : text(found->name);
+}
+
 void addWorkload(Node &section, const workload::Workload &workload)
 {
     Node *row = section.add(Kind::Workload, text(workload.name), text(workload.name));
@@ -102,7 +115,7 @@ void addWorkloadsWithoutLineage(Node &root, const Workspace &workspace)
         section->value = QString::number(section->children.size());
 }
 
-void addWorkloads(Node &root, const Workspace &workspace)
+void addWorkloads(Node &root, const Workspace &workspace, const std::vector<gate::DeviceInfo> &devices)
 {
     Node *section = root.add(Kind::Section, QStringLiteral("workloads"), libraryText("Workloads"));
     for (const workload::Workload &workload : workspace.workloads) {
@@ -123,6 +136,9 @@ void addWorkloads(Node &root, const Workspace &workspace)
                        + (lineage.states.size() == 1 ? libraryText("1 state")
                                                      : libraryText("%1 states").arg(lineage.states.size()))
                        + QLatin1Char('\n') + row->tooltip;
+        row->runsHere = deviceFor(lineage, devices);
+        if (!row->runsHere.isEmpty())
+            row->tooltip += QLatin1Char('\n') + libraryText("● Runs on this machine: %1").arg(row->runsHere);
         row->search = text(lineage.workload + " " + lineage.folder() + " " + lineage.title).toLower();
     }
 }
@@ -251,11 +267,12 @@ const CardFacets &LibraryModel::FacetCache::facetsOf(const Workspace &workspace,
     return held.facets;
 }
 
-std::unique_ptr<Node> makeLibrary(const Workspace &workspace, LibraryModel::FacetCache &facets)
+std::unique_ptr<Node> makeLibrary(const Workspace &workspace, LibraryModel::FacetCache &facets,
+                                  const std::vector<gate::DeviceInfo> &devices)
 {
     auto root = std::make_unique<Node>();
     facets.setWorkspace(workspace);
-    addWorkloads(*root, workspace);
+    addWorkloads(*root, workspace, devices);
     addCards(*root, workspace, facets);
     addWorkloadsWithoutLineage(*root, workspace);
     return root;

@@ -22,6 +22,7 @@ struct LibraryModel::Node {
     QString search;
     QString tooltip;
     QString viewedKey; ///< of Viewed; cards only
+    QString runsHere;  ///< device of this machine that its kernels run on; lineages only
     CardFacets facets; ///< cards only; `viewed` is left out
     Chip chip;
     Node *parent = nullptr;
@@ -49,6 +50,7 @@ private:
 };
 
 [[nodiscard]] std::unique_ptr<LibraryModel::Node> makeLibrary(const Workspace &workspace,
-                                                              LibraryModel::FacetCache &facets);
+                                                              LibraryModel::FacetCache &facets,
+                                                              const std::vector<gate::DeviceInfo> &devices);
 
 } // namespace klineage::ui

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/models/lineagerow.h"
 
+#include "ui/models/devicename.h"
 #include "ui/models/disturbancetext.h"
 #include "ui/models/viewed.h"
 
@@ -128,13 +129,13 @@ void fillNumbers(LineageRow &shown, const TableRow &row, const LatencyUnit &unit
     }
 }
 
-/// Why there are no numbers; empty where there are. Those of another device stand here, with its name.
-QString insteadOfNumbers(const TableRow &row)
+/// Why there are no numbers; empty where there are. Those of another device stand here, with what tells its name from the lineage's.
+QString insteadOfNumbers(const TableRow &row, const QString &usualDevice)
 {
     if (!row.trial)
         return lineageText("not gated yet");
     const StatusStyle verdict = statusStyle(row.trial->verdict.status);
-    const QString device = QString::fromStdString(row.elsewhere);
+    const QString device = distinctName(QString::fromStdString(row.elsewhere), usualDevice);
     if (row.trial->verdict.status != gate::VerdictStatus::Correct) {
         const QString word = verdict.glyph + QLatin1Char(' ') + verdict.word;
         return device.isEmpty() ? word : lineageText("%1 on %2").arg(word, device);
@@ -190,7 +191,7 @@ LineageRow makeRow(const lineage::Lineage &lineage, const TableRow &row, const L
         shown.isCorrect = row.trial->verdict.status == gate::VerdictStatus::Correct;
     }
     shown.isElsewhere = !row.elsewhere.empty();
-    shown.instead = insteadOfNumbers(row);
+    shown.instead = insteadOfNumbers(row, column.device);
     if (!shown.isElsewhere) {
         fillNumbers(shown, row, column.unit);
         fillReference(shown, row, column.reference.toStdString());

@@ -2,6 +2,7 @@
 #include "ui/plots/trajectory.h"
 
 #include "core/lineage/table.h"
+#include "ui/models/devicename.h"
 #include "ui/models/lineagerow.h"
 #include "ui/style/format.h"
 
@@ -116,7 +117,7 @@ QString Trajectory::elsewhereInWords() const
         return {};
     QStringList devices;
     for (const TrajectoryElsewhere &trial : elsewhere)
-        devices << trial.device;
+        devices << distinctName(trial.device, device);
     devices.removeDuplicates();
     const QString others = devices.join(QStringLiteral(", "));
     return elsewhere.size() == 1

@@ -5,6 +5,7 @@
 #include "core/lineage/table.h"
 #include "core/trial/analysis/analysis.h"
 #include "core/trial/analysis/explain/rooflinepath.h"
+#include "ui/models/devicename.h"
 #include "ui/models/disturbancetext.h"
 #include "ui/models/selection.h"
 #include "ui/models/workspacemodel.h"
@@ -142,7 +143,7 @@ ProfilePanel::ProfilePanel(WorkspaceModel *workspace, Selection *selection, QWid
 }
 
 /// The tabs stay whole; what they are about stands below them where there is no room for it beside them. What bounds the kernel is left
-/// out where that is not enough, the findings say it too.
+/// out where that is not enough, the findings say it too; then the middle of the words, of which the end tells devices apart.
 void ProfilePanel::makeRoom()
 {
     const int whole = width() - 2 * headerMargin;
@@ -158,7 +159,7 @@ void ProfilePanel::makeRoom()
     m_caption->setVisible(!m_captionText.isEmpty());
     m_caption->setText(rest < leastName
                            ? QString()
-                           : m_caption->fontMetrics().elidedText(m_captionText, Qt::ElideRight, rest));
+                           : m_caption->fontMetrics().elidedText(m_captionText, Qt::ElideMiddle, rest));
     m_caption->setToolTip(m_captionText);
     fitColumns();
 }
@@ -305,13 +306,17 @@ void ProfilePanel::refresh()
     m_model->setSides(left, m_leftName, step->right.trial, m_rightName, paired);
     fillView(*lineage, *step->right.trial);
     showFailure(step->right.trial->verdict);
+    const std::string other = lineage::elsewhere(left, step->right.trial->environment.device);
+    const QString leftDevice = QString::fromStdString(other);
     QString device = QString::fromStdString(step->right.trial->environment.device);
+    const QString leftName = distinctName(leftDevice, device);
+    if (!other.empty())
+        device = distinctName(device, leftDevice);
     if (step->right.trial->trust != gate::Trust::Unsaid)
         device += QStringLiteral(" · ") + QString::fromLatin1(gate::toString(step->right.trial->trust));
-    const std::string other = lineage::elsewhere(left, step->right.trial->environment.device);
     m_captionText = !step->left      ? device
                     : !other.empty() ? tr("figures of %1 are of another device, %2, and do not compare · %3")
-                                           .arg(sideName(*step->left), QString::fromStdString(other), device)
+                                           .arg(sideName(*step->left), leftName, device)
                     : paired ? tr("against %1, paired · %2").arg(sideName(*step->left), device)
                              : tr("against %1, not paired · %2").arg(sideName(*step->left), device);
     QStringList said;

@@ -492,7 +492,7 @@ void MainWindow::followRow(const QString &row)
 {
     if (m_selection->isLookingUp())
         return;
-    m_triaging = false;
+    setTriaging(false);
     const lineage::Lineage *lineage = m_workspace->lineage(m_selection->lineageKey());
     const lineage::Transition *transition = lineage ? lineage->transitionTo(row.toStdString()) : nullptr;
     const QString card = transition ? QString::fromStdString(transition->card) : QString();

@@ -117,6 +117,7 @@ private:
     void walkSamples(int by);
     [[nodiscard]] EditorPanel *focusedDraft() const;
     void connectReview();
+    void setTriaging(bool triaging);
     void followCard(const QString &name);
     [[nodiscard]] GoTo goTo();
     void stepCard(int by);

@@ -18,6 +18,7 @@
 #include "ui/models/viewed.h"
 #include "ui/models/workspacemodel.h"
 #include "ui/shell/centre.h"
+#include "ui/shell/devicemonitor.h"
 #include "ui/shell/docks/dockarranger.h"
 #include "ui/shell/statusline.h"
 #include "ui/story/storypanel.h"
@@ -203,6 +204,8 @@ void MainWindow::connectReview()
     auto *library = qobject_cast<LibraryPanel *>(panel(QStringLiteral("library")));
     auto *card = qobject_cast<CardPanel *>(panel(QStringLiteral("card")));
     library->setViewed(m_viewed);
+    connect(m_devices, &DeviceMonitor::changed, library,
+            [this, library] { library->setDevices(m_devices->devices()); });
     qobject_cast<LineagePanel *>(panel(QStringLiteral("lineage")))->view()->setViewed(m_viewed);
     connect(library, &LibraryPanel::cardChosen, this, &MainWindow::followCard);
     connect(m_arranger, &DockArranger::applied, library,
@@ -249,10 +252,17 @@ void MainWindow::connectReview()
             [this] { m_centre->showPage(QStringLiteral("diff")); });
 }
 
+/// The page of the card stays while cards, or steps, are gone through one after the other; from the one to the other it is the first again.
+void MainWindow::setTriaging(bool triaging)
+{
+    if (std::exchange(m_triaging, triaging) != triaging)
+        qobject_cast<CardPanel *>(panel(QStringLiteral("card")))->showFields();
+}
+
 /// A card is looked at with the step that it was lifted from.
 void MainWindow::followCard(const QString &name)
 {
-    m_triaging = true;
+    setTriaging(true);
     const skills::CardRecord *record = m_workspace->card(name);
     if (!record)
         return;

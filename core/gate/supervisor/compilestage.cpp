@@ -3,6 +3,7 @@
 #include "core/gate/supervisor/sourcecheck.h"
 #include "core/gate/supervisor/sourcetext.h"
 #include "core/gate/supervisor/trialcontext.h"
+#include "core/gate/supervisor/turn.h"
 #include "core/gate/triton/launches.h"
 
 #include <algorithm>
@@ -95,6 +96,18 @@ TrialEnd compilerEnd(const WorkerFailure &failure, const Where &where)
     verdict->evidence.insert(verdict->evidence.begin(), {"limit", mebibytes(limit)});
     verdict->hint = "Look for tables, templates, macros or unrolling that explode.";
     return end;
+}
+
+/// What no compiler is asked about: source in OpenCL C that asks for more than a candidate may have.
+std::optional<Verdict> refusedSource(const PreparedCandidate &prepared)
+{
+    const auto refused = refusedInOpenCl(prepared.candidate.source, prepared.candidate.tunables);
+    if (!refused)
+        return std::nullopt;
+    CompileOutput output;
+    output.log = replaceAll(*refused, "<candidate>", prepared.name) + "\n";
+    return compileVerdict(output, {ErrorCode::InvalidInput, "The source is refused.", {}}, prepared.name,
+                          prepared.candidate);
 }
 
 tl::unexpected<TrialEnd> badOverride(const std::string &message)
@@ -193,17 +206,32 @@ StageResult<void> checkGlobals(const PreparedCandidate &prepared, ModuleId modul
     return {};
 }
 
+std::optional<Verdict> compileRefusal(PreparedCandidate prepared, CompilerSession &compiler,
+                                      const std::string &target, const std::stop_token &stop)
+{
+    auto compiled = compileCandidate(prepared, compiler, target, compileLimitSeconds, stop);
+    auto *verdict = compiled ? nullptr : std::get_if<Verdict>(&compiled.error());
+    return verdict && verdict->status == VerdictStatus::CompileError ? std::optional(std::move(*verdict))
+                                                                     : std::nullopt;
+}
+
+std::optional<Verdict> compileRefusal(const PreparedCandidate &prepared, WorkerSession &worker)
+{
+    if (auto refused = refusedSource(prepared))
+        return refused;
+    auto loaded =
+        worker.load({}, plainSource(prepared.candidate.source), prepared.tunables, compileLimitSeconds);
+    if (!loaded || loaded->module)
+        return std::nullopt;
+    loaded->output.log = replaceAll(loaded->output.log, "<candidate>", prepared.name);
+    return compileVerdict(loaded->output, loaded->error, prepared.name, prepared.candidate);
+}
+
 StageResult<ModuleId> loadCandidate(PreparedCandidate &prepared, const TrialContext &context)
 {
     const bool apart = prepared.candidate.surface->compiledApart;
-    if (const auto refused =
-            apart ? std::nullopt : refusedInOpenCl(prepared.candidate.source, prepared.candidate.tunables)) {
-        CompileOutput output;
-        output.log = replaceAll(*refused, "<candidate>", prepared.name) + "\n";
-        return tl::unexpected<TrialEnd>(
-            compileVerdict(output, {ErrorCode::InvalidInput, "The source is refused.", {}}, prepared.name,
-                           prepared.candidate));
-    }
+    if (auto refused = apart ? std::nullopt : refusedSource(prepared))
+        return tl::unexpected<TrialEnd>(std::move(*refused));
     const std::string source = apart ? std::string() : plainSource(prepared.candidate.source);
     auto loaded =
         apart || !context.builder

@@ -15,7 +15,6 @@
 #include "core/gate/references/python.h"
 #include "core/gate/roofline/guard.h"
 #include "core/gate/session/compileahead.h"
-#include "core/gate/session/deviceturn.h"
 #include "core/gate/session/sandbox.h"
 #include "core/gate/session/sanitizer.h"
 #include "core/gate/supervisor/outcometext.h"
@@ -24,6 +23,7 @@
 #include "core/gate/supervisor/stageclock.h"
 #include "core/gate/supervisor/trust.h"
 #include "core/gate/supervisor/trustedrun.h"
+#include "core/gate/supervisor/turn.h"
 #include "core/gate/timing/profile.h"
 
 #include <algorithm>
@@ -36,7 +36,6 @@ namespace {
 constexpr std::size_t mostSpares = 2; ///< one for what this trial times, one for the next trial
 constexpr double workerStartSeconds = 60;
 constexpr double longestLaunchSeconds = 20;
-constexpr double turnPatienceSeconds = 1800;
 constexpr const char *self = "/proc/self/exe";
 
 } // namespace
@@ -96,9 +95,9 @@ struct Supervisor::Private {
     Status checkWorkload(const GateJob &job, std::uint64_t seed);
     Trial newTrial(const GateJob &job) const;
 
-    /// Waits until no other gate of this machine is on the device. How long that took counts for nothing in the trial.
-    StageResult<void> awaitTurn(DeviceTurn &turn, const std::stop_token &stop,
-                                const ProgressCallback &progress, Trial &trial) const;
+    /// What the candidate's compiler refuses, while the device is another trial's.
+    std::optional<Verdict> refusalBeforeTurn(const PreparedCandidate &prepared, const std::stop_token &stop,
+                                             Trial &trial);
     StageResult<void> runTrial(const GateJob &job, const std::stop_token &stop,
                                const ProgressCallback &progress, Trial &trial);
     StageResult<void> runStages(WorkerSession &session, PreparedCandidate &prepared, const GateJob &job,
@@ -404,27 +403,32 @@ StageResult<void> Supervisor::Private::runStages(WorkerSession &worker, Prepared
     return {};
 }
 
-StageResult<void> Supervisor::Private::awaitTurn(DeviceTurn &turn, const std::stop_token &stop,
-                                                 const ProgressCallback &progress, Trial &trial) const
+std::optional<Verdict> Supervisor::Private::refusalBeforeTurn(const PreparedCandidate &prepared,
+                                                              const std::stop_token &stop, Trial &trial)
 {
-    if (options.turnDirectory.empty())
-        return {};
-    const auto waiting = [&] {
-        if (progress)
-            progress({Stage::Compile, -1, "waiting for another trial on the device"});
-    };
-    switch (turn.take(options.turnDirectory, DeviceTurn::nameOf(trial.surface->device), turnPatienceSeconds,
-                      stop, waiting)) {
-    case DeviceTurn::Outcome::Had:
-        break;
-    case DeviceTurn::Outcome::Cancelled:
-        return tl::unexpected<TrialEnd>(Error{ErrorCode::Cancelled, "The trial was cancelled.", {}});
-    case DeviceTurn::Outcome::NotHad:
-        trial.verdict.evidence.push_back(
-            {"turn", "not had: other trials may have run on the device at the same time"});
-        break;
+    const kernel::DeviceKind device = trial.surface->device;
+    clock.begin();
+    if (trial.surface.device().isHost) {
+        const auto worker = WorkerSession::start(workerCommand(device), device, workerStartSeconds, stop);
+        if (!worker)
+            return std::nullopt;
+        (void)clock.enter(&StageSeconds::compile);
+        (*worker)->beginTrial(stop, process::Deadline::in(longestLaunchSeconds));
+        auto refusal = compileRefusal(prepared, **worker);
+        if (refusal)
+            trial.environment = (*worker)->helloEnvironment();
+        return refusal;
     }
-    return {};
+    // Another platform's compiler may refuse what this one's takes.
+    const auto session = sessions.find(device);
+    if (session == sessions.end() || !session->second || !session->second->alive())
+        return std::nullopt;
+    (void)clock.enter(&StageSeconds::compile);
+    const Environment &where = session->second->helloEnvironment();
+    auto refusal = compileRefusal(prepared, compiler, trial.surface.device().target(where.platform), stop);
+    if (refusal)
+        trial.environment = where;
+    return refusal;
 }
 
 StageResult<void> Supervisor::Private::runTrial(const GateJob &job, const std::stop_token &stop,
@@ -439,7 +443,10 @@ StageResult<void> Supervisor::Private::runTrial(const GateJob &job, const std::s
     if (options.seedPool > 0)
         trial.verdict.evidence.push_back({"seed_pool", std::to_string(options.seedPool)});
     DeviceTurn turn;
-    if (auto awaited = awaitTurn(turn, stop, progress, trial); !awaited)
+    std::function<std::optional<Verdict>()> refusal;
+    if (job.request.quick) // somebody waits for it; elsewhere no compiler is to disturb what is timed
+        refusal = [&] { return refusalBeforeTurn(*prepared, stop, trial); };
+    if (auto awaited = awaitTurn(turn, options.turnDirectory, refusal, stop, progress, trial); !awaited)
         return awaited;
     clock.begin();
     builder.beginTrial();

@@ -20,6 +20,11 @@ using namespace klineage::ui;
 
 namespace {
 
+kernel::DeviceKind rowKind(const char *key, const WorkspaceModel &workspace)
+{
+    return workspace.lineage(QLatin1String(key))->surface->device;
+}
+
 /// What a person sees of the tree, from top to bottom.
 QStringList shownRows(const QTreeView &tree)
 {
@@ -58,6 +63,44 @@ private slots:
         QTest::keyClicks(shown.panel->filterField(), QStringLiteral("pocl-walked"));
         QVERIFY(shownRows(*shown.tree).contains(QStringLiteral("pocl · walked")));
         QVERIFY(!shownRows(*shown.tree).contains(QStringLiteral("sm90")));
+    }
+
+    void lineagesThatRunHereAreMarked()
+    {
+        Shown shown(sampleWorkspace());
+        const auto rowOf = [&shown](const char *key) {
+            const LibraryModel *model = shown.panel->model();
+            return model->find(LibraryModel::Kind::Lineage, QLatin1String(key));
+        };
+        const auto deviceOf = [&rowOf](const char *key) {
+            return rowOf(key).data(LibraryModel::RunsHereRole).toString();
+        };
+        const QImage before = shown.tree->viewport()->grab().toImage();
+        QVERIFY(deviceOf("toy/pocl").isEmpty());
+        gate::DeviceInfo cpu;
+        cpu.kind = rowKind("toy/pocl", shown.workspace);
+        cpu.available = true;
+        cpu.name = "a processor";
+        cpu.platform = "pocl";
+        gate::DeviceInfo none;
+        none.kind = rowKind("toy/sm90", shown.workspace);
+        shown.panel->setDevices({cpu, none});
+        QCOMPARE(deviceOf("toy/pocl"), QStringLiteral("a processor"));
+        QVERIFY(deviceOf("toy/sm90").isEmpty());
+        QVERIFY(rowOf("toy/pocl")
+                    .data(Qt::ToolTipRole)
+                    .toString()
+                    .contains(QLatin1String("Runs on this machine: a processor")));
+        QVERIFY(rowOf("toy/pocl")
+                    .data(Qt::AccessibleDescriptionRole)
+                    .toString()
+                    .endsWith(QLatin1String("runs on this machine: a processor")));
+        QVERIFY(before != shown.tree->viewport()->grab().toImage()); // it can be seen
+        // A device of another platform does not run them.
+        cpu.platform = "another";
+        shown.panel->setDevices({cpu});
+        QVERIFY(deviceOf("toy/pocl").isEmpty());
+        QCOMPARE(shown.tree->viewport()->grab().toImage(), before);
     }
 
     void theFilterIsLiveAndEscapeTakesItBack()

@@ -6,11 +6,13 @@
 #include "ui/library/librarypanel.h"
 #include "ui/models/libraryfilter.h"
 #include "ui/models/librarymodel.h"
+#include "ui/shell/devicemonitor.h"
 
 #include <QLabel>
 #include <QLineEdit>
 #include <QMenu>
 #include <QScrollBar>
+#include <QTabBar>
 #include <QToolButton>
 #include <QTreeView>
 
@@ -127,6 +129,95 @@ private slots:
             judged += record.standingReview() ? 1 : 0;
         QCOMPARE(judged, wanted);
         QTRY_COMPARE(cardsShown(*tree), waiting - wanted); // what was judged has left the inbox
+    }
+
+    /// As the status bar's devices say, which the gate reports.
+    void lineagesThatRunHereAreMarked()
+    {
+        const RealWindow real(QStringLiteral("softmax/pocl/K02"));
+        QVERIFY(real.ready);
+        const auto *library = qobject_cast<LibraryPanel *>(real.window->panel(QStringLiteral("library")));
+        QVERIFY(QTest::qWaitFor([&real] { return real.window->devices()->hasAnswer(); }, patienceMs));
+        int marked = 0;
+        for (const lineage::Lineage &lineage : real.window->workspace()->workspace().lineages) {
+            QString device;
+            for (const gate::DeviceInfo &info : real.window->devices()->devices()) {
+                if (info.available && info.kind == lineage.surface->device
+                    && info.platform == lineage.platform)
+                    device = QString::fromStdString(info.name);
+            }
+            const QModelIndex row =
+                library->model()->find(LibraryModel::Kind::Lineage, QString::fromStdString(lineage.key()));
+            QCOMPARE(row.data(LibraryModel::RunsHereRole).toString(), device);
+            QCOMPARE(row.data(Qt::ToolTipRole).toString().contains(QLatin1String("Runs on this machine")),
+                     !device.isEmpty());
+            marked += device.isEmpty() ? 0 : 1;
+        }
+        if (marked == 0)
+            QSKIP("Nothing runs on this machine.");
+    }
+
+    /// What a filter finds is seen, however far the list had been scrolled.
+    void theFirstMatchIsSeen()
+    {
+        const RealWindow real(QStringLiteral("topk-sorted/sm90/K01"), {1366, 768});
+        QVERIFY(real.ready);
+        const auto *tree = real.find<QTreeView>("library");
+        auto *field = real.find<QLineEdit>("library", QStringLiteral("filterField"));
+        const auto firstIsSeen = [tree] {
+            return tree->verticalScrollBar()->value() == 0
+                   && tree->viewport()->rect().contains(tree->visualRect(tree->model()->index(0, 0)));
+        };
+        tree->verticalScrollBar()->setValue(tree->verticalScrollBar()->maximum());
+        QVERIFY(!firstIsSeen());
+        real.focus("lineage");
+        real.press(Qt::Key_Slash);
+        for (const QChar letter : QStringLiteral("sm90")) {
+            real.type(letter);
+            QTRY_VERIFY(firstIsSeen());
+            QVERIFY(tree->verticalScrollBar()->maximum() > 0);
+            tree->verticalScrollBar()->setValue(tree->verticalScrollBar()->maximum() / 2);
+        }
+        // Without a filter, what is looked at is in view.
+        real.press(Qt::Key_Escape);
+        QVERIFY(field->text().isEmpty());
+        QTRY_VERIFY(tree->viewport()->rect().contains(tree->visualRect(tree->currentIndex()).center()));
+        QCOMPARE(tree->currentIndex().data(LibraryModel::KeyRole).toString(),
+                 QStringLiteral("topk-sorted/sm90"));
+    }
+
+    /// From card to card the page stays; a card of the library after one of a step, and the other way round, begins with its fields.
+    void thePageOfACardStaysWithinWhatIsGoneThrough()
+    {
+        const RealWindow real;
+        QVERIFY(real.ready);
+        auto *pages = real.find<QTabBar>("card", QStringLiteral("cardPages"));
+        const int history = pages->count() - 1;
+        QCOMPARE(pages->tabText(history), QStringLiteral("History"));
+        pages->setCurrentIndex(history);
+        real.focus("lineage");
+        const QString before = real.row();
+        real.press(Qt::Key_Right, Qt::ControlModifier);
+        QVERIFY(real.settle());
+        QVERIFY(real.row() != before);
+        QCOMPARE(pages->currentIndex(), history);
+
+        real.focus("lineage");
+        real.press(Qt::Key_Slash);
+        real.type(QStringLiteral("verdict:none"));
+        real.press(Qt::Key_Return);
+        QVERIFY(real.hasFocus("library"));
+        QCOMPARE(pages->currentIndex(), 0);
+        pages->setCurrentIndex(history);
+        const QString card = real.card();
+        real.press(Qt::Key_J);
+        QTRY_VERIFY(real.card() != card);
+        QCOMPARE(pages->currentIndex(), history);
+
+        real.focus("lineage");
+        real.press(Qt::Key_Left, Qt::ControlModifier);
+        QVERIFY(real.settle());
+        QCOMPARE(pages->currentIndex(), 0);
     }
 
     void aVerdictDoesNotScrollTheLibrary()
