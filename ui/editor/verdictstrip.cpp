@@ -129,13 +129,13 @@ void VerdictStrip::setTrial(const gate::Trial &trial)
         sentence = tr("%1 on %2. %3")
                        .arg(formatLatency(trial.latencyNs.value),
                             QString::fromStdString(trial.environment.device), sentence);
-    if (!whyOpen.isEmpty()) // what there is to do about it stands first: the end of the line may be cut
-        sentence = whyOpen + QLatin1Char(' ') + sentence;
+    if (!whyOpen.isEmpty()) // which is not cut; the rest is among the details
+        sentence = whyOpen + QLatin1Char('\n') + sentence;
     QStringList details;
     if (!verdict.hint.empty())
         details << QString::fromStdString(verdict.hint);
     details << evidenceLines(verdict);
-    m_line->setWordWrap(false);
+    m_line->setWordWrap(!whyOpen.isEmpty());
     m_isTrial = true;
     m_isOpen = !whyOpen.isEmpty();
     say(sentence, details.join(QLatin1Char('\n')));

@@ -123,6 +123,9 @@ private slots:
         QVERIFY2(line->accessibleName().startsWith(QStringLiteral("Undecided: ±1.58")),
                  qPrintable(line->accessibleName()));
         QVERIFY(line->accessibleName().contains(QLatin1String("The machine was busy")));
+        QVERIFY2(line->text().contains(QLatin1String("The machine was busy"))
+                     && line->text().endsWith(QLatin1String("after 64 rounds.")),
+                 qPrintable(line->text())); // nothing of why is cut
         QVERIFY(again->isVisible());
         QVERIFY2(again->toolTip().contains(QLatin1String("Ctrl+Return")), qPrintable(again->toolTip()));
 
