@@ -69,8 +69,12 @@ std::vector<workload::Case> scaledBytes(const workload::Workload &workload, std:
     };
     add(large, large, " (large)");
     CipherRandom random(seed, scaleStream);
-    const double between = std::exp2(1 + static_cast<double>(random.bits(3) % 6));
-    add(between, between, " (larger)");
+    // Between usual and large: every second of six powers of two, or one of much work.
+    for (int octaves = 1 + static_cast<int>(random.bits(3) % 2); octaves < 7; octaves += 2) {
+        const double between = std::ldexp(1.0, octaves);
+        if (isLittleWork(workload) || random.bits(9) % 3 == static_cast<std::uint64_t>(octaves - 1) / 2)
+            add(between, between, " (larger)");
+    }
     if (random.bits(2) % 2 == 0)
         add(small, large, " (a subnormal)");
     else
@@ -305,37 +309,47 @@ std::optional<workload::Case> smallOperands(const workload::Workload &workload, 
     return hard;
 }
 
+/// By how many powers of two an operand is smaller.
+struct Octaves {
+    int least, most;
+};
+
 /// One operand as small as weights often are, by a drawn power of two: what is kept in steps of one size for usual elements has few bits of it.
-/// Half precision keeps normal ones. Results are as much smaller, and what is added to them.
-std::optional<workload::Case> smallOperand(const workload::Workload &workload, CipherRandom &random,
-                                           std::uint64_t drawn)
+/// Half precision keeps normal ones. Results are as much smaller, and what is added to them. butOne: but for one term of each sum, which
+/// is usual there and small in the other operand, so that neither a row's largest element nor a result says so.
+std::optional<workload::Case> smallOperand(const workload::Workload &workload, Octaves octaves, bool isFirst,
+                                           bool butOne, CipherRandom &random, std::uint64_t drawn)
 {
-    constexpr int least = 3;
     constexpr int mostOfHalf = 6;
-    constexpr int most = 12;
     const auto operands = operandsOf(workload);
     if (!operands || operands->first == operands->second)
         return std::nullopt;
-    int octaves = most;
     for (const workload::Tensor &tensor : workload.tensors) {
-        if (kernel::isFloat(tensor.dtype) && !holdsManyScales(tensor.dtype))
-            octaves = mostOfHalf;
         if (kernel::isFloat(tensor.dtype) && kernel::sizeOf(tensor.dtype) < 2)
             return std::nullopt; // scaledBytes() has these
+        if (kernel::isFloat(tensor.dtype) && !holdsManyScales(tensor.dtype))
+            octaves = {std::min(octaves.least, mostOfHalf), std::min(octaves.most, mostOfHalf)};
     }
-    octaves = least + static_cast<int>(random.bits(drawn) % static_cast<std::uint64_t>(octaves - least + 1));
-    const workload::Tensor *small = random.bits(drawn + 1) % 4 == 0 ? operands->first : operands->second;
+    const auto range = static_cast<std::uint64_t>(octaves.most - octaves.least + 1);
+    const int smaller = octaves.least + static_cast<int>(random.bits(drawn) % range);
+    const workload::Tensor *small = isFirst ? operands->first : operands->second;
     workload::Case hard = workload.cases.front();
-    hard.name += " (one operand 2^-" + std::to_string(octaves) + ")";
+    hard.name += " (one operand 2^-" + std::to_string(smaller) + (butOne ? " but for a term)" : ")");
     for (const workload::Tensor &tensor : workload.tensors) {
         Distribution d = workload.distributionOf(tensor, workload.cases.front());
         if (tensor.role != workload::Role::Input || d.kind == DistributionKind::Offsets)
             continue;
         if (d.kind != DistributionKind::Normal)
             return std::nullopt;
-        if (operands->has(tensor) && &tensor != small)
+        const bool isOther = operands->has(tensor) && &tensor != small;
+        if (isOther && !butOne)
             continue;
-        d.factor = std::ldexp(1.0, -octaves);
+        d.factor = isOther ? 1 : std::ldexp(1.0, -smaller);
+        if (butOne && operands->has(tensor)) {
+            d.spike = std::ldexp(1.0, isOther ? -smaller : smaller);
+            d.sumsDown = &tensor == operands->second && operands->sumsDown;
+            d.terms = operands->terms;
+        }
         hard.distributions[tensor.name] = d;
     }
     return hard;
@@ -552,7 +566,20 @@ std::vector<workload::Case> hardProducts(const workload::Workload &workload, std
     add(std::move(scaled));
     add(oneLargeTerm(workload));
     add(smallOperands(workload, small, small));
-    add(smallOperand(workload, random, ofOthers + 8));
+    // Of weights more often: what is multiplied by them is normalized in most networks.
+    for (const Octaves octaves : little   ? std::vector<Octaves>{{3, 5}, {6, 8}, {9, 12}}
+                                 : modest ? std::vector<Octaves>{{3, 6}, {7, 12}}
+                                          : std::vector<Octaves>{{3, 12}}) {
+        const std::uint64_t drawn = ofOthers + 8 + 2 * static_cast<std::uint64_t>(octaves.least);
+        if (little || modest || random.bits(12) % 2 == 0)
+            add(smallOperand(workload, octaves, random.bits(drawn + 1) % 4 == 0, false, random, drawn));
+    }
+    for (const bool isFirst : {false, true}) {
+        if (little || (random.bits(14) % 2 == 0) == isFirst) {
+            if (little || modest || random.bits(12) % 2 == 1)
+                add(smallOperand(workload, {6, 12}, isFirst, true, random, ofOthers + 8));
+        }
+    }
     add(mixedOperands(workload, seed));
     add(wholeNumbers(workload, seed));
     for (workload::Case &content : scaledBytes(workload, seed))
