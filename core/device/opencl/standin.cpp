@@ -66,25 +66,30 @@ constexpr std::array<GroupFunction, mostStandIns> tableOf(std::index_sequence<in
 constexpr auto standIns = tableOf(std::make_index_sequence<mostStandIns>());
 
 /// Whatever of the library with this function can be written becomes read-only: a kernel's own has no variables, but a page for the jumps
-/// to others, which would outlast every launch and be shared by all threads.
+/// to others, which would outlast every launch and be shared by all threads. The program itself stays as it is.
 int closeLibrary(dl_phdr_info *library, std::size_t /*bytes*/, void *function)
 {
     const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-    const auto address = reinterpret_cast<std::uintptr_t>(function);
     const auto beginOf = [&](const ElfW(Phdr) & part) { return library->dlpi_addr + part.p_vaddr; };
     const std::span parts(library->dlpi_phdr, library->dlpi_phnum);
-    const bool isProgram = library->dlpi_name[0] == '\0';
-    const bool isIt = !isProgram && std::any_of(parts.begin(), parts.end(), [&](const ElfW(Phdr) & part) {
-        return part.p_type == PT_LOAD && address >= beginOf(part) && address - beginOf(part) < part.p_memsz;
-    });
+    const auto holds = [&](std::uintptr_t address) {
+        return std::any_of(parts.begin(), parts.end(), [&](const ElfW(Phdr) & part) {
+            return part.p_type == PT_LOAD && address >= beginOf(part)
+                   && address - beginOf(part) < part.p_memsz;
+        });
+    };
+    if (!holds(reinterpret_cast<std::uintptr_t>(function)))
+        return 0;
+    if (holds(reinterpret_cast<std::uintptr_t>(&closeLibrary)))
+        return 1;
     for (const ElfW(Phdr) & part : parts) {
-        if (!isIt || part.p_type != PT_LOAD || (part.p_flags & PF_W) == 0)
+        if (part.p_type != PT_LOAD || (part.p_flags & PF_W) == 0)
             continue;
         const std::uintptr_t begin = beginOf(part) / page * page;
         const std::uintptr_t end = (beginOf(part) + part.p_memsz + page - 1) / page * page;
         ::mprotect(reinterpret_cast<void *>(begin), end - begin, PROT_READ);
     }
-    return isIt ? 1 : 0;
+    return 1;
 }
 
 std::mutex mutex;
