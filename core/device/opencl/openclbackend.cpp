@@ -305,9 +305,11 @@ Status OpenClBackend::run(SubjectId subject, std::size_t set)
                  : (*found)->subject->run({set}, {}).map([](double) {});
 }
 
-/// Nothing of it is left in a processor's caches, so that no side chooses how cold another's outputs are by what is filled behind them.
+/// Little of it is left in a processor's caches, so that no side chooses how cold another's outputs are by what is filled behind them; of what
+/// is large most has left them by itself.
 Status OpenClBackend::refill(const std::vector<FillRegion> &regions, std::uint32_t word)
 {
+    constexpr std::size_t large = std::size_t{32} << 20;
     for (const FillRegion &region : regions) {
         const auto target = m_held.memory(region.buffer, region.offsetBytes + region.bytes);
         if (!target)
@@ -316,7 +318,8 @@ Status OpenClBackend::refill(const std::vector<FillRegion> &regions, std::uint32
         if (const auto places = m_places.find(region.buffer); places != m_places.end()) {
             const auto bytes = places->second.room().subspan(region.offsetBytes, region.bytes);
             fill(bytes, word);
-            leaveCaches(bytes);
+            if (bytes.size() <= large)
+                leaveCaches(bytes);
         } else {
             done = check(m_api.clEnqueueFillBuffer(m_queue.get(), *target, &word, fillPiece(region.bytes),
                                                    region.offsetBytes, region.bytes, 0, nullptr, nullptr),

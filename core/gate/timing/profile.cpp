@@ -26,6 +26,7 @@ constexpr double deviceSampleNs = 200e3;
 constexpr double hostSampleNs = 2e6;
 constexpr std::size_t largeSetBytes = std::size_t{4} << 20;
 constexpr double deadlineMarginSeconds = 2;
+constexpr double refilledASecond = 2e9; ///< bytes of shared workspaces
 constexpr int replayChecks = 5;
 constexpr int fewestReplayChecks = 2;
 constexpr double replayCheckNs = 250e6; ///< of each kind, beyond the fewest
@@ -122,7 +123,8 @@ int Profiler::roundsPerBlock(double secondsLeft) const
 {
     const GateRequest &wanted = m_context.job.request;
     const int usual = std::max(1, wanted.minRounds / static_cast<int>(usualBlocks));
-    const double seconds = std::max(1e-9 * roundNs(m_subjects), 1e-6);
+    const double refills = 2.0 * static_cast<double>(m_subjects.size() * m_buffers.shared().bytes);
+    const double seconds = std::max(1e-9 * roundNs(m_subjects) + refills / refilledASecond, 1e-6);
     const double blocksLeft =
         std::max(1.0, static_cast<double>(usualBlocks) - static_cast<double>(m_state.blockEnds.size()));
     return std::clamp(static_cast<int>(secondsLeft / blocksLeft / seconds), 1, usual);
@@ -236,6 +238,7 @@ Profiler::Step Profiler::measureBlock(const process::Deadline &limit)
     const auto begin = std::chrono::steady_clock::now();
     if (auto placed = m_sides.place(); !placed)
         return placed;
+    m_state.mostRuns = m_buffers.shared().mostRuns; // workspaces have their places by now
     const bool first = m_state.blockEnds.empty();
     if (auto warm = warmUp(m_subjects, m_state, m_context); !warm)
         return blame(warm.error());
@@ -429,7 +432,6 @@ tl::expected<void, ProfileEnd> Profiler::run(const ProfileRequest &request)
         if (auto added = m_sides.addParent(); !added)
             return added;
     }
-    m_state.mostRuns = m_buffers.mostRuns();
     if (auto measured = measure(); !measured)
         return measured;
     return finish();

@@ -210,17 +210,17 @@ WorkerResult<void> TimedBuffers::allocateWorkspaces(const std::string &side, con
     return {};
 }
 
-std::size_t TimedBuffers::mostRuns() const
+TimedBuffers::Shared TimedBuffers::shared() const
 {
-    std::size_t fewest = m_sets;
-    std::size_t shared = 0; // bytes
+    Shared shared{m_sets, 0};
     for (const auto &[side, families] : m_workspaces) {
         for (const Family &family : families) {
-            fewest = std::min(fewest, family.copies.size());
-            shared += family.copies.size() < m_sets ? family.layout.bytes : 0;
+            shared.mostRuns = std::min(shared.mostRuns, family.copies.size());
+            shared.bytes += family.copies.size() < m_sets ? family.layout.bytes : 0;
         }
     }
-    return shared == 0 ? m_sets : fewest + hostRefillBytes / shared;
+    shared.mostRuns += shared.bytes > 0 ? hostRefillBytes / shared.bytes : 0;
+    return shared;
 }
 
 std::optional<Blend> TimedBuffers::blendOf(std::size_t tensor, std::size_t set) const
@@ -377,10 +377,11 @@ FillSets TimedBuffers::fills(const std::string &side) const
         if (family.layout.kind == BufferKind::Output)
             add(family, true);
     }
-    // All of them, so that no side finds what another one left of the same content.
+    // All of them, so that no side finds what another one left of the same content; large ones of a processor's take too long.
     for (const auto &[owner, families] : m_workspaces) {
         for (const Family &family : families) {
-            if (owner != side || !family.cleared || m_session.packsBuffers())
+            const bool isLarge = family.layout.bytes > hostRefillBytes / 8 && !m_session.packsBuffers();
+            if (owner == side ? !family.cleared || m_session.packsBuffers() : !isLarge)
                 add(family, owner == side);
         }
     }
