@@ -439,8 +439,8 @@ void LibraryPanel::showLineage()
     m_choseCard = false;
     if (m_filter->cardsFirst())
         showSelection();
-    else
-        markLineage(true);
+    markLineage(true);
+    m_tree->scrollTo(m_tree->currentIndex()); // also one that was scrolled away from
 }
 
 bool LibraryPanel::eventFilter(QObject *watched, QEvent *event)

@@ -327,6 +327,9 @@ std::optional<workload::Case> smallOperand(const workload::Workload &workload, O
     for (const workload::Tensor &tensor : workload.tensors) {
         if (kernel::isFloat(tensor.dtype) && kernel::sizeOf(tensor.dtype) < 2)
             return std::nullopt; // scaledBytes() has these
+        if (butOne && operands->has(tensor) && tensor.dtype == DType::F32)
+            return std::
+                nullopt; // rows may be added before they are multiplied (Strassen), as scaledTerms() says
         if (kernel::isFloat(tensor.dtype) && !holdsManyScales(tensor.dtype))
             octaves = {std::min(octaves.least, mostOfHalf), std::min(octaves.most, mostOfHalf)};
     }

@@ -4,6 +4,7 @@
 #include "core/base/numbertext.h"
 #include "core/base/random.h"
 #include "core/device/hostfacts.h"
+#include "core/device/opencl/scrubkernel.h"
 #include "core/files/sha256.h"
 #include "core/files/utctime.h"
 #include "core/gate/check/hardcontent.h"
@@ -415,8 +416,13 @@ std::optional<Verdict> Supervisor::Private::refusalBeforeTurn(const PreparedCand
         (void)clock.enter(&StageSeconds::compile);
         (*worker)->beginTrial(stop, process::Deadline::in(longestLaunchSeconds));
         auto refusal = compileRefusal(prepared, **worker);
-        if (refusal)
-            trial.environment = (*worker)->helloEnvironment();
+        if (!refusal)
+            return refusal;
+        // A compiler that refuses the gate's own program too says nothing of this one.
+        const auto own = (*worker)->load({}, opencl::scrubSource, {}, workerStartSeconds);
+        if (!own || !own->module)
+            return std::nullopt;
+        trial.environment = (*worker)->helloEnvironment();
         return refusal;
     }
     // Another platform's compiler may refuse what this one's takes.

@@ -108,7 +108,7 @@ private slots:
         const auto workload = corpusWorkload("small-sgemm");
         for (std::uint64_t seed = 0; seed < 8; ++seed) {
             const auto contents = hardContents(workload, seed);
-            QCOMPARE(contents.size(), std::size_t{11});
+            QCOMPARE(contents.size(), std::size_t{9});
             const workload::Case mixed = named(workload, seed, "mixed");
             const auto &a = mixed.distributions.at("a").parts;
             const auto &b = mixed.distributions.at("b").parts;
@@ -139,7 +139,7 @@ private slots:
                 QVERIFY(factor <= 0x1p-3 && factor >= 0x1p-12);
                 QCOMPARE(spike, 1.0);
             }
-            QCOMPARE(withOne, 2);
+            QCOMPARE(withOne, 0); // rows may be added in single precision before they are multiplied
         }
     }
 
