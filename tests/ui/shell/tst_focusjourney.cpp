@@ -320,8 +320,10 @@ private slots:
         auto *library = panelOf<LibraryPanel>(real, "library");
         auto *list = library->findChild<QTreeView *>();
         const LineageView *rows = real.find<LineageView>("lineage");
+        // Where cards come first the row is that of the step's card.
         const auto isSeen = [&] {
-            return currentKey(list) == real.selection()->lineageKey()
+            return (currentKey(list) == real.selection()->lineageKey()
+                    || (layout == QStringLiteral("curate") && currentKey(list) == real.selection()->card()))
                    && (isCurrentSeen(list) || !list->isVisible()) && isCurrentSeen(rows);
         };
         const auto where = [&] {
