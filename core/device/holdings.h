@@ -3,6 +3,7 @@
 
 #include "core/device/backend.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -106,6 +107,12 @@ public:
             return fail(ErrorCode::Internal,
                         "Cannot time " + std::to_string(run.repeats) + " repeats: expected 1 to 100000.");
         return found;
+    }
+    template <typename Predicate>
+    [[nodiscard]] bool anySubject(const Predicate &predicate) const
+    {
+        return std::any_of(m_subjects.begin(), m_subjects.end(),
+                           [&](const auto &held) { return predicate(held.second); });
     }
     [[nodiscard]] std::string version(SubjectId id) const
     {

@@ -83,6 +83,7 @@ struct Distribution {
     std::int64_t headGroups = 0;
     /// Not in files, of tensors whose rows are heads: what the elements of the last head are multiplied by, after all of the above.
     double lastHead = 1;
+    bool allBits = false; ///< Not in files, of F64: the bits below those of single precision are drawn too
     double lift =
         0; ///< Not in files: about this is added to one row in sixteen, or taken from it, after all of the above
 

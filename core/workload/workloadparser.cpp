@@ -30,7 +30,8 @@ constexpr std::size_t maxReferences = 16;
 constexpr std::size_t maxRank = 8;
 constexpr std::size_t maxArguments = 64;
 constexpr std::int64_t maxExtent = (std::int64_t{1} << 31) - 1;
-constexpr std::int64_t maxInteger = std::int64_t{1} << 24; // every one of them is exact in f32
+constexpr std::int64_t maxInteger = std::int64_t{1} << 53;   // every one of them is exact in f64
+constexpr double maxSummed = 0x1p24;                         // and in f32
 constexpr double maxTensorBytes = 68719476736.0; // 64 GiB: no device holds more in one tensor and its copies
 
 /// A finite number as JSON has them: what both languages read alike.
@@ -193,7 +194,7 @@ private:
         distribution.low = static_cast<double>(low);
         distribution.high = static_cast<double>(high);
         if (low < -maxInteger || high > maxInteger)
-            table.fail(table.position(), "'low' and 'high' are not within -2^24 to 2^24.");
+            table.fail(table.position(), "'low' and 'high' are not within -2^53 to 2^53.");
         else if (table.has("low") && table.has("high") && low >= high)
             table.fail(table.position(), "'low' is not below 'high'.");
     }
@@ -416,6 +417,26 @@ private:
             checkNames(*m_root.table("tolerance"), "reduction", *m_workload.tolerance.reduction);
         if (m_workload.cases.empty())
             m_root.fail("case", "there is no case; expected at least one, the timed one first.");
+        checkIntegers();
+    }
+
+    /// Of what is added up; selections and functions take them as they are.
+    void checkIntegers() const
+    {
+        constexpr std::array taken{"sort_rows", "topk_rows", "topk_sorted_rows", "python"};
+        if (std::find(taken.begin(), taken.end(), m_workload.oracle) != taken.end())
+            return;
+        const auto isTooLarge = [](const Distribution &d) {
+            return d.kind == DistributionKind::Integers && (d.low < -maxSummed || d.high > maxSummed);
+        };
+        bool tooLarge = std::any_of(m_workload.tensors.begin(), m_workload.tensors.end(),
+                                    [&](const Tensor &tensor) { return isTooLarge(tensor.distribution); });
+        for (const Case &c : m_workload.cases)
+            tooLarge = tooLarge || std::any_of(c.distributions.begin(), c.distributions.end(), [&](const auto &entry) {
+                           return isTooLarge(entry.second);
+                       });
+        if (tooLarge)
+            m_root.fail("oracle", "integers of what is added up are within -2^24 to 2^24; selections and Python oracles have more.");
     }
 
     void checkNames(const TomlTable &table, const char *key, const kernel::Expression &expression) const

@@ -275,7 +275,8 @@ Status CudaBackend::setFills(SubjectId subject, const FillSets &fills)
     }
     (*found)->fills = FillTable(std::move(written), std::move(others));
     (*found)->replays.clear();
-    if (auto done = m_helpers.overwriteStacks(m_stream.get(), 0, (*found)->subject->localBytes()); !done)
+    if (auto done = (*found)->subject->usesLocal() ? m_helpers.overwriteStacks(m_stream.get(), 0) : Status();
+        !done)
         return done;
     return m_driver.check(m_driver.streamSynchronize(m_stream.get()), "take room for local memory");
 }

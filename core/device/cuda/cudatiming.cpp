@@ -158,9 +158,10 @@ Result<TimedSample> CudaBackend::time(const TimedRun &run)
     if (!before)
         return tl::unexpected(before.error());
     if (helped && run.fillWord != 0) {
-        if (auto filled =
-                m_helpers.refill(m_stream.get(), subject.fills, run.fillWord, subject.subject->localBytes());
-            !filled)
+        // Before samples of every side, when one of them needs it: they find the device equally busy when their own work arrives.
+        const bool usesLocal =
+            m_held.anySubject([](const Entry &each) { return each.subject->usesLocal(); });
+        if (auto filled = m_helpers.refill(m_stream.get(), subject.fills, run.fillWord, usesLocal); !filled)
             return tl::unexpected(filled.error());
     }
     Status done = helped ? m_helpers.mark(m_stream.get(), 0) : Status();
@@ -186,7 +187,7 @@ Result<TimedSample> CudaBackend::time(const TimedRun &run)
                                    "read the timing events");
         !read)
         return tl::unexpected(read.error());
-    TimedSample sample{static_cast<double>(elapsedMs) * 1e6 / run.repeats, helped ? m_helpers.clockMhz() : 0};
+    TimedSample sample{static_cast<double>(elapsedMs) * 1e6, helped ? m_helpers.clockMhz() : 0};
     if (watched) {
         auto looked = m_helpers.look(m_stream.get(), subject.outputs, run.first, concerned, run.fillWord);
         if (!looked)
@@ -294,7 +295,7 @@ Result<EnergyReading> CudaBackend::energy(const TimedRun &run, double seconds)
     if (!graph)
         return tl::unexpected(graph.error());
     const int launches =
-        std::clamp(static_cast<int>(betweenReadingsNs / (first->ns * run.repeats)), 1, 10'000);
+        std::clamp(static_cast<int>(betweenReadingsNs / first->ns), 1, 10'000);
     EnergyReading reading;
     double last = -1;
     double begun = -1;

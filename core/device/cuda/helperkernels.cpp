@@ -209,24 +209,16 @@ extern "C" __global__ void __launch_bounds__(1024, 1) klineage_scrub(unsigned wo
         cells[threadIdx.x + i * stride] = held[i];
 }
 
-// Overwrites what threads keep in local memory: as many as an SM can have, `bytes` each.
-template <unsigned WORDS>
-__device__ __forceinline__ void scrubLocal(unsigned word, unsigned never)
-{
-    volatile unsigned stack[WORDS];
-#pragma unroll 1
-    for (unsigned i = 0; i < WORDS; ++i)
-        stack[(i + word) % WORDS] = word;
-    if (never)
-        asm volatile("trap;" : : "r"(stack[word % WORDS]));
-}
+// Overwrites what threads keep in local memory: as many as an SM can have, 16 KiB each.
 extern "C" __global__ void __launch_bounds__(1024, 2) klineage_scrub_stack(unsigned word, unsigned never)
 {
-    scrubLocal<1024>(word, never);
-}
-extern "C" __global__ void __launch_bounds__(1024, 2) klineage_scrub_deep(unsigned word, unsigned never)
-{
-    scrubLocal<4096>(word, never);
+    constexpr unsigned words = 4096;
+    volatile unsigned stack[words];
+#pragma unroll 1
+    for (unsigned i = 0; i < words; ++i)
+        stack[(i + word) % words] = word;
+    if (never)
+        asm volatile("trap;" : : "r"(stack[word % words]));
 }
 
 extern "C" __global__ void klineage_probe(Mark *marks)

@@ -24,9 +24,7 @@ constexpr unsigned printThreads = 512;
 constexpr std::uint64_t leastPiece = std::uint64_t{16} << 10;
 constexpr std::uint64_t mostPiece = std::uint64_t{512} << 10;
 constexpr unsigned piecesPerMultiprocessor = 16;
-// Bytes that klineage_scrub_stack overwrites for each thread; _deep does four times as much.
-constexpr std::size_t usualStack = 4096;
-static_assert(mostLocalBytes == 4 * usualStack, "what a plan may have is what _deep overwrites");
+static_assert(mostLocalBytes == std::size_t{16} << 10, "what a plan may have is what klineage_scrub_stack overwrites");
 /// The device hands memory out in pieces of this size: no candidate's buffer lies in one of these.
 constexpr std::size_t pieceBytes = std::size_t{2} << 20;
 
@@ -91,7 +89,6 @@ Status Helpers::install(CUdevice device, std::span<const std::byte> cubin)
                                          {&m_wipe, "klineage_wipe"},
                                          {&m_scrub, "klineage_scrub"},
                                          {&m_scrubStack, "klineage_scrub_stack"},
-                                         {&m_scrubDeep, "klineage_scrub_deep"},
                                          {&m_probe, "klineage_probe"},
                                          {&m_places, "klineage_places"},
                                          {&m_print, "klineage_print"},
@@ -291,19 +288,15 @@ Result<std::vector<std::uint64_t>> Helpers::sums(CUstream stream, const std::vec
     return sums;
 }
 
-Status Helpers::overwriteStacks(CUstream stream, std::uint32_t word, std::size_t localBytes) const
+Status Helpers::overwriteStacks(CUstream stream, std::uint32_t word) const
 {
-    if (localBytes == 0)
-        return {};
     unsigned never = 0;
     void *arguments[] = {&word, &never};
-    // Functions that call themselves go deeper than any attribute says.
-    CUfunction scrub = localBytes <= usualStack ? m_scrubStack : m_scrubDeep;
-    return launch(scrub, m_multiprocessors * m_blocksOf1024, 1, 1024, 0, stream, arguments,
+    return launch(m_scrubStack, m_multiprocessors * m_blocksOf1024, 1, 1024, 0, stream, arguments,
                   "klineage_scrub_stack");
 }
 
-Status Helpers::refill(CUstream stream, const FillTable &table, std::uint32_t word, std::size_t localBytes)
+Status Helpers::refill(CUstream stream, const FillTable &table, std::uint32_t word, bool usesLocal)
 {
     std::vector<Region> regions = table.all();
     regions.insert(regions.end(), m_slack.begin(), m_slack.end());
@@ -327,7 +320,7 @@ Status Helpers::refill(CUstream stream, const FillTable &table, std::uint32_t wo
         if (auto done = overGuards(m_guard, stream, at, m_guards.size(), 0); !done)
             return done;
     }
-    if (auto done = overwriteStacks(stream, word, localBytes); !done)
+    if (auto done = usesLocal ? overwriteStacks(stream, word) : Status(); !done)
         return done;
     CUdeviceptr used = m_room.get() + marksBytes();
     std::uint64_t usedBytes = m_roomBytes - marksBytes();

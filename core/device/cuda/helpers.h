@@ -110,13 +110,12 @@ public:
         m_slack = std::move(slack);
     }
     /// Enqueues the refill of all sets, and overwrites the registers and shared memory of every SM, and
-    /// what threads have as local memory when the subject's need localBytes of it (up to 16 KiB each). The second-level cache is left
-    /// with nothing of a candidate's. The stream has finished before.
-    [[nodiscard]] Status refill(CUstream stream, const FillTable &table, std::uint32_t word,
-                                std::size_t localBytes);
+    /// what threads have as local memory when somebody's use it (16 KiB each). The second-level cache is left with nothing of a
+    /// candidate's. The stream has finished before.
+    [[nodiscard]] Status refill(CUstream stream, const FillTable &table, std::uint32_t word, bool usesLocal);
     /// Enqueues the overwriting of what threads have as local memory, as in refill(). The first time the driver takes room for it, and writes where
     /// that is beside the parameters of graphs that it replays later: call it before any of them is watched.
-    [[nodiscard]] Status overwriteStacks(CUstream stream, std::uint32_t word, std::size_t localBytes) const;
+    [[nodiscard]] Status overwriteStacks(CUstream stream, std::uint32_t word) const;
     /// A byte of `regions`, of the guarded zones or of the slack that is not as refill() left it, or of `held` that is another; 0: none.
     /// The stream has finished before and after.
     [[nodiscard]] Result<CUdeviceptr> touched(CUstream stream, std::vector<Region> regions,
@@ -174,7 +173,6 @@ private:
     CUfunction m_wipe = nullptr;
     CUfunction m_scrub = nullptr;
     CUfunction m_scrubStack = nullptr;
-    CUfunction m_scrubDeep = nullptr;
     CUfunction m_probe = nullptr;
     CUfunction m_places = nullptr;
     CUfunction m_print = nullptr;

@@ -186,6 +186,11 @@ Result<CompileOutput> compileOnce(const Nvrtc &nvrtc, const std::string &source,
         const auto ptx = isVirtual ? output.binary : ptxOf(nvrtc, program);
         const cuda::LocalUse use = cuda::localUseOf({reinterpret_cast<const char *>(ptx.data()), ptx.size()});
         output.usesLocal = use.any;
+        if (use.isUnclear) {
+            output.ok = false;
+            output.log += "error: a text in quotes of its PTX (a pragma, or a file's name) has a backslash, which is not offered: "
+                          "where such a text ends cannot be told.\n";
+        }
         if (use.takesFromStack) {
             output.ok = false;
             output.log +=

@@ -57,7 +57,7 @@ public:
     Status enqueue(CUstream stream, std::size_t set) override;
     std::size_t setCount() const override { return m_sets.size(); }
     std::vector<std::string> kernels() const override;
-    std::size_t localBytes() const override;
+    bool usesLocal() const override;
     bool meets() const override;
     std::vector<Metric> metrics() const override;
 
@@ -353,12 +353,12 @@ Status PlanSubject::checkLocal(const PreparedLaunch &prepared) const
                     + " are overwritten between samples.");
 }
 
-std::size_t PlanSubject::localBytes() const
+bool PlanSubject::usesLocal() const
 {
-    std::size_t most = m_usesLocal ? 1 : 0; // frames, and what is written at an address, no attribute says
-    for (const PreparedLaunch &prepared : m_launches)
-        most = std::max(most, localBytesOf(prepared));
-    return most;
+    // Frames, and what is written at an address, no attribute says.
+    return m_usesLocal || std::any_of(m_launches.begin(), m_launches.end(), [&](const PreparedLaunch &prepared) {
+               return localBytesOf(prepared) > 0;
+           });
 }
 
 bool PlanSubject::meets() const

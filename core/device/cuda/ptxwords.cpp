@@ -33,6 +33,9 @@ LocalUse localUseOf(std::string_view ptx)
             at += comment;
         } else if (ptx[at] == '"') { // a file's name, or a pragma
             const auto end = ptx.find('"', at + 1);
+            // Who takes an escaped quote for the end of it reads code for words, and words for code.
+            const std::string_view words = ptx.substr(at, end == std::string_view::npos ? end : end - at);
+            use.isUnclear = use.isUnclear || words.find('\\') != std::string_view::npos;
             at = end == std::string_view::npos ? ptx.size() : end + 1;
         } else if (!isOfWord(ptx[at])) {
             ++at;

@@ -12,6 +12,8 @@ struct LocalUse {
     bool takesFromStack = false;
     /// It may write to local memory, by a name, an address or in the frames of functions: that may lie where no attribute says that there is any.
     bool any = false;
+    /// A text in quotes has a backslash, so that where it ends is a matter of opinion.
+    bool isUnclear = false;
 };
 [[nodiscard]] LocalUse localUseOf(std::string_view ptx);
 

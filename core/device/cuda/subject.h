@@ -38,8 +38,8 @@ public:
     /// Other buffers of the same names and sizes; not for plans, which are made anew.
     virtual void rebind(std::vector<AddressSet>) {}
     [[nodiscard]] virtual std::string version() const { return {}; }
-    /// The most local memory that a thread of it has, bytes.
-    [[nodiscard]] virtual std::size_t localBytes() const { return 0; }
+    /// Its threads may keep something in local memory.
+    [[nodiscard]] virtual bool usesLocal() const { return false; }
     /// Blocks of a launch wait for each other (a cooperative launch).
     [[nodiscard]] virtual bool meets() const { return false; }
     [[nodiscard]] virtual std::vector<Metric> metrics() const { return {}; }

@@ -567,7 +567,7 @@ Result<TimedSample> OpenClBackend::time(const TimedRun &run)
     const auto ns = subject.subject->run(sets, run.fillWord != 0 ? between : Subject::Between());
     if (!ns)
         return tl::unexpected(ns.error());
-    TimedSample sample{*ns / run.repeats, 0};
+    TimedSample sample{*ns, 0};
     if (run.fillWord != 0 && !subject.outputs.sets.empty()) {
         for (std::size_t i = 0; i < concerned; ++i) {
             if (auto looked =

@@ -12,10 +12,12 @@ namespace klineage::gate {
 
 namespace {
 
-/// Whether sums of such elements are about as large as what is added up.
+/// Whether sums of products of such elements are about as large as what is added up, or larger.
 bool isUsual(const workload::Distribution &d)
 {
-    if (d.kind != workload::DistributionKind::Normal && d.kind != workload::DistributionKind::Uniform)
+    using enum workload::DistributionKind;
+    constexpr std::array usual{Normal, Uniform, Large, Sigmoid, UnitRows, Integers, Bits};
+    if (std::find(usual.begin(), usual.end(), d.kind) == usual.end())
         return false;
     return d.parts.empty() && d.cancels == 0 && d.spike == 0 && d.pair == 0 && d.drift == 0 && d.factor == 1
            && d.lift == 0 && d.lastHead == 1;
@@ -45,7 +47,9 @@ double limitBeforeRounding(const workload::Workload &workload, const workload::C
             const bool isOperand = tensor.shape.size() > 1;
             const bool isSixteen = tensor.dtype == kernel::DType::F16 || tensor.dtype == kernel::DType::BF16;
             hasSixteen = hasSixteen || (isOperand && isSixteen);
-            return isUsual(d) && (!isOperand || isSixteen || tensor.dtype == kernel::DType::F8E4M3);
+            // Of others single precision itself rounds products.
+            const bool isExact = isSixteen || kernel::sizeOf(tensor.dtype) == 1;
+            return isUsual(d) && (!isOperand || isExact);
         });
     return fits && hasSixteen ? limit * std::sqrt(c.stretch)
                                     * std::max(1.0, termsOfSum(workload, c).value_or(0) / usualTerms)

@@ -37,7 +37,6 @@ constexpr std::array rowOperators{"softmax_rows", "layernorm_rows",  "rmsnorm_ro
 constexpr std::array addingUp{"softmax_rows",     "layernorm_rows", "rmsnorm_rows",
                               "add_rmsnorm_rows", "sum_rows",       "cumsum_rows"};
 
-constexpr std::array selections{"sort_rows", "topk_rows", "topk_sorted_rows"};
 constexpr int manyCopies = 32;
 
 /// Rows that lie so far below as a whole that their exponentials are all zero in single precision, or nearly; and rows that lie so many
@@ -54,12 +53,6 @@ constexpr double largePair =
     0x1p12; ///< in half precision a score is off by half, in single by nothing that counts
 
 constexpr std::array attentionOperators{"attention_varlen", "attention_varlen_causal"};
-
-template <typename List>
-bool contains(const List &list, std::string_view word)
-{
-    return std::find(list.begin(), list.end(), word) != list.end();
-}
 
 bool isProduct(const std::string &oracle)
 {
@@ -191,6 +184,27 @@ std::vector<workload::Case> fewHard(const workload::Workload &workload, std::uin
     return contents;
 }
 
+/// Cases as they are declared, at the timed shape: of operators of which no more is known, whose limits the file has set for these. Offsets are
+/// as they are timed. None of much work, whose oracle takes its time, and whose sums may be too long for such limits.
+std::vector<workload::Case> asDeclared(const workload::Workload &workload, CipherRandom &random)
+{
+    std::vector<const workload::Case *> cases = hardCases(workload);
+    const std::size_t most = isLittleWork(workload) ? 2 : isModestWork(workload) ? 1 : 0;
+    std::vector<workload::Case> contents;
+    for (std::uint64_t drawn = 20; !cases.empty() && contents.size() < most; ++drawn) {
+        const auto chosen = cases.begin() + static_cast<std::ptrdiff_t>(random.bits(drawn) % cases.size());
+        workload::Case &hard = contents.emplace_back(workload.cases.front());
+        nameAfter(hard, {*chosen});
+        for (const workload::Tensor &tensor : workload.tensors) {
+            const Distribution &declared = workload.distributionOf(tensor, **chosen);
+            if (tensor.role == workload::Role::Input && declared.kind != DistributionKind::Offsets)
+                hard.distributions[tensor.name] = declared;
+        }
+        cases.erase(chosen);
+    }
+    return contents;
+}
+
 /// All rows at some distance from zero, which operators take off: what rounding leaves of squares that are taken about zero is many times what is
 /// allowed. The limits are those of ordinary rows.
 std::optional<workload::Case> rowsApart(const workload::Workload &workload, double least, double most,
@@ -212,26 +226,22 @@ std::optional<workload::Case> rowsApart(const workload::Workload &workload, doub
     return hard;
 }
 
-/// Results that are small without exception, by how far below zero elements lie: what is lost of them does not hide behind large ones.
-std::optional<workload::Case> smallResults(const workload::Workload &workload, double drawn)
+/// Doubles of a selection that single precision does not tell from each other.
+std::optional<workload::Case> alikeInSingle(const workload::Workload &workload)
 {
-    constexpr double least = 7;
-    constexpr double most = 22;
-    if (workload.oracle != "silu")
-        return std::nullopt;
     workload::Case hard = workload.cases.front();
+    hard.name += " (alike in single precision)";
     for (const workload::Tensor &tensor : workload.tensors) {
-        Distribution d = workload.distributionOf(tensor, hard);
-        if (!holdsManyScales(tensor.dtype)
-            || (tensor.role == workload::Role::Input && d.kind != DistributionKind::Normal))
-            return std::nullopt;
         if (tensor.role != workload::Role::Input)
             continue;
-        d.mean = -(least + (most - least) * drawn);
-        d.stddev = 0.5;
-        hard.distributions[tensor.name] = d;
+        if (tensor.dtype != DType::F64 || !contains(selections, workload.oracle))
+            return std::nullopt;
+        Distribution &d = hard.distributions[tensor.name];
+        d = {};
+        d.mean = 1;
+        d.stddev = 0;
+        d.allBits = true;
     }
-    hard.name += " (small results)";
     return hard;
 }
 
@@ -355,7 +365,7 @@ std::vector<workload::Case> hardContents(const workload::Workload &workload, std
         add(allCases(workload, seed));
         for (workload::Case &content : fewHard(workload, seed))
             contents.push_back(std::move(content));
-        add(smallResults(workload, random.uniform(14)));
+        add(alikeInSingle(workload));
         // Three where there is little work, each of another distance.
         constexpr std::array distances{leastOffset, 22.0, 36.0, 60.0};
         for (std::size_t i = 0; i + 1 < distances.size(); ++i) {
@@ -389,6 +399,8 @@ std::vector<workload::Case> hardContents(const workload::Workload &workload, std
         }
     } else if (workload.oracle == "gated_delta_rule") {
         contents = hardRecurrences(workload, seed);
+    } else if (workload.oracle == "python") {
+        contents = asDeclared(workload, random);
     }
     for (workload::Case &content : contents)
         content.blended = true;

@@ -3,9 +3,12 @@
 
 #include "core/workload/workload.h"
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace klineage::gate {
@@ -32,12 +35,49 @@ inline constexpr double usualTerms = 8192;
 /// "timed (as large, masked)"
 void nameAfter(workload::Case &content, const std::vector<const workload::Case *> &cases);
 
+/// Oracles that order or choose elements and do not compute with them.
+inline constexpr std::array selections{"sort_rows", "topk_rows", "topk_sorted_rows"};
+
+template <typename List>
+bool contains(const List &list, std::string_view word)
+{
+    return std::find(list.begin(), list.end(), word) != list.end();
+}
+
 /// Holds powers of two far beyond those of half precision.
 [[nodiscard]] bool holdsManyScales(kernel::DType dtype);
+
+/// The two whose products are added up, and whether the sum runs down the second.
+struct Operands {
+    const workload::Tensor *first = nullptr;
+    const workload::Tensor *second = nullptr;
+    bool sumsDown = false;
+    std::int64_t terms = 0; ///< of a window's pixel, which come again for each; 0: of the whole sum
+
+    [[nodiscard]] bool has(const workload::Tensor &tensor) const
+    {
+        return &tensor == first || &tensor == second;
+    }
+};
+[[nodiscard]] std::optional<Operands> operandsOf(const workload::Workload &workload);
+
+// By how many octaves an operand is scaled: beyond what half precision has (of terms: of which it has few bits).
+inline constexpr int fewestOctaves = 17;
+inline constexpr int mostOctaves = 24;
+
+/// One operand times a power of two, the other divided by it; 1 where a tensor's type holds few of them.
+[[nodiscard]] double factorOf(const workload::Workload &workload, const workload::Tensor &tensor,
+                              std::uint64_t seed, bool other = false);
+
+/// Whole numbers at the timed shape: as large as they can be for sums to be exact, and as exact cases of products have them.
+[[nodiscard]] std::vector<workload::Case> hardIntegers(const workload::Workload &workload, std::uint64_t seed);
 
 /// hardContents() of products and convolutions.
 [[nodiscard]] std::vector<workload::Case> hardProducts(const workload::Workload &workload,
                                                        std::uint64_t seed);
+
+/// Of a tensor whose rows are heads.
+[[nodiscard]] bool hasOneHead(const workload::Workload &workload, const workload::Tensor &tensor);
 
 /// hardContents() of the delta rule.
 [[nodiscard]] std::vector<workload::Case> hardRecurrences(const workload::Workload &workload,

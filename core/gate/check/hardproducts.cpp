@@ -18,9 +18,6 @@ using kernel::DType;
 using workload::Distribution;
 using workload::DistributionKind;
 
-constexpr int fewestOctaves = 17; // beyond what half precision has (of terms: of which it has few bits)
-constexpr int mostOctaves = 24;
-
 /// What is left of sums, in units of the root of their number, which is what independent terms about zero leave: as much as half precision loses in
 /// few of a chain's additions, in more, in most of them; beyond that are low means, up to nearly the usual ones.
 struct Shares {
@@ -38,7 +35,7 @@ constexpr double farFromUsual =
 /// Tensor cores keep 13 bits behind the first one of the largest of a step's products and the sum. Of pairs that are of the same sixteen, and while what
 /// is left stays below the products, they lose an eighth of what an element may be off by, whatever the order of steps; sixteen or more products in
 /// half precision lose five to ten times as much as they do.
-constexpr Shares sharesOfBytes{1.0 / 12, 1.0 / 7};
+constexpr Shares sharesOfBytes{1.0 / 10, 1.0 / 6};
 constexpr double mostLeftOfBytes = 8; ///< of the largest sum's root mean square
 
 /// Operands of eight bits as large as they can be, and one so small that most of it is subnormal; where the result has room for that.
@@ -82,24 +79,6 @@ std::vector<workload::Case> scaledBytes(const workload::Workload &workload, std:
     return contents;
 }
 
-/// One operand times a power of two, the other divided by it; 1 where a tensor's type holds few of them.
-double factorOf(const workload::Workload &workload, const workload::Tensor &tensor, std::uint64_t seed,
-                bool other = false)
-{
-    if (!std::all_of(workload.tensors.begin(), workload.tensors.end(),
-                     [](const auto &each) { return holdsManyScales(each.dtype); }))
-        return 1;
-    CipherRandom random(seed, scaleStream);
-    const int octaves = fewestOctaves + static_cast<int>(random.bits(0) % (mostOctaves - fewestOctaves + 1));
-    const int first = (random.bits(1) % 2 == 0) != other ? octaves : -octaves;
-    for (const auto &[role, sign] : {std::pair{"a", 1}, {"b", -1}, {"data", 1}, {"weight", -1}}) {
-        const auto argument = workload.oracleArgs.find(role);
-        if (argument != workload.oracleArgs.end() && argument->second == tensor.name)
-            return std::exp2(sign * first);
-    }
-    return 1;
-}
-
 /// Half of the rows mixed; both operands times a power of two, so that their product is about what it was.
 std::optional<workload::Case> mixedOperands(const workload::Workload &workload, std::uint64_t seed)
 {
@@ -122,35 +101,6 @@ std::optional<workload::Case> mixedOperands(const workload::Workload &workload, 
         hard.distributions[tensor.name] = all;
     }
     return hard;
-}
-
-/// The two whose products are added up, and whether the sum runs down the second.
-struct Operands {
-    const workload::Tensor *first = nullptr;
-    const workload::Tensor *second = nullptr;
-    bool sumsDown = false;
-    std::int64_t terms = 0; ///< of a window's pixel, which come again for each; 0: of the whole sum
-
-    [[nodiscard]] bool has(const workload::Tensor &tensor) const
-    {
-        return &tensor == first || &tensor == second;
-    }
-};
-
-std::optional<Operands> operandsOf(const workload::Workload &workload)
-{
-    const bool isConvolution = workload.oracle == "conv2d_nhwc";
-    Operands operands{tensorOf(workload, isConvolution ? "data" : "a"),
-                      tensorOf(workload, isConvolution ? "weight" : "b"), workload.oracle != "matmul_nt"};
-    if (isConvolution && operands.first) {
-        const auto shape = workload.shapeOf(*operands.first, workload.cases.front());
-        if (!shape || shape->empty())
-            return std::nullopt;
-        operands.terms = shape->back();
-    }
-    const bool isComplete = operands.first && operands.second && operands.first->shape.size() > 1
-                            && operands.second->shape.size() > 1;
-    return isComplete ? std::optional(operands) : std::nullopt;
 }
 
 /// How much sums leave (ShareRanges).
@@ -455,63 +405,6 @@ std::optional<workload::Case> scaledTerms(const workload::Workload &workload, Ci
     return hard;
 }
 
-/// The largest of the powers of two up to which a type has all whole numbers; at most 2^12.
-double wholeUpTo(DType dtype)
-{
-    switch (dtype) {
-    case DType::BF16:
-        return 256;
-    case DType::F16:
-        return 2048;
-    default:
-        return 4096;
-    }
-}
-
-/// Whole numbers as large as they can be for sums of so many to be exact, and that times a power of two; where an exact case has such.
-std::optional<workload::Case> wholeNumbers(const workload::Workload &workload, std::uint64_t seed)
-{
-    const auto terms = termsOfSum(workload, workload.cases.front());
-    for (const workload::Case &c : workload.cases) {
-        if (!terms || !c.exact || !hasKind(workload, c, DistributionKind::Integers))
-            continue;
-        workload::Case hard = workload.cases.front();
-        hard.name += " (as " + c.name + ")";
-        hard.exact = true;
-        // Sums of so many random numbers stay below a third of this, with what adding rows first makes of them.
-        const double room = 0x1p24 / (16 * std::sqrt(*terms));
-        const double each = std::exp2(std::floor(0.5 * std::log2(room)));
-        double ofCase = 1;
-        double ofTypes = 1;
-        for (const workload::Tensor &tensor : workload.tensors) {
-            const Distribution &d = workload.distributionOf(tensor, c);
-            if (tensor.role != workload::Role::Input || tensor.shape.size() < 2)
-                continue;
-            ofCase *= std::max(std::abs(d.low), std::abs(d.high));
-            ofTypes *= std::min(each, wholeUpTo(tensor.dtype));
-        }
-        const bool wider = ofTypes > ofCase || ofCase > room;
-        for (const workload::Tensor &tensor : workload.tensors) {
-            if (tensor.role != workload::Role::Input)
-                continue;
-            Distribution d = workload.distributionOf(tensor, c);
-            // Tensor cores keep 14 bits of sums of eight-bit numbers: no more than the case itself can ask.
-            if (d.kind != DistributionKind::Integers || kernel::sizeOf(tensor.dtype) < 2)
-                return std::nullopt;
-            if (tensor.shape.size() > 1) { // an operand
-                if (wider) {
-                    d.high = std::min(each, wholeUpTo(tensor.dtype));
-                    d.low = -d.high;
-                }
-                d.factor = factorOf(workload, tensor, seed, true); // the other way round than mixed
-            }
-            hard.distributions[tensor.name] = d;
-        }
-        return hard;
-    }
-    return std::nullopt;
-}
-
 } // namespace
 
 bool holdsManyScales(DType dtype)
@@ -584,9 +477,8 @@ std::vector<workload::Case> hardProducts(const workload::Workload &workload, std
         }
     }
     add(mixedOperands(workload, seed));
-    add(wholeNumbers(workload, seed));
-    for (workload::Case &content : scaledBytes(workload, seed))
-        contents.push_back(std::move(content));
+    for (auto more : {hardIntegers(workload, seed), scaledBytes(workload, seed)})
+        contents.insert(contents.end(), more.begin(), more.end());
     return contents;
 }
 

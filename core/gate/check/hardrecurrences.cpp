@@ -82,6 +82,8 @@ std::optional<workload::Case> longMemory(const workload::Workload &workload)
     all.parts.push_back(ordinary);
     all.lastHead = ordinary.lastHead;
     hard.distributions[weights->name] = all;
+    if (const workload::Tensor *gates = tensorOf(workload, "g"); gates && hasOneHead(workload, *gates))
+        hard.distributions[gates->name] = openGates(); // of others those of one head are open in any content
     hard.name += " (long memory)";
     return hard;
 }

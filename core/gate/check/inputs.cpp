@@ -7,6 +7,7 @@
 #include "core/gate/check/parallel.h"
 #include "core/gate/check/randomorder.h"
 #include "core/gate/check/standing.h"
+#include "core/gate/check/stretch.h"
 #include "core/gate/check/terms.h"
 
 #include <algorithm>
@@ -237,7 +238,6 @@ void fillPaired(std::span<float> out, std::uint64_t first, std::uint64_t rowLeng
 }
 
 constexpr std::uint64_t noRow = ~std::uint64_t{0};
-constexpr std::uint64_t ownerStream = std::uint64_t{3} << 32; // no tensor's
 constexpr std::uint64_t pairStream = ownerStream + 1;         // no tensor's
 constexpr std::uint64_t partStreams = 64;                     // apart from those of other tensors
 
@@ -265,43 +265,6 @@ void fillPatchwork(std::span<float> out, std::uint64_t first, std::uint64_t rows
         i += count;
     }
 }
-
-/// One group of heads over a stretch of tokens; see Distribution::headGroups.
-class Stretch
-{
-public:
-    /// shape: [batch, token, head, …]
-    Stretch(std::span<const std::int64_t> shape, std::int64_t headGroups, std::uint64_t seed)
-        : m_tokens(static_cast<std::uint64_t>(shape[1]))
-        , m_heads(static_cast<std::uint64_t>(shape[2]))
-    {
-        constexpr std::uint64_t stretchStream = ownerStream + 3; // no tensor's
-        constexpr std::uint64_t mostHalvings = 4;
-        for (std::size_t i = 3; i < shape.size(); ++i)
-            m_inner *= static_cast<std::uint64_t>(shape[i]);
-        CipherRandom random(seed, stretchStream);
-        m_groups = std::min(static_cast<std::uint64_t>(headGroups), m_heads);
-        m_group = random.bits(0) % m_groups;
-        m_length = std::max<std::uint64_t>(1, m_tokens >> (1 + random.bits(1) % mostHalvings));
-        m_begin = random.bits(2) % (m_tokens - m_length + 1);
-    }
-
-    [[nodiscard]] bool has(std::uint64_t element) const
-    {
-        const std::uint64_t head = element / m_inner % m_heads;
-        const std::uint64_t token = element / (m_inner * m_heads) % m_tokens;
-        return token - m_begin < m_length && head * m_groups / m_heads == m_group;
-    }
-
-private:
-    std::uint64_t m_tokens;
-    std::uint64_t m_heads;
-    std::uint64_t m_inner = 1;
-    std::uint64_t m_groups = 1;
-    std::uint64_t m_group = 0;
-    std::uint64_t m_begin = 0;
-    std::uint64_t m_length = 1;
-};
 
 bool isStretched(const HostTensor &tensor, const Distribution &d)
 {
@@ -371,18 +334,46 @@ void fillPieces(std::span<float> out, std::uint64_t first, std::uint64_t rows, s
     }
 }
 
-/// Steps of at least 1 that add up to `end`; random ones are between about a third and nearly twice their mean.
+/// Steps of at least 1 that add up to `end`; random ones are between about a third and nearly twice their mean, but for one in one of four contents,
+/// which is about half of all.
 void fillOffsets(HostTensor &tensor, const Distribution &d, std::uint64_t seed, std::uint64_t stream)
 {
     CipherRandom random(seed, 2 * stream);
     const std::size_t steps = tensor.elements() - 1;
     std::vector<double> sums(steps + 1, 0.0);
-    for (std::size_t i = 0; i < steps; ++i)
-        sums[i + 1] = sums[i] + (d.even ? 1.0 : 0.5 + random.uniform(i));
+    const std::size_t longest = random.bits(steps + 1) % 4 == 0 ? random.bits(steps) % steps : steps;
+    for (std::size_t i = 0; i < steps; ++i) {
+        const double step = i == longest ? static_cast<double>(steps) : 0.5 + random.uniform(i);
+        sums[i + 1] = sums[i] + (d.even ? 1.0 : step);
+    }
     const double spare = d.high - static_cast<double>(steps);
     for (std::size_t i = 0; i <= steps; ++i) {
         const double offset = static_cast<double>(i) + std::floor(spare * (sums[i] / sums[steps]));
         kernel::storeElement(tensor.bytes.data(), tensor.dtype, i, offset);
+    }
+}
+
+/// As fillPiece() has them, and also those that single precision does not hold.
+void storeIntegers(HostTensor &tensor, const Distribution &d, std::uint64_t seed, std::uint64_t stream)
+{
+    const auto range = static_cast<std::uint64_t>(d.high - d.low + 1);
+    parallelRanges(tensor.elements(), usualGrain, [&](std::size_t begin, std::size_t end) {
+        CipherRandom random(seed, 2 * stream);
+        for (std::size_t i = begin; i < end; ++i)
+            kernel::storeElement(tensor.bytes.data(), tensor.dtype, i,
+                                 d.low + static_cast<double>(random.bits(i) % range));
+    });
+}
+
+/// Elements [first, …) of doubles, each off by what single precision does not see.
+void addLowBits(std::span<std::byte> target, std::uint64_t first, std::uint64_t seed, std::uint64_t stream)
+{
+    constexpr std::uint64_t lowStreams = std::uint64_t{6} << 32; // no tensor's
+    CipherRandom random(seed, lowStreams + stream);
+    for (std::size_t i = 0; i < target.size() / sizeof(double); ++i) {
+        const double value = kernel::loadElement(target.data(), kernel::DType::F64, i);
+        kernel::storeElement(target.data(), kernel::DType::F64, i,
+                             value * (1 + 0x1p-25 * random.uniform(first + i)));
     }
 }
 
@@ -453,6 +444,9 @@ void generate(HostTensor &tensor, const Distribution &distribution, std::uint64_
     tensor.bytes.resize(count * size);
     if (distribution.parts.empty() && distribution.kind == DistributionKind::Offsets)
         return fillOffsets(tensor, distribution, seed, stream);
+    if (distribution.parts.empty() && distribution.kind == DistributionKind::Integers
+        && !kernel::isFloat(tensor.dtype))
+        return storeIntegers(tensor, distribution, seed, stream);
     // Whole rows a piece where rows matter, and an even number of them for the pairs of fillNormal().
     const std::size_t rows = 2 * tensor.rowLength();
     const bool isPaired = distribution.cancels != 0 && tensor.shape.size() > 1;
@@ -485,6 +479,8 @@ void generate(HostTensor &tensor, const Distribution &distribution, std::uint64_
         }
         applyStandingHardness(values, begin, tensor.rowLength(), distribution, seed, stream);
         store(values, tensor.bytes.data() + begin * size, tensor.dtype);
+        if (distribution.allBits)
+            addLowBits({tensor.bytes.data() + begin * size, values.size() * size}, begin, seed, stream);
     });
 }
 

@@ -28,8 +28,8 @@ void rememberInOneHead(workload::Workload &workload)
     const workload::Tensor *gates = tensorOf(workload, "g");
     const workload::Tensor *weights = tensorOf(workload, "beta");
     workload::Case &timed = workload.cases.front();
-    if (!gates || !weights)
-        return;
+    if (!gates || !weights || hasOneHead(workload, *gates))
+        return; // all of it would be open, and no gate seen
     Distribution open = workload.distributionOf(*gates, timed);
     Distribution small = workload.distributionOf(*weights, timed);
     if (open.kind != DistributionKind::LogGates || small.kind != DistributionKind::Sigmoid)
@@ -53,6 +53,19 @@ void liftRows(workload::Workload &workload)
     }
 }
 
+/// Doubles of a selection have all of their bits, of which an order can hang.
+void fillAllBits(workload::Workload &workload)
+{
+    workload::Case &timed = workload.cases.front();
+    for (const workload::Tensor &tensor : workload.tensors) {
+        if (tensor.role != workload::Role::Input || tensor.dtype != kernel::DType::F64)
+            continue;
+        Distribution full = workload.distributionOf(tensor, timed);
+        full.allBits = true;
+        timed.distributions[tensor.name] = full;
+    }
+}
+
 } // namespace
 
 workload::Workload withStandingHardness(workload::Workload workload)
@@ -61,6 +74,8 @@ workload::Workload withStandingHardness(workload::Workload workload)
         rememberInOneHead(workload);
     else if (workload.oracle == "softmax_rows")
         liftRows(workload);
+    else if (contains(selections, workload.oracle))
+        fillAllBits(workload);
     return workload;
 }
 
@@ -68,6 +83,7 @@ bool saysTheSame(Distribution one, Distribution other)
 {
     one.lastHead = other.lastHead;
     one.lift = other.lift;
+    one.allBits = other.allBits;
     return one == other;
 }
 

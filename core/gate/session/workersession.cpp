@@ -530,6 +530,7 @@ WorkerResult<std::vector<TimedSample>> WorkerSession::time(const std::vector<Tim
             {ErrorCode::Protocol, "The worker sent another number of samples than was asked for.", {}});
     std::size_t at = 0;
     for (std::size_t i = 0; i < sequence.size(); ++i) {
+        timed->samples[i].ns /= std::max(1, sequence[i].repeats);
         auto &own = timed->samples[i].prints;
         own.resize(printsOf(sequence[i]));
         const std::size_t size = own.size() * sizeof(TilePrint);

@@ -98,10 +98,12 @@ TrialEnd compilerEnd(const WorkerFailure &failure, const Where &where)
     return end;
 }
 
-/// What no compiler is asked about: source in OpenCL C that asks for more than a candidate may have.
+/// What no compiler is asked about: source that asks for more than a candidate may have.
 std::optional<Verdict> refusedSource(const PreparedCandidate &prepared)
 {
-    const auto refused = refusedInOpenCl(prepared.candidate.source, prepared.candidate.tunables);
+    const auto refused = prepared.candidate.surface->compiledApart
+                             ? refusedInCuda(prepared.candidate.source)
+                             : refusedInOpenCl(prepared.candidate.source, prepared.candidate.tunables);
     if (!refused)
         return std::nullopt;
     CompileOutput output;
@@ -156,6 +158,8 @@ StageResult<void> compileCandidate(PreparedCandidate &prepared, CompilerSession 
     Where where;
     where.stage = Stage::Compile;
     where.subject = prepared.label;
+    if (auto refused = prepared.candidate.surface->compilerDecides ? std::nullopt : refusedSource(prepared))
+        return tl::unexpected<TrialEnd>(std::move(*refused));
     auto output = compiler.compile({kernel::toString(prepared.candidate.surface), prepared.candidate.source,
                                     prepared.name, prepared.tunables, target, prepared.launches},
                                    std::min(limitSeconds, compileLimitSeconds), stop);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <vector>
 
 namespace klineage::gate {
@@ -200,13 +201,52 @@ const char *complaintAbout(const Line &whole)
     return nullptr;
 }
 
+std::string say(int line, const std::string &what)
+{
+    return "<candidate>:" + std::to_string(line) + ":1: error: " + what;
+}
+
+/// Whether some of the words, one behind the other, are this name.
+bool isMadeOf(std::string_view name, const std::set<std::string_view> &words)
+{
+    std::vector<bool> reached(name.size() + 1, false);
+    reached[0] = true;
+    for (std::size_t at = 0; at < name.size(); ++at) {
+        for (std::size_t end = at + 1; reached[at] && end <= name.size(); ++end)
+            reached[end] = reached[end] || words.contains(name.substr(at, end - at));
+    }
+    return reached[name.size()];
+}
+
 } // namespace
+
+std::optional<std::string> refusedInCuda(std::string_view source)
+{
+    const std::string plain = plainSource(source);
+    const bool pastes = plain.find("##") != std::string::npos || plain.find("%:%:") != std::string::npos;
+    std::set<std::string_view> words;
+    int line = 1;
+    for (std::size_t at = 0; at < plain.size(); ++at) {
+        std::size_t end = at;
+        while (end < plain.size() && isWordCharacter(plain[end]))
+            ++end;
+        if (end > at) {
+            const std::string_view word = std::string_view(plain).substr(at, end - at);
+            words.insert(word);
+            for (const std::string_view name : {"__TIME__", "__DATE__", "__TIMESTAMP__"}) {
+                if (word == name || (pastes && name.find(word) != std::string_view::npos && isMadeOf(name, words)))
+                    return say(line, "a candidate is not told when it is compiled (" + std::string(name) + ")");
+            }
+            at = end - 1;
+        } else if (plain[at] == '\n') {
+            ++line;
+        }
+    }
+    return std::nullopt;
+}
 
 std::optional<std::string> refusedInOpenCl(std::string_view source, std::span<const kernel::Tunable> tunables)
 {
-    const auto say = [](int line, const char *what) {
-        return "<candidate>:" + std::to_string(line) + ":1: error: " + what;
-    };
     for (const std::string_view trigraph : {"?"
                                             "?=",
                                             "?"

@@ -17,4 +17,8 @@ namespace klineage::gate {
 [[nodiscard]] std::optional<std::string> refusedInOpenCl(std::string_view source,
                                                          std::span<const kernel::Tunable> tunables = {});
 
+/// What a CUDA source says of when it is compiled (__TIME__, __DATE__, __TIMESTAMP__), put together with ## too: beside a device's clock that tells
+/// a trial from later. As above.
+[[nodiscard]] std::optional<std::string> refusedInCuda(std::string_view source);
+
 } // namespace klineage::gate

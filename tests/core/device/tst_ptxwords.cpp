@@ -34,6 +34,7 @@ private slots:
         QTest::newRow("in names") << QByteArray("mov.u32 %local, alloca_2; // $alloca") << false << false;
         QTest::newRow("a comment without end") << QByteArray("ret; /* alloca") << false << false;
         QTest::newRow("a string without end") << QByteArray("ret; \"alloca") << false << false;
+        QTest::newRow("an escaped quote") << QByteArray(".file 1 \"a\\\"b\"\ncall f; \"") << false << false;
         QTest::newRow("empty") << QByteArray() << false << false;
     }
 
@@ -43,6 +44,7 @@ private slots:
         const LocalUse use = localUseOf({ptx.constData(), static_cast<std::size_t>(ptx.size())});
         QTEST(use.takesFromStack, "takes");
         QTEST(use.any, "any");
+        QCOMPARE(use.isUnclear, ptx.contains('\\'));
     }
 };
 

@@ -124,6 +124,32 @@ private slots:
         QVERIFY(refused("alloca"));
     }
 
+    void cuda_data()
+    {
+        QTest::addColumn<QByteArray>("source");
+        QTest::addColumn<int>("line");
+        QTest::newRow("nothing") << QByteArray("__global__ void k(float *x) { x[0] = clock64(); }") << 0;
+        QTest::newRow("the time") << QByteArray("\nconstexpr char t[] = __TIME__;") << 2;
+        QTest::newRow("the day") << QByteArray("const char *t = __DATE__;") << 1;
+        QTest::newRow("over lines") << QByteArray("const char *t = __TI\\\nME__;") << 1;
+        QTest::newRow("put together") << QByteArray("#define JOIN(a, b) a##b\nconst char *t = JOIN(__TI, ME__);") << 2;
+        QTest::newRow("of three") << QByteArray("#define J(a, b) a %:%: b\nJ(__, J(DA,\nTE__))") << 3;
+        QTest::newRow("apart") << QByteArray("int __TI, ME__;") << 0;
+        QTest::newRow("pastes others") << QByteArray("#define JOIN(a, b) a##b\nint JOIN(name, __);") << 0;
+        QTest::newRow("in a comment") << QByteArray("// __TIME__\nint a; /* __DATE__ */") << 0;
+    }
+
+    void cuda()
+    {
+        QFETCH(QByteArray, source);
+        QFETCH(int, line);
+        const auto refused = klineage::gate::refusedInCuda(source.toStdString());
+        QCOMPARE(refused.has_value(), line > 0);
+        if (refused)
+            QVERIFY2(refused->starts_with("<candidate>:" + std::to_string(line) + ":1: error: "),
+                     refused->c_str());
+    }
+
     void sources()
     {
         QFETCH(QByteArray, source);

@@ -287,8 +287,12 @@ void TestWorkload::messages_data()
     row("integers out of order", "{ kind = \"uniform\", low = -1, high = 2.5 }",
         "{ kind = \"integers\", low = 3, high = 3 }", "w.toml:14:16: 'low' is not below 'high'.");
     row("integers too large", "{ kind = \"uniform\", low = -1, high = 2.5 }",
+        "{ kind = \"integers\", low = 0, high = 9007199254740993 }",
+        "w.toml:14:16: 'low' and 'high' are not within -2^53 to 2^53.");
+    row("integers too large to add up", "{ kind = \"uniform\", low = -1, high = 2.5 }",
         "{ kind = \"integers\", low = 0, high = 16777217 }",
-        "w.toml:14:16: 'low' and 'high' are not within -2^24 to 2^24.");
+        "w.toml:31:1: integers of what is added up are within -2^24 to 2^24; selections and Python oracles have "
+        "more.");
     row("tensor too large", "{ R = 3, C = 4 }", "{ R = 2000000, C = 2000000 }",
         "w.toml:26:1: 'x' is larger than 64 GiB in case 'small'.");
     row("extent too large", "{ R = 3, C = 4 }", "{ R = 1, C = 2147483647 }",
