@@ -143,7 +143,7 @@ ProfilePanel::ProfilePanel(WorkspaceModel *workspace, Selection *selection, QWid
 }
 
 /// The tabs stay whole; what they are about stands below them where there is no room for it beside them. What bounds the kernel is left
-/// out where that is not enough, the findings say it too; then the middle of the words, of which the end tells devices apart.
+/// out where that is not enough, the findings say it too; then parts of the words from the end, which the tool tip has.
 void ProfilePanel::makeRoom()
 {
     const int whole = width() - 2 * headerMargin;
@@ -157,9 +157,13 @@ void ProfilePanel::makeRoom()
     const int rest = room - (showBound ? chip : 0);
     m_caption->setAlignment((isBeside ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
     m_caption->setVisible(!m_captionText.isEmpty());
-    m_caption->setText(rest < leastName
-                           ? QString()
-                           : m_caption->fontMetrics().elidedText(m_captionText, Qt::ElideMiddle, rest));
+    // What comes first says most: a device, and what a trial's figures rest on, go before a word is cut.
+    QString caption = m_captionText;
+    const QString between = QStringLiteral(" · ");
+    while (m_caption->fontMetrics().horizontalAdvance(caption) > rest && caption.contains(between))
+        caption.truncate(caption.lastIndexOf(between));
+    m_caption->setText(
+        rest < leastName ? QString() : m_caption->fontMetrics().elidedText(caption, Qt::ElideMiddle, rest));
     m_caption->setToolTip(m_captionText);
     fitColumns();
 }

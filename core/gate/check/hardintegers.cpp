@@ -29,10 +29,11 @@ bool isUnsigned(DType dtype)
 /// Sums of whole numbers are exact so far: in 32 bits where results are whole numbers of so many, else in single precision.
 double exactUpTo(const workload::Workload &workload)
 {
-    const bool areWhole = std::all_of(workload.tensors.begin(), workload.tensors.end(), [](const auto &tensor) {
-        return tensor.role != workload::Role::Output
-               || (!kernel::isFloat(tensor.dtype) && kernel::sizeOf(tensor.dtype) >= 4);
-    });
+    const bool areWhole =
+        std::all_of(workload.tensors.begin(), workload.tensors.end(), [](const auto &tensor) {
+            return tensor.role != workload::Role::Output
+                   || (!kernel::isFloat(tensor.dtype) && kernel::sizeOf(tensor.dtype) >= 4);
+        });
     return areWhole ? 0x1p31 : 0x1p24;
 }
 
@@ -140,8 +141,8 @@ std::optional<workload::Case> wholeNumbers(const workload::Workload &workload, s
 /// sums; and of eight bits nothing but zeros and the extreme.
 std::vector<workload::Case> wholeTypes(const workload::Workload &workload, std::uint64_t seed)
 {
-    constexpr double least = 16;
-    constexpr double most = 60; ///< sixteen products of which are finite in half precision
+    constexpr double least = 28; ///< below which few sums of sixteen products need a twelfth bit
+    constexpr double most = 60;  ///< sixteen products of which are finite in half precision
     const auto operands = operandsOf(workload);
     if (!operands || kernel::isFloat(operands->first->dtype) || kernel::isFloat(operands->second->dtype))
         return {};

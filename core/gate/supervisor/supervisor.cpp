@@ -18,6 +18,7 @@
 #include "core/gate/session/compileahead.h"
 #include "core/gate/session/sandbox.h"
 #include "core/gate/session/sanitizer.h"
+#include "core/gate/supervisor/apart.h"
 #include "core/gate/supervisor/outcometext.h"
 #include "core/gate/supervisor/seedcount.h"
 #include "core/gate/supervisor/seedpool.h"
@@ -257,16 +258,22 @@ StageResult<void> Supervisor::Private::profile(PreparedCandidate &prepared, cons
     ProfileRequest wanted;
     std::vector<Evidence> notes;
     WorkerSession *worker = &context.session;
-    if (trial.surface.device().isHost) {
+    const FreshWorker fresh = [&]() -> StageResult<WorkerSession *> {
+        worker->discard();
+        const auto started = session(trial.surface->device, context.stop);
+        if (!started)
+            return tl::unexpected(environmentEnd(started.error()));
+        worker = *started;
+        worker->beginTrial(context.stop, context.deadline);
+        return worker;
+    };
+    const bool isHost = trial.surface.device().isHost;
+    if (isHost) {
         // Kernels on the CPU run in the worker's process, whose memory keeps what checked runs left outside of buffers. What is timed runs in
         // another one.
         retired = std::move(sessions[trial.surface->device]);
-        retired->discard();
-        const auto fresh = session(trial.surface->device, context.stop);
-        if (!fresh)
-            return tl::unexpected(environmentEnd(fresh.error()));
-        worker = *fresh;
-        worker->beginTrial(context.stop, context.deadline);
+        if (auto started = fresh(); !started)
+            return tl::unexpected(started.error());
     }
     for (;;) {
         TrialContext mine{context.job,      *worker,
@@ -285,7 +292,7 @@ StageResult<void> Supervisor::Private::profile(PreparedCandidate &prepared, cons
         const auto done = profileCandidate(prepared, correct, compiler, wanted, mine, noise, attempt);
         if (done) {
             trial = std::move(attempt);
-            return {};
+            return isHost ? tellApart(prepared, correct, compiler, mine, fresh, trial) : StageResult<void>();
         }
         const auto *verdict = std::get_if<Verdict>(&done.error().end);
         if (done.error().culprit == Culprit::Candidate || !verdict)
@@ -294,12 +301,8 @@ StageResult<void> Supervisor::Private::profile(PreparedCandidate &prepared, cons
         const bool parent = done.error().culprit == Culprit::Parent;
         (parent ? wanted.withParent : wanted.withReference) = false;
         notes.push_back({parent ? "parent" : "reference", "not compared: " + verdict->message});
-        worker->discard();
-        const auto fresh = session(prepared.candidate.surface->device, context.stop);
-        if (!fresh)
-            return tl::unexpected(environmentEnd(fresh.error()));
-        worker = *fresh;
-        worker->beginTrial(context.stop, context.deadline);
+        if (auto started = fresh(); !started)
+            return tl::unexpected(started.error());
     }
 }
 

@@ -228,7 +228,7 @@ private:
             point.step.isEmpty() || point.tone == Tone::Neutral ? Ink{Role::Text} : inkOf(point.tone);
         PictureText whole;
         whole.at = {x, top};
-        whole.sides = {Qt::AlignTop, Qt::AlignTop | Qt::AlignRight, Qt::AlignTop | Qt::AlignLeft};
+        whole.sides = {Qt::AlignTop, Qt::AlignTop | Qt::AlignRight};
         whole.width = 0.96;
         whole.gap = aboveBar;
         whole.priority = stepPriority + gain + (isCurrent ? 1000 : 0);
@@ -246,7 +246,8 @@ private:
         medium.runs.resize(2);
         medium.priority = stepPriority - 20 + gain;
         medium.unless = wholeAt;
-        medium.sides.push_back(Qt::AlignRight | Qt::AlignBottom);
+        medium.sides = {Qt::AlignTop, Qt::AlignTop | Qt::AlignRight, Qt::AlignRight | Qt::AlignBottom,
+                        Qt::AlignTop | Qt::AlignLeft};
         m_picture.texts.push_back(medium);
         PictureText little;
         little.at = {x, y};
