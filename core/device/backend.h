@@ -170,7 +170,7 @@ struct SampledCode {
 };
 
 struct TimedSample {
-    double ns = 0;       ///< of one run; from a backend, of all of them: who divides them must not share memory with a candidate
+    double ns = 0;       ///< of one run; as a backend says it, of all of them: the supervisor divides
     double clockMhz = 0; ///< cycles over nanoseconds around the sample; 0: not known
     /// Of the outputs as the sample left them, launch by launch: [launch][output][tile]. Empty without fill word or setOutputs().
     std::vector<TilePrint> prints{};

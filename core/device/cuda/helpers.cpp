@@ -24,7 +24,8 @@ constexpr unsigned printThreads = 512;
 constexpr std::uint64_t leastPiece = std::uint64_t{16} << 10;
 constexpr std::uint64_t mostPiece = std::uint64_t{512} << 10;
 constexpr unsigned piecesPerMultiprocessor = 16;
-static_assert(mostLocalBytes == std::size_t{16} << 10, "what a plan may have is what klineage_scrub_stack overwrites");
+static_assert(mostLocalBytes == std::size_t{16} << 10,
+              "what a plan may have is what klineage_scrub_stack overwrites");
 /// The device hands memory out in pieces of this size: no candidate's buffer lies in one of these.
 constexpr std::size_t pieceBytes = std::size_t{2} << 20;
 

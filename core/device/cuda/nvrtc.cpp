@@ -188,8 +188,9 @@ Result<CompileOutput> compileOnce(const Nvrtc &nvrtc, const std::string &source,
         output.usesLocal = use.any;
         if (use.isUnclear) {
             output.ok = false;
-            output.log += "error: a text in quotes of its PTX (a pragma, or a file's name) has a backslash, which is not offered: "
-                          "where such a text ends cannot be told.\n";
+            output.log +=
+                "error: a text in quotes of its PTX (a pragma, or a file's name) has a backslash, which is not offered: "
+                "where such a text ends cannot be told.\n";
         }
         if (use.takesFromStack) {
             output.ok = false;

@@ -132,7 +132,8 @@ private slots:
         QTest::newRow("the time") << QByteArray("\nconstexpr char t[] = __TIME__;") << 2;
         QTest::newRow("the day") << QByteArray("const char *t = __DATE__;") << 1;
         QTest::newRow("over lines") << QByteArray("const char *t = __TI\\\nME__;") << 1;
-        QTest::newRow("put together") << QByteArray("#define JOIN(a, b) a##b\nconst char *t = JOIN(__TI, ME__);") << 2;
+        QTest::newRow("put together")
+            << QByteArray("#define JOIN(a, b) a##b\nconst char *t = JOIN(__TI, ME__);") << 2;
         QTest::newRow("of three") << QByteArray("#define J(a, b) a %:%: b\nJ(__, J(DA,\nTE__))") << 3;
         QTest::newRow("apart") << QByteArray("int __TI, ME__;") << 0;
         QTest::newRow("pastes others") << QByteArray("#define JOIN(a, b) a##b\nint JOIN(name, __);") << 0;
