@@ -17,7 +17,7 @@ namespace klineage::app {
 namespace {
 
 constexpr int lookMs = 30;
-constexpr int looksNeeded = 4;        // panels that work in steps have come to rest
+constexpr int looksNeeded = 4;         // panels that work in steps have come to rest
 constexpr qint64 deviceWaitMs = 20000; // a picture without the devices is better than none
 constexpr qint64 limitMs = 30000;
 

@@ -30,8 +30,8 @@ constexpr std::size_t maxReferences = 16;
 constexpr std::size_t maxRank = 8;
 constexpr std::size_t maxArguments = 64;
 constexpr std::int64_t maxExtent = (std::int64_t{1} << 31) - 1;
-constexpr std::int64_t maxInteger = std::int64_t{1} << 53;   // every one of them is exact in f64
-constexpr double maxSummed = 0x1p24;                         // and in f32
+constexpr std::int64_t maxInteger = std::int64_t{1} << 53; // every one of them is exact in f64
+constexpr double maxSummed = 0x1p24;                       // and in f32
 constexpr double maxTensorBytes = 68719476736.0; // 64 GiB: no device holds more in one tensor and its copies
 
 /// A finite number as JSON has them: what both languages read alike.
@@ -432,11 +432,13 @@ private:
         bool tooLarge = std::any_of(m_workload.tensors.begin(), m_workload.tensors.end(),
                                     [&](const Tensor &tensor) { return isTooLarge(tensor.distribution); });
         for (const Case &c : m_workload.cases)
-            tooLarge = tooLarge || std::any_of(c.distributions.begin(), c.distributions.end(), [&](const auto &entry) {
-                           return isTooLarge(entry.second);
-                       });
+            tooLarge = tooLarge
+                       || std::any_of(c.distributions.begin(), c.distributions.end(),
+                                      [&](const auto &entry) { return isTooLarge(entry.second); });
         if (tooLarge)
-            m_root.fail("oracle", "integers of what is added up are within -2^24 to 2^24; selections and Python oracles have more.");
+            m_root.fail(
+                "oracle",
+                "integers of what is added up are within -2^24 to 2^24; selections and Python oracles have more.");
     }
 
     void checkNames(const TomlTable &table, const char *key, const kernel::Expression &expression) const

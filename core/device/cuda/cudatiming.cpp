@@ -159,8 +159,7 @@ Result<TimedSample> CudaBackend::time(const TimedRun &run)
         return tl::unexpected(before.error());
     if (helped && run.fillWord != 0) {
         // Before samples of every side, when one of them needs it: they find the device equally busy when their own work arrives.
-        const bool usesLocal =
-            m_held.anySubject([](const Entry &each) { return each.subject->usesLocal(); });
+        const bool usesLocal = m_held.anySubject([](const Entry &each) { return each.subject->usesLocal(); });
         if (auto filled = m_helpers.refill(m_stream.get(), subject.fills, run.fillWord, usesLocal); !filled)
             return tl::unexpected(filled.error());
     }
@@ -294,8 +293,7 @@ Result<EnergyReading> CudaBackend::energy(const TimedRun &run, double seconds)
     const auto graph = replay(**subject, run);
     if (!graph)
         return tl::unexpected(graph.error());
-    const int launches =
-        std::clamp(static_cast<int>(betweenReadingsNs / first->ns), 1, 10'000);
+    const int launches = std::clamp(static_cast<int>(betweenReadingsNs / first->ns), 1, 10'000);
     EnergyReading reading;
     double last = -1;
     double begun = -1;

@@ -356,9 +356,9 @@ Status PlanSubject::checkLocal(const PreparedLaunch &prepared) const
 bool PlanSubject::usesLocal() const
 {
     // Frames, and what is written at an address, no attribute says.
-    return m_usesLocal || std::any_of(m_launches.begin(), m_launches.end(), [&](const PreparedLaunch &prepared) {
-               return localBytesOf(prepared) > 0;
-           });
+    return m_usesLocal
+           || std::any_of(m_launches.begin(), m_launches.end(),
+                          [&](const PreparedLaunch &prepared) { return localBytesOf(prepared) > 0; });
 }
 
 bool PlanSubject::meets() const

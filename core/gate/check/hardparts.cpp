@@ -89,7 +89,8 @@ std::optional<Operands> operandsOf(const workload::Workload &workload)
     return isComplete ? std::optional(operands) : std::nullopt;
 }
 
-double factorOf(const workload::Workload &workload, const workload::Tensor &tensor, std::uint64_t seed, bool other)
+double factorOf(const workload::Workload &workload, const workload::Tensor &tensor, std::uint64_t seed,
+                bool other)
 {
     if (!std::all_of(workload.tensors.begin(), workload.tensors.end(),
                      [](const auto &each) { return holdsManyScales(each.dtype); }))

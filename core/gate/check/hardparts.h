@@ -70,7 +70,8 @@ inline constexpr int mostOctaves = 24;
                               std::uint64_t seed, bool other = false);
 
 /// Whole numbers at the timed shape: as large as they can be for sums to be exact, and as exact cases of products have them.
-[[nodiscard]] std::vector<workload::Case> hardIntegers(const workload::Workload &workload, std::uint64_t seed);
+[[nodiscard]] std::vector<workload::Case> hardIntegers(const workload::Workload &workload,
+                                                       std::uint64_t seed);
 
 /// hardContents() of products and convolutions.
 [[nodiscard]] std::vector<workload::Case> hardProducts(const workload::Workload &workload,

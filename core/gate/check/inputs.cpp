@@ -238,8 +238,8 @@ void fillPaired(std::span<float> out, std::uint64_t first, std::uint64_t rowLeng
 }
 
 constexpr std::uint64_t noRow = ~std::uint64_t{0};
-constexpr std::uint64_t pairStream = ownerStream + 1;         // no tensor's
-constexpr std::uint64_t partStreams = 64;                     // apart from those of other tensors
+constexpr std::uint64_t pairStream = ownerStream + 1; // no tensor's
+constexpr std::uint64_t partStreams = 64;             // apart from those of other tensors
 
 /// How many rows at the beginning all have the last, ordinary, distribution: none in half of the contents, up to half of them in the
 /// others, in which the first rows say nothing of what follows.

@@ -234,8 +234,10 @@ std::optional<std::string> refusedInCuda(std::string_view source)
             const std::string_view word = std::string_view(plain).substr(at, end - at);
             words.insert(word);
             for (const std::string_view name : {"__TIME__", "__DATE__", "__TIMESTAMP__"}) {
-                if (word == name || (pastes && name.find(word) != std::string_view::npos && isMadeOf(name, words)))
-                    return say(line, "a candidate is not told when it is compiled (" + std::string(name) + ")");
+                if (word == name
+                    || (pastes && name.find(word) != std::string_view::npos && isMadeOf(name, words)))
+                    return say(line,
+                               "a candidate is not told when it is compiled (" + std::string(name) + ")");
             }
             at = end - 1;
         } else if (plain[at] == '\n') {

@@ -137,7 +137,7 @@ private slots:
         QTest::newRow("half precision") << "half-gemm" << 1.0 / 8 << 1.0 << true;
         QTest::newRow("convolution") << "small-conv" << 1.0 / 8 << 1.0 << true;
         QTest::newRow("a larger convolution") << "middle-conv" << 1.0 / 8 << 1.0 << true;
-        QTest::newRow("bytes") << "small-fp8" << 1.0 / 12 << 1.0 / 7 << false;
+        QTest::newRow("bytes") << "small-fp8" << 1.0 / 10 << 1.0 / 6 << false;
     }
     void sharesAreDrawn()
     {
