@@ -159,6 +159,9 @@ void TestGateOpenCl::aQuickTrialEndsWhenItIsDecided()
     const Comparison *parent = trial->comparison("parent");
     QVERIFY(parent);
     QCOMPARE(parent->change, Change::Gain);
+    // So large a gain was seen again where both had a process of their own.
+    const std::string apart = evidence(*trial, "apart");
+    QVERIFY2(apart.find("process of its own") != std::string::npos, apart.c_str());
     QVERIFY(halfWidth(parent->speedup) < 0.03 * parent->speedup.value);
 }
 

@@ -82,7 +82,10 @@ QString undecidedText(const gate::Trial &trial, const gate::Comparison &comparis
         return {};
     const std::optional<double> rounds = numberOf(trial, "rounds");
     QStringList said;
-    if (rounds && *rounds < fewestRounds)
+    const QString apart = evidenceOf(trial, "apart");
+    if (!apart.isEmpty() && comparison.against == "parent")
+        said << undecidedWords("Undecided: the gain does not come again alone: %1.").arg(apart);
+    else if (rounds && *rounds < fewestRounds)
         said << undecidedWords("Undecided: %1 rounds were timed, and fewer than five decide nothing.")
                     .arg(formatFixed(*rounds, 0));
     else
@@ -93,10 +96,12 @@ QString undecidedText(const gate::Trial &trial, const gate::Comparison &comparis
     }
     if (const auto spread = numberOf(trial, "aa_spread");
         spread && *spread / 100 > gate::significantChange(std::nullopt) / 2)
-        said << undecidedWords("Two copies of the candidate seemed %1 apart; twice that does not count.")
-                    .arg(percentText(*spread / 100));
+        said
+            << undecidedWords(
+                   "Two copies of the candidate itself seemed %1 apart, so that less than twice that is noise.")
+                   .arg(percentText(*spread / 100));
     if (rounds && evidenceOf(trial, "stopped_by") == QLatin1String("time_limit"))
-        said << undecidedWords("Its time was over after %1 rounds.").arg(formatFixed(*rounds, 0));
+        said << undecidedWords("The time for it ran out after %1 rounds.").arg(formatFixed(*rounds, 0));
     return said.join(QLatin1Char(' '));
 }
 

@@ -9,6 +9,8 @@
 #include <QMainWindow>
 #include <QMap>
 
+#include <utility>
+
 namespace klineage::ui {
 
 class CardReviewer;
@@ -208,7 +210,8 @@ private:
     bool m_wantsKernel = false;
     QString m_workspaceError;
     QString m_wantedError;
-    double m_textScale = 1; ///< of the layouts but Demo, whose text is larger by itself
+    std::pair<QString, QString> m_largeStep; ///< lineage and row that goToLargestStep() went to last
+    double m_textScale = 1;                  ///< of the layouts but Demo, whose text is larger by itself
     bool m_painted = false;
     bool m_revealed = false; ///< all panels are there, those behind tabs too
     bool m_reading = false;

@@ -171,6 +171,9 @@ void MainWindow::updateGuide()
             ? tr("You see %1, the way of a kernel from K00 to K* = %2 in recorded steps; here is %3, where it begins.")
                   .arg(m_selection->lineageKey(), QString::fromStdString(lineage->states.back().id),
                        m_selection->row())
+        : !lineage->findState(m_selection->row().toStdString())
+            ? tr("You see %1, the way of a kernel from K00 to K* = %2 in recorded steps; here is something that was tried.")
+                  .arg(m_selection->lineageKey(), QString::fromStdString(lineage->states.back().id))
             : tr("You see %1, the way of a kernel from K00 to K* = %2 in recorded steps; here is %3 beside the state before it.")
                   .arg(m_selection->lineageKey(), QString::fromStdString(lineage->states.back().id),
                        m_selection->row());

@@ -114,7 +114,7 @@ void MainWindow::buildPaneKeys()
     addCommand("review.previousCard", tr("Previous card"), QKeySequence(Qt::CTRL | Qt::Key_Up),
                [this] { stepCard(-1); });
 
-    addCommand("lineage.largestStep", tr("Go to the largest step, and on to the next largest"),
+    addCommand("lineage.largestStep", tr("Go to the largest step of the lineage, and on to the next largest"),
                QKeySequence(Qt::ALT | Qt::Key_G), [this] { goToLargestStep(); });
 
     QList<QAction *> letters;
@@ -308,12 +308,17 @@ void MainWindow::goToLargestStep()
 {
     const lineage::Lineage *lineage = m_workspace->lineage(m_selection->lineageKey());
     const auto steps = lineage ? lineage::largestSteps(*lineage) : std::vector<lineage::LargeStep>();
-    const lineage::LargeStep *step = lineage::largestStepAfter(steps, m_selection->row().toStdString());
+    // On from where this went last, and else from the beginning.
+    const bool isThere =
+        m_largeStep == std::pair(m_selection->lineageKey(), m_selection->row()) && !steps.empty();
+    const lineage::LargeStep *step =
+        lineage::largestStepAfter(steps, isThere ? m_selection->row().toStdString() : std::string());
     if (!step) {
         m_status->say(tr("No step of this lineage was timed beside the state before it."));
         return;
     }
     m_selection->setRow(QString::fromStdString(step->to));
+    m_largeStep = {m_selection->lineageKey(), m_selection->row()};
     m_status->say(tr("%1 → %2 is number %3 of %4 steps by what it gained: %5, paired.")
                       .arg(QString::fromStdString(step->from), QString::fromStdString(step->to))
                       .arg(step - steps.data() + 1)
