@@ -7,6 +7,7 @@
 #include "core/files/tomlentries.h"
 #include "core/files/utf8text.h"
 #include "core/kernel/readexpression.h"
+#include "core/workload/selections.h"
 #include "core/workload/tolerance.h"
 #include "core/workload/workloadwords.h"
 
@@ -423,8 +424,8 @@ private:
     /// Of what is added up; selections and functions take them as they are.
     void checkIntegers() const
     {
-        constexpr std::array taken{"sort_rows", "topk_rows", "topk_sorted_rows", "python"};
-        if (std::find(taken.begin(), taken.end(), m_workload.oracle) != taken.end())
+        if (m_workload.oracle == "python"
+            || std::find(selections.begin(), selections.end(), m_workload.oracle) != selections.end())
             return;
         const auto isTooLarge = [](const Distribution &d) {
             return d.kind == DistributionKind::Integers && (d.low < -maxSummed || d.high > maxSummed);

@@ -309,8 +309,7 @@ void MainWindow::goToLargestStep()
     const lineage::Lineage *lineage = m_workspace->lineage(m_selection->lineageKey());
     const auto steps = lineage ? lineage::largestSteps(*lineage) : std::vector<lineage::LargeStep>();
     // On from where this went last, and else from the beginning.
-    const bool isThere =
-        m_largeStep == std::pair(m_selection->lineageKey(), m_selection->row()) && !steps.empty();
+    const bool isThere = m_largeStep == std::pair(m_selection->lineageKey(), m_selection->row());
     const lineage::LargeStep *step =
         lineage::largestStepAfter(steps, isThere ? m_selection->row().toStdString() : std::string());
     if (!step) {

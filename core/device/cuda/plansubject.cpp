@@ -57,7 +57,7 @@ public:
     Status enqueue(CUstream stream, std::size_t set) override;
     std::size_t setCount() const override { return m_sets.size(); }
     std::vector<std::string> kernels() const override;
-    bool usesLocal() const override;
+    bool usesLocal() const override { return m_usesLocal; }
     bool meets() const override;
     std::vector<Metric> metrics() const override;
 
@@ -222,7 +222,7 @@ Status PlanSubject::prepare(CUmodule module, const kernel::ResolvedPlan &plan)
         return fail(ErrorCode::Internal, "Cannot prepare a plan without a buffer set.");
     if (auto encoded = encodeMaps(plan); !encoded)
         return encoded;
-    m_usesLocal = plan.usesLocal;
+    m_usesLocal = plan.usesLocal; // frames, and what is written at an address, no attribute says
     for (const kernel::ResolvedBuffer &workspace : plan.workspaces) {
         if (workspace.init == kernel::WorkspaceInit::Zero)
             m_zeroFills.push_back({workspace.name, static_cast<std::size_t>(workspace.bytes())});
@@ -231,6 +231,7 @@ Status PlanSubject::prepare(CUmodule module, const kernel::ResolvedPlan &plan)
         auto prepared = prepareLaunch(module, launch);
         if (!prepared)
             return tl::unexpected(prepared.error());
+        m_usesLocal = m_usesLocal || localBytesOf(*prepared) > 0;
         m_launches.push_back(std::move(*prepared));
     }
     // Moving a BoundLaunch keeps its heap blocks, so the pointers taken in bind() stay valid.
@@ -351,14 +352,6 @@ Status PlanSubject::checkLocal(const PreparedLaunch &prepared) const
                 "Cannot launch " + prepared.launch.kernel + ": a thread of it takes " + std::to_string(bytes)
                     + " bytes of local memory, and no more than " + std::to_string(mostLocalBytes)
                     + " are overwritten between samples.");
-}
-
-bool PlanSubject::usesLocal() const
-{
-    // Frames, and what is written at an address, no attribute says.
-    return m_usesLocal
-           || std::any_of(m_launches.begin(), m_launches.end(),
-                          [&](const PreparedLaunch &prepared) { return localBytesOf(prepared) > 0; });
 }
 
 bool PlanSubject::meets() const

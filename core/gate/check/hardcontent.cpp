@@ -179,7 +179,7 @@ std::vector<workload::Case> fewHard(const workload::Workload &workload, std::uin
                                      : std::vector{1})
         add(pieces, false, "in ");
     const int ofCopies = little ? 2 : modest ? 1 : 0;
-    for (int i = 0; i < ofCopies && contains(selections, workload.oracle); ++i)
+    for (int i = 0; i < ofCopies && contains(workload::selections, workload.oracle); ++i)
         add(manyCopies, true, "copies in ");
     return contents;
 }
@@ -193,13 +193,7 @@ std::vector<workload::Case> asDeclared(const workload::Workload &workload, Ciphe
     std::vector<workload::Case> contents;
     for (std::uint64_t drawn = 20; !cases.empty() && contents.size() < most; ++drawn) {
         const auto chosen = cases.begin() + static_cast<std::ptrdiff_t>(random.bits(drawn) % cases.size());
-        workload::Case &hard = contents.emplace_back(workload.cases.front());
-        nameAfter(hard, {*chosen});
-        for (const workload::Tensor &tensor : workload.tensors) {
-            const Distribution &declared = workload.distributionOf(tensor, **chosen);
-            if (tensor.role == workload::Role::Input && declared.kind != DistributionKind::Offsets)
-                hard.distributions[tensor.name] = declared;
-        }
+        nameAfter(contents.emplace_back(atTimedShape(workload, **chosen)), {*chosen});
         cases.erase(chosen);
     }
     return contents;
@@ -234,7 +228,7 @@ std::optional<workload::Case> alikeInSingle(const workload::Workload &workload)
     for (const workload::Tensor &tensor : workload.tensors) {
         if (tensor.role != workload::Role::Input)
             continue;
-        if (tensor.dtype != DType::F64 || !contains(selections, workload.oracle))
+        if (tensor.dtype != DType::F64 || !contains(workload::selections, workload.oracle))
             return std::nullopt;
         Distribution &d = hard.distributions[tensor.name];
         d = {};

@@ -60,14 +60,9 @@ std::vector<workload::Case> exactCases(const workload::Workload &workload, std::
         }
         if (!fits || product + means > exactUpTo(workload))
             continue;
-        workload::Case &hard = contents.emplace_back(workload.cases.front());
+        workload::Case &hard = contents.emplace_back(atTimedShape(workload, c));
         hard.name += " (with " + c.name + ")";
         hard.exact = true;
-        for (const workload::Tensor &tensor : workload.tensors) {
-            const Distribution &d = workload.distributionOf(tensor, c);
-            if (tensor.role == workload::Role::Input && d.kind != DistributionKind::Offsets)
-                hard.distributions[tensor.name] = d;
-        }
     }
     if (contents.size() > 1 && !isLittleWork(workload)) {
         std::swap(contents.front(), contents[CipherRandom(seed, scaleStream).bits(15) % contents.size()]);

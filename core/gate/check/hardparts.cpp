@@ -65,6 +65,17 @@ std::vector<const workload::Case *> hardCases(const workload::Workload &workload
     return cases;
 }
 
+workload::Case atTimedShape(const workload::Workload &workload, const workload::Case &c)
+{
+    workload::Case content = workload.cases.front();
+    for (const workload::Tensor &tensor : workload.tensors) {
+        const Distribution &declared = workload.distributionOf(tensor, c);
+        if (tensor.role == workload::Role::Input && declared.kind != DistributionKind::Offsets)
+            content.distributions[tensor.name] = declared;
+    }
+    return content;
+}
+
 void nameAfter(workload::Case &content, const std::vector<const workload::Case *> &cases)
 {
     std::string names;

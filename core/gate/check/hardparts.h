@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/workload/selections.h"
 #include "core/workload/workload.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -35,14 +35,14 @@ inline constexpr double usualTerms = 8192;
 /// "timed (as large, masked)"
 void nameAfter(workload::Case &content, const std::vector<const workload::Case *> &cases);
 
-/// Oracles that order or choose elements and do not compute with them.
-inline constexpr std::array selections{"sort_rows", "topk_rows", "topk_sorted_rows"};
-
 template <typename List>
 bool contains(const List &list, std::string_view word)
 {
     return std::find(list.begin(), list.end(), word) != list.end();
 }
+
+/// The timed shape with what this case is filled with; offsets are as they are timed.
+[[nodiscard]] workload::Case atTimedShape(const workload::Workload &workload, const workload::Case &c);
 
 /// Holds powers of two far beyond those of half precision.
 [[nodiscard]] bool holdsManyScales(kernel::DType dtype);

@@ -142,6 +142,12 @@ void mixScales(std::span<float> out, std::uint64_t first, std::uint64_t rows, st
     }
 }
 
+/// Of Integers.
+double integerAt(const Distribution &d, CipherRandom &random, std::uint64_t index)
+{
+    return d.low + static_cast<double>(random.bits(index) % static_cast<std::uint64_t>(d.high - d.low + 1));
+}
+
 void fillPiece(std::span<float> out, std::uint64_t first, std::uint64_t rows, std::uint64_t rowLength,
                const Distribution &d, std::uint64_t seed, std::uint64_t stream)
 {
@@ -187,10 +193,7 @@ void fillPiece(std::span<float> out, std::uint64_t first, std::uint64_t rows, st
         break;
     case DistributionKind::Integers:
         for (std::size_t i = 0; i < out.size(); ++i)
-            out[i] =
-                static_cast<float>(d.low
-                                   + static_cast<double>(random.bits(first + i)
-                                                         % static_cast<std::uint64_t>(d.high - d.low + 1)));
+            out[i] = static_cast<float>(integerAt(d, random, first + i));
         break;
     case DistributionKind::Offsets: // fillOffsets()
         break;
@@ -356,12 +359,10 @@ void fillOffsets(HostTensor &tensor, const Distribution &d, std::uint64_t seed, 
 /// As fillPiece() has them, and also those that single precision does not hold.
 void storeIntegers(HostTensor &tensor, const Distribution &d, std::uint64_t seed, std::uint64_t stream)
 {
-    const auto range = static_cast<std::uint64_t>(d.high - d.low + 1);
     parallelRanges(tensor.elements(), usualGrain, [&](std::size_t begin, std::size_t end) {
         CipherRandom random(seed, 2 * stream);
         for (std::size_t i = begin; i < end; ++i)
-            kernel::storeElement(tensor.bytes.data(), tensor.dtype, i,
-                                 d.low + static_cast<double>(random.bits(i) % range));
+            kernel::storeElement(tensor.bytes.data(), tensor.dtype, i, d.factor * integerAt(d, random, i));
     });
 }
 

@@ -74,7 +74,7 @@ workload::Workload withStandingHardness(workload::Workload workload)
         rememberInOneHead(workload);
     else if (workload.oracle == "softmax_rows")
         liftRows(workload);
-    else if (contains(selections, workload.oracle))
+    else if (contains(workload::selections, workload.oracle))
         fillAllBits(workload);
     return workload;
 }

@@ -29,12 +29,9 @@ StageResult<double> latencyAlone(PreparedCandidate &side, const CorrectnessResul
     job.request.quick = true;
     job.request.energy = false;
     job.request.profileSeconds = secondsAlone;
-    TrialContext mine{
-        job, worker, context.stop, {}, context.deadline, context.launchLimitSeconds, context.instance, {}};
-    mine.transfersAreOurs = context.transfersAreOurs;
-    mine.expected = context.expected;
-    mine.judge = context.judge;
-    mine.builder = context.builder;
+    TrialContext mine = context.on(worker, job);
+    mine.progress = {}; // it has been all the way already
+    mine.clock = nullptr;
     CorrectnessResult known = correct;
     known.roughNs = roughNs;
     Trial alone;

@@ -276,19 +276,10 @@ StageResult<void> Supervisor::Private::profile(PreparedCandidate &prepared, cons
             return tl::unexpected(started.error());
     }
     for (;;) {
-        TrialContext mine{context.job,      *worker,
-                          context.stop,     context.progress,
-                          context.deadline, context.launchLimitSeconds,
-                          context.instance, {}};
-        mine.python = &python;
-        mine.transfersAreOurs = context.transfersAreOurs;
-        mine.expected = context.expected;
-        mine.unseenSeeds = context.unseenSeeds;
-        mine.clock = context.clock;
-        mine.judge = context.judge;
-        mine.builder = context.builder;
         Trial attempt = trial;
         attempt.verdict.evidence.insert(attempt.verdict.evidence.end(), notes.begin(), notes.end());
+        TrialContext mine = context.on(*worker, context.job);
+        mine.python = &python;
         const auto done = profileCandidate(prepared, correct, compiler, wanted, mine, noise, attempt);
         if (done) {
             trial = std::move(attempt);

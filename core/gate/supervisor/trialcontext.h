@@ -53,6 +53,20 @@ struct TrialContext {
     bool transfersAreOurs = false;
     ProgramBuilder *builder = nullptr; ///< nullptr: the worker compiles what is not compiled apart
 
+    /// For another worker, and perhaps another job, of the same trial: what was checked already is not checked there.
+    [[nodiscard]] TrialContext on(WorkerSession &worker, const GateJob &ofJob) const
+    {
+        TrialContext other{ofJob, worker, stop, progress, deadline, launchLimitSeconds, instance, {}};
+        other.python = python;
+        other.expected = expected;
+        other.unseenSeeds = unseenSeeds;
+        other.clock = clock;
+        other.judge = judge;
+        other.transfersAreOurs = transfersAreOurs;
+        other.builder = builder;
+        return other;
+    }
+
     void report(Stage stage, double fraction, const std::string &text) const
     {
         if (progress)

@@ -19,13 +19,13 @@ inline workload::Case named(const workload::Workload &workload, std::uint64_t se
     qFatal("no content %s", name.c_str());
 }
 
-inline const gate::HostTensor &tensorOf(const gate::CaseInstance &instance, const char *name)
+inline const gate::HostTensor &tensorOf(const gate::CaseInstance &instance, const std::string &name)
 {
     for (const gate::HostTensor &tensor : instance.tensors) {
         if (tensor.name == name)
             return tensor;
     }
-    qFatal("no tensor %s", name);
+    qFatal("no tensor %s", name.c_str());
 }
 
 } // namespace klineage::test

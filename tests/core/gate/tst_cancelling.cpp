@@ -6,6 +6,7 @@
 #include "core/gate/check/hardcontent.h"
 #include "core/gate/check/roles.h"
 #include "tests/core/gate/corpusworkload.h"
+#include "tests/core/gate/namedcontent.h"
 
 #include <QTest>
 
@@ -19,6 +20,7 @@
 using namespace klineage;
 using namespace klineage::gate;
 using klineage::test::corpusWorkload;
+using klineage::test::tensorOf;
 
 namespace {
 
@@ -29,15 +31,6 @@ std::vector<workload::Case> allNamed(const workload::Workload &workload, std::ui
     auto contents = hardContents(workload, seed);
     std::erase_if(contents, [&](const auto &c) { return c.name.find(name) == std::string::npos; });
     return contents;
-}
-
-const HostTensor &tensorOf(const CaseInstance &instance, const std::string &name)
-{
-    for (const HostTensor &tensor : instance.tensors) {
-        if (tensor.name == name)
-            return tensor;
-    }
-    qFatal("no tensor %s", name.c_str());
 }
 
 using Sum = std::function<float(const float *a, const float *b, std::size_t terms)>;

@@ -98,7 +98,7 @@ private slots:
         workload.tensors.front().dtype = kernel::DType::F64;
         const auto standing = withStandingHardness(workload);
         const auto instance = makeInstance(standing, standing.cases.front(), 3).value();
-        const HostTensor &in = tensorOf(*instance, workload.tensors.front().name.c_str());
+        const HostTensor &in = tensorOf(*instance, workload.tensors.front().name);
         std::size_t finer = 0;
         for (std::size_t i = 0; i < in.elements(); ++i) {
             const double value = kernel::loadElement(in.bytes.data(), in.dtype, i);
@@ -112,7 +112,7 @@ private slots:
         whole.high = 2147483647;
         workload.cases.front().distributions[workload.tensors.front().name] = whole;
         const auto integers = makeInstance(workload, workload.cases.front(), 3).value();
-        const HostTensor &of = tensorOf(*integers, workload.tensors.front().name.c_str());
+        const HostTensor &of = tensorOf(*integers, workload.tensors.front().name);
         std::size_t odd = 0;
         for (std::size_t i = 0; i < of.elements(); ++i)
             odd +=

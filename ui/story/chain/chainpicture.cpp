@@ -246,8 +246,8 @@ private:
         medium.runs.resize(2);
         medium.priority = stepPriority - 20 + gain;
         medium.unless = wholeAt;
-        medium.sides = {Qt::AlignTop, Qt::AlignTop | Qt::AlignRight, Qt::AlignRight | Qt::AlignBottom,
-                        Qt::AlignTop | Qt::AlignLeft};
+        medium.sides.push_back(Qt::AlignRight | Qt::AlignBottom);
+        medium.sides.push_back(Qt::AlignTop | Qt::AlignLeft);
         m_picture.texts.push_back(medium);
         PictureText little;
         little.at = {x, y};
