@@ -83,7 +83,8 @@ json details(const Workspace &workspace, const workload::Workload &workload)
     out["tolerance"] = {{"rel_l2", workload.tolerance.relL2},
                         {"rtol", workload.tolerance.rtol},
                         {"atol", workload.tolerance.atol},
-                        {"row_sum", workload.tolerance.rowSum}};
+                        {"row_sum", workload.tolerance.rowSum},
+                        {"rounds_between", workload.tolerance.roundsBetween}};
     out["flops"] = workload.flops.text();
     out["least_flops"] = workload.leastFlops().text();
     out["bytes"] = workload.bytes.text();

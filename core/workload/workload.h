@@ -139,7 +139,11 @@ struct Tolerance {
     /// Empty: pointwise.
     std::optional<kernel::Expression> reduction;
     bool exact = false; ///< of a case: the other limits are 0 and the oracle is rounded to the output's type
-    /// Not in files: ‖out − oracle‖₂ / ‖oracle‖₂ as it was before results were rounded to their type (core/gate/check/comparison.h); 0: no limit.
+    /// The definition's steps may round what lies between them to the operands' type (weights of attention, a hidden layer): a gain may come
+    /// from that.
+    bool roundsBetween = false;
+    /// Not in files: ‖out − oracle‖₂ / ‖oracle‖₂ as it was before results were rounded to their type (core/gate/check/comparison.h); infinite:
+    /// that has no limit, but is to be known; 0: it says nothing.
     double beforeRounding = 0;
 };
 

@@ -372,6 +372,7 @@ private:
             limits.rowSum = notNegative(*table, "row_sum", limits.rowSum);
             limits.reduction = kernel::readOptionalExpression(*table, "reduction");
             limits.reason = table->string("reason", "");
+            limits.roundsBetween = table->boolean("rounds_between", false);
             const bool looser = limits.relL2 > classLimits.relL2 || limits.rtol > classLimits.rtol
                                 || limits.atol > classLimits.atol;
             if (hasOutput && looser && limits.reason.empty())

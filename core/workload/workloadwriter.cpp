@@ -147,6 +147,8 @@ void writeTolerance(files::TomlWriter &writer, const Tolerance &tolerance)
     if (tolerance.rowSum > 0)
         writer.number("row_sum", tolerance.rowSum);
     writer.optionalString("reason", tolerance.reason);
+    if (tolerance.roundsBetween)
+        writer.boolean("rounds_between", true);
 }
 
 } // namespace

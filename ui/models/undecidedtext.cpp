@@ -82,9 +82,9 @@ QString undecidedText(const gate::Trial &trial, const gate::Comparison &comparis
         return {};
     const std::optional<double> rounds = numberOf(trial, "rounds");
     QStringList said;
-    const QString apart = evidenceOf(trial, "apart");
-    if (!apart.isEmpty() && comparison.against == "parent")
-        said << undecidedWords("Undecided: the gain does not come again alone: %1.").arg(apart);
+    const QString lessPrecise = evidenceOf(trial, "less_precise");
+    if (!lessPrecise.isEmpty() && comparison.against == "parent")
+        said << undecidedWords("Undecided: the gain may come from fewer bits: %1.").arg(lessPrecise);
     else if (rounds && *rounds < fewestRounds)
         said << undecidedWords("Undecided: %1 rounds were timed, and fewer than five decide nothing.")
                     .arg(formatFixed(*rounds, 0));

@@ -3,10 +3,12 @@
 
 #include "core/gate/check/hardcontent.h"
 #include "core/gate/check/hardparts.h"
+#include "core/gate/check/precision.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 namespace klineage::gate {
 
@@ -19,8 +21,7 @@ bool isUsual(const workload::Distribution &d)
     constexpr std::array usual{Normal, Uniform, Large, Sigmoid, UnitRows, Integers, Bits};
     if (std::find(usual.begin(), usual.end(), d.kind) == usual.end())
         return false;
-    return d.parts.empty() && d.cancels == 0 && d.spike == 0 && d.pair == 0 && d.drift == 0 && d.factor == 1
-           && d.lift == 0 && d.lastHead == 1;
+    return isPlain(d) && d.lift == 0 && d.lastHead == 1;
 }
 
 /// How far off a product's results may be before they are rounded to their type, of contents whose sums are as large as what is added up. On an H200,
@@ -72,6 +73,8 @@ Result<CaseInstancePtr> makeInstance(const workload::Workload &workload, const w
         return tl::unexpected(tolerance.error());
     instance->tolerance = *tolerance;
     instance->tolerance.beforeRounding = limitBeforeRounding(workload, c);
+    if (instance->tolerance.beforeRounding == 0 && tellsPrecision(workload, c))
+        instance->tolerance.beforeRounding = std::numeric_limits<double>::infinity();
     auto expected = source(workload, c, instance->tensors, instance->tolerance);
     if (!expected)
         return tl::unexpected(expected.error());

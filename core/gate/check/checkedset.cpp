@@ -164,6 +164,7 @@ WorkerResult<std::optional<Finding>> CheckedSet::inspect(Look look)
 {
     std::optional<Finding> worst;
     OutputJudge judge(*m_instance);
+    m_beforeRounding = 0;
     for (Buffer &buffer : m_buffers) {
         if (look == Look::ForNow && !buffer.armedThere && isLarge(buffer.layout))
             continue;
@@ -177,13 +178,17 @@ WorkerResult<std::optional<Finding>> CheckedSet::inspect(Look look)
         if (finding && (!worst || static_cast<int>(finding->kind) < static_cast<int>(worst->kind)))
             worst = std::move(finding);
     }
+    m_beforeRounding = std::max(m_beforeRounding, judge.beforeRounding());
     return worst;
 }
 
 WorkerResult<std::optional<Finding>> CheckedSet::inspect(Buffer &buffer, OutputJudge &judge)
 {
-    if (buffer.armedThere && m_judge->isRight(*buffer.opened, 0, buffer.layout, buffer.key, *m_instance))
+    if (buffer.armedThere && m_judge->isRight(*buffer.opened, 0, buffer.layout, buffer.key, *m_instance)) {
+        if (buffer.layout.kind == BufferKind::Output)
+            m_beforeRounding = std::max(m_beforeRounding, m_judge->beforeRounding());
         return std::nullopt;
+    }
     if (buffer.armedThere && buffer.layout.kind == BufferKind::Output)
         buffer.poison = poison(buffer.layout, buffer.key, m_fill); // as the judge made it
     const auto image = m_session.download(buffer.id, buffer.layout.total());

@@ -72,7 +72,7 @@ Result<CaseInstancePtr> takeNext(CaseQueue &queue, const TrialContext &context)
 
 StageResult<void> checkStep(const CheckStep &step, const CaseInstancePtr &instance,
                             const PreparedCandidate &prepared, ModuleId module, const TrialContext &context,
-                            double &roughNs)
+                            CorrectnessResult &result)
 {
     const auto plan = resolveFor(prepared, context, *step.theCase);
     if (!plan)
@@ -98,9 +98,12 @@ StageResult<void> checkStep(const CheckStep &step, const CaseInstancePtr &instan
         return failed(subject.error());
     for (const Fill fill : {step.last ? Fill::Word : Fill::Nan, Fill::Garbage}) {
         const Look look = fill == Fill::Garbage ? Look::Everything : Look::ForNow;
-        if (auto checked = checkedRun(set, *subject, 0, fill, where, context, &roughNs, look); !checked)
+        if (auto checked = checkedRun(set, *subject, 0, fill, where, context, &result.roughNs, look);
+            !checked)
             return tl::unexpected(checked.error());
     }
+    if (step.timed && instance->tolerance.beforeRounding > 0)
+        result.precision.add(set.beforeRounding());
     if (auto clean = checkGlobals(prepared, module, context, where); !clean)
         return tl::unexpected(clean.error());
     if (auto removed = context.session.removeSubject(*subject); !removed)
@@ -193,7 +196,7 @@ StageResult<void> checkCorrectness(const PreparedCandidate &prepared, ModuleId m
             return tl::unexpected<TrialEnd>(instance.error());
         if (step.last && step.own && overflows(**instance))
             continue;
-        if (auto checked = checkStep(step, *instance, prepared, module, context, result.roughNs); !checked)
+        if (auto checked = checkStep(step, *instance, prepared, module, context, result); !checked)
             return checked;
         if (step.timed)
             result.timed.push_back(*instance);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/gate/check/casequeue.h"
+#include "core/gate/check/precision.h"
 #include "core/gate/supervisor/trialcontext.h"
 
 namespace klineage::gate {
@@ -15,7 +16,8 @@ struct CorrectnessResult {
     std::vector<std::uint64_t>
         seeds;                      ///< all that were used, in order: the other cases', then the timed one's
     std::vector<std::string> drawn; ///< shapes that were drawn: "hidden (M = 17, N = 40)"
-    double roughNs = 0;             ///< one run of the timed case, seen from here: an upper estimate
+    Precision precision;
+    double roughNs = 0; ///< one run of the timed case, seen from here: an upper estimate
 };
 
 /// The cases of a trial, with what timed runs will read. Shapes are drawn, and seeds; the candidate is fixed by now. context.instance

@@ -29,7 +29,9 @@ OutputCheck OutputJudge::compare(const HostTensor &tensor, std::span<const std::
                                 m_instance.expected.at(selection->values).doubles()};
         return compareSelectedIndices(content, tensor.dtype, tensor.rowLength(), from, tolerance, poison);
     }
-    return compareOutput(content, tensor.dtype, tensor.rowLength(), expected, tolerance, poison);
+    OutputCheck check = compareOutput(content, tensor.dtype, tensor.rowLength(), expected, tolerance, poison);
+    m_beforeRounding = std::max(m_beforeRounding, check.beforeRounding);
+    return check;
 }
 
 } // namespace klineage::gate

@@ -17,9 +17,12 @@ public:
     [[nodiscard]] const CaseInstance &instance() const { return m_instance; }
     [[nodiscard]] OutputCheck compare(const HostTensor &tensor, std::span<const std::byte> content,
                                       PoisonImage poison = {});
+    /// The largest OutputCheck::beforeRounding of what was compared.
+    [[nodiscard]] double beforeRounding() const { return m_beforeRounding; }
 
 private:
     const CaseInstance &m_instance;
+    double m_beforeRounding = 0;
     std::vector<std::byte> m_values; ///< of a selection with indices
 };
 

@@ -253,7 +253,9 @@ Result<bool> DeviceJudge::outputIsRight(WorkerSession &session, const Opened &bu
     if (!got)
         return trustedFailure(got.error());
     std::memcpy(blocks.data(), got->data(), bytes);
-    return holds(totalsOf(blocks), layout.dtype, elements, instance.tolerance);
+    const ComparisonTotals totals = totalsOf(blocks);
+    m_beforeRounding = errorBeforeRounding(totals);
+    return holds(totals, layout.dtype, elements, instance.tolerance);
 }
 
 bool DeviceJudge::isRight(const Opened &buffer, std::size_t at, const BufferLayout &layout, std::uint64_t key,

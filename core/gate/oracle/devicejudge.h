@@ -70,6 +70,9 @@ public:
     [[nodiscard]] bool isRight(const Opened &buffer, std::size_t at, const BufferLayout &layout,
                                std::uint64_t key, const CaseInstance &instance);
 
+    /// errorBeforeRounding() of the output that it looked at last.
+    [[nodiscard]] double beforeRounding() const { return m_beforeRounding; }
+
     /// "device: 24 buffers looked at", "cpu: …"; empty where nothing was large enough.
     [[nodiscard]] std::string summary() const;
 
@@ -94,6 +97,7 @@ private:
     bool m_wanted = false;
     std::string m_why; ///< why the CPU has to do it from here on
     std::size_t m_looks = 0;
+    double m_beforeRounding = 0;
     std::optional<BufferId> m_scratch;
     std::size_t m_scratchBytes = 0;
     std::uint64_t m_scratchOf = 0; ///< generation

@@ -174,11 +174,18 @@ const char *toString(CandidateKind kind)
 Result<std::filesystem::path> Corpus::workloadDirectory(const std::string &workload) const
 {
     std::error_code ignored;
+    std::filesystem::path found;
     for (const std::string &folder : workloadFolders) {
         const auto path = directory / folder / workload;
-        if (std::filesystem::is_regular_file(path / "workload.toml", ignored))
-            return path;
+        if (!std::filesystem::is_regular_file(path / "workload.toml", ignored))
+            continue;
+        if (!found.empty() && !std::filesystem::equivalent(found, path, ignored))
+            return fail(ErrorCode::InvalidInput, "There are two workloads " + workload + ": in "
+                                                     + found.string() + " and in " + path.string() + ".");
+        found = path;
     }
+    if (!found.empty())
+        return found;
     return fail(ErrorCode::NotFound, "Cannot find the workload " + workload + " in "
                                          + quotedList(workloadFolders) + " of " + directory.string() + ".");
 }

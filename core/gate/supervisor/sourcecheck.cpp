@@ -218,20 +218,32 @@ bool isMadeOf(std::string_view name, const std::set<std::string_view> &words)
     return reached[name.size()];
 }
 
+/// A raw literal, or a mark between digits: what looks like a comment behind one may be code.
+bool quotesAreUnclear(std::string_view source)
+{
+    for (std::size_t at = source.find_first_of("'\""); at != std::string_view::npos;
+         at = source.find_first_of("'\"", at + 1)) {
+        if (at > 0 && (source[at] == '"' ? source[at - 1] == 'R' : isWordCharacter(source[at - 1])))
+            return true;
+    }
+    return false;
+}
+
 } // namespace
 
 std::optional<std::string> refusedInCuda(std::string_view source)
 {
-    const std::string plain = plainSource(source);
-    const bool pastes = plain.find("##") != std::string::npos || plain.find("%:%:") != std::string::npos;
+    const std::string joined = joinedSource(source);
+    const std::string text = quotesAreUnclear(joined) ? joined : plainSource(source);
+    const bool pastes = text.find("##") != std::string::npos || text.find("%:%:") != std::string::npos;
     std::set<std::string_view> words;
     int line = 1;
-    for (std::size_t at = 0; at < plain.size(); ++at) {
+    for (std::size_t at = 0; at < text.size(); ++at) {
         std::size_t end = at;
-        while (end < plain.size() && isWordCharacter(plain[end]))
+        while (end < text.size() && isWordCharacter(text[end]))
             ++end;
         if (end > at) {
-            const std::string_view word = std::string_view(plain).substr(at, end - at);
+            const std::string_view word = std::string_view(text).substr(at, end - at);
             words.insert(word);
             for (const std::string_view name : {"__TIME__", "__DATE__", "__TIMESTAMP__"}) {
                 if (word == name
@@ -240,7 +252,7 @@ std::optional<std::string> refusedInCuda(std::string_view source)
                                "a candidate is not told when it is compiled (" + std::string(name) + ")");
             }
             at = end - 1;
-        } else if (plain[at] == '\n') {
+        } else if (text[at] == '\n') {
             ++line;
         }
     }

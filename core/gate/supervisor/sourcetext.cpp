@@ -54,9 +54,14 @@ std::string withoutSplices(std::string_view text)
 
 } // namespace
 
+std::string joinedSource(std::string_view source)
+{
+    return withoutSplices(withNewlines(source));
+}
+
 std::string plainSource(std::string_view source)
 {
-    const std::string text = withoutSplices(withNewlines(source));
+    const std::string text = joinedSource(source);
     std::string plain;
     plain.reserve(text.size());
     char quote = 0;

@@ -11,4 +11,8 @@ namespace klineage::gate {
 /// their numbers: the newlines of a continued line or a comment come at its end.
 [[nodiscard]] std::string plainSource(std::string_view source);
 
+/// The same with its comments. They cannot be told from other text in every language: quotes mean other things in C++'s raw literals and
+/// between digits.
+[[nodiscard]] std::string joinedSource(std::string_view source);
+
 } // namespace klineage::gate

@@ -73,6 +73,8 @@ Placed MeasuredSides::checkParent(PreparedCandidate &prepared, bool &usable)
     }
     if (auto checked = checkOther(*subject, set, "parent", Culprit::Parent, usable); !checked)
         return checked;
+    if (set.instance().tolerance.beforeRounding > 0)
+        m_parentPrecision.add(set.beforeRounding());
     if (auto removed = m_context.session.removeSubject(*subject); !removed)
         return failed(removed.error(), Culprit::Parent);
     if (!m_parentModule) {

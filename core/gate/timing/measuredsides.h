@@ -56,6 +56,9 @@ public:
     /// Of references, by provider.
     [[nodiscard]] const std::map<std::string, std::string> &versions() const { return m_versions; }
 
+    /// Of the parent's results.
+    [[nodiscard]] const Precision &parentPrecision() const { return m_parentPrecision; }
+
 private:
     [[nodiscard]] const workload::Case &timedCase() const { return m_context.job.workload.cases.front(); }
     void note(const std::string &name, const std::string &value)
@@ -87,6 +90,7 @@ private:
     Where m_where;
     PreparedCandidate m_parent;
     bool m_hasParent = false;
+    Precision m_parentPrecision;
     std::optional<ModuleId> m_parentModule; ///< OpenCL
     std::vector<TimedSide> m_sides;
     std::vector<TimedSubject> m_subjects;

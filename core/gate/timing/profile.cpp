@@ -98,6 +98,7 @@ Profiler::Profiler(PreparedCandidate &candidate, const CorrectnessResult &correc
     , m_outputs(m_buffers, [this](std::size_t set) { return computeSet(set); })
     , m_sides(candidate, correct, compiler, context, m_buffers, m_outputs, trial, m_where)
     , m_subjects(m_sides.subjects())
+    , m_precision(correct.precision)
 {}
 
 Profiler::Step Profiler::installHelpers()
@@ -330,9 +331,30 @@ Profiler::Step Profiler::compare(std::optional<double> spread)
             note("mean", "no gain over " + subject.name
                              + " on average: few samples of the candidate take far longer than its others");
         }
+        if (subject.name == "parent")
+            comparePrecision(comparison);
         m_trial.verdict.comparisons.push_back(std::move(comparison));
     }
     return {};
+}
+
+/// A gain that comes with far fewer bits than the parent's results have is none yet: the tolerance says what is right, not what was given up.
+void Profiler::comparePrecision(Comparison &comparison)
+{
+    const auto &own = m_precision.worst();
+    const auto &parents = m_sides.parentPrecision().worst();
+    if (!own || !parents)
+        return;
+    const double allowed = precisionAllowed(m_context.job.workload, *parents);
+    const std::string said = significantText(*own, 2) + " before they are rounded, the parent's by "
+                             + significantText(*parents, 2);
+    note("precision", "results are off by " + said);
+    if (*own <= allowed || comparison.change != Change::Gain)
+        return;
+    comparison.change = Change::Undecided;
+    note("less_precise", "results are off by " + said + "; a gain may not come with more than "
+                             + significantText(allowed, 2)
+                             + " unless the workload says rounds_between = true");
 }
 
 Profiler::Step Profiler::finish()

@@ -66,6 +66,8 @@ RoundResult Profiler::judgeDecoy(const Decoy &decoy, const TimedSample &sample)
         where.seed = m_buffers.known(content).seed;
         return tl::unexpected(RoundFailure{TrialEnd(findingVerdict(**finding, where)), 0});
     }
+    if ((wrong || affordable) && m_buffers.known(content).tolerance.beforeRounding > 0)
+        m_precision.add(m_buffers.beforeRounding());
     return judged(wrong);
 }
 
@@ -85,8 +87,11 @@ RoundResult Profiler::lookAtOne(const TimedRun &run)
     }();
     if (!finding)
         return tl::unexpected(RoundFailure{finding.error(), 0});
-    if (!*finding)
+    if (!*finding) {
+        if ((*content)->tolerance.beforeRounding > 0)
+            m_precision.add(m_buffers.beforeRounding());
         return {};
+    }
     Where where = m_where;
     where.seed = m_buffers.seedOf(set);
     return tl::unexpected(RoundFailure{TrialEnd(findingVerdict(**finding, where)), 0});

@@ -63,6 +63,7 @@ private:
     StageResult<CaseInstancePtr> computeSet(std::size_t set);
     Step finish();
     Step compare(std::optional<double> spread);
+    void comparePrecision(Comparison &comparison);
 
     PreparedCandidate &m_candidate;
     const CorrectnessResult &m_correct;
@@ -79,6 +80,7 @@ private:
     RoundState m_state;
     std::vector<std::size_t> m_decoyContents;
     std::string m_stoppedBy;
+    Precision m_precision;      ///< of the candidate's results
     bool m_compares = false;    ///< with a parent or references
     double m_oracleSeconds = 0; ///< for one set; 0: not known
     double m_lookSeconds = 0;   ///< of the looks at decoys so far

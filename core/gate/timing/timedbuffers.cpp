@@ -557,6 +557,7 @@ WorkerResult<std::optional<Finding>> TimedBuffers::inspect(std::size_t set, cons
 {
     std::optional<Finding> worst;
     OutputJudge judge(content);
+    m_beforeRounding = 0;
     const auto look = [&](const Family &family, const HostTensor *tensor) -> WorkerResult<void> {
         const Place &place = family.of(set);
         if (family.opened) {
@@ -564,8 +565,11 @@ WorkerResult<std::optional<Finding>> TimedBuffers::inspect(std::size_t set, cons
                     m_session.copy({{family.tray, 0, place.buffer, place.offset, family.layout.total()}});
                 !copied)
                 return copied;
-            if (m_judge->isRight(*family.opened, 0, family.layout, family.key, content))
+            if (m_judge->isRight(*family.opened, 0, family.layout, family.key, content)) {
+                if (family.layout.kind == BufferKind::Output)
+                    m_beforeRounding = std::max(m_beforeRounding, m_judge->beforeRounding());
                 return {};
+            }
         }
         if (!tensor) {
             const auto whole = zonesAreWhole(family, place);
@@ -594,6 +598,7 @@ WorkerResult<std::optional<Finding>> TimedBuffers::inspect(std::size_t set, cons
                 return tl::unexpected(looked.error());
         }
     }
+    m_beforeRounding = std::max(m_beforeRounding, judge.beforeRounding());
     return worst;
 }
 

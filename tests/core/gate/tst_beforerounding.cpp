@@ -3,6 +3,7 @@
 // What results were off by before they were rounded to their type: as it is, and of sums in half precision that rounding hides.
 #include "core/gate/check/caseinstance.h"
 #include "core/gate/check/comparison.h"
+#include "core/gate/check/precision.h"
 #include "tests/core/gate/corpusworkload.h"
 
 #include <QTest>
@@ -141,14 +142,34 @@ private slots:
                 .value()
                 ->tolerance.beforeRounding;
         };
-        QCOMPARE(limitOf("small-sgemm", 0), 0.0);
-        QCOMPARE(limitOf("small-softmax", 0), 0.0);
+        // Where it is asked, but has no limit.
+        QVERIFY(std::isinf(limitOf("small-sgemm", 0)));
+        QVERIFY(std::isinf(limitOf("small-softmax", 0)));
+        QCOMPARE(limitOf("small-topk", 0), 0.0); // one of its outputs is whole numbers
         QVERIFY(limitOf("deep-gemm", 1) > 0);
         const auto workload = corpusWorkload("deep-gemm");
         for (const workload::Case &c : workload.cases) {
             const auto instance = makeInstance(workload, drawnAt(c, {}), 3).value();
-            QCOMPARE(instance->tolerance.beforeRounding > 0, c.distributions.empty());
+            const double limit = instance->tolerance.beforeRounding;
+            QCOMPARE(limit > 0 && !std::isinf(limit), c.distributions.empty());
         }
+    }
+
+    /// Beside a parent's: what its type has, eight times what the parent gave up, and what the workload says of its steps.
+    void whatAParentAllows()
+    {
+        auto loose = corpusWorkload("loose-silu");
+        QCOMPARE(precisionAllowed(loose, 0x1p-24), 0x1p-17);
+        QCOMPARE(precisionAllowed(loose, 0x1p-12), 0x1p-9);
+        loose.tolerance.roundsBetween = true;
+        QCOMPARE(precisionAllowed(loose, 0x1p-24), unitRoundoff(DType::F16));
+        QCOMPARE(precisionAllowed(corpusWorkload("half-gemm"), 0x1p-20), 0x1p-15);
+        QCOMPARE(precisionAllowed(corpusWorkload("small-attention"), 0x1p-20), unitRoundoff(DType::F16));
+        QVERIFY(precisionAllowed(corpusWorkload("small-fp8"), 0x1p-20) > 0x1p-9);
+        workload::Case exact = loose.cases.front();
+        QVERIFY(tellsPrecision(loose, exact));
+        exact.exact = true;
+        QVERIFY(!tellsPrecision(loose, exact));
     }
 };
 

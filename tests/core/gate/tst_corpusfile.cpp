@@ -4,8 +4,10 @@
 #include "core/kernel/candidate.h"
 #include "tests/paths.h"
 
+#include <QTemporaryDir>
 #include <QTest>
 
+#include <fstream>
 #include <set>
 
 using namespace klineage;
@@ -230,6 +232,25 @@ private slots:
         const auto workload = corpus->workloadDirectory("no-such-workload");
         QVERIFY(!workload.has_value());
         QVERIFY(workload.error().message.find("no-such-workload") != std::string::npos);
+    }
+
+    /// Whose candidates would be judged by whichever was found first.
+    void twoWorkloadsOfOneName()
+    {
+        QTemporaryDir folder;
+        const std::filesystem::path path = folder.path().toStdString();
+        Corpus corpus;
+        corpus.directory = path;
+        corpus.workloadFolders = {"a", "b", "a"};
+        const auto write = [&](const char *name) {
+            std::filesystem::create_directories(path / name / "small");
+            std::ofstream(path / name / "small" / "workload.toml") << "name = \"small\"\n";
+        };
+        write("a");
+        QCOMPARE(corpus.workloadDirectory("small").value(), path / "a" / "small");
+        write("b");
+        const auto two = corpus.workloadDirectory("small");
+        QVERIFY(!two && two.error().message.find("two workloads small") != std::string::npos);
     }
 };
 

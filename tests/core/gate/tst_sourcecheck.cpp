@@ -138,6 +138,10 @@ private slots:
         QTest::newRow("apart") << QByteArray("int __TI, ME__;") << 0;
         QTest::newRow("pastes others") << QByteArray("#define JOIN(a, b) a##b\nint JOIN(name, __);") << 0;
         QTest::newRow("in a comment") << QByteArray("// __TIME__\nint a; /* __DATE__ */") << 0;
+        QTest::newRow("behind a raw literal")
+            << QByteArray("const char *a = R\\\n\"(\" /*)\";\nconst char *t = __TIME__; // */") << 3;
+        QTest::newRow("behind a mark between digits")
+            << QByteArray("int a = 1'000; /* '*/ int b = sizeof(__TIME__);") << 1;
     }
 
     void cuda()
