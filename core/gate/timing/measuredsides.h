@@ -13,7 +13,8 @@
 namespace klineage::gate {
 
 /// The sides of one measurement: the candidate first, then a second copy of it, its parent and the vendor references, each looked at
-/// before it takes part. One that is not right, or not there, is left out, and the trial's evidence says why. Where workers are timed in: sideworker.h.
+/// before it takes part. One that is not right, or not there, is left out, and the trial's evidence says why.
+/// Which worker each is timed in: sideworker.h.
 class MeasuredSides
 {
 public:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // Rounds come in blocks. Before each block the buffers are drawn anew and every module is loaded again, in another order; within it the
-// sides run over the same buffers, whose outputs and workspaces are refilled before each sample. Between any two of them there may be a
-// decoy, whose results are known.
+// sides run over the same buffers (on a processor: the same contents, each in its worker, sideworker.h), whose outputs and workspaces are
+// refilled before each sample. Between any two of them there may be a decoy, whose results are known.
 #include "core/gate/timing/profiler.h"
 
 #include "core/base/numbertext.h"

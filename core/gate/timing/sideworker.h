@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// Where sides are timed. On a processor kernels run in their worker's own process and can write to all of its memory: to another side's code and state,
-// to the pool's threads, to the clock and the modes, to what the worker knows of its next sample. So each plan has a worker of its own there, which holds the same contents in
-// buffers of its own, and vendor references share one in which no plan runs. What a candidate does to its process it does to itself; it leaves
-// its parent nothing and takes nothing from it, and neither finds the other. Plans are loaded, checked and given decoys alike, so that what a kernel
-// finds in its process says little of which side it is. The candidate's copy has a process of its own too: how far the two seem apart (A/A) includes
-// what differs from process to process.
+// Where sides are timed. On a processor kernels run in their worker's own process and can write to all of its memory: to another side's
+// code and state, to the pool's threads, to the clock and the modes, to what the worker knows of its next sample. So each plan has a
+// worker of its own there, which holds the same contents in buffers of its own, and vendor references share one in which no plan runs.
+// What a candidate does to its process it does to itself; it leaves its parent nothing and takes nothing from it, and neither finds the
+// other. Plans are loaded, run once and given decoys alike, so that what a kernel finds in its process says little of which side it is.
+// The candidate's copy has a process of its own too: how far the two seem apart (A/A) includes what differs from process to process.
 //
-// Left is what processes of one machine share: caches, the memory's bandwidth, the cores and who gets them. A thread that goes on when its side's sample has
-// ended slows whoever comes next. And the candidate's worker alone is asked for what its decoys left, which a parent that reads
-// all of its process's memory could miss.
+// Left is what processes of one machine share: caches, the memory's bandwidth, the cores and who gets them. A thread that goes on when
+// its side's sample has ended slows whoever comes next. And what decoys left is read from the candidate's worker alone: a parent that
+// reads all of its process's memory could miss that. What a side does within its own process is as it was.
 //
 // On other devices all sides share the trial's worker, whose memory their kernels do not reach.
 #pragma once
