@@ -82,10 +82,7 @@ QString undecidedText(const gate::Trial &trial, const gate::Comparison &comparis
         return {};
     const std::optional<double> rounds = numberOf(trial, "rounds");
     QStringList said;
-    const QString apart = evidenceOf(trial, "apart");
-    if (!apart.isEmpty() && comparison.against == "parent")
-        said << undecidedWords("Undecided: the gain does not come again alone: %1.").arg(apart);
-    else if (rounds && *rounds < fewestRounds)
+    if (rounds && *rounds < fewestRounds)
         said << undecidedWords("Undecided: %1 rounds were timed, and fewer than five decide nothing.")
                     .arg(formatFixed(*rounds, 0));
     else

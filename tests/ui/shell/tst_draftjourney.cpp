@@ -91,12 +91,6 @@ private slots:
         QVERIFY2(why(trial).contains(QLatin1String("within the noise")), qPrintable(why(trial)));
         QVERIFY2(why(trial).contains(QLatin1String("copies of the candidate")), qPrintable(why(trial)));
         QVERIFY(!why(trial).contains(QLatin1String("busy")));
-        gate::Trial together = trial;
-        together.verdict.evidence.push_back(
-            {"apart", "1.01× where each has a process of its own, 2.2× beside each other"});
-        QVERIFY2(
-            why(together).startsWith(QStringLiteral("Undecided: the gain does not come again alone: 1.01×")),
-            qPrintable(why(together)));
         trial.verdict.evidence[0].value = "3";
         QVERIFY(why(trial).contains(QLatin1String("3 rounds were timed")));
         trial.verdict.comparisons.front().change = gate::Change::NoGain;
