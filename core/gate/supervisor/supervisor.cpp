@@ -18,7 +18,6 @@
 #include "core/gate/session/compileahead.h"
 #include "core/gate/session/sandbox.h"
 #include "core/gate/session/sanitizer.h"
-#include "core/gate/supervisor/apart.h"
 #include "core/gate/supervisor/outcometext.h"
 #include "core/gate/supervisor/seedcount.h"
 #include "core/gate/supervisor/seedpool.h"
@@ -35,7 +34,6 @@ namespace klineage::gate {
 
 namespace {
 
-constexpr std::size_t mostSpares = 2; ///< one for what this trial times, one for the next trial
 constexpr double workerStartSeconds = 60;
 constexpr double longestLaunchSeconds = 20;
 constexpr const char *self = "/proc/self/exe";
@@ -80,9 +78,12 @@ struct Supervisor::Private {
     /// A worker that is ready, on a device on which a trusted kernel was seen to work.
     WorkerResult<WorkerSession *> session(kernel::DeviceKind device, const std::stop_token &stop);
     WorkerResult<void> ensureStarted(kernel::DeviceKind device, const std::stop_token &stop);
+    /// One that has run nothing: a spare, where there are such.
+    WorkerResult<std::unique_ptr<WorkerSession>> freshWorker(kernel::DeviceKind device,
+                                                             const std::stop_token &stop);
     /// A kernel on the CPU runs in the worker's own process, and could leave something there for what is timed, or for the next
-    /// candidate. So both get a fresh worker, which starts while the one before compiles and is checked.
-    void launchSpares(kernel::DeviceKind device);
+    /// candidate. So each side that is timed, and the next trial, gets a fresh worker, which starts while the one before compiles and is checked.
+    void launchSpares(const GateJob &job, kernel::DeviceKind device);
     /// The spares have started, and will not disturb what is timed from here on.
     void awaitSpares(const std::stop_token &stop);
     Result<CaseInstancePtr> instance(const workload::Workload &workload, const workload::Case &c,
@@ -136,18 +137,24 @@ WorkerResult<void> Supervisor::Private::ensureStarted(kernel::DeviceKind device,
     if (slot && slot->alive())
         return {};
     slot.reset();
-    if (kernel::traitsOf(device).isHost && !spares.empty()) {
-        slot = std::move(spares.back());
-        spares.pop_back();
-        if (slot->await(workerStartSeconds, stop))
-            return {};
-        slot.reset(); // another one may do better, or say better what is wrong
-    }
-    auto started = WorkerSession::start(workerCommand(device), device, workerStartSeconds, stop);
+    auto started = freshWorker(device, stop);
     if (!started)
         return tl::unexpected(started.error());
     slot = std::move(*started);
     return {};
+}
+
+WorkerResult<std::unique_ptr<WorkerSession>> Supervisor::Private::freshWorker(kernel::DeviceKind device,
+                                                                              const std::stop_token &stop)
+{
+    if (kernel::traitsOf(device).isHost && !spares.empty()) {
+        auto spare = std::move(spares.back());
+        spares.pop_back();
+        if (spare->await(workerStartSeconds, stop))
+            return spare;
+        // another one may do better, or say better what is wrong
+    }
+    return WorkerSession::start(workerCommand(device), device, workerStartSeconds, stop);
 }
 
 WorkerResult<WorkerSession *> Supervisor::Private::session(kernel::DeviceKind device,
@@ -164,9 +171,10 @@ WorkerResult<WorkerSession *> Supervisor::Private::session(kernel::DeviceKind de
     return slot.get();
 }
 
-void Supervisor::Private::launchSpares(kernel::DeviceKind device)
+void Supervisor::Private::launchSpares(const GateJob &job, kernel::DeviceKind device)
 {
-    while (kernel::traitsOf(device).isHost && spares.size() < mostSpares) {
+    const std::size_t wanted = MeasuredSides::mostWorkers(job, device) + 1;
+    while (kernel::traitsOf(device).isHost && spares.size() < wanted) {
         auto launched = WorkerSession::launch(workerCommand(device), device);
         if (!launched)
             return;
@@ -258,42 +266,46 @@ StageResult<void> Supervisor::Private::profile(PreparedCandidate &prepared, cons
     ProfileRequest wanted;
     std::vector<Evidence> notes;
     WorkerSession *worker = &context.session;
-    const FreshWorker fresh = [&]() -> StageResult<WorkerSession *> {
+    const kernel::DeviceKind device = trial.surface->device;
+    FurtherWorkers further([&] { return freshWorker(device, context.stop); });
+    const auto fresh = [&]() -> StageResult<void> {
+        further.discard();
         worker->discard();
-        const auto started = session(trial.surface->device, context.stop);
+        const auto started = session(device, context.stop);
         if (!started)
             return tl::unexpected(environmentEnd(started.error()));
         worker = *started;
         worker->beginTrial(context.stop, context.deadline);
-        return worker;
+        return {};
     };
     const bool isHost = trial.surface.device().isHost;
     if (isHost) {
         // Kernels on the CPU run in the worker's process, whose memory keeps what checked runs left outside of buffers. What is timed runs in
-        // another one.
-        retired = std::move(sessions[trial.surface->device]);
+        // others.
+        retired = std::move(sessions[device]);
         if (auto started = fresh(); !started)
-            return tl::unexpected(started.error());
+            return started;
     }
     for (;;) {
         Trial attempt = trial;
         attempt.verdict.evidence.insert(attempt.verdict.evidence.end(), notes.begin(), notes.end());
-        TrialContext mine = context.on(*worker, context.job);
+        TrialContext mine = context.on(*worker);
         mine.python = &python;
+        mine.further = isHost ? &further : nullptr;
         const auto done = profileCandidate(prepared, correct, compiler, wanted, mine, noise, attempt);
         if (done) {
             trial = std::move(attempt);
-            return isHost ? tellApart(prepared, correct, compiler, mine, fresh, trial) : StageResult<void>();
+            return {};
         }
         const auto *verdict = std::get_if<Verdict>(&done.error().end);
         if (done.error().culprit == Culprit::Candidate || !verdict)
             return tl::unexpected(done.error().end);
-        // The other side failed: its failure is told, and the candidate is measured without it, in a fresh worker.
+        // The other side failed: its failure is told, and the candidate is measured without it, in fresh workers.
         const bool parent = done.error().culprit == Culprit::Parent;
         (parent ? wanted.withParent : wanted.withReference) = false;
         notes.push_back({parent ? "parent" : "reference", "not compared: " + verdict->message});
         if (auto started = fresh(); !started)
-            return tl::unexpected(started.error());
+            return started;
     }
 }
 
@@ -303,7 +315,7 @@ StageResult<void> Supervisor::Private::runStages(WorkerSession &worker, Prepared
 {
     auto deadline = process::Deadline::in(job.request.deadlineSeconds);
     worker.beginTrial(stop, deadline);
-    launchSpares(prepared.candidate.surface->device);
+    launchSpares(job, prepared.candidate.surface->device);
     trial.environment = worker.helloEnvironment();
     const int seeds = seedsOf(job);
     TrialContext context{

@@ -5,6 +5,7 @@
 #include "core/gate/session/compilersession.h"
 #include "core/gate/session/programbuilder.h"
 #include "core/gate/session/verdicttext.h"
+#include "core/gate/supervisor/furtherworkers.h"
 #include "core/gate/supervisor/stageclock.h"
 #include "core/gate/supervisor/supervisor.h"
 
@@ -52,11 +53,13 @@ struct TrialContext {
     /// What the worker's process does with buffers takes as long as it must: no candidate runs in it that could draw it out.
     bool transfersAreOurs = false;
     ProgramBuilder *builder = nullptr; ///< nullptr: the worker compiles what is not compiled apart
+    /// Where sides that are timed get workers of their own; nullptr: they share the session's.
+    FurtherWorkers *further = nullptr;
 
-    /// For another worker, and perhaps another job, of the same trial: what was checked already is not checked there.
-    [[nodiscard]] TrialContext on(WorkerSession &worker, const GateJob &ofJob) const
+    /// For another worker of the same trial: what was checked already is not checked there.
+    [[nodiscard]] TrialContext on(WorkerSession &worker) const
     {
-        TrialContext other{ofJob, worker, stop, progress, deadline, launchLimitSeconds, instance, {}};
+        TrialContext other{job, worker, stop, progress, deadline, launchLimitSeconds, instance, {}};
         other.python = python;
         other.expected = expected;
         other.unseenSeeds = unseenSeeds;
@@ -64,6 +67,7 @@ struct TrialContext {
         other.judge = judge;
         other.transfersAreOurs = transfersAreOurs;
         other.builder = builder;
+        other.further = further;
         return other;
     }
 
@@ -75,8 +79,8 @@ struct TrialContext {
 };
 
 /// While it lives the gate does work of its own, whose time is not the candidate's: inputs and expected outputs; packages that are made ready
-/// as references (some compile for minutes); transfers and comparison where those are ours. The session has no deadline meanwhile (each
-/// operation has its own limit), and the trial's is moved by as much in the end.
+/// as references (some compile for minutes); transfers and comparison where those are ours. The session and the further ones have no deadline
+/// meanwhile (each operation has its own limit), and the trial's is moved by as much in the end.
 class OwnTime
 {
 public:
@@ -87,7 +91,7 @@ public:
         , m_begin(std::chrono::steady_clock::now())
     {
         if (m_counts)
-            m_context.session.setDeadline(process::Deadline::never());
+            setDeadlines(process::Deadline::never());
     }
     ~OwnTime()
     {
@@ -95,12 +99,19 @@ public:
             return;
         const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - m_begin;
         m_context.deadline = m_context.deadline.later(spent.count());
-        m_context.session.setDeadline(m_context.deadline);
+        setDeadlines(m_context.deadline);
     }
     OwnTime(const OwnTime &) = delete;
     OwnTime &operator=(const OwnTime &) = delete;
 
 private:
+    void setDeadlines(process::Deadline deadline) const
+    {
+        m_context.session.setDeadline(deadline);
+        if (m_context.further)
+            m_context.further->setDeadline(deadline);
+    }
+
     const TrialContext &m_context;
     bool m_counts;
     std::chrono::steady_clock::time_point m_begin;

@@ -3,6 +3,7 @@
 // Samples of the candidate's that are like any other to it and that nobody times: at places that cannot be foreseen, some of their sets, which
 // cannot be foreseen either, hold contents whose results are known, hard ones among them, and are judged element by element afterwards.
 // So whoever is honest only when looked at, or right only on what timed runs usually hold, is wrong where it counts.
+// Plans in workers of their own get such samples too, unjudged: who gets none would know that it is not the candidate.
 #pragma once
 
 #include "core/gate/timing/timedbuffers.h"

@@ -14,6 +14,7 @@ namespace klineage::gate {
 
 /// The sides of one measurement: the candidate first, then a second copy of it, its parent and the vendor references, each looked at
 /// before it takes part. One that is not right, or not there, is left out, and the trial's evidence says why.
+/// Which worker each is timed in: sideworker.h.
 class MeasuredSides
 {
 public:
@@ -30,20 +31,25 @@ public:
         , m_outputs(outputs)
         , m_trial(trial)
         , m_where(where)
-    {}
+    {
+        m_workers.push_back(std::make_unique<SideWorker>(context, buffers));
+    }
     MeasuredSides(const MeasuredSides &) = delete;
     MeasuredSides &operator=(const MeasuredSides &) = delete;
 
     [[nodiscard]] Placed addCandidate(bool withCopy);
     /// Compiles the parent (OpenCL: loads it too); one that cannot be is left out, and the evidence says why.
     [[nodiscard]] Placed prepareParent();
-    /// Runs the parent that was prepared, and takes it in behind the candidate.
+    /// Runs the parent that was prepared, and takes it in behind the candidate. Where that has a worker of its own the others are run once too,
+    /// so that it is no sign of being the parent.
     [[nodiscard]] Placed addParent();
     [[nodiscard]] Placed addReferences();
     /// The workload names some for the candidate's device.
     [[nodiscard]] bool hasReferences() const;
-    /// OpenCL: from here on the worker compiles and loads no more. All sides must be there, but the parent's code must not have run.
+    /// OpenCL: from here on the workers compile and load no more. All sides must be there, but no plan's code must have run.
     [[nodiscard]] Placed seal();
+    /// How many workers a job's sides take at most.
+    [[nodiscard]] static std::size_t mostWorkers(const GateJob &job, kernel::DeviceKind device);
 
     /// Draws the buffers anew and loads all modules again, in a random order.
     [[nodiscard]] Placed place();
@@ -51,6 +57,10 @@ public:
 
     [[nodiscard]] std::vector<TimedSubject> &subjects() { return m_subjects; }
     [[nodiscard]] const std::vector<TimedSide> &sides() const { return m_sides; } ///< of the same order
+    /// Plans but the candidate whose worker is not the candidate's: places among the sides.
+    [[nodiscard]] std::vector<std::size_t> plansElsewhere() const;
+    /// Of the worker where that allows the fewest runs, or takes the most bytes.
+    [[nodiscard]] TimedBuffers::Shared shared() const;
     /// What TimedSample::touched calls by number.
     [[nodiscard]] const std::vector<ModuleVariable> &variables() const { return m_variables; }
     /// Of references, by provider.
@@ -69,16 +79,30 @@ private:
     {
         return tl::unexpected(ProfileEnd{failureEnd(failure, m_where), culprit});
     }
-    [[nodiscard]] Placed addPlanSide(const std::string &name, Culprit culprit, PreparedCandidate &prepared);
+    /// The candidate's.
+    [[nodiscard]] SideWorker &ownWorker() const { return *m_workers.front(); }
+    /// The trial's worker, or one that has run nothing yet.
+    [[nodiscard]] tl::expected<SideWorker *, ProfileEnd> workerFor(Culprit culprit);
+    [[nodiscard]] Placed allocateIn(const SideWorker &worker) const;
+    /// Ends a further one that no side needs.
+    void forget(const SideWorker *worker);
+    [[nodiscard]] Placed addPlanSide(const std::string &name, Culprit culprit, PreparedCandidate &prepared,
+                                     SideWorker &worker);
     [[nodiscard]] Placed addReference(const workload::Reference &reference);
     void addPythonReference(const std::string &name, const ReferenceCall &call);
     /// The provider; with the operator when the workload names several of the provider on this surface.
     [[nodiscard]] std::string nameOf(const workload::Reference &reference) const;
-    /// Runs another side on buffers of its own. One that is wrong, or dies, is left out of the comparison: usable says so.
-    [[nodiscard]] Placed checkOther(SubjectId subject, CheckedSet &set, const std::string &name,
-                                    Culprit culprit, bool &usable);
+    /// Runs another side on buffers of its own. One that is wrong is left out of the comparison: usable says so.
+    [[nodiscard]] Placed checkOther(const SideWorker &worker, SubjectId subject, CheckedSet &set,
+                                    const std::string &name, Culprit culprit, bool &usable);
     [[nodiscard]] Placed loadParent();
-    [[nodiscard]] Placed checkParent(PreparedCandidate &prepared, bool &usable);
+    /// module: loaded already.
+    [[nodiscard]] Placed checkPlan(const SideWorker &worker, PreparedCandidate &prepared,
+                                   std::optional<ModuleId> module, const std::string &name, Culprit culprit,
+                                   bool &usable);
+    /// When the candidate's worker is none the worse for it.
+    [[nodiscard]] Placed leaveParentOut(const ProfileEnd &end);
+    [[nodiscard]] OutputSets outputsOn(const SideWorker &worker) const;
 
     PreparedCandidate &m_candidate;
     const CorrectnessResult &m_correct;
@@ -88,10 +112,17 @@ private:
     TimedOutputs &m_outputs;
     Trial &m_trial;
     Where m_where;
+    std::vector<std::unique_ptr<SideWorker>> m_workers;
     PreparedCandidate m_parent;
     bool m_hasParent = false;
+<<<<<<< HEAD
     Precision m_parentPrecision;
     std::optional<ModuleId> m_parentModule; ///< OpenCL
+=======
+    SideWorker *m_parentWorker = nullptr;
+    SideWorker *m_referenceWorker = nullptr; ///< of those that are no Python package
+    std::optional<ModuleId> m_parentModule;  ///< OpenCL
+>>>>>>> 29ac5f3fb803cf0c3bd7552c43edf8a4f470b8ca
     std::vector<TimedSide> m_sides;
     std::vector<TimedSubject> m_subjects;
     std::vector<ModuleVariable> m_variables; ///< of all sides' modules, as they are placed now

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // Rounds come in blocks. Before each block the buffers are drawn anew and every module is loaded again, in another order; within it the
-// sides run over the same buffers, whose outputs and workspaces are refilled before each sample. Between any two of them there may be a
-// decoy, whose results are known.
+// sides run over the same buffers (on a processor: the same contents, each in its worker, sideworker.h), whose outputs and workspaces are
+// refilled before each sample. Between any two of them there may be a decoy, whose results are known.
 #include "core/gate/timing/profiler.h"
 
 #include "core/base/numbertext.h"
@@ -126,40 +126,50 @@ int Profiler::roundsPerBlock(double secondsLeft) const
 {
     const GateRequest &wanted = m_context.job.request;
     const int usual = std::max(1, wanted.minRounds / static_cast<int>(usualBlocks));
-    const double refills = 2.0 * static_cast<double>(m_subjects.size() * m_buffers.shared().bytes);
+    const double refills = 2.0 * static_cast<double>(m_subjects.size() * m_sides.shared().bytes);
     const double seconds = std::max(1e-9 * roundNs(m_subjects) + refills / refilledASecond, 1e-6);
     const double blocksLeft =
         std::max(1.0, static_cast<double>(usualBlocks) - static_cast<double>(m_state.blockEnds.size()));
     return std::clamp(static_cast<int>(secondsLeft / blocksLeft / seconds), 1, usual);
 }
 
-/// What the worker says of its own clock is compared with the supervisor's: a kernel that runs in the worker's process could change it,
-/// for one side or for all, at once or later. So it is done in every block, for the candidate and for the parent in turn.
+/// What a worker says of its own clock is compared with the supervisor's: a kernel that runs in the worker's process could change it, at
+/// once or later. So it is done in every block, for the candidate and for one of the plans elsewhere in turn.
 Profiler::Step Profiler::checkClock(bool first)
 {
     if (!m_candidate.candidate.surface.device().isHost)
         return {};
-    std::size_t side = 0;
-    for (std::size_t i = 0; i < m_subjects.size(); ++i) {
-        if (!first && m_subjects[i].name == "parent" && entropy() % 2 == 0)
-            side = i;
+    if (first)
+        return checkClockOf(0, m_correct.roughNs, clockCheckNs);
+    std::vector<std::size_t> checked{0};
+    if (const auto others = m_sides.plansElsewhere(); !others.empty())
+        checked.push_back(others[entropy() % others.size()]);
+    for (const std::size_t subject : checked) {
+        if (auto agrees = checkClockOf(subject, m_subjects[subject].estimateNs, laterClockCheckNs); !agrees)
+            return agrees;
     }
-    const double leastNs = first ? clockCheckNs : laterClockCheckNs;
-    const double runNs = first ? m_correct.roughNs : m_subjects[side].estimateNs;
+    return {};
+}
+
+Profiler::Step Profiler::checkClockOf(std::size_t subject, double runNs, double leastNs)
+{
+    const TimedSide &side = m_sides.sides()[subject];
     const int repeats = static_cast<int>(std::clamp(std::min(clockRunNs, leastNs / 2) / std::max(runNs, 1.0),
                                                     1.0, static_cast<double>(m_state.sets)));
     ClockReadings readings;
     for (int attempt = 0; attempt < clockAttempts; ++attempt) {
         const auto taken =
-            readClock(m_context.session, m_subjects[side].id, repeats, leastNs, m_context.deadline);
+            readClock(side.worker()->session(), m_subjects[subject].id, repeats, leastNs, m_context.deadline);
         if (!taken)
-            return failed(taken.error(), m_sides.sides()[side].culprit());
+            return failed(taken.error(), side.culprit());
         readings = *taken;
         if (clocksAgree(readings))
             return {};
     }
+    Where where = m_where;
+    where.subject = side.culprit() == Culprit::Parent ? "parent" : "candidate";
     return tl::unexpected(
-        ProfileEnd{clockVerdict(readings.claimed, readings.elapsed, m_where), Culprit::Candidate});
+        ProfileEnd{clockVerdict(readings.claimed, readings.elapsed, where), side.culprit()});
 }
 
 /// Graph replay must not flatter: the same runs, launched one by one, have to take about as long.
@@ -242,7 +252,7 @@ Profiler::Step Profiler::measureBlock(const process::Deadline &limit)
     const auto begin = std::chrono::steady_clock::now();
     if (auto placed = m_sides.place(); !placed)
         return placed;
-    m_state.mostRuns = m_buffers.shared().mostRuns; // workspaces have their places by now
+    m_state.mostRuns = m_sides.shared().mostRuns; // workspaces have their places by now
     const bool first = m_state.blockEnds.empty();
     if (auto warm = warmUp(m_subjects, m_state, m_context); !warm)
         return blame(warm.error());
@@ -425,7 +435,7 @@ tl::expected<void, ProfileEnd> Profiler::run(const ProfileRequest &request)
         return look(subject, run, sample);
     };
     m_decoyContents = drawContents(m_buffers, isLittleWork(m_context.job.workload));
-    m_state.decoy = [this] { return decoy(); };
+    m_state.decoys = [this] { return decoys(); };
     m_state.lookCloser = [this](const TimedRun &run) { return lookAtOne(run); };
     const auto allocated = [&] {
         const OwnTime own(m_context, OwnTime::Work::Transfers);
@@ -451,7 +461,7 @@ tl::expected<void, ProfileEnd> Profiler::run(const ProfileRequest &request)
         if (auto added = m_sides.addReferences(); !added)
             return added;
     }
-    if (host) { // libraries compile when they are first called, which is done by now; nobody else's code has run yet
+    if (host) { // libraries compile when they are first called, which is done by now; no plan's code has run yet
         if (auto sealed = m_sides.seal(); !sealed)
             return sealed;
         if (auto added = m_sides.addParent(); !added)

@@ -19,6 +19,14 @@ constexpr double lookShare = 0.1;                        ///< of the time so far
 constexpr std::size_t muchInput = std::size_t{64} << 20; ///< bytes: more are watched in half of the blocks
 constexpr double quickOracleSeconds = 0.02; ///< for a set: so quick that any set may be looked at whole
 
+std::vector<std::size_t> setsOf(const Decoy &decoy)
+{
+    std::vector<std::size_t> sets;
+    for (const auto &entry : decoy.known)
+        sets.push_back(entry.first);
+    return sets;
+}
+
 } // namespace
 
 RoundState::Decoy Profiler::decoy()
@@ -28,6 +36,29 @@ RoundState::Decoy Profiler::decoy()
     return {std::move(run), [this, drawn = std::move(drawn)](const TimedSample &sample) {
                 return judgeDecoy(drawn, sample);
             }};
+}
+
+/// For who has a worker of his own, so that it gets what the candidate's gets. Nobody looks at what it leaves: that it is right is told by timed samples.
+RoundState::Decoy Profiler::decoyElsewhere(std::size_t subject)
+{
+    TimedBuffers &buffers = m_sides.sides()[subject].worker()->buffers();
+    Decoy drawn = drawDecoy(furtherRun(m_subjects[subject], m_state), buffers, m_decoyContents);
+    std::vector<std::size_t> sets = setsOf(drawn);
+    return {std::move(drawn.run),
+            [&buffers, sets = std::move(sets), subject](const TimedSample &) -> RoundResult {
+                if (auto restored = buffers.restore(sets); !restored)
+                    return tl::unexpected(RoundFailure{restored.error(), subject});
+                return {};
+            },
+            subject};
+}
+
+std::vector<RoundState::Decoy> Profiler::decoys()
+{
+    std::vector<RoundState::Decoy> drawn{decoy()};
+    if (const auto others = m_sides.plansElsewhere(); !others.empty())
+        drawn.push_back(decoyElsewhere(others[entropy() % others.size()]));
+    return drawn;
 }
 
 /// All known sets by their fingerprints, and one of them element by element, as far as there is time: the one that seems wrong, or any.
@@ -51,10 +82,7 @@ RoundResult Profiler::judgeDecoy(const Decoy &decoy, const TimedSample &sample)
             !decoy.spoilt.contains(set) && (m_buffers.inputBytes() <= muchInput || entropy() % 2 == 0);
         auto found = wrong || affordable ? m_buffers.inspectKnown(set, "candidate", content, withInputs)
                                          : WorkerResult<std::optional<Finding>>();
-        std::vector<std::size_t> sets;
-        for (const auto &entry : decoy.known)
-            sets.push_back(entry.first);
-        if (auto restored = m_buffers.restore(sets); found && !restored)
+        if (auto restored = m_buffers.restore(setsOf(decoy)); found && !restored)
             return tl::unexpected(restored.error());
         return found;
     }();
@@ -173,13 +201,16 @@ Profiler::Step Profiler::blame(const RoundFailure &failure)
     const Culprit culprit = m_sides.sides()[failure.subject].culprit();
     if (const auto *end = std::get_if<TrialEnd>(&failure.failure)) {
         // Memory faults explain wrong results, so they are told first.
+        const TimedSide &side = m_sides.sides()[failure.subject];
+        TimedBuffers &buffers = side.isPlan() ? side.worker()->buffers() : m_buffers;
+        const std::string name = &buffers == &m_buffers ? "candidate" : side.name();
         for (std::size_t set = 0; set < m_state.sets && culprit == Culprit::Candidate; ++set) {
             if (!m_buffers.audited(set))
                 continue;
             Where where = m_where;
             where.seed = m_buffers.seedOf(set);
             const OwnTime own(m_context, OwnTime::Work::Transfers);
-            const auto finding = m_buffers.inspect(set, "candidate");
+            const auto finding = buffers.inspect(set, name);
             if (finding && *finding && (*finding)->kind != Finding::Kind::Mismatch)
                 return tl::unexpected(ProfileEnd{findingVerdict(**finding, where), culprit});
         }

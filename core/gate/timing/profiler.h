@@ -52,11 +52,14 @@ private:
     Step compareReplays(bool &isSuspect);
     Step measureEnergy();
     RoundState::Decoy decoy();
+    RoundState::Decoy decoyElsewhere(std::size_t subject);
+    std::vector<RoundState::Decoy> decoys();
     RoundResult judgeDecoy(const Decoy &decoy, const TimedSample &sample);
     RoundResult lookAtOne(const TimedRun &run);
     RoundResult untouched(std::size_t subject, const TimedRun &run, const TimedSample &sample) const;
     Step lookCloser(double blockSeconds);
     Step checkClock(bool first);
+    Step checkClockOf(std::size_t subject, double runNs, double leastNs);
     RoundResult look(std::size_t subject, const TimedRun &run, const TimedSample &sample);
     RoundResult judged(const TimedOutputs::Looked<TimedOutputs::Wrong> &looked);
     Step blame(const RoundFailure &failure);

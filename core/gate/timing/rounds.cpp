@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 
@@ -56,40 +57,62 @@ RoundResult look(const std::vector<Sample> &samples, const std::vector<TimedSamp
     return {};
 }
 
-/// Takes the samples one by one, which says whose fault a failure is, or (short ones of the worker's subjects) in one message.
+bool isOneSubject(const std::vector<Sample> &samples)
+{
+    return std::all_of(samples.begin(), samples.end(),
+                       [&](const Sample &sample) { return sample.subject == samples.front().subject; });
+}
+
+/// Samples that one worker takes, in one message.
+tl::expected<std::vector<TimedSample>, RoundFailure> takeMessage(const std::vector<Sample> &samples,
+                                                                 const std::vector<TimedSubject> &subjects,
+                                                                 const RoundState &state,
+                                                                 const TrialContext &context)
+{
+    const TimedSubject &subject = subjects[samples.front().subject];
+    const std::size_t blamed = isOneSubject(samples) ? samples.front().subject : 0;
+    const double limit = limitFor(samples, subjects, context);
+    if (subject.sampler) {
+        auto taken = subject.sampler(samples.front().run, limit);
+        if (!taken)
+            return tl::unexpected(RoundFailure{taken.error(), blamed});
+        return std::vector<TimedSample>{std::move(*taken)};
+    }
+    std::vector<TimedRun> runs;
+    for (const Sample &sample : samples)
+        runs.push_back(sample.run);
+    WorkerSession &worker = subject.worker ? *subject.worker : context.session;
+    auto taken = worker.time(runs, limit);
+    if (!taken)
+        return tl::unexpected(RoundFailure{taken.error(), blamed});
+    if (auto looked = look(samples, *taken, state); !looked)
+        return tl::unexpected(looked.error());
+    return std::move(*taken);
+}
+
+/// Takes the samples one by one, which says whose fault a failure is, or (short ones) those that follow each other in one worker in one message. In
+/// a further one only those of one side.
 tl::expected<std::vector<TimedSample>, RoundFailure> take(const std::vector<Sample> &samples,
                                                           const std::vector<TimedSubject> &subjects,
                                                           bool together, const RoundState &state,
                                                           const TrialContext &context)
 {
-    if (together) {
-        std::vector<TimedRun> runs;
-        for (const Sample &sample : samples)
-            runs.push_back(sample.run);
-        auto taken = context.session.time(runs, limitFor(samples, subjects, context));
-        if (!taken)
-            return tl::unexpected(RoundFailure{taken.error(), 0});
-        if (auto looked = look(samples, *taken, state); !looked)
-            return tl::unexpected(looked.error());
-        return std::move(*taken);
-    }
+    const auto travels = [&](const Sample &sample, const Sample &with) {
+        const WorkerSession *worker = subjects[sample.subject].worker;
+        return together && worker == subjects[with.subject].worker
+               && (!worker || sample.subject == with.subject);
+    };
     std::vector<TimedSample> results;
-    for (const Sample &sample : samples) {
-        const TimedSubject &subject = subjects[sample.subject];
-        const double limit = limitFor({sample}, subjects, context);
-        if (subject.sampler) {
-            const auto taken = subject.sampler(sample.run, limit);
-            if (!taken)
-                return tl::unexpected(RoundFailure{taken.error(), sample.subject});
-            results.push_back(*taken);
+    std::vector<Sample> message;
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+        message.push_back(samples[i]);
+        if (i + 1 < samples.size() && travels(samples[i], samples[i + 1]))
             continue;
-        }
-        const auto taken = context.session.time({sample.run}, limit);
+        auto taken = takeMessage(message, subjects, state, context);
         if (!taken)
-            return tl::unexpected(RoundFailure{taken.error(), sample.subject});
-        if (auto looked = look({sample}, *taken, state); !looked)
-            return tl::unexpected(looked.error());
-        results.push_back(taken->front());
+            return tl::unexpected(taken.error());
+        std::move(taken->begin(), taken->end(), std::back_inserter(results));
+        message.clear();
     }
     return results;
 }
@@ -256,7 +279,7 @@ struct Interruptions {
 Interruptions drawInterruptions(std::size_t rounds, std::size_t subjects, const RoundState &state)
 {
     Interruptions drawn;
-    if (state.decoy)
+    if (state.decoys)
         drawn.decoys = drawPlaces(2 * rounds * subjects);
     drawn.closer = static_cast<std::size_t>(entropy() % (2 * rounds));
     return drawn;
@@ -286,10 +309,11 @@ tl::expected<std::vector<TimedSample>, RoundFailure> takeWithDecoys(const std::v
     };
     const auto sendDecoys = [&]() -> RoundResult {
         for (; at.decoys.contains(at.taken); at.decoys.erase(at.decoys.find(at.taken))) {
-            const RoundState::Decoy decoy = state.decoy();
-            piece.push_back({0, decoy.run, decoy.judge});
-            if (auto sent = send(); !sent)
-                return sent;
+            for (const RoundState::Decoy &decoy : state.decoys()) {
+                piece.push_back({decoy.subject, decoy.run, decoy.judge});
+                if (auto sent = send(); !sent)
+                    return sent;
+            }
         }
         return {};
     };

@@ -16,6 +16,7 @@ struct TimedSubject {
     double estimateNs = 0;
     /// Takes a sample elsewhere than in the session's worker (a reference with a process of its own); empty: in the worker.
     std::function<WorkerResult<TimedSample>(const TimedRun &run, double limitSeconds)> sampler;
+    WorkerSession *worker = nullptr; ///< that it runs in; nullptr: the session's
 };
 
 /// What is asked of a measurement, and what is left for it.
@@ -50,14 +51,16 @@ struct RoundState {
     std::size_t visited = 0;            ///< of the window: in half a round all sides run on the same sets
     int discarded = 0;                  ///< rounds thrown away because the clock moved
     std::vector<double> clocksMhz;      ///< of the kept samples; empty when the device does not tell
-    /// Judges what a sample of the worker's left in its outputs.
+    /// Judges what a sample of a worker's left in its outputs.
     std::function<RoundResult(std::size_t subject, const TimedRun &run, const TimedSample &sample)> look;
-    /// A sample of the first subject's that nobody times (timing/decoys.h), and what judges it; empty: there are none.
+    /// A sample that nobody times (timing/decoys.h), and what judges it.
     struct Decoy {
         TimedRun run;
         std::function<RoundResult(const TimedSample &sample)> judge;
+        std::size_t subject = 0;
     };
-    std::function<Decoy()> decoy;
+    /// For one place: of the first subject, and perhaps of another one; empty: there are none.
+    std::function<std::vector<Decoy>()> decoys;
     /// Looks closer at what one sample of the first subject's in a block left, right after it; empty: that is not done.
     std::function<RoundResult(const TimedRun &run)> lookCloser;
 };

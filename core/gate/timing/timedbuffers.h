@@ -27,6 +27,14 @@ public:
     TimedBuffers(WorkerSession &session, const workload::Workload &workload,
                  std::vector<CaseInstancePtr> contents, DeviceJudge *judge = nullptr,
                  const std::vector<CaseInstancePtr> &hard = {});
+    /// The same contents in another worker, where nothing is allocated yet. Of as many sets, and drawn with the same key, sets hold the same.
+    TimedBuffers(WorkerSession &session, const TimedBuffers &other)
+        : m_session(session)
+        , m_contents(other.m_contents)
+        , m_known(other.m_known)
+        , m_blends(other.m_blends)
+        , m_judge(nullptr)
+    {}
 
     /// Allocates the tensors of `sets` sets and uploads each seed's content once.
     [[nodiscard]] WorkerResult<void> allocate(std::size_t sets);

@@ -23,6 +23,7 @@ private slots:
     void auditedSetsHoldASeedsContent();
     void noTwoSetsShareContent();
     void everySetIsNew();
+    void setsHoldTheSameInAnotherWorker();
     void redrawChangesBindings();
     void offsetsStayAsTheyAre();
     void fillsAreOutputsAndOpenWorkspaces();
@@ -96,6 +97,41 @@ void TestTimedBuffers::everySetIsNew()
         const auto &bytes = content->tensors.front().bytes;
         for (const Bytes &row : rowsOf(Bytes(bytes.begin(), bytes.end())))
             QVERIFY(!seen.contains(row));
+    }
+}
+
+void TestTimedBuffers::setsHoldTheSameInAnotherWorker()
+{
+    Bench bench(8, true);
+    QVERIFY(bench.buffers.allocateWorkspaces("candidate", planWithWorkspaces()));
+    const auto other = startMemory(kernel::DeviceKind::OpenCl);
+    TimedBuffers twin(*other, bench.buffers);
+    QVERIFY(twin.allocate(8));
+    QVERIFY(twin.allocateWorkspaces("parent", planWithWorkspaces()));
+    QCOMPARE(twin.outputNames(), bench.buffers.outputNames());
+    const auto heldBy = [](WorkerSession &session, const BufferSet &set, const HostTensor &tensor) {
+        const BufferBinding binding = set.at(tensor.name);
+        const auto image = session.download(binding.buffer, tensor.bytes.size(), binding.offsetBytes);
+        return image ? Bytes(image->begin(), image->end()) : Bytes();
+    };
+    for (const std::uint64_t key : {1u, 2u, 3u}) {
+        QVERIFY(bench.redraw(key));
+        QVERIFY(twin.redraw(key));
+        for (const std::vector<CopyRange> &ranges : twin.contents())
+            QVERIFY(other->copy(ranges));
+        const auto here = bench.buffers.bindings("candidate");
+        const auto there = twin.bindings("parent");
+        for (std::size_t set = 0; set < bench.buffers.count(); ++set) {
+            QCOMPARE(twin.audited(set), bench.buffers.audited(set));
+            QCOMPARE(twin.seedOf(set), bench.buffers.seedOf(set));
+            for (const HostTensor &tensor : bench.buffers.tensorsOf(set)) {
+                if (tensor.role != workload::Role::Input)
+                    continue;
+                const Bytes content = heldBy(*bench.session, here[set], tensor);
+                QVERIFY(!content.empty());
+                QVERIFY(heldBy(*other, there[set], tensor) == content);
+            }
+        }
     }
 }
 
