@@ -134,21 +134,13 @@ Placed MeasuredSides::checkPlan(const SideWorker &worker, PreparedCandidate &pre
     }
     if (auto checked = checkOther(worker, *subject, set, name, culprit, usable); !checked)
         return checked;
-<<<<<<< HEAD
-    if (set.instance().tolerance.beforeRounding > 0)
+    if (culprit == Culprit::Parent && set.instance().tolerance.beforeRounding > 0)
         m_parentPrecision.add(set.beforeRounding());
-    if (auto removed = m_context.session.removeSubject(*subject); !removed)
-        return failed(removed.error(), Culprit::Parent);
-    if (!m_parentModule) {
-        if (auto unloaded = m_context.session.unload(*module); !unloaded)
-            return failed(unloaded.error(), Culprit::Parent);
-=======
     if (auto removed = context.session.removeSubject(*subject); !removed)
         return failed(removed.error(), culprit);
     if (!isLoaded) {
         if (auto unloaded = context.session.unload(*module); !unloaded)
             return failed(unloaded.error(), culprit);
->>>>>>> 29ac5f3fb803cf0c3bd7552c43edf8a4f470b8ca
     }
     if (auto released = set.release(); !released)
         return failed(released.error(), culprit);

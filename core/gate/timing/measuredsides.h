@@ -115,14 +115,10 @@ private:
     std::vector<std::unique_ptr<SideWorker>> m_workers;
     PreparedCandidate m_parent;
     bool m_hasParent = false;
-<<<<<<< HEAD
     Precision m_parentPrecision;
-    std::optional<ModuleId> m_parentModule; ///< OpenCL
-=======
     SideWorker *m_parentWorker = nullptr;
     SideWorker *m_referenceWorker = nullptr; ///< of those that are no Python package
     std::optional<ModuleId> m_parentModule;  ///< OpenCL
->>>>>>> 29ac5f3fb803cf0c3bd7552c43edf8a4f470b8ca
     std::vector<TimedSide> m_sides;
     std::vector<TimedSubject> m_subjects;
     std::vector<ModuleVariable> m_variables; ///< of all sides' modules, as they are placed now
