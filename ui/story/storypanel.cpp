@@ -18,11 +18,11 @@
 #include "ui/story/windows/presenter.h"
 #include "ui/style/plainwidgets.h"
 #include "ui/style/segmentedswitch.h"
+#include "ui/style/tickmenu.h"
 
 #include <QAction>
 #include <QComboBox>
 #include <QHeaderView>
-#include <QMenu>
 #include <QScopedValueRollback>
 #include <QStackedWidget>
 #include <QTableView>
@@ -52,7 +52,7 @@ StoryPanel::StoryPanel(WorkspaceModel *workspace, Selection *selection, RunStore
     , m_source(new SegmentedSwitch({tr("Lineage"), tr("Run")}, SegmentedSwitch::Size::Small))
     , m_scale(new SegmentedSwitch({tr("over K0"), tr("over reference")}, SegmentedSwitch::Size::Small))
     , m_lineages(new QToolButton)
-    , m_lineageMenu(new QMenu(this))
+    , m_lineageMenu(new TickMenu(this))
     , m_tableButton(new QToolButton)
 {
     m_table->setObjectName(QStringLiteral("behindCanvas"));
@@ -131,8 +131,8 @@ void StoryPanel::showEvent(QShowEvent *event)
 
 QStringList StoryPanel::overlayKeys() const
 {
-    if (!m_overlay.isEmpty())
-        return m_overlay;
+    if (m_overlay)
+        return *m_overlay;
     QStringList keys;
     if (const lineage::Lineage *one = m_workspace->lineage(m_selection->lineageKey())) {
         for (const lineage::Lineage *each :
@@ -323,7 +323,7 @@ void StoryPanel::setOverlayScale(OverlayScale scale)
     m_scale->setCurrentIndex(scale == OverlayScale::First ? 0 : 1);
 }
 
-/// Which lineages are laid over each other: a menu that stays open while they are chosen would be better, and Qt has none.
+/// Which lineages are laid over each other.
 void StoryPanel::fillLineages()
 {
     m_lineageMenu->clear();
@@ -336,17 +336,18 @@ void StoryPanel::fillLineages()
         action->setCheckable(true);
         action->setChecked(shown.contains(key));
         connect(action, &QAction::toggled, this, [this, key](bool checked) {
-            m_overlay = overlayKeys();
-            m_overlay.removeAll(key);
+            QStringList keys = overlayKeys();
+            keys.removeAll(key);
             if (checked)
-                m_overlay << key;
+                keys << key;
+            m_overlay = keys;
             refresh();
         });
     }
     m_lineageMenu->addSeparator();
     connect(m_lineageMenu->addAction(tr("Those that fit the selected one")), &QAction::triggered, this,
             [this] {
-                m_overlay.clear();
+                m_overlay.reset();
                 refresh();
             });
 }
