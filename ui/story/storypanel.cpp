@@ -195,6 +195,24 @@ Picture StoryPanel::makePicture() const
     return picture;
 }
 
+/// What the picture is and of what, as a file is called: "overlay-gemm/sm90-softmax/pocl-and-4-more".
+QString StoryPanel::exportName() const
+{
+    constexpr qsizetype mostNamed = 3;
+    const QString kind = viewNames().at(m_views->currentIndex());
+    if (view() == View::Speedups)
+        return kind;
+    const bool isEither = view() == View::Waterfall || view() == View::Graph;
+    if (view() == View::Steps || (isEither && showsRun() && m_runs->current()))
+        return QStringLiteral("%1-%2").arg(kind, m_runs->currentId());
+    if (view() != View::Overlay)
+        return QStringLiteral("%1-%2").arg(kind, m_selection->lineageKey());
+    const QStringList keys = overlayKeys();
+    const QString named = QStringLiteral("%1-%2").arg(kind, keys.mid(0, mostNamed).join(QLatin1Char('-')));
+    return keys.size() > mostNamed ? QStringLiteral("%1-and-%2-more").arg(named).arg(keys.size() - mostNamed)
+                                   : named;
+}
+
 void StoryPanel::rebuild()
 {
     m_isStale = false;
@@ -212,6 +230,7 @@ void StoryPanel::rebuild()
                             .arg(view() == View::Overlay ? overlayKeys().join(QLatin1Char(',')) : subject);
     const bool isSame = key == m_shownKey;
     m_shownKey = key;
+    setProperty("exportName", exportName());
     {
         const QScopedValueRollback<bool> following(m_following, true);
         m_model->setTable(picture.table);

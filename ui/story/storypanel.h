@@ -103,6 +103,7 @@ private:
     void chooseView(View view);
     [[nodiscard]] Picture makePicture() const;
     [[nodiscard]] QStringList overlayKeys() const;
+    [[nodiscard]] QString exportName() const;
 
     WorkspaceModel *m_workspace;
     Selection *m_selection;
