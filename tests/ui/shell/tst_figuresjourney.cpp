@@ -9,6 +9,7 @@
 #include "ui/plots/trajectorypanel.h"
 #include "ui/profile/profilemodel.h"
 #include "ui/profile/profilepanel.h"
+#include "ui/profile/why/explainpage.h"
 #include "ui/story/picture/picturecanvas.h"
 #include "ui/story/storypanel.h"
 #include "ui/style/format.h"
@@ -196,6 +197,70 @@ private slots:
         QVERIFY(picture.yFrom && picture.placeOf(item).y() < *picture.yFrom);
         QVERIFY(picture.items[static_cast<std::size_t>(item)].caption.contains(QLatin1String("AMD EPYC")));
         QVERIFY(!story->canvas()->grab().isNull());
+    }
+
+    /// Beside a parent that was recorded on another device stand the figures of the paired rounds alone, and the heading says so.
+    void theHeadingNamesWhatTheFiguresAreOf()
+    {
+        const RealWindow real(QStringLiteral("gemm/sm90/K08"));
+        QVERIFY(real.ready);
+        const Workspace shipped = real.window->workspace()->workspace();
+        const auto *profile = qobject_cast<ProfilePanel *>(real.window->panel(QStringLiteral("profile")));
+        const auto heading = [profile] {
+            for (const QLabel *label : profile->findChildren<QLabel *>()) {
+                if (label->isVisible() && label->toolTip().contains(QLatin1String("AMD EPYC 7R13")))
+                    return label->toolTip();
+            }
+            return QString();
+        };
+        const auto left = [profile](const QString &name) {
+            for (const ProfileRow &row : profile->model()->rows()) {
+                if (row.name == name)
+                    return row.left;
+            }
+            return std::optional<double>();
+        };
+        const auto tryElsewhere = [&](bool isPaired) {
+            Workspace changed = shipped;
+            for (lineage::Lineage &lineage : changed.lineages) {
+                if (lineage.key() != "gemm/sm90")
+                    continue;
+                gate::Trial trial = *lineage.trialOf(*lineage.findState("K08"));
+                trial.id = isPaired ? "feedfacefeedface" : "deadbeefdeadbeef";
+                trial.environment.device = "AMD EPYC 7R13";
+                trial.latencyNs = {5e6, 4.9e6, 5.1e6};
+                gate::Comparison beside;
+                beside.against = "parent";
+                beside.speedup = {1.2, 1.19, 1.21};
+                beside.otherNs = 6e6;
+                trial.verdict.comparisons.clear();
+                if (isPaired)
+                    trial.verdict.comparisons.push_back(beside);
+                lineage.trials.push_back(trial);
+                lineage.branches.push_back({trial.id, "K08", "branches/feedface.cu"});
+                real.window->workspace()->setWorkspace(changed);
+                real.selection()->setRow(QStringLiteral("trial:") + QString::fromStdString(trial.id));
+                return;
+            }
+        };
+        QVERIFY(left(QStringLiteral("registers")));
+        tryElsewhere(true);
+        QVERIFY(real.settle());
+        QVERIFY2(heading().startsWith(QLatin1String("against K08, paired"))
+                     && heading().contains(QLatin1String("of NVIDIA H200 and not compared")),
+                 qPrintable(heading()));
+        QCOMPARE(left(QStringLiteral("latency")), std::optional(6e6));
+        QVERIFY(!left(QStringLiteral("registers")));
+        real.press(Qt::Key_E, Qt::AltModifier);
+        QVERIFY(real.settle());
+        QVERIFY(profile->explanation()->toPlainText().contains(
+            QLatin1String("K08 was recorded on NVIDIA H200 and this trial on AMD EPYC 7R13")));
+
+        tryElsewhere(false);
+        QVERIFY(real.settle());
+        QVERIFY2(heading().startsWith(QLatin1String("K08 was recorded on NVIDIA H200 and is not compared")),
+                 qPrintable(heading()));
+        QVERIFY(!left(QStringLiteral("latency")) && !left(QStringLiteral("registers")));
     }
 
     /// Against a pinned state nothing was timed side by side, and every figure says so.
