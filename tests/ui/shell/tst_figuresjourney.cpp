@@ -116,7 +116,7 @@ private slots:
         }));
     }
 
-    /// A branch is called after the time of its trial; none of it is cut.
+    /// A branch says what it was, what came of it and when; at least the first of it is not cut.
     void titlesOfBranchesAreWhole_data()
     {
         QTest::addColumn<QString>("key");
@@ -139,10 +139,38 @@ private slots:
                 continue;
             ++branches;
             QCOMPARE(row.label, QStringLiteral("tried"));
-            QVERIFY2(view->fontMetrics().horizontalAdvance(row.title) <= room,
+            QVERIFY(row.title.contains(titleSeparator()));
+            QVERIFY2(view->fontMetrics().horizontalAdvance(row.title.section(titleSeparator(), 0, 0)) <= room,
                      qPrintable(QStringLiteral("%1 in %2 px").arg(row.title).arg(room)));
         }
         QVERIFY(branches > 0);
+    }
+
+    /// A branch of a tuned or rederived kernel says so, in the list and in its tool tip.
+    void branchesSayWhatWasTried()
+    {
+        const RealWindow real(QStringLiteral("gemm/sm90/K05"));
+        QVERIFY(real.ready);
+        const lineage::Lineage &gemm = *real.window->workspace()->lineage(QStringLiteral("gemm/sm90"));
+        const auto step = std::find_if(gemm.transitions.begin(), gemm.transitions.end(),
+                                       [](const auto &each) { return !each.rederivedTrial.empty(); });
+        QVERIFY(step != gemm.transitions.end());
+        const QString row = QStringLiteral("trial:") + QString::fromStdString(step->rederivedTrial);
+        const QString title = cell(real, row, LineageModel::StepColumn);
+        QVERIFY2(title.startsWith(
+                     QStringLiteral("tried  %1 rederived · gain ").arg(QString::fromStdString(step->to))),
+                 qPrintable(title));
+        const auto *view = real.find<LineageView>("lineage");
+        const auto *model = qobject_cast<LineageModel *>(view->model());
+        QVERIFY(model->index(model->rowOf(row), 0)
+                    .data(Qt::ToolTipRole)
+                    .toString()
+                    .startsWith(QStringLiteral("Tried from %1: ").arg(QString::fromStdString(step->from))));
+        const auto &rows = model->rows();
+        QVERIFY(std::any_of(rows.begin(), rows.end(), [](const LineageRow &each) {
+            return each.kind == lineage::TableRow::Kind::Branch
+                   && each.title.startsWith(QLatin1String("STAGES "));
+        }));
     }
 
     /// A trial of another device stands in the graph beside the recorded ones, and in no column and on no axis with them.
