@@ -7,6 +7,7 @@
 #include "ui/profile/profilepanel.h"
 #include "ui/profile/why/explainpage.h"
 #include "ui/shell/commands/quickopen.h"
+#include "ui/style/format.h"
 
 #include <QLabel>
 #include <QStatusBar>
@@ -114,6 +115,52 @@ private slots:
         QVERIFY2(actions <= mostActions, qPrintable(QString::number(actions)));
     }
 
+    /// Of all lineages: what the list says of each step is what was recorded, and Enter goes there.
+    void thoseOfAllLineages()
+    {
+        const RealWindow real(QStringLiteral("softmax/sm90/K03"));
+        QVERIFY(real.ready);
+        const auto &lineages = real.window->workspace()->workspace().lineages;
+        const auto steps = lineage::largestSteps(lineages);
+        std::size_t count = 0;
+        for (const lineage::Lineage &lineage : lineages) {
+            const auto own = lineage::largestSteps(lineage);
+            count += own.size();
+            if (!own.empty())
+                QVERIFY(own.front().speedup.value <= steps.front().step.speedup.value);
+        }
+        QCOMPARE(steps.size(), count);
+        real.focus("diff");
+        real.press(Qt::Key_P, Qt::ControlModifier | Qt::ShiftModifier); // the palette knows it
+        real.type(QStringLiteral("largest steps of all"));
+        real.press(Qt::Key_Return);
+        const auto *list = real.window->findChild<QuickOpen *>();
+        QVERIFY(list->isVisible());
+        QVERIFY(list->field()->placeholderText().contains(QStringLiteral("paired")));
+        const auto &[lineage, step] = steps.front();
+        const QuickEntry &first = list->model()->entry(0);
+        QCOMPARE(first.title, QStringLiteral("%1/%2 → %3")
+                                  .arg(QString::fromStdString(lineage->key()),
+                                       QString::fromStdString(step.from), QString::fromStdString(step.to)));
+        QVERIFY(first.detail.startsWith(QString::fromStdString(step.device)));
+        QCOMPARE(first.key, QStringLiteral("%1 [%2, %3]")
+                                .arg(formatSpeedup(step.speedup.value), formatSpeedup(step.speedup.low),
+                                     formatSpeedup(step.speedup.high)));
+        real.press(Qt::Key_Return);
+        QCOMPARE(real.selection()->lineageKey(), QString::fromStdString(lineage->key()));
+        QCOMPARE(real.row(), QString::fromStdString(step.to));
+        QVERIFY(real.hasFocus("lineage"));
+        // By its key, narrowed to a lineage: by gain there too.
+        real.press(Qt::Key_G, Qt::AltModifier | Qt::ShiftModifier);
+        real.type(QStringLiteral("gemm/sm90/"));
+        real.press(Qt::Key_Down);
+        const auto gemm =
+            lineage::largestSteps(*real.window->workspace()->lineage(QStringLiteral("gemm/sm90")));
+        real.press(Qt::Key_Return);
+        QCOMPARE(real.selection()->lineageKey(), QStringLiteral("gemm/sm90"));
+        QCOMPARE(real.row(), QString::fromStdString(gemm[1].to));
+    }
+
     /// Once more goes on to the next largest; the palette knows the command.
     void onceMoreGoesOn()
     {
@@ -125,7 +172,7 @@ private slots:
         real.press(Qt::Key_G, Qt::AltModifier);
         QCOMPARE(real.row(), QString::fromStdString(steps.front().to)); // wherever it began
         real.press(Qt::Key_P, Qt::ControlModifier | Qt::ShiftModifier);
-        real.type(QStringLiteral("largest step"));
+        real.type(QStringLiteral("go to the largest step"));
         real.press(Qt::Key_Return);
         QCOMPARE(real.row(), QString::fromStdString(steps[1].to));
         real.selection()->setRow(QStringLiteral("K09")); // another row than it went to
