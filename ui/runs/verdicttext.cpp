@@ -18,6 +18,29 @@ QString verdictWord(const char *text)
 
 } // namespace
 
+QString progressWord(const std::optional<gate::GateProgress> &progress)
+{
+    if (!progress)
+        return verdictWord("starting");
+    if (progress->isWaiting)
+        return verdictWord("waiting");
+    switch (progress->stage) {
+    case gate::Stage::Compile:
+        return verdictWord("compiling");
+    case gate::Stage::Correctness:
+        return verdictWord("checking");
+    case gate::Stage::Profile:
+        break;
+    }
+    return verdictWord("timing");
+}
+
+QString progressSentence(const gate::GateProgress &progress)
+{
+    const QString text = QString::fromStdString(progress.text);
+    return progress.isWaiting ? text : QStringLiteral("%1: %2").arg(progressWord(progress), text);
+}
+
 QStringList verdictDetails(const gate::Verdict &verdict)
 {
     QStringList lines;

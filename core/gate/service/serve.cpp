@@ -164,11 +164,14 @@ void Server::answer(Job &job)
         return;
     }
     const auto trial = m_supervisor.gate(*request, job.stop.get_token(), [&](const GateProgress &progress) {
-        m_output.write({{"id", job.id},
-                        {"event", "progress"},
-                        {"stage", toString(progress.stage)},
-                        {"fraction", progress.fraction},
-                        {"text", progress.text}});
+        json event{{"id", job.id},
+                   {"event", "progress"},
+                   {"stage", toString(progress.stage)},
+                   {"fraction", progress.fraction},
+                   {"text", progress.text}};
+        if (progress.isWaiting)
+            event["waiting"] = true;
+        m_output.write(event);
     });
     if (trial)
         m_output.write({{"id", job.id}, {"event", "result"}, {"trial", carryTrial(*trial)}});
