@@ -36,6 +36,7 @@ protected:
 private:
     void refresh();
     void mark();
+    void fitCaption();
     [[nodiscard]] QString inWords() const;
     void applyPalette();
     [[nodiscard]] int pointOfRow(const QString &row) const;
@@ -54,6 +55,7 @@ private:
     QCPItemLine *m_unity;
     QCPItemText *m_unityText;
     QCPItemText *m_caption;
+    QStringList m_captionParts; ///< a line each where one line has no room for all
 };
 
 } // namespace klineage::ui

@@ -227,6 +227,50 @@ private slots:
         QVERIFY(!story->canvas()->grab().isNull());
     }
 
+    void whatIsNotDrawnIsSaidWhole_data()
+    {
+        QTest::addColumn<QSize>("size");
+        for (const QSize size : {QSize(1600, 1000), QSize(1366, 768), QSize(1000, 700)})
+            QTest::addRow("%dx%d", size.width(), size.height()) << size;
+    }
+
+    /// Trials of another device, which the trajectory does not draw: in the plot, or in its tool tip.
+    void whatIsNotDrawnIsSaidWhole()
+    {
+        QFETCH(QSize, size);
+        const RealWindow real(QStringLiteral("gemm/sm90/K08"), size);
+        QVERIFY(real.ready);
+        Workspace changed = real.window->workspace()->workspace();
+        for (lineage::Lineage &lineage : changed.lineages) {
+            if (lineage.key() != "gemm/sm90")
+                continue;
+            gate::Trial trial = *lineage.trialOf(*lineage.findState("K08"));
+            trial.id = "feedfacefeedface";
+            trial.environment.device = "Intel(R) Xeon(R) Platinum 8480C of a machine with a long name";
+            lineage.trials.push_back(trial);
+            lineage.branches.push_back({trial.id, "K08", "branches/feedface.cu"});
+        }
+        real.window->workspace()->setWorkspace(changed);
+        const auto *trajectory = real.find<TrajectoryPanel>("trajectory");
+        QCustomPlot *plot = trajectory->plot();
+        // The row that has no point: the caption is about all of the plot.
+        real.selection()->setRow(QStringLiteral("trial:feedfacefeedface"));
+        QVERIFY(real.settle());
+        plot->replot(); // as it is laid out now
+        QString caption;
+        for (int i = 0; i < plot->itemCount(); ++i) {
+            const auto *text = qobject_cast<QCPItemText *>(plot->item(i));
+            if (text && text->text().contains(QLatin1String("1 trial on")))
+                caption = text->text();
+        }
+        QVERIFY(!caption.isEmpty());
+        for (const QString &line : caption.split(u'\n'))
+            QVERIFY2(plot->fontMetrics().horizontalAdvance(line) <= plot->axisRect()->width(),
+                     qPrintable(line));
+        const QString whole = trajectory->trajectory().elsewhereInWords();
+        QVERIFY2(caption.contains(whole) || plot->toolTip().contains(whole), qPrintable(caption));
+    }
+
     /// Beside a parent that was recorded on another device stand the figures of the paired rounds alone, and the heading says so.
     void theHeadingNamesWhatTheFiguresAreOf()
     {
