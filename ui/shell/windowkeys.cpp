@@ -29,6 +29,7 @@
 #include <QAbstractScrollArea>
 #include <QApplication>
 #include <QKeyEvent>
+#include <QToolTip>
 
 #include <algorithm>
 #include <iterator>
@@ -106,6 +107,9 @@ void MainWindow::buildPaneKeys()
 {
     buildRowKeys();
     connectWalk();
+    // Qt leaves a tool tip where the mouse is when keys go elsewhere.
+    connect(m_selection, &Selection::rowChanged, this, [] { QToolTip::hideText(); });
+    connect(m_selection, &Selection::lineageChanged, this, [] { QToolTip::hideText(); });
     QAction *viewed = addCommand("review.viewed", tr("Viewed, go on to the next"), QKeySequence(Qt::Key_V),
                                  [this] { markViewed(); });
     removeAction(viewed);

@@ -86,7 +86,10 @@ StoryPanel::StoryPanel(WorkspaceModel *workspace, Selection *selection, RunStore
         m_source->setCurrentIndex(0);
         refresh();
     });
-    connect(selection, &Selection::rowChanged, this, &StoryPanel::showSelection);
+    connect(selection, &Selection::rowChanged, this, [this] {
+        m_canvas->hover({}, {}); // of any lineage
+        showSelection();
+    });
     connect(selection, &Selection::hoveredChanged, this,
             [this](const QString &row) { m_canvas->hover(m_selection->lineageKey(), row); });
     connect(m_roundtrips, &RoundtripReader::changed, this, &StoryPanel::refresh);

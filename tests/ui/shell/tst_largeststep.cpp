@@ -7,11 +7,15 @@
 #include "ui/profile/profilepanel.h"
 #include "ui/profile/why/explainpage.h"
 #include "ui/shell/commands/quickopen.h"
+#include "ui/story/picture/picturecanvas.h"
+#include "ui/story/storypanel.h"
 #include "ui/style/format.h"
 
+#include <QHelpEvent>
 #include <QLabel>
 #include <QStatusBar>
 #include <QTextBrowser>
+#include <QToolTip>
 
 using namespace klineage;
 using namespace klineage::ui;
@@ -113,6 +117,38 @@ private slots:
         QVERIFY2(why.contains(QLatin1String("1. ")) && why.contains(QLatin1String("of the difference")),
                  qPrintable(why));
         QVERIFY2(actions <= mostActions, qPrintable(QString::number(actions)));
+    }
+
+    /// What the mouse was left on is not lit any more, nor is its tool tip there, when keys go elsewhere.
+    void goingOnLeavesNoHover()
+    {
+        const RealWindow real(QStringLiteral("gemm/sm90/K08"));
+        QVERIFY(real.ready);
+        QVERIFY(real.window->showStory(QStringLiteral("waterfall")));
+        QVERIFY(real.settle());
+        real.focus("story");
+        PictureCanvas *canvas =
+            qobject_cast<StoryPanel *>(real.window->panel(QStringLiteral("story")))->canvas();
+        const int item = canvas->picture().itemOf(QStringLiteral("gemm/sm90"), QStringLiteral("K03"));
+        QVERIFY(item >= 0);
+        const QPoint at = canvas->pixelOf(item).toPoint();
+        QTest::mouseMove(canvas, at);
+        QCOMPARE(real.selection()->hovered(), QStringLiteral("K03"));
+        QHelpEvent help(QEvent::ToolTip, at, canvas->mapToGlobal(at)); // as when the mouse rests
+        QApplication::sendEvent(canvas, &help);
+        QVERIFY(QToolTip::isVisible());
+        auto *list = real.find<LineageView>("lineage");
+        QVERIFY(list->litRow() >= 0);
+        real.press(Qt::Key_G, Qt::AltModifier);
+        QVERIFY(real.row() != QLatin1String("K08"));
+        QCOMPARE(real.selection()->hovered(), QString());
+        QCOMPARE(canvas->hovered(), -1);
+        QCOMPARE(list->litRow(), -1);
+        QTRY_VERIFY(!QToolTip::isVisible());
+        // A click selects what is pointed at, which stays lit.
+        QTest::mouseClick(canvas, Qt::LeftButton, {}, at);
+        QCOMPARE(real.row(), QStringLiteral("K03"));
+        QCOMPARE(real.selection()->hovered(), QStringLiteral("K03"));
     }
 
     /// Of all lineages: what the list says of each step is what was recorded, and Enter goes there.
