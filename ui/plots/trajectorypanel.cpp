@@ -235,6 +235,12 @@ void TrajectoryPanel::changeEvent(QEvent *event)
         applyPalette();
 }
 
+void TrajectoryPanel::leaveEvent(QEvent *event)
+{
+    QWidget::leaveEvent(event);
+    m_selection->setHovered({});
+}
+
 void TrajectoryPanel::applyPalette()
 {
     const Theme &theme = Theme::current();

@@ -32,6 +32,7 @@ public:
 
 protected:
     void changeEvent(QEvent *event) override;
+    void leaveEvent(QEvent *event) override;
 
 private:
     void refresh();
