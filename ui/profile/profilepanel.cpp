@@ -195,6 +195,7 @@ void ProfilePanel::fitColumns()
     const bool showLeft = room >= left + least;
     const bool showBars = showLeft && room >= least + left + leastBar;
     m_table->setColumnHidden(ProfileModel::LeftColumn, !showLeft);
+    m_model->setLeftHidden(!showLeft);
     m_table->setColumnHidden(ProfileModel::BarColumn, !showBars);
     m_change->setBarBelow(!showBars);
     m_table->setColumnWidth(ProfileModel::ChangeColumn, change);
