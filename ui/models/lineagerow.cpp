@@ -150,10 +150,8 @@ QString insteadOfNumbers(const TableRow &row, const QString &usualDevice)
 QString branchSubject(const lineage::Lineage &lineage, const TableRow &row)
 {
     for (const lineage::Transition &step : lineage.transitions) {
-        if (step.rederivedTrial == row.trial->id)
+        if (step.rederivedTrial == row.trial->id || step.rederivedMatch == row.trial->id)
             return lineageText("%1 rederived").arg(QString::fromStdString(step.to));
-        if (step.rederivedMatch == row.trial->id)
-            return lineageText("%1 rederived, beside it").arg(QString::fromStdString(step.to));
     }
     const lineage::State *state = lineage.findState(row.parent);
     const gate::Trial *parent = state ? lineage.trialOf(*state) : nullptr;
