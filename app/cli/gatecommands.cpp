@@ -331,8 +331,7 @@ int exitStatusOf(gate::VerdictStatus status)
 void showProgress(const gate::GateProgress &progress)
 {
     if (::isatty(STDERR_FILENO))
-        std::fprintf(stderr, "\r\033[K%s%s%s", progress.isWaiting ? "" : gate::toString(progress.stage),
-                     progress.isWaiting ? "" : ": ", progress.text.c_str());
+        std::fprintf(stderr, "\r\033[K%s: %s", gate::toString(progress.stage), progress.text.c_str());
 }
 
 namespace {

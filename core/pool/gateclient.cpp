@@ -160,8 +160,7 @@ Result<Trial> GateClient::Private::converse(const json &params, double limitSeco
             deadline = Deadline::in(limitSeconds);
             if (progress)
                 progress({stageFromString(message->at("stage").get<std::string>()).value_or(Stage::Compile),
-                          message->at("fraction").get<double>(), message->at("text").get<std::string>(),
-                          message->value("waiting", false)});
+                          message->at("fraction").get<double>(), message->at("text").get<std::string>()});
         } catch (const std::exception &problem) {
             return fail(ErrorCode::Protocol, "The gate sent an answer that cannot be read.", problem.what());
         }

@@ -200,7 +200,7 @@ Result<std::size_t> GatePool::Private::awaitGate(GateBoard::Ticket ticket, Asker
         if (progress && textFor(ticket) != told) {
             told = textFor(ticket);
             lock.unlock(); // progress is the caller's code, and may ask the pool something
-            progress({Stage::Compile, -1, told, true});
+            progress({Stage::Compile, -1, told});
             lock.lock();
             continue;
         }

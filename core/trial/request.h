@@ -53,9 +53,8 @@ struct GateRequest {
 /// Progress of a trial in flight.
 struct GateProgress {
     Stage stage = Stage::Compile;
-    double fraction = 0;    ///< of the stage, 0…1; negative: unknown
-    std::string text;       ///< "case odd, seed 2 of 3"
-    bool isWaiting = false; ///< for a gate or for its turn on the device: no stage has begun
+    double fraction = 0; ///< of the stage, 0…1; negative: unknown
+    std::string text;    ///< "case odd, seed 2 of 3"
 };
 
 using ProgressCallback = std::function<void(const GateProgress &)>;

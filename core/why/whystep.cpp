@@ -3,7 +3,6 @@
 
 #include "core/diff/diff.h"
 #include "core/files/atomicfile.h"
-#include "core/lineage/table.h"
 #include "core/why/codelines.h"
 
 #include <algorithm>
@@ -107,12 +106,6 @@ std::optional<Question> askStep(const lineage::Lineage &lineage, std::string_vie
                           + " has nothing before it to be compared with: choose another row, or a baseline.";
     else if (!step->left->trial)
         question.noStep = step->left->id + " has no recorded trial to compare with.";
-    else if (const std::string other =
-                 lineage::elsewhere(step->left->trial, question.after.trial.environment.device);
-             !other.empty())
-        question.noStep = step->left->id + " was recorded on " + other + " and " + question.after.name
-                          + " on " + question.after.trial.environment.device
-                          + ": figures of two devices do not explain a step.";
     else
         question.before = sideOf(*step->left);
     question.isParent = step->left && step->left->id == step->right.parent;

@@ -16,13 +16,25 @@ QString verdictWord(const char *text)
     return QCoreApplication::translate("klineage::ui::Verdict", text);
 }
 
+/// The gate's own words for it, and the pool's, before a stage has begun; their stage is the first one.
+bool isWaiting(const gate::GateProgress &progress)
+{
+    return progress.stage == gate::Stage::Compile && progress.text.starts_with("waiting for ");
+}
+
+/// Of a gate that is not there yet.
+bool isStarting(const gate::GateProgress &progress)
+{
+    return progress.stage == gate::Stage::Compile && progress.text.starts_with("starting ");
+}
+
 } // namespace
 
 QString progressWord(const std::optional<gate::GateProgress> &progress)
 {
-    if (!progress)
+    if (!progress || isStarting(*progress))
         return verdictWord("starting");
-    if (progress->isWaiting)
+    if (isWaiting(*progress))
         return verdictWord("waiting");
     switch (progress->stage) {
     case gate::Stage::Compile:
@@ -38,7 +50,9 @@ QString progressWord(const std::optional<gate::GateProgress> &progress)
 QString progressSentence(const gate::GateProgress &progress)
 {
     const QString text = QString::fromStdString(progress.text);
-    return progress.isWaiting ? text : QStringLiteral("%1: %2").arg(progressWord(progress), text);
+    return isWaiting(progress) || isStarting(progress)
+               ? text
+               : QStringLiteral("%1: %2").arg(progressWord(progress), text);
 }
 
 QStringList verdictDetails(const gate::Verdict &verdict)

@@ -164,14 +164,11 @@ void Server::answer(Job &job)
         return;
     }
     const auto trial = m_supervisor.gate(*request, job.stop.get_token(), [&](const GateProgress &progress) {
-        json event{{"id", job.id},
-                   {"event", "progress"},
-                   {"stage", toString(progress.stage)},
-                   {"fraction", progress.fraction},
-                   {"text", progress.text}};
-        if (progress.isWaiting)
-            event["waiting"] = true;
-        m_output.write(event);
+        m_output.write({{"id", job.id},
+                        {"event", "progress"},
+                        {"stage", toString(progress.stage)},
+                        {"fraction", progress.fraction},
+                        {"text", progress.text}});
     });
     if (trial)
         m_output.write({{"id", job.id}, {"event", "result"}, {"trial", carryTrial(*trial)}});

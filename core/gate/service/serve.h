@@ -11,9 +11,8 @@ namespace klineage::gate {
 ///   {"id": 1, "method": "gate", "params": {"workload": TOML, "candidate": TEXT, "name": …, "parent": TEXT, settings…}}
 ///   {"id": 5, "method": "prepare", "params": as of gate}    (likely to come soon: a CUDA candidate is compiled in the background)
 ///   {"id": 2, "method": "devices"}    {"id": 3, "method": "cancel", "target": 1}    {"id": 4, "method": "ping"}
-/// Events: {"id", "event": "progress", "stage", "fraction", "text"} (and "waiting": true, before the first stage),
-/// {"id", "event": "result", "trial" | "devices" | "pong" | "prepared"}, {"id", "event": "error", "error": {"code", "message", "detail"}}. gate and
-/// devices run one after another, in order.
+/// Events: {"id", "event": "progress", "stage", "fraction", "text"}, {"id", "event": "result", "trial" | "devices" | "pong" | "prepared"},
+/// {"id", "event": "error", "error": {"code", "message", "detail"}}. gate and devices run one after another, in order.
 /// Returns the exit code.
 [[nodiscard]] int serve(SupervisorOptions options);
 

@@ -23,7 +23,7 @@ StageResult<void> awaitTurn(DeviceTurn &turn, const std::filesystem::path &folde
     bool asked = !refusal;
     const auto waiting = [&] {
         if (progress)
-            progress({Stage::Compile, -1, "waiting for another trial on the device", true});
+            progress({Stage::Compile, -1, "waiting for another trial on the device"});
         if (!std::exchange(asked, true))
             refused = refusal();
         if (refused)

@@ -86,22 +86,6 @@ private slots:
         }
     }
 
-    void twoDevicesExplainNoStep()
-    {
-        lineage::Lineage lineage = m_gemm;
-        const std::string other = lineage.trialOf(*lineage.findState("K05"))->id;
-        for (gate::Trial &trial : lineage.trials) {
-            if (trial.id == other)
-                trial.environment.device = "another GPU";
-        }
-        const auto question = askStep(lineage, "K05", {}, &m_workload);
-        QVERIFY(question && !question->before);
-        const Answer out = answer(*question);
-        QVERIFY(out.explanation.causes.empty() && out.before.empty() && !out.after.empty());
-        QVERIFY(out.explanation.nothing.find("K04 was recorded on NVIDIA H200 and K05 on another GPU")
-                != std::string::npos);
-    }
-
     /// A line that an explanation names has code, on the side that it names.
     void linesToLookAtHaveCode()
     {

@@ -213,7 +213,7 @@ private slots:
                 while (!goOn->tryAcquire(1, 20) && !stop.stop_requested()) {}
             };
             wait();
-            progress({gate::Stage::Compile, -1, "waiting for another trial on the device", true});
+            progress({gate::Stage::Compile, -1, "waiting for another trial on the device"});
             wait();
             progress({gate::Stage::Compile, -1, "building"});
             wait();
