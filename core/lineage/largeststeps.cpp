@@ -2,6 +2,7 @@
 #include "core/lineage/largeststeps.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace klineage::lineage {
 
@@ -13,10 +14,23 @@ std::vector<LargeStep> largestSteps(const Lineage &lineage)
         const gate::Trial *trial = step ? lineage.trialOf(state) : nullptr;
         const gate::Comparison *parent = trial ? trial->comparison("parent") : nullptr;
         if (parent && parent->speedup.value > 0)
-            steps.push_back({step->from, state.id, parent->speedup});
+            steps.push_back({step->from, state.id, parent->speedup, trial->environment.device});
     }
     std::stable_sort(steps.begin(), steps.end(), [](const LargeStep &a, const LargeStep &b) {
         return a.speedup.value > b.speedup.value;
+    });
+    return steps;
+}
+
+std::vector<LineageStep> largestSteps(const std::vector<Lineage> &lineages)
+{
+    std::vector<LineageStep> steps;
+    for (const Lineage &lineage : lineages) {
+        for (LargeStep &step : largestSteps(lineage))
+            steps.push_back({&lineage, std::move(step)});
+    }
+    std::stable_sort(steps.begin(), steps.end(), [](const LineageStep &a, const LineageStep &b) {
+        return a.step.speedup.value > b.step.speedup.value;
     });
     return steps;
 }

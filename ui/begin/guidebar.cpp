@@ -7,6 +7,8 @@
 #include <QLabel>
 #include <QPushButton>
 
+#include <utility>
+
 namespace klineage::ui {
 
 GuideBar::GuideBar(QWidget *parent)
@@ -34,8 +36,33 @@ GuideBar::GuideBar(QWidget *parent)
 
 void GuideBar::setLines(const QStringList &lines)
 {
-    m_text->setText(lines.join(QLatin1Char('\n')));
-    setAccessibleDescription(lines.join(QLatin1Char(' ')));
+    m_lines = lines;
+    showLines();
+}
+
+void GuideBar::showLines()
+{
+    QStringList shown = m_lines;
+    for (const qsizetype line : std::as_const(m_ticked))
+        shown[line].prepend(QStringLiteral("✓ "));
+    m_text->setText(shown.join(QLatin1Char('\n')));
+    setAccessibleDescription(shown.join(QLatin1Char(' ')));
+}
+
+void GuideBar::tick(qsizetype line)
+{
+    if (!isVisible() || line >= m_lines.size())
+        return;
+    m_ticked.insert(line);
+    showLines();
+    if (m_ticked.size() == m_lines.size())
+        emit dismissed();
+}
+
+void GuideBar::untick()
+{
+    m_ticked.clear();
+    showLines();
 }
 
 QStringList GuideBar::lines() const

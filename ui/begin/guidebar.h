@@ -2,13 +2,15 @@
 #pragma once
 
 #include <QFrame>
+#include <QSet>
 #include <QStringList>
 
 class QLabel;
 
 namespace klineage::ui {
 
-/// Three lines for somebody who sees the window for the first time, and a button that puts them away.
+/// Three lines for somebody who sees the window for the first time, and a button that puts them away. A line that was followed has a tick; when
+/// all have one, the bar puts itself away.
 class GuideBar : public QFrame
 {
     Q_OBJECT
@@ -17,13 +19,19 @@ public:
     explicit GuideBar(QWidget *parent = nullptr);
 
     void setLines(const QStringList &lines); ///< plain text
-    [[nodiscard]] QStringList lines() const;
+    [[nodiscard]] QStringList lines() const; ///< with their ticks
+    void tick(qsizetype line);               ///< nothing while the bar is hidden
+    void untick();                           ///< all of them
 
 signals:
     void dismissed();
 
 private:
+    void showLines();
+
     QLabel *m_text;
+    QStringList m_lines;
+    QSet<qsizetype> m_ticked;
 };
 
 } // namespace klineage::ui

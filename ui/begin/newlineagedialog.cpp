@@ -11,6 +11,7 @@
 #include "ui/highlight/highlightededit.h"
 #include "ui/models/workspacemodel.h"
 #include "ui/runs/gatecontroller.h"
+#include "ui/runs/verdicttext.h"
 #include "ui/style/choosefile.h"
 #include "ui/style/keyedcommand.h"
 #include "ui/style/theme.h"
@@ -124,7 +125,7 @@ void NewLineageDialog::listen()
     });
     connect(m_ask, &QPushButton::clicked, this, &NewLineageDialog::askForPlan);
     connect(&m_asker, &PlanAsker::progressed, this,
-            [this](const QString &text) { m_verdict->setRunning(tr("Plan: %1…").arg(text)); });
+            [this](const QString &text) { m_verdict->setRunning(tr("asking"), tr("Plan: %1…").arg(text)); });
     connect(&m_asker, &PlanAsker::answered, this, &NewLineageDialog::onPlanAnswered);
     connect(&m_asker, &PlanAsker::failed, this, &NewLineageDialog::onPlanFailed);
     connect(m_save, &QPushButton::clicked, this, &NewLineageDialog::saveUngated);
@@ -132,7 +133,7 @@ void NewLineageDialog::listen()
     connect(m_gate, &GateController::progressed, this,
             [this](quint64 id, const gate::GateProgress &progress) {
                 if (m_job == id)
-                    m_verdict->setRunning(QString::fromStdString(progress.text));
+                    m_verdict->setRunning(progressWord(progress), QString::fromStdString(progress.text));
             });
     connect(m_gate, &GateController::finished, this,
             [this](quint64 id, const gate::Trial &trial) { onFinished(id, trial); });

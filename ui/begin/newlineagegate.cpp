@@ -6,6 +6,7 @@
 #include "ui/editor/verdictstrip.h"
 #include "ui/models/workspacemodel.h"
 #include "ui/runs/gatecontroller.h"
+#include "ui/runs/verdicttext.h"
 
 #include <QLineEdit>
 #include <QPushButton>
@@ -54,7 +55,8 @@ void NewLineageDialog::gate()
     m_job = m_gate->currentJob().id;
     m_gatedText = request.candidateText;
     m_gatedAs = wanted();
-    m_verdict->setRunning(tr("Gating %1…").arg(QString::fromStdString(request.candidateName)));
+    m_verdict->setRunning(progressWord(),
+                          tr("Gating %1…").arg(QString::fromStdString(request.candidateName)));
     updateButtons();
 }
 

@@ -83,6 +83,7 @@ private:
     QWidget *makeTextPage();
     QWidget *makeNoCardPage();
     [[nodiscard]] QStringList judgedCards() const;
+    void withAuthor(const std::function<void()> &act);
     void give(const QStringList &cards, skills::ReviewVerdict verdict, const QString &reason);
     void askReason(skills::ReviewVerdict verdict, const QString &question, const QString &confirm);
     void refresh();

@@ -116,16 +116,23 @@ QStringList CardPanel::judgedCards() const
     return cards;
 }
 
-void CardPanel::give(const QStringList &cards, skills::ReviewVerdict verdict, const QString &reason)
+/// With the name that is asked for once, before anything is typed that calling it off would lose.
+void CardPanel::withAuthor(const std::function<void()> &act)
 {
-    if (!CardReviewer::isAuthorSet()) {
-        m_bar->ask(tr("Your name, for the history (asked once; Enter goes on)"), tr("Go on"),
-                   CardReviewer::author(), [this, cards, verdict, reason](const QString &name) {
-                       CardReviewer::setAuthor(name);
-                       give(cards, verdict, reason);
-                   });
+    if (CardReviewer::isAuthorSet()) {
+        act();
         return;
     }
+    m_bar->show(); // also where there is no card
+    m_bar->ask(tr("Your name, for the history (asked once; Enter goes on)"), tr("Go on"),
+               CardReviewer::author(), [act](const QString &name) {
+                   CardReviewer::setAuthor(name);
+                   act();
+               });
+}
+
+void CardPanel::give(const QStringList &cards, skills::ReviewVerdict verdict, const QString &reason)
+{
     m_reviewer->review(cards, verdict, reason);
     if (verdict == skills::ReviewVerdict::Comment)
         return;
@@ -138,12 +145,15 @@ void CardPanel::approve()
 {
     const QStringList cards = judgedCards();
     if (cards.size() == 1)
-        give(cards, skills::ReviewVerdict::Approve, {});
+        withAuthor([this, cards] { give(cards, skills::ReviewVerdict::Approve, {}); });
     else if (!cards.isEmpty())
-        m_bar->confirm(tr("Approve %1 cards? One undo takes all of it back. (Enter approves, Esc cancels)")
-                           .arg(cards.size()),
-                       tr("Approve %1").arg(cards.size()),
-                       [this, cards] { give(cards, skills::ReviewVerdict::Approve, {}); });
+        withAuthor([this, cards] {
+            m_bar->confirm(
+                tr("Approve %1 cards? One undo takes all of it back. (Enter approves, Esc cancels)")
+                    .arg(cards.size()),
+                tr("Approve %1").arg(cards.size()),
+                [this, cards] { give(cards, skills::ReviewVerdict::Approve, {}); });
+        });
 }
 
 void CardPanel::reject()
@@ -177,9 +187,12 @@ void CardPanel::comment()
 void CardPanel::askReason(skills::ReviewVerdict verdict, const QString &question, const QString &confirm)
 {
     const QStringList cards = judgedCards();
-    if (!cards.isEmpty())
+    if (cards.isEmpty())
+        return;
+    withAuthor([=, this] {
         m_bar->ask(question, confirm, {},
                    [this, cards, verdict](const QString &reason) { give(cards, verdict, reason); });
+    });
 }
 
 QString CardPanel::stepComments() const
@@ -199,27 +212,21 @@ void CardPanel::answerComment(const QString &link)
     if (what == QLatin1String("comment")) {
         emit commentWanted(about);
     } else if (what == QLatin1String("resolve")) {
-        give(lineage::CommentKind::Resolve, about, {});
+        withAuthor([this, about] { give(lineage::CommentKind::Resolve, about, {}); });
     } else if (what == QLatin1String("reopen")) {
-        give(lineage::CommentKind::Reopen, about, {});
+        withAuthor([this, about] { give(lineage::CommentKind::Reopen, about, {}); });
     } else if (what == QLatin1String("reply")) {
-        m_bar->show(); // also where there is no card
-        m_bar->ask(tr("Your reply (Enter keeps it, Esc cancels)"), tr("Reply"), {},
-                   [this, about](const QString &text) { give(lineage::CommentKind::Reply, about, text); });
+        withAuthor([this, about] {
+            m_bar->show();
+            m_bar->ask(
+                tr("Your reply (Enter keeps it, Esc cancels)"), tr("Reply"), {},
+                [this, about](const QString &text) { give(lineage::CommentKind::Reply, about, text); });
+        });
     }
 }
 
 void CardPanel::give(lineage::CommentKind kind, const QString &about, const QString &text)
 {
-    if (!CardReviewer::isAuthorSet()) {
-        m_bar->show();
-        m_bar->ask(tr("Your name, for the history (asked once; Enter goes on)"), tr("Go on"),
-                   CardReviewer::author(), [this, kind, about, text](const QString &name) {
-                       CardReviewer::setAuthor(name);
-                       give(kind, about, text);
-                   });
-        return;
-    }
     lineage::CommentEvent event;
     event.kind = kind;
     event.about = about.toStdString();

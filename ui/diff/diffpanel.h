@@ -105,7 +105,7 @@ private:
     // diffpanelcomments.cpp
     [[nodiscard]] std::optional<lineage::Step> shownStep() const;
     void refreshComments(const Document &shown);
-    void signComment(const QString &lineage, const lineage::CommentEvent &event);
+    void askComment(const QString &lineage, const lineage::CommentPlace &place, const QString &question);
     void goToComment(int step);
     void sayComments(Side side);
 

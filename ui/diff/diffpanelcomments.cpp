@@ -66,27 +66,28 @@ void DiffPanel::comment()
     const QString where = tr("%1 of %2")
                               .arg(linesInWords(place->firstLine, place->lastLine),
                                    rowLabel(isLeft ? *step->left : step->right));
-    m_commentBar->ask(tr("Comment on %1 (Enter keeps it, Esc cancels)").arg(where), tr("Comment"), {},
-                      [this, key = m_selection->lineageKey(), place = *place](const QString &words) {
-                          lineage::CommentEvent event;
-                          event.text = words.toStdString();
-                          event.place = place;
-                          signComment(key, event);
-                      });
+    askComment(m_selection->lineageKey(), *place,
+               tr("Comment on %1 (Enter keeps it, Esc cancels)").arg(where));
 }
 
-/// With the name that is asked for once.
-void DiffPanel::signComment(const QString &lineage, const lineage::CommentEvent &event)
+/// With the name that is asked for once, before anything is typed that calling it off would lose.
+void DiffPanel::askComment(const QString &lineage, const lineage::CommentPlace &place,
+                           const QString &question)
 {
-    if (isReviewerNameSet()) {
-        emit commentGiven(lineage, event);
+    if (!isReviewerNameSet()) {
+        m_commentBar->ask(tr("Your name, for the history (asked once; Enter goes on)"), tr("Go on"),
+                          reviewerName(), [=, this](const QString &name) {
+                              setReviewerName(name);
+                              askComment(lineage, place, question);
+                          });
         return;
     }
-    m_commentBar->ask(tr("Your name, for the history (asked once; Enter goes on)"), tr("Go on"),
-                      reviewerName(), [this, lineage, event](const QString &name) {
-                          setReviewerName(name);
-                          emit commentGiven(lineage, event);
-                      });
+    m_commentBar->ask(question, tr("Comment"), {}, [this, lineage, place](const QString &words) {
+        lineage::CommentEvent event;
+        event.text = words.toStdString();
+        event.place = place;
+        emit commentGiven(lineage, event);
+    });
 }
 
 void DiffPanel::showComment(const QString &id)

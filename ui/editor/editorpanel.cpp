@@ -500,10 +500,10 @@ EditorPanel::OpenDraft *EditorPanel::gated() const
     return nullptr;
 }
 
-void EditorPanel::showRunning(const QString &text)
+void EditorPanel::showRunning(const QString &doing, const QString &text)
 {
     if (gated() && gated() == current())
-        m_verdict->setRunning(text);
+        m_verdict->setRunning(doing, text);
 }
 
 void EditorPanel::showFailure(const QString &text)

@@ -51,7 +51,7 @@ public:
     /// Asks the gate to judge the current draft; for longer, where its last trial left open whether the same text is faster.
     void requestGate();
     /// What the gate is doing with the draft that was sent last, what it found, or why it could not run.
-    void showRunning(const QString &text);
+    void showRunning(const QString &doing, const QString &text);
     void showVerdict(const gate::Trial &trial);
     void showFailure(const QString &text);
     void askForLine(); ///< and goes there

@@ -152,9 +152,9 @@ void VerdictStrip::setStale(bool stale)
         said->setEnabled(!stale);
 }
 
-void VerdictStrip::setRunning(const QString &text)
+void VerdictStrip::setRunning(const QString &doing, const QString &text)
 {
-    setSentence({tr("running"), QStringLiteral("…"), Tone::Accent}, text);
+    setSentence({doing, QStringLiteral("…"), Tone::Accent}, text);
 }
 
 void VerdictStrip::setFailure(const QString &text)

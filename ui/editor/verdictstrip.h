@@ -23,7 +23,8 @@ class VerdictStrip : public QFrame
 public:
     explicit VerdictStrip(QWidget *parent = nullptr);
     void setTrial(const gate::Trial &trial);
-    void setRunning(const QString &text); ///< while a trial is in flight
+    void setRunning(const QString &doing,
+                    const QString &text); ///< while a trial is in flight; doing: in a word
     void setFailure(const QString &text); ///< the gate itself could not run
     void setStale(bool stale);            ///< a trial that is shown is of another text than the one above it
     void clear();                         ///< hides the strip

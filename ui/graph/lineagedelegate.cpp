@@ -31,6 +31,15 @@ bool isMain(const LineageRow &row)
     return row.kind == lineage::TableRow::Kind::State;
 }
 
+/// Of "STAGES 3 · gain 1.05× · 01-31 12:34" the last parts go first; where not even the first one has room the time alone stands.
+QString fittingTitle(const QString &title, const QFontMetrics &metrics, int room)
+{
+    QString fitting = title;
+    while (metrics.horizontalAdvance(fitting) > room && fitting.contains(titleSeparator()))
+        fitting.truncate(fitting.lastIndexOf(titleSeparator()));
+    return metrics.horizontalAdvance(fitting) > room ? title.section(QLatin1Char(' '), -1) : fitting;
+}
+
 } // namespace
 
 LineageDelegate::LineageDelegate(const LineageModel *model, LineageView *view)
@@ -123,11 +132,8 @@ void LineageDelegate::paintStep(QPainter *painter, const QStyleOptionViewItem &o
         painter->setFont(option.font);
         painter->setPen(isMain(row) ? theme.text : theme.dim);
     }
-    // Of a branch's "01-31 12:34" the time alone where there is no room for the day.
     const bool isBranch = row.kind == lineage::TableRow::Kind::Branch;
-    QString title = row.title;
-    if (isBranch && option.fontMetrics.horizontalAdvance(title) > text.width())
-        title = title.section(QLatin1Char(' '), -1);
+    const QString title = isBranch ? fittingTitle(row.title, option.fontMetrics, text.width()) : row.title;
     painter->drawText(text, Qt::AlignVCenter | Qt::AlignLeft,
                       option.fontMetrics.elidedText(title, Qt::ElideRight, text.width()));
 }

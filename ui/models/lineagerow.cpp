@@ -146,13 +146,46 @@ QString insteadOfNumbers(const TableRow &row, const QString &usualDevice)
         .arg(row.latencyNs ? formatLatency(row.latencyNs->value) : verdict.word, device);
 }
 
-/// "01-31 12:34", behind "tried": a branch has no name, so the time of its trial tells it from others.
-QString branchTitle(const TableRow &row)
+/// Which step a branch derives again, or its tunables that its parent has not; empty: nothing but its source says it.
+QString branchSubject(const lineage::Lineage &lineage, const TableRow &row)
 {
-    return row.trial ? QString::fromStdString(row.trial->time)
-                           .mid(5, 11)
-                           .replace(QLatin1Char('T'), QLatin1Char(' '))
-                     : lineageText("no trial");
+    for (const lineage::Transition &step : lineage.transitions) {
+        if (step.rederivedTrial == row.trial->id || step.rederivedMatch == row.trial->id)
+            return lineageText("%1 rederived").arg(QString::fromStdString(step.to));
+    }
+    const lineage::State *state = lineage.findState(row.parent);
+    const gate::Trial *parent = state ? lineage.trialOf(*state) : nullptr;
+    QStringList changed;
+    for (const auto &[name, value] : row.trial->tunables) {
+        const auto before = parent ? parent->tunables.find(name) : row.trial->tunables.end();
+        if (parent && (before == parent->tunables.end() || before->second != value))
+            changed << QStringLiteral("%1 %2").arg(QString::fromStdString(name)).arg(value);
+    }
+    return changed.join(QStringLiteral(", "));
+}
+
+/// "gain 1.05×" over its parent, paired; "wrong".
+QString branchOutcome(const TableRow &row)
+{
+    if (row.trial->verdict.status != gate::VerdictStatus::Correct || !row.speedupToParent)
+        return statusStyle(row.trial->verdict.status).word;
+    const gate::Change change = row.trial->comparison("parent")->change;
+    const QString word = statusStyle(change).word;
+    return change == gate::Change::Gain || change == gate::Change::Loss
+               ? lineageText("%1 %2").arg(word, formatSpeedup(row.speedupToParent->value))
+               : word;
+}
+
+/// "STAGES 3 · gain 1.05× · 01-31 12:34", behind "tried": a branch has no name, so what it was, what came of it and when tell it from others.
+QString branchTitle(const lineage::Lineage &lineage, const TableRow &row)
+{
+    if (!row.trial)
+        return lineageText("no trial");
+    QStringList parts{
+        branchSubject(lineage, row), branchOutcome(row),
+        QString::fromStdString(row.trial->time).mid(5, 11).replace(QLatin1Char('T'), QLatin1Char(' '))};
+    parts.removeAll(QString());
+    return parts.join(titleSeparator());
 }
 
 /// A run names no states: what was done tells them apart.
@@ -174,7 +207,7 @@ LineageRow makeRow(const lineage::Lineage &lineage, const TableRow &row, const L
     shown.kind = row.kind;
     shown.id = QString::fromStdString(row.id);
     shown.label = row.kind == TableRow::Kind::Branch ? lineageText("tried") : shown.id;
-    shown.title = row.kind == TableRow::Kind::Branch  ? branchTitle(row)
+    shown.title = row.kind == TableRow::Kind::Branch  ? branchTitle(lineage, row)
                   : row.kind == TableRow::Kind::State ? titleOf(lineage, row.title, row.step)
                                                       : QString::fromStdString(row.title);
     shown.parent = QString::fromStdString(row.parent);
@@ -197,6 +230,8 @@ LineageRow makeRow(const lineage::Lineage &lineage, const TableRow &row, const L
         fillReference(shown, row, column.reference.toStdString());
     }
     shown.tooltip = verdictText(row, column.baseline);
+    if (row.kind == TableRow::Kind::Branch)
+        shown.tooltip.prepend(lineageText("Tried from %1: %2\n").arg(shown.parent, shown.title));
     return shown;
 }
 
@@ -257,6 +292,11 @@ QString lineageLabel(const lineage::Lineage &lineage)
     return lineage.name.empty()
                ? platform
                : QStringLiteral("%1 · %2").arg(platform, QString::fromStdString(lineage.name));
+}
+
+QString titleSeparator()
+{
+    return QStringLiteral(" · ");
 }
 
 QString stepTitle(const lineage::Lineage &lineage, const lineage::State &state)

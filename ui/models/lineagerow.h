@@ -19,6 +19,9 @@ namespace klineage::ui {
 /// taken away; there the step is called after its card, or its category and place.
 [[nodiscard]] QString stepTitle(const lineage::Lineage &lineage, const lineage::State &state);
 
+/// Between the parts of a title of which the last ones may be left out.
+[[nodiscard]] QString titleSeparator();
+
 /// How a row's node is drawn. Shapes differ as well as colours.
 enum class NodeShape { Best, State, Ungated, Failed, Rejected, Branch };
 
@@ -37,7 +40,8 @@ struct LineageRow {
     lineage::TableRow::Kind kind = lineage::TableRow::Kind::State;
     QString id;    ///< Selection row id
     QString label; ///< "K03", "R03a", "tried"
-    QString title;
+    QString
+        title; ///< of what was tried its parts with titleSeparator() between them; the last one ends in the time
     QString parent;    ///< state id
     QString file;      ///< absolute path of the candidate
     QString viewedKey; ///< what Viewed calls it

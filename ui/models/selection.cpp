@@ -38,8 +38,12 @@ void Selection::setRow(const QString &row)
 {
     if (row == m_row)
         return;
+    const bool hadHovered = !m_hovered.isEmpty();
     m_row = row;
+    m_hovered.clear(); // what the mouse was left on is not what is looked at now
     emit rowChanged(m_row);
+    if (hadHovered)
+        emit hoveredChanged(m_hovered);
 }
 
 void Selection::setBaseline(const QString &state)

@@ -25,7 +25,7 @@ public:
     [[nodiscard]] QString card() const { return m_card; }
     /// Cards that were selected together, which a verdict goes to instead of to card(); empty: there are none.
     [[nodiscard]] QStringList markedCards() const { return m_markedCards; }
-    [[nodiscard]] QString hovered() const { return m_hovered; }
+    [[nodiscard]] QString hovered() const { return m_hovered; } ///< until another row is selected
 
     void setLineage(const QString &key, const QString &row); ///< clears the baseline when the lineage changes
     /// As setLineage(), for the sake of the selected card: who follows the row with its own card does not.

@@ -60,6 +60,8 @@ TrajectoryPanel::TrajectoryPanel(WorkspaceModel *workspace, Selection *selection
     m_caption->position->setType(QCPItemPosition::ptAxisRectRatio);
     m_caption->position->setCoords(0.01, 0.0);
     m_caption->setPositionAlignment(Qt::AlignLeft | Qt::AlignTop);
+    m_caption->setTextAlignment(Qt::AlignLeft);
+    connect(m_plot, &QCustomPlot::afterLayout, this, &TrajectoryPanel::fitCaption);
 
     spareAxes(m_plot);
     connect(m_plot, &QCustomPlot::mouseMove, this, [this](QMouseEvent *event) {
@@ -152,24 +154,40 @@ void TrajectoryPanel::mark()
     place(m_hovered, hovered);
     m_stack->table()->select(m_selection->row());
     const int shown = hovered >= 0 ? hovered : current;
-    QString caption = std::any_of(m_trajectory.points.begin(), m_trajectory.points.end(), isUnpaired)
+    m_captionParts = {m_trajectory.elsewhereInWords(),
+                      std::any_of(m_trajectory.points.begin(), m_trajectory.points.end(), isUnpaired)
                           ? tr("running best · ● valid · ○ not paired · △ failed")
-                          : tr("running best · ● valid · △ failed");
-    const QString elsewhere = m_trajectory.elsewhereInWords();
-    if (!elsewhere.isEmpty())
-        caption = tr("%1 · %2").arg(elsewhere, caption);
+                          : tr("running best · ● valid · △ failed")};
+    m_captionParts.removeAll(QString());
     if (shown >= 0) {
         const TrajectoryPoint &point = m_trajectory.points[static_cast<std::size_t>(shown)];
-        caption = point.kind == TrajectoryPoint::Kind::Failed ? tr("%1 · failed").arg(point.label)
-                  : isUnpaired(point)
-                      ? tr("%1 · ≈ %2, not paired").arg(point.label, formatSpeedup(point.speedup))
-                      : tr("%1 · %2").arg(point.label, formatSpeedup(point.speedup));
+        m_captionParts = {point.kind == TrajectoryPoint::Kind::Failed ? tr("%1 · failed").arg(point.label)
+                          : isUnpaired(point)
+                              ? tr("%1 · ≈ %2, not paired").arg(point.label, formatSpeedup(point.speedup))
+                              : tr("%1 · %2").arg(point.label, formatSpeedup(point.speedup))};
     }
     const QString summary = inWords();
-    m_plot->setAccessibleDescription(shown >= 0 ? caption + QStringLiteral("; ") + summary : summary);
-    m_caption->setText(
-        m_plot->fontMetrics().elidedText(caption, Qt::ElideRight, m_plot->axisRect()->width() - 12));
+    m_plot->setAccessibleDescription(shown >= 0 ? m_captionParts.front() + QStringLiteral("; ") + summary
+                                                : summary);
+    fitCaption();
     m_plot->replot(QCustomPlot::rpQueuedReplot);
+}
+
+/// In one line, else in several; what is cut even so is whole in the tool tip.
+void TrajectoryPanel::fitCaption()
+{
+    const QFontMetrics metrics = m_plot->fontMetrics();
+    const int room = m_plot->axisRect()->width() - 12;
+    const QString whole = m_captionParts.join(QStringLiteral(" · "));
+    QStringList lines = metrics.horizontalAdvance(whole) <= room ? QStringList{whole} : m_captionParts;
+    bool isCut = false;
+    for (QString &line : lines) {
+        const QString fitted = metrics.elidedText(line, Qt::ElideRight, room);
+        isCut = isCut || fitted != line;
+        line = fitted;
+    }
+    m_caption->setText(lines.join(QLatin1Char('\n')));
+    m_plot->setToolTip(isCut ? whole : QString());
 }
 
 /// For assistive technology: what a look at the curve says.
@@ -215,6 +233,12 @@ void TrajectoryPanel::changeEvent(QEvent *event)
     QWidget::changeEvent(event);
     if (event->type() == QEvent::PaletteChange)
         applyPalette();
+}
+
+void TrajectoryPanel::leaveEvent(QEvent *event)
+{
+    QWidget::leaveEvent(event);
+    m_selection->setHovered({});
 }
 
 void TrajectoryPanel::applyPalette()

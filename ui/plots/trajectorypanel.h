@@ -32,10 +32,12 @@ public:
 
 protected:
     void changeEvent(QEvent *event) override;
+    void leaveEvent(QEvent *event) override;
 
 private:
     void refresh();
     void mark();
+    void fitCaption();
     [[nodiscard]] QString inWords() const;
     void applyPalette();
     [[nodiscard]] int pointOfRow(const QString &row) const;
@@ -54,6 +56,7 @@ private:
     QCPItemLine *m_unity;
     QCPItemText *m_unityText;
     QCPItemText *m_caption;
+    QStringList m_captionParts; ///< a line each where one line has no room for all
 };
 
 } // namespace klineage::ui

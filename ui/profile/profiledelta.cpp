@@ -250,7 +250,7 @@ std::vector<ProfileRow> profileDelta(const gate::Trial *left, const gate::Trial 
     };
     std::erase_if(rows, [](const ProfileRow &row) { return !row.left && !row.right; });
     if (right)
-        pairHeadlines(rows, *right, left ? paired : nullptr);
+        pairHeadlines(rows, *right, paired);
     const auto headlines = static_cast<std::ptrdiff_t>(rows.size());
 
     const auto leftFigures = figuresOf(left);

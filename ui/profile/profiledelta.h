@@ -44,7 +44,8 @@ struct ProfileRow {
 
 /// All metrics of both trials; latency, rate and bandwidth first, then what changed by its impact, then noise, then what is equal, at last
 /// the seconds of the gate's stages.
-/// Either trial may be null. paired: the right trial's comparison with the left candidate, where it was timed beside it.
+/// Either trial may be null. paired: the right trial's comparison with the left candidate, where it was timed beside it; its figures stand
+/// also where the left trial is left out.
 [[nodiscard]] std::vector<ProfileRow> profileDelta(const gate::Trial *left, const gate::Trial *right,
                                                    const gate::Comparison *paired = nullptr);
 

@@ -6,6 +6,8 @@
 
 #include <QStringList>
 
+#include <algorithm>
+
 namespace klineage::ui {
 
 namespace {
@@ -75,6 +77,8 @@ void ProfileModel::setSides(const gate::Trial *left, const QString &leftName, co
     m_rightName = rightName;
     m_rows = profileDelta(left, right, paired);
     m_texts.clear();
+    m_hasLeft =
+        std::any_of(m_rows.begin(), m_rows.end(), [](const ProfileRow &row) { return row.left.has_value(); });
     QStringList disturbed;
     if (right)
         disturbed += disturbancesIn(*right, rightName);
@@ -86,12 +90,23 @@ void ProfileModel::setSides(const gate::Trial *left, const QString &leftName, co
         texts.right = row.right ? profileFigure(*row.right, row.unit) : QStringLiteral("–");
         texts.change = changeText(row);
         texts.tip = tipOf(row);
+        if (row.left)
+            texts.tip +=
+                QLatin1Char('\n') + tr("%1: %2 · %3: %4").arg(leftName, texts.left, rightName, texts.right);
         if (!disturbed.isEmpty() && isOfTheTime(row))
             texts.tip += QLatin1Char('\n') + disturbed.join(QLatin1Char('\n'));
         texts.bar = row.impact();
         m_texts.push_back(std::move(texts));
     }
     endResetModel();
+}
+
+void ProfileModel::setLeftHidden(bool hidden)
+{
+    if (hidden == m_isLeftHidden)
+        return;
+    m_isLeftHidden = hidden;
+    emit headerDataChanged(Qt::Horizontal, MetricColumn, MetricColumn);
 }
 
 int ProfileModel::rowCount(const QModelIndex &parent) const
@@ -156,13 +171,19 @@ QVariant ProfileModel::headerData(int section, Qt::Orientation orientation, int 
                                 | (section == MetricColumn ? Qt::AlignLeft : Qt::AlignRight));
     if (role == Qt::ToolTipRole && section == ChangeColumn)
         return tr("≈ was not measured side by side; ~ is no larger than such figures vary by themselves");
+    const bool saysWhere = section == MetricColumn && m_isLeftHidden && m_hasLeft;
+    if (role == Qt::ToolTipRole && saysWhere)
+        return tr("The figures of %1 have no room here: they are in the tool tips, and in a wider panel")
+            .arg(m_leftName);
     if (role == Qt::EditRole && section == ChangeColumn)
         return QStringLiteral("relative_change");
+    if (role == Qt::EditRole && section == MetricColumn)
+        return tr("Metric");
     if (role != Qt::DisplayRole)
         return {};
     switch (section) {
     case MetricColumn:
-        return tr("Metric");
+        return saysWhere ? tr("Metric · %1 in tool tips").arg(m_leftName) : tr("Metric");
     case LeftColumn:
         return m_leftName;
     case RightColumn:

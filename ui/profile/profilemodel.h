@@ -27,6 +27,8 @@ public:
     void setSides(const gate::Trial *left, const QString &leftName, const gate::Trial *right,
                   const QString &rightName, const gate::Comparison *paired = nullptr);
     [[nodiscard]] const std::vector<ProfileRow> &rows() const { return m_rows; }
+    /// There is no room for the left column: the header says where its figures are.
+    void setLeftHidden(bool hidden);
 
     int rowCount(const QModelIndex &parent = {}) const override;
     int columnCount(const QModelIndex &parent = {}) const override;
@@ -46,6 +48,8 @@ private:
     std::vector<Texts> m_texts; ///< made once, so that data() computes nothing
     QString m_leftName;
     QString m_rightName;
+    bool m_hasLeft = false; ///< figures
+    bool m_isLeftHidden = false;
 };
 
 } // namespace klineage::ui

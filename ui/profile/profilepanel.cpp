@@ -195,6 +195,7 @@ void ProfilePanel::fitColumns()
     const bool showLeft = room >= left + least;
     const bool showBars = showLeft && room >= least + left + leastBar;
     m_table->setColumnHidden(ProfileModel::LeftColumn, !showLeft);
+    m_model->setLeftHidden(!showLeft);
     m_table->setColumnHidden(ProfileModel::BarColumn, !showBars);
     m_change->setBarBelow(!showBars);
     m_table->setColumnWidth(ProfileModel::ChangeColumn, change);
@@ -301,7 +302,10 @@ void ProfilePanel::refresh()
             tr("%1 has no recorded trial. Open it in the editor and press Ctrl+Enter to gate it.")
                 .arg(sideName(step->right)));
 
-    const gate::Trial *left = step->left ? step->left->trial : nullptr;
+    const gate::Trial *recorded = step->left ? step->left->trial : nullptr;
+    const std::string other = lineage::elsewhere(recorded, step->right.trial->environment.device);
+    // Of a parent on another device only what was timed beside this trial, and so on this one's device.
+    const gate::Trial *left = other.empty() ? recorded : nullptr;
     const gate::Comparison *paired = step->left && step->left->id == step->right.parent
                                          ? step->right.trial->comparison("parent")
                                          : nullptr;
@@ -310,7 +314,6 @@ void ProfilePanel::refresh()
     m_model->setSides(left, m_leftName, step->right.trial, m_rightName, paired);
     fillView(*lineage, *step->right.trial);
     showFailure(step->right.trial->verdict);
-    const std::string other = lineage::elsewhere(left, step->right.trial->environment.device);
     const QString leftDevice = QString::fromStdString(other);
     QString device = QString::fromStdString(step->right.trial->environment.device);
     const QString leftName = distinctName(leftDevice, device);
@@ -318,11 +321,15 @@ void ProfilePanel::refresh()
         device = distinctName(device, leftDevice);
     if (step->right.trial->trust != gate::Trust::Unsaid)
         device += QStringLiteral(" · ") + QString::fromLatin1(gate::toString(step->right.trial->trust));
-    m_captionText = !step->left      ? device
-                    : !other.empty() ? tr("figures of %1 are of another device, %2, and do not compare · %3")
-                                           .arg(sideName(*step->left), leftName, device)
-                    : paired ? tr("against %1, paired · %2").arg(sideName(*step->left), device)
-                             : tr("against %1, not paired · %2").arg(sideName(*step->left), device);
+    m_captionText =
+        !step->left ? device
+        : !other.empty() && paired
+            ? tr("against %1, paired · what else is recorded of %1 is of %2 and not compared · %3")
+                  .arg(m_leftName, leftName, device)
+        : !other.empty()
+            ? tr("%1 was recorded on %2 and is not compared · %3").arg(m_leftName, leftName, device)
+        : paired ? tr("against %1, paired · %2").arg(m_leftName, device)
+                 : tr("against %1, not paired · %2").arg(m_leftName, device);
     QStringList said;
     for (const gate::Disturbance &disturbance : gate::disturbancesOf(*step->right.trial))
         said << disturbanceInBrief(disturbance);

@@ -2,6 +2,7 @@
 // The views of ProfilePanel, and those that say why a step changed the time.
 #include "ui/profile/profilepanel.h"
 
+#include "core/lineage/table.h"
 #include "ui/models/selection.h"
 #include "ui/models/workspacemodel.h"
 #include "ui/plots/roofline/rooflineplot.h"
@@ -28,6 +29,22 @@ namespace klineage::ui {
 namespace {
 
 constexpr int patienceMs = 100;
+
+/// Figures of two devices do not explain a step.
+void leaveOutOtherDevice(why::Question &question)
+{
+    const std::string &device = question.after.trial.environment.device;
+    const std::string other =
+        question.before ? lineage::elsewhere(&question.before->trial, device) : std::string();
+    if (other.empty())
+        return;
+    question.noStep =
+        ProfilePanel::tr("%1 was recorded on %2 and %3 on %4: figures of two devices do not explain a step.")
+            .arg(QString::fromStdString(question.before->name), QString::fromStdString(other),
+                 QString::fromStdString(question.after.name), QString::fromStdString(device))
+            .toStdString();
+    question.before.reset();
+}
 
 } // namespace
 
@@ -98,10 +115,11 @@ bool ProfilePanel::showMetric(const QString &name)
 void ProfilePanel::ask(const lineage::Lineage &lineage)
 {
     const std::string row = m_selection->row().toStdString();
-    const auto question = why::askStep(lineage, row, m_selection->baseline().toStdString(),
-                                       m_workspace->workload(QString::fromStdString(lineage.workload)));
+    auto question = why::askStep(lineage, row, m_selection->baseline().toStdString(),
+                                 m_workspace->workload(QString::fromStdString(lineage.workload)));
     if (!question)
         return;
+    leaveOutOtherDevice(*question);
     const QString key =
         QStringLiteral("%1|%2|%3|%4|%5")
             .arg(m_selection->lineageKey(), m_selection->row(), m_selection->baseline(),

@@ -14,7 +14,7 @@ QString statusText(const JobModel::Entry &entry)
 {
     switch (entry.status) {
     case JobModel::Status::Running:
-        return JobModel::tr("running");
+        return entry.doing;
     case JobModel::Status::Failed:
         return JobModel::tr("gate failed");
     case JobModel::Status::Stopped:
@@ -46,16 +46,20 @@ JobModel::JobModel(GateController *controller, QObject *parent)
 {
     connect(controller, &GateController::started, this, [this](const GateJob &job) {
         beginInsertRows({}, 0, 0);
-        m_entries.insert(
-            m_entries.begin(),
-            Entry{job, QDateTime::currentDateTime(), Status::Running, tr("Starting the gate…"), {}, {}});
+        m_entries.insert(m_entries.begin(), Entry{job,
+                                                  QDateTime::currentDateTime(),
+                                                  Status::Running,
+                                                  progressWord(),
+                                                  tr("Starting the gate…"),
+                                                  {},
+                                                  {}});
         endInsertRows();
     });
     connect(controller, &GateController::progressed, this,
             [this](quint64 id, const gate::GateProgress &progress) {
                 update(id, [&](Entry &entry) {
-                    entry.message = tr("%1: %2").arg(QString::fromLatin1(gate::toString(progress.stage)),
-                                                     QString::fromStdString(progress.text));
+                    entry.doing = progressWord(progress);
+                    entry.message = progressSentence(progress);
                 });
             });
     connect(controller, &GateController::finished, this,

@@ -34,6 +34,7 @@ public:
         GateJob job;
         QDateTime started;
         Status status = Status::Running;
+        QString doing;                    ///< while it runs: progressWord()
         QString message;                  ///< progress, verdict sentence or error
         std::optional<gate::Trial> trial; ///< once Done
         QString recordedRow;

@@ -3,6 +3,7 @@
 
 #include "ui/models/selection.h"
 #include "ui/runs/jobmodel.h"
+#include "ui/runs/verdicttext.h"
 #include "ui/style/plainwidgets.h"
 
 #include <QFontDatabase>
@@ -97,8 +98,7 @@ void RunConsole::buildProgressRow()
             [this](quint64, const gate::GateProgress &progress) {
                 m_progress->setRange(0, progress.fraction < 0 ? 0 : 100);
                 m_progress->setValue(static_cast<int>(progress.fraction * 100));
-                m_progressText->setText(tr("%1: %2").arg(QString::fromLatin1(gate::toString(progress.stage)),
-                                                         QString::fromStdString(progress.text)));
+                m_progressText->setText(progressSentence(progress));
             });
     const auto finish = [this] {
         m_progressRow->hide();

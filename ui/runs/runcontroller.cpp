@@ -8,6 +8,7 @@
 #include "ui/runs/gatedesk.h"
 #include "ui/runs/runstore.h"
 #include "ui/runs/takeover.h"
+#include "ui/runs/verdicttext.h"
 
 #include <QPointer>
 
@@ -216,10 +217,7 @@ run::Watcher RunController::watcher()
         });
     };
     watcher.gateProgress = [post](const gate::GateProgress &gate) {
-        post([text = tr("%1: %2").arg(QString::fromLatin1(gate::toString(gate.stage)),
-                                      QString::fromStdString(gate.text))](RunProgress &progress) {
-            progress.busy = text;
-        });
+        post([text = progressSentence(gate)](RunProgress &progress) { progress.busy = text; });
     };
     watcher.spent = [post](const llm::Ledger &ledger) {
         post([spent = ledger.spentDollars(), reserved = ledger.reservedDollars(),

@@ -16,7 +16,44 @@ QString verdictWord(const char *text)
     return QCoreApplication::translate("klineage::ui::Verdict", text);
 }
 
+/// The gate's own words for it, and the pool's, before a stage has begun; their stage is the first one.
+bool isWaiting(const gate::GateProgress &progress)
+{
+    return progress.stage == gate::Stage::Compile && progress.text.starts_with("waiting for ");
+}
+
+/// Of a gate that is not there yet.
+bool isStarting(const gate::GateProgress &progress)
+{
+    return progress.stage == gate::Stage::Compile && progress.text.starts_with("starting ");
+}
+
 } // namespace
+
+QString progressWord(const std::optional<gate::GateProgress> &progress)
+{
+    if (!progress || isStarting(*progress))
+        return verdictWord("starting");
+    if (isWaiting(*progress))
+        return verdictWord("waiting");
+    switch (progress->stage) {
+    case gate::Stage::Compile:
+        return verdictWord("compiling");
+    case gate::Stage::Correctness:
+        return verdictWord("checking");
+    case gate::Stage::Profile:
+        break;
+    }
+    return verdictWord("timing");
+}
+
+QString progressSentence(const gate::GateProgress &progress)
+{
+    const QString text = QString::fromStdString(progress.text);
+    return isWaiting(progress) || isStarting(progress)
+               ? text
+               : QStringLiteral("%1: %2").arg(progressWord(progress), text);
+}
 
 QStringList verdictDetails(const gate::Verdict &verdict)
 {

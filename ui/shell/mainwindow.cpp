@@ -26,6 +26,7 @@
 #include "ui/runs/runspanel.h"
 #include "ui/runs/runstepview.h"
 #include "ui/runs/runstore.h"
+#include "ui/runs/verdicttext.h"
 #include "ui/shell/breadcrumb.h"
 #include "ui/shell/centre.h"
 #include "ui/shell/commands/quickopen.h"
@@ -233,12 +234,12 @@ void MainWindow::connectGate()
     connect(m_gate, &GateController::started, this, [this, editor](const GateJob &job) {
         updateStop();
         if (!job.lineageKey.isEmpty()) // otherwise it is a new lineage's
-            editor->showRunning(tr("Gating %1…").arg(job.candidateName));
+            editor->showRunning(progressWord(), tr("Gating %1…").arg(job.candidateName));
     });
     connect(m_gate, &GateController::progressed, editor,
             [this, editor](quint64, const gate::GateProgress &progress) {
                 if (!m_gate->currentJob().lineageKey.isEmpty())
-                    editor->showRunning(QString::fromStdString(progress.text));
+                    editor->showRunning(progressWord(progress), QString::fromStdString(progress.text));
             });
     connect(m_gate, &GateController::finished, this,
             [this, editor](quint64, const gate::Trial &trial, const QString &row, const QString &note) {

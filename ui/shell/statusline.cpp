@@ -5,6 +5,7 @@
 #include "ui/runs/gatedesk.h"
 #include "ui/runs/runcontroller.h"
 #include "ui/runs/runprogress.h"
+#include "ui/runs/verdicttext.h"
 #include "ui/shell/devicemonitor.h"
 #include "ui/shell/problemsmodel.h"
 #include "ui/style/icons.h"
@@ -27,19 +28,6 @@ constexpr int messageMs = 8000;
 QString deviceName(kernel::DeviceKind kind)
 {
     return QString::fromUtf8(kernel::traitsOf(kind).name);
-}
-
-QString stageWord(gate::Stage stage)
-{
-    switch (stage) {
-    case gate::Stage::Compile:
-        return StatusLine::tr("compiling");
-    case gate::Stage::Correctness:
-        return StatusLine::tr("checking");
-    case gate::Stage::Profile:
-        break;
-    }
-    return StatusLine::tr("timing");
 }
 
 } // namespace
@@ -112,7 +100,9 @@ StatusLine::StatusLine(DeviceMonitor *devices, GateController *gate, ProblemsMod
     connect(devices, &DeviceMonitor::changed, this, &StatusLine::showDevices);
     connect(problems, &QAbstractItemModel::modelReset, this, &StatusLine::showProblems);
     connect(problems, &QAbstractItemModel::rowsInserted, this, &StatusLine::showProblems);
-    connect(gate, &GateController::started, this, [this](const GateJob &job) { showJob(job.candidateName); });
+    connect(gate, &GateController::started, this, [this](const GateJob &job) {
+        showJob(QStringLiteral("%1 · %2").arg(job.candidateName, progressWord()));
+    });
     connect(gate, &GateController::progressed, this,
             [this](quint64, const gate::GateProgress &progress) { showProgress(progress); });
     connect(gate, &GateController::finished, this, [this] { showJob({}); });
@@ -251,8 +241,7 @@ void StatusLine::showRun()
 
 void StatusLine::showProgress(const gate::GateProgress &progress)
 {
-    m_job->setText(
-        QStringLiteral("%1 · %2").arg(m_gate->currentJob().candidateName, stageWord(progress.stage)));
+    m_job->setText(QStringLiteral("%1 · %2").arg(m_gate->currentJob().candidateName, progressWord(progress)));
     m_job->setToolTip(QString::fromStdString(progress.text));
     m_progress->setRange(0, progress.fraction < 0 ? 0 : 1000);
     if (progress.fraction >= 0)

@@ -309,9 +309,11 @@ void MainWindow::focusLayout(const WindowLayout &layout)
 void MainWindow::exportFocused()
 {
     QWidget *panel = focusedPanel() ? focusedPanel() : m_centre->pageWidget();
-    const QString name = QStringLiteral("%1-%2")
-                             .arg(m_panels.key(panel), m_selection->lineageKey())
-                             .replace(QLatin1Char('/'), QLatin1Char('-'));
+    // A panel that shows more than the lineage, run or experiment in view says what.
+    QString name = panel->property("exportName").toString();
+    if (name.isEmpty())
+        name = QStringLiteral("%1-%2").arg(m_panels.key(panel), reportSubject().title);
+    name.replace(QLatin1Char('/'), QLatin1Char('-'));
     const QString fileName =
         chooseFileToSave(this, tr("Export %1").arg(panel->accessibleName()), name, exportFilters(*panel));
     if (fileName.isEmpty())

@@ -97,6 +97,15 @@ void MainWindow::connectFirst()
     connect(m_actions, &ActionRegistry::keysChanged, this, &MainWindow::updateGuide);
     connect(m_selection, &Selection::lineageChanged, this, &MainWindow::updateGuide);
     connect(m_selection, &Selection::rowChanged, this, &MainWindow::updateGuide);
+    // Each line is ticked by what it tells.
+    GuideBar *guide = m_centre->guide();
+    connect(m_selection, &Selection::lineageChanged, guide, [guide] { guide->tick(0); });
+    connect(m_selection, &Selection::rowChanged, guide, [guide] { guide->tick(0); });
+    for (const char *walk : {"lineage.nextStep", "lineage.previousStep"})
+        connect(command(QLatin1String(walk)), &QAction::triggered, guide, [guide] { guide->tick(1); });
+    for (const char *last :
+         {"card.approve", "card.reject", "card.needEvidence", "window.keys", "window.newLineage"})
+        connect(command(QLatin1String(last)), &QAction::triggered, guide, [guide] { guide->tick(2); });
     connect(m_devices, &DeviceMonitor::changed, m_newLineage, &NewLineageDialog::showDevice);
     connect(m_newLineage, &NewLineageDialog::message, m_status, &StatusLine::say);
     m_actions->addFrom(m_newLineage, tr("New lineage"));
@@ -150,6 +159,7 @@ void MainWindow::welcomeIfEmpty()
 void MainWindow::showGuide(bool shown)
 {
     updateGuide();
+    m_centre->guide()->untick();
     m_centre->guide()->setVisible(shown);
 }
 

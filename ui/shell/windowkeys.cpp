@@ -18,6 +18,7 @@
 #include "ui/models/viewed.h"
 #include "ui/models/workspacemodel.h"
 #include "ui/shell/centre.h"
+#include "ui/shell/commands/quickopen.h"
 #include "ui/shell/devicemonitor.h"
 #include "ui/shell/docks/dockarranger.h"
 #include "ui/shell/statusline.h"
@@ -28,6 +29,7 @@
 #include <QAbstractScrollArea>
 #include <QApplication>
 #include <QKeyEvent>
+#include <QToolTip>
 
 #include <algorithm>
 #include <iterator>
@@ -105,6 +107,9 @@ void MainWindow::buildPaneKeys()
 {
     buildRowKeys();
     connectWalk();
+    // Qt leaves a tool tip where the mouse is when keys go elsewhere.
+    connect(m_selection, &Selection::rowChanged, this, [] { QToolTip::hideText(); });
+    connect(m_selection, &Selection::lineageChanged, this, [] { QToolTip::hideText(); });
     QAction *viewed = addCommand("review.viewed", tr("Viewed, go on to the next"), QKeySequence(Qt::Key_V),
                                  [this] { markViewed(); });
     removeAction(viewed);
@@ -116,6 +121,12 @@ void MainWindow::buildPaneKeys()
 
     addCommand("lineage.largestStep", tr("Go to the largest step of the lineage, and on to the next largest"),
                QKeySequence(Qt::ALT | Qt::Key_G), [this] { goToLargestStep(); });
+    addCommand("lineage.largestSteps", tr("Largest steps of all lineages…"),
+               QKeySequence(Qt::ALT | Qt::SHIFT | Qt::Key_G), [this] {
+                   m_quickOpen->open(
+                       tr("Largest steps of all lineages: gain over the state before, paired, 95 % interval"),
+                       largestStepEntries(*m_workspace, goTo()));
+               });
 
     QList<QAction *> letters;
     for (const ActionRegistry::Entry &entry : m_actions->entries()) {

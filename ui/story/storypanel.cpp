@@ -18,11 +18,11 @@
 #include "ui/story/windows/presenter.h"
 #include "ui/style/plainwidgets.h"
 #include "ui/style/segmentedswitch.h"
+#include "ui/style/tickmenu.h"
 
 #include <QAction>
 #include <QComboBox>
 #include <QHeaderView>
-#include <QMenu>
 #include <QScopedValueRollback>
 #include <QStackedWidget>
 #include <QTableView>
@@ -52,7 +52,7 @@ StoryPanel::StoryPanel(WorkspaceModel *workspace, Selection *selection, RunStore
     , m_source(new SegmentedSwitch({tr("Lineage"), tr("Run")}, SegmentedSwitch::Size::Small))
     , m_scale(new SegmentedSwitch({tr("over K0"), tr("over reference")}, SegmentedSwitch::Size::Small))
     , m_lineages(new QToolButton)
-    , m_lineageMenu(new QMenu(this))
+    , m_lineageMenu(new TickMenu(this))
     , m_tableButton(new QToolButton)
 {
     m_table->setObjectName(QStringLiteral("behindCanvas"));
@@ -86,7 +86,10 @@ StoryPanel::StoryPanel(WorkspaceModel *workspace, Selection *selection, RunStore
         m_source->setCurrentIndex(0);
         refresh();
     });
-    connect(selection, &Selection::rowChanged, this, &StoryPanel::showSelection);
+    connect(selection, &Selection::rowChanged, this, [this] {
+        m_canvas->hover({}, {}); // of any lineage
+        showSelection();
+    });
     connect(selection, &Selection::hoveredChanged, this,
             [this](const QString &row) { m_canvas->hover(m_selection->lineageKey(), row); });
     connect(m_roundtrips, &RoundtripReader::changed, this, &StoryPanel::refresh);
@@ -131,8 +134,8 @@ void StoryPanel::showEvent(QShowEvent *event)
 
 QStringList StoryPanel::overlayKeys() const
 {
-    if (!m_overlay.isEmpty())
-        return m_overlay;
+    if (m_overlay)
+        return *m_overlay;
     QStringList keys;
     if (const lineage::Lineage *one = m_workspace->lineage(m_selection->lineageKey())) {
         for (const lineage::Lineage *each :
@@ -195,6 +198,24 @@ Picture StoryPanel::makePicture() const
     return picture;
 }
 
+/// What the picture is and of what, as a file is called: "overlay-gemm/sm90-softmax/pocl-and-4-more".
+QString StoryPanel::exportName() const
+{
+    constexpr qsizetype mostNamed = 3;
+    const QString kind = viewNames().at(m_views->currentIndex());
+    if (view() == View::Speedups)
+        return kind;
+    const bool isEither = view() == View::Waterfall || view() == View::Graph;
+    if (view() == View::Steps || (isEither && showsRun() && m_runs->current()))
+        return QStringLiteral("%1-%2").arg(kind, m_runs->currentId());
+    if (view() != View::Overlay)
+        return QStringLiteral("%1-%2").arg(kind, m_selection->lineageKey());
+    const QStringList keys = overlayKeys();
+    const QString named = QStringLiteral("%1-%2").arg(kind, keys.mid(0, mostNamed).join(QLatin1Char('-')));
+    return keys.size() > mostNamed ? QStringLiteral("%1-and-%2-more").arg(named).arg(keys.size() - mostNamed)
+                                   : named;
+}
+
 void StoryPanel::rebuild()
 {
     m_isStale = false;
@@ -212,6 +233,7 @@ void StoryPanel::rebuild()
                             .arg(view() == View::Overlay ? overlayKeys().join(QLatin1Char(',')) : subject);
     const bool isSame = key == m_shownKey;
     m_shownKey = key;
+    setProperty("exportName", exportName());
     {
         const QScopedValueRollback<bool> following(m_following, true);
         m_model->setTable(picture.table);
@@ -323,7 +345,7 @@ void StoryPanel::setOverlayScale(OverlayScale scale)
     m_scale->setCurrentIndex(scale == OverlayScale::First ? 0 : 1);
 }
 
-/// Which lineages are laid over each other: a menu that stays open while they are chosen would be better, and Qt has none.
+/// Which lineages are laid over each other.
 void StoryPanel::fillLineages()
 {
     m_lineageMenu->clear();
@@ -336,17 +358,18 @@ void StoryPanel::fillLineages()
         action->setCheckable(true);
         action->setChecked(shown.contains(key));
         connect(action, &QAction::toggled, this, [this, key](bool checked) {
-            m_overlay = overlayKeys();
-            m_overlay.removeAll(key);
+            QStringList keys = overlayKeys();
+            keys.removeAll(key);
             if (checked)
-                m_overlay << key;
+                keys << key;
+            m_overlay = keys;
             refresh();
         });
     }
     m_lineageMenu->addSeparator();
     connect(m_lineageMenu->addAction(tr("Those that fit the selected one")), &QAction::triggered, this,
             [this] {
-                m_overlay.clear();
+                m_overlay.reset();
                 refresh();
             });
 }

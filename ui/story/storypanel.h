@@ -10,10 +10,10 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 class QAction;
 class QComboBox;
-class QMenu;
 class QStackedWidget;
 class QTableView;
 class QToolButton;
@@ -28,6 +28,7 @@ class RoundtripReader;
 class RunStore;
 class SegmentedSwitch;
 class Selection;
+class TickMenu;
 class WorkspaceModel;
 
 /// What a lineage, or a run while it goes on, tells as one picture: the waterfall, the graph with lanes, lineages over each other, speedups
@@ -102,6 +103,7 @@ private:
     void chooseView(View view);
     [[nodiscard]] Picture makePicture() const;
     [[nodiscard]] QStringList overlayKeys() const;
+    [[nodiscard]] QString exportName() const;
 
     WorkspaceModel *m_workspace;
     Selection *m_selection;
@@ -115,9 +117,10 @@ private:
     SegmentedSwitch *m_source;
     SegmentedSwitch *m_scale;
     QToolButton *m_lineages;
-    QMenu *m_lineageMenu;
+    TickMenu *m_lineageMenu;
     QToolButton *m_tableButton;
-    QStringList m_overlay; ///< keys that a person chose; empty: those that fit the selected lineage
+    std::optional<QStringList>
+        m_overlay; ///< keys that a person chose; none: those that fit the selected lineage
     std::unique_ptr<Presenter> m_presenter;
     std::unique_ptr<CompareWindow> m_comparison;
     QList<QAction *> m_commands;

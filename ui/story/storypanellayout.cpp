@@ -9,10 +9,10 @@
 #include "ui/style/flowlayout.h"
 #include "ui/style/keyscope.h"
 #include "ui/style/segmentedswitch.h"
+#include "ui/style/tickmenu.h"
 
 #include <QAction>
 #include <QComboBox>
-#include <QMenu>
 #include <QStackedWidget>
 #include <QTableView>
 #include <QToolButton>
@@ -44,7 +44,7 @@ void StoryPanel::buildBar()
     m_lineages->setPopupMode(QToolButton::InstantPopup);
     m_lineages->setMenu(m_lineageMenu);
     m_lineages->setToolTip(tr("Which lineages are laid over each other"));
-    connect(m_lineageMenu, &QMenu::aboutToShow, this, &StoryPanel::fillLineages);
+    connect(m_lineageMenu, &TickMenu::aboutToShow, this, &StoryPanel::fillLineages);
     m_tableButton->setText(tr("Table"));
     m_tableButton->setCheckable(true);
     m_tableButton->setFocusPolicy(Qt::TabFocus);

@@ -155,11 +155,11 @@ private slots:
     {
         CardReviewer::setAuthor({});
         press(Qt::Key_C);
-        QTest::keyClicks(QApplication::focusWidget(), QStringLiteral("by whom?"));
-        press(Qt::Key_Return);
         QVERIFY(m_diff->commentBar()->question().contains(QStringLiteral("Your name")));
         press(Qt::Key_A, Qt::ControlModifier);
         QTest::keyClicks(QApplication::focusWidget(), QStringLiteral("Ada Lovelace"));
+        press(Qt::Key_Return);
+        QTest::keyClicks(QApplication::focusWidget(), QStringLiteral("by whom?"));
         press(Qt::Key_Return);
         QVERIFY(written());
         QCOMPARE(threads().front().comment.author, std::string("Ada Lovelace"));

@@ -203,6 +203,11 @@ private slots:
         QVERIFY2(words.startsWith(QLatin1String("K01")) && words.contains(QLatin1String(" trials, "))
                      && words.contains(panel.trajectory().reference),
                  qPrintable(words));
+        // Nothing stays lit when the mouse goes elsewhere.
+        selection.setHovered(QStringLiteral("K00"));
+        QEvent leave(QEvent::Leave);
+        QApplication::sendEvent(&panel, &leave);
+        QVERIFY(selection.hovered().isEmpty());
     }
 };
 

@@ -246,11 +246,11 @@ private slots:
         real.focus("diff");
         real.press(Qt::Key_F8);
         real.press(Qt::Key_C);
-        real.type(QStringLiteral("by whom?"));
-        real.press(Qt::Key_Return);
         QVERIFY(diffOf(real)->commentBar()->question().contains(QStringLiteral("Your name")));
         real.press(Qt::Key_A, Qt::ControlModifier);
         real.type(QStringLiteral("Ada Lovelace"));
+        real.press(Qt::Key_Return);
+        real.type(QStringLiteral("by whom?"));
         real.press(Qt::Key_Return);
         QVERIFY(real.written());
         QCOMPARE(threads(real).front().comment.author, std::string("Ada Lovelace"));

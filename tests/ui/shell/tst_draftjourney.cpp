@@ -12,15 +12,20 @@
 #include "ui/models/lineagemodel.h"
 #include "ui/models/undecidedtext.h"
 #include "ui/runs/gatecontroller.h"
+#include "ui/runs/jobmodel.h"
+#include "ui/runs/runconsole.h"
 #include "ui/shell/centre.h"
 #include "ui/style/format.h"
 
 #include <QLabel>
 #include <QPlainTextEdit>
+#include <QSemaphore>
 #include <QSignalSpy>
+#include <QStatusBar>
 #include <QTabBar>
 #include <QToolButton>
 
+#include <memory>
 #include <mutex>
 
 using namespace klineage;
@@ -193,6 +198,55 @@ private slots:
             shown << rows->index(row, LineageModel::LatencyColumn).data().toString();
         QVERIFY2(shown.contains(formatLatency(1000) + QStringLiteral(" on …Intel(R) Xeon(R) Processor")),
                  qPrintable(shown.join(QLatin1Char('\n'))));
+    }
+
+    /// Editor, status bar and console have one word for what the gate is doing with a draft.
+    void whatTheGateDoesHasOneName()
+    {
+        const RealWindow real(QStringLiteral("silu/pocl/K00"));
+        QVERIFY(real.ready);
+        auto *gate = real.window->findChild<GateController *>();
+        const auto goOn = std::make_shared<QSemaphore>();
+        gate->setRunner([goOn](const gate::GateRequest &, const std::stop_token &stop,
+                               const gate::ProgressCallback &progress) {
+            const auto wait = [&] {
+                while (!goOn->tryAcquire(1, 20) && !stop.stop_requested()) {}
+            };
+            wait();
+            progress({gate::Stage::Compile, -1, "waiting for another trial on the device"});
+            wait();
+            progress({gate::Stage::Compile, -1, "building"});
+            wait();
+            progress({gate::Stage::Correctness, 0.5, "case odd, seed 2 of 3"});
+            wait();
+            progress({gate::Stage::Profile, 0.5, "round 12"});
+            wait();
+            return Result<gate::Trial>(undecidedTrial());
+        });
+        QSignalSpy finished(gate, &GateController::finished);
+        real.focus("lineage");
+        real.press(Qt::Key_Return);
+        real.find<QPlainTextEdit>("editor")->setFocus();
+        real.press(Qt::Key_Return, Qt::ControlModifier);
+        const auto *strip = real.find<VerdictStrip>("editor");
+        const auto *jobs = qobject_cast<RunConsole *>(real.window->panel(QStringLiteral("console")));
+        QVERIFY(jobs);
+        const auto inStatusBar = [&real](const QString &word) {
+            for (const QToolButton *button : real.window->statusBar()->findChildren<QToolButton *>()) {
+                if (button->isVisible() && button->text().endsWith(QStringLiteral(" · ") + word))
+                    return true;
+            }
+            return false;
+        };
+        for (const char *each : {"starting", "waiting", "compiling", "checking", "timing"}) {
+            const QString word = QLatin1String(each);
+            QTRY_VERIFY2(inStatusBar(word), each);
+            QVERIFY2(strip->accessibleName().startsWith(QStringLiteral("Verdict: %1. ").arg(word)),
+                     qPrintable(strip->accessibleName()));
+            QCOMPARE(jobs->model()->index(0, JobModel::VerdictColumn).data().toString(), word);
+            goOn->release();
+        }
+        QTRY_COMPARE_WITH_TIMEOUT(finished.size(), 1, patienceMs);
     }
 
     void aSyntaxErrorDoesNotWaitForTheDevice()

@@ -8,6 +8,8 @@
 #include "ui/diff/view/diffview.h"
 #include "ui/models/lineagemodel.h"
 #include "ui/shell/exporter.h"
+#include "ui/story/picture/picturecanvas.h"
+#include "ui/story/storypanel.h"
 #include "ui/style/theme.h"
 
 #include <QDir>
@@ -269,6 +271,29 @@ private slots:
         const QAction *stop =
             std::as_const(*real.window->actions()).find(QStringLiteral("window.stop"))->action;
         QVERIFY(QTest::qWaitFor([&] { return !stop->isEnabled(); }, patienceMs));
+    }
+
+    /// The proposed name says what the picture shows, not what happens to be selected.
+    void theNameSaysWhatIsShown()
+    {
+        const RealWindow real(QStringLiteral("gemm/sm90/K08"));
+        QVERIFY(real.ready);
+        const QTemporaryDir folder;
+        QVERIFY(real.window->showStory(QStringLiteral("waterfall")));
+        real.focus("story");
+        const QString first = folder.filePath(QStringLiteral("first.png"));
+        QCOMPARE(answerDialog(real, Qt::ControlModifier, first), first); // the folder
+        QCOMPARE(answerDialog(real, Qt::ControlModifier),
+                 folder.filePath(QStringLiteral("waterfall-gemm-sm90.png")));
+        real.press(Qt::Key_3);
+        const auto *story = qobject_cast<StoryPanel *>(real.window->panel(QStringLiteral("story")));
+        const std::size_t shown = story->canvas()->picture().legend.size();
+        QVERIFY(shown > 3);
+        const QString name = QFileInfo(answerDialog(real, Qt::ControlModifier)).fileName();
+        QVERIFY2(name.startsWith(QStringLiteral("overlay-gemm-sm90-")), qPrintable(name));
+        QVERIFY2(name.endsWith(QStringLiteral("-and-%1-more.png").arg(shown - 3)), qPrintable(name));
+        real.press(Qt::Key_4); // of the whole workspace
+        QCOMPARE(answerDialog(real, Qt::ControlModifier), folder.filePath(QStringLiteral("speedups.png")));
     }
 };
 

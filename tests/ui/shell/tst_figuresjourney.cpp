@@ -9,6 +9,7 @@
 #include "ui/plots/trajectorypanel.h"
 #include "ui/profile/profilemodel.h"
 #include "ui/profile/profilepanel.h"
+#include "ui/profile/why/explainpage.h"
 #include "ui/story/picture/picturecanvas.h"
 #include "ui/story/storypanel.h"
 #include "ui/style/format.h"
@@ -115,7 +116,7 @@ private slots:
         }));
     }
 
-    /// A branch is called after the time of its trial; none of it is cut.
+    /// A branch says what it was, what came of it and when; at least the first of it is not cut.
     void titlesOfBranchesAreWhole_data()
     {
         QTest::addColumn<QString>("key");
@@ -138,10 +139,38 @@ private slots:
                 continue;
             ++branches;
             QCOMPARE(row.label, QStringLiteral("tried"));
-            QVERIFY2(view->fontMetrics().horizontalAdvance(row.title) <= room,
+            QVERIFY(row.title.contains(titleSeparator()));
+            QVERIFY2(view->fontMetrics().horizontalAdvance(row.title.section(titleSeparator(), 0, 0)) <= room,
                      qPrintable(QStringLiteral("%1 in %2 px").arg(row.title).arg(room)));
         }
         QVERIFY(branches > 0);
+    }
+
+    /// A branch of a tuned or rederived kernel says so, in the list and in its tool tip.
+    void branchesSayWhatWasTried()
+    {
+        const RealWindow real(QStringLiteral("gemm/sm90/K05"));
+        QVERIFY(real.ready);
+        const lineage::Lineage &gemm = *real.window->workspace()->lineage(QStringLiteral("gemm/sm90"));
+        const auto step = std::find_if(gemm.transitions.begin(), gemm.transitions.end(),
+                                       [](const auto &each) { return !each.rederivedTrial.empty(); });
+        QVERIFY(step != gemm.transitions.end());
+        const QString row = QStringLiteral("trial:") + QString::fromStdString(step->rederivedTrial);
+        const QString title = cell(real, row, LineageModel::StepColumn);
+        QVERIFY2(title.startsWith(
+                     QStringLiteral("tried  %1 rederived · gain ").arg(QString::fromStdString(step->to))),
+                 qPrintable(title));
+        const auto *view = real.find<LineageView>("lineage");
+        const auto *model = qobject_cast<LineageModel *>(view->model());
+        QVERIFY(model->index(model->rowOf(row), 0)
+                    .data(Qt::ToolTipRole)
+                    .toString()
+                    .startsWith(QStringLiteral("Tried from %1: ").arg(QString::fromStdString(step->from))));
+        const auto &rows = model->rows();
+        QVERIFY(std::any_of(rows.begin(), rows.end(), [](const LineageRow &each) {
+            return each.kind == lineage::TableRow::Kind::Branch
+                   && each.title.startsWith(QLatin1String("STAGES "));
+        }));
     }
 
     /// A trial of another device stands in the graph beside the recorded ones, and in no column and on no axis with them.
@@ -196,6 +225,114 @@ private slots:
         QVERIFY(picture.yFrom && picture.placeOf(item).y() < *picture.yFrom);
         QVERIFY(picture.items[static_cast<std::size_t>(item)].caption.contains(QLatin1String("AMD EPYC")));
         QVERIFY(!story->canvas()->grab().isNull());
+    }
+
+    void whatIsNotDrawnIsSaidWhole_data()
+    {
+        QTest::addColumn<QSize>("size");
+        for (const QSize size : {QSize(1600, 1000), QSize(1366, 768), QSize(1000, 700)})
+            QTest::addRow("%dx%d", size.width(), size.height()) << size;
+    }
+
+    /// Trials of another device, which the trajectory does not draw: in the plot, or in its tool tip.
+    void whatIsNotDrawnIsSaidWhole()
+    {
+        QFETCH(QSize, size);
+        const RealWindow real(QStringLiteral("gemm/sm90/K08"), size);
+        QVERIFY(real.ready);
+        Workspace changed = real.window->workspace()->workspace();
+        for (lineage::Lineage &lineage : changed.lineages) {
+            if (lineage.key() != "gemm/sm90")
+                continue;
+            gate::Trial trial = *lineage.trialOf(*lineage.findState("K08"));
+            trial.id = "feedfacefeedface";
+            trial.environment.device = "Intel(R) Xeon(R) Platinum 8480C of a machine with a long name";
+            lineage.trials.push_back(trial);
+            lineage.branches.push_back({trial.id, "K08", "branches/feedface.cu"});
+        }
+        real.window->workspace()->setWorkspace(changed);
+        const auto *trajectory = real.find<TrajectoryPanel>("trajectory");
+        QCustomPlot *plot = trajectory->plot();
+        // The row that has no point: the caption is about all of the plot.
+        real.selection()->setRow(QStringLiteral("trial:feedfacefeedface"));
+        QVERIFY(real.settle());
+        plot->replot(); // as it is laid out now
+        QString caption;
+        for (int i = 0; i < plot->itemCount(); ++i) {
+            const auto *text = qobject_cast<QCPItemText *>(plot->item(i));
+            if (text && text->text().contains(QLatin1String("1 trial on")))
+                caption = text->text();
+        }
+        QVERIFY(!caption.isEmpty());
+        for (const QString &line : caption.split(u'\n'))
+            QVERIFY2(plot->fontMetrics().horizontalAdvance(line) <= plot->axisRect()->width(),
+                     qPrintable(line));
+        const QString whole = trajectory->trajectory().elsewhereInWords();
+        QVERIFY2(caption.contains(whole) || plot->toolTip().contains(whole), qPrintable(caption));
+    }
+
+    /// Beside a parent that was recorded on another device stand the figures of the paired rounds alone, and the heading says so.
+    void theHeadingNamesWhatTheFiguresAreOf()
+    {
+        const RealWindow real(QStringLiteral("gemm/sm90/K08"));
+        QVERIFY(real.ready);
+        const Workspace shipped = real.window->workspace()->workspace();
+        const auto *profile = qobject_cast<ProfilePanel *>(real.window->panel(QStringLiteral("profile")));
+        const auto heading = [profile] {
+            for (const QLabel *label : profile->findChildren<QLabel *>()) {
+                if (label->isVisible() && label->toolTip().contains(QLatin1String("AMD EPYC 7R13")))
+                    return label->toolTip();
+            }
+            return QString();
+        };
+        const auto left = [profile](const QString &name) {
+            for (const ProfileRow &row : profile->model()->rows()) {
+                if (row.name == name)
+                    return row.left;
+            }
+            return std::optional<double>();
+        };
+        const auto tryElsewhere = [&](bool isPaired) {
+            Workspace changed = shipped;
+            for (lineage::Lineage &lineage : changed.lineages) {
+                if (lineage.key() != "gemm/sm90")
+                    continue;
+                gate::Trial trial = *lineage.trialOf(*lineage.findState("K08"));
+                trial.id = isPaired ? "feedfacefeedface" : "deadbeefdeadbeef";
+                trial.environment.device = "AMD EPYC 7R13";
+                trial.latencyNs = {5e6, 4.9e6, 5.1e6};
+                gate::Comparison beside;
+                beside.against = "parent";
+                beside.speedup = {1.2, 1.19, 1.21};
+                beside.otherNs = 6e6;
+                trial.verdict.comparisons.clear();
+                if (isPaired)
+                    trial.verdict.comparisons.push_back(beside);
+                lineage.trials.push_back(trial);
+                lineage.branches.push_back({trial.id, "K08", "branches/feedface.cu"});
+                real.window->workspace()->setWorkspace(changed);
+                real.selection()->setRow(QStringLiteral("trial:") + QString::fromStdString(trial.id));
+                return;
+            }
+        };
+        QVERIFY(left(QStringLiteral("registers")));
+        tryElsewhere(true);
+        QVERIFY(real.settle());
+        QVERIFY2(heading().startsWith(QLatin1String("against K08, paired"))
+                     && heading().contains(QLatin1String("of NVIDIA H200 and not compared")),
+                 qPrintable(heading()));
+        QCOMPARE(left(QStringLiteral("latency")), std::optional(6e6));
+        QVERIFY(!left(QStringLiteral("registers")));
+        real.press(Qt::Key_E, Qt::AltModifier);
+        QVERIFY(real.settle());
+        QVERIFY(profile->explanation()->toPlainText().contains(
+            QLatin1String("K08 was recorded on NVIDIA H200 and this trial on AMD EPYC 7R13")));
+
+        tryElsewhere(false);
+        QVERIFY(real.settle());
+        QVERIFY2(heading().startsWith(QLatin1String("K08 was recorded on NVIDIA H200 and is not compared")),
+                 qPrintable(heading()));
+        QVERIFY(!left(QStringLiteral("latency")) && !left(QStringLiteral("registers")));
     }
 
     /// Against a pinned state nothing was timed side by side, and every figure says so.

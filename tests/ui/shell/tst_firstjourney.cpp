@@ -201,6 +201,28 @@ private slots:
         QVERIFY(!next.centre()->guide()->isVisible());
     }
 
+    /// Each line is ticked by what it tells; with the last tick the guide is gone for good.
+    void theGuideGoesWhenItWasFollowed()
+    {
+        const RealWindow real(QString(), {1366, 768});
+        QVERIFY(real.ready);
+        const GuideBar *guide = real.window->centre()->guide();
+        QVERIFY(guide->isVisible());
+        const auto ticked = [guide] { return guide->lines().filter(QStringLiteral("✓")).size(); };
+        QCOMPARE(ticked(), 0);
+        real.focus("lineage");
+        real.press(Qt::Key_Right, Qt::ControlModifier);
+        QCOMPARE(ticked(), 2); // another step is seen, by the keys that walk
+        QVERIFY(guide->isVisible());
+        QVERIFY(!guide->lines().back().startsWith(QStringLiteral("✓")));
+        QVERIFY2(cutTexts(guide).isEmpty(), qPrintable(cutTexts(guide).join(u'|')));
+        withNextModal<QDialog>(real.window.get(),
+                               [](QDialog &dialog) { QTest::keyClick(&dialog, Qt::Key_Escape); });
+        real.press(Qt::Key_Question);
+        QTRY_VERIFY(!guide->isVisible());
+        QVERIFY(real.window->sessionState().guideDismissed);
+    }
+
     void whatIsAskedForNeedsNoGuide()
     {
         const RealWindow real(QStringLiteral("gemm/sm90/K05"), {1366, 768});

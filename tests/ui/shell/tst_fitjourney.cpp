@@ -330,6 +330,20 @@ private slots:
         }
         QVERIFY(names.contains(QStringLiteral("Effective bandwidth")));
         QCOMPARE(table->isColumnHidden(ProfileModel::LeftColumn), size.width() < 1600);
+        // Where the parent's column has no room the header says where its figures are, whatever the step.
+        for (const char *row : {"K01", "K02", "K03", "K04"}) {
+            real.selection()->setLineage(QStringLiteral("gdn-chunk-fwd/sm90"), QLatin1String(row));
+            settleAll(real);
+            const QString header = table->model()->headerData(0, Qt::Horizontal).toString();
+            QVERIFY2(table->isColumnHidden(ProfileModel::LeftColumn)
+                         == header.contains(QStringLiteral("in tool tips")),
+                     qPrintable(header));
+            const QAbstractItemModel *figures = table->model();
+            QVERIFY(figures->index(0, 0)
+                        .data(Qt::ToolTipRole)
+                        .toString()
+                        .contains(figures->index(0, ProfileModel::LeftColumn).data().toString()));
+        }
         real.selection()->setLineage(QStringLiteral("fmha-gqa/sm90"), QStringLiteral("K00"));
         settleAll(real);
         const auto *lineage = real.find<LineageView>("lineage");

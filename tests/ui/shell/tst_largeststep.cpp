@@ -7,10 +7,15 @@
 #include "ui/profile/profilepanel.h"
 #include "ui/profile/why/explainpage.h"
 #include "ui/shell/commands/quickopen.h"
+#include "ui/story/picture/picturecanvas.h"
+#include "ui/story/storypanel.h"
+#include "ui/style/format.h"
 
+#include <QHelpEvent>
 #include <QLabel>
 #include <QStatusBar>
 #include <QTextBrowser>
+#include <QToolTip>
 
 using namespace klineage;
 using namespace klineage::ui;
@@ -114,6 +119,84 @@ private slots:
         QVERIFY2(actions <= mostActions, qPrintable(QString::number(actions)));
     }
 
+    /// What the mouse was left on is not lit any more, nor is its tool tip there, when keys go elsewhere.
+    void goingOnLeavesNoHover()
+    {
+        const RealWindow real(QStringLiteral("gemm/sm90/K08"));
+        QVERIFY(real.ready);
+        QVERIFY(real.window->showStory(QStringLiteral("waterfall")));
+        QVERIFY(real.settle());
+        real.focus("story");
+        PictureCanvas *canvas =
+            qobject_cast<StoryPanel *>(real.window->panel(QStringLiteral("story")))->canvas();
+        const int item = canvas->picture().itemOf(QStringLiteral("gemm/sm90"), QStringLiteral("K03"));
+        QVERIFY(item >= 0);
+        const QPoint at = canvas->pixelOf(item).toPoint();
+        QTest::mouseMove(canvas, at);
+        QCOMPARE(real.selection()->hovered(), QStringLiteral("K03"));
+        QHelpEvent help(QEvent::ToolTip, at, canvas->mapToGlobal(at)); // as when the mouse rests
+        QApplication::sendEvent(canvas, &help);
+        QVERIFY(QToolTip::isVisible());
+        auto *list = real.find<LineageView>("lineage");
+        QVERIFY(list->litRow() >= 0);
+        real.press(Qt::Key_G, Qt::AltModifier);
+        QVERIFY(real.row() != QLatin1String("K08"));
+        QCOMPARE(real.selection()->hovered(), QString());
+        QCOMPARE(canvas->hovered(), -1);
+        QCOMPARE(list->litRow(), -1);
+        QTRY_VERIFY(!QToolTip::isVisible());
+        // A click selects what is pointed at, which stays lit.
+        QTest::mouseClick(canvas, Qt::LeftButton, {}, at);
+        QCOMPARE(real.row(), QStringLiteral("K03"));
+        QCOMPARE(real.selection()->hovered(), QStringLiteral("K03"));
+    }
+
+    /// Of all lineages: what the list says of each step is what was recorded, and Enter goes there.
+    void thoseOfAllLineages()
+    {
+        const RealWindow real(QStringLiteral("softmax/sm90/K03"));
+        QVERIFY(real.ready);
+        const auto &lineages = real.window->workspace()->workspace().lineages;
+        const auto steps = lineage::largestSteps(lineages);
+        std::size_t count = 0;
+        for (const lineage::Lineage &lineage : lineages) {
+            const auto own = lineage::largestSteps(lineage);
+            count += own.size();
+            if (!own.empty())
+                QVERIFY(own.front().speedup.value <= steps.front().step.speedup.value);
+        }
+        QCOMPARE(steps.size(), count);
+        real.focus("diff");
+        real.press(Qt::Key_P, Qt::ControlModifier | Qt::ShiftModifier); // the palette knows it
+        real.type(QStringLiteral("largest steps of all"));
+        real.press(Qt::Key_Return);
+        const auto *list = real.window->findChild<QuickOpen *>();
+        QVERIFY(list->isVisible());
+        QVERIFY(list->field()->placeholderText().contains(QStringLiteral("paired")));
+        const auto &[lineage, step] = steps.front();
+        const QuickEntry &first = list->model()->entry(0);
+        QCOMPARE(first.title, QStringLiteral("%1/%2 → %3")
+                                  .arg(QString::fromStdString(lineage->key()),
+                                       QString::fromStdString(step.from), QString::fromStdString(step.to)));
+        QVERIFY(first.detail.startsWith(QString::fromStdString(step.device)));
+        QCOMPARE(first.key, QStringLiteral("%1 [%2, %3]")
+                                .arg(formatSpeedup(step.speedup.value), formatSpeedup(step.speedup.low),
+                                     formatSpeedup(step.speedup.high)));
+        real.press(Qt::Key_Return);
+        QCOMPARE(real.selection()->lineageKey(), QString::fromStdString(lineage->key()));
+        QCOMPARE(real.row(), QString::fromStdString(step.to));
+        QVERIFY(real.hasFocus("lineage"));
+        // By its key, narrowed to a lineage: by gain there too.
+        real.press(Qt::Key_G, Qt::AltModifier | Qt::ShiftModifier);
+        real.type(QStringLiteral("gemm/sm90/"));
+        real.press(Qt::Key_Down);
+        const auto gemm =
+            lineage::largestSteps(*real.window->workspace()->lineage(QStringLiteral("gemm/sm90")));
+        real.press(Qt::Key_Return);
+        QCOMPARE(real.selection()->lineageKey(), QStringLiteral("gemm/sm90"));
+        QCOMPARE(real.row(), QString::fromStdString(gemm[1].to));
+    }
+
     /// Once more goes on to the next largest; the palette knows the command.
     void onceMoreGoesOn()
     {
@@ -125,7 +208,7 @@ private slots:
         real.press(Qt::Key_G, Qt::AltModifier);
         QCOMPARE(real.row(), QString::fromStdString(steps.front().to)); // wherever it began
         real.press(Qt::Key_P, Qt::ControlModifier | Qt::ShiftModifier);
-        real.type(QStringLiteral("largest step"));
+        real.type(QStringLiteral("go to the largest step"));
         real.press(Qt::Key_Return);
         QCOMPARE(real.row(), QString::fromStdString(steps[1].to));
         real.selection()->setRow(QStringLiteral("K09")); // another row than it went to

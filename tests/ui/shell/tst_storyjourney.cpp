@@ -14,11 +14,14 @@
 #include "ui/story/storypanel.h"
 #include "ui/story/windows/comparewindow.h"
 #include "ui/story/windows/presenter.h"
+#include "ui/style/tickmenu.h"
 
 #include <QFile>
 #include <QImage>
 #include <QScreen>
 #include <QSvgRenderer>
+#include <QTimer>
+#include <QToolButton>
 #include <QWheelEvent>
 
 using namespace klineage;
@@ -214,6 +217,70 @@ private slots:
                          qPrintable(QStringLiteral("%1 %2").arg(char(view)).arg(touching)));
             }
         }
+    }
+
+    /// Several lineages are ticked in one go, with keys and with the mouse, and their curves stay in sight.
+    void manyLineagesAreTicked()
+    {
+        const RealWindow real(QStringLiteral("gemm/sm90/K08"), {1366, 768}, QStringLiteral("demo"));
+        QVERIFY(real.ready);
+        QVERIFY(real.window->showStory(QStringLiteral("overlay")));
+        StoryPanel *story = storyOf(real);
+        QTRY_VERIFY(story->isVisible());
+        const PictureCanvas *canvas = story->canvas();
+        auto *menu = story->findChild<TickMenu *>();
+        QToolButton *button = nullptr;
+        for (QToolButton *each : story->findChildren<QToolButton *>()) {
+            if (each->menu() == menu)
+                button = each;
+        }
+        QVERIFY(button && button->isVisible());
+        const std::size_t before = canvas->picture().legend.size();
+        bool isKeptByKeys = false;
+        bool isKeptByMouse = false;
+        std::size_t ticked = 0;
+        std::size_t unticked = 0;
+        bool isGone = false;
+        QTimer::singleShot(200, real.window.get(), [&] { // the click below returns when the menu is closed
+            if (QApplication::activePopupWidget() != menu)
+                return;
+            QList<QAction *> left;
+            for (QAction *action : menu->actions()) {
+                if (action->isCheckable() && !action->isChecked())
+                    left << action;
+            }
+            const auto step = [&](QAction *to) {
+                for (int i = 0; i < 200 && menu->activeAction() != to; ++i)
+                    real.press(Qt::Key_Down);
+            };
+            step(left[0]);
+            real.press(Qt::Key_Return);
+            step(left[1]);
+            real.press(Qt::Key_Space);
+            isKeptByKeys = menu->isVisible() && left[0]->isChecked() && left[1]->isChecked();
+            step(left[2]); // in view, where the menu is longer than the screen
+            for (int i = 0; i < 2; ++i) {
+                QTest::mouseMove(menu, menu->actionGeometry(left[2]).center());
+                QTest::mouseClick(menu, Qt::LeftButton, {}, menu->actionGeometry(left[2]).center());
+                (i == 0 ? ticked : unticked) = canvas->picture().legend.size();
+            }
+            isKeptByMouse = menu->isVisible() && !left[2]->isChecked();
+            for (QAction *action : left.mid(2)) {
+                step(action);
+                real.press(Qt::Key_Return);
+            }
+            real.press(Qt::Key_Escape);
+            isGone = !menu->isVisible();
+        });
+        QTest::mouseClick(button, Qt::LeftButton);
+        QTRY_VERIFY(isGone);
+        QVERIFY(isKeptByKeys && isKeptByMouse);
+        QCOMPARE(ticked, before + 3);
+        QCOMPARE(unticked, before + 2);
+        QVERIFY(canvas->picture().legend.size() > 12);
+        QVERIFY(canvas->picture().lines.size() > 12);
+        QVERIFY2(canvas->view().plot().height() > 0.6 * canvas->height(),
+                 qPrintable(QString::number(canvas->view().plot().height())));
     }
 
     void aPresentationFromTheKeyboard()

@@ -461,6 +461,43 @@ private slots:
         QVERIFY(real.written());
         QCOMPARE(real.record(second).standingReview()->author, std::string("Ada Lovelace"));
     }
+
+    /// The name comes before the reason: who calls it off has typed nothing yet.
+    void theNameComesBeforeTheReason()
+    {
+        const RealWindow real;
+        QVERIFY(real.ready);
+        CardReviewer::setAuthor({});
+        auto *library = qobject_cast<LibraryPanel *>(real.window->panel(QStringLiteral("library")));
+        const QString card = library->neighbourCard({}, 1);
+        library->chooseCard(card);
+        real.focus("library");
+        const auto asked = [] {
+            const auto *field = qobject_cast<QLineEdit *>(QApplication::focusWidget());
+            return field ? field->accessibleName() : QString();
+        };
+        real.press(Qt::Key_X);
+        QVERIFY2(asked().contains(QStringLiteral("Your name")), qPrintable(asked()));
+        real.press(Qt::Key_Escape);
+        QVERIFY(real.hasFocus("library"));
+        QVERIFY(!CardReviewer::isAuthorSet());
+        QVERIFY(!real.record(card).standingReview());
+        real.press(Qt::Key_X);
+        real.press(Qt::Key_A, Qt::ControlModifier);
+        real.type(QStringLiteral("Ada Lovelace"));
+        real.press(Qt::Key_Return);
+        QVERIFY2(asked().contains(QStringLiteral("Why is it rejected")), qPrintable(asked()));
+        real.type(QStringLiteral("too narrow"));
+        real.press(Qt::Key_Return);
+        QVERIFY(real.written());
+        QCOMPARE(real.record(card).standingReview()->reason, std::string("too narrow"));
+        QCOMPARE(real.record(card).standingReview()->author, std::string("Ada Lovelace"));
+        library->chooseCard(card);
+        real.focus("library");
+        real.press(Qt::Key_X); // asked once
+        QVERIFY2(asked().contains(QStringLiteral("Why is it rejected")), qPrintable(asked()));
+        real.press(Qt::Key_Escape);
+    }
 };
 
 KLINEAGE_UI_TEST(TestTriageJourney)

@@ -190,8 +190,6 @@ private slots:
         real.focus("diff");
         real.press(Qt::Key_F8);
         real.press(Qt::Key_C);
-        real.type(QStringLiteral("a remark"));
-        real.press(Qt::Key_Return);
         field = qobject_cast<QLineEdit *>(QApplication::focusWidget());
         QVERIFY(field && field->accessibleName().contains(QStringLiteral("Your name")));
         real.press(Qt::Key_Escape);

@@ -479,10 +479,16 @@ private slots:
         const auto low = writtenTexts(picture, {400, 150});
         QVERIFY(low.contains(QStringLiteral("the entry of number 0")));
         QVERIFY(!low.contains(QStringLiteral("the entry of number 7")));
-        QVERIFY(low.contains(QStringLiteral("…")));
+        QVERIFY(low.contains(QStringLiteral("… and 7 more")));
         QVERIFY(low.contains(QStringLiteral("K0")));
         const PictureLook look{QSizeF(400, 150), QApplication::font(), -1, -1, {}};
         QVERIFY(plotOf(picture, look).height() > 4 * QFontMetricsF(look.font).height());
+        // However many entries there are, most of the picture is the plot.
+        for (int i = 8; i < 60; ++i)
+            picture.legend.push_back({QStringLiteral("the entry of number %1").arg(i), {}});
+        const PictureLook high{QSizeF(400, 500), QApplication::font(), -1, -1, {}};
+        QVERIFY(plotOf(picture, high).height() > 0.6 * high.size.height());
+        QVERIFY(writtenTexts(picture, {400, 500}).join(u' ').contains(QStringLiteral("… and ")));
     }
 
     /// Near, each mark is a glyph; far, thousands share pixels, and are still seen.

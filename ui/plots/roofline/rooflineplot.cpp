@@ -342,6 +342,12 @@ QString RooflinePlot::pointAt(const QPoint &position) const
     return nearest;
 }
 
+void RooflinePlot::leaveEvent(QEvent *event)
+{
+    QWidget::leaveEvent(event);
+    emit hovered({});
+}
+
 void RooflinePlot::changeEvent(QEvent *event)
 {
     QWidget::changeEvent(event);

@@ -51,6 +51,7 @@ signals:
 
 protected:
     void changeEvent(QEvent *event) override;
+    void leaveEvent(QEvent *event) override;
 
 private:
     struct Ceiling {

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/shell/commands/gotoentries.h"
 
+#include "core/lineage/largeststeps.h"
 #include "core/workspace/workspace.h"
+#include "ui/models/lineagerow.h"
 #include "ui/models/workspacemodel.h"
 #include "ui/shell/commands/actionregistry.h"
+#include "ui/style/format.h"
 #include "ui/style/status.h"
 
 #include <QPointer>
@@ -71,6 +74,23 @@ std::vector<QuickEntry> goToEntries(const WorkspaceModel &workspace, const QStri
              {},
              QStringLiteral("card"),
              [goTo, name] { goTo.card(name); }});
+    }
+    return entries;
+}
+
+std::vector<QuickEntry> largestStepEntries(const WorkspaceModel &workspace, const GoTo &goTo)
+{
+    std::vector<QuickEntry> entries;
+    for (const auto &[lineage, step] : lineage::largestSteps(workspace.workspace().lineages)) {
+        const QString key = text(lineage->key());
+        const QString to = text(step.to);
+        const lineage::State *state = lineage->findState(step.to);
+        entries.push_back({QStringLiteral("%1/%2 → %3").arg(key, text(step.from), to),
+                           QStringLiteral("%1 · %2").arg(text(step.device), stepTitle(*lineage, *state)),
+                           QStringLiteral("%1 [%2, %3]")
+                               .arg(formatSpeedup(step.speedup.value), formatSpeedup(step.speedup.low),
+                                    formatSpeedup(step.speedup.high)),
+                           QStringLiteral("state"), [goTo, key, to] { goTo.row(key, to); }});
     }
     return entries;
 }

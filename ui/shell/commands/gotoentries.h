@@ -19,6 +19,10 @@ struct GoTo {
 [[nodiscard]] std::vector<QuickEntry> goToEntries(const WorkspaceModel &workspace, const QString &first,
                                                   const GoTo &goTo);
 
+/// The steps of all lineages that were timed beside the state before them, most gain first: where, on which device, and the paired gain
+/// with its 95 % interval.
+[[nodiscard]] std::vector<QuickEntry> largestStepEntries(const WorkspaceModel &workspace, const GoTo &goTo);
+
 /// Every enabled command with its key.
 [[nodiscard]] std::vector<QuickEntry> commandEntries(const ActionRegistry &registry);
 

@@ -76,6 +76,7 @@ QVariant QuickOpenModel::data(const QModelIndex &index, int role) const
     case Qt::DisplayRole:
         return shown.title;
     case Qt::AccessibleDescriptionRole:
+        return shown.key.isEmpty() ? shown.detail : QStringLiteral("%1, %2").arg(shown.detail, shown.key);
     case DetailRole:
         return shown.detail;
     case KeyRole:

@@ -12,7 +12,7 @@ namespace klineage::ui {
 struct QuickEntry {
     QString title;
     QString detail; ///< dim, behind the title; searched too
-    QString key;    ///< at the right: a shortcut
+    QString key;    ///< at the right: a shortcut, or a figure
     QString icon;
     std::function<void()> act;
 };

@@ -279,8 +279,10 @@ void PictureCanvas::mouseReleaseEvent(QMouseEvent *event)
         return;
     m_isPressed = false;
     setCursor(Qt::ArrowCursor);
-    if (!m_isDragging)
+    if (!m_isDragging) {
         choose(itemAt(event->position()));
+        setHovered(itemAt(event->position()), true); // still, or in another picture by now
+    }
     m_isDragging = false;
 }
 

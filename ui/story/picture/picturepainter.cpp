@@ -5,6 +5,7 @@
 #include "ui/story/picture/paintparts.h"
 #include "ui/style/theme.h"
 
+#include <QCoreApplication>
 #include <QFontMetricsF>
 #include <QPainter>
 
@@ -21,6 +22,8 @@ constexpr double hatching = 6;      // pixels between the lines of a hollow bar
 constexpr double widestNames = 0.2; // of the width, for names of guides at the right
 constexpr double nameGap = 5;       // pixels between names of upright guides
 constexpr double leastPlot = 5;     // lines of text high, before a row of the legend
+constexpr double fewRows = 3;       // of the legend, which it may have of a low picture too
+constexpr double mostLegend = 0.25; // of the height, for more rows than these
 
 using Weight = TextRun::Weight;
 
@@ -88,9 +91,25 @@ double titleHeight(const PictureLook &look)
 struct LegendLayout {
     std::vector<QRectF>
         places;        ///< of the entries, below the title; of those at the end that find no room none
-    QRectF more;       ///< where it says that there are others; empty: there are not
+    QString moreText;  ///< says how many others there are; empty: there are none
+    QRectF more;       ///< where that stands
     double height = 0; ///< of all rows
 };
+
+/// The last entries make room for the text that says how many are left out.
+void leaveOutRest(LegendLayout &layout, std::size_t entries, double x, double y, double right,
+                  const QFontMetricsF &metrics)
+{
+    for (;;) {
+        layout.moreText = QCoreApplication::translate("klineage::ui::Picture", "… and %1 more")
+                              .arg(entries - layout.places.size());
+        layout.more = {x, y, metrics.horizontalAdvance(layout.moreText) + 1, metrics.height()};
+        if (layout.more.right() <= right || layout.places.empty() || layout.places.back().top() < y)
+            return;
+        x = layout.places.back().left();
+        layout.places.pop_back();
+    }
+}
 
 /// The axis' title is before the first entry. There is always one row, and more of them where the plot stays high enough.
 LegendLayout layOutLegend(const Picture &picture, const PictureLook &look)
@@ -99,8 +118,9 @@ LegendLayout layOutLegend(const Picture &picture, const PictureLook &look)
     const double height = metrics.height();
     const double right = look.size.width() - headMargin;
     const double room = look.size.height() - titleHeight(look) - bottomHeight(picture, look.font);
-    const double lastRow = std::max(0.0, std::floor(room / height - leastPlot) - 1) * height;
-    const double moreWidth = metrics.horizontalAdvance(QStringLiteral("…"));
+    const double rows = std::min(std::floor(room / height - leastPlot),
+                                 std::max(fewRows, std::floor(mostLegend * room / height)));
+    const double lastRow = std::max(0.0, rows - 1) * height;
     LegendLayout layout;
     double x =
         headMargin
@@ -111,7 +131,7 @@ LegendLayout layOutLegend(const Picture &picture, const PictureLook &look)
             std::min(signWidth + metrics.horizontalAdvance(entry.text) + 2 * headMargin, right - headMargin);
         if (x + width > right && x > headMargin) {
             if (y + height > lastRow + 0.5) {
-                layout.more = {std::min(x, right - moreWidth), y, moreWidth, height};
+                leaveOutRest(layout, picture.legend.size(), x, y, right, metrics);
                 break;
             }
             x = headMargin;
@@ -429,8 +449,8 @@ void paintHead(QPainter &painter, const Picture &picture, const PictureLook &loo
         paintSign(painter, picture.legend[i], place, look.font);
         put(picture.legend[i].text, place.adjusted(signWidth, 0, -headMargin, 0), Theme::current().text);
     }
-    if (!legend.more.isEmpty())
-        put(QStringLiteral("…"), legend.more.translated(0, top).adjusted(0, 0, 1, 0), Theme::current().text);
+    if (!legend.moreText.isEmpty())
+        put(legend.moreText, legend.more.translated(0, top), Theme::current().text);
 }
 
 void paintMessage(QPainter &painter, const Picture &picture, const PictureLook &look)
