@@ -53,6 +53,7 @@ private:
     Status clearWorkspaces(std::size_t set, std::vector<Event> &events);
     Status launch(const PreparedLaunch &prepared, std::size_t set, std::vector<Event> &events);
     Status enqueue(std::size_t set, std::vector<Event> &events);
+    Result<double> timeOf(const std::vector<Event> &events) const;
 
     Device m_device;
     const Api &m_api;
@@ -306,38 +307,52 @@ Status PlanSubject::runInOrder(std::size_t set, std::uint64_t key)
     return done;
 }
 
+/// From the start of the first to the end of the last. The queue is in order, so this spans all of them and what lies between.
+Result<double> PlanSubject::timeOf(const std::vector<Event> &events) const
+{
+    cl_ulong begin = 0;
+    cl_ulong end = 0;
+    cl_int code = m_api.clGetEventProfilingInfo(events.front().get(), CL_PROFILING_COMMAND_START,
+                                                sizeof begin, &begin, nullptr);
+    if (code == CL_SUCCESS)
+        code = m_api.clGetEventProfilingInfo(events.back().get(), CL_PROFILING_COMMAND_END, sizeof end, &end,
+                                             nullptr);
+    if (auto read = check(code, "read the launch's timing events"); !read)
+        return tl::unexpected(read.error());
+    return end > begin ? static_cast<double>(end - begin) : 1.0;
+}
+
 Result<double> PlanSubject::run(const std::vector<std::size_t> &sets, const Between &between)
 {
-    std::vector<std::vector<Event>> runs(1);
+    double ns = 0;
+    std::vector<Event> events;
+    // What a run took is read before the next one begins, which could change what is told of it.
+    const auto finish = [&]() -> Status {
+        if (auto finished = check(m_api.clFinish(m_queue), "finish the kernel"); !finished)
+            return finished;
+        const auto taken = timeOf(events);
+        if (!taken)
+            return tl::unexpected(taken.error());
+        ns += *taken;
+        events.clear();
+        return {};
+    };
     for (const std::size_t set : sets) {
         Status done;
-        if (between && !runs.back().empty()) {
-            runs.emplace_back();
-            done = between();
+        if (between && !events.empty()) {
+            done = finish();
+            if (done)
+                done = between();
         }
         if (done)
-            done = enqueue(set, runs.back());
+            done = enqueue(set, events);
         if (!done) {
             m_api.clFinish(m_queue);
             return tl::unexpected(done.error());
         }
     }
-    if (auto finished = check(m_api.clFinish(m_queue), "finish the kernel"); !finished)
+    if (auto finished = finish(); !finished)
         return tl::unexpected(finished.error());
-    double ns = 0;
-    for (const std::vector<Event> &events : runs) {
-        // The queue is in order, so this spans all of them and what lies between.
-        cl_ulong begin = 0;
-        cl_ulong end = 0;
-        cl_int code = m_api.clGetEventProfilingInfo(events.front().get(), CL_PROFILING_COMMAND_START,
-                                                    sizeof begin, &begin, nullptr);
-        if (code == CL_SUCCESS)
-            code = m_api.clGetEventProfilingInfo(events.back().get(), CL_PROFILING_COMMAND_END, sizeof end,
-                                                 &end, nullptr);
-        if (auto read = check(code, "read the launch's timing events"); !read)
-            return tl::unexpected(read.error());
-        ns += end > begin ? static_cast<double>(end - begin) : 1.0;
-    }
     return ns;
 }
 

@@ -164,7 +164,7 @@ WorkerResult<std::optional<Finding>> CheckedSet::inspect(Look look)
 {
     std::optional<Finding> worst;
     OutputJudge judge(*m_instance);
-    m_beforeRounding = 0;
+    m_precision = {};
     for (Buffer &buffer : m_buffers) {
         if (look == Look::ForNow && !buffer.armedThere && isLarge(buffer.layout))
             continue;
@@ -178,15 +178,15 @@ WorkerResult<std::optional<Finding>> CheckedSet::inspect(Look look)
         if (finding && (!worst || static_cast<int>(finding->kind) < static_cast<int>(worst->kind)))
             worst = std::move(finding);
     }
-    m_beforeRounding = std::max(m_beforeRounding, judge.beforeRounding());
+    m_precision.add(judge.precision());
     return worst;
 }
 
 WorkerResult<std::optional<Finding>> CheckedSet::inspect(Buffer &buffer, OutputJudge &judge)
 {
     if (buffer.armedThere && m_judge->isRight(*buffer.opened, 0, buffer.layout, buffer.key, *m_instance)) {
-        if (buffer.layout.kind == BufferKind::Output)
-            m_beforeRounding = std::max(m_beforeRounding, m_judge->beforeRounding());
+        if (buffer.layout.kind == BufferKind::Output && m_instance->tolerance.beforeRounding > 0)
+            m_precision.add(buffer.layout.name, m_judge->beforeRounding());
         return std::nullopt;
     }
     if (buffer.armedThere && buffer.layout.kind == BufferKind::Output)

@@ -53,8 +53,8 @@ public:
     [[nodiscard]] WorkerResult<void> arm(Fill fill);
     /// Downloads everything and looks at every byte: red zones, inputs, outputs. The worst finding first; nothing when all is well.
     [[nodiscard]] WorkerResult<std::optional<Finding>> inspect(Look look = Look::Everything);
-    /// The largest errorBeforeRounding() of the outputs that inspect() looked at last, all of which were right.
-    [[nodiscard]] double beforeRounding() const { return m_beforeRounding; }
+    /// errorBeforeRounding() of the outputs that inspect() looked at last, all of which were right, where the content tells it.
+    [[nodiscard]] const Precision &precision() const { return m_precision; }
     [[nodiscard]] WorkerResult<void> release();
 
     [[nodiscard]] const CaseInstance &instance() const { return *m_instance; }
@@ -82,7 +82,7 @@ private:
     CaseInstancePtr m_instance;
     DeviceJudge *m_judge;
     Fill m_fill = Fill::Nan; ///< of the last arm()
-    double m_beforeRounding = 0;
+    Precision m_precision;
     std::vector<Buffer> m_buffers;
     BufferSet m_tensorBindings;
 };

@@ -2,6 +2,7 @@
 #include "core/gate/check/comparison.h"
 
 #include "core/gate/check/parallel.h"
+#include "core/gate/check/precision.h"
 
 #include <bit>
 #include <cmath>
@@ -144,6 +145,31 @@ void checkRowSums(const Comparer &comparer, std::size_t rowLength, double limit,
 
 } // namespace
 
+namespace {
+
+struct Bits {
+    int fraction = 0;
+    int leastExponent = 0;
+};
+
+Bits bitsOf(kernel::DType dtype)
+{
+    switch (dtype) {
+    case kernel::DType::BF16:
+        return {7, -126};
+    case kernel::DType::F16:
+        return {10, -14};
+    case kernel::DType::F8E4M3:
+        return {3, -6};
+    case kernel::DType::F8E5M2:
+        return {2, -14};
+    default:
+        return {23, -126};
+    }
+}
+
+} // namespace
+
 double relativeError(const ComparisonTotals &totals)
 {
     // What is not finite where it should be has no place in the sums, and they alone would call it right.
@@ -161,14 +187,18 @@ double errorBeforeRounding(const ComparisonTotals &totals)
 
 double squareBeforeRounding(double got, double want, kernel::DType dtype)
 {
-    const int bits = dtype == kernel::DType::BF16 ? 7 : dtype == kernel::DType::F16 ? 10 : 23;
-    const int least =
-        dtype == kernel::DType::F16 ? -14 : -126 + bits; // of what single precision has as it is
-    const auto exponentOf = [](double value) {
-        return static_cast<int>(std::bit_cast<std::uint64_t>(value) >> fractionBits & exponentMask) - bias;
-    };
-    const int exponent = std::max(exponentOf(want), least) - bits;
-    const auto distance = std::bit_cast<double>(static_cast<std::uint64_t>(exponent + bias) << fractionBits);
+    if (dtype == kernel::DType::F64)
+        return (got - want) * (got - want); // what was computed to tell is no nearer
+    double distance = 1;
+    if (kernel::isFloat(dtype)) {
+        const Bits bits = bitsOf(dtype);
+        const auto exponentOf = [](double value) {
+            return static_cast<int>(std::bit_cast<std::uint64_t>(value) >> fractionBits & exponentMask)
+                   - bias;
+        };
+        const int exponent = std::max(exponentOf(want), bits.leastExponent) - bits.fraction;
+        distance = std::bit_cast<double>(static_cast<std::uint64_t>(exponent + bias) << fractionBits);
+    }
     const double excess = std::max(0.0, std::abs(got - want) - distance / 2);
     return excess * std::max(2 * distance, excess);
 }
@@ -178,7 +208,8 @@ bool holds(const ComparisonTotals &totals, kernel::DType dtype, std::size_t elem
 {
     const double slack = tolerance.exact ? 0 : roundingSlack(dtype, elements);
     return totals.mismatches == 0 && relativeError(totals) <= tolerance.relL2 + slack
-           && (tolerance.beforeRounding == 0 || errorBeforeRounding(totals) <= tolerance.beforeRounding);
+           && (tolerance.beforeRounding == 0
+               || errorBeforeRounding(totals) <= tolerance.beforeRounding * fewElements(elements));
 }
 
 double unitRoundoff(kernel::DType dtype)

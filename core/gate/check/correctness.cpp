@@ -102,8 +102,8 @@ StageResult<void> checkStep(const CheckStep &step, const CaseInstancePtr &instan
             !checked)
             return tl::unexpected(checked.error());
     }
-    if (step.timed && instance->tolerance.beforeRounding > 0)
-        result.precision.add(set.beforeRounding());
+    if (step.timed)
+        result.precision.add(set.precision());
     if (auto clean = checkGlobals(prepared, module, context, where); !clean)
         return tl::unexpected(clean.error());
     if (auto removed = context.session.removeSubject(*subject); !removed)

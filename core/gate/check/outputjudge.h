@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/gate/check/caseinstance.h"
+#include "core/gate/check/precision.h"
 #include "core/gate/check/selection.h"
 
 namespace klineage::gate {
@@ -17,12 +18,12 @@ public:
     [[nodiscard]] const CaseInstance &instance() const { return m_instance; }
     [[nodiscard]] OutputCheck compare(const HostTensor &tensor, std::span<const std::byte> content,
                                       PoisonImage poison = {});
-    /// The largest OutputCheck::beforeRounding of what was compared.
-    [[nodiscard]] double beforeRounding() const { return m_beforeRounding; }
+    /// OutputCheck::beforeRounding of the outputs that were compared, where the content tells it.
+    [[nodiscard]] const Precision &precision() const { return m_precision; }
 
 private:
     const CaseInstance &m_instance;
-    double m_beforeRounding = 0;
+    Precision m_precision;
     std::vector<std::byte> m_values; ///< of a selection with indices
 };
 

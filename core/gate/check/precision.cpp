@@ -4,15 +4,43 @@
 #include "core/gate/check/comparison.h"
 #include "core/gate/check/hardparts.h"
 
+#include <array>
+
 namespace klineage::gate {
 
 namespace {
 
-constexpr double timesParent =
-    8; ///< what another order of the same sums makes of it, and chance of few results
+constexpr double timesParent = 2;         ///< another order of the same sums
 constexpr double ofSixteenBits = 0x1p-15; ///< limitBeforeRounding() of products
-constexpr double ofWider = 0x1p-17;       ///< a class of f32 allows 1e-5
 constexpr double ofEightBits = 0x1p-8;    ///< Hopper's tensor cores: 2^-9.2
+constexpr double ofTf32 = 0x1p-10;
+
+double ofType(kernel::DType dtype)
+{
+    switch (dtype) {
+    case kernel::DType::F64:
+        return 0x1p-42;
+    case kernel::DType::F32:
+        return 0x1p-17; // a class of f32 allows 1e-5
+    case kernel::DType::TF32:
+        return ofTf32;
+    default:
+        return ofSixteenBits;
+    }
+}
+
+bool isProduct(const workload::Workload &workload)
+{
+    constexpr std::array products{"matmul_nn", "matmul_nt", "matmul_grouped_nn", "conv2d_nhwc"};
+    return workload.python || std::any_of(products.begin(), products.end(), [&](const char *name) {
+               return workload.oracle == name;
+           });
+}
+
+bool isOperand(const workload::Tensor &tensor)
+{
+    return tensor.role == workload::Role::Input && kernel::isFloat(tensor.dtype) && tensor.shape.size() > 1;
+}
 
 } // namespace
 
@@ -24,32 +52,37 @@ bool isPlain(const workload::Distribution &d)
 
 bool tellsPrecision(const workload::Workload &workload, const workload::Case &c)
 {
-    return !c.exact
-           && std::all_of(
-               workload.tensors.begin(), workload.tensors.end(), [&](const workload::Tensor &tensor) {
-                   return tensor.role == workload::Role::Output ? kernel::isFloat(tensor.dtype)
-                                                                : isPlain(workload.distributionOf(tensor, c));
-               });
+    const auto &all = workload.tensors;
+    return !c.exact && std::all_of(all.begin(), all.end(), [&](const workload::Tensor &tensor) {
+        return tensor.role == workload::Role::Output || isPlain(workload.distributionOf(tensor, c));
+    });
 }
 
-double precisionAllowed(const workload::Workload &workload, double parent)
+double precisionAllowed(const workload::Workload &workload, const workload::Tensor &output,
+                        std::size_t elements, double parent)
 {
-    double usual = ofWider;
-    double roundoff = unitRoundoff(kernel::DType::F16); // as that of tf32
+    double usual = ofType(output.dtype);
+    double between = 0;
+    std::size_t widest = 0; // of the operands
     for (const workload::Tensor &tensor : workload.tensors) {
-        if (!kernel::isFloat(tensor.dtype))
+        if (!isOperand(tensor))
             continue;
-        const std::size_t bytes = kernel::sizeOf(tensor.dtype);
-        if (bytes == 1 || tensor.dtype == kernel::DType::BF16)
-            roundoff = unitRoundoff(kernel::DType::BF16);
+        widest = std::max(widest, kernel::sizeOf(tensor.dtype));
+        if (kernel::sizeOf(tensor.dtype) <= 2)
+            between =
+                std::max(between, unitRoundoff(tensor.dtype == kernel::DType::F16 ? kernel::DType::F16
+                                                                                  : kernel::DType::BF16));
         if (tensor.dtype == kernel::DType::TF32)
-            usual = std::max(usual, unitRoundoff(kernel::DType::F16));
-        usual = std::max(usual, bytes == 1 ? ofEightBits : bytes == 2 ? ofSixteenBits : ofWider);
+            usual = std::max(usual, ofTf32);
     }
-    usual *= std::max(1.0, termsOfSum(workload, workload.cases.front()).value_or(0) / usualTerms);
+    if (isProduct(workload) && widest > 0 && widest <= 2 && output.dtype != kernel::DType::F64) {
+        const double terms = workload.python ? 0 : termsOfSum(workload, workload.cases.front()).value_or(0);
+        usual =
+            std::max(usual, (widest == 1 ? ofEightBits : ofSixteenBits) * std::max(1.0, terms / usualTerms));
+    }
     if (workload.tolerance.roundsBetween)
-        usual = std::max(usual, roundoff);
-    return std::max(usual, timesParent * parent);
+        usual = std::max(usual, between);
+    return std::max(usual * fewElements(elements), timesParent * parent);
 }
 
 } // namespace klineage::gate

@@ -7,32 +7,65 @@
 #include "core/workload/workload.h"
 
 #include <algorithm>
-#include <optional>
+#include <cmath>
+#include <cstddef>
+#include <map>
+#include <string>
 
 namespace klineage::gate {
 
-/// How far off results were before they were rounded to their type, in relative L2 (errorBeforeRounding()): the worst that was seen on usual
-/// contents of the timed case.
+/// How far off results were before they were rounded to their type, in relative L2 (errorBeforeRounding()), on usual contents of the timed case.
 class Precision
 {
 public:
-    void add(double beforeRounding) { m_worst = std::max(m_worst.value_or(0), beforeRounding); }
-    /// Nothing: nobody looked.
-    [[nodiscard]] const std::optional<double> &worst() const { return m_worst; }
+    void add(const std::string &output, double beforeRounding)
+    {
+        Looks &looks = m_outputs[output];
+        looks.squares += beforeRounding * beforeRounding;
+        ++looks.count;
+    }
+    void add(const Precision &other)
+    {
+        for (const auto &[output, looks] : other.m_outputs) {
+            m_outputs[output].squares += looks.squares;
+            m_outputs[output].count += looks.count;
+        }
+    }
+    /// Over all looks, by output: a single one says little of few results.
+    [[nodiscard]] std::map<std::string, double> rootMeanSquares() const
+    {
+        std::map<std::string, double> means;
+        for (const auto &[output, looks] : m_outputs)
+            means[output] = std::sqrt(looks.squares / static_cast<double>(looks.count));
+        return means;
+    }
 
 private:
-    std::optional<double> m_worst;
+    struct Looks {
+        double squares = 0;
+        std::size_t count = 0;
+    };
+    std::map<std::string, Looks> m_outputs;
 };
 
 /// It is as the file has it: nothing was done to it that is hard.
 [[nodiscard]] bool isPlain(const workload::Distribution &distribution);
 
-/// Whether results beside this content say how precise they are: it is as the workload draws it, and results are numbers with a point.
+/// Whether results beside this content say how precise they are: it is as the workload draws it.
 [[nodiscard]] bool tellsPrecision(const workload::Workload &workload, const workload::Case &c);
 
-/// What results may be off by, whose parent's are off by `parent`, for a gain over it to be one: eight times as much, or as much as single
-/// precision and tensor cores are off by anyhow (2^-15 of 16-bit operands, times what very long sums add; 2^-17 of wider ones; 2^-8 of 8-bit
-/// ones), or, where the workload rounds between its steps (Tolerance::roundsBetween), as much as its operands' own type.
-[[nodiscard]] double precisionAllowed(const workload::Workload &workload, double parent);
+/// What an output may be off by, whose parent's is off by `parent`, for a gain over it to be one: twice as much, or as much as its type and
+/// the units that compute it are off by anyhow. That is 2^-42 of f64, 2^-17 of f32, 2^-15 of what is rounded to fewer bits and of products of
+/// 16-bit operands (times what very long sums add), 2^-8 of products of 8-bit ones; and where the workload rounds between its steps
+/// (Tolerance::roundsBetween), as much as its narrowest operand's type. Few elements are allowed more: see fewElements().
+[[nodiscard]] double precisionAllowed(const workload::Workload &workload, const workload::Tensor &output,
+                                      std::size_t elements, double parent);
+
+/// What limits of errors before rounding are multiplied by: of few results a single one that is rounded to the other side is much.
+[[nodiscard]] inline double fewElements(std::size_t elements)
+{
+    constexpr double enough = 4096;
+    return std::sqrt(std::max(1.0, enough / static_cast<double>(std::max<std::size_t>(1, elements))));
+}
 
 } // namespace klineage::gate

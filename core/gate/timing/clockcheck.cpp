@@ -51,6 +51,8 @@ WorkerResult<ClockReadings> readClock(WorkerSession &session, SubjectId subject,
 
 bool clocksAgree(const ClockReadings &r)
 {
+    if (r.claimed > quietTolerance * r.elapsed + quietSlackNs)
+        return false; // no clock that is right can tell of more than there was
     // What the exchange itself may take besides.
     const double agreed = quietTolerance * r.claimed + quietSlackNs + quietSampleSlackNs * r.samples;
     const bool quiet = r.spent.waitedNs + r.ownWait <= quietWaiting * r.elapsed;

@@ -67,7 +67,7 @@ WorkerResult<std::optional<Finding>> TimedBuffers::inspect(std::size_t set, cons
 {
     std::optional<Finding> worst;
     OutputJudge judge(content);
-    m_beforeRounding = 0;
+    m_precision = {};
     const auto look = [&](const Family &family, const HostTensor *tensor) -> WorkerResult<void> {
         const Place &place = family.of(set);
         if (family.opened) {
@@ -76,8 +76,8 @@ WorkerResult<std::optional<Finding>> TimedBuffers::inspect(std::size_t set, cons
                 !copied)
                 return copied;
             if (m_judge->isRight(*family.opened, 0, family.layout, family.key, content)) {
-                if (family.layout.kind == BufferKind::Output)
-                    m_beforeRounding = std::max(m_beforeRounding, m_judge->beforeRounding());
+                if (tensor && family.layout.kind == BufferKind::Output && content.tolerance.beforeRounding > 0)
+                    m_precision.add(tensor->name, m_judge->beforeRounding());
                 return {};
             }
         }
@@ -108,7 +108,7 @@ WorkerResult<std::optional<Finding>> TimedBuffers::inspect(std::size_t set, cons
                 return tl::unexpected(looked.error());
         }
     }
-    m_beforeRounding = std::max(m_beforeRounding, judge.beforeRounding());
+    m_precision.add(judge.precision());
     return worst;
 }
 

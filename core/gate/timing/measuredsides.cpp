@@ -134,8 +134,8 @@ Placed MeasuredSides::checkPlan(const SideWorker &worker, PreparedCandidate &pre
     }
     if (auto checked = checkOther(worker, *subject, set, name, culprit, usable); !checked)
         return checked;
-    if (culprit == Culprit::Parent && set.instance().tolerance.beforeRounding > 0)
-        m_parentPrecision.add(set.beforeRounding());
+    if (culprit == Culprit::Parent)
+        m_parentPrecision.add(set.precision());
     if (auto removed = context.session.removeSubject(*subject); !removed)
         return failed(removed.error(), culprit);
     if (!isLoaded) {

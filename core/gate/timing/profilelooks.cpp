@@ -94,8 +94,9 @@ RoundResult Profiler::judgeDecoy(const Decoy &decoy, const TimedSample &sample)
         where.seed = m_buffers.known(content).seed;
         return tl::unexpected(RoundFailure{TrialEnd(findingVerdict(**finding, where)), 0});
     }
-    if ((wrong || affordable) && m_buffers.known(content).tolerance.beforeRounding > 0)
-        m_precision.add(m_buffers.beforeRounding());
+    if ((wrong || affordable)
+        && content < m_buffers.seedCount()) // hard ones are nothing to compare a parent's with
+        m_precision.add(m_buffers.precision());
     return judged(wrong);
 }
 
@@ -116,8 +117,7 @@ RoundResult Profiler::lookAtOne(const TimedRun &run)
     if (!finding)
         return tl::unexpected(RoundFailure{finding.error(), 0});
     if (!*finding) {
-        if ((*content)->tolerance.beforeRounding > 0)
-            m_precision.add(m_buffers.beforeRounding());
+        m_precision.add(m_buffers.precision());
         return {};
     }
     Where where = m_where;

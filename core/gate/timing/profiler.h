@@ -50,6 +50,7 @@ private:
     std::optional<double> spread() const;
     Step checkReplay();
     Step compareReplays(bool &isSuspect);
+    Step launchParent();
     Step measureEnergy();
     RoundState::Decoy decoy();
     RoundState::Decoy decoyElsewhere(std::size_t subject);
@@ -67,6 +68,8 @@ private:
     Step finish();
     Step compare(std::optional<double> spread);
     void comparePrecision(Comparison &comparison);
+    void compareClock(Comparison &comparison);
+    void compareLaunched(Comparison &comparison);
 
     PreparedCandidate &m_candidate;
     const CorrectnessResult &m_correct;
@@ -83,10 +86,14 @@ private:
     RoundState m_state;
     std::vector<std::size_t> m_decoyContents;
     std::string m_stoppedBy;
-    Precision m_precision;      ///< of the candidate's results
-    bool m_compares = false;    ///< with a parent or references
-    double m_oracleSeconds = 0; ///< for one set; 0: not known
-    double m_lookSeconds = 0;   ///< of the looks at decoys so far
+    Precision m_precision;   ///< of the candidate's results
+    bool m_compares = false; ///< with a parent or references
+    double m_clockNs = 0;    ///< of a run of the candidate's, by a clock that was looked at; 0: none was
+    bool m_forgiven = false; ///< launched one by one it takes longer, by no more than launching may
+    double m_launchedNs = 0; ///< a run, launched so
+    double m_parentLaunchedNs = 0; ///< the same of the parent's; 0: nobody asked
+    double m_oracleSeconds = 0;    ///< for one set; 0: not known
+    double m_lookSeconds = 0;      ///< of the looks at decoys so far
     const std::chrono::steady_clock::time_point m_begin = std::chrono::steady_clock::now();
 };
 

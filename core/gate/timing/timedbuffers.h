@@ -111,7 +111,7 @@ public:
                                                                     std::size_t known, bool withInputs);
 
     /// errorBeforeRounding() of the outputs that inspect() looked at last, where the content tells it.
-    [[nodiscard]] double beforeRounding() const { return m_beforeRounding; }
+    [[nodiscard]] const Precision &precision() const { return m_precision; }
 
     [[nodiscard]] std::size_t inputBytes() const; ///< of a set
 
@@ -173,7 +173,7 @@ private:
     std::vector<std::optional<Blend>>
         m_blends; ///< by tensor, all but the key; nothing: what is never blended
     DeviceJudge *m_judge;
-    double m_beforeRounding = 0;
+    Precision m_precision;
     std::size_t m_sets = 0;
     std::uint64_t m_key = 0;     ///< of the present drawing
     std::uint64_t m_content = 0; ///< see setContent()
