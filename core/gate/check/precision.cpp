@@ -10,7 +10,9 @@ namespace klineage::gate {
 
 namespace {
 
-constexpr double timesParent = 2;         ///< another order of the same sums
+constexpr double timesParent = 2; ///< another order of the same sums
+constexpr double timesUsual = 16; ///< where that is less than what a type or a unit is off by
+constexpr double ofSingle = 0x1p-18;
 constexpr double ofSixteenBits = 0x1p-15; ///< limitBeforeRounding() of products
 constexpr double ofEightBits = 0x1p-8;    ///< Hopper's tensor cores: 2^-9.2
 constexpr double ofTf32 = 0x1p-10;
@@ -32,9 +34,8 @@ double ofType(kernel::DType dtype)
 bool isProduct(const workload::Workload &workload)
 {
     constexpr std::array products{"matmul_nn", "matmul_nt", "matmul_grouped_nn", "conv2d_nhwc"};
-    return workload.python || std::any_of(products.begin(), products.end(), [&](const char *name) {
-               return workload.oracle == name;
-           });
+    return std::any_of(products.begin(), products.end(),
+                       [&](const char *name) { return workload.oracle == name; });
 }
 
 bool isOperand(const workload::Tensor &tensor)
@@ -61,7 +62,8 @@ bool tellsPrecision(const workload::Workload &workload, const workload::Case &c)
 double precisionAllowed(const workload::Workload &workload, const workload::Tensor &output,
                         std::size_t elements, double parent)
 {
-    double usual = ofType(output.dtype);
+    // What is only part of a result, or averaged, loses less of it; but not beside a parent that has it all.
+    double usual = std::min(ofType(output.dtype), std::max(ofSingle, timesUsual * parent));
     double between = 0;
     std::size_t widest = 0; // of the operands
     for (const workload::Tensor &tensor : workload.tensors) {
@@ -76,7 +78,7 @@ double precisionAllowed(const workload::Workload &workload, const workload::Tens
             usual = std::max(usual, ofTf32);
     }
     if (isProduct(workload) && widest > 0 && widest <= 2 && output.dtype != kernel::DType::F64) {
-        const double terms = workload.python ? 0 : termsOfSum(workload, workload.cases.front()).value_or(0);
+        const double terms = termsOfSum(workload, workload.cases.front()).value_or(0);
         usual =
             std::max(usual, (widest == 1 ? ofEightBits : ofSixteenBits) * std::max(1.0, terms / usualTerms));
     }

@@ -55,9 +55,10 @@ private:
 [[nodiscard]] bool tellsPrecision(const workload::Workload &workload, const workload::Case &c);
 
 /// What an output may be off by, whose parent's is off by `parent`, for a gain over it to be one: twice as much, or as much as its type and
-/// the units that compute it are off by anyhow. That is 2^-42 of f64, 2^-17 of f32, 2^-15 of what is rounded to fewer bits and of products of
-/// 16-bit operands (times what very long sums add), 2^-8 of products of 8-bit ones; and where the workload rounds between its steps
-/// (Tolerance::roundsBetween), as much as its narrowest operand's type. Few elements are allowed more: see fewElements().
+/// the units that compute it are off by anyhow. That is 2^-42 of f64; sixteen times the parent's or 2^-18 of others (but no more than 2^-17 of f32
+/// and 2^-15 of what is rounded to fewer bits); 2^-15 of products of 16-bit operands (times what very long sums add), 2^-8 of products of 8-bit ones;
+/// and where the workload rounds between its steps (Tolerance::roundsBetween), as much as its narrowest operand's type. Few elements are
+/// allowed more: see fewElements().
 [[nodiscard]] double precisionAllowed(const workload::Workload &workload, const workload::Tensor &output,
                                       std::size_t elements, double parent);
 

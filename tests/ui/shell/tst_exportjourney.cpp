@@ -36,7 +36,7 @@ constexpr QSize leastPaper(960, 480); ///< of the exporter
 constexpr double alikeScreen = 0.75;  ///< paper has no switches, so that the picture is a little higher
 constexpr double alikeFile = 0.9;     ///< the same page in another kind of file
 
-struct Picture {
+struct Pane {
     const char *panel;
     std::function<void(const RealWindow &)> goThere; ///< one action
 };
@@ -64,9 +64,9 @@ void clickTab(const RealWindow &real, const QString &title)
     }
 }
 
-const std::vector<Picture> &pictures()
+const std::vector<Pane> &pictures()
 {
-    static const std::vector<Picture> all = {
+    static const std::vector<Pane> all = {
         {"lineage", [](const RealWindow &real) { clickOn(real.find<LineageView>("lineage")->viewport()); }},
         {"diff", [](const RealWindow &real) { clickOn(real.find<DiffView>("diff")->viewport()); }},
         {"trajectory", [](const RealWindow &real) { clickPlot(real, "trajectory"); }},
@@ -166,7 +166,7 @@ private slots:
         // Paper is light, whatever the screen is; so is what it is compared with.
         Theme::apply(*qApp, ThemeChoice::Light);
         std::vector<QImage> screens;
-        for (const Picture &picture : pictures()) {
+        for (const Pane &picture : pictures()) {
             picture.goThere(real);
             QVERIFY(real.settle());
             screens.push_back(real.window->panel(QLatin1String(picture.panel))->grab().toImage());
@@ -180,7 +180,7 @@ private slots:
 
         int number = 0;
         QImage other;
-        for (const Picture &picture : pictures()) {
+        for (const Pane &picture : pictures()) {
             int actions = 0;
             picture.goThere(real);
             ++actions;

@@ -488,7 +488,7 @@ private slots:
             picture.legend.push_back({QStringLiteral("the entry of number %1").arg(i), {}});
         const PictureLook high{QSizeF(400, 500), QApplication::font(), -1, -1, {}};
         QVERIFY(plotOf(picture, high).height() > 0.6 * high.size.height());
-        QVERIFY(writtenTexts(picture, {400, 500}).join(u' ').contains(QStringLiteral("… and ")));
+        QVERIFY(writtenTexts(picture, {400, 500}).keys().join(u' ').contains(QStringLiteral("… and ")));
     }
 
     /// Near, each mark is a glyph; far, thousands share pixels, and are still seen.
