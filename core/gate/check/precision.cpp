@@ -47,8 +47,7 @@ bool isOperand(const workload::Tensor &tensor)
 
 bool isPlain(const workload::Distribution &d)
 {
-    return d.parts.empty() && d.cancels == 0 && d.spike == 0 && d.pair == 0 && d.drift == 0
-           && d.termOctaves == 0 && d.factor == 1;
+    return d.parts.empty() && d.cancels == 0 && d.spike == 0 && d.pair == 0 && d.drift == 0 && d.factor == 1;
 }
 
 bool tellsPrecision(const workload::Workload &workload, const workload::Case &c)

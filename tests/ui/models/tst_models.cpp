@@ -190,7 +190,8 @@ private slots:
         QVERIFY(wrong >= 0 && !model.row(wrong).isCorrect);
         QVERIFY(model.row(wrong).latency.isEmpty());
         QCOMPARE(model.neighbourState(QStringLiteral("K10"), 1), QStringLiteral("K09"));
-        QVERIFY(model.neighbourState(QStringLiteral("K10"), -1).isEmpty());
+        QCOMPARE(model.neighbourState(QStringLiteral("K10"), -1), QStringLiteral("K11"));
+        QVERIFY(model.neighbourState(QString::fromStdString(lineage.states.back().id), -1).isEmpty());
     }
 
     void forwardTurnsTheOrderRound()

@@ -57,6 +57,7 @@ const std::map<QString, QStringList> &naturalKeys()
         {"shell/commands/quickopen.cpp", moving + opening + QStringList{"Escape"}},
         {"story/picture/picturecanvas.cpp", moving + opening},
         {"style/segmentedswitch.cpp", moving},
+        {"style/tickmenu.cpp", opening},
     };
     return keys;
 }

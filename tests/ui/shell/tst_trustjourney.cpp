@@ -507,7 +507,7 @@ private slots:
         const QString text = QString::fromUtf8(file.readAll());
         QVERIFY2(text.section(QStringLiteral("\r\n"), 0, 0).contains(QStringLiteral("latency_ns")),
                  qPrintable(text));
-        QVERIFY(text.contains(QStringLiteral("speedup_to_cublas_paired")));
+        QVERIFY(text.contains(QStringLiteral("speedup_to_cublaslt_paired")));
         QVERIFY(!text.contains(QStringLiteral("×,")));
         const lineage::Lineage &lineage = *real.window->workspace()->lineage(QStringLiteral("gemm/sm90"));
         const double ns = lineage.trialOf(*lineage.findState("K08"))->latencyNs.value;

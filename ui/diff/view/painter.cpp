@@ -3,6 +3,7 @@
 
 #include "ui/diff/render/heattext.h"
 
+#include <QPaintEngine>
 #include <QPainter>
 #include <QPainterPath>
 
@@ -194,10 +195,12 @@ void DiffPainter::paintCell(const Cell &cell, const ColumnGeometry &column)
         if (row.kind == Kind::Equal)
             return; // beyond the end of a text that is not compared
         m_painter.fillRect(cell.rect, m_palette.filler);
-        m_painter.save();
-        m_painter.setBrushOrigin(0, -m_top);
-        m_painter.fillRect(cell.rect, QBrush(m_palette.fillerLine, Qt::BDiagPattern));
-        m_painter.restore();
+        if (m_painter.paintEngine()->type() != QPaintEngine::SVG) { // whose readers know no patterns
+            m_painter.save();
+            m_painter.setBrushOrigin(0, -m_top);
+            m_painter.fillRect(cell.rect, QBrush(m_palette.fillerLine, Qt::BDiagPattern));
+            m_painter.restore();
+        }
         markCurrent(cell.rect);
         return;
     }
