@@ -76,7 +76,8 @@ WorkerResult<std::optional<Finding>> TimedBuffers::inspect(std::size_t set, cons
                 !copied)
                 return copied;
             if (m_judge->isRight(*family.opened, 0, family.layout, family.key, content)) {
-                if (tensor && family.layout.kind == BufferKind::Output && content.tolerance.beforeRounding > 0)
+                if (tensor && family.layout.kind == BufferKind::Output
+                    && content.tolerance.beforeRounding > 0)
                     m_precision.add(tensor->name, m_judge->beforeRounding());
                 return {};
             }
