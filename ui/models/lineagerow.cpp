@@ -146,13 +146,9 @@ QString insteadOfNumbers(const TableRow &row, const QString &usualDevice)
         .arg(row.latencyNs ? formatLatency(row.latencyNs->value) : verdict.word, device);
 }
 
-/// Which step a branch derives again, or its tunables that its parent has not; empty: nothing but its source says it.
+/// The tunables of a branch that its parent has not; empty: nothing but its source says what it is.
 QString branchSubject(const lineage::Lineage &lineage, const TableRow &row)
 {
-    for (const lineage::Transition &step : lineage.transitions) {
-        if (step.rederivedTrial == row.trial->id || step.rederivedMatch == row.trial->id)
-            return lineageText("%1 rederived").arg(QString::fromStdString(step.to));
-    }
     const lineage::State *state = lineage.findState(row.parent);
     const gate::Trial *parent = state ? lineage.trialOf(*state) : nullptr;
     QStringList changed;

@@ -74,6 +74,18 @@ QString openText(const gate::Trial &trial, const gate::Interval &speedup)
         .arg(formatSpeedup(speedup.value), percentText(least));
 }
 
+/// Why a gain over the parent is not counted, which no longer timing changes; empty: it is not for such a reason.
+QString withheldText(const gate::Trial &trial)
+{
+    if (const QString seen = evidenceOf(trial, "less_precise"); !seen.isEmpty())
+        return undecidedWords("Undecided: the gain may come from fewer bits: %1.").arg(seen);
+    if (const QString seen = evidenceOf(trial, "clock"); !seen.isEmpty())
+        return undecidedWords("Undecided: the clock may have been changed: %1.").arg(seen);
+    if (const QString seen = evidenceOf(trial, "only_replayed"); !seen.isEmpty())
+        return undecidedWords("Undecided: the gain is there in replayed graphs alone: %1.").arg(seen);
+    return {};
+}
+
 } // namespace
 
 QString undecidedText(const gate::Trial &trial, const gate::Comparison &comparison)
@@ -82,9 +94,8 @@ QString undecidedText(const gate::Trial &trial, const gate::Comparison &comparis
         return {};
     const std::optional<double> rounds = numberOf(trial, "rounds");
     QStringList said;
-    const QString lessPrecise = evidenceOf(trial, "less_precise");
-    if (!lessPrecise.isEmpty() && comparison.against == "parent")
-        said << undecidedWords("Undecided: the gain may come from fewer bits: %1.").arg(lessPrecise);
+    if (const QString why = withheldText(trial); !why.isEmpty() && comparison.against == "parent")
+        said << why;
     else if (rounds && *rounds < fewestRounds)
         said << undecidedWords("Undecided: %1 rounds were timed, and fewer than five decide nothing.")
                     .arg(formatFixed(*rounds, 0));

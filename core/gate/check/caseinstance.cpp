@@ -32,10 +32,7 @@ bool isUsual(const workload::Distribution &d)
 double limitBeforeRounding(const workload::Workload &workload, const workload::Case &c)
 {
     constexpr double limit = 0x1p-15;
-    constexpr std::array products{"matmul_nn", "matmul_nt", "matmul_grouped_nn", "conv2d_nhwc"};
-    if (c.exact || std::none_of(products.begin(), products.end(), [&](const char *name) {
-            return workload.oracle == name;
-        }))
+    if (c.exact || !isProduct(workload))
         return 0;
     bool hasSixteen = false;
     const bool fits =

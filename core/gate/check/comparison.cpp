@@ -20,6 +20,27 @@ constexpr int fractionBits = 52;
 constexpr std::uint64_t exponentMask = 0x7ff;
 constexpr int bias = 1023;
 
+struct Bits {
+    int fraction = 0;
+    int leastExponent = 0;
+};
+
+Bits bitsOf(kernel::DType dtype)
+{
+    switch (dtype) {
+    case kernel::DType::BF16:
+        return {7, -126};
+    case kernel::DType::F16:
+        return {10, -14};
+    case kernel::DType::F8E4M3:
+        return {3, -6};
+    case kernel::DType::F8E5M2:
+        return {2, -14};
+    default:
+        return {23, -126};
+    }
+}
+
 /// What one piece of the output contributes.
 struct Partial {
     double errorSquares = 0;
@@ -140,31 +161,6 @@ void checkRowSums(const Comparer &comparer, std::size_t rowLength, double limit,
         check.expected = 1.0;
         check.got = sum;
         return;
-    }
-}
-
-} // namespace
-
-namespace {
-
-struct Bits {
-    int fraction = 0;
-    int leastExponent = 0;
-};
-
-Bits bitsOf(kernel::DType dtype)
-{
-    switch (dtype) {
-    case kernel::DType::BF16:
-        return {7, -126};
-    case kernel::DType::F16:
-        return {10, -14};
-    case kernel::DType::F8E4M3:
-        return {3, -6};
-    case kernel::DType::F8E5M2:
-        return {2, -14};
-    default:
-        return {23, -126};
     }
 }
 

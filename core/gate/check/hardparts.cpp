@@ -26,6 +26,12 @@ bool hasOneHead(const workload::Workload &workload, const workload::Tensor &tens
     return shape && !shape->empty() && shape->back() < 2;
 }
 
+bool isProduct(const workload::Workload &workload)
+{
+    constexpr std::array products{"matmul_nn", "matmul_nt", "matmul_grouped_nn", "conv2d_nhwc"};
+    return contains(products, workload.oracle);
+}
+
 std::optional<double> termsOfSum(const workload::Workload &workload, const workload::Case &c)
 {
     if (workload.tolerance.reduction) {

@@ -23,6 +23,9 @@ inline constexpr std::uint64_t scaleStream = ~std::uint64_t{1};
 [[nodiscard]] bool hasKind(const workload::Workload &workload, const workload::Case &c,
                            workload::DistributionKind kind);
 
+/// Its results are sums of products of two operands.
+[[nodiscard]] bool isProduct(const workload::Workload &workload);
+
 /// Terms of one result of the case's: as the tolerance counts them, or by the shape of an operand; nothing where neither says it.
 [[nodiscard]] std::optional<double> termsOfSum(const workload::Workload &workload, const workload::Case &c);
 

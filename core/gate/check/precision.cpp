@@ -4,8 +4,6 @@
 #include "core/gate/check/comparison.h"
 #include "core/gate/check/hardparts.h"
 
-#include <array>
-
 namespace klineage::gate {
 
 namespace {
@@ -29,13 +27,6 @@ double ofType(kernel::DType dtype)
     default:
         return ofSixteenBits;
     }
-}
-
-bool isProduct(const workload::Workload &workload)
-{
-    constexpr std::array products{"matmul_nn", "matmul_nt", "matmul_grouped_nn", "conv2d_nhwc"};
-    return std::any_of(products.begin(), products.end(),
-                       [&](const char *name) { return workload.oracle == name; });
 }
 
 bool isOperand(const workload::Tensor &tensor)

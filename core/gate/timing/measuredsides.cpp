@@ -384,14 +384,12 @@ std::vector<std::size_t> MeasuredSides::plansElsewhere() const
     return plans;
 }
 
-TimedBuffers::Shared MeasuredSides::shared() const
+std::size_t MeasuredSides::sharedBytes() const
 {
-    TimedBuffers::Shared worst = m_buffers.shared();
-    for (const auto &worker : m_workers) {
-        const TimedBuffers::Shared own = worker->buffers().shared();
-        worst = {std::min(worst.mostRuns, own.mostRuns), std::max(worst.bytes, own.bytes)};
-    }
-    return worst;
+    std::size_t most = m_buffers.sharedBytes();
+    for (const auto &worker : m_workers)
+        most = std::max(most, worker->buffers().sharedBytes());
+    return most;
 }
 
 /// Prints of all workers can be compared: of their key, and cut alike.

@@ -59,8 +59,8 @@ public:
     [[nodiscard]] const std::vector<TimedSide> &sides() const { return m_sides; } ///< of the same order
     /// Plans but the candidate whose worker is not the candidate's: places among the sides.
     [[nodiscard]] std::vector<std::size_t> plansElsewhere() const;
-    /// Of the worker where that allows the fewest runs, or takes the most bytes.
-    [[nodiscard]] TimedBuffers::Shared shared() const;
+    /// TimedBuffers::sharedBytes() of the worker that has most of them.
+    [[nodiscard]] std::size_t sharedBytes() const;
     /// What TimedSample::touched calls by number.
     [[nodiscard]] const std::vector<ModuleVariable> &variables() const { return m_variables; }
     /// Of references, by provider.

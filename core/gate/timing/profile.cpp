@@ -128,7 +128,7 @@ int Profiler::roundsPerBlock(double secondsLeft) const
 {
     const GateRequest &wanted = m_context.job.request;
     const int usual = std::max(1, wanted.minRounds / static_cast<int>(usualBlocks));
-    const double refills = 2.0 * static_cast<double>(m_subjects.size() * m_sides.shared().bytes);
+    const double refills = 2.0 * static_cast<double>(m_subjects.size() * m_sides.sharedBytes());
     const double seconds = std::max(1e-9 * roundNs(m_subjects) + refills / refilledASecond, 1e-6);
     const double blocksLeft =
         std::max(1.0, static_cast<double>(usualBlocks) - static_cast<double>(m_state.blockEnds.size()));
@@ -289,7 +289,6 @@ Profiler::Step Profiler::measureBlock(const process::Deadline &limit)
     const auto begin = std::chrono::steady_clock::now();
     if (auto placed = m_sides.place(); !placed)
         return placed;
-    m_state.mostRuns = m_sides.shared().mostRuns; // workspaces have their places by now
     const bool first = m_state.blockEnds.empty();
     if (auto warm = warmUp(m_subjects, m_state, m_context); !warm)
         return blame(warm.error());

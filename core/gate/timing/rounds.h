@@ -38,8 +38,7 @@ using RoundResult = tl::expected<void, RoundFailure>;
 
 /// What the rounds of all blocks share.
 struct RoundState {
-    std::size_t sets = 1;     ///< buffer sets of every subject
-    std::size_t mostRuns = 0; ///< of a sample; 0: as many as there are sets
+    std::size_t sets = 1; ///< buffer sets of every subject
     bool copyApart =
         false; ///< the copy runs on contents of its own: nothing that it leaves is of use to the candidate
     double sampleNs = 200e3;  ///< length of a sample that is no whole rotation

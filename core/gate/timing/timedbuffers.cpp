@@ -210,17 +210,14 @@ WorkerResult<void> TimedBuffers::allocateWorkspaces(const std::string &side, con
     return {};
 }
 
-TimedBuffers::Shared TimedBuffers::shared() const
+std::size_t TimedBuffers::sharedBytes() const
 {
-    Shared shared{m_sets, 0};
+    std::size_t bytes = 0;
     for (const auto &[side, families] : m_workspaces) {
-        for (const Family &family : families) {
-            shared.mostRuns = std::min(shared.mostRuns, family.copies.size());
-            shared.bytes += family.copies.size() < m_sets ? family.layout.bytes : 0;
-        }
+        for (const Family &family : families)
+            bytes += family.copies.size() < m_sets ? family.layout.bytes : 0;
     }
-    shared.mostRuns += shared.bytes > 0 ? hostRefillBytes / shared.bytes : 0;
-    return shared;
+    return bytes;
 }
 
 std::optional<Blend> TimedBuffers::blendOf(std::size_t tensor, std::size_t set) const

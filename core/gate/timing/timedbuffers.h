@@ -81,12 +81,8 @@ public:
     } ///< of one content
     /// Tolerance and selection are those of every set.
     [[nodiscard]] const CaseInstance &model() const { return *m_contents.front(); }
-    /// Workspaces that sets share, which are refilled before each run that finds a used one.
-    struct Shared {
-        std::size_t mostRuns = 0; ///< of a sample, for that
-        std::size_t bytes = 0;
-    };
-    [[nodiscard]] Shared shared() const;
+    /// Of workspaces that sets share, which are refilled before each run that finds a used one.
+    [[nodiscard]] std::size_t sharedBytes() const;
     /// Of an audited set.
     [[nodiscard]] const CaseInstance &contentOf(std::size_t set) const
     {

@@ -102,6 +102,16 @@ private slots:
         QVERIFY2(why(together).startsWith(
                      QStringLiteral("Undecided: the gain may come from fewer bits: results are off by 1e-4")),
                  qPrintable(why(together)));
+        gate::Trial replayed = trial;
+        replayed.verdict.evidence.push_back(
+            {"only_replayed", "launched one by one a run takes 30 \u00b5s, the parent's 29 \u00b5s"});
+        QVERIFY2(
+            why(replayed).startsWith(QStringLiteral("Undecided: the gain is there in replayed graphs alone")),
+            qPrintable(why(replayed)));
+        gate::Trial reset = trial;
+        reset.verdict.evidence.push_back({"clock", "runs take 1 ms one by one, and 2 ms"});
+        QVERIFY2(why(reset).startsWith(QStringLiteral("Undecided: the clock may have been changed")),
+                 qPrintable(why(reset)));
         trial.verdict.evidence[0].value = "3";
         QVERIFY(why(trial).contains(QLatin1String("3 rounds were timed")));
         trial.verdict.comparisons.front().change = gate::Change::NoGain;
