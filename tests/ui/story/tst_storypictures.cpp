@@ -380,7 +380,8 @@ private slots:
         };
         QVERIFY(legend("H100 PCIe") && legend("RTX PRO 6000 Blackwell"));
         // Ours stands in the group of the same operator.
-        const int ours = picture.itemOf("gemm/sm90", "K13");
+        const int ours = picture.itemOf(
+            "gemm/sm90", QString::fromStdString(shipped().findLineage("gemm/sm90")->states.back().id));
         QVERIFY(ours >= 0);
         QVERIFY(
             picture.items[static_cast<std::size_t>(ours)].caption.startsWith("GEMM SM90 · recorded here"));
