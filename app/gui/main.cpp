@@ -4,6 +4,7 @@
 #include "app/manual/pages.h"
 #include "core/workspace/installed.h"
 #include "core/workspace/workspace.h"
+#include "ui/models/workspacemodel.h"
 #include "ui/report/reportfile.h"
 #include "ui/shell/mainwindow.h"
 #include "ui/style/choosefile.h"
@@ -14,6 +15,7 @@
 #include <QDir>
 #include <QLibraryInfo>
 #include <QLocale>
+#include <QTimer>
 #include <QTranslator>
 
 #include <cstdio>
@@ -54,6 +56,24 @@ long long processAgeMs()
     clock_gettime(CLOCK_BOOTTIME, &now);
     const long long startedMs = fields.value(19).toLongLong() * 1000 / 100;
     return now.tv_sec * 1000LL + now.tv_nsec / 1000000 - startedMs;
+}
+
+/// When the window has been painted first, and when it shows all that it is to show.
+void sayStartUp(ui::MainWindow *window)
+{
+    const auto say = [](const char *what) {
+        std::printf("%s %lld ms\n", what, processAgeMs());
+        std::fflush(stdout);
+    };
+    QObject::connect(window, &ui::MainWindow::firstPainted, window, [say] { say("first paint"); });
+    auto *look = new QTimer(window);
+    QObject::connect(look, &QTimer::timeout, window, [say, look, window] {
+        if (!window->workspace()->isLoaded() || !window->isSettled())
+            return;
+        look->stop();
+        say("filled");
+    });
+    look->start(5);
 }
 
 /// The workspace to open: asked for, else around the current folder, around the program, the last one, or the installed example.
@@ -149,13 +169,10 @@ int main(int argc, char *argv[])
     ui::Theme::applyButSheet(
         application, ui::themeChoiceFromString(options.theme.isEmpty() ? session.theme : options.theme));
 
-    ui::MainWindow window;
-    if (qEnvironmentVariableIntValue("KLINEAGE_STARTUP_TIME") == 1) {
-        QObject::connect(&window, &ui::MainWindow::firstPainted, [] {
-            std::printf("first paint %lld ms\n", processAgeMs());
-            std::fflush(stdout);
-        });
-    }
+    ui::MainWindow window(isPicture ? ui::MainWindow::Furnish::Now
+                                    : ui::MainWindow::Furnish::AfterFirstPaint);
+    if (qEnvironmentVariableIntValue("KLINEAGE_STARTUP_TIME") == 1)
+        sayStartUp(&window);
     if (store) {
         window.restoreSession(session);
         window.keepSessionIn(store.get());

@@ -29,6 +29,8 @@ constexpr int coldRuns = 5;
 constexpr double warmGoalMs = 100;
 constexpr double coldGoalMs = 300;
 constexpr int patienceMs = 30000;
+const QString firstPaint = QStringLiteral("first paint"); // what the window says
+const QString filled = QStringLiteral("filled");
 
 struct Start {
     QString program;
@@ -50,8 +52,9 @@ double processorMs(qint64 process)
     return ms;
 }
 
-/// With KLINEAGE_STARTUP_TIME=1 the window says when it has painted. The clock here has run since before the process was there.
-double firstPaintMs(const Start &start, QString *why)
+/// With KLINEAGE_STARTUP_TIME=1 the window says when it has painted ("first paint") and shows all that it is to show ("filled"). The clock here
+/// has run since before the process was there.
+double msUntil(const QString &said, const Start &start, QString *why)
 {
     QProcess process;
     QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
@@ -69,7 +72,7 @@ double firstPaintMs(const Start &start, QString *why)
     QElapsedTimer clock;
     clock.start();
     process.start(start.program, {QStringLiteral("--workspace"), start.workspace});
-    static const QRegularExpression line(QStringLiteral("first paint:? *([0-9.]+) *ms"));
+    const QRegularExpression line(said + QStringLiteral(" [0-9]+ ms"));
     QString output;
     double elapsed = -1;
     while (elapsed < 0 && process.waitForReadyRead(patienceMs)) {
@@ -81,7 +84,7 @@ double firstPaintMs(const Start &start, QString *why)
     process.kill();
     process.waitForFinished();
     if (elapsed < 0)
-        *why = QStringLiteral("klineage did not say when it painted first: %1").arg(output.right(400));
+        *why = QStringLiteral("klineage did not say \"%1\": %2").arg(said, output.right(400));
     return elapsed;
 }
 
@@ -168,7 +171,7 @@ void coldStarts(Reporter &reporter, const Start &start)
     for (int i = 0; i < coldRuns; ++i) {
         held = std::max(held, evictAll({folder.path(), start.workspace}));
         QString why;
-        const double elapsed = firstPaintMs(copy, &why);
+        const double elapsed = msUntil(firstPaint, copy, &why);
         if (elapsed < 0 || held > 0.1) {
             reporter.missing(name, elapsed < 0
                                        ? why
@@ -185,12 +188,14 @@ void coldStarts(Reporter &reporter, const Start &start)
             .arg(samples.size()));
 }
 
-void warmStarts(Reporter &reporter, const QString &name, const Start &start, const QString &what)
+/// Without a goal where that is 0.
+void warmStarts(Reporter &reporter, const QString &name, const QString &said, const Start &start,
+                const QString &what, double goalMs)
 {
     std::vector<double> samples;
     for (int i = 0; i <= warmRuns; ++i) {
         QString why;
-        const double elapsed = firstPaintMs(start, &why);
+        const double elapsed = msUntil(said, start, &why);
         if (elapsed < 0) {
             reporter.missing(name, why);
             return;
@@ -198,8 +203,11 @@ void warmStarts(Reporter &reporter, const QString &name, const Start &start, con
         if (i > 0) // the first one warms the disk cache
             samples.push_back(elapsed);
     }
-    reporter.samplesAtMost(name, samples, QStringLiteral("ms"), warmGoalMs,
-                           QStringLiteral("%1; %2 starts, offscreen").arg(what).arg(samples.size()));
+    const QString note = QStringLiteral("%1; %2 starts, offscreen").arg(what).arg(samples.size());
+    if (goalMs > 0)
+        reporter.samplesAtMost(name, samples, QStringLiteral("ms"), goalMs, note);
+    else
+        reporter.samplesInfo(name, samples, QStringLiteral("ms"), note);
 }
 
 } // namespace
@@ -222,11 +230,14 @@ void firstWindow(Reporter &reporter)
         return;
     }
     coldStarts(reporter, start);
-    warmStarts(reporter, QStringLiteral("startup.warm"), start,
-               QStringLiteral("start of the process to the first paint, 50 lineages and 200 cards"));
+    warmStarts(reporter, QStringLiteral("startup.warm"), firstPaint, start,
+               QStringLiteral("start of the process to the first paint, 50 lineages and 200 cards"),
+               warmGoalMs);
+    warmStarts(reporter, QStringLiteral("startup.filled"), filled, start,
+               QStringLiteral("the same until all panels show what was read"), 0);
     start.workspace = large.path();
-    warmStarts(reporter, QStringLiteral("startup.warm_10k"), start,
-               QStringLiteral("the same with %1 cards").arg(cardCount));
+    warmStarts(reporter, QStringLiteral("startup.warm_10k"), firstPaint, start,
+               QStringLiteral("to the first paint with %1 cards").arg(cardCount), warmGoalMs);
 }
 
 namespace {

@@ -339,7 +339,8 @@ void TestGateClient::killsLoseAtMostTheTrialInFlight()
     {
         auto child = process::ChildProcess::start(batch(path("kill.jsonl"), out));
         QVERIFY(child);
-        QTRY_VERIFY_WITH_TIMEOUT(fs::exists(out) && fs::file_size(out) > 0, 6 * patienceMs); // it waits for its turn beside corpora
+        // It waits for its turn beside corpora.
+        QTRY_VERIFY_WITH_TIMEOUT(fs::exists(out) && fs::file_size(out) > 0, 6 * patienceMs);
         firstTrialMs = std::clamp(static_cast<unsigned>(timer.restart()), 1u, longestMs);
     }
     int kills = 0;

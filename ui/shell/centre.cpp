@@ -31,7 +31,6 @@ Centre::Centre(WorkspaceModel *workspace, Selection *selection, const std::vecto
     , m_breadcrumb(new Breadcrumb(workspace, selection))
     , m_pages(new QStackedWidget)
     , m_whole(new QStackedWidget)
-    , m_welcome(new WelcomePage)
     , m_guide(new GuideBar)
 {
     QStringList titles;
@@ -40,10 +39,7 @@ Centre::Centre(WorkspaceModel *workspace, Selection *selection, const std::vecto
         titles << page.title;
         if (page.followsLineage)
             m_lineageIds << page.id;
-        page.widget->setAutoFillBackground(true);
-        page.widget->setBackgroundRole(QPalette::Base);
-        m_late.push_back(new LatePanel(page.widget));
-        m_late.back()->setFocusProxy(page.widget); // a stack gives its page the focus
+        m_late.push_back(new LatePanel);
         m_pages->addWidget(m_late.back());
     }
     m_switch = new SegmentedSwitch(titles, SegmentedSwitch::Size::Small);
@@ -71,8 +67,7 @@ Centre::Centre(WorkspaceModel *workspace, Selection *selection, const std::vecto
     m_guide->hide();
 
     m_whole->addWidget(whole);
-    m_late.push_back(new LatePanel(m_welcome));
-    m_late.back()->setFocusProxy(m_welcome);
+    m_late.push_back(new LatePanel);
     m_whole->addWidget(m_late.back());
     auto *layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
@@ -82,6 +77,25 @@ Centre::Centre(WorkspaceModel *workspace, Selection *selection, const std::vecto
         if (std::exchange(m_hasFocusWithin, within) != within)
             update();
     });
+}
+
+void Centre::setPage(const QString &id, QWidget *widget)
+{
+    widget->setAutoFillBackground(true);
+    widget->setBackgroundRole(QPalette::Base);
+    LatePanel *late = m_late[static_cast<std::size_t>(m_ids.indexOf(id))];
+    late->setPanel(widget);
+    late->setFocusProxy(widget); // a stack gives its page the focus
+}
+
+WelcomePage *Centre::welcome()
+{
+    if (!m_welcome) {
+        m_welcome = new WelcomePage;
+        m_late.back()->setPanel(m_welcome);
+        m_late.back()->setFocusProxy(m_welcome);
+    }
+    return m_welcome;
 }
 
 void Centre::showPage(const QString &id)
@@ -112,16 +126,19 @@ void Centre::revealFront()
 
 bool Centre::revealNext()
 {
-    const auto next =
-        std::find_if(m_late.begin(), m_late.end(), [](const LatePanel *page) { return !page->isRevealed(); });
+    const auto next = std::find_if(m_late.begin(), m_late.end(), [](const LatePanel *page) {
+        return page->panel() && !page->isRevealed();
+    });
     if (next != m_late.end())
         (*next)->reveal();
     return next != m_late.end();
 }
 
-void Centre::showWelcome(bool welcome)
+void Centre::showWelcome(bool welcoming)
 {
-    m_whole->setCurrentIndex(welcome ? 1 : 0);
+    if (welcoming)
+        (void)welcome();
+    m_whole->setCurrentIndex(welcoming ? 1 : 0);
     if (isVisible())
         revealFront();
 }

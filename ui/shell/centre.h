@@ -27,13 +27,14 @@ public:
     struct Page {
         QString id;
         QString title;
-        QWidget *widget = nullptr;  ///< becomes a child
         bool followsLineage = true; ///< the breadcrumb stands above it
     };
 
     Centre(WorkspaceModel *workspace, Selection *selection, const std::vector<Page> &pages,
            QWidget *parent = nullptr);
 
+    /// What a page shows, once; until then it is empty. The widget becomes a child.
+    void setPage(const QString &id, QWidget *widget);
     void showPage(const QString &id);
     [[nodiscard]] QString page() const;
     [[nodiscard]] QWidget *pageWidget() const;
@@ -43,9 +44,10 @@ public:
     [[nodiscard]] Breadcrumb *breadcrumb() const { return m_breadcrumb; }
 
     /// Instead of the pages: what to do while there is nothing to show, or the pages again.
-    void showWelcome(bool welcome);
+    void showWelcome(bool welcoming);
     [[nodiscard]] bool isWelcoming() const;
-    [[nodiscard]] WelcomePage *welcome() const { return m_welcome; }
+    /// Made when it is first asked for.
+    [[nodiscard]] WelcomePage *welcome();
     /// Above the pages, hidden at first.
     [[nodiscard]] GuideBar *guide() const { return m_guide; }
 
@@ -63,7 +65,7 @@ private:
     std::vector<LatePanel *> m_late; ///< what the two stacks have as pages
     QStackedWidget *m_pages;
     QStackedWidget *m_whole; ///< pages with their bar, or the welcome
-    WelcomePage *m_welcome;
+    WelcomePage *m_welcome = nullptr;
     GuideBar *m_guide;
     bool m_hasFocusWithin = false; ///< the frame is painted in the accent colour then
 };

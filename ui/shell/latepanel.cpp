@@ -51,19 +51,23 @@ private:
 
 } // namespace
 
-LatePanel::LatePanel(QWidget *panel, const QMargins &margins, QWidget *parent)
+LatePanel::LatePanel(const QMargins &margins, QWidget *parent)
     : QWidget(parent)
-    , m_panel(panel)
 {
-    m_panel->hide(); // before it is in the layout, which shows its widgets
     auto *layout = new OnePanelLayout(this);
     layout->setContentsMargins(margins);
-    layout->addWidget(m_panel);
+}
+
+void LatePanel::setPanel(QWidget *panel)
+{
+    m_panel = panel;
+    m_panel->hide(); // before it is in the layout, which shows its widgets
+    layout()->addWidget(m_panel);
 }
 
 void LatePanel::reveal()
 {
-    if (!std::exchange(m_isRevealed, true))
+    if (m_panel && !std::exchange(m_isRevealed, true))
         m_panel->show();
 }
 

@@ -64,7 +64,6 @@ namespace {
 
 constexpr int maxRecent = 8;
 constexpr int titleBarHeight = 32; // that the desktop adds, about
-constexpr int deviceDelayMs = 250; // after the first paint: asking starts a process that loads drivers
 
 /// A state, an attempt, or a branch ("trial:<id>").
 bool hasRow(const lineage::Lineage &lineage, const QString &id)
@@ -76,7 +75,7 @@ bool hasRow(const lineage::Lineage &lineage, const QString &id)
 
 } // namespace
 
-MainWindow::MainWindow(QWidget *parent)
+MainWindow::MainWindow(Furnish furnishing, QWidget *parent)
     : QMainWindow(parent)
     , m_workspace(new WorkspaceModel(this))
     , m_selection(new Selection(this))
@@ -94,8 +93,6 @@ MainWindow::MainWindow(QWidget *parent)
     , m_status(new StatusLine(m_devices, m_gate, m_problems))
     , m_report(new ReportMaker(this))
     , m_copier(new WorkspaceCopier(this))
-    , m_newLineage(new NewLineageDialog(
-          m_workspace, m_gate, [this] { return m_devices->devices(); }, this))
 {
     setWindowTitle(QStringLiteral("KLineage"));
     setWindowIcon(applicationIcon());
@@ -104,8 +101,24 @@ MainWindow::MainWindow(QWidget *parent)
     setMenuWidget(m_top);
     setStatusBar(m_status);
     setContentsMargins(6, 0, 6, 0);
+    buildFrame();
+    connect(m_workspace, &WorkspaceModel::loaded, this,
+            &MainWindow::furnish); // before who shows what it read
+    connect(m_workspace, &WorkspaceModel::failed, this, &MainWindow::furnish);
+    if (furnishing == Furnish::Now)
+        furnish();
+}
+
+MainWindow::~MainWindow() = default;
+
+void MainWindow::furnish()
+{
+    if (std::exchange(m_furnished, true))
+        return;
     buildPanels();
     m_quickOpen = new QuickOpen(this);
+    m_newLineage = new NewLineageDialog(
+        m_workspace, m_gate, [this] { return m_devices->devices(); }, this);
     buildActions();
     buildPaneKeys();
     buildMenus();
@@ -117,32 +130,25 @@ MainWindow::MainWindow(QWidget *parent)
     connectGate();
     connectRuns();
     connectFirst();
-    applyLayout(QStringLiteral("review"));
     panel(QStringLiteral("lineage"))->setFocus();
+    showSession();
 }
-
-MainWindow::~MainWindow() = default;
 
 void MainWindow::buildPanels()
 {
     const PanelContext context{m_workspace, m_selection, m_gate, m_reviewer, m_problems, m_runs, m_runner};
-    std::vector<Centre::Page> pages;
+    auto dock = m_docks.begin();
     for (const PanelSpec &spec : panelTable()) {
         const QString id = QLatin1String(spec.id);
         QWidget *panel = spec.make(context);
         m_panels[id] = panel;
         if (spec.place == PanelPlace::Centre) {
             panel->setAccessibleName(spec.title);
-            const bool followsLineage = id != QLatin1String("run") && id != QLatin1String("experiments")
-                                        && id != QLatin1String("compare");
-            pages.push_back({id, spec.title, panel, followsLineage});
+            m_centre->setPage(id, panel);
         } else {
-            m_docks.push_back(new DockPanel(id, spec.title, panel, this));
+            (*dock++)->setPanel(panel);
         }
     }
-    m_centre = new Centre(m_workspace, m_selection, pages);
-    setCentralWidget(m_centre);
-    m_arranger = new DockArranger(this, m_docks);
 }
 
 void MainWindow::connectPanels()
@@ -193,19 +199,6 @@ void MainWindow::connectPanels()
             openWorkspace(to);
         m_status->say(problem.isEmpty() ? tr("Copied the workspace to %1.").arg(QDir::toNativeSeparators(to))
                                         : problem);
-    });
-    connect(m_arranger, &DockArranger::applied, this, [this](const WindowLayout &layout) {
-        m_centre->show(); // another layout ends a zoom
-        m_centre->showPage(layout.centre);
-        m_top->layoutSwitch()->setCurrentIndex(m_arranger->current());
-        if (isVisible())
-            QTimer::singleShot(0, this, [this, layout] { focusLayout(layout); });
-        if (m_arranger->lastStateWasDamaged())
-            m_problems->add({ProblemsModel::Severity::Notice,
-                             {},
-                             tr("The saved arrangement of the layout %1 could not be used and starts anew.")
-                                 .arg(layout.name),
-                             {}});
     });
 }
 
@@ -386,15 +379,6 @@ void MainWindow::sayProblem(const QString &message)
     m_status->say(message);
 }
 
-bool MainWindow::applyLayout(const QString &id)
-{
-    const int layout = findLayout(id);
-    if (layout < 0)
-        return false;
-    m_arranger->apply(layout);
-    return true;
-}
-
 void MainWindow::onWorkspaceLoaded()
 {
     const bool isAnew = std::exchange(m_reading, false);
@@ -500,44 +484,6 @@ void MainWindow::followRow(const QString &row)
     m_selection->setCard(m_workspace->card(card) ? card : QString());
 }
 
-void MainWindow::restoreSession(const SessionState &state)
-{
-    m_session = state;
-    if (!state.geometry.isEmpty() && !restoreGeometry(state.geometry))
-        m_problems->add(
-            {ProblemsModel::Severity::Notice, {}, tr("The window's saved place could not be used."), {}});
-    m_arranger->setStates(state.layoutStates);
-    if (state.layoutStates.contains(state.layout) || findLayout(state.layout) != m_arranger->current())
-        m_arranger->restart(findLayout(state.layout));
-    m_centre->showPage(state.page);
-    if (auto *lineage = qobject_cast<LineagePanel *>(panel(QStringLiteral("lineage"))))
-        lineage->setDirection(state.forward ? Direction::Forward : Direction::Backward);
-}
-
-SessionState MainWindow::sessionState()
-{
-    SessionState state = m_session;
-    state.geometry = saveGeometry();
-    state.layoutStates = m_arranger->states();
-    state.layout = windowLayouts()[static_cast<std::size_t>(m_arranger->current())].id;
-    state.page = m_centre->page();
-    state.workspace = m_root;
-    state.lineage = m_selection->lineageKey();
-    state.row = m_selection->row();
-    state.baseline = m_selection->baseline();
-    state.card = m_selection->card();
-    state.theme = toString(Theme::choice());
-    const auto *lineage = qobject_cast<LineagePanel *>(panel(QStringLiteral("lineage")));
-    state.forward = lineage->direction() == Direction::Forward;
-    return state;
-}
-
-void MainWindow::keepSessionIn(SessionStore *store)
-{
-    m_store = store;
-    m_actions->restore(store->settings());
-}
-
 QStringList MainWindow::unsettled() const
 {
     QStringList names;
@@ -545,7 +491,9 @@ QStringList MainWindow::unsettled() const
         if (!isReady)
             names << QLatin1String(name);
     };
-    add("panels", m_revealed || !m_painted);
+    add("panels", m_furnished && (m_revealed || !m_painted));
+    if (!m_furnished)
+        return names;
     add("workspace", !m_reading);
     add("runs", !m_runs->isReading());
     add("story", qobject_cast<StoryPanel *>(panel(QStringLiteral("story")))->isUpToDate());
@@ -558,42 +506,6 @@ QStringList MainWindow::unsettled() const
         add("machine", machinePanel()->isUpToDate());
     }
     return names;
-}
-
-bool MainWindow::event(QEvent *event)
-{
-    const bool handled = QMainWindow::event(event);
-    if (event->type() == QEvent::Paint && !m_painted) {
-        m_painted = true;
-        emit firstPainted();
-        QMetaObject::invokeMethod(m_workspace, &WorkspaceModel::release, Qt::QueuedConnection);
-        QTimer::singleShot(0, this, &MainWindow::revealPanels);
-        QTimer::singleShot(deviceDelayMs, m_devices, &DeviceMonitor::refresh);
-    }
-    return handled;
-}
-
-void MainWindow::showEvent(QShowEvent *event)
-{
-    QMainWindow::showEvent(event);
-    if (!m_painted) {
-        m_workspace->hold();
-        // The focus is where it would be, had the layout been chosen by hand.
-        const WindowLayout &layout = windowLayouts()[static_cast<std::size_t>(m_arranger->current())];
-        if (!layout.subject.isEmpty())
-            QTimer::singleShot(0, this, [this, layout] { focusLayout(layout); });
-    }
-    // Once the event loop runs, the window has the size that it will keep.
-    QTimer::singleShot(0, m_arranger, &DockArranger::windowShown);
-}
-
-void MainWindow::closeEvent(QCloseEvent *event)
-{
-    if (m_store) {
-        m_store->save(sessionState());
-        m_actions->save(m_store->settings());
-    }
-    event->accept();
 }
 
 } // namespace klineage::ui

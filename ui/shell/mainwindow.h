@@ -43,7 +43,10 @@ class MainWindow : public QMainWindow
     Q_OBJECT
 
 public:
-    explicit MainWindow(QWidget *parent = nullptr);
+    /// When panels, commands and keys are made: most of what a window costs. What asks for them before gets them then.
+    enum class Furnish { Now, AfterFirstPaint };
+
+    explicit MainWindow(Furnish furnish = Furnish::Now, QWidget *parent = nullptr);
     ~MainWindow() override;
 
     /// Starts reading; the window shows what is there when it is done.
@@ -103,8 +106,16 @@ protected:
     void dropEvent(QDropEvent *event) override;
 
 private:
-    void buildPanels();
+    // windowframe.cpp
+    void buildFrame();
+    void connectLayouts();
+    void afterFirstPaint();
+    void focusSubject();
     void revealPanels();
+    void showSession();
+
+    void furnish();
+    void buildPanels();
     void connectPanels();
     void connectWorkspace();
     void connectGate();
@@ -198,7 +209,7 @@ private:
     QuickOpen *m_quickOpen = nullptr;
     ReportMaker *m_report;
     WorkspaceCopier *m_copier;
-    NewLineageDialog *m_newLineage;
+    NewLineageDialog *m_newLineage = nullptr;
     QMap<QString, QWidget *> m_panels;
     std::vector<DockPanel *> m_docks;
     SessionStore *m_store = nullptr;
@@ -212,6 +223,7 @@ private:
     QString m_wantedError;
     std::pair<QString, QString> m_largeStep; ///< lineage and row that goToLargestStep() went to last
     double m_textScale = 1;                  ///< of the layouts but Demo, whose text is larger by itself
+    bool m_furnished = false;                ///< panels, commands and keys are there
     bool m_painted = false;
     bool m_revealed = false; ///< all panels are there, those behind tabs too
     bool m_reading = false;

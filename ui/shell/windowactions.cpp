@@ -83,8 +83,6 @@ void MainWindow::buildActions()
     addCommand("window.zoomPane", tr("Zoom the pane, and back"), key(Qt::Key_F9), [this] { zoomPane(); });
     addCommand("window.fullScreen", tr("Full screen, and back"), key(Qt::Key_F11),
                [this] { setWindowState(windowState() ^ Qt::WindowFullScreen); });
-    connect(m_arranger, &DockArranger::applying, this,
-            [this](const WindowLayout &layout) { Theme::setTextScale(layout.textScale * m_textScale); });
     const auto scaleText = [this](double by) {
         m_textScale = by == 0 ? 1 : m_textScale * by;
         Theme::setTextScale(m_textScale);

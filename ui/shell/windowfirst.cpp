@@ -119,6 +119,7 @@ void MainWindow::connectFirst()
 
 void MainWindow::showNoWorkspace(const QString &why)
 {
+    furnish();
     m_reading = false;
     m_workspaceError = why;
     m_top->setWorkspaceName({}, {});
@@ -308,21 +309,5 @@ void MainWindow::dropEvent(QDropEvent *event)
 }
 
 /// What is in front has to be there for the first paint, and nothing else.
-void MainWindow::setVisible(bool visible)
-{
-    if (visible && !m_painted) {
-        m_centre->revealFront();
-        m_arranger->revealFront();
-    }
-    QMainWindow::setVisible(visible);
-}
-
-/// The others, one at a time, so that what a person does meanwhile is not kept waiting.
-void MainWindow::revealPanels()
-{
-    m_revealed = !m_arranger->revealNext() && !m_centre->revealNext();
-    if (!m_revealed)
-        QTimer::singleShot(0, this, &MainWindow::revealPanels);
-}
 
 } // namespace klineage::ui

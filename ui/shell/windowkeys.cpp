@@ -221,6 +221,7 @@ void MainWindow::connectReview()
     connect(library, &LibraryPanel::cardChosen, this, &MainWindow::followCard);
     connect(m_arranger, &DockArranger::applied, library,
             [library](const WindowLayout &layout) { library->setCardsFirst(layout.cardsFirst); });
+    library->setCardsFirst(windowLayouts()[static_cast<std::size_t>(m_arranger->current())].cardsFirst);
     connect(command(QStringLiteral("library.firstToReview")), &QAction::triggered, this, [this, library] {
         library->isVisible() ? raisePanel(QStringLiteral("card")) : showPanel(QStringLiteral("card"));
     });

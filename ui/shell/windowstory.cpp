@@ -49,6 +49,7 @@ bool MainWindow::showStory(const QString &view)
     const qsizetype index = StoryPanel::viewNames().indexOf(view);
     if (index < 0)
         return false;
+    furnish();
     qobject_cast<StoryPanel *>(panel(QStringLiteral("story")))->setView(static_cast<StoryPanel::View>(index));
     raisePanel(QStringLiteral("story"));
     return true;

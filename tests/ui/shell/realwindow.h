@@ -38,7 +38,7 @@ public:
 
     void show(const QString &open, const QSize &size, const QString &layout = {})
     {
-        window = std::make_unique<MainWindow>();
+        window = std::make_unique<MainWindow>(MainWindow::Furnish::AfterFirstPaint);
         window->resize(size);
         window->applyLayout(layout);
         window->setWanted(open, {});

@@ -52,8 +52,10 @@ public:
 std::vector<DockPanel *> docksOf(QMainWindow *window, const QStringList &ids)
 {
     std::vector<DockPanel *> docks;
-    for (const QString &id : ids)
-        docks.push_back(new DockPanel(id, id, new QLabel(id), window));
+    for (const QString &id : ids) {
+        docks.push_back(new DockPanel(id, id, window));
+        docks.back()->setPanel(new QLabel(id));
+    }
     return docks;
 }
 

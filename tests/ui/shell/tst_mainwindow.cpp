@@ -15,6 +15,7 @@
 #include "ui/shell/latepanel.h"
 #include "ui/shell/mainwindow.h"
 #include "ui/shell/session.h"
+#include "ui/story/storypanel.h"
 #include "ui/style/fonts.h"
 #include "ui/style/theme.h"
 
@@ -89,6 +90,53 @@ private slots:
         QVERIFY(!wasFilled);
     }
 
+    /// As it is started: the first paint shows bars and places of panels, and what was asked for meanwhile comes with them.
+    void panelsAreMadeAfterTheFirstPaint()
+    {
+        MainWindow window(MainWindow::Furnish::AfterFirstPaint);
+        bool hadPanels = true;
+        connect(&window, &MainWindow::firstPainted, this,
+                [&] { hadPanels = window.panel(QStringLiteral("lineage")) != nullptr; });
+        SessionState session;
+        session.layout = QStringLiteral("curate");
+        session.page = QStringLiteral("editor");
+        session.forward = true;
+        window.restoreSession(session);
+        window.setWanted(QStringLiteral("softmax/pocl/K01"), {});
+        window.openWorkspace(m_folder->path());
+        window.show();
+        QVERIFY(!window.isSettled());
+        QVERIFY(!window.panel(QStringLiteral("library")));
+        QVERIFY(QTest::qWaitFor([&] { return window.isSettled(); }, patienceMs));
+        QVERIFY(!hadPanels);
+        QCOMPARE(window.selection()->row(), QStringLiteral("K01"));
+        QCOMPARE(window.centre()->page(), QStringLiteral("editor"));
+        const auto *lineage = qobject_cast<LineagePanel *>(window.panel(QStringLiteral("lineage")));
+        QCOMPARE(lineage->direction(), Direction::Forward);
+        const SessionState left = window.sessionState();
+        QCOMPARE(left.layout, session.layout);
+        QCOMPARE(left.page, session.page);
+    }
+
+    /// What needs panels gets them, and closing a window that has none loses no session.
+    void aWindowWithoutPanelsAnswersAllTheSame()
+    {
+        MainWindow welcoming(MainWindow::Furnish::AfterFirstPaint);
+        welcoming.showNoWorkspace(QStringLiteral("Nothing here."));
+        QVERIFY(welcoming.centre()->isWelcoming());
+        MainWindow story(MainWindow::Furnish::AfterFirstPaint);
+        QVERIFY(!story.showStory(QStringLiteral("no such picture")));
+        QVERIFY(!story.panel(QStringLiteral("story")));
+        QVERIFY(story.showStory(StoryPanel::viewNames().front()));
+        QVERIFY(story.panel(QStringLiteral("story")));
+        MainWindow closed(MainWindow::Furnish::AfterFirstPaint);
+        SessionState session;
+        session.lineage = QStringLiteral("gemm/sm90");
+        closed.restoreSession(session);
+        QCOMPARE(closed.sessionState().lineage, session.lineage);
+        QVERIFY(closed.close());
+    }
+
     void whatIsBehindATabComesAfterTheFirstPaint()
     {
         MainWindow window;
@@ -156,9 +204,11 @@ private slots:
             mutable int asked = 0;
         };
         auto *panel = new Panel;
-        LatePanel late(panel, QMargins(1, 2, 3, 4));
+        LatePanel late(QMargins(1, 2, 3, 4));
         late.resize(200, 100);
         late.show();
+        late.reveal(); // of nothing
+        late.setPanel(panel);
         QCOMPARE(late.minimumSizeHint(), QSize(4, 6)); // it is not there yet
         late.reveal();
         QTRY_COMPARE(panel->geometry(), QRect(1, 2, 196, 94));

@@ -20,8 +20,8 @@ constexpr int widestMinimum = 250;
 class PanelFrame : public LatePanel
 {
 public:
-    PanelFrame(QWidget *panel, const DockPanel *dock)
-        : LatePanel(panel, QMargins(1, 0, 1, 1))
+    explicit PanelFrame(const DockPanel *dock)
+        : LatePanel(QMargins(1, 0, 1, 1))
         , m_dock(dock)
     {}
 
@@ -58,19 +58,13 @@ public:
 
 } // namespace
 
-DockPanel::DockPanel(const QString &id, const QString &title, QWidget *panel, QWidget *parent)
+DockPanel::DockPanel(const QString &id, const QString &title, QWidget *parent)
     : QDockWidget(title, parent)
-    , m_panel(panel)
-    , m_frame(new PanelFrame(panel, this))
+    , m_frame(new PanelFrame(this))
     , m_title(new DockTitleBar(title, this))
     , m_noTitle(new NoTitleBar(this))
 {
     setObjectName(id);
-    panel->setAutoFillBackground(true);
-    panel->setBackgroundRole(QPalette::Base);
-    if (panel->accessibleName().isEmpty())
-        panel->setAccessibleName(title);
-    m_title->setPanel(panel);
     m_noTitle->hide();
     setTitleBarWidget(m_title);
     setWidget(m_frame);
@@ -86,6 +80,21 @@ DockPanel::DockPanel(const QString &id, const QString &title, QWidget *panel, QW
         m_title->setLit(within);
         m_frame->update();
     });
+}
+
+void DockPanel::setPanel(QWidget *panel)
+{
+    panel->setAutoFillBackground(true);
+    panel->setBackgroundRole(QPalette::Base);
+    if (panel->accessibleName().isEmpty())
+        panel->setAccessibleName(windowTitle());
+    m_title->setPanel(panel);
+    m_frame->setPanel(panel);
+}
+
+QWidget *DockPanel::panel() const
+{
+    return m_frame->panel();
 }
 
 void DockPanel::reveal()

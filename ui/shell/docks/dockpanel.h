@@ -15,9 +15,11 @@ class DockPanel : public QDockWidget
 
 public:
     /// The object name of the dock is the id: layouts are saved under it.
-    DockPanel(const QString &id, const QString &title, QWidget *panel, QWidget *parent);
+    DockPanel(const QString &id, const QString &title, QWidget *parent);
 
-    [[nodiscard]] QWidget *panel() const { return m_panel; }
+    /// Once; until then the frame is empty. The panel becomes a child.
+    void setPanel(QWidget *panel);
+    [[nodiscard]] QWidget *panel() const;
     /// The panel comes when the dock is first in front of its tabs, or when this asks for it.
     void reveal();
     [[nodiscard]] bool isRevealed() const;
@@ -28,7 +30,6 @@ public:
     [[nodiscard]] bool hasFocusWithin() const { return m_hasFocusWithin; }
 
 private:
-    QWidget *m_panel;
     LatePanel *m_frame;
     DockTitleBar *m_title;
     QWidget *m_noTitle;
