@@ -222,8 +222,9 @@ std::vector<Check> checkCeilings()
 Check checkCurl()
 {
     const llm::CurlFacts facts = llm::probeCurl();
-    if (!facts.linked)
-        return {"libcurl", Health::Missing, "Built without libcurl, so language models cannot be reached.",
+    if (!facts.isThere)
+        return {"libcurl", Health::Missing,
+                "libcurl is missing, or was when this was built, so language models cannot be reached.",
                 "Install libcurl4-openssl-dev and build again."};
     if (!facts.https)
         return {"libcurl", Health::Problem,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/diff/changes.h"
 
+#include <dlfcn.h>
 #include <git2.h>
 
 #include <new>
@@ -13,9 +14,18 @@ namespace {
 // so long texts get Myers with xdiff's own cost limits.
 constexpr std::size_t patienceBytes = 512 * 1024;
 
+/// libgit2, loaded when texts are first compared and kept. Null members: it is not installed.
 struct Library {
-    Library() { git_libgit2_init(); }
-    ~Library() { git_libgit2_shutdown(); }
+    Library()
+    {
+        void *library = ::dlopen(KLINEAGE_GIT2_NAME, RTLD_NOW | RTLD_LOCAL);
+        const auto init =
+            library ? reinterpret_cast<decltype(&git_libgit2_init)>(::dlsym(library, "git_libgit2_init"))
+                    : nullptr;
+        if (init && init() > 0)
+            diffBuffers = reinterpret_cast<decltype(&git_diff_buffers)>(::dlsym(library, "git_diff_buffers"));
+    }
+    decltype(&git_diff_buffers) diffBuffers = nullptr;
 };
 
 struct Collector {
@@ -49,6 +59,8 @@ std::optional<std::vector<Block>> changedBlocks(std::string_view left, std::stri
                                                 bool ignoreWhitespace, std::stop_token stop)
 {
     static const Library library;
+    if (!library.diffBuffers)
+        return std::nullopt;
     git_diff_options options = GIT_DIFF_OPTIONS_INIT;
     options.context_lines = 0;
     options.interhunk_lines = 0;
@@ -62,8 +74,8 @@ std::optional<std::vector<Block>> changedBlocks(std::string_view left, std::stri
     // A null buffer means "no such file" to libgit2; an empty text is a text.
     const char *leftData = left.data() ? left.data() : "";
     const char *rightData = right.data() ? right.data() : "";
-    const int code = git_diff_buffers(leftData, left.size(), nullptr, rightData, right.size(), nullptr,
-                                      &options, nullptr, nullptr, onHunk, nullptr, &collector);
+    const int code = library.diffBuffers(leftData, left.size(), nullptr, rightData, right.size(), nullptr,
+                                         &options, nullptr, nullptr, onHunk, nullptr, &collector);
     if (code != 0 || stop.stop_requested())
         return std::nullopt;
     return std::move(collector.blocks);

@@ -17,7 +17,7 @@ struct Block {
     LineRange right;
 };
 
-/// The changed blocks in order (libgit2). Nothing when stopped or out of memory. Thread-safe.
+/// The changed blocks in order (libgit2). Nothing when stopped, out of memory or without libgit2. Thread-safe.
 [[nodiscard]] std::optional<std::vector<Block>> changedBlocks(std::string_view left, std::string_view right,
                                                               bool ignoreWhitespace, std::stop_token stop);
 

@@ -2,7 +2,7 @@
 #include "core/llm/curlprobe.h"
 
 #if KLINEAGE_HAVE_CURL
-#include <curl/curl.h>
+#include "core/llm/network/curllibrary.h"
 
 #include <string_view>
 #endif
@@ -13,8 +13,10 @@ CurlFacts probeCurl()
 {
     CurlFacts facts;
 #if KLINEAGE_HAVE_CURL
-    const curl_version_info_data *info = curl_version_info(CURLVERSION_NOW);
-    facts.linked = true;
+    if (!loadCurl())
+        return facts;
+    const curl_version_info_data *info = curl().version_info(CURLVERSION_NOW);
+    facts.isThere = true;
     facts.version = info->version;
     if (info->ssl_version)
         facts.tls = info->ssl_version;

@@ -6,11 +6,11 @@
 
 namespace klineage::llm {
 
-/// What the linked libcurl can do; read once at run time, no network is touched.
+/// What the installed libcurl can do; read at run time, no network is touched.
 struct CurlFacts {
-    bool linked = false; ///< false: built without libcurl, everything else is empty
-    std::string version; ///< "7.88.1"
-    std::string tls;     ///< "OpenSSL/3.0.17"; empty: no https
+    bool isThere = false; ///< false: built without libcurl, or it is not installed; everything else is empty
+    std::string version;  ///< "7.88.1"
+    std::string tls;      ///< "OpenSSL/3.0.17"; empty: no https
     bool https = false;
     bool asynchronousDns = false; ///< a name lookup can be cut off by a deadline
 };

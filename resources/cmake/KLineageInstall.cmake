@@ -125,6 +125,16 @@ CUDA and OpenCL, and an example workspace with recorded lineages.")
     set(CPACK_DEBIAN_PACKAGE_SECTION devel)
     set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
     set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+    # What is loaded late is no shared library of any program.
+    set(_late)
+    foreach(_file ${KLINEAGE_CURL_FILE} ${KLINEAGE_GIT2_FILE})
+        file(REAL_PATH ${_file} _file)
+        execute_process(COMMAND dpkg-query -S ${_file} OUTPUT_VARIABLE _owner ERROR_QUIET)
+        if(_owner MATCHES "^([a-z0-9.+-]+):")
+            list(APPEND _late ${CMAKE_MATCH_1})
+        endif()
+    endforeach()
+    list(JOIN _late ", " CPACK_DEBIAN_PACKAGE_DEPENDS)
     # What is loaded when it is there. CUDA comes with NVIDIA's driver and toolkit, whose packages have many names.
     set(CPACK_DEBIAN_PACKAGE_RECOMMENDS
         "ocl-icd-libopencl1 | libopencl1, pocl-opencl-icd, libopenblas0, libdnnl3.6 | libdnnl2, qt6-wayland")

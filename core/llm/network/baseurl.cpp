@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/llm/network/baseurl.h"
 
+#include "core/llm/network/curllibrary.h"
+
 #include <arpa/inet.h>
-#include <curl/curl.h>
 
 #include <algorithm>
 #include <memory>
@@ -11,16 +12,19 @@ namespace klineage::llm {
 
 namespace {
 
-using UrlHandle = std::unique_ptr<CURLU, decltype(&curl_url_cleanup)>;
+struct UrlDeleter {
+    void operator()(CURLU *url) const { curl().url_cleanup(url); }
+};
+using UrlHandle = std::unique_ptr<CURLU, UrlDeleter>;
 
 /// Empty when the URL has no such part.
 std::string partOf(CURLU *url, CURLUPart part)
 {
     char *text = nullptr;
-    if (curl_url_get(url, part, &text, 0) != CURLUE_OK || !text)
+    if (curl().url_get(url, part, &text, 0) != CURLUE_OK || !text)
         return {};
     std::string result(text);
-    curl_free(text);
+    curl().free(text);
     return result;
 }
 
@@ -43,9 +47,11 @@ std::string lowered(std::string text)
 
 Result<BaseUrl> parseBaseUrl(const std::string &url, const std::vector<std::string> &ownHosts)
 {
-    const UrlHandle handle(curl_url(), curl_url_cleanup);
+    if (const Status loaded = loadCurl(); !loaded)
+        return tl::unexpected(loaded.error());
+    const UrlHandle handle(curl().url());
     if (!handle || url.size() > 2000
-        || curl_url_set(handle.get(), CURLUPART_URL, url.c_str(), CURLU_NON_SUPPORT_SCHEME) != CURLUE_OK)
+        || curl().url_set(handle.get(), CURLUPART_URL, url.c_str(), CURLU_NON_SUPPORT_SCHEME) != CURLUE_OK)
         return fail(ErrorCode::InvalidInput,
                     "The server's address is no URL; expected one such as http://127.0.0.1:8000/v1.");
     for (const CURLUPart part : {CURLUPART_USER, CURLUPART_PASSWORD, CURLUPART_QUERY, CURLUPART_FRAGMENT}) {

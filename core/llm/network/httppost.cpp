@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/llm/network/httppost.h"
 
+#include "core/llm/network/curllibrary.h"
 #include "core/process/deadline.h"
-
-#include <curl/curl.h>
 
 #include <algorithm>
 #include <memory>
@@ -18,13 +17,13 @@ constexpr std::size_t maxErrorBody = std::size_t{64} << 10;
 constexpr std::size_t maxHeaderBytes = std::size_t{256} << 10;
 
 struct ListDeleter {
-    void operator()(curl_slist *list) const { curl_slist_free_all(list); }
+    void operator()(curl_slist *list) const { curl().slist_free_all(list); }
 };
 struct EasyDeleter {
-    void operator()(CURL *easy) const { curl_easy_cleanup(easy); }
+    void operator()(CURL *easy) const { curl().easy_cleanup(easy); }
 };
 struct MultiDeleter {
-    void operator()(CURLM *multi) const { curl_multi_cleanup(multi); }
+    void operator()(CURLM *multi) const { curl().multi_cleanup(multi); }
 };
 
 /// What libcurl's callbacks work on. They are noexcept: nothing is thrown through C.
@@ -42,7 +41,7 @@ struct Transfer {
     int status() const
     {
         long code = 0;
-        curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &code);
+        curl().easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &code);
         return code < 200 ? 0 : static_cast<int>(code);
     }
     void alive() { lastByte = std::chrono::steady_clock::now(); }
@@ -110,57 +109,52 @@ int onProgress(void *user, curl_off_t, curl_off_t, curl_off_t, curl_off_t upload
     return 0;
 }
 
-bool isGlobalReady()
-{
-    static const bool ready = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
-    return ready;
-}
-
 void setOptions(CURL *easy, const HttpRequest &request, const HttpLimits &limits, Transfer &transfer,
                 curl_slist *headers, char *errorText)
 {
-    curl_easy_setopt(easy, CURLOPT_URL, request.url.c_str());
-    curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
-    curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
-    curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
-    curl_easy_setopt(easy, CURLOPT_NETRC, static_cast<long>(CURL_NETRC_IGNORED));
-    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L); // a stop does not wait for a name to be looked up
-    curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
-    curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
+    curl().easy_setopt(easy, CURLOPT_URL, request.url.c_str());
+    curl().easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl().easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
+    curl().easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
+    curl().easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
+    curl().easy_setopt(easy, CURLOPT_NETRC, static_cast<long>(CURL_NETRC_IGNORED));
+    curl().easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    curl().easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L); // a stop does not wait for a name to be looked up
+    curl().easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
+    curl().easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
     if (!request.throughProxy)
-        curl_easy_setopt(easy, CURLOPT_PROXY, "");
-    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(limits.connectSeconds * 1000));
-    curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "identity"); // what comes packed all the same is unpacked
-    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
-    curl_easy_setopt(easy, CURLOPT_POST, 1L);
-    curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
-    curl_easy_setopt(easy, CURLOPT_POSTFIELDS, request.body.data());
-    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, onBody);
-    curl_easy_setopt(easy, CURLOPT_WRITEDATA, &transfer);
-    curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, onHeader);
-    curl_easy_setopt(easy, CURLOPT_HEADERDATA, &transfer);
-    curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
-    curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, onProgress);
-    curl_easy_setopt(easy, CURLOPT_XFERINFODATA, &transfer);
-    curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, errorText);
+        curl().easy_setopt(easy, CURLOPT_PROXY, "");
+    curl().easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(limits.connectSeconds * 1000));
+    curl().easy_setopt(easy, CURLOPT_ACCEPT_ENCODING,
+                       "identity"); // what comes packed all the same is unpacked
+    curl().easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
+    curl().easy_setopt(easy, CURLOPT_POST, 1L);
+    curl().easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
+    curl().easy_setopt(easy, CURLOPT_POSTFIELDS, request.body.data());
+    curl().easy_setopt(easy, CURLOPT_WRITEFUNCTION, onBody);
+    curl().easy_setopt(easy, CURLOPT_WRITEDATA, &transfer);
+    curl().easy_setopt(easy, CURLOPT_HEADERFUNCTION, onHeader);
+    curl().easy_setopt(easy, CURLOPT_HEADERDATA, &transfer);
+    curl().easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
+    curl().easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, onProgress);
+    curl().easy_setopt(easy, CURLOPT_XFERINFODATA, &transfer);
+    curl().easy_setopt(easy, CURLOPT_ERRORBUFFER, errorText);
 }
 
 /// Runs the transfer until libcurl is done with it, or an Error of ours: stopped or out of time.
 Result<CURLcode> drive(CURLM *multi, const Transfer &transfer, const HttpLimits &limits,
                        const std::stop_token &stop)
 {
-    const std::stop_callback wake(stop, [multi] { curl_multi_wakeup(multi); });
+    const std::stop_callback wake(stop, [multi] { curl().multi_wakeup(multi); });
     const Deadline total = Deadline::in(limits.totalSeconds);
     for (int running = 1; running > 0;) {
         // As of before what has come is read: a machine that was busy elsewhere, or asleep, is no silent server.
         const auto asOf = std::chrono::steady_clock::now();
         const bool isLate = total.passed();
-        if (curl_multi_perform(multi, &running) != CURLM_OK)
+        if (curl().multi_perform(multi, &running) != CURLM_OK)
             return fail(ErrorCode::Internal, "libcurl refused to work.");
         int left = 0;
-        while (const CURLMsg *message = curl_multi_info_read(multi, &left)) {
+        while (const CURLMsg *message = curl().multi_info_read(multi, &left)) {
             if (message->msg == CURLMSG_DONE)
                 return message->data.result;
         }
@@ -172,7 +166,7 @@ Result<CURLcode> drive(CURLM *multi, const Transfer &transfer, const HttpLimits 
         if (isLate)
             return fail(ErrorCode::Timeout, "The reply takes longer than it may.");
         const double wait = std::clamp(std::min(limits.idleSeconds - silent, total.secondsLeft()), 0.0, 1.0);
-        curl_multi_poll(multi, nullptr, 0, static_cast<int>(wait * 1000) + 1, nullptr);
+        curl().multi_poll(multi, nullptr, 0, static_cast<int>(wait * 1000) + 1, nullptr);
     }
     return fail(ErrorCode::Internal, "libcurl lost the transfer.");
 }
@@ -201,7 +195,7 @@ std::string headerOf(CURL *easy, const char *name)
 {
     constexpr int lastAnswer = -1;
     curl_header *header = nullptr;
-    if (curl_easy_header(easy, name, 0, CURLH_HEADER, lastAnswer, &header) != CURLHE_OK)
+    if (curl().easy_header(easy, name, 0, CURLH_HEADER, lastAnswer, &header) != CURLHE_OK)
         return {};
     return header->value;
 }
@@ -210,13 +204,13 @@ void conclude(const Result<CURLcode> &ended, Transfer &transfer, const char *err
 {
     HttpResult &result = transfer.result;
     curl_off_t uploaded = 0;
-    curl_easy_getinfo(transfer.easy, CURLINFO_SIZE_UPLOAD_T, &uploaded);
+    curl().easy_getinfo(transfer.easy, CURLINFO_SIZE_UPLOAD_T, &uploaded);
     result.status = transfer.status();
     result.requestId = headerOf(transfer.easy, "request-id");
     if (result.requestId.empty())
         result.requestId = headerOf(transfer.easy, "x-request-id");
     curl_off_t retryAfter = 0;
-    curl_easy_getinfo(transfer.easy, CURLINFO_RETRY_AFTER, &retryAfter);
+    curl().easy_getinfo(transfer.easy, CURLINFO_RETRY_AFTER, &retryAfter);
     result.retryAfterSeconds = static_cast<double>(std::max<curl_off_t>(0, retryAfter));
     result.bodySent = isSuccess(result.status) || static_cast<std::size_t>(uploaded) >= bodyBytes;
     if (transfer.finished || result.problem)
@@ -229,7 +223,7 @@ void conclude(const Result<CURLcode> &ended, Transfer &transfer, const char *err
     if (*ended == CURLE_OK)
         return;
     result.isCutShort = true;
-    const std::string why = *errorText ? errorText : curl_easy_strerror(*ended);
+    const std::string why = *errorText ? errorText : curl().easy_strerror(*ended);
     result.problem = Error{*ended == CURLE_OPERATION_TIMEDOUT ? ErrorCode::Timeout : ErrorCode::Protocol,
                            "The connection failed: " + why + '.',
                            {}};
@@ -247,19 +241,23 @@ HttpResult httpPost(const HttpRequest &request, const HttpLimits &limits, std::s
                     const BodyReceiver &receive)
 {
     Transfer transfer;
+    if (const Status loaded = loadCurl(); !loaded) {
+        transfer.result.problem = loaded.error();
+        return transfer.result;
+    }
     transfer.receive = &receive;
     transfer.maxBodyBytes = limits.maxBodyBytes;
     std::unique_ptr<curl_slist, ListDeleter> headers;
     std::vector<std::string> lines = request.headers;
     lines.insert(lines.end(), {"Content-Type: application/json", "Accept: text/event-stream", "Expect:"});
     for (const std::string &line : lines) {
-        if (curl_slist *longer = curl_slist_append(headers.get(), line.c_str())) {
+        if (curl_slist *longer = curl().slist_append(headers.get(), line.c_str())) {
             (void)headers.release();
             headers.reset(longer);
         }
     }
-    const std::unique_ptr<CURLM, MultiDeleter> multi(isGlobalReady() ? curl_multi_init() : nullptr);
-    const std::unique_ptr<CURL, EasyDeleter> easy(multi ? curl_easy_init() : nullptr);
+    const std::unique_ptr<CURLM, MultiDeleter> multi(curl().multi_init());
+    const std::unique_ptr<CURL, EasyDeleter> easy(multi ? curl().easy_init() : nullptr);
     if (!easy) {
         transfer.result.problem = Error{ErrorCode::Internal, "libcurl could not be started.", {}};
         return transfer.result;
@@ -267,10 +265,10 @@ HttpResult httpPost(const HttpRequest &request, const HttpLimits &limits, std::s
     transfer.easy = easy.get();
     char errorText[CURL_ERROR_SIZE] = "";
     setOptions(easy.get(), request, limits, transfer, headers.get(), errorText);
-    curl_multi_add_handle(multi.get(), easy.get());
+    curl().multi_add_handle(multi.get(), easy.get());
     const Result<CURLcode> ended = drive(multi.get(), transfer, limits, stop);
     conclude(ended, transfer, errorText, request.body.size());
-    curl_multi_remove_handle(multi.get(), easy.get());
+    curl().multi_remove_handle(multi.get(), easy.get());
     return std::move(transfer.result);
 }
 

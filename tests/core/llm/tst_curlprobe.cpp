@@ -13,9 +13,9 @@ private slots:
     void saysWhatIsLinked()
     {
         const CurlFacts facts = probeCurl();
-        QCOMPARE(facts.linked, KLINEAGE_HAVE_CURL == 1);
-        QCOMPARE(facts.version.empty(), !facts.linked);
-        if (facts.linked)
+        QCOMPARE(facts.isThere, KLINEAGE_HAVE_CURL == 1);
+        QCOMPARE(facts.version.empty(), !facts.isThere);
+        if (facts.isThere)
             QVERIFY(facts.version[0] >= '7' && facts.version[0] <= '9');
     }
 
