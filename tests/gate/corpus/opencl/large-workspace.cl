@@ -4,7 +4,7 @@ surface = "opencl"
 [[workspace]]
 name = "room"
 dtype = "f32"
-shape = ["67108864"]
+shape = ["16777216"]
 
 [[launch]]
 kernel = "product"
@@ -13,7 +13,7 @@ block = ["16", "8"]
 args = ["a", "b", "c", "room", "int M", "int N", "int K"]
 */
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Has a quarter of a gibibyte of workspace, of which it uses little.
+// Has 64 MiB of workspace, of which it uses little.
 
 __kernel void product(__global const float *a, __global const float *b, __global float *c, __global float *room,
                       int M, int N, int K)
