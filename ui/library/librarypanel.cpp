@@ -319,7 +319,9 @@ void LibraryPanel::applyFilter(const QString &pattern)
     }
     showMarked();
     if (m_filter->rowCount() > 0) {
+        m_empty->setText({}); // a layout of the panel asks what is hidden for its height too
         m_stack->setCurrentWidget(m_tree);
+        m_tree->layOutNow();
         m_tree->viewport()->update();
         return;
     }

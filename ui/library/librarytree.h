@@ -19,6 +19,8 @@ public:
     void selectAll() override;
     /// The current row is in the selection or is not, and the next one becomes current; the rest of the selection stays.
     void goOn(bool select);
+    /// Of a layout that the view has put off. It would be made within a paint, which is then asked for once more.
+    void layOutNow() { executeDelayedItemsLayout(); }
 
 protected:
     void drawRow(QPainter *painter, const QStyleOptionViewItem &option,

@@ -15,54 +15,119 @@ constexpr std::size_t mostAnswers = 256; // of 10 KB each where there are 10,000
 
 } // namespace
 
+/// The rows below one row of the library. Indexes of the filter point at the branch that they are in.
+struct LibraryFilter::Branch {
+    const Branch *parent = nullptr;
+    int sourceRow = 0;  ///< in the parent's branch
+    QModelIndex source; ///< whose rows these are
+    int sourceRows = 0;
+    bool areCards = false;                      ///< all of them, and nothing is below; else none
+    std::vector<std::unique_ptr<Branch>> below; ///< by row of the library; of cards none
+    std::vector<int> shown;                     ///< rows of the library; in its order, but for the sections
+};
+
 LibraryFilter::LibraryFilter(LibraryModel *library, QObject *parent)
-    : QSortFilterProxyModel(parent)
+    : QAbstractProxyModel(parent)
     , m_library(library)
 {
     setSourceModel(library);
+    showAgain();
     // Until the next query: rows of a new structure are not those that were kept.
     connect(library, &QAbstractItemModel::modelAboutToBeReset, this, [this] {
+        beginResetModel();
         m_isFiltering = false;
         m_answers.clear();
     });
-    connect(library, &QAbstractItemModel::dataChanged, this, [this] { m_answers.clear(); });
+    connect(library, &QAbstractItemModel::modelReset, this, [this] {
+        showAgain();
+        endResetModel();
+    });
+    connect(library, &QAbstractItemModel::dataChanged, this, [this](const QModelIndex &first) {
+        m_answers.clear();
+        const Branch *changed = belowSource(first.parent()); // the library says it of all rows of a parent
+        if (!changed->shown.empty())
+            emit dataChanged(createIndex(0, 0, changed),
+                             createIndex(static_cast<int>(changed->shown.size()) - 1, 0, changed));
+    });
+}
+
+LibraryFilter::~LibraryFilter() = default;
+
+/// All rows, of what may be another structure.
+void LibraryFilter::showAgain()
+{
+    m_root = std::make_unique<Branch>();
+    m_rows = 0;
+    build(*m_root, {});
+    m_cards = {};
+    collect(*m_root, false);
+    sortSections();
+}
+
+void LibraryFilter::build(Branch &branch, const QModelIndex &source)
+{
+    branch.source = source;
+    branch.sourceRows = m_library->rowCount(source);
+    branch.areCards = m_library->facets(m_library->index(0, 0, source)) != nullptr;
+    m_rows += static_cast<std::size_t>(branch.sourceRows);
+    for (int row = 0; row < branch.sourceRows && !branch.areCards; ++row) {
+        branch.below.push_back(std::make_unique<Branch>());
+        branch.below.back()->parent = &branch;
+        branch.below.back()->sourceRow = row;
+        build(*branch.below.back(), m_library->index(row, 0, source));
+    }
+}
+
+/// As a change of the layout: thousands of rows that come and go one by one would take a view seconds.
+template <typename Change>
+void LibraryFilter::changeLayout(const Change &change)
+{
+    emit layoutAboutToBeChanged();
+    const QModelIndexList before = persistentIndexList();
+    QModelIndexList rows;
+    for (const QModelIndex &index : before)
+        rows << mapToSource(index);
+    change();
+    for (QModelIndex &row : rows)
+        row = mapFromSource(row);
+    changePersistentIndexList(before, rows);
+    emit layoutChanged();
 }
 
 void LibraryFilter::setQuery(const QString &text)
 {
-    m_query = parseCardQuery(text.toStdString());
-    m_words = QString::fromStdString(m_query.text).toLower().split(QLatin1Char(' '), Qt::SkipEmptyParts);
-    m_isFiltering = !m_words.isEmpty() || m_query.hasFacets();
-    m_match = Match::Words;
-    m_looks = 0;
-    if (!m_isFiltering || m_answers.size() > mostAnswers)
-        m_answers.clear();
-    for (const Match match : {Match::Words, Match::Letters}) {
-        m_kept.clear();
-        m_cards = {};
-        m_match = match;
-        ask(match);
-        if (collect({}, false) || m_words.isEmpty())
-            break;
-    }
-    // As a change of the layout: thousands of rows that come and go one by one would take a view seconds.
-    invalidate();
+    changeLayout([&] {
+        m_query = parseCardQuery(text.toStdString());
+        m_words = QString::fromStdString(m_query.text).toLower().split(QLatin1Char(' '), Qt::SkipEmptyParts);
+        m_isFiltering = !m_words.isEmpty() || m_query.hasFacets();
+        m_looks = 0;
+        if (!m_isFiltering || m_answers.size() > mostAnswers)
+            m_answers.clear();
+        for (const Match match : {Match::Words, Match::Letters}) {
+            m_cards = {};
+            m_match = match;
+            ask(match);
+            if (collect(*m_root, false) || m_words.isEmpty())
+                break;
+        }
+        sortSections();
+    });
 }
 
 void LibraryFilter::setCardsFirst(bool first)
 {
     m_cardsFirst = first;
-    sort(first ? 0 : -1);
+    changeLayout([this] { sortSections(); });
 }
 
-bool LibraryFilter::lessThan(const QModelIndex &left, const QModelIndex &right) const
+void LibraryFilter::sortSections()
 {
-    const auto isOfCards = [this](const QModelIndex &section) {
-        return m_library->facets(m_library->index(0, 0, section)) != nullptr;
-    };
-    if (!left.parent().isValid() && isOfCards(left) != isOfCards(right))
-        return isOfCards(left);
-    return left.row() < right.row();
+    std::sort(m_root->shown.begin(), m_root->shown.end(), [this](int left, int right) {
+        const auto isOfCards = [this](int row) {
+            return m_cardsFirst && m_root->below[static_cast<std::size_t>(row)]->areCards;
+        };
+        return isOfCards(left) != isOfCards(right) ? isOfCards(left) : left < right;
+    });
 }
 
 /// The parts of the query, each with what is known of it.
@@ -94,14 +159,13 @@ LibraryFilter::Answers *LibraryFilter::answersTo(const QString &part)
         held->second = shorter->second;
         std::replace(held->second.begin(), held->second.end(), Answer::Yes, Answer::Unknown);
     }
+    held->second.resize(m_rows, Answer::Unknown);
     return &held->second;
 }
 
 template <typename Find>
 bool LibraryFilter::look(Answers &answers, std::size_t row, const Find &find)
 {
-    if (answers.size() <= row)
-        answers.resize(row + 1, Answer::Unknown);
     Answer &answer = answers[row];
     if (answer == Answer::Unknown) {
         ++m_looks;
@@ -110,23 +174,23 @@ bool LibraryFilter::look(Answers &answers, std::size_t row, const Find &find)
     return answer == Answer::Yes;
 }
 
-bool LibraryFilter::collect(const QModelIndex &parent, bool isBelowKept)
+bool LibraryFilter::collect(Branch &branch, bool isBelowKept)
 {
-    bool any = false;
-    const int rows = m_library->rowCount(parent);
-    for (int row = 0; row < rows; ++row) {
-        const QModelIndex index = m_library->index(row, 0, parent);
+    branch.shown.clear();
+    for (int row = 0; row < branch.sourceRows; ++row) {
         const std::size_t number = m_row++;
-        const bool isCard = m_library->facets(index) != nullptr;
-        const bool isKept = !m_isFiltering || isBelowKept || keeps(index, number);
-        const bool hasKept = !isCard && collect(index, isKept && m_isFiltering);
-        m_cards.all += isCard ? 1 : 0;
-        m_cards.shown += isCard && isKept ? 1 : 0;
-        if (m_isFiltering && (isKept || hasKept))
-            m_kept.insert(index.constInternalPointer());
-        any = any || isKept || hasKept;
+        const bool isKept = !m_isFiltering || isBelowKept || keeps(branch, row, number);
+        const bool hasKept =
+            !branch.areCards
+            && collect(*branch.below[static_cast<std::size_t>(row)], isKept && m_isFiltering);
+        if (isKept || hasKept)
+            branch.shown.push_back(row);
     }
-    return any;
+    if (branch.areCards) {
+        m_cards.all += branch.sourceRows;
+        m_cards.shown += static_cast<int>(branch.shown.size());
+    }
+    return !branch.shown.empty();
 }
 
 bool LibraryFilter::hasText(const QModelIndex &index, Match match) const
@@ -137,23 +201,27 @@ bool LibraryFilter::hasText(const QModelIndex &index, Match match) const
     });
 }
 
-bool LibraryFilter::keeps(const QModelIndex &index, std::size_t row)
+bool LibraryFilter::keeps(const Branch &branch, int row, std::size_t number)
 {
+    const auto index = [&] { return m_library->index(row, 0, branch.source); };
     if (!m_facetParts.empty()) {
-        const CardFacets *facets = m_library->facets(index);
         const bool fits =
-            facets && std::all_of(m_facetParts.begin(), m_facetParts.end(), [&](const FacetPart &part) {
-                const auto find = [&] { return accepts(index, *facets, part.facet); };
-                return part.answers ? look(*part.answers, row, find) : find();
-            });
+            branch.areCards
+            && std::all_of(m_facetParts.begin(), m_facetParts.end(), [&](const FacetPart &part) {
+                   const auto find = [&] {
+                       const QModelIndex card = index();
+                       return accepts(card, *m_library->facets(card), part.facet);
+                   };
+                   return part.answers ? look(*part.answers, number, find) : find();
+               });
         if (!fits)
             return false;
     }
     if (m_wordParts.empty())
         return !m_facetParts.empty();
-    const QString &text = m_library->searchText(index);
-    return !text.isEmpty() && std::all_of(m_wordParts.begin(), m_wordParts.end(), [&](const WordPart &part) {
-        return look(*part.answers, row, [&] {
+    return std::all_of(m_wordParts.begin(), m_wordParts.end(), [&](const WordPart &part) {
+        return look(*part.answers, number, [&] {
+            const QString &text = m_library->searchText(index());
             return m_match == Match::Words ? text.contains(part.word) : hasLettersInOrder(part.word, text);
         });
     });
@@ -200,9 +268,83 @@ std::map<std::string, int> LibraryFilter::counts(Facet facet) const
     return counts;
 }
 
-bool LibraryFilter::filterAcceptsRow(int row, const QModelIndex &parent) const
+/// The rows below a row of the filter; nullptr where nothing can be.
+const LibraryFilter::Branch *LibraryFilter::below(const QModelIndex &index) const
 {
-    return !m_isFiltering || m_kept.count(m_library->index(row, 0, parent).constInternalPointer()) > 0;
+    if (!index.isValid())
+        return m_root.get();
+    const auto *in = static_cast<const Branch *>(index.constInternalPointer());
+    return in->areCards
+               ? nullptr
+               : in->below[static_cast<std::size_t>(in->shown[static_cast<std::size_t>(index.row())])].get();
+}
+
+/// The same of a row of the library, which need not be shown.
+const LibraryFilter::Branch *LibraryFilter::belowSource(const QModelIndex &source) const
+{
+    if (!source.isValid())
+        return m_root.get();
+    const Branch *in = belowSource(source.parent());
+    return in->areCards ? nullptr : in->below[static_cast<std::size_t>(source.row())].get();
+}
+
+QModelIndex LibraryFilter::placeOf(int sourceRow, const Branch *branch) const
+{
+    const std::vector<int> &shown = branch->shown;
+    const auto at = branch->areCards ? std::lower_bound(shown.begin(), shown.end(), sourceRow)
+                                     : std::find(shown.begin(), shown.end(), sourceRow);
+    return at == shown.end() || *at != sourceRow
+               ? QModelIndex()
+               : createIndex(static_cast<int>(at - shown.begin()), 0, branch);
+}
+
+QModelIndex LibraryFilter::mapToSource(const QModelIndex &index) const
+{
+    if (!index.isValid())
+        return {};
+    const auto *in = static_cast<const Branch *>(index.constInternalPointer());
+    return m_library->index(in->shown[static_cast<std::size_t>(index.row())], 0, in->source);
+}
+
+QModelIndex LibraryFilter::mapFromSource(const QModelIndex &index) const
+{
+    return index.isValid() ? placeOf(index.row(), belowSource(index.parent())) : QModelIndex();
+}
+
+QModelIndex LibraryFilter::index(int row, int column, const QModelIndex &parent) const
+{
+    const Branch *in = below(parent);
+    const bool exists = in && column == 0 && row >= 0 && row < static_cast<int>(in->shown.size());
+    return exists ? createIndex(row, 0, in) : QModelIndex();
+}
+
+QModelIndex LibraryFilter::parent(const QModelIndex &child) const
+{
+    const auto *in = static_cast<const Branch *>(child.constInternalPointer());
+    return in && in->parent ? placeOf(in->sourceRow, in->parent) : QModelIndex();
+}
+
+int LibraryFilter::rowCount(const QModelIndex &parent) const
+{
+    const Branch *in = below(parent);
+    return in ? static_cast<int>(in->shown.size()) : 0;
+}
+
+int LibraryFilter::columnCount(const QModelIndex &) const
+{
+    return 1;
+}
+
+bool LibraryFilter::hasChildren(const QModelIndex &parent) const
+{
+    return rowCount(parent) > 0;
+}
+
+/// A view asks for those of each row as it lays them out: of a card they are known without reading it.
+Qt::ItemFlags LibraryFilter::flags(const QModelIndex &index) const
+{
+    const auto *in = static_cast<const Branch *>(index.constInternalPointer());
+    return in && in->areCards ? LibraryModel::cardFlags : QAbstractProxyModel::flags(index);
 }
 
 } // namespace klineage::ui

@@ -3,11 +3,11 @@
 
 #include "core/workspace/cardfacets.h"
 
-#include <QSortFilterProxyModel>
+#include <QAbstractProxyModel>
 #include <QStringList>
 
 #include <map>
-#include <unordered_set>
+#include <memory>
 #include <vector>
 
 namespace klineage::ui {
@@ -17,13 +17,15 @@ class Viewed;
 
 /// The rows of the library that a query keeps (core/workspace/cardfacets.h), with their ancestors; a row that is kept keeps its subtree. Where
 /// some rows have the query's words as they were typed, only those are kept, else those with their letters in order. Under facets
-/// only cards are kept. One pass over the rows a query; 10,000 cards are one keystroke's work.
-class LibraryFilter : public QSortFilterProxyModel
+/// only cards are kept. One pass over the rows a query; 10,000 cards are one keystroke's work, so a row costs no allocation, and what is
+/// known of it already is told without reading it.
+class LibraryFilter : public QAbstractProxyModel
 {
     Q_OBJECT
 
 public:
     explicit LibraryFilter(LibraryModel *library, QObject *parent = nullptr);
+    ~LibraryFilter() override;
 
     /// Who knows what was viewed. Not owned; outlives the filter.
     void setViewed(const Viewed *viewed) { m_viewed = viewed; }
@@ -45,19 +47,34 @@ public:
     /// How many texts and facets the last query had to read: what an earlier one of the same typing has found out is not read again.
     [[nodiscard]] int looks() const { return m_looks; }
 
-protected:
-    bool filterAcceptsRow(int row, const QModelIndex &parent) const override;
-    bool lessThan(const QModelIndex &left, const QModelIndex &right) const override;
+    QModelIndex mapToSource(const QModelIndex &index) const override;
+    QModelIndex mapFromSource(const QModelIndex &index) const override;
+    QModelIndex index(int row, int column, const QModelIndex &parent = {}) const override;
+    QModelIndex parent(const QModelIndex &child) const override;
+    int rowCount(const QModelIndex &parent = {}) const override;
+    int columnCount(const QModelIndex &parent = {}) const override;
+    bool hasChildren(const QModelIndex &parent = {}) const override;
+    Qt::ItemFlags flags(const QModelIndex &index) const override;
 
 private:
+    struct Branch;
+    void build(Branch &branch, const QModelIndex &source);
+    void showAgain();
+    void sortSections();
+    template <typename Change>
+    void changeLayout(const Change &change);
+    [[nodiscard]] const Branch *below(const QModelIndex &index) const;
+    [[nodiscard]] const Branch *belowSource(const QModelIndex &source) const;
+    [[nodiscard]] QModelIndex placeOf(int sourceRow, const Branch *branch) const;
+
     enum class Match { Words, Letters };
     enum class Answer : char { Unknown, No, Yes };
     using Answers =
         std::vector<Answer>; ///< whether a part of a query keeps a row; by row, as collect() comes to them
-    bool collect(const QModelIndex &parent, bool isBelowKept);
+    bool collect(Branch &branch, bool isBelowKept);
     void ask(Match match);
     [[nodiscard]] Answers *answersTo(const QString &part);
-    [[nodiscard]] bool keeps(const QModelIndex &index, std::size_t row);
+    [[nodiscard]] bool keeps(const Branch &branch, int row, std::size_t number);
     template <typename Find>
     bool look(Answers &answers, std::size_t row, const Find &find);
     [[nodiscard]] bool hasText(const QModelIndex &index, Match match) const;
@@ -86,8 +103,10 @@ private:
     std::vector<WordPart> m_wordParts;
     std::vector<FacetPart> m_facetParts;
     std::size_t m_row = 0;
+    std::size_t m_rows = 0; ///< of the library, at all depths
     int m_looks = 0;
-    std::unordered_set<const void *> m_kept; ///< rows of the library, by what its indexes point at
+    std::unique_ptr<Branch>
+        m_root; ///< as the library's structure is; only what is shown of it changes with a query
 };
 
 } // namespace klineage::ui

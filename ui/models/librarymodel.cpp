@@ -9,15 +9,14 @@ namespace {
 
 using Node = LibraryModel::Node;
 
-const Node *findNode(const Node &node, LibraryModel::Kind kind, const QString &key)
+/// Of rows that are called alike the first one counts.
+void addByKey(const Node &node, std::array<QHash<QString, const Node *>, 4> &byKey)
 {
     for (const auto &child : node.children) {
-        if (child->kind == kind && child->key == key)
-            return child.get();
-        if (const Node *found = findNode(*child, kind, key))
-            return found;
+        const Node *&held = byKey[static_cast<std::size_t>(child->kind)][child->key];
+        held = held ? held : child.get();
+        addByKey(*child, byKey);
     }
-    return nullptr;
 }
 
 } // namespace
@@ -36,6 +35,8 @@ void LibraryModel::refresh(const Workspace &workspace)
     if (!fresh->hasShapeOf(*m_root)) {
         beginResetModel();
         m_root = std::move(fresh);
+        m_byKey = {};
+        addByKey(*m_root, m_byKey);
         endResetModel();
         return;
     }
@@ -60,7 +61,7 @@ void LibraryModel::refresh(const Workspace &workspace)
 
 QModelIndex LibraryModel::find(Kind kind, const QString &key) const
 {
-    const Node *node = findNode(*m_root, kind, key);
+    const Node *node = m_byKey[static_cast<std::size_t>(kind)].value(key);
     return node ? indexOf(node) : QModelIndex();
 }
 
@@ -151,7 +152,9 @@ Qt::ItemFlags LibraryModel::flags(const QModelIndex &index) const
         return Qt::NoItemFlags;
     const auto *node = static_cast<const Node *>(index.constInternalPointer());
     const Qt::ItemFlags flags = Qt::ItemIsEnabled;
-    return node->kind == Kind::Section ? flags : flags | Qt::ItemIsSelectable;
+    return node->kind == Kind::Card      ? cardFlags
+           : node->kind == Kind::Section ? flags
+                                         : flags | Qt::ItemIsSelectable;
 }
 
 } // namespace klineage::ui

@@ -5,7 +5,9 @@
 #include "ui/style/chip.h"
 
 #include <QAbstractItemModel>
+#include <QHash>
 
+#include <array>
 #include <memory>
 #include <vector>
 
@@ -40,6 +42,9 @@ public:
         return static_cast<Kind>(index.data(KindRole).toInt());
     }
 
+    static constexpr Qt::ItemFlags cardFlags =
+        Qt::ItemIsEnabled | Qt::ItemIsSelectable | Qt::ItemNeverHasChildren;
+
     explicit LibraryModel(QObject *parent = nullptr);
     ~LibraryModel() override;
 
@@ -66,6 +71,7 @@ private:
     [[nodiscard]] QModelIndex indexOf(const Node *node) const;
 
     std::unique_ptr<Node> m_root;
+    std::array<QHash<QString, const Node *>, 4> m_byKey; ///< all below the root, by kind
     std::unique_ptr<FacetCache> m_facets;
     std::vector<gate::DeviceInfo> m_devices;
 };

@@ -2,6 +2,7 @@
 #include "tests/ui/common/sample.h"
 #include "tests/ui/common/uitest.h"
 #include "ui/library/librarypanel.h"
+#include "ui/models/libraryfilter.h"
 #include "ui/models/librarymodel.h"
 #include "ui/models/selection.h"
 #include "ui/models/workspacemodel.h"
@@ -33,6 +34,23 @@ QStringList shownRows(const QTreeView &tree)
         rows << index.data().toString();
     return rows;
 }
+
+class PaintCounter : public QObject
+{
+public:
+    explicit PaintCounter(int *paints)
+        : m_paints(paints)
+    {}
+
+    bool eventFilter(QObject *, QEvent *event) override
+    {
+        *m_paints += event->type() == QEvent::Paint ? 1 : 0;
+        return false;
+    }
+
+private:
+    int *m_paints;
+};
 
 } // namespace
 
@@ -121,6 +139,97 @@ private slots:
         QTest::keyClick(field, Qt::Key_Escape);
         QVERIFY(shown.tree->isVisible());
         QCOMPARE(shownRows(*shown.tree), all);
+    }
+
+    /// A layout that is made within a paint asks for a second one.
+    void aKeyPaintsTheListOnce()
+    {
+        Shown shown(sampleWorkspace());
+        QCoreApplication::processEvents();
+        int paints = 0;
+        PaintCounter counter(&paints);
+        shown.tree->viewport()->installEventFilter(&counter);
+        for (const char *key : {"t", "o", "y"}) {
+            paints = 0;
+            QTest::keyClicks(shown.panel->filterField(), QLatin1String(key));
+            QCoreApplication::sendPostedEvents();
+            QCoreApplication::processEvents();
+            QCOMPARE(paints, 1);
+        }
+    }
+
+    /// The rows of the filter are the library's, in its order but for the sections, and a row that stays is the same row.
+    void theFilterKeepsTheLibrarysRows_data()
+    {
+        QTest::addColumn<QString>("query");
+        QTest::addColumn<bool>("cardsFirst");
+        for (const char *query : {"", "toy", "gamm", "to review", "life:hypothesis"}) {
+            for (const bool first : {false, true})
+                QTest::addRow("%s, cards %s", query, first ? "first" : "last")
+                    << QString::fromLatin1(query) << first;
+        }
+    }
+
+    void theFilterKeepsTheLibrarysRows()
+    {
+        QFETCH(const QString, query);
+        QFETCH(const bool, cardsFirst);
+        Workspace content = sampleWorkspace();
+        content.cards.front().card.retired = true; // two sections of cards
+        LibraryModel library;
+        library.refresh(content);
+        LibraryFilter filter(&library);
+        const QModelIndex gamma = library.find(LibraryModel::Kind::Card, QStringLiteral("gamma"));
+        const QPersistentModelIndex held = filter.mapFromSource(gamma);
+        QVERIFY(gamma.isValid() && held.isValid());
+        filter.setCardsFirst(cardsFirst);
+        filter.setQuery(query);
+        QCOMPARE(QModelIndex(held), filter.mapFromSource(gamma));
+
+        const bool ofFacets = filter.query().hasFacets();
+        const QStringList words = QString::fromStdString(filter.query().text).split(' ', Qt::SkipEmptyParts);
+        const auto hasWords = [&](const QModelIndex &row) {
+            return std::all_of(words.begin(), words.end(),
+                               [&](const QString &word) { return library.searchText(row).contains(word); });
+        };
+        const auto keeps = [&](auto &self, const QModelIndex &row) -> bool {
+            const CardFacets *facets = library.facets(row);
+            bool kept =
+                query.isEmpty() || (ofFacets ? facets && filter.query().accepts(*facets) : hasWords(row));
+            for (int i = 0; i < library.rowCount(row) && !kept; ++i)
+                kept = self(self, library.index(i, 0, row));
+            return kept;
+        };
+        const auto check = [&](auto &self, const QModelIndex &parent, bool isBelowKept) -> void {
+            QStringList wanted;
+            for (const bool cards : {true, false}) { // only sections are parted
+                for (int i = 0; i < library.rowCount(parent); ++i) {
+                    const QModelIndex row = library.index(i, 0, parent);
+                    const bool isFirst =
+                        cardsFirst && !parent.isValid() && library.facets(library.index(0, 0, row));
+                    const bool kept = isBelowKept || keeps(keeps, row);
+                    if (cards == isFirst && kept)
+                        wanted << row.data().toString();
+                    if (!cards)
+                        continue;
+                    QCOMPARE(filter.mapFromSource(row).isValid(), kept);
+                    QCOMPARE(filter.mapToSource(filter.mapFromSource(row)), kept ? row : QModelIndex());
+                    self(self, row,
+                         isBelowKept || (!query.isEmpty() && !ofFacets && parent.isValid() && hasWords(row)));
+                }
+            }
+            QStringList rows;
+            const QModelIndex place = filter.mapFromSource(parent);
+            for (int i = 0; (place.isValid() || !parent.isValid()) && i < filter.rowCount(place); ++i) {
+                const QModelIndex row = filter.index(i, 0, place);
+                QCOMPARE(row.parent(), place);
+                QCOMPARE(row.flags(), filter.mapToSource(row).flags());
+                QCOMPARE(filter.hasChildren(row), filter.rowCount(row) > 0);
+                rows << row.data().toString();
+            }
+            QCOMPARE(rows, wanted);
+        };
+        check(check, {}, false);
     }
 
     void downLeavesTheFilterForTheFirstRowThatCanBeChosen()
