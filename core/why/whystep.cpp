@@ -3,6 +3,7 @@
 
 #include "core/diff/diff.h"
 #include "core/files/atomicfile.h"
+#include "core/lineage/table.h"
 #include "core/why/codelines.h"
 
 #include <algorithm>
@@ -99,6 +100,7 @@ std::optional<Question> askStep(const lineage::Lineage &lineage, std::string_vie
         return {};
     Question question;
     question.after = sideOf(step->right);
+    const std::string &device = question.after.trial.environment.device;
     if (workload)
         question.workload = *workload;
     if (!step->left)
@@ -106,6 +108,9 @@ std::optional<Question> askStep(const lineage::Lineage &lineage, std::string_vie
                           + " has nothing before it to be compared with: choose another row, or a baseline.";
     else if (!step->left->trial)
         question.noStep = step->left->id + " has no recorded trial to compare with.";
+    else if (const std::string other = lineage::elsewhere(step->left->trial, device); !other.empty())
+        question.noStep = step->left->id + " was recorded on " + other + " and " + question.after.name
+                          + " on " + device + ": figures of two devices do not explain a step.";
     else
         question.before = sideOf(*step->left);
     question.isParent = step->left && step->left->id == step->right.parent;

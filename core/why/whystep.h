@@ -23,7 +23,8 @@ struct Side {
 
 /// What is asked about a row: it against its parent, or against a pinned baseline.
 struct Question {
-    std::optional<Side> before; ///< empty: there is nothing before it, or that has no trial
+    std::optional<Side>
+        before; ///< empty: there is nothing before it, or that has no trial, or one of another device
     Side after;
     bool isParent = true; ///< `before` is what the row was made from, so that their rounds may be paired
     std::string noStep;   ///< why there is no `before`: a sentence

@@ -93,6 +93,7 @@ void styleAxes(QCPAxisRect *rect)
 void stylePlot(QCustomPlot *plot, const QPalette &palette)
 {
     plot->setMinimumSize(plot->minimumSize().expandedTo(QSize(1, 1))); // it cannot paint on nothing
+    plot->setPlottingHint(QCP::phImmediateRefresh, false); // painted with all else, not by itself before that
     const Theme &theme = Theme::current();
     const QFont small = plotFont();
     plot->setBackground(palette.color(QPalette::Base));

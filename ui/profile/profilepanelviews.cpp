@@ -30,22 +30,6 @@ namespace {
 
 constexpr int patienceMs = 100;
 
-/// Figures of two devices do not explain a step.
-void leaveOutOtherDevice(why::Question &question)
-{
-    const std::string &device = question.after.trial.environment.device;
-    const std::string other =
-        question.before ? lineage::elsewhere(&question.before->trial, device) : std::string();
-    if (other.empty())
-        return;
-    question.noStep =
-        ProfilePanel::tr("%1 was recorded on %2 and %3 on %4: figures of two devices do not explain a step.")
-            .arg(QString::fromStdString(question.before->name), QString::fromStdString(other),
-                 QString::fromStdString(question.after.name), QString::fromStdString(device))
-            .toStdString();
-    question.before.reset();
-}
-
 } // namespace
 
 void ProfilePanel::makeViews()
@@ -119,7 +103,6 @@ void ProfilePanel::ask(const lineage::Lineage &lineage)
                                  m_workspace->workload(QString::fromStdString(lineage.workload)));
     if (!question)
         return;
-    leaveOutOtherDevice(*question);
     const QString key =
         QStringLiteral("%1|%2|%3|%4|%5")
             .arg(m_selection->lineageKey(), m_selection->row(), m_selection->baseline(),

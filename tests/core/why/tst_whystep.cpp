@@ -6,6 +6,7 @@
 
 #include <QTest>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 
@@ -146,6 +147,25 @@ private slots:
         const auto question = askStep(m_gemm, "K08", "K05", &m_workload);
         QVERIFY(question && !question->isParent);
         QVERIFY(!answer(*question).explanation.paired);
+    }
+
+    /// Figures of two devices do not explain a step; the later one's launches are told all the same.
+    void anotherDeviceIsNotCompared()
+    {
+        lineage::Lineage moved = m_gemm;
+        const lineage::State *parent = moved.findState("K04");
+        QVERIFY(parent);
+        const auto trial = std::find_if(moved.trials.begin(), moved.trials.end(),
+                                        [&](const gate::Trial &one) { return one.id == parent->trial; });
+        QVERIFY(trial != moved.trials.end());
+        trial->environment.device = "NVIDIA B200";
+        const auto question = askStep(moved, "K05", {}, &m_workload);
+        QVERIFY(question && !question->before);
+        const Answer out = answer(*question);
+        QVERIFY(out.explanation.causes.empty() && out.before.empty() && !out.after.empty());
+        QCOMPARE(out.explanation.nothing, "K04 was recorded on NVIDIA B200 and K05 on "
+                                              + question->after.trial.environment.device
+                                              + ": figures of two devices do not explain a step.");
     }
 
     /// Files that cannot be read take lines and extents away, nothing else.
