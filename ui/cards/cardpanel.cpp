@@ -122,6 +122,9 @@ CardPanel::CardPanel(WorkspaceModel *workspace, Selection *selection, CardReview
     layout->setSpacing(0);
     layout->addLayout(header);
     layout->addWidget(m_tabs);
+    // Where there is little height the text gives way, not the verdicts.
+    m_stack->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Ignored);
+    m_stack->setMinimumHeight(3 * fontMetrics().height());
     layout->addWidget(m_stack, 1);
     layout->addWidget(m_bar);
 

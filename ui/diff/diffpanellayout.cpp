@@ -63,7 +63,7 @@ QAction *DiffPanel::toggle(const QString &name, const QString &text, const QKeyS
     return action;
 }
 
-/// The tabs stay whole: where all of it does not fit, the switches become a menu.
+/// The tabs stay whole: where all of it does not fit, the switches become a menu, then the count of changes goes.
 void DiffPanel::makeRoom()
 {
     const QLayout *bar = m_toggles->layout();
@@ -75,6 +75,7 @@ void DiffPanel::makeRoom()
     const bool fits = rest + bar->sizeHint().width() <= width();
     m_toggles->setVisible(fits);
     m_viewMenu->setVisible(!fits);
+    m_hunks->setVisible(fits || rest + m_viewMenu->sizeHint().width() <= width());
 }
 
 void DiffPanel::resizeEvent(QResizeEvent *event)

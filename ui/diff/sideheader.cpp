@@ -196,9 +196,14 @@ void SideHeader::paintEvent(QPaintEvent *)
     painter.drawText(area, Qt::AlignLeft | Qt::AlignVCenter, m_heading.label);
     area.setLeft(area.left() + QFontMetrics(strong).horizontalAdvance(m_heading.label) + gap);
 
+    // How sure a change is goes before it is cut: the tool tip and the profile have it.
+    Chip change = m_heading.change;
+    if (chipSize(change, captionFont()).width() > area.width())
+        change.text = change.text.section(QStringLiteral(" ±"), 0, 0);
     std::vector<const Chip *> shown;
     int chips = 0;
-    for (const Chip *chip : {&m_heading.status, &m_heading.change}) {
+    for (const Chip *chip :
+         {static_cast<const Chip *>(&m_heading.status), static_cast<const Chip *>(&change)}) {
         if (chip->text.isEmpty())
             continue;
         shown.push_back(chip);

@@ -19,6 +19,7 @@
 #include <QKeyEvent>
 #include <QLabel>
 #include <QLineEdit>
+#include <QResizeEvent>
 #include <QScopedValueRollback>
 #include <QScrollBar>
 #include <QStackedWidget>
@@ -95,6 +96,8 @@ LibraryPanel::LibraryPanel(WorkspaceModel *workspace, Selection *selection, QWid
     layout->setSpacing(0);
     layout->addWidget(m_filterField);
     layout->addWidget(m_facets);
+    m_stack->setSizePolicy(QSizePolicy::Preferred,
+                           QSizePolicy::Ignored); // the list scrolls: facets stay whole
     layout->addWidget(m_stack, 1);
     setFocusProxy(m_tree);
 
@@ -443,6 +446,21 @@ void LibraryPanel::showLineage()
         showSelection();
     markLineage(true);
     m_tree->scrollTo(m_tree->currentIndex()); // also one that was scrolled away from
+}
+
+QSize LibraryPanel::minimumSizeHint() const
+{
+    constexpr int rows = 3;
+    const int list = rows * (fontMetrics().height() + 6);
+    return {QWidget::minimumSizeHint().width(),
+            m_filterField->sizeHint().height() + m_facets->heightForWidth(width()) + list};
+}
+
+void LibraryPanel::resizeEvent(QResizeEvent *event)
+{
+    QWidget::resizeEvent(event);
+    if (event->size().width() != event->oldSize().width())
+        updateGeometry(); // facets stand in more lines, or in fewer
 }
 
 bool LibraryPanel::eventFilter(QObject *watched, QEvent *event)

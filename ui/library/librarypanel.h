@@ -62,11 +62,15 @@ public:
     /// Of several selected rows the current one alone stays selected.
     void unmark();
 
+    /// All facets and some rows, at the width that it has.
+    [[nodiscard]] QSize minimumSizeHint() const override;
+
 signals:
     /// A person chose a card here, rather than a step that has one.
     void cardChosen(const QString &card);
 
 protected:
+    void resizeEvent(QResizeEvent *event) override;
     bool eventFilter(QObject *watched, QEvent *event) override;
 
 private:

@@ -101,11 +101,12 @@ void ProfileModel::setSides(const gate::Trial *left, const QString &leftName, co
     endResetModel();
 }
 
-void ProfileModel::setLeftHidden(bool hidden)
+void ProfileModel::setHidden(bool left, bool right)
 {
-    if (hidden == m_isLeftHidden)
+    if (left == m_isLeftHidden && right == m_isRightHidden)
         return;
-    m_isLeftHidden = hidden;
+    m_isLeftHidden = left;
+    m_isRightHidden = right;
     emit headerDataChanged(Qt::Horizontal, MetricColumn, MetricColumn);
 }
 
@@ -174,7 +175,7 @@ QVariant ProfileModel::headerData(int section, Qt::Orientation orientation, int 
     const bool saysWhere = section == MetricColumn && m_isLeftHidden && m_hasLeft;
     if (role == Qt::ToolTipRole && saysWhere)
         return tr("The figures of %1 have no room here: they are in the tool tips, and in a wider panel")
-            .arg(m_leftName);
+            .arg(m_isRightHidden ? tr("%1 and %2").arg(m_leftName, m_rightName) : m_leftName);
     if (role == Qt::EditRole && section == ChangeColumn)
         return QStringLiteral("relative_change");
     if (role == Qt::EditRole && section == MetricColumn)
@@ -183,7 +184,9 @@ QVariant ProfileModel::headerData(int section, Qt::Orientation orientation, int 
         return {};
     switch (section) {
     case MetricColumn:
-        return saysWhere ? tr("Metric · %1 in tool tips").arg(m_leftName) : tr("Metric");
+        if (!saysWhere)
+            return tr("Metric");
+        return m_isRightHidden ? tr("Metric …") : tr("Metric · %1 in tool tips").arg(m_leftName);
     case LeftColumn:
         return m_leftName;
     case RightColumn:

@@ -27,8 +27,10 @@ public:
     void setSides(const gate::Trial *left, const QString &leftName, const gate::Trial *right,
                   const QString &rightName, const gate::Comparison *paired = nullptr);
     [[nodiscard]] const std::vector<ProfileRow> &rows() const { return m_rows; }
-    /// There is no room for the left column: the header says where its figures are.
-    void setLeftHidden(bool hidden);
+    /// There is no room for the left column, or for both: the header says where their figures are.
+    void setHidden(bool left, bool right);
+    /// Without changes the right column is all there is.
+    [[nodiscard]] bool hasChanges() const { return m_hasLeft; }
 
     int rowCount(const QModelIndex &parent = {}) const override;
     int columnCount(const QModelIndex &parent = {}) const override;
@@ -50,6 +52,7 @@ private:
     QString m_rightName;
     bool m_hasLeft = false; ///< figures
     bool m_isLeftHidden = false;
+    bool m_isRightHidden = false;
 };
 
 } // namespace klineage::ui

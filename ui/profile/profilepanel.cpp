@@ -169,7 +169,7 @@ void ProfilePanel::makeRoom()
 }
 
 /// Numbers are never cut off, nor are the names of metrics that most trials have: bars go below the changes, then the left side's numbers
-/// give way. Longer names are elided in their middle.
+/// give way, then the right side's, which the tool tips have. Longer names are elided in their middle.
 void ProfilePanel::fitColumns()
 {
     QHeaderView *header = m_table->horizontalHeader();
@@ -177,7 +177,8 @@ void ProfilePanel::fitColumns()
     const QAbstractItemView *view = m_table; // where the hint is public
     // A hidden column is measured as nothing.
     for (const int column :
-         {static_cast<int>(ProfileModel::LeftColumn), static_cast<int>(ProfileModel::BarColumn)})
+         {static_cast<int>(ProfileModel::LeftColumn), static_cast<int>(ProfileModel::RightColumn),
+          static_cast<int>(ProfileModel::BarColumn)})
         m_table->setColumnHidden(column, false);
     const auto wanted = [&](int column) {
         return std::max(view->sizeHintForColumn(column), header->sectionSizeHint(column));
@@ -186,16 +187,20 @@ void ProfilePanel::fitColumns()
     const int left = wanted(ProfileModel::LeftColumn);
     const int change = wanted(ProfileModel::ChangeColumn);
     const int right = wanted(ProfileModel::RightColumn);
-    const int room = m_table->viewport()->width() - change - right;
+    int room = m_table->viewport()->width() - change - right;
     int least = 0;
     for (int row = 0; row < std::min(headlineRows, m_model->rowCount()); ++row)
         least = std::max(least, m_table->fontMetrics().horizontalAdvance(
                                     m_model->index(row, ProfileModel::MetricColumn).data().toString()));
     least = std::min(names, least + headerMargin);
-    const bool showLeft = room >= left + least;
+    const bool showRight = room >= least || !m_model->hasChanges();
+    if (!showRight)
+        room += right;
+    const bool showLeft = showRight && room >= left + least;
     const bool showBars = showLeft && room >= least + left + leastBar;
     m_table->setColumnHidden(ProfileModel::LeftColumn, !showLeft);
-    m_model->setLeftHidden(!showLeft);
+    m_table->setColumnHidden(ProfileModel::RightColumn, !showRight);
+    m_model->setHidden(!showLeft, !showRight);
     m_table->setColumnHidden(ProfileModel::BarColumn, !showBars);
     m_change->setBarBelow(!showBars);
     m_table->setColumnWidth(ProfileModel::ChangeColumn, change);

@@ -128,6 +128,7 @@ void RunsPanel::makeCommands()
                              KeysDialog(m_controller->keys(), this).exec();
                      });
     m_start->setIcon(icon(QStringLiteral("run")));
+    m_start->setIconText(tr("Start…")); // on its button
     m_stop->setIcon(icon(QStringLiteral("stop")));
 }
 

@@ -50,7 +50,7 @@ QSize Breadcrumb::sizeHint() const
 
 QSize Breadcrumb::minimumSizeHint() const
 {
-    return {120, 28};
+    return {100, 28};
 }
 
 void Breadcrumb::refresh()

@@ -150,7 +150,7 @@ bool Centre::isWelcoming() const
 
 QSize Centre::minimumSizeHint() const
 {
-    constexpr int mostLines = 17;
+    constexpr int mostLines = 10;
     return QWidget::minimumSizeHint().boundedTo({QWIDGETSIZE_MAX, mostLines * fontMetrics().height()});
 }
 

@@ -5,9 +5,11 @@
 #include "tests/ui/common/uitest.h"
 #include "ui/begin/newlineagedialog.h"
 #include "ui/begin/welcomepage.h"
+#include "ui/cards/verdictbar.h"
 #include "ui/models/selection.h"
 #include "ui/models/workspacemodel.h"
 #include "ui/shell/centre.h"
+#include "ui/shell/docks/layouts.h"
 #include "ui/shell/mainwindow.h"
 
 #include <QApplication>
@@ -24,6 +26,19 @@ using namespace klineage::ui;
 class TestSmallScreen : public UiTest
 {
     Q_OBJECT
+
+    /// What asks for more than others.
+    static QString widest(const MainWindow &window)
+    {
+        QStringList names;
+        for (const QWidget *one : window.findChildren<QWidget *>()) {
+            if (one->isVisible() && one->minimumSizeHint().width() >= 200)
+                names << QStringLiteral("%1 %2 %3")
+                             .arg(QString::fromLatin1(one->metaObject()->className()), one->objectName())
+                             .arg(one->minimumSizeHint().width());
+        }
+        return names.join(QStringLiteral(", "));
+    }
 
 private slots:
     void theWindowFits()
@@ -46,6 +61,38 @@ private slots:
         for (const QPushButton *button : dialog->findChildren<QPushButton *>())
             QVERIFY2(!button->isVisible() || button->width() >= button->sizeHint().width(),
                      qPrintable(button->text()));
+    }
+
+    /// 1366 × 768 at one and a half times: no layout asks for more, no verdict is cut off.
+    void everyLayoutFitsALaptopAtOneAndAHalf()
+    {
+        constexpr QSize screen(910, 512);
+        MainWindow window;
+        window.resize(screen);
+        window.show();
+        window.openWorkspace(QString::fromStdString(klineage::test::sourcePath()));
+        QVERIFY(QTest::qWaitForWindowExposed(&window));
+        QTRY_VERIFY(window.workspace()->isLoaded() && window.isSettled());
+        window.selection()->setLineage(QStringLiteral("gemm/sm90"), QStringLiteral("K08"));
+        for (const WindowLayout &layout : windowLayouts()) {
+            QVERIFY(window.applyLayout(layout.id));
+            window.resize(screen);
+            QTRY_VERIFY(window.isSettled());
+            QVERIFY2(window.width() <= screen.width() && window.height() <= screen.height(),
+                     qPrintable(QStringLiteral("%1: %2 x %3; %4")
+                                    .arg(layout.id)
+                                    .arg(window.width())
+                                    .arg(window.height())
+                                    .arg(widest(window))));
+            const auto *bar = window.findChild<VerdictBar *>();
+            for (const QPushButton *button : bar->findChildren<QPushButton *>()) {
+                const QRect place(button->mapTo(bar, QPoint(0, 0)), button->size());
+                QVERIFY2(
+                    !button->isVisible()
+                        || (bar->rect().contains(place) && button->height() >= button->sizeHint().height()),
+                    qPrintable(layout.id + QLatin1Char(' ') + button->text()));
+            }
+        }
     }
 
     void nothingMovesAfterTheFirstPaint()

@@ -14,7 +14,7 @@ namespace klineage::ui {
 
 namespace {
 
-constexpr int widestMinimum = 250;
+constexpr int widestMinimum = 216;
 
 /// Paints the frame around a panel: below a title bar, or below a tab.
 class PanelFrame : public LatePanel
