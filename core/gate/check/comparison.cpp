@@ -51,6 +51,17 @@ struct Partial {
     std::size_t mismatches = 0;
     std::size_t unwritten = 0;
     std::size_t first = none;
+
+    void add(const Partial &other)
+    {
+        errorSquares += other.errorSquares;
+        expectedSquares += other.expectedSquares;
+        unroundedSquares += other.unroundedSquares;
+        largestError = std::max(largestError, other.largestError);
+        mismatches += other.mismatches;
+        unwritten += other.unwritten;
+        first = std::min(first, other.first);
+    }
 };
 
 double load(const std::byte *data, kernel::DType dtype, std::size_t index)
@@ -124,28 +135,57 @@ struct Comparer {
     }
 };
 
+Partial compareRange(const Comparer &comparer, std::size_t begin, std::size_t end)
+{
+    Partial mine;
+    for (std::size_t i = begin; i < end; ++i)
+        comparer.add(i, mine);
+    return mine;
+}
+
 Partial compareAll(const Comparer &comparer)
 {
     const std::size_t count = comparer.expected.size();
-    const std::size_t pieces = (count + usualGrain - 1) / usualGrain;
-    std::vector<Partial> partials(pieces);
-    parallelFor(pieces, [&](std::size_t piece) {
-        Partial mine;
-        for (std::size_t i = piece * usualGrain; i < std::min(count, (piece + 1) * usualGrain); ++i)
-            comparer.add(i, mine);
-        partials[piece] = mine;
+    std::vector<Partial> partials((count + usualGrain - 1) / usualGrain);
+    parallelRanges(count, usualGrain, [&](std::size_t begin, std::size_t end) {
+        partials[begin / usualGrain] = compareRange(comparer, begin, end);
     });
     Partial total;
-    for (const Partial &partial : partials) {
-        total.errorSquares += partial.errorSquares;
-        total.expectedSquares += partial.expectedSquares;
-        total.unroundedSquares += partial.unroundedSquares;
-        total.largestError = std::max(total.largestError, partial.largestError);
-        total.mismatches += partial.mismatches;
-        total.unwritten += partial.unwritten;
-        total.first = std::min(total.first, partial.first);
-    }
+    for (const Partial &partial : partials)
+        total.add(partial);
     return total;
+}
+
+/// Row by row; short rows some at a time.
+std::vector<Partial> compareRows(const Comparer &comparer, std::size_t rowLength)
+{
+    constexpr std::size_t enough = 32;
+    const std::size_t length = (enough + rowLength - 1) / rowLength * rowLength;
+    const std::size_t count = comparer.expected.size();
+    std::vector<Partial> rows((count + length - 1) / length);
+    parallelRanges(
+        rows.size(), std::max<std::size_t>(1, usualGrain / length), [&](std::size_t begin, std::size_t end) {
+            for (std::size_t row = begin; row < end; ++row)
+                rows[row] = compareRange(comparer, row * length, std::min(count, (row + 1) * length));
+        });
+    return rows;
+}
+
+/// The root mean square of what rows are off by, each beside what was expected of it. Of what is next to nothing beside the others rounding says
+/// nothing.
+double rowsBeforeRounding(const std::vector<Partial> &rows, double expectedSquares)
+{
+    constexpr double nextToNothing = 1e-9; // of the squares, so 2^-15 of the values
+    const double least = nextToNothing * expectedSquares / static_cast<double>(rows.size());
+    double sum = 0;
+    std::size_t count = 0;
+    for (const Partial &row : rows) {
+        if (row.expectedSquares <= least)
+            continue;
+        sum += row.unroundedSquares / row.expectedSquares;
+        ++count;
+    }
+    return count > 0 ? std::sqrt(sum / static_cast<double>(count)) : 0;
 }
 
 void checkRowSums(const Comparer &comparer, std::size_t rowLength, double limit, OutputCheck &check)
@@ -256,13 +296,25 @@ OutputCheck compareOutput(std::span<const std::byte> out, kernel::DType dtype, s
                             poison,
                             tolerance.exact,
                             tolerance.beforeRounding > 0};
-    const Partial total = compareAll(comparer);
+    std::vector<Partial> rows;
+    Partial total;
+    if (comparer.unrounded && rowLength > 0) {
+        rows = compareRows(comparer, rowLength);
+        for (const Partial &row : rows)
+            total.add(row);
+    } else {
+        total = compareAll(comparer);
+    }
     check.mismatches = total.mismatches;
     check.unwritten = total.unwritten;
     const ComparisonTotals totals{total.errorSquares, total.expectedSquares, total.unroundedSquares,
                                   total.largestError, total.mismatches,      total.first};
     check.relativeL2 = relativeError(totals);
     check.beforeRounding = errorBeforeRounding(totals);
+    check.rowsBeforeRounding = check.beforeRounding;
+    if (!rows.empty())
+        check.rowsBeforeRounding =
+            std::max(check.beforeRounding, rowsBeforeRounding(rows, total.expectedSquares));
     check.largestError = check.rms > 0 ? total.largestError / check.rms : total.largestError;
     if (total.mismatches > 0) {
         check.failure = OutputCheck::Failure::Element;

@@ -20,7 +20,9 @@ struct OutputCheck {
     Failure failure = Failure::None;
     double relativeL2 = 0;     ///< ‖out − oracle‖₂ / ‖oracle‖₂; infinite when an error is
     double beforeRounding = 0; ///< the same as it was before results were rounded
-    double rms = 0;            ///< of the oracle's finite elements
+    double rowsBeforeRounding =
+        0;          ///< the same again, told row by row, or all together where that is more: see Precision
+    double rms = 0; ///< of the oracle's finite elements
     std::size_t elements = 0;
     std::size_t mismatches = 0; ///< elements outside the tolerance
     std::size_t unwritten = 0;  ///< mismatches that still hold the poison

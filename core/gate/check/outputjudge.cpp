@@ -31,7 +31,7 @@ OutputCheck OutputJudge::compare(const HostTensor &tensor, std::span<const std::
     }
     OutputCheck check = compareOutput(content, tensor.dtype, tensor.rowLength(), expected, tolerance, poison);
     if (tolerance.beforeRounding > 0)
-        m_precision.add(tensor.name, check.beforeRounding);
+        m_precision.add(tensor.name, check.rowsBeforeRounding);
     return check;
 }
 

@@ -18,7 +18,7 @@ public:
     [[nodiscard]] const CaseInstance &instance() const { return m_instance; }
     [[nodiscard]] OutputCheck compare(const HostTensor &tensor, std::span<const std::byte> content,
                                       PoisonImage poison = {});
-    /// OutputCheck::beforeRounding of the outputs that were compared, where the content tells it.
+    /// OutputCheck::rowsBeforeRounding of the outputs that were compared, where the content tells it.
     [[nodiscard]] const Precision &precision() const { return m_precision; }
 
 private:

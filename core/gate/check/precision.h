@@ -14,7 +14,9 @@
 
 namespace klineage::gate {
 
-/// How far off results were before they were rounded to their type, in relative L2 (errorBeforeRounding()), on usual contents of the timed case.
+/// How far off results were before they were rounded to their type, in relative L2, on usual contents of the timed case: row by row (their root
+/// mean square), since few large rows hide what all others lose; but where they are compared on the device, all together
+/// (errorBeforeRounding()).
 class Precision
 {
 public:

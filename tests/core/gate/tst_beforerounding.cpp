@@ -133,6 +133,44 @@ private slots:
         }
     }
 
+    /// Few large rows do not hide what all others lose.
+    void whatRowsLoseShows()
+    {
+        constexpr std::size_t rows = 64;
+        constexpr std::size_t length = 96;
+        std::mt19937_64 random(5);
+        std::normal_distribution<double> normal;
+        std::vector<double> want(rows * length);
+        std::vector<std::byte> single(want.size() * sizeof(float));
+        std::vector<std::byte> half = single;
+        for (std::size_t i = 0; i < want.size(); ++i) {
+            const bool isLarge = i / length % 8 == 0;
+            want[i] = (isLarge ? 256 : 1) * normal(random);
+            kernel::storeElement(single.data(), DType::F32, i, want[i]);
+            kernel::storeElement(half.data(), DType::F32, i,
+                                 isLarge ? want[i] : rounded(want[i], DType::F16));
+        }
+        workload::Tolerance tolerance;
+        tolerance.atol = tolerance.rtol = tolerance.relL2 = 1;
+        tolerance.beforeRounding = 1;
+        const auto check = [&](const std::vector<std::byte> &out, std::size_t rowLength) {
+            return compareOutput(out, DType::F32, rowLength, std::span<const double>(want), tolerance);
+        };
+        QVERIFY(check(half, length).beforeRounding < 0x1p-18);
+        QVERIFY(check(half, length).rowsBeforeRounding > 0x1p-13);
+        QVERIFY(check(half, 3).rowsBeforeRounding > 0x1p-13); // some at a time
+        QCOMPARE(check(half, 0).rowsBeforeRounding, check(half, 0).beforeRounding);
+        QCOMPARE(check(half, want.size()).rowsBeforeRounding, check(half, 0).beforeRounding);
+        QVERIFY(check(single, length).rowsBeforeRounding < 0x1p-24);
+        // Rows of next to nothing say nothing.
+        for (std::size_t i = 0; i < length; ++i)
+            want[i] *= 0x1p-40;
+        QVERIFY(check(single, length).rowsBeforeRounding > 0x1p-24);
+        for (std::size_t i = 0; i < length; ++i)
+            kernel::storeElement(single.data(), DType::F32, i, 0);
+        QVERIFY(check(single, length).rowsBeforeRounding < 0x1p-24);
+    }
+
     /// Single precision, bytes, other operators and contents that are hard have no such limit.
     void otherContentsHaveNoLimit()
     {
